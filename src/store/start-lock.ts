@@ -1,0 +1,30 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { errorCode } from '../lib/error-code.ts';
+
+/**
+ * Runs `work` while holding an exclusive lock on `file`, so that of several processes starting on one data
+ * directory one starts the server and the others find it. Node cannot lock files; flock(1) can, and it lets go
+ * however this process ends, because its `cat` reads our end of a pipe.
+ */
+export async function withStartLock<T>(file: string, seconds: number, work: () => Promise<T>): Promise<T> {
+  const holder = spawn('flock', ['--wait', String(seconds), file, 'sh', '-c', 'echo held; exec cat'], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  const gone = once(holder, 'close').catch((error: unknown) => error);
+  const held = once(holder.stdout, 'data').then(() => 'held' as const);
+
+  const outcome = await Promise.race([held, gone]);
+  // Without flock(1), as on macOS, PostgreSQL's own lock file still lets only one server run.
+  const missing = errorCode(outcome) === 'ENOENT';
+  if (outcome !== 'held' && !missing) {
+    throw new Error(`Another process held ${file} for ${seconds}s, so PostgreSQL could not be started or stopped.`);
+  }
+
+  try {
+    return await work();
+  } finally {
+    holder.stdin.end();
+    await gone;
+  }
+}
