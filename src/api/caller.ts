@@ -1,0 +1,72 @@
+import type { FastifyRequest } from 'fastify';
+import { errors } from '../errors.ts';
+
+/** Who asks: the key that was shown, and how far it reaches. */
+export interface Caller {
+  readonly keyId: string;
+  readonly keyName: string;
+  /** The one project this key is for; null for the whole organisation. */
+  readonly projectId: string | null;
+}
+
+/** What the front door needs of the organisation's room. */
+export interface Gatekeeper {
+  authenticate(key: string): Promise<Caller>;
+  /** The project a request works in: `selector` is what its headers name, if anything. */
+  resolveProject(caller: Caller, selector: { id?: string; idOrName?: string }): Promise<{ id: string; name: string }>;
+}
+
+/**
+ * `public`: no key. `org`: a key, about the organisation. `project`: a key and the project it works in.
+ * `token`: the route checks a signed token of its own (or a key).
+ */
+export type Access = 'public' | 'org' | 'project' | 'token';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    access?: Access;
+  }
+  interface FastifyRequest {
+    caller: Caller | null;
+    project: { id: string; name: string } | null;
+  }
+}
+
+/** Runs before the body is read: whoever may not come in does not get to send us megabytes. */
+export async function admit(request: FastifyRequest, gate: Gatekeeper): Promise<void> {
+  const access = request.routeOptions.config.access ?? 'project';
+  if (access === 'public' || access === 'token') return;
+  request.caller = await gate.authenticate(bearer(request));
+  if (access === 'project') request.project = await gate.resolveProject(request.caller, selectorOf(request));
+}
+
+export function bearer(request: FastifyRequest): string {
+  const header = request.headers.authorization;
+  if (header === undefined) {
+    throw errors.unauthorized({ detail: 'The request has no key. Send it as "Authorization: Bearer <key>".' });
+  }
+  const key = /^Bearer +(\S+) *$/i.exec(header)?.[1];
+  if (!key) throw errors.unauthorized({ detail: 'The Authorization header must read "Bearer <key>".' });
+  return key;
+}
+
+export function selectorOf({ headers }: Pick<FastifyRequest, 'headers'>): { id?: string; idOrName?: string } {
+  const id = headers['x-kernel-project-id'];
+  const idOrName = headers['x-kernel-project'];
+  return {
+    ...(typeof id === 'string' && id !== '' ? { id } : {}),
+    ...(typeof idOrName === 'string' && idOrName !== '' ? { idOrName } : {}),
+  };
+}
+
+/** For handlers of routes that need a key: the hook has run, so the caller is there. */
+export function callerOf(request: FastifyRequest): Caller {
+  if (!request.caller)
+    throw new Error(`${request.routeOptions.url} has no caller: its access is not 'org' or 'project'.`);
+  return request.caller;
+}
+
+export function projectOf(request: FastifyRequest): { id: string; name: string } {
+  if (!request.project) throw new Error(`${request.routeOptions.url} has no project: its access is not 'project'.`);
+  return request.project;
+}

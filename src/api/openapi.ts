@@ -1,0 +1,54 @@
+import swagger from '@fastify/swagger';
+import swaggerUi from '@fastify/swagger-ui';
+import type { FastifyInstance } from 'fastify';
+
+type Json = Record<string, unknown>;
+
+/** The reference is read off the routes: `/openapi.json` for programs, `/docs` for people, nothing from elsewhere. */
+export async function registerOpenApi(app: FastifyInstance): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Corral',
+        version: '1',
+        description:
+          'Real Chromium over HTTP, on your own machine. Every refusal has a `code` and a `message` that says what to do.',
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      },
+      components: { securitySchemes: { bearerAuth: { type: 'http', scheme: 'bearer' } } },
+      security: [{ bearerAuth: [] }],
+    },
+    hideUntagged: true,
+    transformObject: (document) =>
+      ('openapiObject' in document ? gatherNamed(document.openapiObject as Json) : {}) as never,
+  });
+  await app.register(swaggerUi, {
+    routePrefix: '/docs',
+    uiConfig: { validatorUrl: null, docExpansion: 'list', persistAuthorization: true } as never,
+    theme: { title: 'Corral API' },
+    uiHooks: {},
+    logLevel: 'warn',
+  });
+  app.get('/openapi.json', { config: { access: 'public' }, schema: { hide: true } as object }, async () =>
+    app.swagger(),
+  );
+}
+
+/** Moves every shape with an `x-name` under `components.schemas` and leaves a reference where it stood. */
+function gatherNamed(document: Json): Json {
+  const schemas: Json = {};
+  const gather = (node: unknown): unknown => {
+    if (Array.isArray(node)) return node.map(gather);
+    if (typeof node !== 'object' || node === null) return node;
+    const entries = Object.entries(node).map(([key, value]) => [key, gather(value)] as const);
+    const { 'x-name': name, ...shape } = Object.fromEntries(entries) as Json;
+    if (typeof name !== 'string') return shape;
+    schemas[name] = shape;
+    return { $ref: `#/components/schemas/${name}` };
+  };
+  const gathered = gather(document) as Json;
+  const components = (gathered['components'] ?? {}) as Json;
+  const sorted = Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => a.localeCompare(b)));
+  return { ...gathered, components: { ...components, schemas: sorted } };
+}

@@ -1,0 +1,91 @@
+import { Type, type TSchema } from 'typebox';
+
+/** The manners of the wire that every room shares: names, times, paging and refusals. */
+
+/** Gives a shape its name in the reference; openapi.ts gathers named shapes under `components`. */
+export function named<T extends TSchema>(name: string, schema: T): T {
+  return { ...schema, 'x-name': name };
+}
+
+export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+
+export const oneOf = <const T extends readonly string[]>(values: T, options: Record<string, unknown> = {}) =>
+  Type.Unsafe<T[number]>({ type: 'string', enum: [...values], ...options });
+
+export const Timestamp = Type.String({ format: 'date-time' });
+
+/** No control characters: PostgreSQL refuses NUL, and nobody can type the others. */
+const printable = '^[^\\u0000-\\u001f\\u007f]*$';
+
+/** A name people choose freely. */
+export const FreeName = Type.String({ minLength: 1, maxLength: 255, pattern: printable });
+
+/** A name that also stands in paths. */
+export const SlugName = Type.String({ minLength: 1, maxLength: 255, pattern: '^[a-zA-Z0-9._-]{1,255}$' });
+
+export const Paging = {
+  limit: Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'How many at most.' }),
+  offset: Type.Integer({ minimum: 0, maximum: 2_147_483_647, default: 0, description: 'How many to skip.' }),
+};
+
+export const Search = {
+  query: Type.Optional(
+    Type.String({ maxLength: 1024, description: 'Case-insensitive part of the name, or a whole id.' }),
+  ),
+  name: Type.Optional(Type.String({ maxLength: 1024, description: 'The whole name; case and accents do not count.' })),
+};
+
+const Detail = Type.Object({ code: Type.Optional(Type.String()), message: Type.Optional(Type.String()) });
+
+export const ErrorBody = named(
+  'Error',
+  Type.Object(
+    {
+      code: Type.String({ description: 'What went wrong, for programs; docs/errors.md lists all.' }),
+      message: Type.String({ description: 'What went wrong and what to do, for people.' }),
+      details: Type.Optional(Type.Array(Detail)),
+      inner_error: Type.Optional(Detail),
+    },
+    { additionalProperties: true },
+  ),
+);
+
+const meanings: Record<number, string> = {
+  400: 'The request does not fit.',
+  401: 'No key, or one that does not fit.',
+  403: 'The key may not do this.',
+  404: 'Not found.',
+  409: 'It conflicts with what is there.',
+  410: 'It is over.',
+  422: 'Understood, but it cannot be done.',
+  429: 'A limit is reached.',
+  500: 'Our fault.',
+  502: 'What we asked did not answer.',
+  529: 'This node is full.',
+};
+
+type Refusals<S extends number> = Record<S, typeof ErrorBody>;
+
+/** The `response` part of a route for the statuses it refuses with. */
+export function refusals<const S extends number>(...statuses: S[]): Refusals<S> {
+  return Object.fromEntries(
+    statuses.map((status) => [status, { ...ErrorBody, description: meanings[status] ?? 'Refused.' }]),
+  ) as unknown as Refusals<S>;
+}
+
+/** A page of a list: a bare array, with where to go on in the headers. */
+export function listOf<T extends TSchema>(item: T, description: string) {
+  return {
+    ...Type.Array(item),
+    description,
+    headers: {
+      'X-Has-More': Type.Boolean({ description: 'Whether there is another page.' }),
+      'X-Next-Offset': Type.Integer({ description: 'The `offset` of the next page; 0 when there is none.' }),
+      'X-Limit': Type.Integer(),
+      'X-Offset': Type.Integer(),
+    },
+  } as ReturnType<typeof Type.Array<T>>;
+}
+
+/** An answer without a body. */
+export const empty = (description: string) => Type.Null({ description });

@@ -1,0 +1,158 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import Fastify, { LogController, type FastifyBaseLogger, type FastifyError, type FastifyRequest } from 'fastify';
+import type { Socket } from 'node:net';
+import { STATUS_CODES } from 'node:http';
+import { errors, ServiceError } from '../errors.ts';
+import { newId } from '../lib/ids.ts';
+import { admit, type Gatekeeper } from './caller.ts';
+import { registerOpenApi } from './openapi.ts';
+import { parseQuery } from './query.ts';
+import { InvalidInput, validatorCompiler } from './validation.ts';
+
+/** What is written down of each request that may have changed something. */
+export interface AuditTrail {
+  record(request: FastifyRequest, status: number, durationMs: number): Promise<void>;
+}
+
+export type Server = Awaited<ReturnType<typeof httpServer>>;
+
+const bodyLimit = 1024 * 1024;
+
+export async function httpServer(options: {
+  gate: Gatekeeper;
+  audit: AuditTrail;
+  logger: FastifyBaseLogger;
+  trustProxy: readonly string[];
+}) {
+  const { gate, audit, logger, trustProxy } = options;
+  const app = Fastify({
+    loggerInstance: logger,
+    logController: new LogController({ disableRequestLogging: true }), // one line a request, below, instead of two
+    trustProxy: trustProxy.length > 0 ? [...trustProxy] : false,
+    genReqId: () => newId('req_'),
+    requestIdHeader: false,
+    bodyLimit,
+    // A stalled client must not hold a socket for ever; long polls and streams are answers, which this does not bound.
+    requestTimeout: 120_000,
+    rewriteUrl: (request) => modernPath(request.url ?? '/'),
+    routerOptions: { querystringParser: parseQuery, maxParamLength: 1024, ignoreTrailingSlash: true },
+    clientErrorHandler,
+    forceCloseConnections: true,
+  }).withTypeProvider<TypeBoxTypeProvider>();
+
+  // First of all, so that its pages stay outside the hooks below: the reference is open to everybody.
+  await registerOpenApi(app);
+  app.setValidatorCompiler(validatorCompiler());
+  app.decorateRequest('caller', null);
+  app.decorateRequest('project', null);
+
+  const parseJson = app.getDefaultJsonParser('error', 'error');
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    const text = body as string;
+    if (text.trim() === '') return done(null, {}); // clients send the header and no body when every field is optional
+    if (text.includes('\\u0000'))
+      return done(errors.bad_request({ detail: 'The body has a NUL character (\\u0000); no field takes one.' }));
+    void parseJson(request, text, done);
+  });
+
+  app.addHook('onRequest', async (request, reply) => {
+    void reply.header('X-Request-Id', request.id);
+    if (/%00/.test(request.url))
+      throw errors.bad_request({ detail: 'The address has a NUL character (%00); no path or parameter takes one.' });
+    await admit(request, gate);
+  });
+  app.addHook('preValidation', async (request) => {
+    if (request.body === undefined && request.routeOptions.schema?.body) request.body = {};
+  });
+  app.addHook('preHandler', async (request, reply) => {
+    const ignored = unknownFields(request);
+    if (ignored.length > 0) void reply.header('X-Ignored-Fields', ignored.join(', '));
+  });
+  // Before the answer, not after it: a change that was answered has its entry.
+  app.addHook('onSend', async (request, reply) => {
+    if (request.caller && mayChange(request.method))
+      await audit.record(request, reply.statusCode, Math.round(reply.elapsedTime));
+  });
+  app.addHook('onResponse', async (request, reply) => {
+    const facts = {
+      requestId: request.id,
+      method: request.method,
+      route: request.routeOptions.url,
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime),
+    };
+    if (mayChange(request.method) || reply.statusCode >= 500) request.log.info(facts, 'request');
+    else request.log.debug(facts, 'request');
+  });
+
+  app.setNotFoundHandler((request) => {
+    throw errors.not_found({
+      detail: `Nothing is served at ${request.method} ${pathOf(request)}. /docs lists what is.`,
+    });
+  });
+
+  /** Errors are thrown anywhere and become answers here. Only the unexpected ones are our fault, and logged so. */
+  app.setErrorHandler((error: FastifyError, request, reply) => {
+    const answer = refusal(error, request) ?? errors.internal({ requestId: request.id });
+    if (answer.status >= 500) request.log.error({ requestId: request.id, code: answer.code, error }, 'request.failed');
+    const { details, body, headers } = answer.extras;
+    if (headers) void reply.headers(headers);
+    if (answer.status === 409 && !answer.retriable) void reply.header('x-should-retry', 'false');
+    void reply
+      .code(answer.status)
+      .type('application/json')
+      .serializer(JSON.stringify)
+      .send({ code: answer.code, message: answer.message, ...(details ? { details } : {}), ...body });
+  });
+
+  return app;
+}
+
+/** `/projects…` is the older spelling of `/org/projects…`. */
+const modernPath = (url: string) => (/^\/projects(?=[/?]|$)/.test(url) ? `/org${url}` : url);
+
+export const mayChange = (method: string) => !['GET', 'HEAD', 'OPTIONS'].includes(method);
+
+export const pathOf = (request: FastifyRequest) => request.url.split('?', 1)[0] ?? '';
+
+function refusal(error: FastifyError, request: FastifyRequest): ServiceError | undefined {
+  if (error instanceof ServiceError) return error;
+  if (error instanceof InvalidInput) {
+    return errors.invalid_input(
+      { detail: error.message },
+      { details: [{ code: 'invalid_input', message: error.message }] },
+    );
+  }
+  switch (error.code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return errors.payload_too_large({ limit: request.routeOptions.bodyLimit ?? bodyLimit });
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return errors.unsupported_media_type({ type: String(request.headers['content-type']).slice(0, 100) });
+  }
+  // What Fastify itself refuses: malformed JSON, a wrong content length, a bad URL. Its messages name the trouble.
+  if (error.statusCode && error.statusCode >= 400 && error.statusCode < 500)
+    return errors.bad_request({ detail: error.message });
+}
+
+/** Top-level fields that the schema does not have. They are passed over, as clients of newer versions expect, but not in silence. */
+function unknownFields(request: FastifyRequest): string[] {
+  const { properties } = (request.routeOptions.schema?.body ?? {}) as { properties?: object };
+  if (!properties || typeof request.body !== 'object' || request.body === null) return [];
+  return Object.keys(request.body)
+    .filter((name) => !Object.hasOwn(properties, name) && /^[\w.-]{1,64}$/.test(name))
+    .slice(0, 20);
+}
+
+/** What is not even HTTP: answered by hand, since there is no request to answer. */
+function clientErrorHandler(error: NodeJS.ErrnoException, socket: Socket) {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
+  const body = JSON.stringify({
+    code: 'bad_request',
+    message: `This is not HTTP that we can read: ${STATUS_CODES[status]}.`,
+  });
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}

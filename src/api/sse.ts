@@ -1,0 +1,74 @@
+import type { FastifyReply } from 'fastify';
+
+/**
+ * Server-sent events as the clients of this interface read them: every frame one `data:` line of JSON, no `event:`
+ * lines (a frame with one and no data breaks their parser), and a heartbeat in silence.
+ */
+export interface EventStream {
+  /** Resolves when there is room for the next event, so that a slow reader slows the source. False: nobody reads any more. */
+  send(event: unknown): Promise<boolean>;
+  /** A comment, which readers skip. */
+  comment(text: string): void;
+  end(): void;
+  /** Aborts when the reader has gone or `end` was called. */
+  readonly closed: AbortSignal;
+}
+
+/** What the stream says when it has said nothing for a while. */
+export type Heartbeat = { everyMs: number; event: () => unknown } | { everyMs: number; comment: string };
+
+export const jsonHeartbeat: Heartbeat = {
+  everyMs: 15_000,
+  event: () => ({ event: 'sse_heartbeat', timestamp: new Date().toISOString() }),
+};
+
+export function eventStream(reply: FastifyReply, heartbeat: Heartbeat = jsonHeartbeat): EventStream {
+  const out = reply.raw;
+  const gone = new AbortController();
+  reply.hijack();
+  for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) out.setHeader(name, value);
+  out.writeHead(200, {
+    'Content-Type': 'text/event-stream',
+    'Cache-Control': 'no-cache, no-transform',
+    'X-Accel-Buffering': 'no', // proxies in front of us must not hold events back
+    'X-SSE-Content-Type': 'application/json',
+  });
+  out.flushHeaders();
+
+  const beat = setTimeout(() => {
+    if ('comment' in heartbeat) comment(heartbeat.comment);
+    else void send(heartbeat.event());
+    beat.refresh();
+  }, heartbeat.everyMs);
+  out.once('close', () => {
+    clearTimeout(beat);
+    gone.abort();
+  });
+  out.on('error', () => {}); // `close` follows and says all there is to say
+
+  function write(text: string): boolean {
+    beat.refresh();
+    return out.write(text);
+  }
+
+  async function send(event: unknown): Promise<boolean> {
+    if (gone.signal.aborted) return false;
+    if (write(`data: ${JSON.stringify(event)}\n\n`)) return true;
+    await new Promise<void>((resolve) => {
+      const done = () => {
+        out.off('drain', done);
+        gone.signal.removeEventListener('abort', done);
+        resolve();
+      };
+      out.once('drain', done);
+      gone.signal.addEventListener('abort', done, { once: true });
+    });
+    return !gone.signal.aborted;
+  }
+
+  function comment(text: string) {
+    if (!gone.signal.aborted) write(`: ${text}\n\n`);
+  }
+
+  return { send, comment, end: () => void out.end(), closed: gone.signal };
+}

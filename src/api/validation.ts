@@ -1,0 +1,97 @@
+import { Ajv, type ErrorObject } from 'ajv';
+import addFormats from 'ajv-formats';
+import type { FastifySchemaCompiler } from 'fastify';
+import type { TSchema } from 'typebox';
+
+/**
+ * Bodies are taken as they are: `"5"` is not a number. What stands in a URL is text by nature, so there `5`, `true`
+ * and `a,b` become what the schema says. Errors carry a sentence that names the field.
+ */
+export function validatorCompiler(): FastifySchemaCompiler<TSchema> {
+  const strict = ajv(false);
+  const lenient = ajv(true);
+  return ({ schema, httpPart }) => {
+    const part = httpPart ?? 'body';
+    const validate = (part === 'body' ? strict : lenient).compile(schema);
+    const lists = listParameters(schema);
+    return (data: unknown) => {
+      if (part === 'querystring') splitLists(data as Record<string, unknown>, lists);
+      if (validate(data)) return { value: data };
+      return { error: new InvalidInput(sentence(part, validate.errors ?? [])) };
+    };
+  };
+}
+
+export class InvalidInput extends Error {
+  override readonly name = 'InvalidInput';
+}
+
+function ajv(coerceTypes: boolean) {
+  const instance = new Ajv({ coerceTypes, useDefaults: true, strict: false, allErrors: false });
+  (addFormats as unknown as typeof addFormats.default)(instance, ['date-time', 'uri', 'email', 'uuid']);
+  return instance;
+}
+
+function listParameters(schema: unknown): string[] {
+  const { properties = {} } = schema as { properties?: Record<string, { type?: string }> };
+  return Object.keys(properties).filter((name) => properties[name]?.type === 'array');
+}
+
+/** Clients send `a,b` or `x=a&x=b`; both are the list a, b. */
+function splitLists(query: Record<string, unknown>, lists: string[]) {
+  for (const name of lists) {
+    const value = query[name];
+    if (value !== undefined) query[name] = [value].flat().flatMap((text) => String(text).split(','));
+  }
+}
+
+function sentence(part: string, found: ErrorObject[]): string {
+  // Of a union's branches, the one that says more than "must be null".
+  const error = found.find(({ keyword, params }) => keyword !== 'anyOf' && params['type'] !== 'null') ?? found[0];
+  if (!error) return 'The request does not fit the schema.';
+  const { keyword, params, instancePath } = error;
+  const inside = instancePath.slice(1).replaceAll('/', '.');
+  const kind =
+    part === 'body'
+      ? ''
+      : part === 'querystring'
+        ? 'query parameter '
+        : part === 'params'
+          ? 'path parameter '
+          : `${part} `;
+  const field = (name = inside) => (name ? `${kind}${name}` : part === 'body' ? 'The body' : `The ${kind.trim()}s`);
+  const within = (name: string) => field(inside ? `${inside}.${name}` : name);
+  const { limit } = params as { limit?: number };
+  switch (keyword) {
+    case 'required':
+      return `${within(params['missingProperty'] as string)} is missing.`;
+    case 'additionalProperties':
+      return `${within(params['additionalProperty'] as string)} is not a field here.`;
+    case 'type':
+      return `${field()} must be ${withArticle([params['type']].flat().join(' or '))}.`;
+    case 'enum':
+      return `${field()} must be one of ${(params['allowedValues'] as unknown[]).join(', ')}.`;
+    case 'const':
+      return `${field()} must be ${JSON.stringify(params['allowedValue'])}.`;
+    case 'minimum':
+      return `${field()} must be at least ${limit}.`;
+    case 'maximum':
+      return `${field()} must be at most ${limit}.`;
+    case 'minLength':
+      return `${field()} must have at least ${limit} ${limit === 1 ? 'character' : 'characters'}.`;
+    case 'maxLength':
+      return `${field()} must have at most ${limit} characters.`;
+    case 'maxItems':
+      return `${field()} must have at most ${limit} items.`;
+    case 'maxProperties':
+      return `${field()} must have at most ${limit} entries.`;
+    case 'pattern':
+      return `${field()} has characters it may not have; it must match ${params['pattern']}.`;
+    case 'format':
+      return `${field()} must be a ${params['format']}${params['format'] === 'date-time' ? ' such as 2026-01-31T12:00:00Z' : ''}.`;
+    default:
+      return `${field()} ${error.message ?? 'does not fit'}.`;
+  }
+}
+
+const withArticle = (noun: string) => (/^[aeio]/.test(noun) ? `an ${noun}` : `a ${noun}`);

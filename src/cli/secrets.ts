@@ -1,0 +1,23 @@
+import { addKey, openKeys, secretStore } from '../store/secrets.ts';
+import { UsageError, type Command } from './command.ts';
+
+export const secretsCommand: Command = {
+  usage: [
+    'secrets rotate                                              make a new service key and seal everything with it',
+  ],
+  options: {},
+  async run({ db, config, positionals, print }) {
+    const [verb] = positionals;
+    if (verb !== 'rotate') throw new UsageError(`'corral secrets' takes rotate${verb ? `, not '${verb}'` : ''}.`);
+    // With CORRAL_SECRET_KEY the operator keeps the keys: the new one is put first there, and we only seal anew.
+    if (!config.secretKey) {
+      await openKeys(config.dataDir, ''); // makes the first key if there is none, so that the new one is second
+      await addKey(config.dataDir);
+    }
+    const keys = await openKeys(config.dataDir, config.secretKey);
+    const count = await secretStore(db, keys).reseal();
+    print(
+      `Sealed ${count} ${count === 1 ? 'value' : 'values'} with key ${keys.ring().current}. The older keys still open what is in backups.`,
+    );
+  },
+};

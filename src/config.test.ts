@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { readConfig } from './config.ts';
+
+test('an empty environment gives the defaults', () => {
+  expect(readConfig({})).toMatchObject({
+    host: '127.0.0.1',
+    port: 3000,
+    publicUrl: '',
+    databaseUrl: '',
+    allowPrivateHosts: [],
+  });
+  expect(readConfig({}).capacity).toBeGreaterThan(0);
+});
+
+test('every mistake is said at once, with the name of the setting', () => {
+  const read = () => readConfig({ CORRAL_PORT: '70000', CORRAL_MAX_SESSIONS: 'many', CORRAL_PUBLIC_URL: 'example' });
+  expect(read).toThrow(/CORRAL_PORT is '70000'.*CORRAL_PUBLIC_URL.*CORRAL_MAX_SESSIONS/s);
+});
+
+test('a secret that does not fit is not repeated in the message', () => {
+  expect(() => readConfig({ CORRAL_API_KEY: 'tooshort', DATABASE_URL: 'mysql://u:hunter2@h/d' })).toThrow(
+    expect.objectContaining({ message: expect.not.stringMatching(/tooshort|hunter2/) }) as Error,
+  );
+});

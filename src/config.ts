@@ -1,0 +1,156 @@
+import { totalmem } from 'node:os';
+import { resolve } from 'node:path';
+
+/** Every setting, once: its name, what it means, and how its text is read. The README's table is these lines. */
+export const settings = {
+  host: setting('CORRAL_HOST', '127.0.0.1', 'where it listens', text),
+  port: setting('CORRAL_PORT', '3000', 'where it listens', integer(0, 65535)),
+  publicUrl: setting(
+    'CORRAL_PUBLIC_URL',
+    '',
+    'what clients see in `cdp_ws_url` and its siblings; from host and port when empty',
+    httpUrl,
+  ),
+  dataDir: setting('CORRAL_DATA_DIR', './data', 'all state; back this up and you have backed up everything', path),
+  apiKey: setting(
+    'CORRAL_API_KEY',
+    '',
+    'the first, organisation-wide key; made on first start and kept in `<data>/api-key` when empty',
+    secretText(16),
+  ),
+  secretKey: setting(
+    'CORRAL_SECRET_KEY',
+    '',
+    'seals credentials and signs tokens: 32 bytes in hex or base64, newest first when there are several, separated by commas; made on first start and kept in `<data>/secret-key` when empty',
+    text,
+  ),
+  databaseUrl: setting(
+    'DATABASE_URL',
+    '',
+    'a PostgreSQL of your own; the embedded one in the data directory when empty',
+    postgresUrl,
+  ),
+  allowPrivateHosts: setting(
+    'CORRAL_ALLOW_PRIVATE_HOSTS',
+    '',
+    'hosts and CIDRs on private, loopback or link-local ranges that browsers may reach, separated by commas',
+    list,
+  ),
+  maxSessions: setting(
+    'CORRAL_MAX_SESSIONS',
+    '',
+    'how many browsers this node runs at most; from memory when empty',
+    optional(integer(1, 10_000)),
+  ),
+  auditDays: setting('CORRAL_AUDIT_DAYS', '365', 'how long audit entries are kept', integer(1, 36_500)),
+  trustProxy: setting(
+    'CORRAL_TRUST_PROXY',
+    '',
+    'addresses or CIDRs of reverse proxies whose `X-Forwarded-For` is believed, separated by commas',
+    list,
+  ),
+  logLevel: setting(
+    'CORRAL_LOG_LEVEL',
+    'info',
+    'debug, info, warn, error or silent',
+    oneOf('debug', 'info', 'warn', 'error', 'silent'),
+  ),
+} as const;
+
+export type Config = { readonly [K in keyof typeof settings]: ReturnType<(typeof settings)[K]['read']> } & {
+  /** `maxSessions`, or what this machine's memory carries. */
+  readonly capacity: number;
+};
+
+/** Reads the environment; the only place that does. All that is wrong is said at once, in sentences. */
+export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
+  const problems: string[] = [];
+  const values: Record<string, unknown> = {};
+  for (const [key, { name, fallback, read }] of Object.entries(settings)) {
+    try {
+      values[key] = read(env[name]?.trim() || fallback);
+    } catch (error) {
+      problems.push(`${name} ${(error as Error).message}`);
+    }
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+  const config = values as unknown as Config;
+  return Object.freeze({ ...config, capacity: config.maxSessions ?? sessionsByMemory(totalmem()) });
+}
+
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  constructor(problems: string[]) {
+    super(`The settings do not fit:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+  }
+}
+
+/** A headful browser with a few tabs takes about half a gigabyte; a gigabyte stays for the system and ourselves. */
+const sessionsByMemory = (bytes: number) => Math.max(1, Math.floor((bytes / 2 ** 30 - 1) * 2));
+
+function setting<T>(name: string, fallback: string, meaning: string, read: (value: string) => T) {
+  return { name, fallback, meaning, read };
+}
+
+function text(value: string) {
+  return value;
+}
+
+function path(value: string) {
+  return resolve(value);
+}
+
+function list(value: string): readonly string[] {
+  return value
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean);
+}
+
+function integer(min: number, max: number) {
+  return (value: string) => {
+    const number = Number(value);
+    if (!/^\d+$/.test(value) || number < min || number > max) {
+      throw new Error(`is '${value}'; it takes a whole number from ${min} to ${max}.`);
+    }
+    return number;
+  };
+}
+
+function optional<T>(read: (value: string) => T) {
+  return (value: string) => (value === '' ? undefined : read(value));
+}
+
+function oneOf<const T extends string>(...allowed: T[]) {
+  return (value: string) => {
+    if (!(allowed as string[]).includes(value))
+      throw new Error(`is '${value}'; it takes one of ${allowed.join(', ')}.`);
+    return value as T;
+  };
+}
+
+/** The value is a secret: a message may say what is wrong with it, never what it is. */
+function secretText(least: number) {
+  return (value: string) => {
+    if (value !== '' && (value.length < least || /[\s,]/.test(value))) {
+      throw new Error(`needs at least ${least} characters, without spaces or commas.`);
+    }
+    return value;
+  };
+}
+
+function httpUrl(value: string) {
+  if (value === '') return '';
+  if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol)) {
+    throw new Error(`is '${value}'; it takes an address such as https://browsers.example.com.`);
+  }
+  return value.replace(/\/+$/, '');
+}
+
+/** Carries a password, so the message does not repeat it. */
+function postgresUrl(value: string) {
+  if (value !== '' && !/^postgres(ql)?:\/\//.test(value)) {
+    throw new Error('does not start with postgres://; it takes postgres://user:password@host:port/database.');
+  }
+  return value;
+}

@@ -1,0 +1,144 @@
+/**
+ * Every way this service says no. A code is part of the API: add freely, rename never.
+ * Messages are for the person holding the request, in the words of the API reference.
+ * `docs/errors.md` is this table; `npm run check` compares the two.
+ */
+const catalogue = {
+  bad_request: entry(400, 'The request could not be read.', (p: { detail: string }) => p.detail),
+  invalid_input: entry(
+    400,
+    'A field is missing, of the wrong type or out of bounds.',
+    (p: { detail: string }) => p.detail,
+  ),
+  cannot_delete_current_key: entry(
+    400,
+    'A key cannot delete itself.',
+    () => 'This key is the one you are using. Delete it with another key, or rotate it instead.',
+  ),
+  unauthorized: entry(401, 'No key, or one that does not fit.', (p: { detail: string }) => p.detail),
+  forbidden: entry(403, 'The key is good, but not for this.', (p: { detail: string }) => p.detail),
+  not_found: entry(404, 'No such path, or no such thing.', (p: { detail: string }) => p.detail),
+  project_not_found: entry(
+    404,
+    'No active project has that id or name.',
+    (p: { project: string }) => `No active project is '${p.project}'. GET /org/projects lists them.`,
+  ),
+  api_key_not_found: entry(
+    404,
+    'No API key within reach has that id.',
+    (p: { id: string }) => `No API key has the id '${p.id}'. GET /org/api_keys lists them.`,
+  ),
+  already_exists: conflict(
+    'Something of that name is there already.',
+    (p: { thing: string; name: string }) =>
+      `A ${p.thing} named '${p.name}' exists already (case and accents do not count). Choose another name.`,
+  ),
+  project_not_empty: conflict(
+    'A project that holds things cannot be deleted.',
+    (p: { holds: string }) => `The project still holds ${p.holds}. Delete those first, or archive the project.`,
+  ),
+  last_active_project: conflict(
+    'One project has to stay active.',
+    () => 'This is the last active project. Create another one first.',
+  ),
+  default_project: conflict(
+    'The default project stays.',
+    () => 'The default project serves every request that names none; it can be renamed, not archived or deleted.',
+  ),
+  payload_too_large: entry(
+    413,
+    'The body is larger than this path takes.',
+    (p: { limit: number }) => `The body is larger than the ${p.limit} bytes this path takes.`,
+  ),
+  unsupported_media_type: entry(
+    415,
+    'The body is of a type this path does not read.',
+    (p: { type: string }) => `Bodies of type '${p.type}' are not read here; send application/json.`,
+  ),
+  internal: entry(
+    500,
+    'Our fault.',
+    (p: { requestId: string }) => `Something broke on our side. Quote request ${p.requestId} when you report it.`,
+  ),
+  store_unavailable: entry(
+    503,
+    'The database does not answer.',
+    () =>
+      'The database does not answer right now; the request changed nothing that was answered. Try again in a moment.',
+  ),
+};
+
+export type ErrorCode = keyof typeof catalogue;
+export const errorCodes = Object.keys(catalogue) as [ErrorCode, ...ErrorCode[]];
+
+export interface ErrorExtras {
+  details?: { code: string; message: string }[];
+  /** Further top-level fields of the body, where the interface has them. */
+  body?: Record<string, unknown>;
+  headers?: Record<string, string>;
+  cause?: unknown;
+}
+
+export class ServiceError extends Error {
+  override readonly name = 'ServiceError';
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly extras: ErrorExtras;
+
+  constructor(code: ErrorCode, message: string, extras: ErrorExtras = {}) {
+    super(message, extras.cause === undefined ? undefined : { cause: extras.cause });
+    this.code = code;
+    this.status = catalogue[code].status;
+    this.extras = extras;
+  }
+
+  /** False on conflicts that the same request would meet again: clients of this interface retry every 409 otherwise. */
+  get retriable(): boolean {
+    return catalogue[this.code].retriable;
+  }
+}
+
+type Throwers = {
+  [C in ErrorCode]: (
+    ...args: Parameters<(typeof catalogue)[C]['message']> extends [infer P]
+      ? [params: P, extras?: ErrorExtras]
+      : [params?: Record<string, never>, extras?: ErrorExtras]
+  ) => ServiceError;
+};
+
+/** `throw errors.project_not_found({ project })`: the compiler knows the codes and their parameters. */
+export const errors = Object.fromEntries(
+  Object.entries(catalogue).map(([code, { message }]) => [
+    code,
+    (params: never, extras?: ErrorExtras) => new ServiceError(code as ErrorCode, message(params), extras),
+  ]),
+) as Throwers;
+
+export const statusOf = (code: ErrorCode) => catalogue[code].status;
+
+/** docs/errors.md. */
+export function describeErrors(): string {
+  const rows = Object.entries(catalogue).map(
+    ([code, { status, meaning, retriable }]) =>
+      `| \`${code}\` | ${status} | ${retriable ? 'may help' : 'no'} | ${meaning} |`,
+  );
+  return [
+    '# Errors',
+    '',
+    'Every refusal is `{ "code", "message", "details"?, "inner_error"? }`. Codes are part of the API: new ones may come, none is renamed.',
+    'The request id in `X-Request-Id` is also in the service’s log.',
+    '',
+    '| Code | Status | Retry | Meaning |',
+    '|---|---|---|---|',
+    ...rows,
+    '',
+  ].join('\n');
+}
+
+function entry<P extends unknown[]>(status: number, meaning: string, message: (...params: P) => string) {
+  return { status, meaning, message, retriable: status === 429 || status >= 500 };
+}
+
+function conflict<P extends unknown[]>(meaning: string, message: (...params: P) => string) {
+  return { ...entry(409, meaning, message), retriable: false };
+}

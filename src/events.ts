@@ -1,0 +1,23 @@
+import { EventEmitter } from 'node:events';
+
+/** What rooms tell each other upwards. A room publishes what happened to its own things and knows no listener. */
+export interface Events {
+  /** The project was archived or deleted; nothing of it may go on running. */
+  'project.closed': { projectId: string };
+}
+
+export interface EventBus {
+  publish<E extends keyof Events>(event: E, facts: Events[E]): void;
+  on<E extends keyof Events>(event: E, listener: (facts: Events[E]) => void): () => void;
+}
+
+export function eventBus(): EventBus {
+  const emitter = new EventEmitter();
+  return {
+    publish: (event, facts) => void emitter.emit(event, facts),
+    on(event, listener) {
+      emitter.on(event, listener);
+      return () => void emitter.off(event, listener);
+    },
+  };
+}

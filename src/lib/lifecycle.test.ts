@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { lifecycle } from './lifecycle.ts';
+import { undoOnFailure } from './undo.ts';
+import { newId, pick } from './ids.ts';
+
+const door = lifecycle(
+  { open: 'Anyone may pass.', shut: 'Nobody passes.', gone: 'There is no door.' },
+  { close: { from: ['open'], to: 'shut' }, burn: { from: ['open', 'shut'], to: 'gone' } },
+);
+
+test('a state that no event leaves is final', () => {
+  expect(door.stateNames.filter(door.isFinal)).toEqual(['gone']);
+});
+
+test('the drawing has an arrow for every move', () => {
+  expect(door.toMermaid()).toBe(
+    'stateDiagram-v2\n  [*] --> open\n  open --> shut: close\n  open --> gone: burn\n  shut --> gone: burn',
+  );
+});
+
+test('undo runs newest first, goes on past a failing step, and rethrows the first error', async () => {
+  const ran: string[] = [];
+  await expect(
+    undoOnFailure(async (undo) => {
+      undo(() => ran.push('first'));
+      undo(() => Promise.reject(new Error('the undo failed too')));
+      undo(() => ran.push('last'));
+      throw new Error('the work failed');
+    }),
+  ).rejects.toThrow('the work failed');
+  expect(ran).toEqual(['last', 'first']);
+});
+
+test('ids have the look clients know', () => {
+  expect(newId()).toMatch(/^[a-z][a-z0-9]{23}$/);
+  expect(newId('proj_')).toMatch(/^proj_[a-z][a-z0-9]{23}$/);
+  expect(new Set(Array.from({ length: 1000 }, () => newId())).size).toBe(1000);
+  expect(new Set(pick('abc', 3000))).toEqual(new Set('abc'));
+});

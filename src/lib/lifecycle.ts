@@ -1,0 +1,29 @@
+/**
+ * A lifecycle is two tables: the states a thing can be in, each with a sentence saying what that means, and the
+ * events that move it, each with the states it may leave. SQL guards, API enums and diagrams are read off these.
+ */
+export function lifecycle<
+  const States extends Record<string, string>,
+  const Events extends Record<string, { from: readonly (keyof States & string)[]; to: keyof States & string }>,
+>(states: States, events: Events) {
+  type State = keyof States & string;
+  const stateNames = Object.keys(states) as [State, ...State[]];
+  const moves = Object.entries(events);
+
+  return {
+    states,
+    events,
+    stateNames,
+
+    /** Final states answer to no event. */
+    isFinal: (state: State) => !moves.some(([, { from }]) => from.includes(state)),
+
+    /** The diagram in docs/lifecycles.md; `npm run check` compares the two. */
+    toMermaid: () =>
+      [
+        'stateDiagram-v2',
+        `  [*] --> ${stateNames[0]}`,
+        ...moves.flatMap(([event, { from, to }]) => from.map((state) => `  ${state} --> ${to}: ${event}`)),
+      ].join('\n'),
+  };
+}

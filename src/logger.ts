@@ -1,0 +1,42 @@
+import { pino, stdSerializers, type DestinationStream } from 'pino';
+
+/** Facts as JSON lines on stderr, so that stdout stays for people. Whatever could carry a secret is cut out here, once. */
+export function openLogger(level: string, destination?: DestinationStream) {
+  return pino(
+    {
+      level,
+      base: undefined,
+      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      formatters: { level: (label) => ({ level: label }) },
+      redact: {
+        paths: [
+          'authorization',
+          '*.authorization',
+          'password',
+          '*.password',
+          'token',
+          '*.token',
+          'key',
+          '*.key',
+          'values',
+          '*.values',
+        ],
+        censor: '[secret]',
+      },
+      serializers: { error: (error: Error) => redactUrls(stdSerializers.err(error)) },
+    },
+    destination ?? process.stderr,
+  );
+}
+
+/** Errors quote URLs, and URLs carry tokens and passwords. */
+function redactUrls<T extends object>(error: T): T {
+  return JSON.parse(redactText(JSON.stringify(error))) as T;
+}
+
+export function redactText(text: string): string {
+  return text
+    .replace(/\b(sk_)[A-Za-z0-9]{8,}/g, '$1[secret]')
+    .replace(/([?&](?:jwt|token)=)[^&\s"\\]+/gi, '$1[secret]')
+    .replace(/(\w+:\/\/[^/\s:@"]*:)[^@/\s"]+@/g, '$1[secret]@');
+}

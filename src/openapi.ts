@@ -1,0 +1,38 @@
+import Fastify from 'fastify';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { readIfThere } from './lib/files.ts';
+import { httpServer } from './api/server.ts';
+import { statusRoutes } from './api/status.ts';
+import { describeErrors } from './errors.ts';
+import { orgRoutes } from './org/routes.ts';
+
+/**
+ * What is read off the code and kept in the repository, so that a review sees what a change does to the interface:
+ * `npm run openapi` writes the files, `npm run check` compares them.
+ */
+async function emitted(): Promise<Record<string, string>> {
+  // Routes only describe themselves here; no handler runs, so no room has to stand behind them.
+  const nothing = new Proxy({}, { get: () => nothing }) as never;
+  const app = await httpServer({ gate: nothing, audit: nothing, logger: Fastify().log, trustProxy: [] });
+  await app.register(statusRoutes({ probes: [], metrics: nothing, version: '' }));
+  await app.register(orgRoutes(nothing));
+  await app.ready();
+  const document = JSON.stringify(app.swagger(), null, 2);
+  await app.close();
+  return { 'openapi.json': `${document}\n`, 'docs/errors.md': describeErrors() };
+}
+
+const files = await emitted();
+if (process.argv.includes('--check')) {
+  const stale: string[] = [];
+  for (const [path, text] of Object.entries(files)) if ((await readIfThere(path)) !== text.trim()) stale.push(path);
+  if (stale.length > 0) {
+    process.stderr.write(
+      `${stale.join(', ')} ${stale.length === 1 ? 'differs' : 'differ'} from the code. Run \`npm run openapi\` and look at the change.\n`,
+    );
+    process.exitCode = 1;
+  }
+} else {
+  await mkdir('docs', { recursive: true });
+  for (const [path, text] of Object.entries(files)) await writeFile(path, text);
+}

@@ -1,0 +1,156 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Caller } from '../api/caller.ts';
+import { errors } from '../errors.ts';
+import { newId, pick } from '../lib/ids.ts';
+import type { Db } from '../store/db.ts';
+import type { ApiKey, ApiKeyList, CreateApiKey, CreatedApiKey, RotateApiKey } from './schema.ts';
+import { orgStore, type ApiKeyRow, type NewApiKey } from './store.ts';
+
+const alphanumeric = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+const graceDays = 7;
+
+/** Who makes keys without a key: the first start and the command line. */
+const operator = { keyId: 'operator', keyName: 'operator', projectId: null } satisfies Caller;
+
+export type ApiKeyService = ReturnType<typeof apiKeyService>;
+
+/** `changed` is called after every change that may shut a key out, so that this node forgets at once what it remembers. */
+export function apiKeyService({ db, changed }: { db: Db; changed: () => void }) {
+  const store = orgStore(db);
+
+  async function create(caller: Caller, request: CreateApiKey): Promise<CreatedApiKey> {
+    const projectId = request.project_id ?? caller.projectId;
+    if (caller.projectId !== null && projectId !== caller.projectId) {
+      throw errors.project_not_found({ project: projectId ?? '' });
+    }
+    if (projectId !== null) {
+      const project = await store.findProject(projectId);
+      if (project?.status !== 'active') throw errors.project_not_found({ project: projectId });
+    }
+    return insert(db, caller, request.name, projectId, request.days_to_expire ?? null);
+  }
+
+  async function insert(
+    within: Db,
+    caller: Caller,
+    name: string,
+    projectId: string | null,
+    days: number | null,
+  ): Promise<CreatedApiKey> {
+    const key = `sk_${pick(alphanumeric, 40)}`;
+    const id = newId('key_');
+    await orgStore(within).insertKey(rowFor({ id, key, name, projectId, caller, days }));
+    const row = await orgStore(within).findKey(id, null);
+    if (!row) throw new Error(`Key ${id} vanished while it was made.`);
+    return { ...toApiKey(row), key };
+  }
+
+  async function find(caller: Caller, id: string, includeDeleted = false): Promise<ApiKeyRow> {
+    const row = await store.findKey(id, caller.projectId);
+    if (!row || (row.deleted_at && !includeDeleted)) throw errors.api_key_not_found({ id });
+    return row;
+  }
+
+  return {
+    create,
+
+    async list(caller: Caller, filter: ApiKeyList): Promise<ApiKey[]> {
+      return (await store.listKeys(filter, caller.projectId)).map(toApiKey);
+    },
+
+    async get(caller: Caller, id: string, includeDeleted: boolean): Promise<ApiKey> {
+      return toApiKey(await find(caller, id, includeDeleted));
+    },
+
+    async rename(caller: Caller, id: string, name: string): Promise<ApiKey> {
+      await find(caller, id);
+      await store.renameKey(id, name);
+      return toApiKey(await find(caller, id));
+    },
+
+    async rotate(caller: Caller, id: string, request: RotateApiKey): Promise<CreatedApiKey> {
+      const days = request.days_to_expire ?? null;
+      const grace = request.expire_in_days ?? graceDays;
+      if (days !== null && days < grace) {
+        throw errors.invalid_input({
+          detail: `days_to_expire (${days}) must be at least expire_in_days (${grace}): the new key may not end before the old one.`,
+        });
+      }
+      const old = await find(caller, id);
+      const created = await db.transaction(async (tx) => {
+        await orgStore(tx).endKeyInDays(id, grace);
+        return insert(tx, caller, old.name, old.project_id, days);
+      });
+      changed();
+      return created;
+    },
+
+    async remove(caller: Caller, id: string): Promise<void> {
+      await find(caller, id);
+      if (id === caller.keyId) throw errors.cannot_delete_current_key();
+      await store.deleteKey(id);
+      changed();
+    },
+
+    /** Lets a key in that was made outside (CORRAL_API_KEY, the key file). One that was deleted stays deleted. */
+    async adopt(key: string, name: string): Promise<'added' | 'known' | 'deleted'> {
+      const there = await store.findKeyByLookup(lookupOf(hashOf(key)));
+      if (there) return there.deleted_at ? 'deleted' : 'known';
+      await store.insertKey(rowFor({ id: newId('key_'), key, name, projectId: null, caller: operator, days: null }));
+      return 'added';
+    },
+
+    anyKey: () => store.anyKey(),
+    operator,
+  };
+}
+
+/** Whose key is it? Undefined for one that is unknown; expiry and deletion are for the caller to judge. */
+export async function findByKey(db: Db, key: string): Promise<ApiKeyRow | undefined> {
+  const hash = hashOf(key);
+  const row = await orgStore(db).findKeyByLookup(lookupOf(hash));
+  return row && timingSafeEqual(row.hash, hash) ? row : undefined;
+}
+
+export const hashOf = (key: string) => createHash('sha256').update(key).digest();
+export const lookupOf = (hash: Buffer) => hash.toString('hex', 0, 8);
+
+const mask = (key: string) => `${key.slice(0, 7)}...${key.slice(-4)}`;
+
+function rowFor(made: {
+  id: string;
+  key: string;
+  name: string;
+  projectId: string | null;
+  caller: Caller;
+  days: number | null;
+}): NewApiKey {
+  const { id, key, name, projectId, caller, days } = made;
+  const hash = hashOf(key);
+  return {
+    id,
+    name,
+    hash,
+    lookup: lookupOf(hash),
+    masked_key: mask(key),
+    project_id: projectId,
+    created_by: caller.keyId,
+    created_by_name: caller.keyName,
+    days_to_expire: days,
+  };
+}
+
+function toApiKey(row: ApiKeyRow): ApiKey {
+  return {
+    id: row.id,
+    name: row.name,
+    created_at: row.created_at.toISOString(),
+    // There are no user accounts: a key is made by another key, or by whoever has the machine.
+    created_by: { id: row.created_by, email: 'operator@corral.local', name: row.created_by_name },
+    expires_at: row.expires_at?.toISOString() ?? null,
+    deleted_at: row.deleted_at?.toISOString() ?? null,
+    project_id: row.project_id,
+    project_name: row.project_name,
+    masked_key: row.masked_key,
+  };
+}

@@ -1,0 +1,84 @@
+import type { Caller, Gatekeeper } from '../api/caller.ts';
+import { errors } from '../errors.ts';
+import type { Db } from '../store/db.ts';
+import { findByKey, hashOf } from './api-keys.ts';
+import { orgStore, type ApiKeyRow, type ProjectRow } from './store.ts';
+
+const remembered = 10_000;
+
+/**
+ * Who may come in, and to which project. Keys and projects are remembered between requests for as long as `trusted`
+ * says that changes would reach us (the database tells every node, see the triggers in 0001_org.sql); `forget` drops all.
+ */
+export function gatekeeper({ db, trusted, now = Date.now }: { db: Db; trusted: () => boolean; now?: () => number }) {
+  const store = orgStore(db);
+  const keys = memory<ApiKeyRow>(trusted);
+  const projects = memory<ProjectRow>(trusted);
+
+  async function authenticate(key: string): Promise<Caller> {
+    const row = await keys.get(hashOf(key).toString('base64'), () => findByKey(db, key));
+    if (!row || row.deleted_at) throw errors.unauthorized({ detail: 'This key is not known here, or was revoked.' });
+    if (row.expires_at && row.expires_at.getTime() <= now()) {
+      throw errors.unauthorized({
+        detail: `This key expired at ${row.expires_at.toISOString()}. Rotate it or create another.`,
+      });
+    }
+    return { keyId: row.id, keyName: row.name, projectId: row.project_id };
+  }
+
+  /** The table of section 18: what the header names, within what the key reaches. */
+  async function resolveProject(caller: Caller, { id, idOrName }: { id?: string; idOrName?: string }) {
+    const selector = id ?? idOrName;
+    const project =
+      selector === undefined
+        ? await projects.get(caller.projectId ?? '', () =>
+            caller.projectId ? store.findProject(caller.projectId) : store.defaultProject(),
+          )
+        : await projects.get(`${id ? 'id' : 'any'}:${selector}`, () =>
+            id ? store.findProject(id) : store.findProjectByIdOrName(selector),
+          );
+    if (caller.projectId !== null && selector !== undefined && project?.id !== caller.projectId) {
+      throw errors.forbidden({
+        detail: `This key is for one project only, and '${selector}' is another. Leave the project header out.`,
+      });
+    }
+    if (project?.status !== 'active')
+      throw errors.project_not_found({ project: selector ?? caller.projectId ?? 'Default' });
+    return { id: project.id, name: project.name };
+  }
+
+  return {
+    authenticate,
+    resolveProject,
+    forget() {
+      keys.clear();
+      projects.clear();
+    },
+  } satisfies Gatekeeper & { forget(): void };
+}
+
+/**
+ * Remembers what was found, never what was not: strangers must not fill it. What was asked for before a `clear` is not
+ * remembered after it, since the answer may be older than the change that cleared it.
+ */
+function memory<T>(trusted: () => boolean) {
+  const found = new Map<string, T>();
+  let generation = 0;
+  return {
+    async get(key: string, look: () => Promise<T | undefined>): Promise<T | undefined> {
+      const known = trusted() ? found.get(key) : undefined;
+      if (known) return known;
+      const asked = generation;
+      const value = await look();
+      if (value && asked === generation && trusted()) {
+        if (found.size >= remembered) found.clear();
+        found.set(key, value);
+      }
+      return value;
+    },
+    clear() {
+      generation++;
+      found.clear();
+    },
+  };
+}

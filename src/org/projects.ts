@@ -1,0 +1,116 @@
+import type { Caller } from '../api/caller.ts';
+import { errors } from '../errors.ts';
+import type { EventBus } from '../events.ts';
+import { newId } from '../lib/ids.ts';
+import { uniqueViolation, type Db } from '../store/db.ts';
+import type { Project, ProjectList, UpdateProject } from './schema.ts';
+import { orgStore, type ProjectRow } from './store.ts';
+
+/** Rooms that keep things in projects say what a project holds: "3 browsers", or undefined for nothing. */
+export type Occupancy = (projectId: string) => Promise<string | undefined>;
+
+export type ProjectService = ReturnType<typeof projectService>;
+
+export function projectService({
+  db,
+  events,
+  changed,
+  occupancies,
+}: {
+  db: Db;
+  events: EventBus;
+  changed: () => void;
+  occupancies: Occupancy[];
+}) {
+  const store = orgStore(db);
+
+  function orgWide(caller: Caller, what: string) {
+    if (caller.projectId !== null)
+      throw errors.forbidden({ detail: `This key is for one project; ${what} takes an organisation-wide key.` });
+  }
+
+  async function find(caller: Caller, id: string): Promise<ProjectRow> {
+    const row = await store.findProject(id);
+    if (!row || (caller.projectId !== null && row.id !== caller.projectId))
+      throw errors.project_not_found({ project: id });
+    return row;
+  }
+
+  /** Runs `leave` if the project may stop being active: not the default one, and never the last. */
+  async function leaving(id: string, leave: (tx: Db) => Promise<void>) {
+    await db.transaction(async (tx) => {
+      const active = await orgStore(tx).lockProjects();
+      const project = active.find((row) => row.id === id);
+      if (project && active.length === 1) throw errors.last_active_project();
+      if (project?.is_default) throw errors.default_project();
+      await leave(tx);
+    });
+    changed();
+    events.publish('project.closed', { projectId: id });
+  }
+
+  return {
+    async create(caller: Caller, name: string): Promise<Project> {
+      orgWide(caller, 'creating projects');
+      const row = await unlessTaken(name, () => store.insertProject(newId('proj_'), name));
+      changed();
+      return toProject(row);
+    },
+
+    async list(caller: Caller, filter: ProjectList): Promise<Project[]> {
+      return (await store.listProjects(filter, caller.projectId)).map(toProject);
+    },
+
+    /** By id or by name: the one place in this room where a name will do. */
+    async get(caller: Caller, idOrName: string): Promise<Project> {
+      const row = await store.findProjectByIdOrName(idOrName);
+      if (!row || (caller.projectId !== null && row.id !== caller.projectId))
+        throw errors.project_not_found({ project: idOrName });
+      return toProject(row);
+    },
+
+    async update(caller: Caller, id: string, { name, status }: UpdateProject): Promise<Project> {
+      const before = await find(caller, id);
+      if (status !== undefined && status !== before.status) orgWide(caller, 'archiving and unarchiving');
+      const set = (tx: Db) =>
+        unlessTaken(name ?? '', () => orgStore(tx).updateProject(id, name ?? null, status ?? null));
+      if (status === 'archived' && before.status === 'active') await leaving(id, async (tx) => void (await set(tx)));
+      else await set(db);
+      changed();
+      return toProject(await find(caller, id));
+    },
+
+    async remove(caller: Caller, id: string): Promise<void> {
+      orgWide(caller, 'deleting projects');
+      await find(caller, id);
+      const holds = (await Promise.all(occupancies.map((count) => count(id)))).filter((held) => held !== undefined);
+      if (holds.length > 0) throw errors.project_not_empty({ holds: holds.join(' and ') });
+      await leaving(id, (tx) => orgStore(tx).deleteProject(id));
+    },
+
+    ensureDefault: () => store.ensureDefaultProject(newId('proj_')),
+    find,
+    orgWide,
+  };
+}
+
+async function unlessTaken(name: string, write: () => Promise<ProjectRow | undefined>): Promise<ProjectRow> {
+  try {
+    const row = await write();
+    if (!row) throw errors.project_not_found({ project: name });
+    return row;
+  } catch (error) {
+    if (uniqueViolation(error) === 'projects_name') throw errors.already_exists({ thing: 'project', name });
+    throw error;
+  }
+}
+
+function toProject(row: ProjectRow): Project {
+  return {
+    id: row.id,
+    name: row.name,
+    status: row.status,
+    created_at: row.created_at.toISOString(),
+    updated_at: row.updated_at.toISOString(),
+  };
+}

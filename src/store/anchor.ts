@@ -1,0 +1,116 @@
+import { EventEmitter } from 'node:events';
+import { hostname } from 'node:os';
+import pg from 'pg';
+import type { Log } from '../lib/log.ts';
+
+/**
+ * The one connection that is held for as long as the service lives. It carries what belongs to a connection rather
+ * than to a query: the lock that says "this data directory is mine", and the notifications other nodes send.
+ */
+export interface Anchor {
+  /** Called with what was notified on the channel. Register before `open`. */
+  on(channel: string, listener: (payload: string) => void): void;
+  /** Called when notifications may have been missed: the connection was lost and is back. */
+  onGap(listener: () => void): void;
+  /** False between losing the connection and having it back: what rests on notifications must not be trusted. */
+  readonly listening: boolean;
+  close(): Promise<void>;
+}
+
+export class DataDirInUse extends Error {
+  override readonly name = 'DataDirInUse';
+}
+
+export async function openAnchor(options: {
+  connection: pg.ClientConfig;
+  channels: string[];
+  nodeId: string;
+  dataDir: string;
+  recover: () => Promise<void>;
+  /** The lock was taken by another process while the connection was lost: going on would be two services on one directory. */
+  onLost: (error: Error) => void;
+  log: Log;
+}): Promise<Anchor> {
+  const { connection, channels, nodeId, dataDir, recover, onLost, log } = options;
+  const events = new EventEmitter();
+  let client: pg.Client | undefined;
+  let closed = false;
+
+  async function hold() {
+    const next = new pg.Client({ ...connection, application_name: `corral on ${hostname()}, process ${process.pid}` });
+    // Attached first: a client without an error listener takes the process down when its connection breaks.
+    next.on('error', (error) => log.warn({ error: error.message }, 'store.anchor_error'));
+    try {
+      await next.connect();
+      await takeLock(next, nodeId, dataDir);
+      for (const channel of channels) await next.query(`listen "${channel}"`);
+    } catch (error) {
+      await next.end().catch(() => {});
+      throw error;
+    }
+    next.on('notification', ({ channel, payload }) => events.emit(channel, payload ?? ''));
+    next.on('end', () => {
+      if (client !== next) return;
+      client = undefined;
+      if (!closed) void holdAgain();
+    });
+    client = next;
+  }
+
+  async function holdAgain() {
+    log.warn({}, 'store.anchor_lost');
+    for (let wait = 50; !closed; wait = Math.min(wait * 2, 2000)) {
+      try {
+        await recover();
+        await hold();
+        events.emit('gap');
+        log.info({}, 'store.anchor_back');
+        return;
+      } catch (error) {
+        if (error instanceof DataDirInUse) return onLost(error);
+        await new Promise((resolve) => setTimeout(resolve, wait));
+      }
+    }
+  }
+
+  await hold();
+  return {
+    on: (channel, listener) => void events.on(channel, listener),
+    onGap: (listener) => void events.on('gap', listener),
+    get listening() {
+      return client !== undefined;
+    },
+    async close() {
+      closed = true;
+      await client?.end();
+    },
+  };
+}
+
+/**
+ * Waits a moment for a holder that is going away: after a kill -9 the server needs a few milliseconds to notice that
+ * the old connection is gone.
+ */
+async function takeLock(client: pg.Client, nodeId: string, dataDir: string) {
+  const key = `corral node ${nodeId}`;
+  const deadline = Date.now() + 3000;
+  for (;;) {
+    const { rows } = await client.query<{ taken: boolean }>(
+      'select pg_try_advisory_lock(hashtextextended($1, 0)) as taken',
+      [key],
+    );
+    if (rows[0]?.taken) return;
+    if (Date.now() > deadline) break;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  const { rows } = await client.query<{ application_name: string }>(
+    `select application_name from pg_locks join pg_stat_activity using (pid)
+     where locktype = 'advisory' and granted and objsubid = 1
+       and ((classid::bigint << 32) | objid::bigint) = hashtextextended($1, 0)`,
+    [key],
+  );
+  const holder = rows[0]?.application_name ?? 'another process';
+  throw new DataDirInUse(
+    `The data directory ${dataDir} is in use by ${holder}. Stop that one first, or give this one a CORRAL_DATA_DIR of its own.`,
+  );
+}

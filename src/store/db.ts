@@ -1,0 +1,94 @@
+import pg from 'pg';
+import { errors } from '../errors.ts';
+import type { Sql } from './sql.ts';
+
+/** What a room's store.ts holds: queries in, rows out, and a way to do several as one. */
+export interface Db {
+  rows<R>(query: Sql): Promise<R[]>;
+  /** The first row, or undefined when there is none. */
+  row<R>(query: Sql): Promise<R | undefined>;
+  /** All of `work` or nothing of it. Inside one, `transaction` goes on with the same one. */
+  transaction<T>(work: (db: Db) => Promise<T>): Promise<T>;
+}
+
+/** The name of the unique index or constraint that refused a row, if that is what happened. */
+export function uniqueViolation(error: unknown): string | undefined {
+  return error instanceof pg.DatabaseError && error.code === '23505' ? (error.constraint ?? '') : undefined;
+}
+
+/**
+ * `recover` brings the server back when a connection cannot be had (the embedded one may have been killed); after it the
+ * connection is tried once more. A query that was under way when the connection broke is not sent twice: nobody can
+ * tell whether it took effect, so the caller hears `store_unavailable`.
+ */
+export function database(pool: pg.Pool, recover: () => Promise<void>): Db {
+  async function connect(): Promise<pg.PoolClient> {
+    try {
+      return await pool.connect();
+    } catch (error) {
+      if (!isConnectionError(error)) throw error;
+      try {
+        await recover();
+        return await pool.connect();
+      } catch (again) {
+        throw errors.store_unavailable({}, { cause: again });
+      }
+    }
+  }
+
+  async function using<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    const client = await connect();
+    let broken: Error | undefined;
+    try {
+      return await work(client);
+    } catch (error) {
+      if (!isConnectionError(error)) throw error;
+      broken = error as Error;
+      throw errors.store_unavailable({}, { cause: error });
+    } finally {
+      client.release(broken);
+    }
+  }
+
+  return {
+    rows: (query) => using((client) => run(client, query)),
+    row: (query) => using(async (client) => (await run<never>(client, query))[0]),
+    transaction: (work) =>
+      using(async (client) => {
+        await client.query('begin');
+        try {
+          const result = await work(inTransaction(client));
+          await client.query('commit');
+          return result;
+        } catch (error) {
+          await client.query('rollback').catch(() => {});
+          throw error;
+        }
+      }),
+  };
+}
+
+function inTransaction(client: pg.ClientBase): Db {
+  const db: Db = {
+    rows: (query) => run(client, query),
+    row: async (query) => (await run<never>(client, query))[0],
+    transaction: (work) => work(db),
+  };
+  return db;
+}
+
+async function run<R>(client: pg.ClientBase, { name, text, values }: Sql): Promise<R[]> {
+  const result = await client.query({ name, text, values: values as unknown[] });
+  return result.rows as R[];
+}
+
+/** Classes 08 (connection) and 57P (the server is going down or coming up), and what the socket itself says. */
+function isConnectionError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = (error as { code?: string }).code ?? '';
+  return (
+    /^(08|57P)/.test(code) ||
+    ['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EPIPE', 'ETIMEDOUT'].includes(code) ||
+    /Connection terminated|timeout exceeded when trying to connect/.test(error.message)
+  );
+}

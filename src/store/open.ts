@@ -1,0 +1,106 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import pg from 'pg';
+import type { Log } from '../lib/log.ts';
+import { createOnce } from '../lib/files.ts';
+import { newId } from '../lib/ids.ts';
+import { undoOnFailure } from '../lib/undo.ts';
+import { DataDirInUse, openAnchor, type Anchor } from './anchor.ts';
+import { database, type Db } from './db.ts';
+import { startEmbeddedPostgres } from './embedded.ts';
+import { migrate } from './migrate.ts';
+import { sql } from './sql.ts';
+
+export interface Store {
+  readonly db: Db;
+  /** For rows whose loss in a crash of the database server itself is bearable: committed without waiting for the disk. */
+  readonly quick: Db;
+  readonly anchor: Anchor;
+  readonly nodeId: string;
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface StoreOptions {
+  dataDir: string;
+  databaseUrl: string;
+  /** What the rooms listen to; see the triggers in migrations/. */
+  channels: string[];
+  onLost: (error: Error) => void;
+  log: Log;
+}
+
+/** The whole store for the one service on this data directory: embedded or the user's own, locked, migrated. */
+export async function openStore(options: StoreOptions): Promise<Store> {
+  const { dataDir, channels, onLost, log } = options;
+  return undoOnFailure(async (undo) => {
+    const server = await connectionTo(options);
+    let anothers = false;
+    undo(() => (anothers ? undefined : server.stop()));
+    const nodeId = await createOnce(join(dataDir, 'node-id'), () => newId('node_'));
+    const { connection, recover } = server;
+    const anchor = await openAnchor({ connection, channels, nodeId, dataDir, recover, onLost, log }).catch((error) => {
+      anothers = error instanceof DataDirInUse;
+      throw error;
+    });
+    undo(() => anchor.close());
+
+    const pool = openPool(connection, 20, log);
+    undo(() => pool.end());
+    const quickPool = openPool({ ...connection, options: `${connection.options} -c synchronous_commit=off` }, 2, log);
+    undo(() => quickPool.end());
+    const db = database(pool, recover);
+    await migrate(db, log);
+
+    return {
+      db,
+      quick: database(quickPool, recover),
+      anchor,
+      nodeId,
+      ping: async () => void (await db.rows(sql`select 1`)),
+      async close() {
+        await Promise.all([pool.end(), quickPool.end()]);
+        await anchor.close();
+        await server.stop();
+      },
+    };
+  });
+}
+
+/** For the command line: the tables, beside a running service or without one, and no lock. */
+export async function visitStore(options: Omit<StoreOptions, 'channels' | 'onLost'>) {
+  const server = await connectionTo(options);
+  const pool = openPool(server.connection, 2, options.log);
+  const db = database(pool, server.recover);
+  await migrate(db, options.log);
+  return {
+    db,
+    async close() {
+      const [lock] = await db.rows<{ held: boolean }>(sql`select exists (
+        select from pg_locks where locktype = 'advisory' and granted and objsubid = 1) as held`);
+      await pool.end();
+      if (!lock?.held) await server.stop(); // no service needs the server we may have started
+    },
+  };
+}
+
+async function connectionTo({ dataDir, databaseUrl, log }: Pick<StoreOptions, 'dataDir' | 'databaseUrl' | 'log'>) {
+  await mkdir(dataDir, { recursive: true });
+  const options = '-c search_path=corral';
+  if (databaseUrl) {
+    const nothing = async () => {};
+    return { connection: { connectionString: databaseUrl, options }, recover: nothing, stop: nothing };
+  }
+  const embedded = await startEmbeddedPostgres({ dataDir, log });
+  return {
+    connection: { ...embedded.connection, options },
+    recover: () => embedded.ensureRunning(),
+    stop: () => embedded.stop(),
+  };
+}
+
+function openPool(connection: pg.PoolConfig, max: number, log: Log) {
+  const pool = new pg.Pool({ ...connection, max, connectionTimeoutMillis: 10_000, idleTimeoutMillis: 60_000 });
+  pool.on('error', (error) => log.warn({ error: error.message }, 'store.connection_error'));
+  return pool;
+}
