@@ -16,7 +16,8 @@ await script(async () => {
 });
 
 hearSignalsOnce();
-// The service runs in this very process: signals, exit codes and the terminal need no forwarding.
+// The service runs in this very process: signals, exit codes and the terminal need no forwarding. (The `exec` in
+// package.json is part of this: npm signals the shell it started, which would die and leave us behind.)
 process.argv[1] = main;
 await import(pathToFileURL(main).href);
 
