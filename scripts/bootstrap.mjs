@@ -1,0 +1,36 @@
+/**
+ * What every command does first: make sure that there is something to run. Plain Node without dependencies,
+ * because on a fresh clone there are none yet, and in syntax that Node 18 reads, so that it can say what it needs.
+ */
+import { compile } from './compile.mjs';
+import { installDependencies } from './dependencies.mjs';
+import { Stop } from './say.mjs';
+import { provideSystemParts, reportSystemParts } from './system.mjs';
+
+export const neededNode = '20.19.0';
+
+/**
+ * `system`: 'install' brings in what is missing or stops with the command that does; 'report' only says what is missing;
+ * 'skip' does not look. When nothing is missing, all of this takes some tens of milliseconds.
+ */
+export async function prepare({ build = true, system = 'install', quiet = false } = {}) {
+  checkNode();
+  // The system comes first: whoever lacks a part should hear it now, not after a minute of downloading packages.
+  if (system === 'install') await provideSystemParts();
+  if (system === 'report') reportSystemParts();
+  await installDependencies();
+  if (build) await compile({ quiet });
+}
+
+export function nodeIsNewEnough(version = process.versions.node) {
+  const [have, need] = [version, neededNode].map((text) => text.split('.').map(Number));
+  return have[0] !== need[0] ? have[0] > need[0] : have[1] >= need[1];
+}
+
+function checkNode() {
+  if (nodeIsNewEnough()) return;
+  throw new Stop(
+    `Corral needs Node ${neededNode.replace(/\.0$/, '')} or newer, and this is Node ${process.versions.node}.\n` +
+      'Install a newer one (https://nodejs.org/en/download, or your version manager) and run the same command again.',
+  );
+}

@@ -1,0 +1,4 @@
+import { prepare } from './bootstrap.mjs';
+import { script } from './say.mjs';
+
+await script(() => prepare({ system: 'skip' }));

@@ -1,0 +1,48 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { prepare } from './bootstrap.mjs';
+import { compile } from './compile.mjs';
+import { listen, root } from './run.mjs';
+import { duration, script } from './say.mjs';
+
+/** What must hold before tests are worth running. Each says in its own words what is wrong. */
+const checks = [
+  { name: 'format', run: () => listen('prettier', ['--check', '.']), mend: 'npm run format' },
+  { name: 'lint', run: () => listen('oxlint', ['--type-aware', '--deny-warnings']) },
+  { name: 'types', run: () => listen('tsc', ['--project', 'tsconfig.json']) },
+  { name: 'rooms', run: () => listen(process.execPath, ['scripts/rooms.mjs']) },
+  { name: 'openapi and docs', run: emittedFilesAreCurrent, mend: 'npm run openapi' },
+];
+
+/** Runs them all at once, prints one line each as they finish, and the output of those that failed. */
+export async function check() {
+  const results = await Promise.all(
+    checks.map(async ({ name, run, mend }) => {
+      const started = Date.now();
+      const { code, output } = await run();
+      console.log(`  ${code === 0 ? 'ok    ' : 'FAILED'}  ${name.padEnd(16)}  ${duration(Date.now() - started)}`);
+      if (code !== 0) console.log(`\n${output}\n${mend ? `\nTo mend: ${mend}\n` : ''}`);
+      return code === 0;
+    }),
+  );
+  return results.every(Boolean);
+}
+
+/** openapi.json, docs/errors.md and docs/lifecycles.md are committed so that reviews see the consequence of a change. */
+async function emittedFilesAreCurrent() {
+  if (!existsSync(join(root, 'scripts/openapi.mjs'))) return { code: 0, output: '' };
+  try {
+    await compile({ quiet: true });
+  } catch (error) {
+    return { code: 1, output: error.message };
+  }
+  return listen(process.execPath, ['scripts/openapi.mjs', '--check']);
+}
+
+if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  await script(async () => {
+    await prepare({ build: false, system: 'skip' });
+    if (!(await check())) process.exitCode = 1;
+  });
+}

@@ -1,0 +1,49 @@
+/** What Corral finds on this machine, what that switches off, and how to mend it. Changes nothing. */
+import { neededNode, nodeIsNewEnough } from './bootstrap.mjs';
+import { staleDependencies } from './dependencies.mjs';
+import { cgroups, disk, memory, sandboxes, serviceUserFinding, versionOf } from './machine.mjs';
+import { findParts } from './parts.mjs';
+import { howToInstall } from './system.mjs';
+
+const stale = staleDependencies();
+const parts = findParts();
+const missing = parts.filter((part) => !part.path);
+
+/** Each finding: is it well (or only noteworthy: undefined), what we saw, and what is switched off otherwise. */
+const findings = [
+  {
+    name: 'node',
+    well: nodeIsNewEnough(),
+    required: true,
+    saw: process.versions.node,
+    without: `everything, Corral needs ${neededNode} or newer`,
+    mend: 'Install a newer Node: https://nodejs.org/en/download',
+  },
+  { name: 'npm', saw: versionOf('npm', ['--version']) },
+  { name: 'packages', saw: stale ? `npm start will run npm ci: ${stale}` : 'those of package-lock.json' },
+  ...parts.map((part) => ({
+    name: part.name,
+    well: Boolean(part.path),
+    required: part.required,
+    saw: [part.version && part.path ? versionOf(part.path, part.version) : '', part.path].filter(Boolean).join('  '),
+    without: part.without,
+  })),
+  ...serviceUserFinding(),
+  ...sandboxes(),
+  cgroups(),
+  disk(),
+  ...memory(),
+];
+
+const width = Math.max(...findings.map(({ name }) => name.length));
+for (const { name, well = true, required, saw, without } of findings) {
+  const verdict = well ? 'ok      ' : required ? 'MISSING ' : 'degraded';
+  const words = well ? saw : [saw, `switched off: ${without}`].filter(Boolean).join('; ');
+  console.log(`${verdict}  ${name.padEnd(width)}  ${words}`);
+}
+
+const mends = findings.filter(({ well = true, mend }) => !well && mend).map(({ mend }) => mend);
+if (missing.length > 0) mends.unshift(howToInstall(missing));
+if (mends.length > 0) console.log(`\nTo mend:\n\n${mends.join('\n')}`);
+else console.log('\nThis machine has everything.');
+if (findings.some(({ well = true, required }) => !well && required)) process.exitCode = 1;

@@ -1,0 +1,138 @@
+/** What the machine lets us do, found by trying it rather than by reading settings that may mean otherwise. */
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmdirSync, statfsSync } from 'node:fs';
+import { availableParallelism, freemem, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { command, isRoot } from './parts.mjs';
+import { root } from './run.mjs';
+import { serviceUser, serviceUserExists } from './system.mjs';
+
+const linux = process.platform === 'linux';
+
+/** The first line a program says about itself. Chromium's profile lock and Xvnc's stderr are no concern of ours. */
+export function versionOf(program, args) {
+  const { stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', timeout: 10_000 });
+  const line = `${stdout}\n${stderr}`.split('\n').find((text) => /\d+\.\d+/.test(text));
+  return line?.replace(/ +(- built|Copyright|built with).*/, '').trim() ?? 'of unknown version';
+}
+
+/** Under root the database and the browsers run as a user of their own, who has to get as far as this folder. */
+export function serviceUserFinding() {
+  if (!linux || !isRoot()) return [];
+  const name = `user ${serviceUser}`;
+  if (!serviceUserExists()) return [{ name, saw: 'npm start will create it' }];
+  const reaches = spawnSync('test', ['-x', root], userOptions()).status === 0;
+  return [
+    {
+      name,
+      well: reaches,
+      saw: reaches ? 'exists and reaches this folder' : `exists but may not enter ${root}`,
+      without: 'the embedded database',
+      mend: `Move the clone to where everybody may look, such as /opt, or: chmod o+x on the folders above ${root}`,
+    },
+  ];
+}
+
+/** Namespaces, tried as the user that browsers run as: root being allowed says nothing about others. */
+export function sandboxes() {
+  if (!linux) return [{ name: 'sandbox', saw: 'only on Linux: sessions run without isolation here' }];
+  const as = isRoot() && serviceUserExists() ? `as ${serviceUser}` : 'as you';
+  const namespaces = attempt('unshare', ['--user', '--map-root-user', '--net', 'true']);
+  const bubblewrap = attempt('bwrap', ['--unshare-all', '--ro-bind', '/', '/', 'true']);
+  return [
+    {
+      name: 'user namespaces',
+      well: namespaces.works,
+      saw: namespaces.works ? `work ${as}` : `refused ${as}: ${namespaces.reason}`,
+      without: 'a network of its own for each session',
+      mend: howToAllowNamespaces(),
+    },
+    {
+      name: 'sandbox',
+      well: bubblewrap.works,
+      saw: bubblewrap.works ? `bubblewrap works ${as}` : `refused ${as}: ${bubblewrap.reason}`,
+      without: 'the sandbox around sessions, and with it processes and files inside them',
+    },
+  ];
+}
+
+/** Where a kernel or its administrator closed user namespaces, and the setting that opens them. */
+function howToAllowNamespaces() {
+  const gates = [
+    { setting: 'kernel.unprivileged_userns_clone', closed: '0', open: '1' },
+    { setting: 'kernel.apparmor_restrict_unprivileged_userns', closed: '1', open: '0' },
+    { setting: 'user.max_user_namespaces', closed: '0', open: '15000' },
+  ];
+  const shut = gates.filter(({ setting, closed }) => readText(`/proc/sys/${setting.replaceAll('.', '/')}`) === closed);
+  if (shut.length > 0) return `sudo sysctl -w ${shut.map(({ setting, open }) => `${setting}=${open}`).join(' ')}`;
+  return 'In a container, allow user namespaces: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined …';
+}
+
+/** The freezer that puts sessions on standby. Without one, SIGSTOP does, which a page can notice. */
+export function cgroups() {
+  if (!linux) return { name: 'cgroups', saw: 'only on Linux: standby stops processes by signal' };
+  const version = existsSync('/sys/fs/cgroup/cgroup.controllers') ? 2 : 1;
+  const lines = (readText('/proc/self/cgroup') ?? '').split('\n').map((line) => line.split(':'));
+  const own = lines.find(([id, controllers]) => (version === 2 ? id === '0' : controllers === 'freezer'))?.[2] ?? '/';
+  const folder = join('/sys/fs/cgroup', version === 2 ? '' : 'freezer', own, `corral-doctor-${process.pid}`);
+  const seen = `version ${version}`;
+  try {
+    mkdirSync(folder);
+    rmdirSync(folder);
+    return { name: 'cgroups', saw: `${seen}, and we may make our own` };
+  } catch (error) {
+    return {
+      name: 'cgroups',
+      saw: `${seen}, and we may not make our own (${error.code}): standby stops processes by signal`,
+    };
+  }
+}
+
+export function disk() {
+  const { bavail, bsize } = statfsSync(root);
+  const free = bavail * bsize;
+  return {
+    name: 'disk',
+    well: free > 2 * gib,
+    saw: `${inGib(free)} free`,
+    without: 'room for profiles and replays',
+    mend: 'Free some disk space, or point CORRAL_DATA_DIR at a larger disk.',
+  };
+}
+
+export function memory() {
+  // A container's limit, where there is one, is the memory that counts. Without one this is 0, or absurdly large.
+  const limit = process.constrainedMemory?.() ?? 0;
+  const total = limit > 0 && limit < totalmem() ? limit : totalmem();
+  return [
+    { name: 'memory', saw: `${inGib(Math.min(freemem(), total))} free of ${inGib(total)}` },
+    { name: 'cores', saw: String(availableParallelism()) },
+  ];
+}
+
+function attempt(name, args) {
+  const program = command(name);
+  if (!program) return { works: false, reason: `${name} is missing` };
+  const { status, stderr } = spawnSync(program, args, { encoding: 'utf8', timeout: 10_000, ...userOptions() });
+  return { works: status === 0, reason: (stderr ?? '').trim().split('\n').pop() };
+}
+
+/** Not from a folder the user may not enter: that would fail before the trial began. */
+function userOptions() {
+  if (!isRoot() || !serviceUserExists()) return {};
+  return { uid: serviceUserId('-u'), gid: serviceUserId('-g'), cwd: '/' };
+}
+
+function serviceUserId(flag) {
+  return Number(spawnSync('id', [flag, serviceUser], { encoding: 'utf8' }).stdout);
+}
+
+const gib = 1024 ** 3;
+
+function inGib(bytes) {
+  return `${(bytes / gib).toFixed(1)} GiB`;
+}
+
+function readText(path) {
+  return existsSync(path) ? readFileSync(path, 'utf8').trim() : undefined;
+}

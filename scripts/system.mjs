@@ -1,0 +1,76 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { aptInstall } from './apt.mjs';
+import { command, findParts, isDebian, isRoot } from './parts.mjs';
+import { say, Stop } from './say.mjs';
+
+/** PostgreSQL refuses to run as root and browsers should not; a service started by root runs both as this user. */
+export const serviceUser = 'corral';
+
+/** Brings in the missing system parts where we may, and otherwise stops with the command that does. */
+export async function provideSystemParts() {
+  if (isRoot()) createServiceUser();
+  const missing = missingParts();
+  if (missing.length === 0) return;
+
+  say(describe(missing));
+  if (!isRoot() || !isDebian()) throw new Stop(`\n${howToInstall(missing)}\nThen run the same command again.`);
+
+  const unknown = await aptInstall(missing.map((part) => part.name));
+  for (const part of missingParts()) if (part.mend) spawnSync(part.mend[0], part.mend.slice(1), { stdio: 'ignore' });
+  const left = missingParts();
+  if (left.length === 0) return;
+
+  const chromiumIsASnap = unknown.some((name) => name.startsWith('chromium'));
+  throw new Stop(
+    `${describe(left)}\n` +
+      (chromiumIsASnap
+        ? "This distribution has Chromium only as a snap, which does not run inside a session's sandbox. " +
+          'Put a chromium and a chromium-headless-shell from elsewhere into PATH, or use Debian.'
+        : 'apt-get said that they are installed, yet they are not where we look. `npm run doctor` shows the places.'),
+  );
+}
+
+export function reportSystemParts() {
+  const missing = missingParts();
+  if (missing.length > 0) say(`${describe(missing)}\n\n${howToInstall(missing)}`);
+}
+
+export function missingParts() {
+  return findParts().filter((part) => !part.path);
+}
+
+/** The one command that mends it: ready to paste on Debian and Ubuntu, in Debian's names elsewhere. */
+export function howToInstall(missing) {
+  const names = missing.map((part) => part.name).join(' ');
+  if (process.platform !== 'linux') return `Install ${names} (or Google Chrome).`;
+  if (!isDebian()) return `Install these with your package manager (the names are Debian's): ${names}`;
+  const sudo = isRoot() ? '' : 'sudo ';
+  const commands = ['apt-get update', `apt-get install --yes --no-install-recommends ${names}`];
+  for (const { mend } of missing) if (mend && command(mend[0])) commands.push(mend.join(' '));
+  return `Run this${sudo && !command('sudo') ? ', as root without the sudo' : ''}:\n\n  ${commands.map((line) => sudo + line).join(' && ')}\n`;
+}
+
+function describe(missing) {
+  const width = Math.max(...missing.map((part) => part.name.length));
+  return [
+    `Not on this machine yet, and what goes without ${missing.length === 1 ? 'it' : 'them'}:`,
+    ...missing.map((part) => `  ${part.name.padEnd(width)}  ${part.without}`),
+  ].join('\n');
+}
+
+export function serviceUserExists() {
+  // Reading the file answers in microseconds; getent also knows the users of a directory service.
+  if (new RegExp(`^${serviceUser}:`, 'm').test(readFileSync('/etc/passwd', 'utf8'))) return true;
+  return spawnSync('getent', ['passwd', serviceUser]).status === 0;
+}
+
+function createServiceUser() {
+  if (process.platform !== 'linux' || serviceUserExists()) return;
+  const args = ['--system', '--no-create-home', '--shell', '/usr/sbin/nologin', serviceUser];
+  say(`Creating the system user '${serviceUser}', which the embedded database and the browsers run as.`);
+  const { status, stderr, error } = spawnSync(command('useradd') ?? 'useradd', args, { encoding: 'utf8' });
+  // 9: somebody else created it a moment ago.
+  if (status !== 0 && status !== 9)
+    throw new Stop(`useradd ${args.join(' ')} failed: ${(stderr || error?.message || '').trim()}`);
+}

@@ -1,0 +1,21 @@
+import { prepare } from './bootstrap.mjs';
+import { check } from './check.mjs';
+import { show } from './run.mjs';
+import { duration, script } from './say.mjs';
+
+/** `npm test` is everything CI runs; `npm test -- src/pools -t 'waits'` is vitest alone, with those arguments. */
+const args = process.argv.slice(2);
+
+await script(async () => {
+  await section('Set-up', () => prepare());
+  if (args.length === 0 && !(await section('Checks', check))) process.exit(1);
+  process.exitCode = await section('Tests', () => show('vitest', ['run', ...args]));
+});
+
+async function section(title, work) {
+  console.log(`\n${title}`);
+  const started = Date.now();
+  const result = await work();
+  console.log(`${title}: ${duration(Date.now() - started)}`);
+  return result;
+}
