@@ -3,6 +3,7 @@ import { access, chmod, chown, lchown, mkdtemp, open, readdir, rename, rm, stat 
 import { basename, dirname, join } from 'node:path';
 import { errorCode } from '../lib/error-code.ts';
 import type { Launcher } from './launcher.ts';
+import { lastLines } from './server-log.ts';
 import type { ServerUser } from './server-user.ts';
 
 const DRAFT = '.new-';
@@ -108,8 +109,4 @@ async function syncDirectory(path: string): Promise<void> {
   } finally {
     await directory.close();
   }
-}
-
-export function lastLines(text: string): string {
-  return text.trim().split('\n').slice(-8).join('\n') || '(it said nothing)';
 }

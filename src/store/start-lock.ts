@@ -10,7 +10,10 @@ import { errorCode } from '../lib/error-code.ts';
 export async function withStartLock<T>(file: string, seconds: number, work: () => Promise<T>): Promise<T> {
   const holder = spawn('flock', ['--wait', String(seconds), file, 'sh', '-c', 'echo held; exec cat'], {
     stdio: ['pipe', 'pipe', 'ignore'],
+    // Out of reach of a Ctrl-C at the terminal, which would let go in the middle of the work.
+    detached: true,
   });
+  holder.stdin.on('error', () => {});
   const gone = once(holder, 'close').catch((error: unknown) => error);
   const held = once(holder.stdout, 'data').then(() => 'held' as const);
 
