@@ -12,7 +12,8 @@ const DRAFT = '.new-';
 export function clusterExists(cluster: string): Promise<boolean> {
   return access(join(cluster, 'PG_VERSION')).then(
     () => true,
-    () => false,
+    // One that is closed to us is there all the same.
+    (error: unknown) => errorCode(error) !== 'ENOENT',
   );
 }
 
