@@ -26,7 +26,6 @@ export async function initCluster(
   user: ServerUser | undefined,
   launcherFor: (directory: string) => Promise<Launcher>,
 ): Promise<Launcher> {
-  await removeDrafts(cluster);
   const draft = await mkdtemp(`${cluster}${DRAFT}`);
   try {
     if (user) await chown(draft, user.uid, user.gid);
@@ -95,7 +94,7 @@ async function initdb(launch: Launcher, directory: string): Promise<void> {
 }
 
 /** What a killed start left behind. A straggling initdb may still be writing there; the next start tries again. */
-async function removeDrafts(cluster: string): Promise<void> {
+export async function removeDrafts(cluster: string): Promise<void> {
   const prefix = basename(cluster) + DRAFT;
   for (const name of await readdir(dirname(cluster))) {
     if (!name.startsWith(prefix)) continue;

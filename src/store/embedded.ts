@@ -4,7 +4,7 @@ import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../lib/log.ts';
-import { claimCluster, clusterExists, initCluster } from './cluster.ts';
+import { claimCluster, clusterExists, initCluster, removeDrafts } from './cluster.ts';
 import { findLauncher, type Launcher } from './launcher.ts';
 import { endPostmaster, isPostmaster, mark, readPidFile } from './postmaster.ts';
 import { lastLines, openLog, readTail } from './server-log.ts';
@@ -86,6 +86,7 @@ export async function startEmbeddedPostgres({
 /** A whole cluster that belongs to the server's user, and the way to run programs on it. */
 async function prepareCluster(dataDir: string, cluster: string, log: Log): Promise<Launcher> {
   const user = await serverUser(cluster);
+  await removeDrafts(cluster);
   const launcherFor = (directory: string) => findLauncher(dataDir, directory, user);
   if (await clusterExists(cluster)) {
     await claimCluster(cluster, user);
