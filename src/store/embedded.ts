@@ -6,11 +6,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../lib/log.ts';
 import { claimCluster, clusterExists, initCluster, removeDrafts } from './cluster.ts';
 import { findLauncher, type Launcher } from './launcher.ts';
-import { endPostmaster, isPostmaster, mark, readPidFile } from './postmaster.ts';
+import { endPostmaster, isPostmaster, mark, outlivedItsFiles, readPidFile } from './postmaster.ts';
 import { lastLines, openLog, readTail } from './server-log.ts';
 import { settingsArgs } from './server-settings.ts';
 import { serverUser } from './server-user.ts';
-import { answers, DATABASE, openSocketDirectory, PORT, USER } from './socket.ts';
+import { answers, DATABASE, isInUse, openSocketDirectory, PORT, USER } from './socket.ts';
 import { withStartLock } from './start-lock.ts';
 
 /** The PostgreSQL in the data directory, which we start, find again after a crash, and stop. */
@@ -123,7 +123,10 @@ function serverOf({
       if (claim && (await isPostmaster(claim.pid, cluster))) {
         if (claim.status === 'ready' && (await answers(host))) {
           log.info({ pid: claim.pid }, 'found PostgreSQL running');
-          return;
+          // An install after the service was killed replaced the files. Nobody minds a restart, so restart it.
+          if (!(await outlivedItsFiles(claim.pid)) || (await isInUse(host))) return;
+          await end();
+          continue;
         }
         // On its way up or down, and we cannot tell how far: wait.
         if (passed(START_SECONDS)) {

@@ -44,6 +44,12 @@ export async function isPostmaster(pid: number, cluster: string): Promise<boolea
   return basename(argv[0] ?? '') === 'postgres' && argv.includes(await mark(cluster));
 }
 
+/** Whether the program it was started from was deleted, and with it the libraries and time zones it loads later. */
+export async function outlivedItsFiles(pid: number): Promise<boolean> {
+  const program = await stat(`/proc/${pid}/exe`).catch(() => undefined);
+  return program?.nlink === 0;
+}
+
 /** Resolves when it is gone. Asks again who it is before each signal. */
 export async function endPostmaster(pid: number, cluster: string, log: Log): Promise<void> {
   for (const { signal, seconds } of STOP_SIGNALS) {

@@ -24,6 +24,26 @@ export function openSocketDirectory(cluster: string): { host: string; close(): v
 
 /** Whoever answers on the socket is the cluster's server: nobody else may enter its directory. */
 export async function answers(host: string): Promise<boolean> {
+  try {
+    await ask(host, 'select 1');
+    return true;
+  } catch (error) {
+    // Too many connections is an answer too.
+    return errorCode(error) === '53300';
+  }
+}
+
+/** Whether a client is connected, apart from the one that asks. */
+export async function isInUse(host: string): Promise<boolean> {
+  const others = await ask(
+    host,
+    `select 1 from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`,
+  );
+  return others > 0;
+}
+
+/** How many rows the statement gives. */
+async function ask(host: string, statement: string): Promise<number> {
   const client = new Client({
     host,
     port: PORT,
@@ -31,14 +51,12 @@ export async function answers(host: string): Promise<boolean> {
     database: DATABASE,
     ssl: false,
     connectionTimeoutMillis: 5000,
+    query_timeout: 5000,
   });
   client.on('error', () => {});
   try {
     await client.connect();
-    return true;
-  } catch (error) {
-    // Too many connections is an answer too.
-    return errorCode(error) === '53300';
+    return (await client.query(statement)).rows.length;
   } finally {
     await client.end().catch(() => {});
   }
