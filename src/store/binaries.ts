@@ -1,7 +1,8 @@
-import { randomBytes } from 'node:crypto';
+import { execFile } from 'node:child_process';
 import { access, chmod, cp, readdir, readFile, rename, rm, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
+import { promisify } from 'node:util';
 import { errorCode } from '../lib/error-code.ts';
 
 /** A PostgreSQL distribution on disk: bin, lib and share below one directory. */
@@ -73,22 +74,21 @@ export async function copyBinaries({ native, version }: Binaries, dataDir: strin
   const copy = { native: join(home, 'native'), version };
   if (await exists(home)) return copy;
 
-  const draft = `${home}.${randomBytes(4).toString('hex')}`;
-  try {
-    await cp(native, join(draft, 'native'), {
-      recursive: true,
-      verbatimSymlinks: true,
-      // Static libraries are for compiling against PostgreSQL, and a third of its size.
-      filter: (path) => !path.endsWith('.a') && !path.endsWith('pkgconfig'),
-    });
-    await linkLibraries({ native: join(draft, 'native'), version });
-    await letEverybodyRead(dirname(home));
-    await rename(draft, home).catch(async (error: unknown) => {
-      if (!(await exists(home))) throw error;
-    });
-  } finally {
-    await rm(draft, { recursive: true, force: true });
-  }
+  // One name, because the start lock is held: what a killed start left is swept away by the next.
+  const draft = `${home}.new`;
+  await rm(draft, { recursive: true, force: true });
+  await cp(native, join(draft, 'native'), {
+    recursive: true,
+    verbatimSymlinks: true,
+    // Static libraries are for compiling against PostgreSQL, and no part of running it.
+    filter: (path) => !path.endsWith('.a') && !path.endsWith('pkgconfig'),
+  });
+  await linkLibraries({ native: join(draft, 'native'), version });
+  await letEverybodyRead(draft);
+  await chmod(dirname(home), 0o755);
+  // A rename may reach the disk before what it names, and half a library would stay for ever.
+  await promisify(execFile)('sync', ['-f', draft]).catch(() => {});
+  await rename(draft, home);
   return copy;
 }
 

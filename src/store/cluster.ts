@@ -3,6 +3,7 @@ import { access, chmod, chown, lchown, mkdtemp, open, readdir, rename, rm, stat 
 import { basename, dirname, join } from 'node:path';
 import { errorCode } from '../lib/error-code.ts';
 import type { Launcher } from './launcher.ts';
+import { lastLines } from './server-log.ts';
 import type { ServerUser } from './server-user.ts';
 
 const DRAFT = '.new-';
@@ -11,7 +12,8 @@ const DRAFT = '.new-';
 export function clusterExists(cluster: string): Promise<boolean> {
   return access(join(cluster, 'PG_VERSION')).then(
     () => true,
-    () => false,
+    // One that is closed to us is there all the same.
+    (error: unknown) => errorCode(error) !== 'ENOENT',
   );
 }
 
@@ -24,7 +26,6 @@ export async function initCluster(
   user: ServerUser | undefined,
   launcherFor: (directory: string) => Promise<Launcher>,
 ): Promise<Launcher> {
-  await removeDrafts(cluster);
   const draft = await mkdtemp(`${cluster}${DRAFT}`);
   try {
     if (user) await chown(draft, user.uid, user.gid);
@@ -93,7 +94,7 @@ async function initdb(launch: Launcher, directory: string): Promise<void> {
 }
 
 /** What a killed start left behind. A straggling initdb may still be writing there; the next start tries again. */
-async function removeDrafts(cluster: string): Promise<void> {
+export async function removeDrafts(cluster: string): Promise<void> {
   const prefix = basename(cluster) + DRAFT;
   for (const name of await readdir(dirname(cluster))) {
     if (!name.startsWith(prefix)) continue;
@@ -108,8 +109,4 @@ async function syncDirectory(path: string): Promise<void> {
   } finally {
     await directory.close();
   }
-}
-
-export function lastLines(text: string): string {
-  return text.trim().split('\n').slice(-8).join('\n') || '(it said nothing)';
 }

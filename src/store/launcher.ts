@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import { copyBinaries, installedBinaries, linkLibraries, type Binaries } from './binaries.ts';
 import type { ServerUser } from './server-user.ts';
 
@@ -34,7 +34,7 @@ export async function findLauncher(dataDir: string, cluster: string, user: Serve
 
   const obstacle = (await closedDirectory(cluster)) ?? (await closedDirectory(copied.native)) ?? cluster;
   throw new Error(
-    `PostgreSQL refuses root and so runs as ${user?.name}, who cannot enter ${obstacle}, and bubblewrap could not ` +
+    `PostgreSQL refuses root and so runs as ${user?.name}, who cannot work in ${obstacle}, and bubblewrap could not ` +
       `get around that. Run 'chmod o+x ${obstacle}', or set CORRAL_DATA_DIR to a directory that is open to that user.`,
   );
 }
@@ -95,7 +95,7 @@ function run(stage: Stage, cluster: string, argv: string[], options: Parameters<
 }
 
 async function closedDirectory(path: string): Promise<string | undefined> {
-  const parent = dirname(resolve(path));
+  const parent = dirname(path);
   if (parent === path) return undefined;
   const above = await closedDirectory(parent);
   return above ?? ((await stat(parent)).mode & 0o001 ? undefined : parent);

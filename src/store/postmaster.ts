@@ -1,14 +1,24 @@
 import { execFile } from 'node:child_process';
 import { readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { errorCode } from '../lib/error-code.ts';
+import type { Log } from '../lib/log.ts';
 
 /** What postmaster.pid says. It outlives a server that was killed, so it is a claim and not a fact. */
 export interface PidFile {
   readonly pid: number;
-  /** starting, ready, stopping; empty while the server is still writing the file. */
+  /** starting, ready or stopping; empty while the server is still writing the file. */
   readonly status: string;
 }
+
+/** How long each way of asking gets: clients are cut off, then work is dropped, then there is no asking. */
+const STOP_SIGNALS = [
+  { signal: 'SIGINT', seconds: 20 },
+  { signal: 'SIGQUIT', seconds: 5 },
+  { signal: 'SIGKILL', seconds: 5 },
+] as const;
 
 export async function readPidFile(cluster: string): Promise<PidFile | undefined> {
   const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => '');
@@ -20,31 +30,54 @@ export async function readPidFile(cluster: string): Promise<PidFile | undefined>
 /**
  * The mark every server of ours carries on its command line: which directory it serves, by inode. A command line
  * can be read where /proc/<pid>/cwd cannot (root in a container), and an inode is the same under every path,
- * inside a mount namespace too. PostgreSQL takes any setting with a dot in its name.
+ * inside a mount namespace too. PostgreSQL takes any setting with a dot in its name. Servers outlive the release
+ * that started them, so the mark never changes its form.
  */
 export async function mark(cluster: string): Promise<string> {
   const { dev, ino } = await stat(cluster, { bigint: true });
   return `corral.data_directory=${dev}:${ino}`;
 }
 
-/** The server of this cluster, whoever started it. Not a process that merely has the number of one that died. */
-export async function findPostmaster(cluster: string): Promise<PidFile | undefined> {
-  const claim = await readPidFile(cluster);
-  return claim && (await isPostmaster(claim.pid, cluster)) ? claim : undefined;
-}
-
+/** Whether this process is the server of this cluster, and not one that has the number of a server that died. */
 export async function isPostmaster(pid: number, cluster: string): Promise<boolean> {
   const argv = await commandLine(pid);
   return basename(argv[0] ?? '') === 'postgres' && argv.includes(await mark(cluster));
 }
 
+/** Whether the program it was started from was deleted, and with it the libraries and time zones it loads later. */
+export async function outlivedItsFiles(pid: number): Promise<boolean> {
+  const program = await stat(`/proc/${pid}/exe`).catch(() => undefined);
+  return program?.nlink === 0;
+}
+
+/** Resolves when it is gone. Asks again who it is before each signal. */
+export async function endPostmaster(pid: number, cluster: string, log: Log): Promise<void> {
+  for (const { signal, seconds } of STOP_SIGNALS) {
+    const deadline = Date.now() + seconds * 1000;
+    send(pid, signal);
+    while (Date.now() < deadline) {
+      if (!(await isPostmaster(pid, cluster))) return;
+      await sleep(10);
+    }
+    log.warn({ pid, signal, seconds }, 'PostgreSQL did not stop in time');
+  }
+  throw new Error(`PostgreSQL, process ${pid}, could not be stopped.`);
+}
+
+function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if (errorCode(error) !== 'ESRCH') throw error;
+  }
+}
+
 /** Empty for a process that is gone, and for one that is dead and only waits to be reaped. */
 async function commandLine(pid: number): Promise<string[]> {
   if (process.platform === 'linux') {
-    return (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0');
+    const text = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    return text.split('\0');
   }
-  const { stdout } = await promisify(execFile)('ps', ['-o', 'command=', '-p', String(pid)]).catch(() => ({
-    stdout: '',
-  }));
-  return stdout.trim().split(' ');
+  const ps = await promisify(execFile)('ps', ['-o', 'command=', '-p', String(pid)]).catch(() => undefined);
+  return ps?.stdout.trim().split(' ') ?? [];
 }

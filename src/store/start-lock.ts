@@ -9,8 +9,13 @@ import { errorCode } from '../lib/error-code.ts';
  */
 export async function withStartLock<T>(file: string, seconds: number, work: () => Promise<T>): Promise<T> {
   const holder = spawn('flock', ['--wait', String(seconds), file, 'sh', '-c', 'echo held; exec cat'], {
-    stdio: ['pipe', 'pipe', 'ignore'],
+    stdio: ['pipe', 'pipe', 'pipe'],
+    // Out of reach of a Ctrl-C at the terminal, which would let go in the middle of the work.
+    detached: true,
   });
+  holder.stdin.on('error', () => {});
+  let complaint = '';
+  holder.stderr.on('data', (chunk) => (complaint += String(chunk)));
   const gone = once(holder, 'close').catch((error: unknown) => error);
   const held = once(holder.stdout, 'data').then(() => 'held' as const);
 
@@ -18,7 +23,10 @@ export async function withStartLock<T>(file: string, seconds: number, work: () =
   // Without flock(1), as on macOS, PostgreSQL's own lock file still lets only one server run.
   const missing = errorCode(outcome) === 'ENOENT';
   if (outcome !== 'held' && !missing) {
-    throw new Error(`Another process held ${file} for ${seconds}s, so PostgreSQL could not be started or stopped.`);
+    throw new Error(
+      `PostgreSQL could not be started or stopped, because ${file} could not be locked: ` +
+        (complaint.trim() || `another process held it for ${seconds}s.`),
+    );
   }
 
   try {

@@ -1,0 +1,63 @@
+import { closeSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { errorCode } from '../lib/error-code.ts';
+
+/** Part of the socket's name and nothing more: nothing listens on TCP. */
+export const PORT = 5432;
+export const USER = 'corral';
+export const DATABASE = 'postgres';
+
+/**
+ * The directory of the cluster's socket, as a client has to name it. A socket's path has room for about a hundred
+ * bytes, and a data directory may be deeper than that. Linux reaches an open directory by its number instead.
+ */
+export function openSocketDirectory(cluster: string): { host: string; close(): void } {
+  const room = process.platform === 'linux' ? 107 : 103;
+  if (Buffer.byteLength(join(cluster, `.s.PGSQL.${PORT}`)) <= room) return { host: cluster, close() {} };
+  if (process.platform !== 'linux') {
+    throw new Error(`The path ${cluster} is too long for a socket. Set CORRAL_DATA_DIR to a shorter one.`);
+  }
+  const fd = openSync(cluster, 'r');
+  return { host: `/proc/self/fd/${fd}`, close: () => closeSync(fd) };
+}
+
+/** Whoever answers on the socket is the cluster's server: nobody else may enter its directory. */
+export async function answers(host: string): Promise<boolean> {
+  try {
+    await ask(host, 'select 1');
+    return true;
+  } catch (error) {
+    // Too many connections is an answer too.
+    return errorCode(error) === '53300';
+  }
+}
+
+/** Whether a client is connected, apart from the one that asks. */
+export async function isInUse(host: string): Promise<boolean> {
+  const others = await ask(
+    host,
+    `select 1 from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`,
+  );
+  return others > 0;
+}
+
+/** How many rows the statement gives. */
+async function ask(host: string, statement: string): Promise<number> {
+  const client = new Client({
+    host,
+    port: PORT,
+    user: USER,
+    database: DATABASE,
+    ssl: false,
+    connectionTimeoutMillis: 5000,
+    query_timeout: 5000,
+  });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return (await client.query(statement)).rows.length;
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
