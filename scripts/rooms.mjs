@@ -52,7 +52,7 @@ const doors = [
   { what: /^chromium-bidi(\/.+)?$/, at: /^chromium\//, instead: 'ask chromium/ for a BiDi connection' },
   {
     what: /^(node:)?child_process$/,
-    at: /^(chromium\/|store\/(embedded|binaries))/,
+    at: /^(chromium\/|store\/)/,
     instead: 'let chromium/ run it, where processes are confined and counted',
   },
 ];

@@ -1,9 +1,9 @@
-import Fastify from 'fastify';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { readIfThere } from './lib/files.ts';
 import { httpServer } from './api/server.ts';
 import { statusRoutes } from './api/status.ts';
 import { describeErrors } from './errors.ts';
+import { openLogger } from './logger.ts';
 import { orgRoutes } from './org/routes.ts';
 
 /**
@@ -13,7 +13,7 @@ import { orgRoutes } from './org/routes.ts';
 async function emitted(): Promise<Record<string, string>> {
   // Routes only describe themselves here; no handler runs, so no room has to stand behind them.
   const nothing = new Proxy({}, { get: () => nothing }) as never;
-  const app = await httpServer({ gate: nothing, audit: nothing, logger: Fastify().log, trustProxy: [] });
+  const app = await httpServer({ gate: nothing, audit: nothing, logger: openLogger('silent'), trustProxy: [] });
   await app.register(statusRoutes({ probes: [], metrics: nothing, version: '' }));
   await app.register(orgRoutes(nothing));
   await app.ready();

@@ -1,20 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { errors } from '../errors.ts';
-
-/** Who asks: the key that was shown, and how far it reaches. */
-export interface Caller {
-  readonly keyId: string;
-  readonly keyName: string;
-  /** The one project this key is for; null for the whole organisation. */
-  readonly projectId: string | null;
-}
-
-/** What the front door needs of the organisation's room. */
-export interface Gatekeeper {
-  authenticate(key: string): Promise<Caller>;
-  /** The project a request works in: `selector` is what its headers name, if anything. */
-  resolveProject(caller: Caller, selector: { id?: string; idOrName?: string }): Promise<{ id: string; name: string }>;
-}
+import type { Caller, Gatekeeper } from '../org/caller.ts';
 
 /**
  * `public`: no key. `org`: a key, about the organisation. `project`: a key and the project it works in.
@@ -34,11 +20,14 @@ declare module 'fastify' {
 
 /** Runs before the body is read: whoever may not come in does not get to send us megabytes. */
 export async function admit(request: FastifyRequest, gate: Gatekeeper): Promise<void> {
-  const access = request.routeOptions.config.access ?? 'project';
+  const access = request.routeOptions.config.access ?? (isReference(request) ? 'public' : 'project');
   if (access === 'public' || access === 'token') return;
   request.caller = await gate.authenticate(bearer(request));
   if (access === 'project') request.project = await gate.resolveProject(request.caller, selectorOf(request));
 }
+
+/** The pages of /docs come from a plugin, which cannot say for itself that everybody may read them. */
+const isReference = ({ routeOptions }: FastifyRequest) => /^\/docs(\/|$)/.test(routeOptions.url ?? '');
 
 export function bearer(request: FastifyRequest): string {
   const header = request.headers.authorization;

@@ -30,9 +30,7 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
     uiHooks: {},
     logLevel: 'warn',
   });
-  app.get('/openapi.json', { config: { access: 'public' }, schema: { hide: true } as object }, async () =>
-    app.swagger(),
-  );
+  app.get('/openapi.json', { config: { access: 'public' }, schema: { hide: true } }, async () => app.swagger());
 }
 
 /** Moves every shape with an `x-name` under `components.schemas` and leaves a reference where it stood. */
@@ -42,7 +40,7 @@ function gatherNamed(document: Json): Json {
     if (Array.isArray(node)) return node.map(gather);
     if (typeof node !== 'object' || node === null) return node;
     const entries = Object.entries(node).map(([key, value]) => [key, gather(value)] as const);
-    const { 'x-name': name, ...shape } = Object.fromEntries(entries) as Json;
+    const { 'x-name': name, ...shape } = Object.fromEntries(entries);
     if (typeof name !== 'string') return shape;
     schemas[name] = shape;
     return { $ref: `#/components/schemas/${name}` };

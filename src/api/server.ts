@@ -1,11 +1,19 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import Fastify, { LogController, type FastifyBaseLogger, type FastifyError, type FastifyRequest } from 'fastify';
+import Fastify, {
+  LogController,
+  type FastifyBaseLogger,
+  type FastifyError,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify';
 import type { Socket } from 'node:net';
 import { STATUS_CODES } from 'node:http';
 import { errors, ServiceError } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
-import { admit, type Gatekeeper } from './caller.ts';
+import type { Gatekeeper } from '../org/caller.ts';
+import { admit } from './caller.ts';
 import { registerOpenApi } from './openapi.ts';
+import { parseBody } from './body.ts';
 import { parseQuery } from './query.ts';
 import { InvalidInput, validatorCompiler } from './validation.ts';
 
@@ -37,24 +45,19 @@ export async function httpServer(options: {
     rewriteUrl: (request) => modernPath(request.url ?? '/'),
     routerOptions: { querystringParser: parseQuery, maxParamLength: 1024, ignoreTrailingSlash: true },
     clientErrorHandler,
+    frameworkErrors: (error, request, reply) => answerError(error, request, reply), // a URL that cannot be decoded, before any route
     forceCloseConnections: true,
   }).withTypeProvider<TypeBoxTypeProvider>();
 
-  // First of all, so that its pages stay outside the hooks below: the reference is open to everybody.
   await registerOpenApi(app);
   app.setValidatorCompiler(validatorCompiler());
   app.decorateRequest('caller', null);
   app.decorateRequest('project', null);
 
-  const parseJson = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
-    const text = body as string;
-    if (text.trim() === '') return done(null, {}); // clients send the header and no body when every field is optional
-    if (text.includes('\\u0000'))
-      return done(errors.bad_request({ detail: 'The body has a NUL character (\\u0000); no field takes one.' }));
-    void parseJson(request, text, done);
-  });
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, async (_request: FastifyRequest, body: string) =>
+    parseBody(body),
+  );
 
   app.addHook('onRequest', async (request, reply) => {
     void reply.header('X-Request-Id', request.id);
@@ -92,21 +95,23 @@ export async function httpServer(options: {
     });
   });
 
-  /** Errors are thrown anywhere and become answers here. Only the unexpected ones are our fault, and logged so. */
-  app.setErrorHandler((error: FastifyError, request, reply) => {
-    const answer = refusal(error, request) ?? errors.internal({ requestId: request.id });
-    if (answer.status >= 500) request.log.error({ requestId: request.id, code: answer.code, error }, 'request.failed');
-    const { details, body, headers } = answer.extras;
-    if (headers) void reply.headers(headers);
-    if (answer.status === 409 && !answer.retriable) void reply.header('x-should-retry', 'false');
-    void reply
-      .code(answer.status)
-      .type('application/json')
-      .serializer(JSON.stringify)
-      .send({ code: answer.code, message: answer.message, ...(details ? { details } : {}), ...body });
-  });
-
+  app.setErrorHandler(answerError);
   return app;
+}
+
+/** Errors are thrown anywhere and become answers here. Only the unexpected ones are our fault, and logged so. */
+function answerError(error: FastifyError, request: FastifyRequest, reply: FastifyReply) {
+  const answer = refusal(error, request) ?? errors.internal({ requestId: request.id });
+  if (answer.status >= 500) request.log.error({ requestId: request.id, code: answer.code, error }, 'request.failed');
+  const { details, body, headers } = answer.extras;
+  if (headers) void reply.headers(headers);
+  if (answer.status === 409 && !answer.retriable) void reply.header('x-should-retry', 'false');
+  void reply
+    .code(answer.status)
+    .header('X-Request-Id', request.id)
+    .type('application/json')
+    .serializer(JSON.stringify)
+    .send({ code: answer.code, message: answer.message, ...(details ? { details } : {}), ...body });
 }
 
 /** `/projects…` is the older spelling of `/org/projects…`. */
@@ -131,8 +136,8 @@ function refusal(error: FastifyError, request: FastifyRequest): ServiceError | u
       return errors.unsupported_media_type({ type: String(request.headers['content-type']).slice(0, 100) });
   }
   // What Fastify itself refuses: malformed JSON, a wrong content length, a bad URL. Its messages name the trouble.
-  if (error.statusCode && error.statusCode >= 400 && error.statusCode < 500)
-    return errors.bad_request({ detail: error.message });
+  const theirs = error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500;
+  return theirs ? errors.bad_request({ detail: error.message }) : undefined;
 }
 
 /** Top-level fields that the schema does not have. They are passed over, as clients of newer versions expect, but not in silence. */

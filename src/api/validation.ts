@@ -41,7 +41,8 @@ function listParameters(schema: unknown): string[] {
 function splitLists(query: Record<string, unknown>, lists: string[]) {
   for (const name of lists) {
     const value = query[name];
-    if (value !== undefined) query[name] = [value].flat().flatMap((text) => String(text).split(','));
+    if (value !== undefined)
+      query[name] = [value].flat().flatMap((item) => (typeof item === 'string' ? item.split(',') : [item]));
   }
 }
 

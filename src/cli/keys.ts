@@ -51,7 +51,11 @@ async function list(call: Call) {
   const rows: string[][] = [['ID', 'NAME', 'KEY', 'PROJECT', 'EXPIRES', 'STATE']];
   for (let offset = 0; ; offset += 100) {
     const page = await keys.list(keys.operator, {
-      ...{ limit: 100, offset, sort_by: 'created_at', sort_direction: 'asc', include_deleted: false },
+      limit: 100,
+      offset,
+      sort_by: 'created_at',
+      sort_direction: 'asc',
+      include_deleted: false,
       status: call.values['all'] ? 'all' : 'active',
     });
     for (const key of page.slice(0, 100)) {

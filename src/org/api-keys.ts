@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { Caller } from '../api/caller.ts';
+import type { Caller } from './caller.ts';
 import { errors } from '../errors.ts';
 import { newId, pick } from '../lib/ids.ts';
 import type { Db } from '../store/db.ts';

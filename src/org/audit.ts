@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { Caller } from '../api/caller.ts';
+import type { Caller } from './caller.ts';
 import { errors } from '../errors.ts';
 import type { Db } from '../store/db.ts';
 import { auditStore, type AuditRow } from './audit-store.ts';
@@ -98,23 +98,6 @@ function readToken(token: string): string {
 
 const clip = (text: string, length: number) => text.replaceAll('\0', '').slice(0, length);
 
-function toEntry(row: AuditRow): AuditLogEntry {
-  const {
-    timestamp,
-    auth_strategy,
-    user_id,
-    email,
-    status,
-    method,
-    path,
-    route,
-    domain,
-    duration_ms,
-    client_ip,
-    user_agent,
-  } = row;
-  return {
-    timestamp: timestamp.toISOString(),
-    ...{ auth_strategy, user_id, email, status, method, path, route, domain, duration_ms, client_ip, user_agent },
-  };
+function toEntry({ id: _, project_id: __, service: ___, timestamp, ...entry }: AuditRow): AuditLogEntry {
+  return { timestamp: timestamp.toISOString(), ...entry };
 }

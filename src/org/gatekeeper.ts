@@ -1,4 +1,4 @@
-import type { Caller, Gatekeeper } from '../api/caller.ts';
+import type { Caller, Gatekeeper } from './caller.ts';
 import { errors } from '../errors.ts';
 import type { Db } from '../store/db.ts';
 import { findByKey, hashOf } from './api-keys.ts';

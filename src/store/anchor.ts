@@ -59,7 +59,8 @@ export async function openAnchor(options: {
 
   async function holdAgain() {
     log.warn({}, 'store.anchor_lost');
-    for (let wait = 50; !closed; wait = Math.min(wait * 2, 2000)) {
+    for (let wait = 50; ; wait = Math.min(wait * 2, 2000)) {
+      if (closed) return;
       try {
         await recover();
         await hold();

@@ -90,7 +90,7 @@ function run(stage: Stage, cluster: string, argv: string[], options: Parameters<
     // Our own directory may be closed to that user.
     cwd: '/',
     // Nothing of our environment: it holds the service's keys, and PG* variables that would change the server.
-    env: { PATH: process.env['PATH'], LC_ALL: 'C', ...options.env },
+    env: { PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', LC_ALL: 'C', ...options.env },
   });
 }
 

@@ -1,0 +1,23 @@
+import { cpus, totalmem } from 'node:os';
+import { benchFrontDoor } from './front-door.ts';
+import { print, type Row } from './rows.ts';
+
+/** `npm run bench`, or `npm run bench -- front-door` for one part. Ratios within one run are what counts. */
+const parts: Record<string, () => Promise<Row[]>> = { 'front-door': benchFrontDoor };
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !parts[name]);
+if (unknown.length > 0) {
+  console.error(`There is no part ${unknown.join(', ')}; there are ${Object.keys(parts).join(', ')}.`);
+  process.exit(2);
+}
+console.log(
+  `${cpus().length} cores (${cpus()[0]?.model}), ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.version}\n`,
+);
+for (const [name, run] of Object.entries(parts)) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue;
+  console.log(name);
+  print(await run());
+  console.log();
+}
+process.exit();

@@ -1,0 +1,65 @@
+import Fastify from 'fastify';
+import { afterEach, expect, test } from 'vitest';
+import { eventStream, type EventStream, type Heartbeat } from './sse.ts';
+
+const open: (() => Promise<unknown>)[] = [];
+afterEach(() => Promise.all(open.splice(0).map((close) => close())));
+
+async function serve(use: (stream: EventStream) => unknown, heartbeat?: Heartbeat) {
+  const app = Fastify({ forceCloseConnections: true });
+  app.get('/', (_request, reply) => void use(eventStream(reply, heartbeat)));
+  open.push(() => app.close());
+  return app.listen({ host: '127.0.0.1', port: 0 });
+}
+
+test('every event is one frame of JSON, with the headers clients look for', async () => {
+  const url = await serve(async (stream) => {
+    await stream.send({ event: 'log', text: 'two\nlines' });
+    await stream.send({ event: 'end' });
+    stream.end();
+  });
+  const response = await fetch(url);
+  expect(response.headers.get('content-type')).toBe('text/event-stream');
+  expect(response.headers.get('x-sse-content-type')).toBe('application/json');
+  expect(await response.text()).toBe('data: {"event":"log","text":"two\\nlines"}\n\ndata: {"event":"end"}\n\n');
+});
+
+test('silence is filled with heartbeats, as events or as comments', async () => {
+  for (const heartbeat of [
+    { everyMs: 5, event: () => ({ event: 'sse_heartbeat' }) },
+    { everyMs: 5, comment: 'still here' },
+  ] as Heartbeat[]) {
+    const url = await serve(() => {}, heartbeat);
+    const reader = (await fetch(url)).body!.getReader();
+    let text = '';
+    while (text.split('\n\n').length < 4) text += new TextDecoder().decode((await reader.read()).value);
+    expect(text).toMatch(
+      'comment' in heartbeat ? /^(: still here\n\n){3}/ : /^(data: {"event":"sse_heartbeat"}\n\n){3}/,
+    );
+    await reader.cancel();
+  }
+});
+
+test('a reader that leaves is noticed, and sending to it says so', async () => {
+  const left = await new Promise<boolean>((resolve) => {
+    void serve((stream) => {
+      stream.closed.addEventListener('abort', () => void stream.send({}).then(resolve));
+    }).then(async (url) => (await fetch(url)).body!.cancel());
+  });
+  expect(left).toBe(false);
+});
+
+test('a reader that does not read slows the source instead of filling memory', async () => {
+  let sent = 0;
+  const url = await serve(async (stream) => {
+    while (await stream.send({ filler: 'x'.repeat(64 * 1024) })) sent++;
+  });
+  const response = await fetch(url);
+  let before = -1;
+  while (sent !== before) {
+    before = sent;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  expect(sent).toBeLessThan(500);
+  await response.body!.cancel();
+});

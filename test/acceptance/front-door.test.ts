@@ -1,0 +1,204 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startService, type Service } from '../support/service.ts';
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service?.close());
+
+describe('without a key', () => {
+  test.each(['/health', '/ready', '/openapi.json', '/docs'])('%s answers', async (path) => {
+    expect((await fetch(service.url + path)).status).toBe(200);
+  });
+
+  test('/docs needs nothing from anywhere else', async () => {
+    const page = await (await fetch(`${service.url}/docs/`)).text();
+    const assets = [...page.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, asset]) => asset!);
+    expect(assets.length).toBeGreaterThan(3);
+    for (const asset of assets) {
+      expect(new URL(asset, `${service.url}/docs/`).origin).toBe(service.url);
+      expect((await fetch(new URL(asset, `${service.url}/docs/`))).status).toBe(200);
+    }
+  });
+
+  test.each(['/org/projects', '/org/limits', '/org/api_keys', '/audit-logs', '/metrics'])(
+    '%s is shut',
+    async (path) => {
+      const response = await fetch(service.url + path);
+      expect(response.status).toBe(401);
+      expect(await response.json()).toMatchObject({ code: 'unauthorized', message: expect.stringContaining('Bearer') });
+    },
+  );
+});
+
+describe('a key that does not fit', () => {
+  test.each([
+    ['unknown', 'Bearer sk_0000000000000000000000000000000000000000'],
+    ['empty', 'Bearer '],
+    ['of another scheme', 'Basic dTpw'],
+    ['with spaces', 'Bearer a b'],
+    ['enormous', `Bearer ${'x'.repeat(8000)}`],
+  ])('%s is a 401', async (_, authorization) => {
+    expect(await service.call('GET', '/org/projects', undefined, { authorization })).toMatchObject({
+      status: 401,
+      body: { code: 'unauthorized' },
+    });
+  });
+
+  test('is refused before its body is read', async () => {
+    const answer = await service.call('POST', '/org/projects', 'x'.repeat(2_000_000), {
+      authorization: 'Bearer sk_no',
+    });
+    expect(answer.status).toBe(401);
+  });
+});
+
+// Each is refused with a code and a sentence that names the field, and changes nothing.
+describe('bad input', () => {
+  const count = async () => (await service.call('GET', '/org/projects?limit=100')).body.length as number;
+
+  test.each<[string, string, string, unknown, number, string]>([
+    ['malformed JSON', 'POST', '/org/projects', '{"name": ', 400, 'JSON'],
+    ['JSON that is not an object', 'POST', '/org/projects', '[1]', 400, 'body must be an object'],
+    ['JSON null', 'POST', '/org/projects', 'null', 400, 'body must be an object'],
+    ['no body at all', 'POST', '/org/projects', undefined, 400, 'name is missing'],
+    ['an empty JSON body', 'POST', '/org/projects', '', 400, 'name is missing'],
+    ['a wrong type', 'POST', '/org/projects', { name: 5 }, 400, 'name must be a string'],
+    ['an empty name', 'POST', '/org/projects', { name: '' }, 400, 'name must have at least 1 character'],
+    ['a name of 256 characters', 'POST', '/org/projects', { name: 'x'.repeat(256) }, 400, 'at most 255'],
+    ['a NUL in a name', 'POST', '/org/projects', { name: 'a\0b' }, 400, 'NUL'],
+    ['a newline in a name', 'POST', '/org/projects', { name: 'a\r\nX-Evil: 1' }, 400, 'name has characters'],
+    ['a prototype in the body', 'POST', '/org/projects', '{"name":"x","__proto__":{"a":1}}', 400, '__proto__'],
+    [
+      'an unknown enum value',
+      'PATCH',
+      '/org/projects/Default',
+      { status: 'gone' },
+      400,
+      'status must be one of active, archived',
+    ],
+    ['a negative limit', 'PATCH', '/org/limits', { default_project_max_concurrent_sessions: -1 }, 400, 'at least 0'],
+    ['a fraction', 'PATCH', '/org/limits', { default_project_max_concurrent_sessions: 1.5 }, 400, 'an integer'],
+    [
+      'days out of range',
+      'POST',
+      '/org/api_keys',
+      { name: 'k', days_to_expire: 3651 },
+      400,
+      'days_to_expire must be at most 3650',
+    ],
+    ['zero days', 'POST', '/org/api_keys', { name: 'k', days_to_expire: 0 }, 400, 'days_to_expire must be at least 1'],
+    ['a project that is not there', 'POST', '/org/api_keys', { name: 'k', project_id: 'proj_no' }, 404, 'proj_no'],
+    ['a limit of 0', 'GET', '/org/projects?limit=0', undefined, 400, 'query parameter limit must be at least 1'],
+    ['a limit of 101', 'GET', '/org/projects?limit=101', undefined, 400, 'limit must be at most 100'],
+    ['a limit that is no number', 'GET', '/org/projects?limit=ten', undefined, 400, 'limit must be an integer'],
+    ['two limits', 'GET', '/org/projects?limit=1&limit=2', undefined, 400, 'limit must be an integer'],
+    ['a negative offset', 'GET', '/org/projects?offset=-1', undefined, 400, 'offset must be at least 0'],
+    ['an offset beyond everything', 'GET', '/org/projects?offset=1e300', undefined, 400, 'offset must be at most'],
+    ['a NUL in the query', 'GET', '/org/projects?query=%00', undefined, 400, 'NUL'],
+    ['a NUL in the path', 'GET', '/org/projects/%00', undefined, 400, 'NUL'],
+    ['slashes in an id', 'GET', '/org/projects/a%2F..%2Fb', undefined, 404, "'a/../b'"],
+    ['an endless id', 'GET', `/org/projects/${'x'.repeat(1000)}`, undefined, 404, 'xxx'],
+    ['broken percent signs', 'GET', '/org/projects/%zz', undefined, 400, '%zz'],
+    ['a path that is not served', 'GET', '/nothing/here', undefined, 404, '/nothing/here'],
+    ['a method that is not served', 'PUT', '/org/projects', {}, 404, 'PUT /org/projects'],
+  ])('%s', async (_, method, path, body, status, message) => {
+    const before = await count();
+    const answer = await service.call(method, path, body);
+    expect(answer).toMatchObject({
+      status,
+      body: { code: expect.any(String), message: expect.stringContaining(message) },
+    });
+    expect(answer.text).not.toMatch(/\bat .*\.[jt]s:\d+/);
+    expect(answer.headers.get('x-request-id')).toMatch(/^req_/);
+    expect(await count()).toBe(before);
+  });
+
+  test('a megabyte of garbage is a 413, and 900 KB of it a 400', async () => {
+    expect(await service.call('POST', '/org/projects', 'x'.repeat(1024 * 1024 + 1))).toMatchObject({
+      status: 413,
+      body: { code: 'payload_too_large' },
+    });
+    expect(await service.call('POST', '/org/projects', 'x'.repeat(900_000))).toMatchObject({ status: 400 });
+  });
+
+  test('another content type is a 415', async () => {
+    const answer = await service.call('POST', '/org/projects', '<name/>', { 'content-type': 'text/xml' });
+    expect(answer).toMatchObject({ status: 415, body: { message: expect.stringContaining('text/xml') } });
+  });
+
+  test.each([
+    ['a header with a newline in it', `GET /health HTTP/1.1\r\nHost: x\r\nX-Kernel-Project-Id: a\nb\r\n\r\n`, '400'],
+    ['nonsense', 'HELLO there\r\n\r\n', '400'],
+    ['binary', Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01]), '400'],
+    ['headers without end', `GET /health HTTP/1.1\r\nX: ${'y'.repeat(40_000)}\r\n\r\n`, '431'],
+    [
+      'two lengths',
+      'POST /org/projects HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab',
+      '400',
+    ],
+  ])('%s is answered and hung up on', async (_, bytes, status) => {
+    const { hostname, port } = new URL(service.url);
+    const answer = await new Promise<string>((resolve, reject) => {
+      let text = '';
+      const socket = connect(Number(port), hostname, () => socket.write(bytes));
+      socket.on('data', (chunk) => (text += chunk.toString()));
+      socket.on('end', () => resolve(text));
+      socket.on('error', reject);
+    });
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    expect(answer).toContain('"code":"bad_request"');
+  });
+
+  test('none of it was our fault', () => {
+    expect(service.log.filter((line) => line.includes('"level":"error"'))).toEqual([]);
+  });
+});
+
+describe('manners', () => {
+  test('fields we do not know are passed over, and said', async () => {
+    const answer = await service.call('POST', '/org/projects', { name: 'tolerant', colour: 'red', flags: [] });
+    expect(answer.status).toBe(201);
+    expect(answer.headers.get('x-ignored-fields')).toBe('colour, flags');
+  });
+
+  test('an optional body may be missing, empty or {}', async () => {
+    for (const body of [undefined, '', {}]) {
+      const { body: key } = await service.call('POST', '/org/api_keys', { name: 'rotated' });
+      expect(await service.call('POST', `/org/api_keys/${key.id}/rotate`, body)).toMatchObject({ status: 201 });
+    }
+  });
+
+  test('an empty answer carries no JSON label', async () => {
+    const { body } = await service.call('POST', '/org/projects', { name: 'to delete' });
+    const answer = await service.call('DELETE', `/org/projects/${body.id}`);
+    expect(answer).toMatchObject({ status: 204, text: '' });
+    expect(answer.headers.get('content-type')).toBeNull();
+  });
+
+  test('a request id stands in the answer and in the log', async () => {
+    const answer = await service.call('POST', '/org/projects', { name: 'logged' });
+    expect(service.log.some((line) => line.includes(answer.headers.get('x-request-id')!))).toBe(true);
+  });
+
+  test('no key is ever in the log', async () => {
+    const { body } = await service.call('POST', '/org/api_keys', { name: 'quiet' });
+    await service.call('GET', `/org/projects?token=${body.key}`, undefined, { authorization: `Bearer ${body.key}` });
+    expect(service.log.join('')).not.toContain(body.key);
+    expect(service.log.join('')).not.toContain(service.key);
+  });
+
+  test('/ready says what each part does, and /metrics has figures by route', async () => {
+    const ready = await service.call('GET', '/ready');
+    expect(ready.body).toMatchObject({
+      status: expect.stringMatching(/ready|degraded/),
+      parts: expect.arrayContaining([{ name: 'store', ok: true }]),
+    });
+    const { text } = await service.call('GET', '/metrics');
+    expect(text).toContain(
+      'corral_http_request_duration_seconds_count{method="POST",route="/org/projects",status="201"}',
+    );
+  });
+});

@@ -1,0 +1,19 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { silent } from '../../src/lib/log.ts';
+import { openStore } from '../../src/store/open.ts';
+
+/** A migrated store on an embedded PostgreSQL of its own. */
+export async function openTestStore() {
+  const dataDir = await mkdtemp(join(tmpdir(), 'corral-store-'));
+  const store = await openStore({ dataDir, databaseUrl: '', channels: ['corral_org'], onLost: () => {}, log: silent });
+  return {
+    ...store,
+    dataDir,
+    async close() {
+      await store.close();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
