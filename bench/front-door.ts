@@ -8,7 +8,7 @@ import { median, type Row } from './rows.ts';
  * bytes. The two take turns in short slices, so that whatever else the machine does falls on both.
  */
 export async function benchFrontDoor(): Promise<Row[]> {
-  const service = await startService();
+  const service = await startService({ CORRAL_LOG_LEVEL: 'info' });
   const { body: project } = await service.call('GET', '/org/projects/Default');
   const bare = Fastify();
   bare.get('/org/projects/:id', async () => project);

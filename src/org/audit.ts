@@ -98,6 +98,19 @@ function readToken(token: string): string {
 
 const clip = (text: string, length: number) => text.replaceAll('\0', '').slice(0, length);
 
-function toEntry({ id: _, project_id: __, service: ___, timestamp, ...entry }: AuditRow): AuditLogEntry {
-  return { timestamp: timestamp.toISOString(), ...entry };
+function toEntry(row: AuditRow): AuditLogEntry {
+  return {
+    timestamp: row.timestamp.toISOString(),
+    auth_strategy: row.auth_strategy,
+    user_id: row.user_id,
+    email: row.email,
+    status: row.status,
+    method: row.method,
+    path: row.path,
+    route: row.route,
+    domain: row.domain,
+    duration_ms: row.duration_ms,
+    client_ip: row.client_ip,
+    user_agent: row.user_agent,
+  };
 }

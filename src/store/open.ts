@@ -45,7 +45,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     });
     undo(() => anchor.close());
 
-    const pool = openPool(connection, 20, log);
+    const pool = openPool(connection, 10, log);
     undo(() => pool.end());
     const quickPool = openPool({ ...connection, options: `${connection.options} -c synchronous_commit=off` }, 2, log);
     undo(() => quickPool.end());

@@ -321,7 +321,7 @@ describe('the audit log', () => {
     const chunks: Buffer[] = [];
     for (let cursor: string | undefined; ;) {
       const query = new URLSearchParams({ ...range(), limit: '10', format: 'jsonl', ...(cursor ? { cursor } : {}) });
-      const answer = await service.call('GET', `/audit-logs/export/chunk?${query}`);
+      const answer = await service.call('GET', `/audit-logs/export/chunk?${query.toString()}`);
       expect(answer.status).toBe(200);
       chunks.push(Buffer.from(answer.text));
       const { createHash } = await import('node:crypto');
