@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { checkNode } from '../scripts/bootstrap.mjs';
 import { compile } from '../scripts/compile.mjs';
 import { staleDependencies } from '../scripts/dependencies.mjs';
 import { root } from '../scripts/run.mjs';
@@ -9,6 +10,7 @@ import { script, Stop } from '../scripts/say.mjs';
 
 const main = join(root, 'dist/cli/main.js');
 await script(async () => {
+  checkNode();
   if (staleDependencies()) {
     throw new Stop(`Corral is not set up here yet. Run \`npm start\` once in ${root}.`);
   }

@@ -27,7 +27,7 @@ export function nodeIsNewEnough(version = process.versions.node) {
   return have[0] !== need[0] ? have[0] > need[0] : have[1] >= need[1];
 }
 
-function checkNode() {
+export function checkNode() {
   if (nodeIsNewEnough()) return;
   throw new Stop(
     `Corral needs Node ${neededNode.replace(/\.0$/, '')} or newer, and this is Node ${process.versions.node}.\n` +

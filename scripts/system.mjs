@@ -45,10 +45,11 @@ export function howToInstall(missing) {
   const names = missing.map((part) => part.name).join(' ');
   if (process.platform !== 'linux') return `Install ${names} (or Google Chrome).`;
   if (!isDebian()) return `Install these with your package manager (the names are Debian's): ${names}`;
-  const sudo = isRoot() ? '' : 'sudo ';
   const commands = ['apt-get update', `apt-get install --yes --no-install-recommends ${names}`];
   for (const { mend } of missing) if (mend && command(mend[0])) commands.push(mend.join(' '));
-  return `Run this${sudo && !command('sudo') ? ', as root without the sudo' : ''}:\n\n  ${commands.map((line) => sudo + line).join(' && ')}\n`;
+  const sudo = !isRoot() && command('sudo') ? 'sudo ' : '';
+  const who = isRoot() || sudo ? '' : ' as root';
+  return `Run this${who}:\n\n  ${commands.map((line) => sudo + line).join(' && ')}\n`;
 }
 
 function describe(missing) {
