@@ -32,8 +32,8 @@ export function readCommand(data: Buffer): Command | Fault {
   const scan = new Scanner(data);
   scan.space();
   if (data[scan.at] !== OPEN_BRACE) {
-    const end = scan.value(0) ? scan.trailing() : scan.at;
-    return end === data.length ? { code: -32600, message: 'Message must be an object' } : notJson(scan.at);
+    const whole = scan.value(0) && scan.trailing() === data.length;
+    return whole ? { code: -32600, message: 'Message must be an object' } : notJson(scan.at);
   }
 
   const fields = new Map<string, Buffer>();
@@ -93,10 +93,11 @@ function toCommand(fields: Map<string, Buffer>, unknown: boolean): Command | Fau
   };
 }
 
-/** The value of a string that stands in `quoted`. */
+/** The value of a string that the scanner has moved over. */
 function text(quoted: Buffer): string {
-  if (quoted.indexOf(BACKSLASH) !== -1) return String(JSON.parse(quoted.toString()));
-  return quoted.toString('utf8', 1, quoted.length - 1);
+  if (quoted.indexOf(BACKSLASH) === -1) return quoted.toString('utf8', 1, quoted.length - 1);
+  const escaped = quoted.toString().replace(CONTROLS, (control) => JSON.stringify(control).slice(1, -1));
+  return String(JSON.parse(escaped));
 }
 
 function isNumber(token: Buffer): boolean {
@@ -188,6 +189,7 @@ class Scanner {
     return true;
   }
 
+  /** A string. Control characters may stand in it as they are: Chromium lets them. */
   string(): boolean {
     const data = this.#data;
     if (data[this.at] !== QUOTE) return false;
@@ -195,7 +197,7 @@ class Scanner {
     for (;;) {
       // Most strings are short: look at some bytes here before asking for a search, which costs as much as fifty of them.
       const near = Math.min(at + 48, data.length);
-      while (at < near && data[at] !== QUOTE && data[at] !== BACKSLASH && data[at]! >= 0x20) at += 1;
+      while (at < near && data[at] !== QUOTE && data[at] !== BACKSLASH) at += 1;
       if (at === near) at = this.#endOfPlainText(at);
       const byte = data[at];
       if (byte === QUOTE) {
@@ -203,7 +205,7 @@ class Scanner {
         return true;
       }
       this.at = at;
-      if (byte !== BACKSLASH) return false; // a control character, or the end of the message
+      if (byte !== BACKSLASH) return false; // the end of the message
       const escape = data[at + 1];
       if (escape === 0x75) {
         for (let digit = at + 2; digit < at + 6; digit++) if (!isHex(data[digit])) return false;
@@ -213,7 +215,7 @@ class Scanner {
     }
   }
 
-  /** The next quote or backslash, found natively. Control characters in long strings pass: Chromium lets them, too. */
+  /** The next quote or backslash, found natively. */
   #endOfPlainText(from: number): number {
     const data = this.#data;
     const quote = data.indexOf(QUOTE, from);
@@ -249,6 +251,8 @@ const MINUS = 0x2d;
 const ESCAPES = [...Buffer.from('"\\/bfnrt')];
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 const MAX_NUMBER = 400;
+// oxlint-disable-next-line no-control-regex -- they are what it looks for
+const CONTROLS = /[\u0000-\u001f]/g;
 
 function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= 0x30 && byte <= 0x39;
