@@ -1,0 +1,194 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { WebSocket, WebSocketServer } from 'ws';
+import { multiplex } from '../src/chromium/mux.ts';
+import { openPipe } from '../src/chromium/pipe.ts';
+import { serveWebSocket } from '../src/lib/ws-sink.ts';
+import { rawChromium } from '../test/support/raw-chromium.ts';
+
+export interface Row {
+  what: string;
+  value: number;
+  unit: string;
+  /** The same measured on Chromium's own websocket, in the same run. */
+  beside: number;
+  ratio: number;
+  bar: number;
+}
+
+const MIB = 1024 * 1024;
+
+/** What is measured: one slice each on raw Chromium and on ours, in turns, so that the machine's moods hit both. */
+const measures = [
+  {
+    what: 'CDP round trips, one after another',
+    bar: 0.9,
+    slices: 24,
+    async slice(page: Page) {
+      for (let i = 0; i < 200; i++) await page.evaluate('1+1');
+      return 200;
+    },
+  },
+  {
+    what: 'CDP round trips, 64 in flight',
+    bar: 0.95,
+    slices: 16,
+    async slice(page: Page) {
+      let left = 1000;
+      const worker = async () => {
+        while (left-- > 0) await page.evaluate('1+1');
+      };
+      await Promise.all(Array.from({ length: 64 }, worker));
+      return 1000;
+    },
+  },
+  {
+    what: 'CDP answers of 1 MiB',
+    bar: 0.95,
+    slices: 16,
+    async slice(page: Page) {
+      for (let i = 0; i < 10; i++) await page.evaluate(`"x".repeat(${MIB})`);
+      return 10;
+    },
+  },
+  {
+    what: 'CDP commands of 1 MiB',
+    bar: 0.95,
+    slices: 16,
+    async slice(page: Page) {
+      for (let i = 0; i < 10; i++) await page.evaluate(large);
+      return 10;
+    },
+  },
+];
+const large = `1+1//${'x'.repeat(MIB)}`;
+
+/** Rates over the multiplexer beside raw Chromium's. Client, service and browsers are processes of their own. */
+export async function benchCdp(): Promise<Row[]> {
+  const raw = await rawChromium('port');
+  const service = fork(fileURLToPath(import.meta.url), ['service']);
+  try {
+    const [ours] = (await once(service, 'message')) as [string];
+    const client = fork(fileURLToPath(import.meta.url), ['client', raw.endpoint, ours]);
+    const rows = await Promise.race([once(client, 'message'), once(client, 'exit')]);
+    if (!Array.isArray(rows[0])) throw new Error('The client ended without a result.');
+    return rows[0] as Row[];
+  } finally {
+    await stopped(service);
+    await raw.stop();
+  }
+}
+
+async function stopped(child: ChildProcess): Promise<void> {
+  const exited = once(child, 'exit');
+  child.disconnect();
+  await exited;
+}
+
+/** Stands for the product: a websocket server, the multiplexer, and a Chromium on a pipe. */
+async function service(): Promise<void> {
+  const chromium = await rawChromium('pipe');
+  const mux = multiplex(openPipe(chromium.toBrowser, chromium.fromBrowser));
+  const websockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, skipUTF8Validation: true });
+  const server = createServer();
+  server.on('upgrade', (request, socket, head) =>
+    serveWebSocket(websockets, { request, socket, head }, (sink) => mux.attach(sink)),
+  );
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  process.send!(`ws://127.0.0.1:${port}/`);
+  await once(process, 'disconnect');
+  mux.close(1001, 'done');
+  await chromium.stop();
+  process.exit();
+}
+
+async function client(rawEndpoint: string, ourEndpoint: string): Promise<void> {
+  const raw = await Page.open(rawEndpoint);
+  const ours = await Page.open(ourEndpoint);
+  const only = process.env['CDP_BENCH_ONLY'];
+  const rows: Row[] = [];
+  for (const { what, bar, slices, slice } of measures) {
+    if (only && !what.includes(only)) continue;
+    const rates: Record<'raw' | 'ours', number[]> = { raw: [], ours: [] };
+    for (let turn = 0; turn < slices + 4; turn++) {
+      for (const [name, page] of turn % 2
+        ? ([
+            ['raw', raw],
+            ['ours', ours],
+          ] as const)
+        : ([
+            ['ours', ours],
+            ['raw', raw],
+          ] as const)) {
+        const start = performance.now();
+        const count = await slice(page);
+        if (turn >= 4) rates[name].push((count * 1000) / (performance.now() - start));
+      }
+    }
+    const value = median(rates.ours);
+    const beside = median(rates.raw);
+    rows.push({ what, value, unit: '/s', beside, ratio: value / beside, bar });
+  }
+  process.send!(rows);
+  raw.close();
+  ours.close();
+  process.disconnect();
+}
+
+/** The least client there can be: ids, and a page to evaluate on. */
+class Page {
+  readonly #socket: WebSocket;
+  readonly #waiting = new Map<number, (result: Record<string, never>) => void>();
+  #lastId = 0;
+  #sessionId: string | undefined;
+
+  static async open(endpoint: string): Promise<Page> {
+    const socket = new WebSocket(endpoint, { perMessageDeflate: false, maxPayload: 512 * MIB });
+    await once(socket, 'open');
+    const page = new Page(socket);
+    const { targetInfos } = await page.#send<{ targetInfos: { targetId: string; type: string }[] }>(
+      'Target.getTargets',
+    );
+    const { targetId } = targetInfos.find(({ type }) => type === 'page')!;
+    const attached = await page.#send<{ sessionId: string }>('Target.attachToTarget', { targetId, flatten: true });
+    page.#sessionId = attached.sessionId;
+    return page;
+  }
+
+  private constructor(socket: WebSocket) {
+    this.#socket = socket;
+    socket.on('message', (data: Buffer) => {
+      const { id, result } = JSON.parse(data.toString()) as { id: number; result: Record<string, never> };
+      this.#waiting.get(id)?.(result);
+      this.#waiting.delete(id);
+    });
+  }
+
+  evaluate(expression: string): Promise<unknown> {
+    return this.#send('Runtime.evaluate', { expression, returnByValue: true });
+  }
+
+  close() {
+    this.#socket.close();
+  }
+
+  #send<Result>(method: string, params: object = {}): Promise<Result> {
+    const id = ++this.#lastId;
+    this.#socket.send(JSON.stringify({ id, method, params, sessionId: this.#sessionId }));
+    return new Promise((resolve) => this.#waiting.set(id, resolve as never));
+  }
+}
+
+function median(numbers: number[]): number {
+  const sorted = numbers.toSorted((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)]!;
+}
+
+const [, , role, ...args] = process.argv;
+if (role === 'service') await service();
+else if (role === 'client') await client(args[0]!, args[1]!);

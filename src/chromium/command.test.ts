@@ -1,0 +1,139 @@
+import { expect, test } from 'vitest';
+import { readCommand } from './command.ts';
+
+const read = (text: string) => readCommand(Buffer.from(text));
+
+test('reads the fields whatever their order and spacing', () => {
+  const command = read(' {\n"params" : {"a":[1,{"b":"}"}]} ,\t"sessionId":"S","method":"A.b", "id": 7 }\r\n');
+  expect(command).toMatchObject({ id: 7, method: 'A.b', sessionId: 'S' });
+  expect('params' in command && command.params?.toString()).toBe('{"a":[1,{"b":"}"}]}');
+});
+
+test('compares names and methods as Chromium will: unescaped', () => {
+  expect(read('{"\\u0069d":1,"m\\u0065thod":"Browser\\u002eclose","session\\u0049d":"\\u0053"}')).toMatchObject({
+    id: 1,
+    method: 'Browser.close',
+    sessionId: 'S',
+  });
+});
+
+test.each([
+  ['nothing', '', -32700],
+  ['a word', 'garbage', -32700],
+  ['half a message', '{"id":1,"method":"A.b"', -32700],
+  ['two messages', '{"id":1,"method":"A.b"}{"id":2,"method":"A.b"}', -32700],
+  ['a list', '[]', -32600],
+  ['a number', '5', -32600],
+  ['no id', '{"method":"A.b"}', -32600],
+  ['an id that is text', '{"id":"1","method":"A.b"}', -32600],
+  ['a fraction for an id', '{"id":1.5,"method":"A.b"}', -32600],
+  ['an id beyond 32 bits', '{"id":2147483648,"method":"A.b"}', -32600],
+  ['no method', '{"id":1}', -32600],
+  ['a method that is not text', '{"id":1,"method":{}}', -32600],
+  ['a session that is not text', '{"id":1,"method":"A.b","sessionId":null}', -32600],
+  ['params that are not an object', '{"id":1,"method":"A.b","params":[]}', -32600],
+  ['a field of no meaning', '{"id":1,"method":"A.b","__proto__":{"sessionId":"S"}}', -32600],
+  ['a session twice', '{"id":1,"method":"A.b","sessionId":"A","sessionId":"B"}', -32700],
+  ['a method twice, once escaped', '{"id":1,"method":"A.b","\\u006dethod":"Browser.close"}', -32700],
+  ['a comma too many', '{"id":1,"method":"A.b",}', -32700],
+  ['a comment', '{"id":1,/**/"method":"A.b"}', -32700],
+  ['a number too large for anyone', '{"id":1,"method":"A.b","params":{"a":1e999}}', -32700],
+  ['an escape that is none', '{"id":1,"method":"A.b","params":{"a":"\\x41"}}', -32700],
+  ['deeper than Chromium reads', `{"id":1,"method":"A.b","params":{"a":${'['.repeat(300)}${']'.repeat(300)}}}`, -32700],
+])('refuses %s', (_what, text, code) => {
+  expect(read(text)).toMatchObject({ code });
+});
+
+test('lets control characters stand in strings, as Chromium does', () => {
+  expect(read('{"id":1,"method":"A\n\\u002eb"}')).toMatchObject({ method: 'A\n.b' });
+});
+
+test('refuses bytes that are not UTF-8', () => {
+  expect(readCommand(Buffer.from('{"id":1,"method":"\xff"}', 'latin1'))).toMatchObject({ code: -32700 });
+});
+
+test('agrees with JSON.parse on a hundred thousand messages, whole and broken', () => {
+  const random = generator(20_260_101);
+  for (let round = 0; round < 100_000; round++) {
+    const params = { value: trickyValue(random, 0), ['x'.repeat(random(90))]: 'y'.repeat(random(200)) };
+    const spaced = random(2) ? 1 : undefined;
+    let text = JSON.stringify(
+      shuffled({ id: random(1000), method: 'A.b', params, sessionId: trickyText(random) || 'S' }, random),
+      null,
+      spaced,
+    ).replaceAll('\n', ' '); // in a string it would be one thing to Chromium and another to JSON.parse
+    if (random(2)) text = Buffer.from(broken(text, random)).toString(); // a cut may leave half a character
+
+    const command = read(text);
+    const parsed = parsedOrUndefined(text);
+    if ('method' in command) {
+      expect(parsed, text).toMatchObject({ id: command.id, method: command.method });
+      expect(parsed?.sessionId || undefined, text).toEqual(command.sessionId);
+      expect(command.params && JSON.parse(command.params.toString()), text).toEqual(parsed?.params);
+    } else if (parsed !== undefined && command.code === -32700) {
+      expect(command.message, text).toBe('JSON: duplicate key');
+    }
+  }
+});
+
+test('reads a message of 100 MB without a copy of it', () => {
+  const message = Buffer.from(
+    `{"params":{"a":"${'x\\n'.repeat(10_000)}${'y'.repeat(100_000_000)}"},"id":1,"method":"A.b"}`,
+  );
+  const command = readCommand(message);
+  expect('params' in command && command.params?.buffer === message.buffer).toBe(true);
+});
+
+type Random = (below: number) => number;
+
+/** Always the same numbers, so that a failure comes back. */
+function generator(seed: number): Random {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+const PIECES = ['"', '\\', '\\"', ',"sessionId":"', '"}', '{"id":', '}', ']', ':', ',', 'é', '\u2028', '😀', ' ', 'a'];
+
+function trickyText(random: Random): string {
+  return Array.from({ length: random(6) }, () => PIECES[random(PIECES.length)]).join('');
+}
+
+function trickyValue(random: Random, depth: number): unknown {
+  const kind = random(depth > 3 ? 5 : 7);
+  if (kind === 0) return random(2) === 1;
+  if (kind === 1) return null;
+  if (kind === 2) return (random(2000) - 1000) * 10 ** (random(20) - 10);
+  if (kind < 5) return trickyText(random);
+  const items = Array.from({ length: random(4) }, () => trickyValue(random, depth + 1));
+  return kind === 5 ? items : Object.fromEntries(items.map((item) => [trickyText(random), item]));
+}
+
+function shuffled(object: object, random: Random): object {
+  return Object.fromEntries(
+    Object.entries(object)
+      .map((entry) => ({ entry, place: random(1000) }))
+      .sort((a, b) => a.place - b.place)
+      .map(({ entry }) => entry),
+  );
+}
+
+/** One change somewhere: something cut, doubled, or put in. */
+function broken(text: string, random: Random): string {
+  const at = random(text.length);
+  const change = random(4);
+  if (change === 0) return text.slice(0, at) + text.slice(at + 1 + random(3));
+  if (change === 1) return text.slice(0, at);
+  if (change === 2) return text.slice(0, at) + PIECES[random(PIECES.length)] + text.slice(at);
+  return text.slice(0, at) + text.slice(at - random(20));
+}
+
+function parsedOrUndefined(text: string): Record<string, unknown> | undefined {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,268 @@
+import { isUtf8 } from 'node:buffer';
+
+/** What the multiplexer has to know of a client's message. `method` and `params` are the client's own bytes. */
+export interface Command {
+  id: number;
+  method: string;
+  /** The quoted method and the params as they stand in the message; `params` is undefined where there are none. */
+  methodBytes: Buffer;
+  params: Buffer | undefined;
+  sessionId: string | undefined;
+}
+
+/** Why a message is not a command, in Chromium's words. `id` is there once it is known. */
+export interface Fault {
+  id?: number;
+  code: number;
+  message: string;
+}
+
+/** Chromium's parser gives up at 301; and says so without an id, so nobody would know whom to tell. */
+const MAX_DEPTH = 300;
+
+const MAX_ID = 2 ** 31 - 1;
+
+/**
+ * Reads the top level of a client's message and checks that all of it is JSON, without building a value from it: a
+ * message may be 100 MiB of script or file. It is at least as strict as Chromium's parser, so that what is read here is
+ * what Chromium will see: names are compared unescaped, and a name that comes twice is refused, as Chromium does.
+ */
+export function readCommand(data: Buffer): Command | Fault {
+  if (!isUtf8(data)) return notJson(0);
+  const scan = new Scanner(data);
+  scan.space();
+  if (data[scan.at] !== OPEN_BRACE) {
+    const whole = scan.value(0) && scan.trailing() === data.length;
+    return whole ? { code: -32600, message: 'Message must be an object' } : notJson(scan.at);
+  }
+
+  const fields = new Map<string, Buffer>();
+  let unknown = false;
+  let twice = false;
+  scan.at += 1;
+  scan.space();
+  if (data[scan.at] === CLOSE_BRACE) scan.at += 1;
+  else {
+    for (;;) {
+      const key = scan.at;
+      if (!scan.string()) return notJson(scan.at);
+      const name = text(data.subarray(key, scan.at));
+      if (!scan.byte(COLON)) return notJson(scan.at);
+      scan.space();
+      const value = scan.at;
+      if (!scan.value(1)) return notJson(scan.at);
+      twice ||= fields.has(name);
+      unknown ||= name !== 'id' && name !== 'method' && name !== 'params' && name !== 'sessionId';
+      fields.set(name, data.subarray(value, scan.at));
+      scan.space();
+      const next = data[scan.at];
+      scan.at += 1;
+      if (next === CLOSE_BRACE) break;
+      if (next !== COMMA) return notJson(scan.at - 1);
+      scan.space();
+    }
+  }
+  if (scan.trailing() !== data.length) return notJson(scan.at);
+  return twice ? { code: -32700, message: 'JSON: duplicate key' } : toCommand(fields, unknown);
+}
+
+function toCommand(fields: Map<string, Buffer>, unknown: boolean): Command | Fault {
+  const number = fields.get('id');
+  const id = number && isNumber(number) ? Number(number.toString('latin1')) : NaN;
+  if (!Number.isInteger(id) || id > MAX_ID || id < -MAX_ID - 1) {
+    return { code: -32600, message: "Message must have integer 'id' property" };
+  }
+  const fault = (message: string): Fault => ({ id, code: -32600, message });
+
+  const methodBytes = fields.get('method');
+  if (methodBytes?.[0] !== QUOTE) return fault("Message must have string 'method' property");
+  const session = fields.get('sessionId');
+  if (session && session[0] !== QUOTE) return fault("Message may have string 'sessionId' property");
+  const params = fields.get('params');
+  if (params && params[0] !== OPEN_BRACE && params.toString('latin1') !== 'null') {
+    return fault("Message may have object 'params' property");
+  }
+  if (unknown) return fault("Message has property other than 'id', 'method', 'sessionId', 'params'");
+  return {
+    id,
+    method: text(methodBytes),
+    methodBytes,
+    params,
+    // Chromium takes an empty session id for none.
+    sessionId: session && session.length > 2 ? text(session) : undefined,
+  };
+}
+
+/** The value of a string that the scanner has moved over. */
+function text(quoted: Buffer): string {
+  if (quoted.indexOf(BACKSLASH) === -1) return quoted.toString('utf8', 1, quoted.length - 1);
+  const escaped = quoted.toString().replace(CONTROLS, (control) => JSON.stringify(control).slice(1, -1));
+  return String(JSON.parse(escaped));
+}
+
+function isNumber(token: Buffer): boolean {
+  return token[0] === MINUS || isDigit(token[0]);
+}
+
+function notJson(position: number): Fault {
+  return { code: -32700, message: `JSON: invalid token at position ${position}` };
+}
+
+/** Moves over JSON in a buffer. Each step answers whether what it moved over was there, and leaves `at` behind it. */
+class Scanner {
+  at = 0;
+  readonly #data: Buffer;
+  /** Where the next backslash is, at or after `at` when last looked for. */
+  #backslash = -1;
+
+  constructor(data: Buffer) {
+    this.#data = data;
+  }
+
+  space() {
+    const data = this.#data;
+    for (;;) {
+      const byte = data[this.at];
+      if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return;
+      this.at += 1;
+    }
+  }
+
+  /** Moves over the spaces that may follow a whole value, and says where that leads. */
+  trailing(): number {
+    this.space();
+    return this.at;
+  }
+
+  byte(expected: number): boolean {
+    this.space();
+    if (this.#data[this.at] !== expected) return false;
+    this.at += 1;
+    return true;
+  }
+
+  /** One value of any kind and depth. No recursion: the depth is the client's choice. */
+  value(depth: number): boolean {
+    const data = this.#data;
+    const open: number[] = [];
+    for (;;) {
+      // A value begins here.
+      const byte = data[this.at];
+      let ended = true;
+      if (byte === QUOTE) {
+        if (!this.string()) return false;
+      } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+        this.at += 1;
+        this.space();
+        if (data[this.at] === byte + 2) {
+          this.at += 1; // `{}` or `[]`: the closing sign is two after the opening one
+        } else {
+          open.push(byte);
+          if (open.length + depth > MAX_DEPTH) return false;
+          if (byte === OPEN_BRACE && !this.#key()) return false;
+          ended = false;
+        }
+      } else if (!this.#numberOrWord()) return false;
+
+      // A value has ended: close what it was the last of, or go on to the next.
+      while (ended) {
+        const inside = open.at(-1);
+        if (inside === undefined) return true;
+        this.space();
+        const next = data[this.at];
+        if (next === COMMA) {
+          this.at += 1;
+          this.space();
+          if (inside === OPEN_BRACE && !this.#key()) return false;
+          ended = false;
+        } else if (next === inside + 2) {
+          this.at += 1;
+          open.pop();
+        } else return false;
+      }
+    }
+  }
+
+  #key(): boolean {
+    if (!this.string() || !this.byte(COLON)) return false;
+    this.space();
+    return true;
+  }
+
+  /** A string. Control characters may stand in it as they are: Chromium lets them. */
+  string(): boolean {
+    const data = this.#data;
+    if (data[this.at] !== QUOTE) return false;
+    let at = this.at + 1;
+    for (;;) {
+      // Most strings are short: look at some bytes here before asking for a search, which costs as much as fifty of them.
+      const near = Math.min(at + 48, data.length);
+      while (at < near && data[at] !== QUOTE && data[at] !== BACKSLASH) at += 1;
+      if (at === near) at = this.#endOfPlainText(at);
+      const byte = data[at];
+      if (byte === QUOTE) {
+        this.at = at + 1;
+        return true;
+      }
+      this.at = at;
+      if (byte !== BACKSLASH) return false; // the end of the message
+      const escape = data[at + 1];
+      if (escape === 0x75) {
+        for (let digit = at + 2; digit < at + 6; digit++) if (!isHex(data[digit])) return false;
+        at += 6;
+      } else if (escape !== undefined && ESCAPES.includes(escape)) at += 2;
+      else return false;
+    }
+  }
+
+  /** The next quote or backslash, found natively. */
+  #endOfPlainText(from: number): number {
+    const data = this.#data;
+    const quote = data.indexOf(QUOTE, from);
+    if (quote === -1) return data.length;
+    if (this.#backslash < from) {
+      const found = data.indexOf(BACKSLASH, from);
+      this.#backslash = found === -1 ? data.length : found;
+    }
+    return Math.min(quote, this.#backslash);
+  }
+
+  #numberOrWord(): boolean {
+    const data = this.#data;
+    const start = this.at;
+    while (this.at < data.length && !isDelimiter(data[this.at]!)) {
+      this.at += 1;
+      if (this.at - start > MAX_NUMBER) return false;
+    }
+    const word = data.toString('latin1', start, this.at);
+    if (word === 'true' || word === 'false' || word === 'null') return true;
+    return NUMBER.test(word) && Number.isFinite(Number(word));
+  }
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const OPEN_BRACKET = 0x5b;
+const COLON = 0x3a;
+const COMMA = 0x2c;
+const MINUS = 0x2d;
+const ESCAPES = [...Buffer.from('"\\/bfnrt')];
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+const MAX_NUMBER = 400;
+// oxlint-disable-next-line no-control-regex -- they are what it looks for
+const CONTROLS = /[\u0000-\u001f]/g;
+
+function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= 0x30 && byte <= 0x39;
+}
+
+function isHex(byte: number | undefined): boolean {
+  return isDigit(byte) || (byte !== undefined && (byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66);
+}
+
+/** What can follow a number or a word. */
+function isDelimiter(byte: number): boolean {
+  return byte === COMMA || byte === CLOSE_BRACE || byte === OPEN_BRACKET + 2 || byte <= 0x20;
+}

@@ -1,0 +1,432 @@
+import { readCommand, type Command, type Fault } from './command.ts';
+import { localClient, type LocalClient } from './local-client.ts';
+import type { Message, Pipe } from './pipe.ts';
+
+/** Where a client's messages go: the far end of its websocket, or a part of this service. */
+export interface Sink {
+  /** Sends one message, given in pieces. The pieces are the sink's from then on. */
+  send(pieces: readonly Buffer[]): void;
+  /** Bytes taken by `send` that have not left this process. */
+  readonly bufferedAmount: number;
+  /** Ends the connection after what was sent; a websocket's close code and reason. The sink answers with `closed`. */
+  close(code: number, reason: string): void;
+  /** Stop and start calling `receive`: Chromium is behind. */
+  pause(): void;
+  resume(): void;
+}
+
+export interface Client {
+  /** One message from the client, as it came. */
+  receive(data: Buffer): void;
+  /** The connection is over, whoever ended it. What the client had attached to is let go. */
+  closed(): void;
+}
+
+export interface Mux {
+  /** One more client, which finds the browser as if it were alone with it. */
+  attach(sink: Sink): Client;
+  /** A client inside this process. */
+  attachLocal(): LocalClient;
+  /** Closes every connection with this code and reason, and the pipe. */
+  close(code: number, reason: string): void;
+  readonly clientCount: number;
+}
+
+export interface MuxOptions {
+  /** What clients are told when the pipe closes by itself, because the browser went away. */
+  whenGone?: () => { code: number; reason: string };
+  /** A client that has left this much unread is dropped. Large messages are counted apart: see `maxLarge`. */
+  maxUnread?: number;
+  /** How much of messages above 1 MiB may wait for a client, besides `maxUnread`. One message of any size may. */
+  maxLarge?: number;
+  /** How many commands of one client may be without an answer. */
+  maxInFlight?: number;
+}
+
+/**
+ * Chromium closes its pipe, and with it every client's connection, when a message exceeds 100 MiB in its read buffer
+ * (kReceiveBufferSizeForDevtools). So larger ones are answered here. The same message on a raw websocket ends that one.
+ */
+export const MAX_TO_CHROMIUM = 100 * 1024 * 1024 - 1024;
+
+const MIB = 1024 * 1024;
+
+/**
+ * Ids on the pipe all have ten digits, so the id of any client fits into the place of ours and answers can be
+ * rewritten where they lie.
+ */
+const FIRST_ID = 1_000_000_000;
+const LAST_ID = 2 ** 31 - 1;
+
+/** Commands that would reach beyond the client that sends them, and what it is told instead. */
+const REFUSED = new Map([
+  ['Browser.crash', 'Browser.crash is not available: the browser is shared with other clients.'],
+  ['Browser.crashGpuProcess', 'Browser.crashGpuProcess is not available: the browser is shared with other clients.'],
+  [
+    'Target.exposeDevToolsProtocol',
+    'Target.exposeDevToolsProtocol is not available: the page would drive the browser past this connection.',
+  ],
+  [
+    'Target.sendMessageToTarget',
+    'Target.sendMessageToTarget is not available: attach with flatten: true and put the sessionId on each message.',
+  ],
+]);
+
+/** A CDP session, from the moment Chromium announced it until it is detached. */
+interface Session {
+  id: string;
+  owner: Connection;
+  children: Set<Session>;
+  parent: Session | undefined;
+  /** When it was detached; commands that were under way to it may never be answered. */
+  detachedAt: number;
+}
+
+interface Pending {
+  owner: Connection;
+  session: Session;
+  id: number;
+}
+
+interface Connection extends Client {
+  deliver(pieces: readonly Buffer[], bytes: number): void;
+  sessions: Set<Session>;
+  /** Ids on the pipe that wait for an answer, in the order they were sent. */
+  waiting: Set<number>;
+  root: Session | undefined;
+  end(code: number, reason: string): void;
+  resume(): void;
+}
+
+/**
+ * Gives each client a browser-level CDP session of its own on one Chromium. That session's id is never shown: to the
+ * client it is the connection itself. Sessions that come to be under a client's sessions are that client's, and only
+ * it can use them. Ids are mapped, so clients may count as they like.
+ */
+export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
+  const { maxUnread = 64 * MIB, maxLarge = 256 * MIB, maxInFlight = 100_000 } = options;
+  const whenGone = options.whenGone ?? (() => ({ code: 1011, reason: 'The browser went away.' }));
+  const sessions = new Map<string, Session>();
+  const pending = new Map<number, Pending>();
+  /** Our own commands on the pipe's own session. */
+  const asked = new Map<number, (answer: { result?: { sessionId: string } }) => void>();
+  const connections = new Set<Connection>();
+  const paused = new Set<Connection>();
+  let lastId = FIRST_ID;
+  let closed = false;
+
+  pipe.onMessage = route;
+  pipe.onDrain = () => {
+    for (const connection of paused) connection.resume();
+    paused.clear();
+  };
+  pipe.onClose = () => {
+    const { code, reason } = whenGone();
+    close(code, reason);
+  };
+
+  function nextId(): number {
+    do lastId = lastId === LAST_ID ? FIRST_ID : lastId + 1;
+    while (pending.has(lastId) || asked.has(lastId));
+    return lastId;
+  }
+
+  function ask(method: string, params?: object): Promise<{ result?: { sessionId: string } }> {
+    const id = nextId();
+    pipe.send([Buffer.from(JSON.stringify({ id, method, params }))]);
+    return new Promise((resolve) => asked.set(id, resolve));
+  }
+
+  /** From Chromium. Answers begin with their id, events with their method, and both end with their session's id. */
+  function route(message: Message): void {
+    const head = message[0];
+    if (head[2] === LETTER_I && head.toString('latin1', 0, ANSWER.length) === ANSWER) routeAnswer(message);
+    else routeEvent(message);
+  }
+
+  function routeAnswer(message: Message): void {
+    const head = message[0];
+    let end = ANSWER.length;
+    let id = 0;
+    for (let byte = head[end]; byte !== undefined && byte >= 0x30 && byte <= 0x39; byte = head[++end]) {
+      id = id * 10 + byte - 0x30;
+    }
+    const entry = pending.get(id);
+    if (!entry) {
+      const answer = asked.get(id);
+      if (asked.delete(id)) answer!(JSON.parse(wholeText(message)));
+      return; // or the answer comes too late: whoever asked is gone
+    }
+    pending.delete(id);
+    const { owner, session } = entry;
+    owner.waiting.delete(id);
+    const original = `${ANSWER}${entry.id}`;
+    if (original.length <= end) {
+      head.write(original, end - original.length, 'latin1');
+      message[0] = head.subarray(end - original.length);
+    } else {
+      message.splice(0, 1, Buffer.from(original), head.subarray(end)); // only a negative id is longer than ours
+    }
+    if (session === owner.root) stripSession(message);
+    owner.deliver(message, byteLength(message));
+  }
+
+  function routeEvent(message: Message): void {
+    const head = message[0];
+    const sessionId = sessionOf(message);
+    const session = sessionId === undefined ? undefined : sessions.get(sessionId);
+    if (head[METHOD_AT] === LETTER_T) {
+      if (head.toString('latin1', 0, ATTACHED.length) === ATTACHED) {
+        if (session) adopt(attachedSession(message), session);
+      } else if (head.toString('latin1', 0, DETACHED.length) === DETACHED) {
+        const gone = sessions.get(attachedSession(message));
+        if (gone?.owner.root === gone && gone) gone.owner.end(1011, 'The browser ended this connection.');
+        else if (gone && gone.owner === session?.owner) forget(gone);
+      }
+    }
+    if (!session) return; // the pipe's own session, or a client that has left
+    if (session === session.owner.root) stripSession(message);
+    session.owner.deliver(message, byteLength(message));
+  }
+
+  function adopt(id: string, parent: Session): void {
+    const session: Session = { id, owner: parent.owner, parent, children: new Set(), detachedAt: 0 };
+    sessions.set(id, session);
+    parent.children.add(session);
+    parent.owner.sessions.add(session);
+  }
+
+  function forget(session: Session): void {
+    for (const child of session.children) forget(child);
+    sessions.delete(session.id);
+    session.owner.sessions.delete(session);
+    session.parent?.children.delete(session);
+    session.detachedAt = Date.now();
+  }
+
+  function attach(sink: Sink): Client {
+    const connection: Connection = {
+      sessions: new Set(),
+      waiting: new Set(),
+      root: undefined,
+      receive,
+      closed: leave,
+      deliver,
+      end,
+      resume: () => sink.resume(),
+    };
+    /** Messages that came before Chromium has given us a session for this client. */
+    let early: Buffer[] | undefined = [];
+    /** Bytes ever delivered, and the large messages among them by where they end, to know what of them is unread. */
+    let delivered = 0;
+    let large: { end: number; bytes: number }[] = [];
+    let sweepAt = 1000;
+    let left = false;
+
+    if (closed) {
+      left = true;
+      const { code, reason } = whenGone();
+      sink.close(code, reason);
+      return connection;
+    }
+    connections.add(connection);
+    void open();
+    return connection;
+
+    async function open() {
+      const { result } = await ask('Target.attachToBrowserTarget');
+      if (!result) return end(1011, 'The browser refused a new connection.');
+      if (left) return void ask('Target.detachFromTarget', { sessionId: result.sessionId });
+      const root = { id: result.sessionId, owner: connection, parent: undefined, children: new Set<Session>() };
+      connection.root = { ...root, detachedAt: 0 };
+      sessions.set(root.id, connection.root);
+      connection.sessions.add(connection.root);
+      const waiting = early!;
+      early = undefined;
+      if (waiting.length > 0) sink.resume();
+      for (const data of waiting) receive(data);
+    }
+
+    function receive(data: Buffer): void {
+      if (left) return;
+      if (early) {
+        early.push(data);
+        sink.pause();
+        return;
+      }
+      if (data.length > MAX_TO_CHROMIUM) return refuse(tooLarge(data));
+      const command = readCommand(data);
+      if (!('methodBytes' in command)) return refuse(command);
+      const session = command.sessionId === undefined ? connection.root! : sessions.get(command.sessionId);
+      if (session?.owner !== connection) {
+        return refuse({ id: command.id, code: -32001, message: 'Session with given id not found.' });
+      }
+      if (command.method === 'Browser.close') {
+        answer({ id: command.id, result: {}, sessionId: command.sessionId });
+        return end(1000, 'Browser.close');
+      }
+      const why = REFUSED.get(command.method);
+      if (why) return refuse({ id: command.id, code: -32000, message: why }, command.sessionId);
+      if (connection.waiting.size >= sweepAt) sweep();
+      if (connection.waiting.size >= maxInFlight) {
+        const message = `More than ${maxInFlight} commands of this connection wait for an answer.`;
+        return refuse({ id: command.id, code: -32000, message }, command.sessionId);
+      }
+      forward(command, session);
+    }
+
+    function forward(command: Command, session: Session): void {
+      const id = nextId();
+      pending.set(id, { owner: connection, session, id: command.id });
+      connection.waiting.add(id);
+      const head = Buffer.from(`${ANSWER}${id},"method":`, 'latin1');
+      const tail = Buffer.from(`,"sessionId":"${session.id}"}`, 'latin1');
+      if (command.params) pipe.send([head, command.methodBytes, PARAMS, command.params, tail]);
+      else pipe.send([head, command.methodBytes, tail]);
+      if (pipe.isFull) {
+        paused.add(connection);
+        sink.pause();
+      }
+    }
+
+    function refuse({ id, code, message }: Fault, sessionId?: string): void {
+      answer({ id, error: { code, message }, sessionId });
+    }
+
+    function answer(body: object): void {
+      const bytes = Buffer.from(JSON.stringify(body));
+      deliver([bytes], bytes.length);
+    }
+
+    function deliver(pieces: readonly Buffer[], bytes: number): void {
+      if (left) return;
+      const unread = sink.bufferedAmount;
+      if (unread > maxUnread && isTooSlow(unread)) {
+        return end(1008, 'Dropped: this connection does not read what the browser sends.');
+      }
+      delivered += bytes;
+      if (bytes > MIB) large.push({ end: delivered, bytes });
+      else if (unread === 0 && large.length > 0) large = [];
+      sink.send(pieces);
+    }
+
+    /** Small messages may pile up to `maxUnread`, large ones to `maxLarge`; a client at work on one large message is fine. */
+    function isTooSlow(unread: number): boolean {
+      const read = delivered - unread;
+      large = large.filter(({ end }) => end > read);
+      const unreadLarge = large.reduce((sum, { bytes }) => sum + bytes, 0);
+      return unread - unreadLarge > maxUnread || (large.length > 1 && unreadLarge > maxLarge);
+    }
+
+    /** Commands to sessions that have since been detached are not always answered: forget them in the end. */
+    function sweep(): void {
+      const longAgo = Date.now() - 30_000;
+      for (const id of connection.waiting) {
+        const { session } = pending.get(id)!;
+        if (session.detachedAt === 0 || session.detachedAt > longAgo) continue;
+        pending.delete(id);
+        connection.waiting.delete(id);
+      }
+      sweepAt = Math.max(1000, connection.waiting.size * 2);
+    }
+
+    function end(code: number, reason: string): void {
+      if (left) return;
+      leave();
+      sink.close(code, reason);
+    }
+
+    /** Chromium undoes with the session what was done through it; we forget what belonged to it. */
+    function leave(): void {
+      if (left) return;
+      left = true;
+      early = early && [];
+      connections.delete(connection);
+      paused.delete(connection);
+      for (const session of connection.sessions) sessions.delete(session.id);
+      for (const id of connection.waiting) pending.delete(id);
+      connection.sessions.clear();
+      connection.waiting.clear();
+      if (connection.root && !closed) void ask('Target.detachFromTarget', { sessionId: connection.root.id });
+    }
+  }
+
+  function close(code: number, reason: string): void {
+    if (closed) return;
+    closed = true;
+    for (const connection of connections) connection.end(code, reason);
+    pending.clear();
+    asked.clear();
+    pipe.close();
+  }
+
+  return {
+    attach,
+    attachLocal: () => localClient(attach),
+    close,
+    get clientCount() {
+      return connections.size;
+    },
+  };
+}
+
+const ANSWER = '{"id":';
+const ATTACHED = '{"method":"Target.attachedToTarget",';
+const DETACHED = '{"method":"Target.detachedFromTarget",';
+const METHOD_AT = '{"method":"'.length;
+const LETTER_I = 0x69;
+const LETTER_T = 0x54;
+const PARAMS = Buffer.from(',"params":');
+const SESSION = ',"sessionId":"';
+/** `,"sessionId":"`, 32 hexadecimal digits, `"}` */
+const TAIL = SESSION.length + 32 + 2;
+const COMMA = 0x2c;
+const QUOTE = 0x22;
+const CLOSE_BRACE = 0x7d;
+
+/**
+ * The session a message came on, read off its last bytes. A page cannot forge it: a message that ends in `"}` has a
+ * string as its last top-level value, and a quote that follows `,` or `:` is not an escaped one, so what stands before it
+ * is its name. `result`, `error` and `params` are objects, so a message without a session ends in `}}`.
+ */
+export function sessionOf(message: Message): string | undefined {
+  const last = message.at(-1)!;
+  const start = last.length - TAIL;
+  if (start < 0 || last[start] !== COMMA || last[last.length - 1] !== CLOSE_BRACE || last[last.length - 2] !== QUOTE) {
+    return undefined;
+  }
+  if (last.toString('latin1', start, start + SESSION.length) !== SESSION) return undefined;
+  const id = last.toString('latin1', start + SESSION.length, last.length - 2);
+  return /^[0-9A-Fa-f]{32}$/.test(id) ? id : undefined;
+}
+
+/** Takes the session off the end of a message, in place. */
+function stripSession(message: Message): void {
+  if (sessionOf(message) === undefined) return;
+  const last = message.at(-1)!;
+  const end = last.length - TAIL;
+  last[end] = CLOSE_BRACE;
+  message[message.length - 1] = last.subarray(0, end + 1);
+}
+
+/** The session a `Target.attachedToTarget` or `detachedFromTarget` is about. */
+function attachedSession(message: Message): string {
+  const { params }: { params: { sessionId: string } } = JSON.parse(wholeText(message));
+  return params.sessionId;
+}
+
+function wholeText(message: Message): string {
+  return (message.length === 1 ? message[0] : Buffer.concat(message)).toString();
+}
+
+function byteLength(message: Message): number {
+  if (message.length === 1) return message[0].length;
+  return message.reduce((sum, piece) => sum + piece.length, 0);
+}
+
+/** A message too large for Chromium, and for us to scan. Its id, if it comes first as all known clients write it. */
+function tooLarge(data: Buffer): Fault {
+  const id = /^\s*\{\s*"id"\s*:\s*(-?\d{1,10})\s*,/.exec(data.toString('latin1', 0, 64))?.[1];
+  const message = `Message of ${data.length} bytes exceeds the ${MAX_TO_CHROMIUM} that Chromium can take.`;
+  return { ...(id !== undefined && { id: Number(id) }), code: -32600, message };
+}

@@ -1,0 +1,138 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { WebSocket, WebSocketServer } from 'ws';
+import { multiplex, type Mux, type MuxOptions } from '../../src/chromium/mux.ts';
+import { openPipe } from '../../src/chromium/pipe.ts';
+import { serveWebSocket } from '../../src/lib/ws-sink.ts';
+import { rawChromium, type RawChromium } from './raw-chromium.ts';
+
+export interface MuxServer {
+  endpoint: string;
+  mux: Mux;
+  chromium: RawChromium;
+  stop(): Promise<void>;
+}
+
+/** A Chromium on a pipe, and a websocket port on loopback at which any number of CDP clients may use it. */
+export async function muxServer(options?: MuxOptions): Promise<MuxServer> {
+  const chromium = await rawChromium('pipe');
+  const mux = multiplex(openPipe(chromium.toBrowser, chromium.fromBrowser), options);
+  const websockets = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: false,
+    skipUTF8Validation: true,
+    maxPayload: 256 * 1024 * 1024,
+  });
+  const http = createServer();
+  http.on('upgrade', (request, socket, head) =>
+    serveWebSocket(websockets, { request, socket, head }, (sink) => mux.attach(sink)),
+  );
+  http.listen(0, '127.0.0.1');
+  await once(http, 'listening');
+  return {
+    endpoint: `ws://127.0.0.1:${(http.address() as AddressInfo).port}/`,
+    mux,
+    chromium,
+    async stop() {
+      mux.close(1001, 'The test is over.');
+      await chromium.stop();
+      http.closeAllConnections();
+      http.close();
+    },
+  };
+}
+
+export interface CdpMessage {
+  id?: number;
+  method?: string;
+  params?: Record<string, unknown>;
+  result?: Record<string, unknown>;
+  error?: { code: number; message: string };
+  sessionId?: string;
+}
+
+/** A client with nothing between the test and the wire. */
+export class RawClient {
+  readonly socket: WebSocket;
+  readonly seen: CdpMessage[] = [];
+  readonly closed: Promise<{ code: number; reason: string }>;
+  readonly #waiting = new Map<number, (message: CdpMessage) => void>();
+  #lastId = 0;
+
+  static async open(endpoint: string): Promise<RawClient> {
+    const client = new RawClient(new WebSocket(endpoint, { perMessageDeflate: false, maxPayload: 1024 ** 3 }));
+    await once(client.socket, 'open');
+    return client;
+  }
+
+  private constructor(socket: WebSocket) {
+    this.socket = socket;
+    socket.on('message', (data: Buffer) => this.#take(data));
+    this.closed = new Promise((resolve) => {
+      socket.on('close', (code, reason) => resolve({ code, reason: reason.toString() }));
+    });
+    socket.on('error', () => {});
+  }
+
+  #take(data: Buffer): void {
+    const message: CdpMessage = JSON.parse(data.toString());
+    this.seen.push(message);
+    if (message.id === undefined) return;
+    this.#waiting.get(message.id)?.(message);
+    this.#waiting.delete(message.id);
+  }
+
+  /** The whole answer, error or not. */
+  ask(method: string, params?: object, sessionId?: string): Promise<CdpMessage> {
+    this.#lastId += 1;
+    const id = this.#lastId;
+    this.socket.send(JSON.stringify({ id, method, params, sessionId }));
+    return new Promise((resolve) => this.#waiting.set(id, resolve));
+  }
+
+  /** Sends bytes as they are, and waits for the next message of any kind. */
+  async next(raw: string | Buffer): Promise<CdpMessage> {
+    const arrived = once(this.socket, 'message');
+    this.socket.send(raw);
+    const [data] = await arrived;
+    return JSON.parse(String(data));
+  }
+
+  async result<Result = Record<string, unknown>>(method: string, params?: object, sessionId?: string): Promise<Result> {
+    const { result, error } = await this.ask(method, params, sessionId);
+    if (error) throw new Error(`${method}: ${error.message}`);
+    return result as Result;
+  }
+
+  events(method: string): CdpMessage[] {
+    return this.seen.filter((message) => message.method === method);
+  }
+
+  async event(method: string): Promise<CdpMessage> {
+    while (this.events(method).length === 0) await once(this.socket, 'message');
+    return this.events(method)[0]!;
+  }
+
+  /** Opens a page and attaches to it; answers with its session. */
+  async page(url = 'about:blank'): Promise<{ targetId: string; sessionId: string }> {
+    const { targetId } = await this.result<{ targetId: string }>('Target.createTarget', { url });
+    const { sessionId } = await this.attachTo(targetId);
+    return { targetId, sessionId };
+  }
+
+  attachTo(targetId: string): Promise<{ sessionId: string }> {
+    return this.result('Target.attachToTarget', { targetId, flatten: true });
+  }
+
+  async evaluate(expression: string, sessionId: string): Promise<unknown> {
+    const options = { expression, returnByValue: true, awaitPromise: true };
+    const { result } = await this.result<{ result: { value: unknown } }>('Runtime.evaluate', options, sessionId);
+    return result.value;
+  }
+
+  async close(): Promise<void> {
+    this.socket.close();
+    await this.closed;
+  }
+}
