@@ -1,0 +1,162 @@
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { findCgroups, type Cgroups } from './cgroup.ts';
+import { running } from './running.ts';
+import { furnish, sandboxed, type Owner } from './sandbox.ts';
+
+/** What this machine lets the service do. Found once, by trying. */
+export interface Isolation {
+  readonly sandboxed: boolean;
+  /** Why not, and what is missing besides: a sentence each, for the log and for /ready. */
+  readonly reasons: readonly string[];
+  /** Whom browsers run as. */
+  readonly owner: Owner;
+  readonly cgroup: 'v1' | 'v2' | null;
+  readonly cgroups: Cgroups | undefined;
+  readonly gpu: boolean;
+  /** Whether Xvnc is there; without it there is no headful session. */
+  readonly display: boolean;
+  readonly engines: Engines;
+}
+
+export interface Engines {
+  readonly headlessShell: EngineBinary | undefined;
+  readonly full: EngineBinary | undefined;
+}
+
+export interface EngineBinary {
+  readonly path: string;
+  readonly version: string;
+}
+
+/** The binaries themselves, never a distribution's wrapper script: it adds flags of its own and needs an environment. */
+const FULL = [
+  '/usr/lib/chromium/chromium',
+  '/usr/lib64/chromium-browser/chromium-browser',
+  '/usr/lib/chromium-browser/chromium-browser',
+  '/opt/google/chrome/chrome',
+];
+const HEADLESS_SHELL = ['/usr/lib/chromium/chromium-headless-shell', '/usr/lib64/chromium-browser/headless_shell'];
+const TRIAL_MS = 10_000;
+
+let detected: Promise<Isolation> | undefined;
+
+/** Asks the machine once; everyone after that gets the same answer. */
+export function detectIsolation(paths: { full?: string; headlessShell?: string } = {}): Promise<Isolation> {
+  return (detected ??= detect(paths));
+}
+
+async function detect(paths: { full?: string; headlessShell?: string }): Promise<Isolation> {
+  const reasons: string[] = [];
+  const owner = findOwner();
+  const [headlessShell, full, refusal] = await Promise.all([
+    firstThatRuns(paths.headlessShell === undefined ? HEADLESS_SHELL : [paths.headlessShell]),
+    firstThatRuns(paths.full === undefined ? FULL : [paths.full]),
+    trial(owner),
+  ]);
+  const cgroups = findCgroups();
+  const display = onPath('Xvnc');
+
+  if (refusal !== undefined) reasons.push(`Browsers run without a sandbox: ${refusal}`);
+  if (full === undefined) reasons.push('There is no Chromium: install the package chromium.');
+  if (headlessShell === undefined)
+    reasons.push('There is no headless shell: headless sessions use the full browser, which starts slower.');
+  if (!display) reasons.push('There is no Xvnc: headful sessions are refused. Install tigervnc-standalone-server.');
+  if (cgroups === undefined)
+    reasons.push('No cgroup is writable: memory and process limits are off, and standby uses signals.');
+  for (const controller of ['memory', 'pids'] as const) {
+    if (cgroups?.controllers.includes(controller) === false)
+      reasons.push(`The cgroup controller ${controller} is not delegated: its limit is off.`);
+  }
+  if (owner.name === 'nobody')
+    reasons.push("Browsers run as 'nobody'; a user named 'corral' would keep them apart from other programs that do.");
+
+  return {
+    sandboxed: refusal === undefined,
+    reasons,
+    owner,
+    cgroup: cgroups?.version ?? null,
+    cgroups,
+    gpu: hasGpu(),
+    display,
+    engines: { headlessShell, full },
+  };
+}
+
+/** Root does not run browsers: a user `corral` does if there is one. Anybody else runs them as they are. */
+function findOwner(): Owner {
+  const uid = process.getuid?.() ?? -1;
+  const gid = process.getgid?.() ?? -1;
+  if (uid !== 0) return { uid, gid, name: process.env['USER'] ?? String(uid) };
+  const users = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'));
+  const user = users.find(([name]) => name === 'corral') ?? users.find(([name]) => name === 'nobody');
+  return user
+    ? { uid: Number(user[2]), gid: Number(user[3]), name: user[0]! }
+    : { uid: 65534, gid: 65534, name: 'nobody' };
+}
+
+/**
+ * Makes a sandbox like a session's and in it another user namespace, as Chromium's own sandbox will. Every precondition that
+ * could be listed (kernel settings, AppArmor, seccomp of a container, missing programs) shows here as itself.
+ */
+async function trial(owner: Owner): Promise<string | undefined> {
+  if (process.platform !== 'linux') return `namespaces are a Linux feature, this is ${process.platform}.`;
+  const missing = ['bwrap', 'unshare', 'ip', 'setpriv', 'mount'].filter((program) => !onPath(program));
+  if (missing.length > 0) return `${missing.join(', ')} not found. Install bubblewrap, util-linux and iproute2.`;
+
+  const dir = await mkdtemp(join(tmpdir(), 'corral-trial-'));
+  try {
+    await furnish(dir, owner, undefined);
+    const place = sandboxed(dir, owner);
+    // Stays until the socket has arrived: what ends takes everything of its group with it, the socket's bringer too.
+    const process = place.start(['sh', '-c', 'unshare --user true && read -r done <&3']);
+    const inside = running(process, undefined, async () => place.close());
+    const timer = setTimeout(() => void inside.stop(), TRIAL_MS);
+    process.go();
+    const listening = await process.egress.then(
+      () => true,
+      () => false,
+    );
+    process.toCommand.end('done\n');
+    const { code } = await inside.ended;
+    clearTimeout(timer);
+    await inside.stop();
+    if (code === 0 && listening) return undefined;
+    return `a trial sandbox failed: ${inside.logTail().slice(-3).join(' ') || `exit code ${code}`}`;
+  } catch (error) {
+    return `a trial sandbox failed: ${String(error)}`;
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+async function firstThatRuns(paths: readonly string[]): Promise<EngineBinary | undefined> {
+  const path = paths.find((path) => existsSync(path));
+  if (path === undefined) return undefined;
+  try {
+    const { stdout } = await promisify(execFile)(path, ['--version'], { timeout: TRIAL_MS, env: {} });
+    return { path, version: /\d+(\.\d+){3}/.exec(stdout)?.[0] ?? 'unknown' };
+  } catch {
+    return undefined;
+  }
+}
+
+function onPath(program: string): boolean {
+  return ['/usr/local/bin', '/usr/bin', '/bin', '/usr/local/sbin', '/usr/sbin', '/sbin'].some((dir) =>
+    existsSync(join(dir, program)),
+  );
+}
+
+function hasGpu(): boolean {
+  try {
+    return readdirSync('/dev/dri').some((name) => name.startsWith('renderD'));
+  } catch {
+    return false;
+  }
+}

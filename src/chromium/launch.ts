@@ -1,0 +1,306 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { closeSync, openSync, writeFileSync } from 'node:fs';
+import { mkdir, readFile, readdir, rm } from 'node:fs/promises';
+import type net from 'node:net';
+import { basename, dirname, join, resolve } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import { findCgroups, type Limits } from './cgroup.ts';
+import { onDisplay } from './display.ts';
+import { flags, type Engine, type Viewport } from './flags.ts';
+import { hello, type BrowserVersion } from './hello.ts';
+import { detectIsolation, type EngineBinary, type Isolation } from './isolation.ts';
+import { killTree, startTime } from './process-tree.ts';
+import { running, type Ending } from './running.ts';
+import { clear, furnish, sandboxed, unsandboxed, type Place } from './sandbox.ts';
+
+export { detectIsolation, type Isolation } from './isolation.ts';
+export type { Engine, Viewport } from './flags.ts';
+
+/** What the rest of the house knows about a Chromium process. */
+export interface Browser {
+  readonly engine: Engine;
+  /** What the browser answered to its first question. */
+  readonly version: BrowserVersion;
+  /** The debugging pipe: JSON messages, each ended by a zero byte. Nothing is attached or enabled on it. */
+  readonly toBrowser: Writable;
+  readonly fromBrowser: Readable;
+  /**
+   * Listens inside the session's network namespace; what Chromium asks of the network arrives here as HTTP proxy requests. It
+   * accepts from the moment `launch` resolves: add the 'connection' listener before awaiting anything else.
+   */
+  readonly egress: net.Server;
+  /** Headful: the display's unix socket, as this process reaches it. */
+  readonly rfbPath: string | undefined;
+  /** Host pid of the session's first process, by which its namespaces can be entered; undefined where it has none. */
+  readonly init: number | undefined;
+  /** Settles once, when everything of the process tree is gone, however it went, and its cgroup too. Never rejects. */
+  readonly exited: Promise<Ending>;
+  /** The last 200 lines of its log. */
+  logTail(): string[];
+  /** No CPU from here on, until `thaw`. Both may be called twice, and on a browser that is gone. */
+  freeze(): Promise<void>;
+  thaw(): Promise<void>;
+  /** Bytes. */
+  memory(): Promise<number>;
+  /** Kills it, after up to `graceMs` for it to close its files in order; resolves after `exited`. */
+  stop(options?: { graceMs?: number }): Promise<void>;
+}
+
+export interface LaunchOptions {
+  /** The session's own directory. `home` in it is kept, and may hold a profile already (`home/user-data`); the rest is ours. */
+  readonly dir: string;
+  readonly headless: boolean;
+  readonly stealth: boolean;
+  readonly kiosk: boolean;
+  readonly gpu: boolean;
+  readonly viewport: Viewport;
+  readonly policy?: Record<string, unknown> | undefined;
+  /** An extension, for one. */
+  readonly needsFullBrowser?: boolean;
+  readonly limits?: Limits | undefined;
+  /** What the machine allows, if the caller knows; asked of the machine otherwise. */
+  readonly isolation?: Isolation;
+}
+
+/** Why there is no browser. The message is for the person who asked, the log for the one who runs the service. */
+export class LaunchError extends Error {
+  override readonly name = 'LaunchError';
+  readonly code: 'gpu_unavailable' | 'display_unavailable' | 'engine_missing' | 'policy_unavailable' | 'did_not_start';
+  readonly log: readonly string[];
+
+  constructor(code: LaunchError['code'], message: string, log: readonly string[] = [], options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+    this.log = log;
+  }
+}
+
+/** Enough for dozens of pages (a page is a process of some twenty threads), and the end of a fork bomb. */
+const DEFAULT_PIDS = 4096;
+/** The longest path a unix socket may have, less the zero byte at its end. */
+const SOCKET_PATH = 107;
+
+/** Launches a browser. If it throws, for whatever reason and at whatever moment, nothing of it is left. */
+export async function launch(options: LaunchOptions, signal: AbortSignal): Promise<Browser> {
+  const isolation = options.isolation ?? (await detectIsolation());
+  const { engine, binary } = choose(options, isolation);
+  signal.throwIfAborted();
+
+  const undo: (() => unknown)[] = [];
+  try {
+    return await start(options, isolation, engine, binary, signal, (step) => undo.push(step));
+  } catch (error) {
+    for (const step of undo.reverse())
+      await Promise.resolve()
+        .then(step)
+        .catch(() => {});
+    throw error;
+  }
+}
+
+async function start(
+  { dir, viewport, kiosk, stealth, gpu, policy, limits }: LaunchOptions,
+  isolation: Isolation,
+  engine: Engine,
+  binary: EngineBinary,
+  signal: AbortSignal,
+  undo: (step: () => unknown) => void,
+): Promise<Browser> {
+  const { owner } = isolation;
+  for (const path of [dir, join(dir, 'home')]) {
+    const made = await mkdir(path, { recursive: true, mode: 0o700 });
+    if (made !== undefined) undo(() => rm(made, { recursive: true, force: true, maxRetries: 3 }));
+  }
+  undo(() => clear(dir));
+  await furnish(dir, owner, policy);
+
+  const place = isolation.sandboxed ? sandboxed(dir, owner) : await unsandboxed(dir, owner);
+  undo(() => place.close());
+  const display = engine === 'headful' ? rfbSocket(dir, place) : undefined;
+  undo(() => display?.close());
+  const shape = { engine, viewport, stealth, kiosk, gpu, version: binary.version };
+  const chromium = [binary.path, ...flags({ ...shape, userDataDir: place.userData, proxyPort: place.gatewayPort })];
+  const command = display ? onDisplay(chromium, viewport, display.inside) : chromium;
+
+  const cgroup = isolation.cgroups?.create(cgroupName(dir), { pids: DEFAULT_PIDS, ...limits });
+  undo(() => cgroup?.remove());
+  signal.throwIfAborted();
+  const process = place.start(command, { gpu, readable: outsideUsr(binary.path) });
+  const browser = running(process, cgroup, async () => {
+    place.close();
+    display?.close();
+    await clear(dir);
+  });
+  undo(() => browser.stop());
+  if (browser.pid !== undefined) record(dir, browser.pid);
+  process.go();
+
+  const { toCommand: toBrowser, fromCommand: fromBrowser } = process;
+  const version = await orElse(browser.ended, signal, async () => {
+    const [version] = await Promise.all([hello(toBrowser, fromBrowser), process.egress]);
+    return version;
+  }).catch((error: unknown) => {
+    if (signal.aborted)
+      throw didNotStart(
+        `${engine} was given up while it started: ${reason(signal)}.`,
+        browser.logTail(),
+        signal.reason,
+      );
+    throw didNotStart(
+      `${engine} did not start: ${error instanceof Error ? error.message : String(error)}`,
+      browser.logTail(),
+      error,
+    );
+  });
+
+  return {
+    engine,
+    version,
+    toBrowser,
+    fromBrowser,
+    egress: (await process.egress)(),
+    rfbPath: display?.outside,
+    init: await process.init,
+    exited: browser.exited,
+    logTail: () => browser.logTail(),
+    freeze: () => browser.freeze(),
+    thaw: () => browser.thaw(),
+    memory: () => browser.memory(),
+
+    async stop({ graceMs = 0 } = {}) {
+      if (graceMs > 0) {
+        await browser.thaw();
+        toBrowser.end(); // the end of the pipe is Chromium's sign to close in order
+        await within(graceMs, browser.ended);
+      }
+      await browser.stop();
+    },
+  };
+}
+
+/**
+ * What a killed service left behind in the directories below `sessions`: processes and cgroups go, the directories stay for the
+ * caller to look at and remove. To be called before the first launch.
+ */
+export async function sweep(sessions: string): Promise<void> {
+  for (const name of await readdir(sessions).catch(() => [])) {
+    const [pid, startedAt] = (await readFile(join(sessions, name, 'process'), 'utf8').catch(() => '')).split(' ');
+    if (pid && startedAt && startTime(Number(pid)) === startedAt) await killTree(Number(pid));
+  }
+  await findCgroups()?.sweep(cgroupPrefix(sessions));
+}
+
+/** Which engine the options need, and whether it is here. */
+function choose(options: LaunchOptions, isolation: Isolation): { engine: Engine; binary: EngineBinary } {
+  const { headlessShell, full } = isolation.engines;
+  if (options.gpu && !isolation.gpu) {
+    throw new LaunchError(
+      'gpu_unavailable',
+      'This machine has no GPU (no /dev/dri/renderD*). Leave out gpu, or use a machine that has one.',
+    );
+  }
+  if (options.policy !== undefined && !isolation.sandboxed) {
+    throw new LaunchError(
+      'policy_unavailable',
+      'A policy of one session needs a mount namespace, which this machine does not allow.',
+    );
+  }
+  if (!options.headless && !isolation.display) {
+    throw new LaunchError(
+      'display_unavailable',
+      'A headful session needs Xvnc. Install tigervnc-standalone-server, or ask for headless.',
+    );
+  }
+
+  const needsFull =
+    !options.headless ||
+    options.kiosk ||
+    options.stealth ||
+    options.policy !== undefined ||
+    options.needsFullBrowser === true;
+  if (!needsFull && headlessShell) return { engine: 'headless-shell', binary: headlessShell };
+  if (!full)
+    throw new LaunchError('engine_missing', 'There is no Chromium on this machine. Install the package chromium.');
+  return { engine: options.headless ? 'headless' : 'headful', binary: full };
+}
+
+/** One group for each session, under a prefix that only this data directory's service sweeps. */
+function cgroupName(dir: string): string {
+  return `${cgroupPrefix(dirname(dir))}${basename(dir)}`;
+}
+
+function cgroupPrefix(sessions: string): string {
+  return `${createHash('sha256').update(resolve(sessions)).digest('hex').slice(0, 10)}-`;
+}
+
+/** For `sweep`. Written before the process is let go, so there is none that is not written down. */
+function record(dir: string, pid: number) {
+  writeFileSync(join(dir, 'process'), `${pid} ${startTime(pid)} `);
+}
+
+/**
+ * The display's socket as Xvnc and as the service see it. A data directory may be deeper than a socket's path may be long:
+ * then the way there starts at an open directory. That path is good for this process only, and for as long as the session is;
+ * the random name keeps a path that is used too late from meaning another session's display.
+ */
+function rfbSocket(dir: string, place: Place): { inside: string; outside: string; close(): void } {
+  const name = `rfb-${randomBytes(6).toString('hex')}`;
+  const inside = join(place.run, name);
+  const outside = join(dir, 'run', name);
+  if (Buffer.byteLength(inside) > SOCKET_PATH) {
+    throw new LaunchError(
+      'display_unavailable',
+      `The data directory's path is too long for a display's socket: ${inside}`,
+    );
+  }
+  if (Buffer.byteLength(outside) <= SOCKET_PATH) return { inside, outside, close() {} };
+
+  let directory: number | undefined = openSync(join(dir, 'run'), 'r');
+  return {
+    inside,
+    outside: `/proc/self/fd/${directory}/${name}`,
+    close() {
+      if (directory !== undefined) closeSync(directory);
+      directory = undefined;
+    },
+  };
+}
+
+function outsideUsr(binary: string): string[] {
+  return binary.startsWith('/usr/') ? [] : [dirname(binary)];
+}
+
+/** Waits for `work`, but not longer than the process lives or the caller cares. */
+async function orElse<T>(ended: Promise<Ending>, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  let onAbort: (() => void) | undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(new Error('aborted', { cause: signal.reason }));
+    signal.addEventListener('abort', onAbort, { once: true });
+  });
+  const exited = ended.then(({ code, signal }): never => {
+    throw new Error(`it ended with ${signal ?? `code ${code}`}.`);
+  });
+  try {
+    signal.throwIfAborted();
+    return await Promise.race([work(), aborted, exited]);
+  } finally {
+    if (onAbort) signal.removeEventListener('abort', onAbort);
+  }
+}
+
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  await Promise.race([work, new Promise((resolve) => (timer = setTimeout(resolve, ms)))]);
+  clearTimeout(timer);
+}
+
+function didNotStart(message: string, log: string[], cause: unknown): LaunchError {
+  const words = log.slice(-10).join('\n');
+  return new LaunchError('did_not_start', words === '' ? message : `${message} Its last words:\n${words}`, log, {
+    cause,
+  });
+}
+
+function reason(signal: AbortSignal): string {
+  return signal.reason instanceof Error ? signal.reason.message : String(signal.reason);
+}

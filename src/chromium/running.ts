@@ -1,0 +1,94 @@
+import type { Cgroup } from './cgroup.ts';
+import { logTail } from './log-tail.ts';
+import { freezeTree, gone, killTree, signal, startTime, thawTree, treeMemory } from './process-tree.ts';
+import type { Process } from './sandbox.ts';
+
+export interface Ending {
+  readonly code: number | null;
+  readonly signal: string | null;
+}
+
+/** A process and everything it started, as one thing that can be stilled, measured and ended. */
+export interface Running {
+  readonly pid: number | undefined;
+  /** The first process is gone; the rest is being seen to. */
+  readonly ended: Promise<Ending>;
+  /** The last one is gone too, and the cgroup, and what the caller wanted cleaned up. Neither rejects. */
+  readonly exited: Promise<Ending>;
+  logTail(): string[];
+  freeze(): Promise<void>;
+  thaw(): Promise<void>;
+  memory(): Promise<number>;
+  stop(): Promise<void>;
+}
+
+export function running({ child, init }: Process, cgroup: Cgroup | undefined, cleanUp: () => Promise<void>): Running {
+  const { pid } = child;
+  const log = logTail(child.stderr);
+  let over = false;
+  if (pid !== undefined) cgroup?.add(pid);
+
+  // Kept with its start time: by the time we look for it, its pid may be another's.
+  const first = init.then((pid) => (pid === undefined ? undefined : { pid, startedAt: startTime(pid) }));
+  // A stream whose other end died says so by an error, and an error nobody hears ends the service.
+  for (const stream of child.stdio) stream?.on('error', () => {});
+
+  const ended = new Promise<Ending>((resolve) => {
+    child.once('exit', (code, signal) => resolve({ code, signal }));
+    child.once('error', () => resolve({ code: null, signal: null }));
+  });
+
+  /** Whoever wrote to the log is gone by the time this is awaited, so its end is only a read away. */
+  const lastWords = new Promise((resolve) => child.stderr?.once('close', resolve) ?? resolve(undefined));
+
+  const exited = ended.then(async (ending) => {
+    if (pid !== undefined) await killTree(pid);
+    for (const stream of child.stdio) if (stream !== child.stderr) stream?.destroy();
+    if (child.connected) child.disconnect();
+    const process1 = await first;
+    // A killed outer bwrap is gone before the namespace it held; process 1 is the last to go in there.
+    if (process1?.startedAt !== undefined) await gone(process1.pid, process1.startedAt);
+    await cgroup?.remove();
+    over = true;
+    await lastWords;
+    await cleanUp().catch(() => {});
+    return ending;
+  });
+
+  return {
+    pid,
+    ended,
+    exited,
+    logTail: log,
+
+    async freeze() {
+      if (over || pid === undefined) return;
+      if (cgroup?.canFreeze) await cgroup.freeze().catch(ifOver);
+      else await freezeTree(pid);
+    },
+
+    async thaw() {
+      if (over || pid === undefined) return;
+      if (cgroup?.canFreeze) await cgroup.thaw().catch(ifOver);
+      else thawTree(pid);
+    },
+
+    async memory() {
+      if (over || pid === undefined) return 0;
+      return cgroup?.memory() ?? treeMemory(pid);
+    },
+
+    async stop() {
+      if (!over && pid !== undefined) {
+        signal(-pid, 'SIGKILL');
+        cgroup?.kill();
+      }
+      await exited;
+    },
+  };
+}
+
+/** A group that went away under our hands had nothing left to freeze or thaw. */
+function ifOver(error: NodeJS.ErrnoException) {
+  if (error.code !== 'ENOENT' && error.code !== 'ENODEV') throw error;
+}

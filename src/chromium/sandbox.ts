@@ -1,0 +1,385 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { lstatSync, readlinkSync } from 'node:fs';
+import { chmod, chown, lchown, mkdir, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import net from 'node:net';
+import { dirname, join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+
+/**
+ * One session's sandbox. Who is parent of whom:
+ *
+ *     service
+ *     └─ bwrap              was `unshare`, then the shell below; the process group is the session's
+ *        ├─ (ip, node)      short-lived: make the network, hand its listening socket to the service, and are gone
+ *        └─ bwrap           process 1 of the pid namespace: when it goes, the kernel takes everything below with it
+ *           └─ the command  Chromium, or the shell that starts a display and then Chromium
+ *
+ * It dies with its parent at each step: a killed service takes the outer bwrap along, that one takes process 1, and that
+ * one the rest. There is no moment at which a process could outlive the service by being orphaned.
+ *
+ * Under root the network and mount namespaces belong to root and the rest is made by an unprivileged user (setpriv); an ordinary user
+ * makes all of them in a user namespace in which it is root (unshare). Either way Chromium sees uid 1000, has no
+ * capabilities and can gain none, and is an unprivileged uid outside too.
+ */
+
+export const HOME = '/home/corral';
+const RUN = '/run/corral';
+/** The gateway's port inside the session's network namespace. Nobody else is there, so it can be the same for all. */
+const GATEWAY_PORT = 3128;
+
+const UID = 1000;
+const PATH = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin';
+/** Where root shows a session's directory to the unprivileged user, who may not be able to walk to the data directory. */
+const STAGE = '/mnt';
+
+export interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+  readonly name: string;
+}
+
+/** Where a session's browser runs: its paths as the browser sees them, and how to start a command there. */
+export interface Place {
+  readonly userData: string;
+  readonly run: string;
+  readonly gatewayPort: number;
+  start(command: readonly string[], needs?: Needs): Process;
+  /** Stops listening, whoever listens by then. */
+  close(): void;
+}
+
+interface Needs {
+  /** Directories outside /usr that the command reads. */
+  readonly readable?: readonly string[];
+  readonly gpu?: boolean;
+}
+
+export interface Process {
+  readonly child: ChildProcess;
+  /** What the command reads on descriptor 3, and what it writes on 4. */
+  readonly toCommand: Writable;
+  readonly fromCommand: Readable;
+  /** The gateway's socket. It listens once this resolves, but nothing is accepted before the server is asked for. */
+  readonly egress: Promise<() => net.Server>;
+  /** Host pid of process 1 of the session's pid namespace; undefined where there is none. */
+  readonly init: Promise<number | undefined>;
+  /** Lets the command start. Until then the process waits, so that it can be put in its cgroup while it is alone. */
+  readonly go: () => void;
+}
+
+/** The directories of a session, owned by those who use them: `home` stays the caller's, `etc` and `run` are made anew. */
+export async function furnish(dir: string, owner: Owner, policy: Record<string, unknown> | undefined): Promise<void> {
+  const etc = join(dir, 'etc');
+  const policies = join(etc, 'chromium/policies/managed');
+  await Promise.all([
+    rm(etc, { recursive: true, force: true }),
+    rm(join(dir, 'run'), { recursive: true, force: true }),
+  ]);
+  await mkdir(policies, { recursive: true });
+  // The unprivileged user walks through the directory but does not own it: nothing in there can be replaced under our hands.
+  if (process.getuid?.() === 0) await chown(dir, 0, owner.gid).then(() => chmod(dir, 0o710));
+  await Promise.all([
+    ...MOUNTED_ETC.filter(({ exists }) => exists).map(async ({ name, isDirectory }) => {
+      await mkdir(isDirectory ? join(etc, name) : dirname(join(etc, name)), { recursive: true });
+      if (!isDirectory) await writeFile(join(etc, name), '');
+    }),
+    writeFile(
+      join(etc, 'passwd'),
+      `corral:x:${UID}:${UID}:Corral:${HOME}:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n`,
+    ),
+    writeFile(join(etc, 'group'), `corral:x:${UID}:\nnogroup:x:65534:\n`),
+    writeFile(join(etc, 'hosts'), '127.0.0.1 localhost browser\n::1 localhost\n'),
+    writeFile(join(etc, 'nsswitch.conf'), 'passwd: files\ngroup: files\nhosts: files\n'),
+    // Constant: a real one would be the same for all sessions of the machine, and tell which machine that is.
+    writeFile(join(etc, 'machine-id'), `${'c0'.repeat(16)}\n`),
+    mkdir(join(etc, 'opt')).then(() => symlink('../chromium', join(etc, 'opt/chrome'))), // where the branded build looks
+    policy === undefined ? undefined : writeFile(join(policies, 'session.json'), JSON.stringify(policy)),
+    own(join(dir, 'home'), owner),
+    own(join(dir, 'run'), owner),
+  ]);
+}
+
+/** Takes away what `furnish` made, except the home: its owner may still want to keep the profile. */
+export async function clear(dir: string): Promise<void> {
+  await Promise.all(
+    ['etc', 'run', 'process'].map((name) => rm(join(dir, name), { recursive: true, force: true, maxRetries: 3 })),
+  );
+}
+
+/** Files of /etc that are the same for everyone; what else is in there is nobody's business. */
+const MOUNTED_ETC = [
+  'fonts',
+  'ssl/certs',
+  'ssl/openssl.cnf',
+  'alternatives',
+  'ld.so.cache',
+  'localtime',
+  'mime.types',
+  'drirc',
+].map((name) => ({ name, ...kind(join('/etc', name)) }));
+
+/** A sandbox for each command that is started; a session starts one. */
+export function sandboxed(dir: string, owner: Owner): Place {
+  const asRoot = process.getuid?.() === 0;
+  const source = asRoot ? STAGE : dir;
+  const unshare = asRoot ? ['--net', '--mount'] : ['--net', '--user', '--map-root-user'];
+  const drop = asRoot ? stepDown(owner) : [];
+  const sockets: { close(): void }[] = [];
+
+  return {
+    userData: `${HOME}/user-data`,
+    run: RUN,
+    gatewayPort: GATEWAY_PORT,
+
+    start(command, needs = {}) {
+      const script = ['sh', '-c', SCRIPT, 'corral', asRoot ? dir : '', process.execPath, HELPER];
+      const child = spawn(
+        'unshare',
+        [...unshare, '--', ...script, ...drop, 'bwrap', ...bubblewrap(source, needs), '--', ...command],
+        {
+          stdio: ['pipe', 'ignore', 'pipe', 'pipe', 'pipe', 'ipc', 'pipe'],
+          detached: true, // its own session and process group, so that a signal to the group reaches all of it
+          cwd: '/',
+          env: { PATH }, // also for speed: a NODE_EXTRA_CA_CERTS alone makes the helper 55 ms slower
+        },
+      );
+      return {
+        child,
+        ...pipes(child),
+        egress: receiveSocket(child, sockets),
+        init: readInit(child),
+        go: () => letGo(child),
+      };
+    },
+
+    close: () => sockets.splice(0).forEach((socket) => socket.close()),
+  };
+}
+
+/** No sandbox at all, where there is none to be had: only the process group and the directory are the session's own. */
+export async function unsandboxed(dir: string, owner: Owner): Promise<Place> {
+  const asRoot = process.getuid?.() === 0;
+  const run = join(dir, 'run');
+  const server = net.createServer();
+  await new Promise<void>((resolve, reject) => void server.once('error', reject).listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+
+  return {
+    userData: join(dir, 'home/user-data'),
+    run,
+    gatewayPort: typeof address === 'object' && address !== null ? address.port : 0,
+
+    start(command) {
+      const child = spawn('sh', ['-c', UNSANDBOXED_SCRIPT, 'corral', ...command], {
+        stdio: ['pipe', 'ignore', 'pipe', 'pipe', 'pipe'],
+        detached: true,
+        cwd: '/',
+        env: { ...environment, HOME: join(dir, 'home'), USER: owner.name, TMPDIR: run, XDG_RUNTIME_DIR: run },
+        ...(asRoot ? { uid: owner.uid, gid: owner.gid } : {}),
+      });
+      return {
+        child,
+        egress: Promise.resolve(() => server),
+        init: Promise.resolve(undefined),
+        ...pipes(child),
+        go: () => letGo(child),
+      };
+    },
+
+    close: () => server.close(),
+  };
+}
+
+/** How to run another command inside a running session, seen from the host: what `process exec` of a session will use. */
+export function enter(init: number, command: readonly string[], owner: Owner): { file: string; args: string[] } {
+  const asRoot = process.getuid?.() === 0;
+  const namespaces = ['--target', String(init), '--user', '--mount', '--pid', '--ipc', '--uts', '--net', '--cgroup'];
+  const identity = ['--setuid', String(UID), '--setgid', String(UID), `--wd=${HOME}`];
+  const setpriv = ['setpriv', '--no-new-privs', '--inh-caps=-all', '--bounding-set=-all'];
+  const env = ['env', '-i', ...Object.entries(environment).map(([name, value]) => `${name}=${value}`)];
+  const nsenter = ['nsenter', ...namespaces, ...identity, '--', ...setpriv, ...env, ...command];
+  // The user namespace gives its owner, and nobody else, the right to become one of its users; root steps down first.
+  const all = asRoot ? [...stepDown(owner), ...nsenter] : nsenter;
+  return { file: all[0]!, args: all.slice(1) };
+}
+
+function stepDown({ uid, gid }: Owner): string[] {
+  return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--inh-caps=-all'];
+}
+
+const environment = {
+  PATH: '/usr/local/bin:/usr/bin:/bin',
+  HOME,
+  USER: 'corral',
+  LOGNAME: 'corral',
+  SHELL: '/bin/sh',
+  LANG: 'C.UTF-8',
+  XDG_RUNTIME_DIR: '/run/user',
+  // There is no bus; an address that cannot be one makes Chromium give up at once instead of looking for it.
+  DBUS_SESSION_BUS_ADDRESS: 'disabled:',
+  DBUS_SYSTEM_BUS_ADDRESS: 'disabled:',
+};
+
+function bubblewrap(source: string, { readable = [], gpu = false }: Needs): string[] {
+  const args: string[] = [];
+  const add = (...words: string[]) => args.push(...words);
+
+  add('--unshare-user', '--uid', String(UID), '--gid', String(UID)); // not root, not even inside
+  add('--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try', '--hostname', 'browser');
+  add('--die-with-parent'); // the service's death is the session's
+  add('--info-fd', '6'); // says which host pid is process 1
+
+  add('--clearenv'); // the service's environment holds its secrets
+  for (const [name, value] of Object.entries(environment)) add('--setenv', name, value);
+
+  add('--ro-bind', '/usr', '/usr');
+  for (const name of ['bin', 'sbin', 'lib', 'lib32', 'lib64']) add(...systemDirectory(`/${name}`));
+  for (const path of readable) add('--ro-bind', path, path);
+
+  add('--ro-bind', join(source, 'etc'), '/etc');
+  for (const { name, exists } of MOUNTED_ETC) if (exists) add('--ro-bind', join('/etc', name), join('/etc', name));
+  add('--ro-bind-try', '/var/cache/fontconfig', '/var/cache/fontconfig'); // without it, each start reads all fonts: 0.3 s
+
+  add('--proc', '/proc'); // of the new pid namespace: nobody else's processes
+  add('--dev', '/dev');
+  add('--size', String(2 * 2 ** 30), '--tmpfs', '/dev/shm'); // bounded, for where no cgroup counts it
+  add('--perms', '1777', '--size', String(2 * 2 ** 30), '--tmpfs', '/tmp');
+  add('--dir', '/var/tmp', '--perms', '0700', '--tmpfs', '/run/user');
+  if (gpu)
+    add(
+      '--dev-bind',
+      '/dev/dri',
+      '/dev/dri',
+      '--ro-bind',
+      '/sys/dev/char',
+      '/sys/dev/char',
+      '--ro-bind',
+      '/sys/devices',
+      '/sys/devices',
+    );
+
+  add('--bind', join(source, 'home'), HOME);
+  add('--bind', join(source, 'run'), RUN);
+  add('--remount-ro', '/'); // the rest of the tree is a tmpfs of its own, and nothing is to be written there
+  add('--chdir', HOME);
+  return args;
+}
+
+/**
+ * Runs as root of the new network namespace, before anything is dropped. `$1` is a directory to show at the stage, or empty.
+ *
+ * `read` waits for the service to have put this process in its cgroup, and ends all of it if the service died meanwhile.
+ * The network is made while bubblewrap and Chromium start: Chromium takes longer to look at it than `ip` to set it up.
+ * A namespace with nothing but `lo` makes navigator.onLine false; both ends of a veth pair inside, and a default route that
+ * leads from one end to the other, make it true and lead nowhere.
+ */
+const SCRIPT = `
+read -r go || exit 1
+exec </dev/null >&2
+[ -z "$1" ] || mount --bind "$1" ${STAGE} || exit 1
+{
+  ip -force -batch - <<END
+link set lo up
+link add v0 type veth peer name v1
+addr add 10.0.0.2/24 dev v0
+link set v0 up
+link set v1 up
+route add default via 10.0.0.1
+END
+  exec "$2" -e "$3"
+} 3<&- 4>&- 6>&- &
+shift 3
+exec "$@" 5>&-
+`;
+
+const UNSANDBOXED_SCRIPT = `
+read -r go || exit 1
+exec </dev/null >&2
+exec "$@"
+`;
+
+/**
+ * Listens inside the namespace and hands the socket over. It is sent as a bare handle, not as a server: the service then
+ * accepts nothing before it is ready to, and connections wait in the kernel instead of being lost.
+ */
+const HELPER = `
+const server = require('node:net').createServer();
+server.listen({ host: '127.0.0.1', port: ${GATEWAY_PORT}, backlog: 511 }, () => process.send('egress', server._handle));
+process.on('disconnect', () => process.exit());
+`;
+
+function receiveSocket(child: ChildProcess, sockets: { close(): void }[]): Process['egress'] {
+  const received = new Promise<() => net.Server>((resolve, reject) => {
+    child.once('message', (_, handle) => {
+      if (child.connected) child.disconnect();
+      if (!isSocket(handle)) return reject(new Error('the network namespace handed over something else.'));
+      const socket = handle;
+      sockets.push(socket);
+      resolve(() => {
+        const server = net.createServer().listen(socket);
+        sockets.splice(sockets.indexOf(socket), 1, server);
+        return server;
+      });
+    });
+    child.once('disconnect', () => reject(new Error('the network namespace handed over no socket.')));
+    child.once('error', reject);
+  });
+  received.catch(() => {}); // whoever waits for it hears of it
+  return received;
+}
+
+/** A bare handle has no class that could be named here; what is needed of it is that it can be listened on and closed. */
+function isSocket(handle: unknown): handle is { close(): void } {
+  return typeof handle === 'object' && handle !== null && 'close' in handle;
+}
+
+/** Bubblewrap writes `{"child-pid": 123, …}` once and closes. */
+function readInit(child: ChildProcess): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    const info = child.stdio.at(6);
+    if (!(info instanceof Readable)) return resolve(undefined);
+    let text = '';
+    info.setEncoding('utf8').on('data', (part: string) => {
+      text += part;
+      const pid = /"child-pid": *(\d+)/.exec(text)?.[1];
+      if (pid !== undefined) resolve(Number(pid));
+    });
+    info.on('error', () => {}).on('close', () => resolve(undefined));
+    child.once('error', () => resolve(undefined));
+  });
+}
+
+function pipes({ stdio: [, , , toCommand, fromCommand] }: ChildProcess): Pick<Process, 'toCommand' | 'fromCommand'> {
+  if (!(toCommand instanceof Writable) || !(fromCommand instanceof Readable)) throw new Error('spawned without pipes');
+  return { toCommand, fromCommand };
+}
+
+function letGo(child: ChildProcess) {
+  child.stdin?.on('error', () => {}); // it died before it was let go; `exit` says so
+  child.stdin?.end('go\n');
+}
+
+/** Merged into /usr by a link on today's systems, a directory of its own on others, absent on some. */
+function systemDirectory(path: string): string[] {
+  const { exists, isDirectory } = kind(path);
+  if (!exists) return [];
+  return isDirectory ? ['--ro-bind', path, path] : ['--symlink', readlinkSync(path), path];
+}
+
+function kind(path: string): { exists: boolean; isDirectory: boolean } {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  return { exists: found !== undefined, isDirectory: found?.isDirectory() ?? false };
+}
+
+/** Makes a directory that only its owner enters. What was in it already, a restored profile, becomes theirs too. */
+async function own(path: string, { uid, gid }: Owner) {
+  const made = await mkdir(path, { recursive: true, mode: 0o700 });
+  await chmod(path, 0o700);
+  if (process.getuid?.() !== 0) return;
+  const before = await stat(path);
+  await chown(path, uid, gid);
+  if (made !== undefined || before.uid === uid) return;
+  for (const entry of await readdir(path, { recursive: true, withFileTypes: true })) {
+    await lchown(join(entry.parentPath, entry.name), uid, gid);
+  }
+}
