@@ -72,6 +72,7 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
   setMaxListeners(0, closing.signal); // one for each connection being made
   const clients = new Set<Socket>();
   const upstreams = new Set<Socket>();
+  const idle = new Set<Socket>(); // those of the upstreams that wait for the next plain request
   const settled = { up: 0, down: 0, refused: 0 };
   const logLine = sparingly(log);
   let dial = options.dial ?? directDial();
@@ -136,6 +137,7 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
     upstreams.add(socket);
     socket.once('close', () => {
       upstreams.delete(socket);
+      idle.delete(socket);
       settled.up += socket.bytesWritten;
       settled.down += socket.bytesRead;
     });
@@ -161,23 +163,22 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
 
   /** Connections for plain http, kept for the next request to the same origin. A new dial gets a new one of these. */
   function newAgent(): http.Agent {
-    const idle = new Set<Socket>();
-    const pool = new http.Agent({ keepAlive: true, maxFreeSockets: limits.idleUpstreams });
-    return Object.assign(pool, {
-      createConnection: openForHttp,
-      keepSocketAlive(socket: Socket) {
+    const pool = new (class extends http.Agent {
+      override createConnection = openForHttp;
+
+      override keepSocketAlive(socket: Socket) {
         if (idle.size >= limits.idleUpstreams || pool !== agent || closing.signal.aborted) return false;
-        idle.add(socket);
-        socket.once('close', () => idle.delete(socket));
-        socket.setTimeout(30_000); // the agent drops idle sockets that time out
-        return true;
-      },
-      reuseSocket(socket: Socket, request: http.ClientRequest) {
-        request.reusedSocket = true;
+        const kept: unknown = super.keepSocketAlive(socket); // a boolean, whatever its type says
+        if (kept) idle.add(socket);
+        return kept;
+      }
+
+      override reuseSocket(socket: Socket, request: http.ClientRequest) {
+        super.reuseSocket(socket, request);
         idle.delete(socket);
-        socket.setTimeout(0);
-      },
-    });
+      }
+    })({ keepAlive: true, maxFreeSockets: limits.idleUpstreams, timeout: 30_000 }); // of idleness, or less if the server says so
+    return pool;
   }
 
   // ---- the three things a client can ask for
