@@ -1,20 +1,26 @@
-import { connect, type Socket } from 'node:net';
+import { connect, type OnReadOpts, type Socket } from 'node:net';
 import type { Destination } from './destinations.ts';
 import { EgressError } from './refusals.ts';
 
 /**
  * Opens a connection to a checked destination. This is the seam where a session's proxy will be put: a dial that goes
  * through one connects to the proxy instead and asks it for `destination.host`. It throws an `EgressError`, and lets go
- * of everything it opened when the signal aborts.
+ * of everything it opened when the signal aborts. With `onread`, a dial that can makes a socket that hands what it reads
+ * to that instead of emitting it, which is cheaper; one that cannot leaves it alone, and the socket emits as usual.
  */
-export type Dial = (destination: Destination, signal: AbortSignal) => Promise<Socket>;
+export type Dial = (destination: Destination, options: DialOptions) => Promise<Socket>;
+
+export interface DialOptions {
+  signal: AbortSignal;
+  onread?: OnReadOpts;
+}
 
 /**
  * Connects to the addresses that were checked, and only to those. IPv6 and IPv4 take turns (RFC 8305); each next one
  * starts when the last has failed or has kept us waiting, the first to answer wins and the others are dropped.
  */
 export function directDial({ timeoutMs = 10_000, staggerMs = 250, attempts = 8 } = {}): Dial {
-  return ({ host, port, addresses }, signal) =>
+  return ({ host, port, addresses }, { signal, onread }) =>
     new Promise((resolve, reject) => {
       const waiting = inTurns(addresses).slice(0, attempts);
       const trying = new Set<Socket>();
@@ -47,6 +53,7 @@ export function directDial({ timeoutMs = 10_000, staggerMs = 250, attempts = 8 }
         const socket = connect({
           host: address,
           port,
+          onread,
           allowHalfOpen: true,
           noDelay: true,
           keepAlive: true,

@@ -218,7 +218,7 @@ describe('tunnels', () => {
 
   it('are let go of when the client leaves while they are being dialled', async () => {
     const signals: AbortSignal[] = [];
-    const dial: Dial = (_, signal) =>
+    const dial: Dial = (_, { signal }) =>
       new Promise((_resolve, reject) => {
         signals.push(signal);
         signal.addEventListener('abort', () => reject(signal.reason));
@@ -514,7 +514,7 @@ describe('dialling', () => {
     const { signal } = new AbortController();
     const socket = await dial(
       { host: 'a.example', port: target, addresses: ['::1', '127.0.0.2', '127.0.0.1'] },
-      signal,
+      { signal },
     );
     expect(socket.remoteAddress).toBe('127.0.0.1');
     socket.destroy();
@@ -527,7 +527,7 @@ describe('dialling', () => {
     const { gateway, port } = await gatewayTo([first, line]);
     const tunnel = await openTunnel(port, `127.0.0.1:${line}`);
     expect((await request(port, `http://127.0.0.1:${first}/`)).body).toBe('first');
-    gateway.setDial((destination, signal) => directDial()({ ...destination, port: second }, signal));
+    gateway.setDial((destination, options) => directDial()({ ...destination, port: second }, options));
     expect((await request(port, `http://127.0.0.1:${first}/`)).body).toBe('second');
     tunnel.write('still here');
     expect(String(await dataFrom(tunnel))).toBe('still here');
