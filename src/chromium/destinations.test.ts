@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { destinations, parseAllowList, type ServiceAddress } from './destinations.ts';
 import { EgressError, refusalPage } from './refusals.ts';
-import { inHostsFile, type Resolve } from './resolver.ts';
+import type { Resolve } from './resolver.ts';
 
 // Nothing here opens a connection or asks a DNS server: addresses go in, verdicts come out.
 
@@ -315,10 +315,4 @@ describe('the machine and the service', () => {
     const doors = destinations({ resolve: async () => [] });
     await expect(doors.check('127.0.0.1', 80)).rejects.toMatchObject({ code: 'destination_refused' });
   });
-});
-
-it('reads a hosts file', () => {
-  const text = '# 9.9.9.9 a\n127.0.0.1\tlocalhost a # b\n\n  ::1 a.example A\n10.0.0.1 aa\n';
-  expect(inHostsFile(text, 'a')).toEqual(['127.0.0.1', '::1']);
-  expect(inHostsFile(text, 'b')).toEqual([]);
 });

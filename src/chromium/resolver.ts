@@ -15,10 +15,10 @@ export type Resolve = (name: string, options: { trusted: boolean }) => Promise<s
  * work until it has an answer: a page with a hundred names whose servers never answer would stop every other session.
  * So it serves the names the operator listed. All others go to the hosts file and then to DNS without a thread.
  */
-export function systemResolver({ seconds = 10 }: { seconds?: number } = {}): Resolve {
+export function systemResolver({ seconds = 10, servers }: { seconds?: number; servers?: string[] } = {}): Resolve {
   return async (name, { trusted }) => {
     try {
-      return await within(seconds, trusted ? everyWay(name) : hostsThenDns(name));
+      return await within(seconds, trusted ? everyWay(name) : hostsThenDns(name, servers));
     } catch (error) {
       const reason = error instanceof Error && 'code' in error ? String(error.code) : 'no answer in time';
       throw new EgressError('dns_failed', `The name ${name} could not be resolved (${reason}).`, {
@@ -35,11 +35,12 @@ async function everyWay(name: string): Promise<string[]> {
   return (await lookup(name, { all: true, verbatim: true })).map(({ address }) => address);
 }
 
-async function hostsThenDns(name: string): Promise<string[]> {
+async function hostsThenDns(name: string, servers?: string[]): Promise<string[]> {
   const listed = inHostsFile(await readFile('/etc/hosts', 'utf8').catch(() => ''), name);
   if (listed.length > 0) return listed;
   // A new one for each name reads resolv.conf anew, as getaddrinfo does: a laptop that changes networks goes on working.
   const resolver = new Resolver({ timeout: 2000, tries: 2 });
+  if (servers) resolver.setServers(servers);
   const families = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
   const addresses = families.flatMap((family) => (family.status === 'fulfilled' ? family.value : []));
   if (addresses.length > 0) return addresses;
