@@ -638,6 +638,22 @@ describe('a hostile client', () => {
     expect(gateway.counters).toMatchObject({ clients: 0, upstreams: 0 });
   });
 
+  it('cannot slip words of the gateway into the answer of a server', async () => {
+    const target = await listen(
+      http.createServer((_, response) => response.writeHead(200, { 'Content-Length': 9 }).write('half')),
+    );
+    const { gateway, port } = await gatewayTo([target]);
+    const socket = connect(port);
+    socket.write(get(target, '/'));
+    expect(String(await dataFrom(socket))).toMatch(/half$/);
+    const rest: Buffer[] = [];
+    socket.on('data', (chunk: Buffer) => rest.push(chunk)).on('end', () => socket.end());
+    socket.write('nonsense\r\n\r\n');
+    await once(socket, 'close');
+    expect(Buffer.concat(rest).toString()).toBe('');
+    await expect.poll(() => open(gateway), patience).toBe(0);
+  });
+
   it('is not followed by the gateway when an allowed server redirects to a refused one', async () => {
     const forbidden = await offLimits();
     const location = `http://127.0.0.1:${forbidden.port}/`;
@@ -657,6 +673,7 @@ describe('a hostile client', () => {
     cleanUp.push(() => clearInterval(drip));
     for (const socket of [silent, dripping]) socket.resume().on('end', () => socket.end());
     await Promise.all([once(silent, 'close'), once(dripping, 'close')]);
+    expect(gateway.counters.refused).toBe(0);
     await expect.poll(() => open(gateway), patience).toBe(0);
   });
 

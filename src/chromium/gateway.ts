@@ -39,7 +39,7 @@ export interface GatewayOptions {
 }
 
 const defaultLimits = {
-  /** Browser connections at a time. Chromium opens 32 to a proxy, or 256 where a page has many websockets. */
+  /** Connections from inside the session at a time: many times what Chromium opens to one proxy. */
   clients: 512,
   /** Idle connections kept for plain http, over all origins. */
   idleUpstreams: 64,
@@ -61,8 +61,8 @@ const defaultLimits = {
  * framed on the way out, since Node's parser takes it apart and Node's client writes a new one.
  *
  * What a page can learn: for plain http a refusal is a page that says what and why. For https it cannot be: Chromium
- * throws away whatever a proxy answers to CONNECT, as it comes from someone other than the site (redirects too, since
- * 2020), and shows ERR_TUNNEL_CONNECTION_FAILED. Only intercepting TLS with a certificate of our own would change that,
+ * throws away whatever a proxy answers to CONNECT, as it comes from someone other than the site, and shows
+ * ERR_TUNNEL_CONNECTION_FAILED (a test holds it to that). Only intercepting TLS with a certificate of our own would change that,
  * and that is no trade for an error page. The same answer is sent all the same, for other clients; the log has the code.
  */
 export function startGateway(server: Server, options: GatewayOptions): Gateway {
@@ -95,7 +95,9 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
   proxy.on('upgrade', (request, _socket, head) => upgrade(request, request.socket, head));
   proxy.on('connect', (request, _socket, head) => void tunnel(request, request.socket, head));
   proxy.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    if (!(socket instanceof Socket) || error.code === 'ECONNRESET') {
+    // Gone, too slow (or a spare connection that was never used), or in the middle of an answer: there is nothing to say.
+    const mute = error.code === 'ECONNRESET' || error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
+    if (!(socket instanceof Socket) || socket.bytesWritten > 0 || mute) {
       socket.destroy();
       return;
     }
