@@ -1,0 +1,505 @@
+import { setMaxListeners } from 'node:events';
+import http from 'node:http';
+import { Socket, type OnReadOpts, type Server } from 'node:net';
+import { pipeline, type Duplex } from 'node:stream';
+import { silent, type Log } from '../lib/log.ts';
+import type { Destination, Destinations } from './destinations.ts';
+import { directDial, type Dial, type DialOptions } from './dial.ts';
+import { EgressError, refusalPage } from './refusals.ts';
+
+/** A session's only way out. */
+export interface Gateway {
+  readonly counters: Counters;
+  /** For connections from now on; those that are open stay as they are. */
+  setDial(dial: Dial): void;
+  /** Destroys every connection at once, and resolves when nothing is open. Closing twice is fine. */
+  close(): Promise<void>;
+}
+
+export interface Counters {
+  /** Bytes sent to and received from the network, headers included. */
+  readonly up: number;
+  readonly down: number;
+  /** Connections open right now: from the browser, and to the network. */
+  readonly clients: number;
+  readonly upstreams: number;
+  /** Requests and tunnels that were answered with an error of the gateway. */
+  readonly refused: number;
+}
+
+export interface GatewayOptions {
+  allow: Destinations;
+  dial?: Dial;
+  log?: Log;
+  /** Told of every connection to the network, once it stands. */
+  onConnect?: (destination: Destination, socket: Socket) => void;
+  /** Told of everything the gateway would not or could not do. */
+  onRefuse?: (error: EgressError, target: string) => void;
+  limits?: Partial<typeof defaultLimits>;
+}
+
+const defaultLimits = {
+  /** Connections from inside the session at a time: many times what Chromium opens to one proxy. */
+  clients: 512,
+  /** Idle connections kept for plain http, over all origins. */
+  idleUpstreams: 64,
+  requestHeaderBytes: 64 * 1024,
+  /** What Chromium itself would take. */
+  responseHeaderBytes: 256 * 1024,
+  /** For the headers of a request to arrive, all of them: an idle or dripping client goes. */
+  headersMs: 60_000,
+  /** Between requests. Longer than Chromium keeps an idle connection, so that it is never we who hang up on a request. */
+  keepAliveMs: 330_000,
+  /** For a tunnel of which one side has said its last word, without a byte from the other. Whole tunnels have no limit. */
+  halfOpenMs: 60_000,
+};
+
+/**
+ * Runs the egress gateway of a session on a server that already listens, inside the session's network namespace. It is
+ * an HTTP/1.1 proxy: CONNECT for https and websockets, absolute-form requests for plain http. Everything that connects
+ * is taken for hostile: every destination goes through `allow`, and nothing a client sends decides how its request is
+ * framed on the way out, since Node's parser takes it apart and Node's client writes a new one.
+ *
+ * What a page can learn: for plain http a refusal is a page that says what and why. For https it cannot be: Chromium
+ * throws away whatever a proxy answers to CONNECT, as it comes from someone other than the site, and shows
+ * ERR_TUNNEL_CONNECTION_FAILED (a test holds it to that). Only intercepting TLS with a certificate of our own would change that,
+ * and that is no trade for an error page. The same answer is sent all the same, for other clients; the log has the code.
+ */
+export function startGateway(server: Server, options: GatewayOptions): Gateway {
+  const { allow, log = silent, onConnect, onRefuse } = options;
+  const limits = { ...defaultLimits, ...options.limits };
+  const closing = new AbortController();
+  setMaxListeners(0, closing.signal); // one for each connection being made
+  const clients = new Set<Socket>();
+  const upstreams = new Set<Socket>();
+  const idle = new Set<Socket>(); // those of the upstreams that wait for the next plain request
+  const settled = { up: 0, down: 0, refused: 0 };
+  const logLine = sparingly(log);
+  let dial = options.dial ?? directDial();
+  let agent = newAgent();
+
+  // ---- the way in
+
+  const proxy = http.createServer({
+    maxHeaderSize: limits.requestHeaderBytes,
+    headersTimeout: limits.headersMs,
+    requestTimeout: 0, // an upload takes as long as it takes
+    keepAliveTimeout: limits.keepAliveMs,
+    connectionsCheckingInterval: Math.min(limits.headersMs, 5000),
+    requireHostHeader: false, // the request target says where to go
+    insecureHTTPParser: false,
+  });
+  proxy.maxHeadersCount = 0; // none is dropped in silence; their size is bounded
+  proxy.on('request', (request, response) => forward(request, response));
+  proxy.on('checkContinue', (request, response) => forward(request, response));
+  proxy.on('upgrade', (request, _socket, head) => upgrade(request, request.socket, head));
+  proxy.on('connect', (request, _socket, head) => void tunnel(request, request.socket, head));
+  proxy.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    // Gone, too slow (or a spare connection that was never used), or in the middle of an answer: there is nothing to say.
+    const mute = error.code === 'ECONNRESET' || error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
+    if (!(socket instanceof Socket) || socket.bytesWritten > 0 || mute) {
+      socket.destroy();
+      return;
+    }
+    const why =
+      error.code === 'HPE_HEADER_OVERFLOW' ? `Its headers are larger than ${limits.requestHeaderBytes} bytes.` : '';
+    answerByHand(socket, new EgressError('bad_request', `The request is not well-formed HTTP/1.1. ${why}`.trim()), '');
+  });
+  // Node watches over slow headers from the moment its server listens. This one never does: its connections are handed to it.
+  proxy.emit('listening');
+  server.on('connection', admit);
+  server.on('error', (error) => log.error({ error }, 'egress.server_failed'));
+
+  function admit(socket: Socket) {
+    socket.on('error', ignore);
+    if (closing.signal.aborted) {
+      socket.destroy();
+      return;
+    }
+    clients.add(socket);
+    socket.once('close', () => clients.delete(socket));
+    socket.allowHalfOpen = true; // who has sent everything may still listen
+    socket.setNoDelay(true);
+    if (clients.size > limits.clients) {
+      const message = `This session has ${limits.clients} connections open, and that is the limit.`;
+      answerByHand(socket, new EgressError('too_many_connections', message), '');
+      socket.destroySoon();
+      return;
+    }
+    proxy.emit('connection', socket);
+  }
+
+  // ---- the way out
+
+  async function open(host: string, port: number, options: DialOptions): Promise<Socket> {
+    const { signal } = options;
+    const destination = await allow.check(host, port);
+    signal.throwIfAborted();
+    const socket = await dial(destination, options);
+    socket.on('error', ignore);
+    upstreams.add(socket);
+    socket.once('close', () => {
+      upstreams.delete(socket);
+      idle.delete(socket);
+      settled.up += socket.bytesWritten;
+      settled.down += socket.bytesRead;
+    });
+    if (signal.aborted) socket.destroy();
+    signal.throwIfAborted();
+    onConnect?.(destination, socket);
+    return socket;
+  }
+
+  /** Node's `createConnection`, for plain http. Here the peer's last word is the end, or an idle connection would outlive it. */
+  function openForHttp(
+    { host, port }: http.ClientRequestArgs,
+    created: (error: Error | null, socket: Duplex) => void,
+  ): undefined {
+    const opened = open(host ?? '', Number(port), { signal: closing.signal });
+    opened
+      .then((socket) => {
+        socket.allowHalfOpen = false;
+        return created(null, socket);
+      })
+      .catch((error: Error) => created(error, new Socket())); // the type wants a socket; nobody looks at it
+  }
+
+  /** Connections for plain http, kept for the next request to the same origin. A new dial gets a new one of these. */
+  function newAgent(): http.Agent {
+    const pool = new (class extends http.Agent {
+      override createConnection = openForHttp;
+
+      override keepSocketAlive(socket: Socket) {
+        if (idle.size >= limits.idleUpstreams || pool !== agent || closing.signal.aborted) return false;
+        const kept: unknown = super.keepSocketAlive(socket); // a boolean, whatever its type says
+        if (kept) idle.add(socket);
+        return kept;
+      }
+
+      override reuseSocket(socket: Socket, request: http.ClientRequest) {
+        super.reuseSocket(socket, request);
+        idle.delete(socket);
+      }
+    })({ keepAlive: true, maxFreeSockets: limits.idleUpstreams, timeout: 30_000 }); // of idleness, or less if the server says so
+    return pool;
+  }
+
+  // ---- the three things a client can ask for
+
+  async function tunnel(request: http.IncomingMessage, socket: Socket, head: Buffer) {
+    socket.on('error', ignore);
+    const target = request.url ?? '';
+    const gone = new AbortController();
+    socket.once('close', () => gone.abort());
+    try {
+      const { host, port } = parseAuthority(target);
+      const down = wayDown(socket);
+      const upstream = await open(host, port, { signal: gone.signal, onread: down.onread });
+      down.resume = () => upstream.resume();
+      socket.write('HTTP/1.1 200 Connection Established\r\n\r\n');
+      if (head.length > 0) upstream.write(head);
+      splice(socket, upstream, limits.halfOpenMs);
+    } catch (error) {
+      answerByHand(socket, error, target);
+    }
+  }
+
+  function forward(request: http.IncomingMessage, response: http.ServerResponse, retried = false): void {
+    const target = request.url ?? '';
+    let outgoing: http.ClientRequest;
+    try {
+      outgoing = http.request(outgoingRequest(request, target, retried));
+    } catch (error) {
+      return answer(request, response, error, target);
+    }
+    const hangUp = () => outgoing.destroy();
+    const fail = (error: unknown): void => {
+      response.off('close', hangUp);
+      // A kept connection may have been closed by the other side just now. Without a body, asking again is safe.
+      if (outgoing.reusedSocket && !retried && !response.destroyed && isHangUp(error))
+        return forward(request, response, true);
+      answer(request, response, outgoingError(error), target);
+    };
+    response.once('close', hangUp);
+    outgoing.once('continue', () => response.writeContinue());
+    outgoing.once('response', (incoming): void => {
+      outgoing.off('error', fail).on('error', ignore);
+      try {
+        if (incoming.statusCode! < 200) throw new Error('nobody asked to switch protocols');
+        response.sendDate = false;
+        response.writeHead(incoming.statusCode!, incoming.statusMessage, endToEnd(incoming.rawHeaders));
+      } catch (error) {
+        outgoing.destroy();
+        return answer(request, response, outgoingError(error), target);
+      }
+      pipeline(incoming, response, ignore);
+    });
+    outgoing.once('error', fail);
+    outgoing.once('upgrade', (incoming) => {
+      incoming.socket.destroy();
+      fail(new Error('nobody asked to switch protocols'));
+    });
+    if (request.headers.expect) outgoing.flushHeaders();
+    request.pipe(outgoing);
+  }
+
+  /** A websocket over plain http without a tunnel. Chromium uses CONNECT for those; other clients may not. */
+  function upgrade(request: http.IncomingMessage, socket: Socket, head: Buffer): void {
+    socket.on('error', ignore);
+    const target = request.url ?? '';
+    let outgoing: http.ClientRequest;
+    try {
+      if (hasBody(request)) throw new EgressError('bad_request', 'A request to upgrade the connection has no body.');
+      const { headers, ...rest } = outgoingRequest(request, target, true);
+      headers.push('Connection', 'Upgrade', 'Upgrade', request.headers.upgrade ?? '');
+      outgoing = http.request({ ...rest, headers });
+    } catch (error) {
+      return answerByHand(socket, error, target);
+    }
+    socket.once('close', () => outgoing.destroy());
+    outgoing.on('error', (error) => answerByHand(socket, outgoingError(error), target));
+    outgoing.once('upgrade', (incoming, _socket, upstreamHead) => {
+      const upstream = incoming.socket;
+      socket.write(rawHead(incoming, incoming.rawHeaders), 'latin1');
+      if (upstreamHead.length > 0) socket.write(upstreamHead);
+      if (head.length > 0) upstream.write(head);
+      splice(socket, upstream, limits.halfOpenMs);
+    });
+    outgoing.once('response', (incoming) => {
+      // Not switched: an ordinary answer, and its end is the end of the connection.
+      socket.write(rawHead(incoming, [...endToEnd(incoming.rawHeaders), 'Connection', 'close']), 'latin1');
+      pipeline(incoming, socket, () => leave(socket));
+    });
+    outgoing.end();
+  }
+
+  /** The request as it goes out: the target's host, the end-to-end headers, and framing that is ours alone. */
+  function outgoingRequest(request: http.IncomingMessage, target: string, fresh: boolean) {
+    const { host, port, authority, path } = parseAbsolute(target);
+    const headers = ['Host', authority, ...endToEnd(request.rawHeaders, ['host', 'content-length'])];
+    const length = request.headers['content-length'];
+    if (request.headers['transfer-encoding'] !== undefined) headers.push('Transfer-Encoding', 'chunked');
+    else if (length !== undefined) headers.push('Content-Length', length);
+    return {
+      host,
+      port,
+      path,
+      method: request.method,
+      headers,
+      setHost: false,
+      maxHeaderSize: limits.responseHeaderBytes,
+      // A body cannot be sent twice, so it never goes over a kept connection that may be closing.
+      ...(fresh || hasBody(request) ? { createConnection: openForHttp } : { agent }),
+    };
+  }
+
+  // ---- saying no
+
+  function answer(request: http.IncomingMessage, response: http.ServerResponse, thrown: unknown, target: string): void {
+    const error = refused(thrown, target);
+    if (!error || response.headersSent || response.destroyed) {
+      response.destroy();
+      return;
+    }
+    const { headers, body } = refusalPage(error);
+    // Whoever was told to expect a word before sending the body will not send it: the next request starts elsewhere.
+    if (request.headers.expect) response.shouldKeepAlive = false;
+    response.writeHead(error.status, headers).end(request.method === 'HEAD' ? undefined : body);
+  }
+
+  function answerByHand(socket: Socket, thrown: unknown, target: string): void {
+    const error = refused(thrown, target);
+    if (!error || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const { headers, body } = refusalPage(error);
+    const lines = Object.entries({ ...headers, Connection: 'close' }).map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.write(`HTTP/1.1 ${error.status} ${http.STATUS_CODES[error.status]}\r\n${lines.join('')}\r\n`);
+    socket.end(body);
+    leave(socket);
+  }
+
+  /** Undefined when nobody is left to be told. */
+  function refused(thrown: unknown, target: string): EgressError | undefined {
+    if (closing.signal.aborted || (thrown instanceof Error && thrown.name === 'AbortError')) return undefined;
+    const error =
+      thrown instanceof EgressError
+        ? thrown
+        : new EgressError('bad_request', 'This request cannot be passed on.', { cause: thrown });
+    settled.refused += 1;
+    logLine(
+      { code: error.code, target: target.slice(0, 200), reason: error.message, ...error.facts },
+      'egress.refused',
+    );
+    onRefuse?.(error, target);
+    return error;
+  }
+
+  async function close() {
+    closing.abort();
+    const closed = new Promise((resolve) => server.close(resolve));
+    const open = [...clients, ...upstreams];
+    const ended = open.map((socket) => new Promise((resolve) => socket.once('close', resolve)));
+    proxy.close();
+    for (const socket of open) socket.destroy();
+    await Promise.all([closed, ...ended]);
+  }
+
+  return {
+    get counters() {
+      let { up, down } = settled;
+      for (const socket of upstreams) {
+        up += socket.bytesWritten;
+        down += socket.bytesRead;
+      }
+      return { up, down, clients: clients.size, upstreams: upstreams.size, refused: settled.refused };
+    },
+    setDial(next) {
+      dial = next;
+      const old = agent;
+      agent = newAgent();
+      for (const free of Object.values(old.freeSockets)) for (const socket of free ?? []) socket.destroy();
+    },
+    close,
+  };
+}
+
+function parseAuthority(authority: string, defaultPort?: number): { host: string; port: number } {
+  const [, host = '', portText] = /^(\[[^\]]*\]|[^:@/?#\\]*)(?::(\d{1,5}))?$/.exec(authority) ?? [];
+  const port = portText === undefined ? defaultPort : Number(portText);
+  if (host === '' || port === undefined) {
+    throw new EgressError(
+      'bad_request',
+      'The request does not say where to go: it needs a host and a port, and nothing else.',
+    );
+  }
+  return { host, port };
+}
+
+function parseAbsolute(target: string) {
+  // The path stays as the client wrote it; only the authority decides where to connect, and it has no room for a user name.
+  const [, authority, path] = /^http:\/\/([^/?#]+)([/?][^#]*)?$/i.exec(target) ?? [];
+  if (authority === undefined) {
+    throw new EgressError(
+      'bad_request',
+      'This is the way out for a browser, not a server: it takes CONNECT and requests for http:// addresses.',
+    );
+  }
+  return { ...parseAuthority(authority, 80), authority, path: path?.startsWith('?') ? `/${path}` : (path ?? '/') };
+}
+
+const hopByHop = new Set(
+  'connection keep-alive proxy-connection proxy-authorization proxy-authenticate te trailer transfer-encoding upgrade'.split(
+    ' ',
+  ),
+);
+
+/** The headers that concern both ends, without those that concern only this connection or are named by it. */
+function endToEnd(rawHeaders: readonly string[], without: readonly string[] = []): string[] {
+  const dropped = new Set([...hopByHop, ...without]);
+  const pairs = rawHeaders.flatMap((name, i) => (i % 2 === 0 ? [[name, rawHeaders[i + 1]!] as const] : []));
+  for (const [name, value] of pairs) {
+    if (name.toLowerCase() !== 'connection') continue;
+    for (const token of value.split(',')) {
+      // The length is framing, and nobody may talk us out of it.
+      if (token.trim().toLowerCase() !== 'content-length') dropped.add(token.trim().toLowerCase());
+    }
+  }
+  return pairs.filter(([name]) => !dropped.has(name.toLowerCase())).flat();
+}
+
+function hasBody({ headers }: http.IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+function rawHead({ statusCode, statusMessage }: http.IncomingMessage, rawHeaders: readonly string[]): string {
+  const lines = rawHeaders.map((text, i) => (i % 2 === 0 ? `${text}: ` : `${text}\r\n`));
+  return `HTTP/1.1 ${statusCode} ${statusMessage}\r\n${lines.join('')}\r\n`;
+}
+
+function isHangUp(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return code === 'ECONNRESET' || code === 'EPIPE';
+}
+
+function outgoingError(error: unknown): unknown {
+  if (error instanceof EgressError || (error instanceof Error && error.name === 'AbortError')) return error;
+  if (isHangUp(error))
+    return new EgressError('connect_failed', 'The server closed the connection without an answer.', { cause: error });
+  return new EgressError('bad_answer', 'The server answered with something that is not HTTP/1.1.', { cause: error });
+}
+
+/**
+ * Joins two connections until both directions have ended. Each end is passed on as it comes: a clean one lets the other
+ * direction finish, a reset is a reset. Nothing here has a limit as long as both sides are there; TCP keepalive sees to
+ * peers that are gone. Once one side has ended, the other may not stay silent for longer than `halfOpenMs`.
+ */
+function splice(client: Socket, upstream: Socket, halfOpenMs: number) {
+  for (const [from, to] of [
+    [client, upstream],
+    [upstream, client],
+  ] as const) {
+    from.pipe(to);
+    from.once('end', () => {
+      for (const socket of [from, to]) socket.setTimeout(halfOpenMs, () => socket.destroy());
+    });
+    from.once('close', (hadError) => {
+      if (hadError) to.resetAndDestroy();
+      else to.destroySoon();
+      to.setTimeout(halfOpenMs, () => to.destroy());
+    });
+    if (from.destroyed) to.destroy();
+  }
+  client.setKeepAlive(true, 60_000);
+}
+
+/**
+ * The way down, where most bytes go: reads into one buffer and writes it out of there, instead of taking a new one for
+ * every 64 KiB. Half the CPU time of `pipe`. The buffer grows with what comes, so that a quiet tunnel stays small.
+ */
+function wayDown(client: Socket): { onread: OnReadOpts; resume: () => void } {
+  let buffer = Buffer.allocUnsafeSlow(16 * 1024);
+  let waiting = false;
+  const down = {
+    onread: {
+      buffer: () => buffer,
+      callback(length: number) {
+        client.write(buffer.subarray(0, length), written);
+        // Most often the kernel has taken it all by now. If not, the buffer is not ours until it has.
+        waiting = client.writableLength > 0;
+        if (!waiting && length === buffer.length && length < 256 * 1024) buffer = Buffer.allocUnsafeSlow(length * 4);
+        return !waiting;
+      },
+    },
+    resume() {},
+  };
+  const written = () => {
+    if (!waiting || client.writableLength > 0) return;
+    waiting = false;
+    down.resume();
+  };
+  return down;
+}
+
+/** After the last word to a client: takes what it still sends, so that our answer is not lost to a reset, but not for long. */
+function leave(socket: Socket) {
+  socket.resume();
+  const timer = setTimeout(() => socket.destroy(), 5000);
+  socket.once('close', () => clearTimeout(timer));
+}
+
+/** Twenty lines in ten seconds, then one that says how many were left out: a page must not fill the disk with its refusals. */
+function sparingly(log: Log): Log['info'] {
+  let since = 0;
+  let lines = 0;
+  return (facts, event) => {
+    const now = Date.now();
+    const skipped = Math.max(0, lines - 20);
+    if (now - since > 10_000) [since, lines] = [now, 0];
+    lines += 1;
+    if (lines <= 20) log.info(lines === 1 && skipped > 0 ? { ...facts, skipped } : facts, event);
+  };
+}
+
+function ignore() {}

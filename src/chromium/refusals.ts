@@ -1,0 +1,80 @@
+/**
+ * Every way the egress gateway says no. A code is part of the API: it stands in the `X-Corral-Egress` header of the
+ * answer and in the log line, so add freely and rename never.
+ */
+const statuses = {
+  bad_request: 400,
+  destination_refused: 403,
+  dns_failed: 502,
+  connect_failed: 502,
+  connect_timeout: 504,
+  bad_answer: 502,
+  too_many_connections: 503,
+} as const;
+
+const titles: Record<EgressCode, string> = {
+  bad_request: 'The request made no sense to the gateway',
+  destination_refused: 'This address is off limits',
+  dns_failed: 'The name could not be found',
+  connect_failed: 'The server could not be reached',
+  connect_timeout: 'The server did not pick up',
+  bad_answer: 'The server answered with something that is not HTTP',
+  too_many_connections: 'Too many open connections',
+};
+
+export type EgressCode = keyof typeof statuses;
+
+/** Something the gateway would not or could not do. The message is for the person looking at the page. */
+export class EgressError extends Error {
+  override readonly name = 'EgressError';
+  readonly code: EgressCode;
+  readonly status: number;
+  /** What to do about it, where there is something to do. */
+  readonly remedy: string | undefined;
+  /** For the log only: what a page or a client inside the session has no business knowing. */
+  readonly facts: object;
+
+  constructor(code: EgressCode, message: string, options: { remedy?: string; facts?: object; cause?: unknown } = {}) {
+    super(message, { cause: options.cause });
+    this.code = code;
+    this.status = statuses[code];
+    this.remedy = options.remedy;
+    this.facts = options.facts ?? {};
+  }
+}
+
+/** The whole answer, without a status line: used as it is for plain requests, and by hand for CONNECT. */
+export function refusalPage(error: EgressError): { headers: Record<string, string>; body: Buffer } {
+  const body = Buffer.from(`<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>${escape(titles[error.code])}</title>
+<style>
+  body { font: 16px/1.5 system-ui, sans-serif; max-width: 40rem; margin: 15vh auto 0; padding: 0 1.5rem; color: #222; background: #fff }
+  h1 { font-size: 1.4rem }
+  code { background: #f1f1f1; padding: .1em .35em; border-radius: 4px; overflow-wrap: anywhere }
+  footer { margin-top: 2rem; color: #777; font-size: .85rem }
+  @media (prefers-color-scheme: dark) { body { color: #ddd; background: #1b1b1b } code { background: #333 } }
+</style>
+<h1>${escape(titles[error.code])}</h1>
+<p>${escape(error.message)}</p>
+${error.remedy ? `<p>${escape(error.remedy).replaceAll(/`([^`]*)`/g, '<code>$1</code>')}</p>\n` : ''}<footer>Corral egress gateway · <code>${error.code}</code></footer>
+</html>
+`);
+  return {
+    headers: {
+      'Content-Type': 'text/html; charset=utf-8',
+      'Content-Length': String(body.length),
+      'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'",
+      'Cache-Control': 'no-store',
+      'X-Content-Type-Options': 'nosniff',
+      'X-Corral-Egress': error.code,
+    },
+    body,
+  };
+}
+
+function escape(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
+}
