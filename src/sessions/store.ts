@@ -1,0 +1,143 @@
+import type { Db } from '../store/db.ts';
+import { sql } from '../store/sql.ts';
+import { sessionLife, type Ending, type SessionEvent, type SessionState } from './state.ts';
+
+export interface SessionRow {
+  id: string;
+  project_id: string;
+  node_id: string;
+  state: SessionState;
+  name: string | null;
+  tags: Record<string, string>;
+  headless: boolean;
+  stealth: boolean;
+  gpu: boolean;
+  kiosk_mode: boolean;
+  timeout_seconds: number;
+  viewport_width: number;
+  viewport_height: number;
+  refresh_rate: number | null;
+  start_url: string | null;
+  policy: Record<string, unknown> | null;
+  invocation_id: string | null;
+  /** A bigint, which arrives as text. */
+  uptime_ms: string;
+  ended_reason: Ending | null;
+  ended_detail: string | null;
+  created_at: Date;
+  deleted_at: Date | null;
+}
+
+export type NewSession = Omit<
+  SessionRow,
+  'state' | 'uptime_ms' | 'ended_reason' | 'ended_detail' | 'created_at' | 'deleted_at'
+>;
+
+export interface SessionFilter {
+  projectId: string;
+  status: 'active' | 'deleted' | 'all';
+  query: string | null;
+  tags: Record<string, string>;
+  limit: number;
+  offset: number;
+}
+
+export type SessionStore = ReturnType<typeof sessionStore>;
+
+/** Every query on `sessions`. */
+export function sessionStore(db: Db) {
+  return {
+    insert(row: NewSession): Promise<SessionRow | undefined> {
+      return db.row(sql`insert into sessions (id, project_id, node_id, name, tags, headless, stealth, gpu, kiosk_mode, timeout_seconds,
+          viewport_width, viewport_height, refresh_rate, start_url, policy, invocation_id)
+        values (${row.id}, ${row.project_id}, ${row.node_id}, ${row.name}, ${row.tags}, ${row.headless}, ${row.stealth}, ${row.gpu},
+          ${row.kiosk_mode}, ${row.timeout_seconds}, ${row.viewport_width}, ${row.viewport_height}, ${row.refresh_rate},
+          ${row.start_url}, ${row.policy}, ${row.invocation_id})
+        returning *`);
+    },
+
+    /** Counts and inserts as one, for projects with a cap: creates that come together must not all see the last free place. */
+    insertWithin(row: NewSession, cap: number): Promise<SessionRow | undefined> {
+      return db.transaction(async (tx) => {
+        await tx.rows(
+          sql`select pg_advisory_xact_lock(hashtextextended('corral sessions of ' || ${row.project_id}, 0))`,
+        );
+        const count = await sessionStore(tx).countActive(row.project_id);
+        return count >= cap ? undefined : sessionStore(tx).insert(row);
+      });
+    },
+
+    async countActive(projectId: string): Promise<number> {
+      const row = await db.row<{ count: number }>(
+        sql`select count(*)::integer as count from sessions where project_id = ${projectId} and deleted_at is null`,
+      );
+      return row?.count ?? 0;
+    },
+
+    find(id: string): Promise<SessionRow | undefined> {
+      return db.row(sql`select * from sessions where id = ${id}`);
+    },
+
+    /** An id wins over a name; a name means the active session that has it, else the newest that had it. */
+    findByIdOrName(projectId: string, idOrName: string, includeDeleted: boolean): Promise<SessionRow | undefined> {
+      return db.row(sql`select * from sessions
+        where project_id = ${projectId} and (id = ${idOrName} or name = ${idOrName}) and (${includeDeleted} or deleted_at is null)
+        order by id = ${idOrName} desc, deleted_at is null desc, created_at desc limit 1`);
+    },
+
+    list({ projectId, status, query, tags, limit, offset }: SessionFilter): Promise<SessionRow[]> {
+      return db.rows(sql`select * from sessions
+        where project_id = ${projectId}
+          and (${status} = 'all' or (${status} = 'deleted') = (deleted_at is not null))
+          and tags @> ${tags}
+          and (${query}::text is null or id = ${query}
+            or strpos(lower(name collate "und-x-icu"), lower(${query} collate "und-x-icu")) > 0)
+        order by created_at desc, id limit ${limit + 1} offset ${offset}`);
+    },
+
+    /**
+     * Moves a session along its life. Undefined means that it was no longer in a state this event leaves: someone else
+     * moved it first. The WHERE clause is the lock.
+     */
+    apply(
+      id: string,
+      event: SessionEvent,
+      ending: { reason?: Ending; detail?: string; uptimeMs?: number } = {},
+    ): Promise<SessionRow | undefined> {
+      const { from, to } = sessionLife.events[event];
+      const over = event !== 'launched';
+      return db.row(sql`update sessions set state = ${to},
+          ended_reason = coalesce(ended_reason, ${ending.reason ?? null}),
+          ended_detail = coalesce(ended_detail, ${ending.detail ?? null}),
+          uptime_ms = coalesce(${ending.uptimeMs ?? null}::bigint, uptime_ms),
+          deleted_at = case when ${over} then coalesce(deleted_at, now()) end
+        where id = ${id} and state = any (${[...from]}) returning *`);
+    },
+
+    /** Fields left undefined keep their value. */
+    update(
+      id: string,
+      changes: {
+        name?: string | null;
+        tags?: Record<string, string>;
+        viewport?: { width: number; height: number; rate: number | null };
+      },
+    ): Promise<SessionRow | undefined> {
+      const { name, tags, viewport } = changes;
+      return db.row(sql`update sessions set
+          name = case when ${name === undefined} then name else ${name ?? null} end,
+          tags = coalesce(${tags ?? null}::jsonb, tags),
+          viewport_width = coalesce(${viewport?.width ?? null}::integer, viewport_width),
+          viewport_height = coalesce(${viewport?.height ?? null}::integer, viewport_height),
+          refresh_rate = case when ${viewport === undefined} then refresh_rate else ${viewport?.rate ?? null}::integer end
+        where id = ${id} and deleted_at is null returning *`);
+    },
+
+    /** What this node's last life left unfinished. */
+    settleAll(nodeId: string, reason: Ending): Promise<{ id: string }[]> {
+      return db.rows(sql`update sessions set state = 'failed',
+          ended_reason = coalesce(ended_reason, ${reason}), deleted_at = coalesce(deleted_at, now())
+        where node_id = ${nodeId} and state in ('starting', 'live', 'stopping') returning id`);
+    },
+  };
+}
