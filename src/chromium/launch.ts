@@ -5,7 +5,7 @@ import type net from 'node:net';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { findCgroups, type Limits } from './cgroup.ts';
-import { onDisplay } from './display.ts';
+import { fitDisplay, onDisplay } from './display.ts';
 import { flags, type Engine, type Viewport } from './flags.ts';
 import { hello, type BrowserVersion } from './hello.ts';
 import { detectIsolation, type EngineBinary, type Isolation } from './isolation.ts';
@@ -138,6 +138,7 @@ async function start(
   const { toCommand: toBrowser, fromCommand: fromBrowser } = process;
   const version = await orElse(browser.ended, signal, async () => {
     const [version] = await Promise.all([hello(toBrowser, fromBrowser), process.egress]);
+    if (display) await fitDisplay(display.outside, viewport, signal);
     return version;
   }).catch((error: unknown) => {
     if (signal.aborted)

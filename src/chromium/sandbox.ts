@@ -1,5 +1,5 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { lstatSync, readlinkSync } from 'node:fs';
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
+import { existsSync, lstatSync, openSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { chmod, chown, lchown, mkdir, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import { dirname, join } from 'node:path';
@@ -28,6 +28,7 @@ const RUN = '/run/corral';
 const GATEWAY_PORT = 3128;
 
 const UID = 1000;
+const CLOSE_ON_EXEC = 0o2000000;
 const PATH = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin';
 /** Where root shows a session's directory to the unprivileged user, who may not be able to walk to the data directory. */
 const STAGE = '/mnt';
@@ -137,7 +138,7 @@ export function sandboxed(dir: string, owner: Owner): Place {
         'unshare',
         [...unshare, '--', ...script, ...drop, 'bwrap', ...bubblewrap(source, needs), '--', ...command],
         {
-          stdio: ['pipe', 'ignore', 'pipe', 'pipe', 'pipe', 'ipc', 'pipe'],
+          stdio: andNoOther('pipe', 'ignore', 'pipe', 'pipe', 'pipe', 'ipc', 'pipe'),
           detached: true, // its own session and process group, so that a signal to the group reaches all of it
           cwd: '/',
           env: { PATH }, // also for speed: a NODE_EXTRA_CA_CERTS alone makes the helper 55 ms slower
@@ -171,7 +172,7 @@ export async function unsandboxed(dir: string, owner: Owner): Promise<Place> {
 
     start(command) {
       const child = spawn('sh', ['-c', UNSANDBOXED_SCRIPT, 'corral', ...command], {
-        stdio: ['pipe', 'ignore', 'pipe', 'pipe', 'pipe'],
+        stdio: andNoOther('pipe', 'ignore', 'pipe', 'pipe', 'pipe'),
         detached: true,
         cwd: '/',
         env: { ...environment, HOME: join(dir, 'home'), USER: owner.name, TMPDIR: run, XDG_RUNTIME_DIR: run },
@@ -234,7 +235,6 @@ function bubblewrap(source: string, { readable = [], gpu = false }: Needs): stri
 
   add('--ro-bind', '/usr', '/usr');
   for (const name of ['bin', 'sbin', 'lib', 'lib32', 'lib64']) add(...systemDirectory(`/${name}`));
-  for (const path of readable) add('--ro-bind', path, path);
 
   add('--ro-bind', join(source, 'etc'), '/etc');
   for (const { name, exists } of MOUNTED_ETC) if (exists) add('--ro-bind', join('/etc', name), join('/etc', name));
@@ -258,6 +258,7 @@ function bubblewrap(source: string, { readable = [], gpu = false }: Needs): stri
       '/sys/devices',
     );
 
+  for (const path of readable) add('--ro-bind', path, path);
   add('--bind', join(source, 'home'), HOME);
   add('--bind', join(source, 'run'), RUN);
   add('--remount-ro', '/'); // the rest of the tree is a tmpfs of its own, and nothing is to be written there
@@ -347,6 +348,38 @@ function readInit(child: ChildProcess): Promise<number | undefined> {
     info.on('error', () => {}).on('close', () => resolve(undefined));
     child.once('error', () => resolve(undefined));
   });
+}
+
+/**
+ * What Node opens closes itself on exec, but what the service was started with does not: a shell's or a supervisor's descriptors
+ * would be open in every browser. They cannot be closed from here, so each is covered by /dev/null.
+ */
+function andNoOther(...wanted: ('pipe' | 'ignore' | 'ipc')[]): StdioOptions {
+  const stdio: (number | 'pipe' | 'ignore' | 'ipc')[] = [...wanted];
+  for (const descriptor of inherited()) {
+    if (descriptor < wanted.length) continue;
+    while (stdio.length < descriptor) stdio.push('ignore'); // from 3 on this means: leave alone
+    stdio[descriptor] = devNull ??= openSync('/dev/null', 'r+');
+  }
+  return stdio;
+}
+
+let devNull: number | undefined;
+let found: number[] | undefined;
+
+function inherited(): number[] {
+  return (found ??= existsSync('/proc/self/fdinfo')
+    ? readdirSync('/proc/self/fdinfo').filter(staysOpen).map(Number)
+    : []);
+}
+
+function staysOpen(descriptor: string): boolean {
+  try {
+    const flags = /^flags:\s+(\d+)/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, 'utf8'))?.[1] ?? '0';
+    return (Number.parseInt(flags, 8) & CLOSE_ON_EXEC) === 0;
+  } catch {
+    return false; // the one the directory was read by
+  }
 }
 
 function pipes({ stdio: [, , , toCommand, fromCommand] }: ChildProcess): Pick<Process, 'toCommand' | 'fromCommand'> {
