@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { findCgroups, type Cgroups } from './cgroup.ts';
@@ -43,19 +43,28 @@ const FULL = [
 const HEADLESS_SHELL = ['/usr/lib/chromium/chromium-headless-shell', '/usr/lib64/chromium-browser/headless_shell'];
 const TRIAL_MS = 10_000;
 
-let detected: Promise<Isolation> | undefined;
-
-/** Asks the machine once; everyone after that gets the same answer. */
-export function detectIsolation(paths: { full?: string; headlessShell?: string } = {}): Promise<Isolation> {
-  return (detected ??= detect(paths));
+/** Where the engines are, when not where distributions put them. Empty is the same as left out. */
+interface Paths {
+  full?: string;
+  headlessShell?: string;
 }
 
-async function detect(paths: { full?: string; headlessShell?: string }): Promise<Isolation> {
+const detected = new Map<string, Promise<Isolation>>();
+
+/** Asks the machine once; everyone after that gets the same answer. */
+export function detectIsolation(paths: Paths = {}): Promise<Isolation> {
+  const key = JSON.stringify([paths.full || '', paths.headlessShell || '']);
+  const found = detected.get(key) ?? detect(paths);
+  detected.set(key, found);
+  return found;
+}
+
+async function detect(paths: Paths): Promise<Isolation> {
   const reasons: string[] = [];
   const owner = findOwner();
   const [headlessShell, full, refusal] = await Promise.all([
-    firstThatRuns(paths.headlessShell === undefined ? HEADLESS_SHELL : [paths.headlessShell]),
-    firstThatRuns(paths.full === undefined ? FULL : [paths.full]),
+    firstThatRuns(paths.headlessShell ? [paths.headlessShell] : HEADLESS_SHELL),
+    firstThatRuns(paths.full ? [paths.full] : FULL),
     trial(owner),
   ]);
   const cgroups = findCgroups();
@@ -91,7 +100,7 @@ async function detect(paths: { full?: string; headlessShell?: string }): Promise
 function findOwner(): Owner {
   const uid = process.getuid?.() ?? -1;
   const gid = process.getgid?.() ?? -1;
-  if (uid !== 0) return { uid, gid, name: process.env['USER'] ?? String(uid) };
+  if (uid !== 0) return { uid, gid, name: userInfo().username };
   const users = readFileSync('/etc/passwd', 'utf8')
     .split('\n')
     .map((line) => line.split(':'));

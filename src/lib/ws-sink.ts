@@ -151,9 +151,14 @@ export function serveWebSocket(
       const first = data[at]!;
       const opcode = first & 0x0f;
       const final = first >= 0x80;
-      if ((first & 0x70) !== 0 || data[at + 1]! < 0x80 || !isExpected(opcode, final, short)) return fail(1002, 'Bad frame.');
+      if ((first & 0x70) !== 0 || data[at + 1]! < 0x80 || !isExpected(opcode, final, short))
+        return fail(1002, 'Bad frame.');
       const length =
-        short < 126 ? short : short === 126 ? data.readUInt16BE(at + 2) : data.readUInt32BE(at + 2) * 2 ** 32 + data.readUInt32BE(at + 6);
+        short < 126
+          ? short
+          : short === 126
+            ? data.readUInt16BE(at + 2)
+            : data.readUInt32BE(at + 2) * 2 ** 32 + data.readUInt32BE(at + 6);
       if (length + fragmentBytes > maxPayload) return fail(1009, `A message may have ${maxPayload} bytes.`);
       const mask = data.readInt32LE(at + headLength - 4);
       at += headLength;

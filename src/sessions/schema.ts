@@ -27,7 +27,9 @@ const ViewportUpdate = named(
   'BrowserViewportUpdate',
   Type.Object({
     ...Viewport.properties,
-    force: Type.Boolean({ default: false, description: 'Change it even while somebody watches the live view.' }),
+    force: Type.Optional(
+      Type.Boolean({ default: false, description: 'Change it even while somebody watches the live view.' }),
+    ),
   }),
 );
 
@@ -36,7 +38,7 @@ const byIdOrName = { oneOf: [{ required: ['id'] }, { required: ['name'] }] };
 
 const ProfileSelector = named(
   'BrowserProfile',
-  Type.Object({ ...selector, save_changes: Type.Boolean({ default: false }) }, byIdOrName),
+  Type.Object({ ...selector, save_changes: Type.Optional(Type.Boolean({ default: false })) }, byIdOrName),
 );
 const ExtensionSelector = named('BrowserExtension', Type.Object(selector, byIdOrName));
 

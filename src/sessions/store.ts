@@ -47,23 +47,23 @@ export type SessionStore = ReturnType<typeof sessionStore>;
 /** Every query on `sessions`. */
 export function sessionStore(db: Db) {
   return {
-    insert(row: NewSession): Promise<SessionRow | undefined> {
-      return db.row(sql`insert into sessions (id, project_id, node_id, name, tags, headless, stealth, gpu, kiosk_mode, timeout_seconds,
+    insert(row: NewSession, state: 'starting' | 'live'): Promise<SessionRow | undefined> {
+      return db.row(sql`insert into sessions (id, project_id, node_id, state, name, tags, headless, stealth, gpu, kiosk_mode, timeout_seconds,
           viewport_width, viewport_height, refresh_rate, start_url, policy, invocation_id)
-        values (${row.id}, ${row.project_id}, ${row.node_id}, ${row.name}, ${row.tags}, ${row.headless}, ${row.stealth}, ${row.gpu},
+        values (${row.id}, ${row.project_id}, ${row.node_id}, ${state}, ${row.name}, ${row.tags}, ${row.headless}, ${row.stealth}, ${row.gpu},
           ${row.kiosk_mode}, ${row.timeout_seconds}, ${row.viewport_width}, ${row.viewport_height}, ${row.refresh_rate},
           ${row.start_url}, ${row.policy}, ${row.invocation_id})
         returning *`);
     },
 
     /** Counts and inserts as one, for projects with a cap: creates that come together must not all see the last free place. */
-    insertWithin(row: NewSession, cap: number): Promise<SessionRow | undefined> {
+    insertWithin(row: NewSession, state: 'starting' | 'live', cap: number): Promise<SessionRow | undefined> {
       return db.transaction(async (tx) => {
         await tx.rows(
           sql`select pg_advisory_xact_lock(hashtextextended('corral sessions of ' || ${row.project_id}, 0))`,
         );
         const count = await sessionStore(tx).countActive(row.project_id);
-        return count >= cap ? undefined : sessionStore(tx).insert(row);
+        return count >= cap ? undefined : sessionStore(tx).insert(row, state);
       });
     },
 

@@ -19,9 +19,7 @@ export async function muxServer(options?: MuxOptions): Promise<MuxServer> {
   const chromium = await rawChromium('pipe');
   const mux = multiplex(openPipe(chromium.toBrowser, chromium.fromBrowser), options);
   const http = createServer();
-  http.on('upgrade', (request, socket, head) =>
-    serveWebSocket({ request, socket, head }, (sink) => mux.attach(sink)),
-  );
+  http.on('upgrade', (request, socket, head) => serveWebSocket({ request, socket, head }, (sink) => mux.attach(sink)));
   http.listen(0, '127.0.0.1');
   await once(http, 'listening');
   return {

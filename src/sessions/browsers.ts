@@ -1,0 +1,90 @@
+import { mkdir, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Destinations } from '../chromium/destinations.ts';
+import { startEngine, type Engine } from '../chromium/engine.ts';
+import { LaunchError, sweep, type Isolation, type LaunchOptions } from '../chromium/launch.ts';
+import { errors } from '../errors.ts';
+import type { Log } from '../lib/log.ts';
+
+/** Everything about a browser that is fixed when it starts. */
+export type BrowserOptions = Pick<LaunchOptions, 'headless' | 'stealth' | 'kiosk' | 'gpu' | 'viewport' | 'policy'>;
+
+export type Browsers = ReturnType<typeof browsers>;
+
+/** Starting browsers, each in a directory of its own below `dir`, and cleaning up after them. */
+export function browsers({
+  dir,
+  isolation,
+  allow,
+  launchSeconds,
+  memoryMb,
+  log,
+}: {
+  dir: string;
+  isolation: Isolation;
+  allow: Destinations;
+  launchSeconds: number;
+  memoryMb: number;
+  log: Log;
+}) {
+  const home = (id: string) => join(dir, id);
+
+  return {
+    async start(
+      id: string,
+      options: BrowserOptions,
+      whenGone: () => { code: number; reason: string },
+      signal?: AbortSignal,
+    ): Promise<Engine> {
+      const deadline = AbortSignal.timeout(launchSeconds * 1000);
+      const limits = { memoryBytes: memoryMb * 2 ** 20 };
+      try {
+        return await startEngine(
+          { launch: { dir: home(id), ...options, limits, isolation }, allow, log, whenGone },
+          signal ? AbortSignal.any([deadline, signal]) : deadline,
+        );
+      } catch (error) {
+        await remove(id);
+        throw refusal(error, dir, deadline.aborted ? launchSeconds : undefined);
+      }
+    },
+
+    remove,
+
+    /** What a killed service left: its processes, cgroups and directories. Before the first start. */
+    async sweep(): Promise<void> {
+      await mkdir(dir, { recursive: true, mode: 0o711 });
+      await sweep(dir);
+      for (const name of await readdir(dir)) await remove(name);
+    },
+  };
+
+  async function remove(id: string) {
+    await rm(home(id), { recursive: true, force: true, maxRetries: 5 }).catch((error: Error) =>
+      log.error({ session: id, error: error.message }, 'session.directory_left'),
+    );
+  }
+}
+
+function refusal(error: unknown, dir: string, lateSeconds: number | undefined) {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'ENOSPC' || code === 'EDQUOT') return errors.storage_full({ path: dir }, { cause: error });
+  if (lateSeconds !== undefined) {
+    const log = error instanceof LaunchError ? error.log.slice(-5).join('\n') : '';
+    return errors.browser_did_not_start(
+      { detail: `it was not ready within ${lateSeconds} s.${log && ` Its last words:\n${log}`}` },
+      { cause: error },
+    );
+  }
+  if (!(error instanceof LaunchError)) return error;
+  switch (error.code) {
+    case 'gpu_unavailable':
+      return errors.gpu_unavailable({ detail: error.message });
+    case 'display_unavailable':
+    case 'engine_missing':
+    case 'policy_unavailable':
+      return errors.engine_unavailable({ detail: error.message });
+    case 'did_not_start':
+      return errors.browser_did_not_start({ detail: error.message }, { cause: error });
+  }
+}
