@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { WebSocket, WebSocketServer } from 'ws';
+import { WebSocket } from 'ws';
 import { multiplex } from '../src/chromium/mux.ts';
 import { openPipe } from '../src/chromium/pipe.ts';
 import { serveWebSocket } from '../src/lib/ws-sink.ts';
@@ -92,10 +92,9 @@ async function stopped(child: ChildProcess): Promise<void> {
 async function service(): Promise<void> {
   const chromium = await rawChromium('pipe');
   const mux = multiplex(openPipe(chromium.toBrowser, chromium.fromBrowser));
-  const websockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, skipUTF8Validation: true });
   const server = createServer();
   server.on('upgrade', (request, socket, head) =>
-    serveWebSocket(websockets, { request, socket, head }, (sink) => mux.attach(sink)),
+    serveWebSocket({ request, socket, head }, (sink) => mux.attach(sink)),
   );
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -91,8 +91,8 @@ interface Pending {
 interface Connection extends Client {
   deliver(pieces: readonly Buffer[], bytes: number): void;
   sessions: Set<Session>;
-  /** Ids on the pipe that wait for an answer, in the order they were sent. */
-  waiting: Set<number>;
+  /** How many of its commands wait for an answer. */
+  inFlight: number;
   root: Session | undefined;
   end(code: number, reason: string): void;
   resume(): void;
@@ -133,7 +133,7 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
 
   function ask(method: string, params?: object): Promise<{ result?: { sessionId: string } }> {
     const id = nextId();
-    pipe.send([Buffer.from(JSON.stringify({ id, method, params }))]);
+    pipe.send(JSON.stringify({ id, method, params }));
     return new Promise((resolve) => asked.set(id, resolve));
   }
 
@@ -159,7 +159,7 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
     }
     pending.delete(id);
     const { owner, session } = entry;
-    owner.waiting.delete(id);
+    owner.inFlight -= 1;
     const original = `${ANSWER}${entry.id}`;
     if (original.length <= end) {
       head.write(original, end - original.length, 'latin1');
@@ -167,7 +167,7 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
     } else {
       message.splice(0, 1, Buffer.from(original), head.subarray(end)); // only a negative id is longer than ours
     }
-    if (session === owner.root) stripSession(message);
+    if (session === owner.root) stripSession(message, session.id);
     owner.deliver(message, byteLength(message));
   }
 
@@ -185,7 +185,7 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
       }
     }
     if (!session) return; // the pipe's own session, or a client that has left
-    if (session === session.owner.root) stripSession(message);
+    if (session === session.owner.root) stripSession(message, session.id);
     session.owner.deliver(message, byteLength(message));
   }
 
@@ -207,7 +207,7 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
   function attach(sink: Sink): Client {
     const connection: Connection = {
       sessions: new Set(),
-      waiting: new Set(),
+      inFlight: 0,
       root: undefined,
       receive,
       closed: leave,
@@ -256,7 +256,7 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
       }
       if (data.length > MAX_TO_CHROMIUM) return refuse(tooLarge(data));
       const command = readCommand(data);
-      if (!('methodBytes' in command)) return refuse(command);
+      if (!('method' in command)) return refuse(command);
       const session = command.sessionId === undefined ? connection.root! : sessions.get(command.sessionId);
       if (session?.owner !== connection) {
         return refuse({ id: command.id, code: -32001, message: 'Session with given id not found.' });
@@ -267,8 +267,8 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
       }
       const why = REFUSED.get(command.method);
       if (why) return refuse({ id: command.id, code: -32000, message: why }, command.sessionId);
-      if (connection.waiting.size >= sweepAt) sweep();
-      if (connection.waiting.size >= maxInFlight) {
+      if (connection.inFlight >= sweepAt) sweep();
+      if (connection.inFlight >= maxInFlight) {
         const message = `More than ${maxInFlight} commands of this connection wait for an answer.`;
         return refuse({ id: command.id, code: -32000, message }, command.sessionId);
       }
@@ -278,11 +278,12 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
     function forward(command: Command, session: Session): void {
       const id = nextId();
       pending.set(id, { owner: connection, session, id: command.id });
-      connection.waiting.add(id);
-      const head = Buffer.from(`${ANSWER}${id},"method":`, 'latin1');
-      const tail = Buffer.from(`,"sessionId":"${session.id}"}`, 'latin1');
-      if (command.params) pipe.send([head, command.methodBytes, PARAMS, command.params, tail]);
-      else pipe.send([head, command.methodBytes, tail]);
+      connection.inFlight += 1;
+      const { method, params } = command;
+      if (Buffer.isBuffer(params)) {
+        const head = `${ANSWER}${id},"method":${JSON.stringify(method)},"params":`;
+        pipe.send([Buffer.from(head), params, Buffer.from(`${SESSION}${session.id}"}`)]);
+      } else pipe.send(JSON.stringify({ id, method, params, sessionId: session.id }));
       if (pipe.isFull) {
         paused.add(connection);
         sink.pause();
@@ -321,13 +322,12 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
     /** Commands to sessions that have since been detached are not always answered: forget them in the end. */
     function sweep(): void {
       const longAgo = Date.now() - 30_000;
-      for (const id of connection.waiting) {
-        const { session } = pending.get(id)!;
-        if (session.detachedAt === 0 || session.detachedAt > longAgo) continue;
+      for (const [id, { owner, session }] of pending) {
+        if (owner !== connection || session.detachedAt === 0 || session.detachedAt > longAgo) continue;
         pending.delete(id);
-        connection.waiting.delete(id);
+        connection.inFlight -= 1;
       }
-      sweepAt = Math.max(1000, connection.waiting.size * 2);
+      sweepAt = Math.max(1000, connection.inFlight * 2);
     }
 
     function end(code: number, reason: string): void {
@@ -344,9 +344,8 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
       connections.delete(connection);
       paused.delete(connection);
       for (const session of connection.sessions) sessions.delete(session.id);
-      for (const id of connection.waiting) pending.delete(id);
+      for (const [id, { owner }] of pending) if (owner === connection) pending.delete(id);
       connection.sessions.clear();
-      connection.waiting.clear();
       if (connection.root && !closed) void ask('Target.detachFromTarget', { sessionId: connection.root.id });
     }
   }
@@ -376,7 +375,6 @@ const DETACHED = '{"method":"Target.detachedFromTarget",';
 const METHOD_AT = '{"method":"'.length;
 const LETTER_I = 0x69;
 const LETTER_T = 0x54;
-const PARAMS = Buffer.from(',"params":');
 const SESSION = ',"sessionId":"';
 /** `,"sessionId":"`, 32 hexadecimal digits, `"}` */
 const TAIL = SESSION.length + 32 + 2;
@@ -396,13 +394,12 @@ export function sessionOf(message: Message): string | undefined {
     return undefined;
   }
   if (last.toString('latin1', start, start + SESSION.length) !== SESSION) return undefined;
-  const id = last.toString('latin1', start + SESSION.length, last.length - 2);
-  return /^[0-9A-Fa-f]{32}$/.test(id) ? id : undefined;
+  return last.toString('latin1', start + SESSION.length, last.length - 2);
 }
 
 /** Takes the session off the end of a message, in place. */
-function stripSession(message: Message): void {
-  if (sessionOf(message) === undefined) return;
+function stripSession(message: Message, id: string): void {
+  if (sessionOf(message) !== id) return;
   const last = message.at(-1)!;
   const end = last.length - TAIL;
   last[end] = CLOSE_BRACE;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { WebSocket, WebSocketServer } from 'ws';
+import { WebSocket } from 'ws';
 import { multiplex, type Mux, type MuxOptions } from '../../src/chromium/mux.ts';
 import { openPipe } from '../../src/chromium/pipe.ts';
 import { serveWebSocket } from '../../src/lib/ws-sink.ts';
@@ -18,15 +18,9 @@ export interface MuxServer {
 export async function muxServer(options?: MuxOptions): Promise<MuxServer> {
   const chromium = await rawChromium('pipe');
   const mux = multiplex(openPipe(chromium.toBrowser, chromium.fromBrowser), options);
-  const websockets = new WebSocketServer({
-    noServer: true,
-    perMessageDeflate: false,
-    skipUTF8Validation: true,
-    maxPayload: 256 * 1024 * 1024,
-  });
   const http = createServer();
   http.on('upgrade', (request, socket, head) =>
-    serveWebSocket(websockets, { request, socket, head }, (sink) => mux.attach(sink)),
+    serveWebSocket({ request, socket, head }, (sink) => mux.attach(sink)),
   );
   http.listen(0, '127.0.0.1');
   await once(http, 'listening');
