@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { seededRandom, TRICKY, trickyText, trickyValue, type Random } from '../../test/support/random.ts';
 import { readCommand, scanCommand } from './command.ts';
 
 const read = (text: string) => readCommand(Buffer.from(text));
@@ -60,9 +61,9 @@ test('a name that comes twice is refused where bytes are passed on, and read onc
 });
 
 test('agrees with JSON.parse on a hundred thousand messages, whole and broken', () => {
-  const random = generator(20_260_101);
+  const random = seededRandom(20_260_101);
   for (let round = 0; round < 100_000; round++) {
-    const params = { value: trickyValue(random, 0), ['x'.repeat(random(90))]: 'y'.repeat(random(200)) };
+    const params = { value: trickyValue(random), ['x'.repeat(random(90))]: 'y'.repeat(random(200)) };
     const spaced = random(2) ? 1 : 0;
     let text = JSON.stringify(
       shuffled({ id: random(1000), method: 'A.b', params, sessionId: trickyText(random) || 'S' }, random),
@@ -83,33 +84,6 @@ test('reads a message of 100 MB without a copy of it', () => {
   expect('params' in command && Buffer.isBuffer(command.params) && command.params.buffer === message.buffer).toBe(true);
 });
 
-type Random = (below: number) => number;
-
-/** Always the same numbers, so that a failure comes back. */
-function generator(seed: number): Random {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
-}
-
-const PIECES = ['"', '\\', '\\"', ',"sessionId":"', '"}', '{"id":', '}', ']', ':', ',', 'é', '\u2028', '😀', ' ', 'a'];
-
-function trickyText(random: Random): string {
-  return Array.from({ length: random(6) }, () => PIECES[random(PIECES.length)]).join('');
-}
-
-function trickyValue(random: Random, depth: number): unknown {
-  const kind = random(depth > 3 ? 5 : 7);
-  if (kind === 0) return random(2) === 1;
-  if (kind === 1) return null;
-  if (kind === 2) return (random(2000) - 1000) * 10 ** (random(20) - 10);
-  if (kind < 5) return trickyText(random);
-  const items = Array.from({ length: random(4) }, () => trickyValue(random, depth + 1));
-  return kind === 5 ? items : Object.fromEntries(items.map((item) => [trickyText(random), item]));
-}
-
 function shuffled(object: object, random: Random): object {
   return Object.fromEntries(
     Object.entries(object)
@@ -125,7 +99,7 @@ function broken(text: string, random: Random): string {
   const change = random(4);
   if (change === 0) return text.slice(0, at) + text.slice(at + 1 + random(3));
   if (change === 1) return text.slice(0, at);
-  if (change === 2) return text.slice(0, at) + PIECES[random(PIECES.length)] + text.slice(at);
+  if (change === 2) return text.slice(0, at) + TRICKY[random(TRICKY.length)] + text.slice(at);
   return text.slice(0, at) + text.slice(at - random(20));
 }
 
