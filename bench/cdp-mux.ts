@@ -1,12 +1,12 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { WebSocket } from 'ws';
 import { multiplex } from '../src/chromium/mux.ts';
 import { openPipe } from '../src/chromium/pipe.ts';
 import { serveWebSocket } from '../src/lib/ws-sink.ts';
+import { portOf } from '../test/support/mux-server.ts';
 import { rawChromium } from '../test/support/raw-chromium.ts';
 
 export interface Row {
@@ -71,11 +71,12 @@ export async function benchCdp(): Promise<Row[]> {
   const raw = await rawChromium('port');
   const service = fork(fileURLToPath(import.meta.url), ['service']);
   try {
-    const [ours] = (await once(service, 'message')) as [string];
+    const [ours]: string[] = await once(service, 'message');
+    if (ours === undefined) throw new Error('The service gave no address.');
     const client = fork(fileURLToPath(import.meta.url), ['client', raw.endpoint, ours]);
-    const rows = await Promise.race([once(client, 'message'), once(client, 'exit')]);
-    if (!Array.isArray(rows[0])) throw new Error('The client ended without a result.');
-    return rows[0] as Row[];
+    const [rows]: (Row[] | number)[] = await Promise.race([once(client, 'message'), once(client, 'exit')]);
+    if (!Array.isArray(rows)) throw new Error('The client ended without a result.');
+    return rows;
   } finally {
     await stopped(service);
     await raw.stop();
@@ -98,8 +99,7 @@ async function service(): Promise<void> {
   );
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  process.send!(`ws://127.0.0.1:${port}/`);
+  process.send!(`ws://127.0.0.1:${portOf(server)}/`);
   await once(process, 'disconnect');
   mux.close(1001, 'done');
   await chromium.stop();
@@ -111,7 +111,8 @@ async function client(rawEndpoint: string, ourEndpoint: string): Promise<void> {
   const ours = await Page.open(ourEndpoint);
   const only = process.env['CDP_BENCH_ONLY'];
   const rows: Row[] = [];
-  for (const { what, bar, slices, slice } of measures) {
+  for (const measure of measures) {
+    const { what, bar, slices } = measure;
     if (only && !what.includes(only)) continue;
     const rates: Record<'raw' | 'ours', number[]> = { raw: [], ours: [] };
     for (let turn = 0; turn < slices + 4; turn++) {
@@ -125,7 +126,7 @@ async function client(rawEndpoint: string, ourEndpoint: string): Promise<void> {
             ['raw', raw],
           ] as const)) {
         const start = performance.now();
-        const count = await slice(page);
+        const count = await measure.slice(page);
         if (turn >= 4) rates[name].push((count * 1000) / (performance.now() - start));
       }
     }
@@ -142,7 +143,7 @@ async function client(rawEndpoint: string, ourEndpoint: string): Promise<void> {
 /** The least client there can be: ids, and a page to evaluate on. */
 class Page {
   readonly #socket: WebSocket;
-  readonly #waiting = new Map<number, (result: Record<string, never>) => void>();
+  readonly #waiting = new Map<number, (result: any) => void>(); // oxlint-disable-line typescript/no-explicit-any -- each method has its own
   #lastId = 0;
   #sessionId: string | undefined;
 
@@ -162,7 +163,7 @@ class Page {
   private constructor(socket: WebSocket) {
     this.#socket = socket;
     socket.on('message', (data: Buffer) => {
-      const { id, result } = JSON.parse(data.toString()) as { id: number; result: Record<string, never> };
+      const { id, result }: { id: number; result: unknown } = JSON.parse(data.toString());
       this.#waiting.get(id)?.(result);
       this.#waiting.delete(id);
     });
@@ -179,7 +180,7 @@ class Page {
   #send<Result>(method: string, params: object = {}): Promise<Result> {
     const id = ++this.#lastId;
     this.#socket.send(JSON.stringify({ id, method, params, sessionId: this.#sessionId }));
-    return new Promise((resolve) => this.#waiting.set(id, resolve as never));
+    return new Promise((resolve) => this.#waiting.set(id, resolve));
   }
 }
 

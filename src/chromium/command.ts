@@ -27,13 +27,17 @@ const MAX_ID = 2 ** 31 - 1;
  */
 const SMALL = 2 * MAX_DEPTH;
 
-/** Reads a client's message. Whatever a small one has that is out of the ordinary is left to the scan. */
+/**
+ * Reads a client's message. A small one is parsed, and sent on as what it was parsed to: a name that came twice or a
+ * number beyond all bounds is then what JSON.parse made of it. What is out of the ordinary is left to the scan.
+ */
 export function readCommand(data: Buffer): Command | Fault {
   return (data.length <= SMALL && parseCommand(data)) || scanCommand(data);
 }
 
 function parseCommand(data: Buffer): Command | undefined {
   let message: Record<string, unknown> | null;
+  if (!isUtf8(data)) return undefined;
   try {
     message = JSON.parse(data.toString());
   } catch {

@@ -4,8 +4,9 @@ import type { Message, Pipe } from './pipe.ts';
 
 /** Where a client's messages go: the far end of its websocket, or a part of this service. */
 export interface Sink {
-  /** Sends one message, given in pieces. The pieces are the sink's from then on. */
+  /** Takes one message, given in pieces, to send with the next `flush`. The pieces are the sink's from then on. */
   send(pieces: readonly Buffer[]): void;
+  flush(): void;
   /** Bytes taken by `send` that have not left this process. */
   readonly bufferedAmount: number;
   /** Ends the connection after what was sent; a websocket's close code and reason. The sink answers with `closed`. */
@@ -16,8 +17,10 @@ export interface Sink {
 }
 
 export interface Client {
-  /** One message from the client, as it came. */
+  /** One message from the client, as it came. It goes on with the next `flush`. */
   receive(data: Buffer): void;
+  /** What came together has been received. */
+  flush(): void;
   /** The connection is over, whoever ended it. What the client had attached to is let go. */
   closed(): void;
 }
@@ -96,6 +99,9 @@ interface Connection extends Client {
   root: Session | undefined;
   end(code: number, reason: string): void;
   resume(): void;
+  /** Something was sent to it since its sink was last flushed. */
+  unflushed: boolean;
+  flushSink(): void;
 }
 
 /**
@@ -115,7 +121,11 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
   let lastId = FIRST_ID;
   let closed = false;
 
+  /** Who has something to flush. */
+  let unflushed: Connection[] = [];
+
   pipe.onMessage = route;
+  pipe.onPause = flush;
   pipe.onDrain = () => {
     for (const connection of paused) connection.resume();
     paused.clear();
@@ -124,6 +134,18 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
     const { code, reason } = whenGone();
     close(code, reason);
   };
+
+  /** Messages that arrive together leave together, each way, and with no turn of the event loop in between. */
+  function flush(): void {
+    pipe.flush();
+    if (unflushed.length === 0) return;
+    const those = unflushed;
+    unflushed = [];
+    for (const connection of those) {
+      connection.unflushed = false;
+      connection.flushSink();
+    }
+  }
 
   function nextId(): number {
     do lastId = lastId === LAST_ID ? FIRST_ID : lastId + 1;
@@ -134,6 +156,7 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
   function ask(method: string, params?: object): Promise<{ result?: { sessionId: string } }> {
     const id = nextId();
     pipe.send(JSON.stringify({ id, method, params }));
+    pipe.flush();
     return new Promise((resolve) => asked.set(id, resolve));
   }
 
@@ -214,6 +237,9 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
       deliver,
       end,
       resume: () => sink.resume(),
+      flush,
+      unflushed: false,
+      flushSink: () => sink.flush(),
     };
     /** Messages that came before Chromium has given us a session for this client. */
     let early: Buffer[] | undefined = [];
@@ -245,6 +271,7 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
       early = undefined;
       if (waiting.length > 0) sink.resume();
       for (const data of waiting) receive(data);
+      flush();
     }
 
     function receive(data: Buffer): void {
@@ -309,6 +336,9 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
       if (bytes > MIB) large.push({ end: delivered, bytes });
       else if (unread === 0 && large.length > 0) large = [];
       sink.send(pieces);
+      if (connection.unflushed) return;
+      connection.unflushed = true;
+      unflushed.push(connection);
     }
 
     /** Small messages may pile up to `maxUnread`, large ones to `maxLarge`; a client at work on one large message is fine. */

@@ -2,12 +2,16 @@ import type { Readable, Writable } from 'node:stream';
 
 /** Chromium's DevTools pipe: one JSON message after another, each ended by a NUL, in both directions. */
 export interface Pipe {
-  /** Sends one message, as text or in pieces. What is sent within one turn of the event loop leaves in one write. */
+  /** Takes one message, as text or in pieces, to send with the next `flush`. */
   send(message: string | readonly Buffer[]): void;
+  /** Writes what was taken since the last time, at once. */
+  flush(): void;
   /** Bytes that Chromium has not taken yet. */
   readonly bufferedAmount: number;
   /** Who gets what Chromium sends. Set these before the first message can arrive. */
   onMessage: (message: Message) => void;
+  /** Called when all messages that arrived together have been handed out: the time to flush. */
+  onPause: () => void;
   /** Called when a pipe that `isFull` has room again. */
   onDrain: () => void;
   /** Called once, when either end is gone. */
@@ -36,14 +40,14 @@ const FULL = 1024 * 1024;
 export function openPipe(toBrowser: Writable, fromBrowser: Readable): Pipe {
   /** The beginning of a message whose end has not come. */
   let held: Message | undefined;
-  /** Text that waits for the end of this turn, behind the pieces that wait before it. */
+  /** Text that waits for the next flush, behind the pieces that wait before it. */
   let text = '';
   let pieces: (string | Buffer)[] = [];
   let waitingBytes = 0;
-  let flushing = false;
 
   const pipe = {
     onMessage: (_message: Message) => {},
+    onPause: () => {},
     onDrain: () => {},
     onClose: () => {},
     closed: false,
@@ -61,9 +65,23 @@ export function openPipe(toBrowser: Writable, fromBrowser: Readable): Pipe {
         }
         text = NUL;
       }
-      if (flushing) return;
-      flushing = true;
-      process.nextTick(flush);
+    },
+
+    flush() {
+      if (pipe.closed || text === '') return;
+      const first = pieces;
+      const last = text;
+      text = '';
+      waitingBytes = 0;
+      if (first.length === 0) {
+        toBrowser.write(last);
+        return;
+      }
+      pieces = [];
+      toBrowser.cork();
+      for (const piece of first) toBrowser.write(piece);
+      toBrowser.write(last);
+      toBrowser.uncork();
     },
 
     get bufferedAmount() {
@@ -87,24 +105,6 @@ export function openPipe(toBrowser: Writable, fromBrowser: Readable): Pipe {
     },
   };
 
-  function flush() {
-    flushing = false;
-    if (pipe.closed) return;
-    const first = pieces;
-    const last = text;
-    pieces = [];
-    text = '';
-    waitingBytes = 0;
-    if (first.length === 0) {
-      toBrowser.write(last);
-      return;
-    }
-    toBrowser.cork();
-    for (const piece of first) toBrowser.write(piece);
-    toBrowser.write(last);
-    toBrowser.uncork();
-  }
-
   function take(chunk: Buffer) {
     let start = 0;
     let end = chunk.indexOf(0);
@@ -119,6 +119,7 @@ export function openPipe(toBrowser: Writable, fromBrowser: Readable): Pipe {
       start = end + 1;
       end = chunk.indexOf(0, start);
     }
+    if (start > 0) pipe.onPause();
     if (start === chunk.length || pipe.closed) return;
     const rest = start === 0 ? chunk : chunk.subarray(start);
     if (held) held.push(rest);

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type Server } from 'node:http';
 import { WebSocket } from 'ws';
 import { multiplex, type Mux, type MuxOptions } from '../../src/chromium/mux.ts';
 import { openPipe } from '../../src/chromium/pipe.ts';
@@ -23,7 +22,7 @@ export async function muxServer(options?: MuxOptions): Promise<MuxServer> {
   http.listen(0, '127.0.0.1');
   await once(http, 'listening');
   return {
-    endpoint: `ws://127.0.0.1:${(http.address() as AddressInfo).port}/`,
+    endpoint: `ws://127.0.0.1:${portOf(http)}/`,
     mux,
     chromium,
     async stop() {
@@ -35,11 +34,17 @@ export async function muxServer(options?: MuxOptions): Promise<MuxServer> {
   };
 }
 
+export function portOf(server: Server): number {
+  const address = server.address();
+  if (typeof address !== 'object' || !address) throw new Error('The server does not listen on a port.');
+  return address.port;
+}
+
 export interface CdpMessage {
   id?: number;
   method?: string;
   params?: Record<string, unknown>;
-  result?: Record<string, unknown>;
+  result?: any; // oxlint-disable-line typescript/no-explicit-any -- each method has its own
   error?: { code: number; message: string };
   sessionId?: string;
 }
@@ -94,7 +99,7 @@ export class RawClient {
   async result<Result = Record<string, unknown>>(method: string, params?: object, sessionId?: string): Promise<Result> {
     const { result, error } = await this.ask(method, params, sessionId);
     if (error) throw new Error(`${method}: ${error.message}`);
-    return result as Result;
+    return result;
   }
 
   events(method: string): CdpMessage[] {
