@@ -43,7 +43,7 @@ type Controller = (typeof CONTROLLERS)[number];
 type Places = Partial<Record<Controller, string>>;
 
 const GROUP = 'corral';
-const KILL_PATIENCE_MS = 5000;
+const KILL_PATIENCE_MS = 10_000;
 
 /** What the service may use here; undefined where it may use nothing. */
 export function findCgroups(): Cgroups | undefined {
@@ -166,11 +166,11 @@ function cgroup(version: 'v1' | 'v2', at: Record<Controller, string | undefined>
     kill,
 
     async remove() {
-      const patience = Date.now() + KILL_PATIENCE_MS;
+      const patience = performance.now() + KILL_PATIENCE_MS;
       for (let wait = 1; ; wait = Math.min(wait * 2, 50)) {
         kill();
         const removed = paths.map((path) => attempt(() => rmdirSync(path), 'ENOENT'));
-        if (removed.every(Boolean) || Date.now() > patience) return;
+        if (removed.every(Boolean) || performance.now() > patience) return;
         await sleep(wait);
       }
     },

@@ -226,7 +226,7 @@ function choose(options: LaunchOptions, isolation: Isolation): { engine: Engine;
 }
 
 /** One group for each session, under a prefix that only this data directory's service sweeps. */
-function cgroupName(dir: string): string {
+export function cgroupName(dir: string): string {
   return `${cgroupPrefix(dirname(dir))}${basename(dir)}`;
 }
 

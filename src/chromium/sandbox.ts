@@ -4,6 +4,7 @@ import { chmod, chown, lchown, mkdir, readdir, rm, stat, symlink, writeFile } fr
 import net from 'node:net';
 import { dirname, join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
+import { parent } from './process-tree.ts';
 
 /**
  * One session's sandbox. Who is parent of whom:
@@ -191,17 +192,20 @@ export async function unsandboxed(dir: string, owner: Owner): Promise<Place> {
   };
 }
 
-/** How to run another command inside a running session, seen from the host: what `process exec` of a session will use. */
-export function enter(init: number, command: readonly string[], owner: Owner): { file: string; args: string[] } {
+/**
+ * How to run another command inside a running session, seen from the host: what `process exec` of a session will use. Root may
+ * enter everything and then becomes the session's user. Anybody else is that user already, and first has to enter the namespace
+ * in which it is root, the outer bwrap's, to be allowed into the others.
+ */
+export function enter(init: number, command: readonly string[]): { file: string; args: string[] } {
   const asRoot = process.getuid?.() === 0;
-  const namespaces = ['--target', String(init), '--user', '--mount', '--pid', '--ipc', '--uts', '--net', '--cgroup'];
-  const identity = ['--setuid', String(UID), '--setgid', String(UID), `--wd=${HOME}`];
-  const setpriv = ['setpriv', '--no-new-privs', '--inh-caps=-all', '--bounding-set=-all'];
-  const env = ['env', '-i', ...Object.entries(environment).map(([name, value]) => `${name}=${value}`)];
-  const nsenter = ['nsenter', ...namespaces, ...identity, '--', ...setpriv, ...env, ...command];
-  // The user namespace gives its owner, and nobody else, the right to become one of its users; root steps down first.
-  const all = asRoot ? [...stepDown(owner), ...nsenter] : nsenter;
-  return { file: all[0]!, args: all.slice(1) };
+  const others = ['--user', '--mount', '--pid', '--ipc', '--uts', '--cgroup'];
+  const root = ['--target', `${init}`, '--net', ...others, '--setuid', `${UID}`, '--setgid', `${UID}`];
+  const first = ['--target', `${parent(init)}`, '--user', '--net', '--preserve-credentials'];
+  const then = ['nsenter', '--target', `${init}`, ...others, '--preserve-credentials'];
+  const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
+  const inside = ['setpriv', '--no-new-privs', '--inh-caps=-all', 'env', '-i', '-C', HOME, ...variables, ...command];
+  return { file: 'nsenter', args: [...(asRoot ? root : [...first, '--', ...then]), '--', ...inside] };
 }
 
 function stepDown({ uid, gid }: Owner): string[] {
@@ -243,6 +247,7 @@ function bubblewrap(source: string, { readable = [], gpu = false }: Needs): stri
   add('--proc', '/proc'); // of the new pid namespace: nobody else's processes
   add('--dev', '/dev');
   add('--size', String(2 * 2 ** 30), '--tmpfs', '/dev/shm'); // bounded, for where no cgroup counts it
+  add('--remount-ro', '/dev');
   add('--perms', '1777', '--size', String(2 * 2 ** 30), '--tmpfs', '/tmp');
   add('--dir', '/var/tmp', '--perms', '0700', '--tmpfs', '/run/user');
   if (gpu)

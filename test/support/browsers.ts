@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { launch, type Browser, type LaunchOptions } from '../../src/chromium/launch.ts';
+import { cgroupName, launch, type Browser, type LaunchOptions } from '../../src/chromium/launch.ts';
 import { startTime, tree } from '../../src/chromium/process-tree.ts';
 
 const plain = { headless: true, stealth: false, kiosk: false, gpu: false, viewport: { width: 1000, height: 700 } };
@@ -61,12 +61,12 @@ export async function tracesOf(dir: string): Promise<string[]> {
 }
 
 export function cgroupsOf(dir: string): string[] {
-  const name = dir.split('/').at(-1)!;
+  const name = cgroupName(dir);
   const root = '/sys/fs/cgroup';
   if (!existsSync(root)) return [];
   return ['.', ...readdirSync(root)].flatMap((hierarchy) => {
     const group = join(root, hierarchy, 'corral');
-    return existsSync(group) ? readdirSync(group).filter((found) => found.endsWith(`-${name}`)) : [];
+    return existsSync(group) ? readdirSync(group).filter((found) => found === name) : [];
   });
 }
 
