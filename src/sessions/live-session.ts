@@ -159,6 +159,7 @@ export function liveSession(options: LiveSessionOptions) {
       let left = false;
       return {
         receive: (data) => receiver.receive(data),
+        flush: () => receiver.flush(),
         closed() {
           receiver.closed();
           if (left) return;
