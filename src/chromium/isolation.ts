@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { findCgroups, type Cgroups } from './cgroup.ts';
+import { canMoveInto, findCgroups, type Cgroups } from './cgroup.ts';
 import { running } from './running.ts';
 import { furnish, sandboxed, type Owner } from './sandbox.ts';
 
@@ -58,7 +58,8 @@ async function detect(paths: { full?: string; headlessShell?: string }): Promise
     firstThatRuns(paths.full === undefined ? FULL : [paths.full]),
     trial(owner),
   ]);
-  const cgroups = findCgroups();
+  const found = findCgroups();
+  const cgroups = found && (await canMoveInto(found)) ? found : undefined;
   const display = onPath('Xvnc');
 
   if (refusal !== undefined) reasons.push(`Browsers run without a sandbox: ${refusal}`);
