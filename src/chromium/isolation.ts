@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir, userInfo } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { canMoveInto, findCgroups, type Cgroups } from './cgroup.ts';
@@ -92,10 +92,10 @@ async function detect(paths: { full?: string; headlessShell?: string }): Promise
 function findOwner(): Owner {
   const uid = process.getuid?.() ?? -1;
   const gid = process.getgid?.() ?? -1;
-  if (uid !== 0) return { uid, gid, name: userInfo().username };
   const users = readFileSync('/etc/passwd', 'utf8')
     .split('\n')
     .map((line) => line.split(':'));
+  if (uid !== 0) return { uid, gid, name: users.find((user) => user[2] === String(uid))?.[0] ?? String(uid) };
   const user = users.find(([name]) => name === 'corral') ?? users.find(([name]) => name === 'nobody');
   return user
     ? { uid: Number(user[2]), gid: Number(user[3]), name: user[0]! }
