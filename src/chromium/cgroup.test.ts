@@ -2,12 +2,24 @@ import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { findCgroups } from './cgroup.ts';
+import { canMoveInto, findCgroups } from './cgroup.ts';
 
-const cgroups = findCgroups();
 const PREFIX = `test${process.pid}-`;
 
-describe.runIf(cgroups)('a control group', () => {
+const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n');
+const only = (type: string) => findCgroups(mounts.filter((line) => line.split(' ')[2] === type).join('\n'));
+
+describe.each(
+  [
+    { version: 'v1', cgroups: only('cgroup') },
+    { version: 'v2', cgroups: only('cgroup2') }, // beside version 1 it has no controllers, but it freezes
+  ].filter(({ cgroups }) => cgroups !== undefined),
+)('a control group of $version', ({ version, cgroups }) => {
+  test('takes processes', async () => {
+    expect(cgroups!.version).toBe(version);
+    expect(await canMoveInto(cgroups!)).toBe(true);
+  });
+
   afterAll(async () => void (await cgroups!.sweep(PREFIX)));
 
   test('holds its limits', async () => {

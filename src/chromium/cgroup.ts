@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { accessSync, constants, mkdirSync, readFileSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -45,14 +46,28 @@ type Places = Partial<Record<Controller, string>>;
 const GROUP = 'corral';
 const KILL_PATIENCE_MS = 10_000;
 
-/** What the service may use here; undefined where it may use nothing. */
-export function findCgroups(): Cgroups | undefined {
+/** What the service may use here, by what /proc says of it; undefined where it may use nothing. */
+export function findCgroups(
+  mounts = attemptRead('/proc/self/mounts'),
+  own = attemptRead('/proc/self/cgroup'),
+): Cgroups | undefined {
+  return v1(mounts, own) ?? v2(mounts, own);
+}
+
+/** Being allowed to make a group is not yet being allowed to move a process there; under systemd these differ. */
+export async function canMoveInto(cgroups: Cgroups): Promise<boolean> {
+  const name = `trial-${process.pid}`;
+  const child = spawn('sleep', ['60'], { stdio: 'ignore' });
+  const exited = new Promise((resolve) => child.once('exit', resolve).once('error', resolve));
   try {
-    const mounts = readFileSync('/proc/self/mounts', 'utf8');
-    const own = readFileSync('/proc/self/cgroup', 'utf8');
-    return v1(mounts, own) ?? v2(mounts, own);
+    cgroups.create(name, {}).add(child.pid ?? 0);
+    return true;
   } catch {
-    return undefined; // no /proc: not Linux
+    return false;
+  } finally {
+    child.kill('SIGKILL');
+    await exited;
+    await cgroups.sweep(name);
   }
 }
 

@@ -117,9 +117,10 @@ const gpu = [
 ];
 
 /**
- * What flags can remove of the signs that a program drives this browser. What remains: client hints of `headless` name
- * the brand HeadlessChrome unless the caller overrides them over CDP (Emulation.setUserAgentOverride), WebGL names a
- * software renderer, fonts and codecs are the server's, and a client that enables the Runtime domain can be noticed by pages that look for it.
+ * What flags can remove of the signs that a program drives this browser; the choice of the full browser (launch.ts) removes more: the
+ * headless shell has no plugins and no window.chrome. What remains, and no flag removes: WebGL names a software renderer,
+ * fonts and codecs are the server's, the brand is Chromium and not the one most people have, the address is the
+ * gateway's, and a client that enables the Runtime domain can be noticed by pages that look for it.
  */
 const stealth = ({ engine, version }: Shape) => [
   '--disable-blink-features=AutomationControlled', // navigator.webdriver is false, as in a browser nobody drives

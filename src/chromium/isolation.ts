@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { findCgroups, type Cgroups } from './cgroup.ts';
+import { canMoveInto, findCgroups, type Cgroups } from './cgroup.ts';
 import { running } from './running.ts';
 import { furnish, sandboxed, type Owner } from './sandbox.ts';
 
@@ -67,7 +67,8 @@ async function detect(paths: Paths): Promise<Isolation> {
     firstThatRuns(paths.full ? [paths.full] : FULL),
     trial(owner),
   ]);
-  const cgroups = findCgroups();
+  const found = findCgroups();
+  const cgroups = found && (await canMoveInto(found)) ? found : undefined;
   const display = onPath('Xvnc');
 
   if (refusal !== undefined) reasons.push(`Browsers run without a sandbox: ${refusal}`);
@@ -100,10 +101,14 @@ async function detect(paths: Paths): Promise<Isolation> {
 function findOwner(): Owner {
   const uid = process.getuid?.() ?? -1;
   const gid = process.getgid?.() ?? -1;
+<<<<<<< HEAD
   if (uid !== 0) return { uid, gid, name: userInfo().username };
+=======
+>>>>>>> launch
   const users = readFileSync('/etc/passwd', 'utf8')
     .split('\n')
     .map((line) => line.split(':'));
+  if (uid !== 0) return { uid, gid, name: users.find((user) => user[2] === String(uid))?.[0] ?? String(uid) };
   const user = users.find(([name]) => name === 'corral') ?? users.find(([name]) => name === 'nobody');
   return user
     ? { uid: Number(user[2]), gid: Number(user[3]), name: user[0]! }

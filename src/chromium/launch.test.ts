@@ -166,6 +166,7 @@ describe('stealth', () => {
       await page.goto('http://localhost:8125/');
       expect(await page.evaluate('navigator.webdriver')).toBe(false);
       expect(await page.evaluate('navigator.userAgent')).not.toContain('Headless');
+      expect(await page.evaluate('JSON.stringify(navigator.userAgentData.brands)')).not.toContain('Headless');
       expect(await page.evaluate('typeof chrome')).toBe('object');
       expect(await page.evaluate('navigator.plugins.length > 0')).toBe(true);
       await browser.stop();

@@ -126,6 +126,7 @@ async function start(
   undo(() => cgroup?.remove());
   signal.throwIfAborted();
   const process = place.start(command, { gpu, readable: outsideUsr(binary.path) });
+  undo(() => process.child.kill('SIGKILL')); // if its cgroup will not have it: until it is let go, it is one shell
   const browser = running(process, cgroup, async () => {
     place.close();
     display?.close();
