@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir, userInfo } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { canMoveInto, findCgroups, type Cgroups } from './cgroup.ts';
@@ -101,10 +101,6 @@ async function detect(paths: Paths): Promise<Isolation> {
 function findOwner(): Owner {
   const uid = process.getuid?.() ?? -1;
   const gid = process.getgid?.() ?? -1;
-<<<<<<< HEAD
-  if (uid !== 0) return { uid, gid, name: userInfo().username };
-=======
->>>>>>> launch
   const users = readFileSync('/etc/passwd', 'utf8')
     .split('\n')
     .map((line) => line.split(':'));
