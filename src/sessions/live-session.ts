@@ -6,6 +6,7 @@ import { endings, type Ending } from './state.ts';
 const standbyMs = 5000;
 const mostCrashes = 3;
 const crashWindowMs = 5 * 60 * 1000;
+const crashed = 'The browser crashed and is being started again. Connect again to the same address.';
 
 export interface LiveSessionOptions {
   id: string;
@@ -48,7 +49,6 @@ export function liveSession(options: LiveSessionOptions) {
   const crashes: number[] = [];
   const stopping = new AbortController();
 
-  // Freezing and thawing one after the other, in the order they were wanted.
   let moves = Promise.resolve();
   let frozen = false;
   let activeMs = 0;
@@ -56,7 +56,7 @@ export function liveSession(options: LiveSessionOptions) {
   let standby: NodeJS.Timeout | undefined;
   let idle: NodeJS.Timeout | undefined;
 
-  watch(options.engine);
+  void watch(options.engine);
   rest();
 
   /** Wakes it and keeps it awake. Rejects when it has ended or its browser cannot be brought back. */
@@ -73,7 +73,7 @@ export function liveSession(options: LiveSessionOptions) {
       if (holds === 0) rest();
     };
     try {
-      await wake();
+      await move(wake);
       return { engine: await engine, release };
     } catch (error) {
       release();
@@ -84,58 +84,61 @@ export function liveSession(options: LiveSessionOptions) {
   /** Nobody uses it: first it may sleep, then it has idled too long. */
   function rest() {
     if (ending) return;
-    if (mayStandBy) standby = setTimeout(() => void sleep(), standbyMs);
+    if (mayStandBy) standby = setTimeout(() => void fallAsleep(), standbyMs);
     idle = setTimeout(onIdle, timeoutSeconds * 1000);
   }
 
-  function sleep(): Promise<void> {
-    moves = moves.then(async () => {
-      if (holds > 0 || frozen || ending) return;
-      await current.browser.freeze();
-      frozen = true;
-      if (activeSince !== undefined) activeMs += performance.now() - activeSince;
-      activeSince = undefined;
-      log.debug({ session: id }, 'session.standby');
-    });
-    return moves;
+  async function fallAsleep() {
+    await move(sleep).catch((error: Error) => log.warn({ session: id, error: error.message }, 'session.not_frozen'));
   }
 
-  function wake(): Promise<void> {
-    moves = moves.then(async () => {
-      if (!frozen) return;
-      await current.browser.thaw();
-      frozen = false;
-      activeSince = performance.now();
-      log.debug({ session: id }, 'session.awake');
-    });
-    return moves;
+  /** One after the other, in the order they were wanted; one that failed does not hold up the next. */
+  function move(step: () => Promise<void>): Promise<void> {
+    const moved = moves.then(step);
+    moves = moved.catch(() => {});
+    return moved;
   }
 
-  function watch(watched: Engine) {
-    void watched.browser.exited.then(async () => {
-      if (ending) return;
-      frozen = false;
-      activeSince ??= performance.now();
-      const crashed = Date.now();
-      crashes.push(crashed);
-      const recent = crashes.filter((at) => crashed - at < crashWindowMs).length;
-      log.warn({ session: id, crashes: recent, last: watched.browser.logTail().slice(-5) }, 'session.browser_crashed');
-      closeClients(1012, 'The browser crashed and is being started again. Connect again to the same address.');
-      await watched.close();
-      if (recent > mostCrashes)
-        return onLost(
-          `The browser crashed ${recent} times in five minutes. Its last words: ${watched.browser.logTail().slice(-5).join(' ')}`,
-        );
-      engine = relaunch(stopping.signal);
-      await engine.then(
-        (next) => {
-          current = next;
-          if (ending) return void next.close();
-          watch(next);
-        },
-        (error: Error) => void (ending || onLost(error.message)),
-      );
-    });
+  async function sleep() {
+    if (holds > 0 || frozen || ending) return;
+    frozen = true; // before it is tried: half frozen is to be thawed, too
+    await current.browser.freeze();
+    if (activeSince !== undefined) activeMs += performance.now() - activeSince;
+    activeSince = undefined;
+    log.debug({ session: id }, 'session.standby');
+  }
+
+  async function wake() {
+    if (!frozen) return;
+    await current.browser.thaw();
+    frozen = false;
+    activeSince ??= performance.now();
+    log.debug({ session: id }, 'session.awake');
+  }
+
+  /** Waits for a browser's end. If nobody asked for it, starts the next one in its place, unless that happens too often. */
+  async function watch(watched: Engine): Promise<void> {
+    await watched.browser.exited;
+    if (ending) return;
+    frozen = false;
+    activeSince ??= performance.now();
+    crashes.push(Date.now());
+    const recent = crashes.filter((at) => Date.now() - at < crashWindowMs).length;
+    const lastWords = watched.browser.logTail().slice(-5);
+    log.warn({ session: id, crashes: recent, lastWords }, 'session.browser_crashed');
+    closeClients(1012, crashed);
+    if (recent > mostCrashes) {
+      return onLost(`The browser crashed ${recent} times in five minutes. Its last words: ${lastWords.join(' ')}`);
+    }
+    // Set before anything is awaited: whoever comes now waits for the next browser.
+    engine = watched.close().then(() => relaunch(stopping.signal));
+    try {
+      current = await engine;
+    } catch (error) {
+      if (!ending) onLost((error as Error).message);
+      return;
+    }
+    await watch(current);
   }
 
   function closeClients(code: number, reason: string) {
@@ -193,10 +196,7 @@ export function liveSession(options: LiveSessionOptions) {
     uptimeMs: () => Math.round(activeMs + (activeSince === undefined ? 0 : performance.now() - activeSince)),
 
     /** What clients that are attached to the browser itself are told when it goes. */
-    whenGone: () =>
-      ending
-        ? { code: 1001, reason: endings[ending] }
-        : { code: 1012, reason: 'The browser crashed and is being started again. Connect again to the same address.' },
+    whenGone: () => (ending ? { code: 1001, reason: endings[ending] } : { code: 1012, reason: crashed }),
 
     /** Closes its clients and its browser. Everyone who asks awaits the same end. */
     end(reason: Ending): Promise<void> {
