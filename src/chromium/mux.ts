@@ -1,3 +1,4 @@
+import { Backlog, type BacklogBounds } from './backlog.ts';
 import { readCommand, type Command, type Fault } from './command.ts';
 import { localClient, type LocalClient } from './local-client.ts';
 import type { Message, Pipe } from './pipe.ts';
@@ -35,13 +36,10 @@ export interface Mux {
   readonly clientCount: number;
 }
 
-export interface MuxOptions {
+/** A client that is further behind than the bounds is dropped. */
+export interface MuxOptions extends BacklogBounds {
   /** What clients are told when the pipe closes by itself, because the browser went away. */
   whenGone?: () => { code: number; reason: string };
-  /** A client that has left this much unread is dropped. Large messages are counted apart: see `maxLarge`. */
-  maxUnread?: number;
-  /** How much of messages above 1 MiB may wait for a client, besides `maxUnread`. One message of any size may. */
-  maxLarge?: number;
   /** How many commands of one client may be without an answer. */
   maxInFlight?: number;
 }
@@ -51,8 +49,6 @@ export interface MuxOptions {
  * (kReceiveBufferSizeForDevtools). So larger ones are answered here. The same message on a raw websocket ends that one.
  */
 export const MAX_TO_CHROMIUM = 100 * 1024 * 1024 - 1024;
-
-const MIB = 1024 * 1024;
 
 /**
  * Ids on the pipe all have ten digits, so the id of any client fits into the place of ours and answers can be
@@ -110,7 +106,7 @@ interface Connection extends Client {
  * it can use them. Ids are mapped, so clients may count as they like.
  */
 export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
-  const { maxUnread = 64 * MIB, maxLarge = 256 * MIB, maxInFlight = 100_000 } = options;
+  const { maxInFlight = 100_000 } = options;
   const whenGone = options.whenGone ?? (() => ({ code: 1011, reason: 'The browser went away.' }));
   const sessions = new Map<string, Session>();
   const pending = new Map<number, Pending>();
@@ -243,9 +239,7 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
     };
     /** Messages that came before Chromium has given us a session for this client. */
     let early: Buffer[] | undefined = [];
-    /** Bytes ever delivered, and the large messages among them by where they end, to know what of them is unread. */
-    let delivered = 0;
-    let large: { end: number; bytes: number }[] = [];
+    const backlog = new Backlog(options);
     let sweepAt = 1000;
     let left = false;
 
@@ -328,25 +322,13 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
 
     function deliver(pieces: readonly Buffer[], bytes: number): void {
       if (left) return;
-      const unread = sink.bufferedAmount;
-      if (unread > maxUnread && isTooSlow(unread)) {
+      if (!backlog.takes(bytes, sink.bufferedAmount)) {
         return end(1008, 'Dropped: this connection does not read what the browser sends.');
       }
-      delivered += bytes;
-      if (bytes > MIB) large.push({ end: delivered, bytes });
-      else if (unread === 0 && large.length > 0) large = [];
       sink.send(pieces);
       if (connection.unflushed) return;
       connection.unflushed = true;
       unflushed.push(connection);
-    }
-
-    /** Small messages may pile up to `maxUnread`, large ones to `maxLarge`; a client at work on one large message is fine. */
-    function isTooSlow(unread: number): boolean {
-      const read = delivered - unread;
-      large = large.filter(({ end }) => end > read);
-      const unreadLarge = large.reduce((sum, { bytes }) => sum + bytes, 0);
-      return unread - unreadLarge > maxUnread || (large.length > 1 && unreadLarge > maxLarge);
     }
 
     /** Commands to sessions that have since been detached are not always answered: forget them in the end. */

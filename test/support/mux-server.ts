@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { WebSocket } from 'ws';
+import { attachBidi, type BidiOptions } from '../../src/chromium/bidi.ts';
 import { multiplex, type Mux, type MuxOptions } from '../../src/chromium/mux.ts';
 import { openPipe } from '../../src/chromium/pipe.ts';
 import { serveWebSocket } from '../../src/lib/ws-sink.ts';
@@ -8,21 +10,28 @@ import { rawChromium, type RawChromium } from './raw-chromium.ts';
 
 export interface MuxServer {
   endpoint: string;
+  bidiEndpoint: string;
   mux: Mux;
   chromium: RawChromium;
   stop(): Promise<void>;
 }
 
-/** A Chromium on a pipe, and a websocket port on loopback at which any number of CDP clients may use it. */
-export async function muxServer(options?: MuxOptions): Promise<MuxServer> {
+/** A Chromium on a pipe, and a websocket port on loopback at which any number of CDP and BiDi clients may use it. */
+export async function muxServer(options?: MuxOptions, bidi?: BidiOptions): Promise<MuxServer> {
   const chromium = await rawChromium('pipe');
   const mux = multiplex(openPipe(chromium.toBrowser, chromium.fromBrowser), options);
   const http = createServer();
-  http.on('upgrade', (request, socket, head) => serveWebSocket({ request, socket, head }, (sink) => mux.attach(sink)));
+  http.on('upgrade', (request, socket, head) =>
+    serveWebSocket({ request, socket, head }, (sink) =>
+      request.url === '/bidi' ? attachBidi(mux, sink, bidi) : mux.attach(sink),
+    ),
+  );
   http.listen(0, '127.0.0.1');
   await once(http, 'listening');
+  const endpoint = `ws://127.0.0.1:${(http.address() as AddressInfo).port}/`;
   return {
-    endpoint: `ws://127.0.0.1:${portOf(http)}/`,
+    endpoint,
+    bidiEndpoint: `${endpoint}bidi`,
     mux,
     chromium,
     async stop() {
