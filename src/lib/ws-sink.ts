@@ -2,9 +2,12 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { WebSocketServer } from 'ws';
 
-/** The near end of a websocket, for those who send whole text messages in pieces and want to know what waits. */
+/** The near end of a websocket, for those who send whole messages in pieces and want to know what waits. */
 export interface WebSocketSink {
+  /** Sends one text message. */
   send(pieces: readonly Buffer[]): void;
+  /** Sends one binary message. `written` is called once it has left this process; never, if the connection ends first. */
+  sendBinary(pieces: readonly Buffer[], written?: () => void): void;
   readonly bufferedAmount: number;
   close(code: number, reason: string): void;
   pause(): void;
@@ -19,6 +22,10 @@ export interface WebSocketReceiver {
 
 /** Messages up to this size are copied behind their frame's head: cheaper than one more entry in a writev. */
 const JOIN_BELOW = 16 * 1024;
+
+/** The first byte of a frame that is a whole message. */
+const TEXT = 0x81;
+const BINARY = 0x82;
 
 /** How long the far end has to answer a close before its socket is cut. */
 const CLOSE_WITHIN_MS = 5_000;
@@ -37,6 +44,8 @@ export function serveWebSocket(
   server.handleUpgrade(request, socket, head, (websocket) => {
     let outgoing: Buffer[] = [];
     let outgoingBytes = 0;
+    /** To be called when what is outgoing now is written. */
+    let whenWritten: (() => void)[] = [];
     let closing = false;
 
     function flush() {
@@ -45,6 +54,10 @@ export function serveWebSocket(
       outgoing = [];
       outgoingBytes = 0;
       if (websocket.readyState !== websocket.OPEN) return;
+      if (whenWritten.length > 0) {
+        tellWhenWritten(buffers);
+        return;
+      }
       if (buffers.length === 1) {
         socket.write(buffers[0]);
         return;
@@ -54,11 +67,29 @@ export function serveWebSocket(
       socket.uncork();
     }
 
+    function tellWhenWritten(buffers: Buffer[]) {
+      const those = whenWritten;
+      whenWritten = [];
+      const last = buffers.pop()!;
+      socket.cork();
+      for (const buffer of buffers) socket.write(buffer);
+      socket.write(last, (error) => {
+        if (!error) for (const written of those) written();
+      });
+      socket.uncork();
+    }
+
     const receiver = attach({
       send(pieces) {
         if (closing) return;
         if (outgoingBytes === 0) process.nextTick(flush);
-        outgoingBytes += frame(pieces, outgoing);
+        outgoingBytes += frame(TEXT, pieces, outgoing);
+      },
+      sendBinary(pieces, written) {
+        if (closing) return;
+        if (outgoingBytes === 0) process.nextTick(flush);
+        outgoingBytes += frame(BINARY, pieces, outgoing);
+        if (written) whenWritten.push(written);
       },
       get bufferedAmount() {
         return outgoingBytes + socket.writableLength;
@@ -85,14 +116,14 @@ export function serveWebSocket(
   });
 }
 
-/** Appends a text frame with this payload to `out`, and answers how many bytes that was. */
-function frame(pieces: readonly Buffer[], out: Buffer[]): number {
+/** Appends a frame with this payload to `out`, and answers how many bytes that was. */
+function frame(kind: number, pieces: readonly Buffer[], out: Buffer[]): number {
   let length = 0;
   for (const piece of pieces) length += piece.length;
   const headLength = length < 126 ? 2 : length < 65_536 ? 4 : 10;
   const joined = length <= JOIN_BELOW;
   const head = Buffer.allocUnsafe(joined ? headLength + length : headLength);
-  head[0] = 0x81;
+  head[0] = kind;
   if (headLength === 2) head[1] = length;
   else if (headLength === 4) {
     head[1] = 126;
