@@ -186,6 +186,10 @@ export function liveSession(options: LiveSessionOptions) {
     get viewerCount() {
       return viewers;
     },
+    /** How its live view is drawn. */
+    get view(): 'display' | 'screencast' {
+      return current.browser.rfbPath === undefined ? 'screencast' : 'display';
+    },
     get standingBy() {
       return frozen;
     },
