@@ -352,7 +352,7 @@ describe('the end', () => {
     ['session.end', (client) => client.result('session.end'), 1000],
     ['browser.close', (client) => client.result('browser.close'), 1000],
     ['Browser.close over goog:cdp', (client) => void client.ask('goog:cdp.sendCommand', browserClose), 1000],
-    ['a close of the websocket', (client) => client.socket.close(), 1005],
+    ['a close of the websocket', (client) => client.socket.close(), 1000],
     ['a cut connection', (client) => client.socket.terminate(), 1006],
     ['a burst of commands and then a cut', burstAndCut, 1006],
     ['a cut while the session starts', (client) => client.socket.terminate(), 1006],
