@@ -37,7 +37,7 @@ describe('the README', () => {
     if (language === 'ts') await writeFile(file, text);
     try {
       const [command, args] = language === 'ts' ? [process.execPath, [file]] : ['sh', ['-ec', text]];
-      const child = spawn(command, args as string[], { cwd: root, env: { ...process.env, KEY: service.key } });
+      const child = spawn(command, args, { cwd: root, env: { ...process.env, KEY: service.key } });
       let output = '';
       child.stdout.on('data', (chunk) => (output += chunk));
       child.stderr.on('data', (chunk) => (output += chunk));
