@@ -117,7 +117,7 @@ export async function buildApp(options: {
               route: request.routeOptions.url ?? '',
               domain: request.host,
               durationMs,
-              clientIp: request.ip,
+              clientIp: request.clientIp,
               userAgent: request.headers['user-agent'] ?? '',
             })
             .catch((error: Error) => logger.error({ requestId: request.id, error }, 'audit.not_recorded')),

@@ -85,6 +85,11 @@ const catalogue = {
     (p: { perMinute: number; seconds: number }) =>
       `At most ${p.perMinute} sessions a minute are created here. Try again in ${p.seconds} s.`,
   ),
+  client_hung_up: entry(
+    499,
+    'The client hung up before it was answered. Nobody gets to read this; the audit log shows it.',
+    () => 'The client hung up before it was answered, and what was being made for it was undone.',
+  ),
   internal: entry(
     500,
     'Our fault.',

@@ -45,6 +45,7 @@ export function browsers({
         );
       } catch (error) {
         await remove(id);
+        if (signal?.aborted) throw signal.reason; // who gave it up knows why
         throw refusal(error, dir, deadline.aborted ? launchSeconds : undefined);
       }
     },

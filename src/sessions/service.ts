@@ -1,5 +1,5 @@
 import type { Engine } from '../chromium/engine.ts';
-import { errors } from '../errors.ts';
+import { errors, ServiceError } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
@@ -34,6 +34,8 @@ export function sessionService(deps: {
   const { store, browsers, addresses, sessionCap, nodeId, capacity, events, log } = deps;
   /** The sessions whose browsers this process holds, until nothing is left of them. */
   const live = new Map<string, LiveSession>();
+  /** Sessions on their way there: a row, or soon one, and no browser yet that could be ended. Aborting it gives the session up. */
+  const births = new Map<string, { givenUp: AbortController; over: Promise<void> }>();
   /** Ways to the end that are being walked. */
   const endings = new Map<string, Promise<void>>();
   /** Places taken by sessions, from before the launch until after the end. */
@@ -68,6 +70,8 @@ export function sessionService(deps: {
       const spare = shape && spares.take(shape);
       const id = spare?.id ?? newId();
       if (spare && shape) undo(() => placed && spares.giveBack(shape, spare));
+      const { givenUp, born } = birth(id);
+      undo(born);
       await insert(rowFor(id, projectId, nodeId, request, options), spare ? 'live' : 'starting');
 
       // From here on the session's own end gives everything back.
@@ -78,7 +82,9 @@ export function sessionService(deps: {
       if (!spare && taken + spareCount() > capacity) await spares.giveUpOne();
       const engine =
         spare?.engine ??
-        (await browsers.start(id, options, whenGone, hungUp).catch((error: Error) => didNotStart(id, error)));
+        (await browsers
+          .start(id, options, whenGone, AbortSignal.any([givenUp, ...(hungUp ? [hungUp] : [])]))
+          .catch((error: Error) => didNotStart(id, error)));
       session = liveSession({
         id,
         engine,
@@ -91,6 +97,7 @@ export function sessionService(deps: {
         log,
       });
       live.set(id, session);
+      born();
       undo(() => stop(id, hungUp?.aborted ? 'deleted' : 'did_not_start'));
       if (spare) await fit(engine, options);
       if (request.start_url) void open(engine, request.start_url);
@@ -132,10 +139,32 @@ export function sessionService(deps: {
     }
   }
 
+  /** Announces a session before its row can be found, so that whoever ends it meanwhile ends it, and waits for that. */
+  function birth(id: string): { givenUp: AbortSignal; born: () => void } {
+    const givenUp = new AbortController();
+    let born = () => {};
+    const over = new Promise<void>((resolve) => {
+      born = () => {
+        births.delete(id);
+        resolve();
+      };
+    });
+    births.set(id, { givenUp, over });
+    return { givenUp: givenUp.signal, born };
+  }
+
+  /** It was given up while it started, or could not be started. */
   async function didNotStart(id: string, error: Error): Promise<never> {
-    await store.apply(id, 'lost', { reason: 'did_not_start', detail: error.message });
-    freePlace();
-    throw error;
+    const reason = error instanceof SessionEnded ? error.reason : isHangUp(error) ? 'deleted' : undefined;
+    try {
+      if (reason) {
+        await store.apply(id, 'stop_requested', { reason });
+        await store.apply(id, 'cleaned_up');
+      } else await store.apply(id, 'lost', { reason: 'did_not_start', detail: error.message });
+    } finally {
+      freePlace();
+    }
+    throw error instanceof SessionEnded ? errors.session_not_found({ session: id }) : error;
   }
 
   const spareCount = () => spares.count('headless') + spares.count('headful');
@@ -159,6 +188,11 @@ export function sessionService(deps: {
   function stop(id: string, reason: Ending, detail?: string): Promise<void> {
     const under = endings.get(id);
     if (under) return under;
+    const birth = births.get(id);
+    if (birth) {
+      birth.givenUp.abort(new SessionEnded(reason));
+      return birth.over.then(() => stop(id, reason, detail)); // a spare is there before it hears of it
+    }
     const session = live.get(id);
     if (!session) return Promise.resolve();
     const end = (async () => {
@@ -302,7 +336,7 @@ export function sessionService(deps: {
 
     async close(): Promise<void> {
       closed = true;
-      await Promise.all([spares.close(), ...[...live.keys()].map((id) => stop(id, 'shutdown'))]);
+      await Promise.all([spares.close(), ...[...births.keys(), ...live.keys()].map((id) => stop(id, 'shutdown'))]);
     },
   };
 
@@ -315,6 +349,8 @@ export function sessionService(deps: {
     });
   }
 }
+
+const isHangUp = (error: Error) => error instanceof ServiceError && error.code === 'client_hung_up';
 
 const spareOptions = (shape: Shape): BrowserOptions => ({
   headless: shape === 'headless',
