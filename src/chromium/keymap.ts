@@ -7,42 +7,57 @@
  * likes, so the first é's of a session were lost (two of them, a second apart, when this was tried). A key that is there
  * from the start is known from the start.
  */
-const letters: readonly (readonly [first: number, last: number])[] = [
-  [0xa1, 0xff], // Latin-1
-  [0x100, 0x17f], // Latin Extended-A
-  [0x218, 0x21b], // Romanian
-  [0x386, 0x3ce], // Greek
-  [0x400, 0x45f], // Cyrillic
-  [0x490, 0x491], // Ukrainian
-  [0x2013, 0x2014], // dashes
-  [0x2018, 0x201e], // quotation marks
-  [0x2026, 0x2026],
-  [0x20ac, 0x20ac], // the euro
-];
+/** There are not keys enough for all: nobody's alphabet has these. The live view's page has the same list. */
+const RARE = 'ĔĕĬĭŎŏĸĿŀŉŊŋŦŧſĲĳЀЍѐѝ\u038b\u038d\u03a2';
 
-/** The first key code that no keyboard of the `pc` kind uses. */
-const FIRST_SPARE = 135;
-const ON_ONE_KEY = 4;
+const onOrdinaryKeys = range(0xa1, 0xff).filter((codePoint) => codePoint !== 0xad); // Latin-1 without its soft hyphen
+
+const onSpareKeys = [
+  ...range(0x100, 0x17f), // Latin Extended-A
+  ...range(0x218, 0x21b), // Romanian
+  ...range(0x386, 0x3ce), // Greek
+  ...range(0x400, 0x45f), // Cyrillic
+  ...range(0x490, 0x491), // Ukrainian
+  ...range(0x2013, 0x2014), // dashes
+  ...range(0x2018, 0x201e), // quotation marks
+  0x2026,
+  0x20ac, // the euro
+].filter((codePoint) => !RARE.includes(String.fromCharCode(codePoint)));
+
+/** Every key of a keyboard that writes something, by its place. AltGr and AltGr with Shift are free on them. */
+const ordinaryKeys = ['TLDE', ...row('AE', 12), ...row('AD', 12), ...row('AC', 11), 'BKSL', ...row('AB', 10)];
+
+/**
+ * Codes of keys that ordinary keyboards do not have. Not those that do something to a browser whatever they write (copy,
+ * back, reload, close, print, play …) or are modifiers.
+ */
+const busyCodes = new Set(
+  [148, 150, 151, 158, 160, 163, 164, 180, 181, 182, 189, 190, 218, 220, 225, 231, 242].concat(
+    range(166, 167),
+    range(171, 174),
+    range(203, 209),
+    range(213, 216),
+  ),
+);
+const spareCodes = range(147, 255).filter((code) => !busyCodes.has(code));
 
 /** In xkbcomp's language. */
 export function displayKeymap(): string {
-  const symbols = letters.flatMap(([first, last]) =>
-    Array.from({ length: last - first + 1 }, (_, i) => keysym(first + i)),
+  const ordinary = inGroupsOf(2, onOrdinaryKeys).map(
+    (symbols, i) => `key <${ordinaryKeys[i]}> {[NoSymbol,NoSymbol,${symbols.map(keysym).join(',')}]};`,
   );
-  const keys = Array.from({ length: Math.ceil(symbols.length / ON_ONE_KEY) }, (_, i) => ({
-    code: FIRST_SPARE + i,
-    symbols: symbols.slice(i * ON_ONE_KEY, (i + 1) * ON_ONE_KEY).join(','),
-  }));
+  const spare = inGroupsOf(4, onSpareKeys).map((symbols, i) => ({ code: spareCodes[i]!, symbols }));
   return `xkb_keymap {
 xkb_keycodes {
 include "evdev+aliases(qwerty)"
-${keys.map(({ code }) => `<X${code}>=${code};`).join('')}
+${spare.map(({ code }) => `<X${code}>=${code};`).join('')}
 };
 xkb_types { include "complete" };
 xkb_compat { include "complete" };
 xkb_symbols {
 include "pc+us+level3(ralt_switch)"
-${keys.map(({ code, symbols }) => `key <X${code}> {type[Group1]="FOUR_LEVEL",symbols[Group1]=[${symbols}]};`).join('\n')}
+${ordinary.join('\n')}
+${spare.map(({ code, symbols }) => `key <X${code}> {type[Group1]="FOUR_LEVEL",symbols[Group1]=[${symbols.map(keysym).join(',')}]};`).join('\n')}
 };
 };`;
 }
@@ -50,4 +65,16 @@ ${keys.map(({ code, symbols }) => `key <X${code}> {type[Group1]="FOUR_LEVEL",sym
 /** X11's number for a character: itself up to Latin-1, and with a mark beyond. The page sends the same. */
 function keysym(codePoint: number): string {
   return `0x${(codePoint <= 0xff ? codePoint : codePoint + 0x1000000).toString(16)}`;
+}
+
+function row(name: string, length: number): string[] {
+  return range(1, length).map((place) => name + String(place).padStart(2, '0'));
+}
+
+function range(first: number, last: number): number[] {
+  return Array.from({ length: last - first + 1 }, (_, i) => first + i);
+}
+
+function inGroupsOf<T>(size: number, items: readonly T[]): T[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size));
 }

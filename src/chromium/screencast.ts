@@ -77,6 +77,8 @@ const MAX_UNANSWERED = 300;
 const MAX_TABS = 100;
 /** News of tabs go out together. */
 const TABS_EVERY_MS = 50;
+/** Chromium tells of tabs that come, go and navigate, but not of a title that changes. */
+const TITLES_EVERY_MS = 1000;
 /** After which a picture that does not come by itself is asked for. */
 const QUIET_MS = 150;
 /** For the page to answer about its clipboard. */
@@ -123,6 +125,7 @@ export function attachScreencast(
     () => {
       if (!shown) showBest();
       tabsSoon();
+      titles();
     },
     (error: unknown) => fail(error),
   );
@@ -182,6 +185,18 @@ export function attachScreencast(
       tabsChanged = false;
       const list = [...tabs.values()].map(({ id, title, url }) => ({ id, title, url }));
       tell({ type: 'tabs', tabs: list, shown: shown?.id ?? null });
+    });
+  }
+
+  function titles(): void {
+    later(TITLES_EVERY_MS, async () => {
+      const asked = client.send<{ targetInfos: TargetInfo[] }>('Target.getTargets', { filter: [{ type: 'page' }] });
+      const answer = await asked.catch(() => undefined);
+      for (const info of answer?.targetInfos ?? []) {
+        const known = tabs.get(info.targetId);
+        if (known && known.title !== cut(info.title, 200)) tabNews(info, false);
+      }
+      if (!over) titles();
     });
   }
 
@@ -434,7 +449,7 @@ export function attachScreencast(
     if (!over) sink.send([Buffer.from(JSON.stringify(message))]);
   }
 
-  function later(ms: number, work: () => void): NodeJS.Timeout {
+  function later(ms: number, work: () => unknown): NodeJS.Timeout {
     const timer = setTimeout(() => {
       timers.delete(timer);
       if (!over) work();

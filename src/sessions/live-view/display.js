@@ -89,10 +89,12 @@ function isLetter(event) {
 }
 
 /** The characters of src/chromium/keymap.ts. */
+const KEYS =
+  /^[\n -~\u00a1-\u00ac\u00ae-\u017f\u0218-\u021b\u0386-\u03ce\u0400-\u045f\u0490\u0491\u2013\u2014\u2018-\u201e\u2026\u20ac]$/;
+const RARE = 'ĔĕĬĭŎŏĸĿŀŉŊŋŦŧſĲĳЀЍѐѝ\u038b\u038d\u03a2';
+
 function hasKey(character) {
-  return /^[\n -~\u00a1-\u017f\u0218-\u021b\u0386-\u03ce\u0400-\u045f\u0490\u0491\u2013\u2014\u2018-\u201e\u2026\u20ac]$/.test(
-    character,
-  );
+  return KEYS.test(character) && !RARE.includes(character);
 }
 
 function keysymOf(character) {
