@@ -39,7 +39,6 @@ export function liveSession(options: LiveSessionOptions) {
   const { id, timeoutSeconds, mayStandBy, relaunch, onIdle, onLost, log } = options;
   /** The browser, or the next one while it is being started. */
   let engine = Promise.resolve(options.engine);
-  let current = options.engine;
   let holds = 0;
   let viewers = 0;
   let ending: Ending | undefined;
@@ -56,7 +55,7 @@ export function liveSession(options: LiveSessionOptions) {
   let standby: NodeJS.Timeout | undefined;
   let idle: NodeJS.Timeout | undefined;
 
-  watch(options.engine);
+  void watch();
   rest();
 
   /** Wakes it and keeps it awake. Rejects when it has ended or its browser cannot be brought back. */
@@ -74,68 +73,106 @@ export function liveSession(options: LiveSessionOptions) {
     };
     try {
       await wake();
-      return { engine: await engine, release };
+      return { engine: await answering(), release };
     } catch (error) {
       release();
       throw ending ? new SessionEnded(ending) : error;
     }
   }
 
+  /** The browser, but never one that has just died: then its successor is waited for. */
+  async function answering(): Promise<Engine> {
+    for (;;) {
+      const found = await engine;
+      if (ending) throw new SessionEnded(ending);
+      if (!found.mux.isClosed) return found;
+      await found.browser.exited; // by then `watch` has put the next one in its place
+    }
+  }
+
   /** Nobody uses it: first it may sleep, then it has idled too long. */
   function rest() {
     if (ending) return;
-    if (mayStandBy) standby = setTimeout(() => void sleep(), standbyMs);
+    dozeOff();
     idle = setTimeout(onIdle, timeoutSeconds * 1000);
   }
 
+  function dozeOff() {
+    clearTimeout(standby);
+    if (mayStandBy) standby = setTimeout(() => void sleep(), standbyMs);
+  }
+
+  function inTurn(move: () => Promise<void>): Promise<void> {
+    const done = moves.then(move);
+    moves = done.catch(() => {}); // one that failed must not keep the next from being tried
+    return done;
+  }
+
   function sleep(): Promise<void> {
-    moves = moves.then(async () => {
-      if (holds > 0 || frozen || ending) return;
-      await current.browser.freeze();
-      frozen = true;
+    return inTurn(async () => {
+      const { browser, mux } = await engine;
+      if (holds > 0 || frozen || ending || mux.isClosed) return;
+      frozen = true; // even if it fails halfway: then it has to be woken all the same
+      await browser.freeze();
       if (activeSince !== undefined) activeMs += performance.now() - activeSince;
       activeSince = undefined;
       log.debug({ session: id }, 'session.standby');
-    });
-    return moves;
+    }).catch(
+      (error: Error) => void (ending || log.warn({ session: id, error: error.message }, 'session.stayed_awake')),
+    );
   }
 
   function wake(): Promise<void> {
-    moves = moves.then(async () => {
+    return inTurn(async () => {
       if (!frozen) return;
-      await current.browser.thaw();
-      frozen = false;
-      activeSince = performance.now();
-      log.debug({ session: id }, 'session.awake');
-    });
-    return moves;
-  }
-
-  function watch(watched: Engine) {
-    void watched.browser.exited.then(async () => {
-      if (ending) return;
+      await (await engine).browser.thaw();
       frozen = false;
       activeSince ??= performance.now();
-      const crashed = Date.now();
-      crashes.push(crashed);
-      const recent = crashes.filter((at) => crashed - at < crashWindowMs).length;
-      log.warn({ session: id, crashes: recent, last: watched.browser.logTail().slice(-5) }, 'session.browser_crashed');
-      closeClients(1012, 'The browser crashed and is being started again. Connect again to the same address.');
-      await watched.close();
-      if (recent > mostCrashes)
-        return onLost(
-          `The browser crashed ${recent} times in five minutes. Its last words: ${watched.browser.logTail().slice(-5).join(' ')}`,
-        );
-      engine = relaunch(stopping.signal);
-      await engine.then(
-        (next) => {
-          current = next;
-          if (ending) return void next.close();
-          watch(next);
-        },
-        (error: Error) => void (ending || onLost(error.message)),
-      );
+      log.debug({ session: id }, 'session.awake');
     });
+  }
+
+  /** Puts another browser in the place of each that crashes, for as long as there is to be one. */
+  async function watch(): Promise<void> {
+    try {
+      for (;;) {
+        const watched = await engine;
+        await watched.browser.exited;
+        if (ending) return;
+        engine = replace(watched);
+      }
+    } catch (error) {
+      if (!ending) onLost((error as Error).message);
+    }
+  }
+
+  /** The next browser in the place of one that crashed. Rejects when there is to be none. */
+  async function replace(crashed: Engine): Promise<Engine> {
+    const { code, reason } = whenGone();
+    frozen = false;
+    activeSince ??= performance.now();
+    crashes.push(Date.now());
+    const count = recentCrashes();
+    const lastWords = crashed.browser.logTail().slice(-5);
+    log.warn({ session: id, crashes: count, lastWords }, 'session.browser_crashed');
+    closeClients(code, reason);
+    await crashed.close();
+    if (count > mostCrashes)
+      throw new Error(`The browser crashed ${count} times in five minutes. Its last words: ${lastWords.join(' ')}`);
+    const next = await relaunch(stopping.signal);
+    if (holds === 0 && !ending) dozeOff();
+    return next;
+  }
+
+  function recentCrashes(): number {
+    return crashes.filter((at) => Date.now() - at < crashWindowMs).length;
+  }
+
+  /** What clients are told when the browser goes: that it comes back, unless it has crashed too often. */
+  function whenGone(): { code: number; reason: string } {
+    if (ending) return { code: 1001, reason: endings[ending] };
+    if (recentCrashes() >= mostCrashes) return { code: 1011, reason: endings.crashed };
+    return { code: 1012, reason: 'The browser crashed and is being started again. Connect again to the same address.' };
   }
 
   function closeClients(code: number, reason: string) {
@@ -192,11 +229,7 @@ export function liveSession(options: LiveSessionOptions) {
 
     uptimeMs: () => Math.round(activeMs + (activeSince === undefined ? 0 : performance.now() - activeSince)),
 
-    /** What clients that are attached to the browser itself are told when it goes. */
-    whenGone: () =>
-      ending
-        ? { code: 1001, reason: endings[ending] }
-        : { code: 1012, reason: 'The browser crashed and is being started again. Connect again to the same address.' },
+    whenGone,
 
     /** Closes its clients and its browser. Everyone who asks awaits the same end. */
     end(reason: Ending): Promise<void> {
