@@ -117,7 +117,6 @@ export const UpdateSession = named(
     name: Type.Optional(
       Type.Unsafe<string | null>({
         anyOf: [SlugName, { type: 'string', maxLength: 0 }, { type: 'null' }],
-        minLength: 1,
         maxLength: 255,
         description: 'Left out: kept. Empty or null: cleared.',
       }),
