@@ -3,8 +3,9 @@ import type { FastifyReply } from 'fastify';
 /** Aborts when the client goes away before it was answered, so that nothing is made for nobody. */
 export function hungUp(reply: FastifyReply): AbortSignal {
   const controller = new AbortController();
-  reply.raw.once('close', () => {
-    if (!reply.raw.writableEnded) controller.abort(new Error('The client hung up.'));
-  });
+  const gone = () => void (reply.raw.writableEnded || controller.abort(new Error('The client hung up.')));
+  if (reply.raw.destroyed)
+    gone(); // while its key was looked up
+  else reply.raw.once('close', gone);
   return controller.signal;
 }
