@@ -38,6 +38,11 @@ interface Target {
   url: string;
 }
 
+interface Window {
+  windowId: number;
+  bounds: { width: number; height: number };
+}
+
 export async function startEngine(
   { launch: options, allow, log, whenGone }: EngineOptions,
   signal: AbortSignal,
@@ -59,9 +64,12 @@ export async function startEngine(
   };
 
   async function fit(targetId: string, { width, height }: Viewport): Promise<void> {
-    const { windowId } = await control().send<{ windowId: number }>('Browser.getWindowForTarget', { targetId });
-    if (headful) await control().send('Browser.setWindowBounds', { windowId, bounds: { width, height } });
-    else await control().send('Browser.setContentsSize', { windowId, width, height });
+    const { windowId, bounds } = await control().send<Window>('Browser.getWindowForTarget', { targetId });
+    if (headful) {
+      // Asked for the size of the whole display, Chromium makes a window one pixel smaller: never ask twice.
+      if (bounds.width === width && bounds.height === height) return;
+      await control().send('Browser.setWindowBounds', { windowId, bounds: { width, height } });
+    } else await control().send('Browser.setContentsSize', { windowId, width, height });
   }
 
   /** New windows come in the size the browser was started with. */
