@@ -38,6 +38,11 @@ interface Target {
   url: string;
 }
 
+interface Window {
+  windowId: number;
+  bounds: { width: number; height: number };
+}
+
 export async function startEngine(
   { launch: options, allow, log, whenGone }: EngineOptions,
   signal: AbortSignal,
@@ -67,9 +72,11 @@ export async function startEngine(
       targetId,
       flatten: true,
     });
-    const { windowId } = await control().send<{ windowId: number }>('Browser.getWindowForTarget', {}, sessionId);
-    if (headful) await control().send('Browser.setWindowBounds', { windowId, bounds: { width, height } }, sessionId);
-    else await control().send('Browser.setContentsSize', { windowId, width, height }, sessionId);
+    const { windowId, bounds } = await control().send<Window>('Browser.getWindowForTarget', {}, sessionId);
+    // Asked for the size of the whole display, Chromium makes a window one pixel smaller: never ask twice.
+    const fits = headful && bounds.width === width && bounds.height === height;
+    if (!headful) await control().send('Browser.setContentsSize', { windowId, width, height }, sessionId);
+    else if (!fits) await control().send('Browser.setWindowBounds', { windowId, bounds: { width, height } }, sessionId);
     await control().send('Target.detachFromTarget', { sessionId });
   }
 

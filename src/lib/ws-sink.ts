@@ -63,7 +63,8 @@ export function serveWebSocket(
   socket.write(
     `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
   );
-  if (socket instanceof Socket) socket.setNoDelay(true).setKeepAlive(true, 30_000).setTimeout(0); // a far end that vanished is noticed
+  // A peer whose machine or network went away says nothing: without keepalive it would be connected for ever.
+  if (socket instanceof Socket) socket.setNoDelay(true).setTimeout(0).setKeepAlive(true, 30_000);
 
   let outgoing: Buffer[] = [];
   let outgoingBytes = 0;
@@ -225,6 +226,11 @@ export function serveWebSocket(
     socket.end();
     receiver.closed();
   }
+}
+
+/** Whether a request that wants to upgrade asks for a websocket, and rightly so. */
+export function asksForWebSocket(request: IncomingMessage): boolean {
+  return acceptKey(request) !== undefined;
 }
 
 function acceptKey({ method, headers }: IncomingMessage): string | undefined {

@@ -57,6 +57,7 @@ export function warmSpares({
           if (closed) return discard(spare);
           shelf[shape].push(spare);
           void spare.engine.browser.exited.then(() => drop(shape, spare));
+          return undefined;
         })
         .catch((error: Error) => {
           log.warn({ shape, error: error.message, retryMs: pauseMs }, 'spare.did_not_start');
