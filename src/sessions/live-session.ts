@@ -6,7 +6,6 @@ import { endings, type Ending } from './state.ts';
 const standbyMs = 5000;
 const mostCrashes = 3;
 const crashWindowMs = 5 * 60 * 1000;
-const crashed = 'The browser crashed and is being started again. Connect again to the same address.';
 
 export interface LiveSessionOptions {
   id: string;
