@@ -47,7 +47,7 @@ export function browsers({
           signal ? AbortSignal.any([deadline, signal]) : deadline,
         );
       } catch (error) {
-        const full = await isFull(dir); // before what it wrote is removed
+        const full = saysFull(error) || (await isFull(dir)); // before what it wrote is removed
         await remove(id);
         if (signal?.aborted) throw signal.reason; // who gave it up knows why
         throw refusal(error, { full, dir, lateSeconds: deadline.aborted ? launchSeconds : undefined });
@@ -73,8 +73,15 @@ export function browsers({
 
 /** Asked of the file system: Chromium has other words for it, and Node's recursive mkdir reports ENOSPC as ENOENT. */
 async function isFull(dir: string): Promise<boolean> {
-  const { bavail, bsize, files, ffree } = await statfs(dir);
+  const found = await statfs(dir).catch(() => undefined);
+  if (!found) return false;
+  const { bavail, bsize, files, ffree } = found;
   return bavail * bsize < leastBytes || (files > 0 && ffree === 0);
+}
+
+function saysFull(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === 'ENOSPC' || code === 'EDQUOT';
 }
 
 function refusal(
