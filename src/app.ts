@@ -29,6 +29,9 @@ import { sessionRoutes } from './sessions/routes.ts';
 import { sessionService } from './sessions/service.ts';
 import { serveSessionSockets } from './sessions/sockets.ts';
 import { sessionStore } from './sessions/store.ts';
+import { poolMetrics } from './pools/metrics.ts';
+import { poolRoutes } from './pools/routes.ts';
+import { poolService } from './pools/service.ts';
 import { openStore } from './store/open.ts';
 import { openKeys, secretStore } from './store/secrets.ts';
 import { version } from './version.ts';
@@ -45,7 +48,13 @@ export async function buildApp(options: {
   return undoOnFailure(async (undo) => {
     await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
     const { dataDir, databaseUrl } = config;
-    const store = await openStore({ dataDir, databaseUrl, channels: ['corral_org'], onLost: onFatal, log: logger });
+    const store = await openStore({
+      dataDir,
+      databaseUrl,
+      channels: ['corral_org', 'corral_pools'],
+      onLost: onFatal,
+      log: logger,
+    });
     undo(() => store.close());
     const { db, quick, anchor } = store;
     const masterKeys = await openKeys(dataDir, config.secretKey);
@@ -97,6 +106,19 @@ export async function buildApp(options: {
     undo(() => sessions.close());
     occupancies.push((projectId) => sessions.occupancy(projectId));
     events.on('project.closed', ({ projectId }) => void sessions.stopProject(projectId));
+    const pools = poolService({
+      db,
+      sessions,
+      events,
+      metrics: poolMetrics(metrics),
+      nodeId: store.nodeId,
+      capacity: async () => config.capacity,
+      log: logger,
+    });
+    await pools.start();
+    undo(() => pools.close());
+    anchor.on('corral_pools', (message) => pools.hear(message));
+    occupancies.push((projectId) => pools.occupancy(projectId));
     probes.push(...sessionProbes(isolation));
     measureSessions(metrics, sessions);
 
@@ -128,6 +150,7 @@ export async function buildApp(options: {
     await http.register(statusRoutes({ probes, metrics, version }));
     await http.register(orgRoutes({ projects, limits, keys, audit }));
     await http.register(sessionRoutes({ sessions, limit: rateLimit(config.rateLimit) }));
+    await http.register(poolRoutes({ pools }));
     await http.register(browserRoutes({ sessions, addresses }));
     serveSessionSockets(http.server, { sessions, addresses, log: logger });
     http.addHook('onListen', async () => {
@@ -149,11 +172,13 @@ export async function buildApp(options: {
     return {
       http,
       sessions,
+      pools,
       store,
       secrets,
       firstKey,
       async close() {
         clearInterval(forgetting);
+        await pools.close();
         await sessions.close();
         await http.close();
         await store.close();

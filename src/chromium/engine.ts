@@ -58,10 +58,19 @@ export async function startEngine(
     return targetInfos.filter(({ type }) => type === 'page');
   };
 
+  /**
+   * On the page's own session: asked at the browser's level for a page that is just closing, Chromium 156's headless shell
+   * crashes.
+   */
   async function fit(targetId: string, { width, height }: Viewport): Promise<void> {
-    const { windowId } = await control().send<{ windowId: number }>('Browser.getWindowForTarget', { targetId });
-    if (headful) await control().send('Browser.setWindowBounds', { windowId, bounds: { width, height } });
-    else await control().send('Browser.setContentsSize', { windowId, width, height });
+    const { sessionId } = await control().send<{ sessionId: string }>('Target.attachToTarget', {
+      targetId,
+      flatten: true,
+    });
+    const { windowId } = await control().send<{ windowId: number }>('Browser.getWindowForTarget', {}, sessionId);
+    if (headful) await control().send('Browser.setWindowBounds', { windowId, bounds: { width, height } }, sessionId);
+    else await control().send('Browser.setContentsSize', { windowId, width, height }, sessionId);
+    await control().send('Target.detachFromTarget', { sessionId });
   }
 
   /** New windows come in the size the browser was started with. */

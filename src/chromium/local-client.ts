@@ -21,6 +21,8 @@ export interface LocalClient {
   close(): void;
   /** Settles once, when the connection is over, with the reason. */
   readonly closed: Promise<string>;
+  /** What a websocket in this client's place would have been closed with; undefined as long as it is open. */
+  readonly closeCode: number | undefined;
 }
 
 interface Incoming {
@@ -38,14 +40,16 @@ export function localClient(attach: (sink: Sink) => Client): LocalClient {
   const listeners = new Map<string, Set<CdpListener>>();
   let lastId = 0;
   let over: string | undefined;
+  let closeCode: number | undefined;
   let settle!: (reason: string) => void;
   const closed = new Promise<string>((resolve) => (settle = resolve));
 
-  const client = attach({
+  let client: Client | undefined; // none yet when the browser is gone already: then `close` is called within `attach`
+  client = attach({
     bufferedAmount: 0,
     send: (pieces) => take(JSON.parse(Buffer.concat(pieces).toString())),
     flush() {},
-    close: (_code, reason) => finish(reason),
+    close: (code, reason) => finish(code, reason),
     pause() {}, // what this process sends itself is bounded by what it awaits
     resume() {},
   });
@@ -62,10 +66,11 @@ export function localClient(attach: (sink: Sink) => Client): LocalClient {
     else command.resolve(result);
   }
 
-  function finish(reason: string): void {
+  function finish(code: number, reason: string): void {
     if (over !== undefined) return;
     over = reason;
-    client.closed();
+    closeCode = code;
+    client?.closed();
     for (const { method, reject } of waiting.values()) reject(new CdpError(`${method}: ${reason}`));
     waiting.clear();
     settle(reason);
@@ -91,6 +96,10 @@ export function localClient(attach: (sink: Sink) => Client): LocalClient {
       return () => void those.delete(listener);
     },
 
-    close: () => finish('The connection was closed.'),
+    close: () => finish(1000, 'The connection was closed.'),
+
+    get closeCode() {
+      return closeCode;
+    },
   };
 }

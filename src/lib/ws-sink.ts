@@ -3,11 +3,13 @@ import type { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
-/** The near end of a websocket, for those who send whole text messages in pieces and want to know what waits. */
+/** The near end of a websocket, for those who send whole messages in pieces and want to know what waits. */
 export interface WebSocketSink {
-  /** Takes one message to send with the next `flush`. */
+  /** Takes one text message to send with the next `flush`. */
   send(pieces: readonly Buffer[]): void;
   flush(): void;
+  /** Sends one binary message at once. `written` is called when it has left this process; never, if the connection ends first. */
+  sendBinary(pieces: readonly Buffer[], written?: () => void): void;
   readonly bufferedAmount: number;
   close(code: number, reason: string): void;
   pause(): void;
@@ -61,7 +63,7 @@ export function serveWebSocket(
   socket.write(
     `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
   );
-  if (socket instanceof Socket) socket.setNoDelay(true).setTimeout(0);
+  if (socket instanceof Socket) socket.setNoDelay(true).setKeepAlive(true, 30_000).setTimeout(0); // a far end that vanished is noticed
 
   let outgoing: Buffer[] = [];
   let outgoingBytes = 0;
@@ -79,6 +81,11 @@ export function serveWebSocket(
       if (!closing) outgoingBytes += appendFrame(TEXT, pieces, outgoing);
     },
     flush,
+    sendBinary(pieces, written) {
+      if (closing) return;
+      outgoingBytes += appendFrame(BINARY, pieces, outgoing);
+      flush(written);
+    },
     get bufferedAmount() {
       return outgoingBytes + socket.writableLength;
     },
@@ -102,18 +109,18 @@ export function serveWebSocket(
     flush();
   }
 
-  function flush(): void {
+  function flush(written?: () => void): void {
     const buffers = outgoing;
-    if (buffers.length === 0) return;
+    const last = buffers.pop();
+    if (!last) return;
     outgoing = [];
     outgoingBytes = 0;
-    if (buffers.length === 1) {
-      socket.write(buffers[0]);
-      return;
-    }
-    socket.cork();
+    const more = buffers.length > 0;
+    if (more) socket.cork();
     for (const buffer of buffers) socket.write(buffer);
-    socket.uncork();
+    if (written) socket.write(last, (error) => error ?? written());
+    else socket.write(last);
+    if (more) socket.uncork();
   }
 
   function close(code: number, reason: string): void {

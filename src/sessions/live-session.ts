@@ -11,7 +11,8 @@ const crashed = 'The browser crashed and is being started again. Connect again t
 export interface LiveSessionOptions {
   id: string;
   engine: Engine;
-  timeoutSeconds: number;
+  /** Undefined: it waits for as long as it takes, on a pool's shelf. */
+  timeoutSeconds: number | undefined;
   /** A browser on a GPU cannot be stopped in the middle of things. */
   mayStandBy: boolean;
   /** Starts a browser like the first one, in the same place. */
@@ -37,7 +38,8 @@ export interface Hold {
  * when it crashes. It ends by one road, `end`, whoever asks.
  */
 export function liveSession(options: LiveSessionOptions) {
-  const { id, timeoutSeconds, mayStandBy, relaunch, onIdle, onLost, log } = options;
+  const { id, mayStandBy, relaunch, onIdle, onLost, log } = options;
+  let { timeoutSeconds } = options;
   /** The browser, or the next one while it is being started. */
   let engine = Promise.resolve(options.engine);
   let current = options.engine;
@@ -85,7 +87,7 @@ export function liveSession(options: LiveSessionOptions) {
   function rest() {
     if (ending) return;
     if (mayStandBy) standby = setTimeout(() => void fallAsleep(), standbyMs);
-    idle = setTimeout(onIdle, timeoutSeconds * 1000);
+    if (timeoutSeconds !== undefined) idle = setTimeout(onIdle, timeoutSeconds * 1000);
   }
 
   async function fallAsleep() {
@@ -127,6 +129,7 @@ export function liveSession(options: LiveSessionOptions) {
     const lastWords = watched.browser.logTail().slice(-5);
     log.warn({ session: id, crashes: recent, lastWords }, 'session.browser_crashed');
     closeClients(1012, crashed);
+    if (timeoutSeconds === undefined) return onLost('The browser crashed while nobody held it.');
     if (recent > mostCrashes) {
       return onLost(`The browser crashed ${recent} times in five minutes. Its last words: ${lastWords.join(' ')}`);
     }
@@ -186,6 +189,10 @@ export function liveSession(options: LiveSessionOptions) {
     get viewerCount() {
       return viewers;
     },
+    /** How its live view is drawn. */
+    get view(): 'display' | 'screencast' {
+      return current.browser.rfbPath === undefined ? 'screencast' : 'display';
+    },
     get standingBy() {
       return frozen;
     },
@@ -197,6 +204,15 @@ export function liveSession(options: LiveSessionOptions) {
 
     /** What clients that are attached to the browser itself are told when it goes. */
     whenGone: () => (ending ? { code: 1001, reason: endings[ending] } : { code: 1012, reason: crashed }),
+
+    /** Somebody has it from now on, or (undefined) nobody: its clients go, and its clock stops. */
+    setTimeout(seconds: number | undefined) {
+      timeoutSeconds = seconds;
+      if (seconds === undefined) closeClients(1001, 'The browser went back to its pool.');
+      clearTimeout(standby);
+      clearTimeout(idle);
+      if (holds === 0) rest();
+    },
 
     /** Closes its clients and its browser. Everyone who asks awaits the same end. */
     end(reason: Ending): Promise<void> {

@@ -19,6 +19,14 @@ const defaultViewport = { width: 1920, height: 1080 };
 
 export type SessionService = ReturnType<typeof sessionService>;
 
+interface Making {
+  hungUp?: AbortSignal | undefined;
+  /** It is made for a pool: nobody's until it is leased, and it does not idle out before. */
+  pool?: { id: string; version: number };
+  /** Its place is taken: the row is there, the browser is not yet. */
+  onPlaced?: () => void;
+}
+
 export function sessionService(deps: {
   store: SessionStore;
   browsers: Browsers;
@@ -59,6 +67,14 @@ export function sessionService(deps: {
   });
 
   async function create(projectId: string, request: CreateSession, hungUp?: AbortSignal): Promise<Session> {
+    return toSession(await make(projectId, request, { hungUp }));
+  }
+
+  async function make(
+    projectId: string,
+    request: CreateSession,
+    { hungUp, pool, onPlaced }: Making,
+  ): Promise<SessionRow> {
     refuseWhatIsNotHere(request);
     const options = optionsOf(request);
     return undoOnFailure(async (undo) => {
@@ -72,7 +88,17 @@ export function sessionService(deps: {
       if (spare && shape) undo(() => placed && spares.giveBack(shape, spare));
       const { givenUp, born } = birth(id);
       undo(born);
-      await insert(rowFor(id, projectId, nodeId, request, options), spare ? 'live' : 'starting');
+      await insert(
+        {
+          ...rowFor(id, projectId, request, options),
+          node_id: nodeId,
+          pool_id: pool?.id ?? null,
+          pool_version: pool?.version ?? null,
+        },
+        spare ? 'live' : 'starting',
+      );
+
+      onPlaced?.();
 
       // From here on the session's own end gives everything back.
       placed = false;
@@ -88,7 +114,7 @@ export function sessionService(deps: {
       session = liveSession({
         id,
         engine,
-        timeoutSeconds: request.timeout_seconds ?? defaultTimeoutSeconds,
+        timeoutSeconds: pool ? undefined : (request.timeout_seconds ?? defaultTimeoutSeconds),
         mayStandBy: !options.gpu,
         // As it is now, not as it was asked for; and without start_url, which may be what crashed it.
         relaunch: async (signal) => browsers.start(id, { ...options, ...(await viewportOf(id)) }, whenGone, signal),
@@ -104,7 +130,7 @@ export function sessionService(deps: {
       const row = spare ? await store.find(id) : await store.apply(id, 'launched');
       if (!row || row.deleted_at) throw errors.session_not_found({ session: id }); // stopped while it was starting
       hungUp?.throwIfAborted(); // nobody is there to be told its id, so nobody could use it
-      return toSession(row);
+      return row;
     });
   }
 
@@ -127,8 +153,12 @@ export function sessionService(deps: {
   }
 
   async function insert(row: NewSession, state: 'starting' | 'live'): Promise<void> {
-    const cap = await sessionCap(row.project_id);
     try {
+      if (row.pool_id) {
+        if (!(await store.insertPooled(row, state, row.pool_id))) throw errors.pool_full({ pool: row.pool_id });
+        return;
+      }
+      const cap = await sessionCap(row.project_id);
       const inserted = cap === null ? await store.insert(row, state) : await store.insertWithin(row, state, cap);
       if (!inserted)
         throw errors.session_limit_reached({ active: await store.countActive(row.project_id), cap: cap ?? 0 });
@@ -204,7 +234,13 @@ export function sessionService(deps: {
       const settled =
         (row && (await store.apply(id, 'cleaned_up', { uptimeMs }))) ??
         (await store.apply(id, 'lost', { reason, uptimeMs, ...(detail === undefined ? {} : { detail }) }));
-      if (settled) events.publish('session.ended', { sessionId: id, projectId: settled.project_id, reason });
+      if (settled)
+        events.publish('session.ended', {
+          sessionId: id,
+          projectId: settled.project_id,
+          poolId: settled.pool_id,
+          reason,
+        });
       log.info({ session: id, reason, uptimeMs }, 'session.ended');
     })()
       .catch((error: Error) => log.error({ session: id, error }, 'session.not_settled'))
@@ -239,6 +275,7 @@ export function sessionService(deps: {
         height: row.viewport_height,
         ...(row.refresh_rate === null ? {} : { refresh_rate: row.refresh_rate }),
       },
+      ...(row.pool_id ? { pool: { id: row.pool_id, ...(row.pool_name ? { name: row.pool_name } : {}) } } : {}),
       ...(row.name === null ? {} : { name: row.name }),
       ...(row.start_url === null ? {} : { start_url: row.start_url }),
       ...(policy ? { engine_policy: policy, chrome_policy: policy } : {}),
@@ -303,6 +340,35 @@ export function sessionService(deps: {
       const { id } = await find(projectId, idOrName);
       await stop(id, 'deleted');
     },
+
+    /** For pools: makes a browser that nobody holds yet. */
+    makePooled: (
+      projectId: string,
+      pool: { id: string; version: number },
+      request: CreateSession,
+      onPlaced: () => void,
+    ): Promise<SessionRow> => make(projectId, request, { pool, onPlaced }),
+
+    /**
+     * For pools: somebody has it from now on. Resolves when it has shown that it answers; rejects when it does not, and then
+     * nobody should get it.
+     */
+    async lend(id: string, timeoutSeconds: number, startUrl: string | undefined): Promise<Session> {
+      const held = await hold(id);
+      try {
+        await held.engine.control().send('Browser.getVersion');
+        if (startUrl) void open(held.engine, startUrl);
+        live.get(id)?.setTimeout(timeoutSeconds);
+        const row = await store.find(id);
+        if (!row || row.deleted_at) throw errors.session_not_found({ session: id });
+        return toSession(row);
+      } finally {
+        held.release();
+      }
+    },
+
+    /** For pools: nobody has it any more. Its clients are closed. */
+    takeBack: (id: string) => live.get(id)?.setTimeout(undefined),
 
     hold,
     running: (id: string) => live.get(id),
@@ -384,14 +450,12 @@ function optionsOf(request: CreateSession): BrowserOptions {
 function rowFor(
   id: string,
   projectId: string,
-  nodeId: string,
   request: CreateSession,
   options: BrowserOptions,
-): NewSession {
+): Omit<NewSession, 'node_id' | 'pool_id' | 'pool_version'> {
   return {
     id,
     project_id: projectId,
-    node_id: nodeId,
     name: request.name ?? null,
     tags: request.tags ?? {},
     headless: options.headless,
@@ -409,7 +473,7 @@ function rowFor(
 }
 
 /** Fields of rooms that do not stand yet. What they mean when they ask for nothing is fine. */
-function refuseWhatIsNotHere(
+export function refuseWhatIsNotHere(
   request: Partial<
     Pick<CreateSession, 'extensions' | 'invocation_id'> & Omit<UpdateSession, 'name' | 'tags' | 'viewport'>
   >,

@@ -1,6 +1,9 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { attachBidi } from '../chromium/bidi.ts';
+import { attachDisplay } from '../chromium/display-view.ts';
 import type { Engine } from '../chromium/engine.ts';
+import { attachScreencast } from '../chromium/screencast.ts';
 import { errors, ServiceError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
 import { serveWebSocket, type WebSocketReceiver, type WebSocketSink } from '../lib/ws-sink.ts';
@@ -13,13 +16,29 @@ interface Door {
   kind: 'client' | 'viewer';
   /** The most that one message may have. */
   maxPayload: number;
-  use: (engine: Engine, sink: WebSocketSink, query: URLSearchParams) => WebSocketReceiver;
+  use: (engine: Engine, sink: WebSocketSink, how: { readOnly: boolean; log: Log }) => WebSocketReceiver;
 }
 
 const MIB = 1024 * 1024;
 
 const doors: Record<string, Door> = {
   '/browser/cdp': { purpose: 'cdp', kind: 'client', maxPayload: 256 * MIB, use: ({ mux }, sink) => mux.attach(sink) },
+  '/browser/webdriver/session': {
+    purpose: 'webdriver',
+    kind: 'client',
+    maxPayload: 256 * MIB,
+    use: ({ mux }, sink, { log }) => attachBidi(mux, sink, { log }),
+  },
+  // Headful: the session's own display. Headless: a screencast of one tab, and the list of them.
+  '/browser/live/socket': {
+    purpose: 'live',
+    kind: 'viewer',
+    maxPayload: 2 * MIB,
+    use: ({ browser, mux }, sink, { readOnly, log }) =>
+      browser.rfbPath === undefined
+        ? attachScreencast(mux, sink, { readOnly, log })
+        : attachDisplay(browser.rfbPath, sink, { readOnly }),
+  },
 };
 
 /**
@@ -39,7 +58,8 @@ export function serveSessionSockets(
     if (!session) throw errors.session_not_found({ session: id });
     const held = await sessions.hold(id); // awake before the first byte is answered
     if (socket.destroyed) return held.release(); // it left while we woke the browser
-    const attach = session.attach(held, (engine, sink) => door.use(engine, sink, url.searchParams), door.kind);
+    const how = { readOnly: url.searchParams.get('readOnly') === 'true', log };
+    const attach = session.attach(held, (engine, sink) => door.use(engine, sink, how), door.kind);
     serveWebSocket({ request, socket, head }, attach, { maxPayload: door.maxPayload });
   }
 

@@ -31,6 +31,7 @@ export const endings = {
   did_not_start: 'The browser did not start.',
   crashed: 'The browser crashed too often to be started again.',
   service_restarted: 'The service that ran this session went away.',
+  retired: 'Its pool took it out of service.',
   project_closed: 'Its project was archived or deleted.',
 } as const;
 

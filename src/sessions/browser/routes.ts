@@ -1,6 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { errors } from '../../errors.ts';
 import type { Addresses } from '../addresses.ts';
+import { liveViewAsset, liveViewCsp, liveViewPage } from '../live-view/assets.ts';
 import type { SessionService } from '../service.ts';
 
 const config = { access: 'token' } as const;
@@ -63,5 +65,34 @@ export function browserRoutes({
         }
       });
     }
+
+    const View = Type.Object({ jwt: Type.Optional(Type.String()), readOnly: Type.Boolean({ default: false }) });
+    app.get('/browser/live', { config, schema: { querystring: View } }, async (request, reply) => {
+      const id = addresses.admit(request.query.jwt, 'live');
+      const session = sessions.running(id);
+      if (!session) throw errors.session_not_found({ session: id });
+      void reply.headers({
+        'Content-Security-Policy': liveViewCsp,
+        'Cache-Control': 'no-store',
+        'Referrer-Policy': 'no-referrer',
+      });
+      const page = liveViewPage({
+        kind: session.view,
+        socketPath: 'live/socket',
+        title: id,
+        readOnly: request.query.readOnly,
+      });
+      return reply.type('text/html; charset=utf-8').send(page);
+    });
+
+    app.get(
+      '/browser/live/assets/*',
+      { config: { access: 'public' }, schema: { params: Type.Object({ '*': Type.String() }) } },
+      async (request, reply) => {
+        const asset = await liveViewAsset(request.params['*']);
+        if (!asset) throw errors.not_found({ detail: 'The live view has no such file.' });
+        return reply.type(asset.type).header('Cache-Control', 'no-cache').send(asset.body);
+      },
+    );
   };
 }

@@ -1,0 +1,114 @@
+/**
+ * The client's side of RFB (RFC 6143 and the extensions that noVNC and TigerVNC speak), read so far that the messages that
+ * press, point, write or resize can be taken out of it.
+ */
+
+/** How many bytes a message has, given its first ones; undefined as long as those are not enough to tell. */
+type Length = (start: Buffer) => number | undefined;
+
+interface Kind {
+  readonly length: Length;
+  readonly passes: boolean;
+}
+
+const fixed = (bytes: number): Length => {
+  return () => bytes;
+};
+
+const CUT_TEXT = 6;
+const kinds = new Map<number, Kind>([
+  [0, { length: fixed(20), passes: true }], // SetPixelFormat
+  [2, { length: (start) => (start.length < 4 ? undefined : 4 + 4 * start.readUInt16BE(2)), passes: true }], // SetEncodings
+  [3, { length: fixed(10), passes: true }], // FramebufferUpdateRequest
+  [4, { length: fixed(8), passes: false }], // KeyEvent
+  [5, { length: fixed(6), passes: false }], // PointerEvent
+  [CUT_TEXT, { length: cutTextLength, passes: false }], // ClientCutText
+  [150, { length: fixed(10), passes: true }], // EnableContinuousUpdates
+  [248, { length: (start) => (start.length < 9 ? undefined : 9 + start.readUInt8(8)), passes: true }], // ClientFence
+  [250, { length: fixed(4), passes: false }], // xvp: shutting down and its like
+  [251, { length: (start) => (start.length < 8 ? undefined : 8 + 16 * start.readUInt8(6)), passes: false }], // SetDesktopSize
+  [255, { length: fixed(12), passes: false }], // QEMU's key event, the one kind of these that TigerVNC takes
+]);
+
+/** The clipboard's length is negative in its extended form. */
+function cutTextLength(start: Buffer): number | undefined {
+  return start.length < 8 ? undefined : 8 + Math.abs(start.readInt32BE(4));
+}
+
+/** Encodings that would change the form of what follows, or hand over the clipboard. */
+const EXTENDED_MOUSE_BUTTONS = -316;
+const EXTENDED_CLIPBOARD = 0xc0a1e5ce | 0;
+const QEMU_KEYS = -258;
+const refusedEncodings = new Set([EXTENDED_MOUSE_BUTTONS, EXTENDED_CLIPBOARD, QEMU_KEYS]);
+
+const SET_ENCODINGS = 2;
+/** The version, no security (the display offers nothing else), and that other viewers stay. noVNC says just this. */
+const GREETING = Buffer.from('RFB 003.008\n\x01\x01', 'latin1');
+
+/**
+ * Takes the client's bytes as they come, in any pieces, and answers with those of them that may go on. Undefined, once
+ * and for all, when the client says something that cannot be judged.
+ */
+export function watchOnly(): (data: Buffer) => Buffer | undefined {
+  let unread: Buffer = Buffer.alloc(0);
+  /** Bytes still to come of a message that is dropped. */
+  let dropping = 0;
+  /** How much of the greeting was read. */
+  let greeted = 0;
+  let lost = false;
+
+  function greeting(): Buffer | undefined {
+    const part = handOn(Math.min(unread.length, GREETING.length - greeted));
+    const wanted = GREETING.subarray(greeted, greeted + part.length);
+    greeted += part.length;
+    return part.equals(wanted) ? part : undefined;
+  }
+
+  function handOn(length: number): Buffer {
+    const part = unread.subarray(0, length);
+    unread = unread.subarray(length);
+    return part;
+  }
+
+  /** The next message, or nothing of it if it may not pass or is not whole; undefined if there is no telling. */
+  function message(): Buffer | undefined {
+    const kind = kinds.get(unread.readUInt8(0));
+    if (!kind) return undefined;
+    const length = kind.length(unread);
+    if (length === undefined) return handOn(0);
+    if (kind.passes) return unread.length < length ? handOn(0) : harmless(handOn(length));
+    const here = Math.min(length, unread.length);
+    handOn(here);
+    dropping = length - here;
+    return handOn(0);
+  }
+
+  return (data) => {
+    if (lost) return undefined;
+    unread = unread.length === 0 ? data : Buffer.concat([unread, data]);
+    const passed: Buffer[] = [];
+    for (let before = -1; unread.length > 0 && unread.length !== before;) {
+      before = unread.length;
+      if (dropping > 0) {
+        dropping -= handOn(Math.min(dropping, unread.length)).length;
+        continue;
+      }
+      const part = greeted < GREETING.length ? greeting() : message();
+      lost = part === undefined;
+      if (!part) return undefined;
+      passed.push(part);
+    }
+    return Buffer.concat(passed);
+  };
+}
+
+function harmless(message: Buffer): Buffer {
+  if (message.readUInt8(0) !== SET_ENCODINGS) return message;
+  const encodings = Array.from({ length: message.readUInt16BE(2) }, (_, i) => message.readInt32BE(4 + 4 * i));
+  const kept = encodings.filter((encoding) => !refusedEncodings.has(encoding));
+  const shorter = Buffer.alloc(4 + 4 * kept.length);
+  shorter.writeUInt8(SET_ENCODINGS, 0);
+  shorter.writeUInt16BE(kept.length, 2);
+  kept.forEach((encoding, i) => shorter.writeInt32BE(encoding, 4 + 4 * i));
+  return shorter;
+}

@@ -1,0 +1,106 @@
+/**
+ * The live view's page: one connection at a time, and what is said when there is none. What is shown on it is the
+ * business of screencast.js (headless) or display.js (headful).
+ */
+import { clipboardPanel } from './clipboard.js';
+
+const root = document.documentElement;
+const { kind, socket: socketPath } = root.dataset;
+const readOnly = root.dataset.readOnly === 'true';
+const $ = (id) => document.getElementById(id);
+
+/** Codes of a connection that may come back: the service restarts, or was busy, or the network dropped it. */
+const MAY_COME_BACK = new Set([1006, 1012, 1013]);
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 10_000;
+
+const views = {
+  screencast: () => import('./screencast.js').then(({ screencast }) => screencast),
+  display: () => import('./display.js').then(({ display }) => display),
+};
+
+const ui = {
+  $,
+  readOnly,
+  clipboard: clipboardPanel({ $, readOnly, notice }),
+  /** The picture is there. */
+  connected: () => state('connected', ''),
+  state,
+  notice,
+};
+
+let attempts = 0;
+
+function state(name, text, detail = '') {
+  root.dataset.state = name;
+  $('state-text').textContent = text;
+  $('state-detail').textContent = detail;
+}
+
+let noticeTimer;
+function notice(text) {
+  $('notice').textContent = text;
+  $('notice').hidden = false;
+  clearTimeout(noticeTimer);
+  noticeTimer = setTimeout(() => ($('notice').hidden = true), 5000);
+}
+
+/** Beside this page, wherever a proxy has put it, and with the same token. */
+function socketUrl() {
+  const url = new URL(socketPath, location.href);
+  url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
+  url.search = location.search;
+  if (readOnly) url.searchParams.set('readOnly', 'true');
+  return url;
+}
+
+function connect(makeView) {
+  const socket = new WebSocket(socketUrl());
+  socket.binaryType = 'arraybuffer';
+  const leave = new AbortController();
+  socket.addEventListener('open', () => (attempts = 0));
+  socket.addEventListener('close', ({ code, reason }) => {
+    leave.abort();
+    root.classList.remove('loading');
+    void closed(code, reason, makeView);
+  });
+  makeView(socket, ui, leave.signal);
+}
+
+async function closed(code, reason, makeView) {
+  if (!MAY_COME_BACK.has(code)) return state('ended', 'The session has ended.', reason);
+  if (code === 1012) state('restarting', 'The browser restarts…', reason);
+  else state('reconnecting', attempts === 0 ? 'The connection was lost. Trying again…' : 'Trying again…');
+  // A handshake that was refused does not say why. The page's own address does.
+  if (code === 1006) {
+    const status = await ownStatus();
+    if (status === 401 || status === 403) {
+      return state('expired', 'This link has expired.', 'Ask for a new one where you got it.');
+    }
+    if (status === 404 || status === 410) return state('ended', 'The session has ended.');
+  }
+  const wait = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** attempts) * (0.75 + Math.random() / 2);
+  attempts += 1;
+  setTimeout(() => connect(makeView), wait);
+}
+
+async function ownStatus() {
+  try {
+    const { status } = await fetch(location.href, { cache: 'no-store', headers: { accept: 'text/html' } });
+    return status;
+  } catch {
+    return undefined; // no network: that comes back
+  }
+}
+
+const fullscreen = $('fullscreen-button');
+fullscreen.hidden = !document.fullscreenEnabled;
+fullscreen.addEventListener('click', async () => {
+  if (document.fullscreenElement) return document.exitFullscreen();
+  await root.requestFullscreen();
+  await navigator.keyboard?.lock?.().catch(() => {}); // then Ctrl+W and its like reach the session
+  $('keyboard').focus({ preventScroll: true });
+});
+
+$('badge').hidden = !readOnly;
+connect(await views[kind]());

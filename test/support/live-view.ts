@@ -1,0 +1,148 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { chromium as playwright, type Browser as Viewers } from 'playwright-core';
+import { attachDisplay } from '../../src/chromium/display-view.ts';
+import { launch, type Browser } from '../../src/chromium/launch.ts';
+import type { LocalClient } from '../../src/chromium/local-client.ts';
+import { multiplex, type Mux } from '../../src/chromium/mux.ts';
+import { openPipe } from '../../src/chromium/pipe.ts';
+import { attachScreencast } from '../../src/chromium/screencast.ts';
+import { silent } from '../../src/lib/log.ts';
+import { serveWebSocket, type WebSocketSink } from '../../src/lib/ws-sink.ts';
+import { liveViewAsset, liveViewCsp, liveViewPage } from '../../src/sessions/live-view/assets.ts';
+import { rawChromium } from './raw-chromium.ts';
+
+/** A session's browser with its live view on loopback, under a base path as behind a proxy. */
+export interface Watched {
+  browser: Browser;
+  mux: Mux;
+  /** CDP to the browser, for the test. */
+  cdp: LocalClient;
+  /** The view's address. */
+  url: string;
+  socketUrl: string;
+  /** The near ends of all the viewers' sockets there are. */
+  sinks: Set<WebSocketSink>;
+  /** What the page answers from now on. */
+  answers: { status: number };
+  stop(): Promise<void>;
+}
+
+export interface WatchedOptions {
+  headless: boolean;
+  full?: boolean;
+}
+
+export async function watched({ headless, full = false }: WatchedOptions): Promise<Watched> {
+  const dir = await mkdtemp(join(tmpdir(), 'corral-live-'));
+  const shape = { headless, needsFullBrowser: full, stealth: false, kiosk: false, gpu: false };
+  const viewport = { width: 1000, height: 700 };
+  const browser = await launch({ dir: join(dir, 'session'), viewport, ...shape }, AbortSignal.timeout(60_000));
+  browser.egress.on('connection', (socket) => socket.destroy()); // these tests need no network
+  const mux = multiplex(openPipe(browser.toBrowser, browser.fromBrowser));
+  const sinks = new Set<WebSocketSink>();
+  const answers = { status: 200 };
+
+  const http = createServer((request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://harness');
+    const asset = /^\/base\/browser\/live\/assets\/(.*)$/.exec(pathname)?.[1];
+    if (asset !== undefined) {
+      void liveViewAsset(asset).then((found) =>
+        found
+          ? response.setHeader('content-type', found.type).end(found.body)
+          : response.writeHead(404).end('no such asset'),
+      );
+      return;
+    }
+    if (pathname !== '/base/browser/live') return void response.writeHead(404).end();
+    const kind = headless ? 'screencast' : 'display';
+    const readOnly = searchParams.get('readOnly') === 'true';
+    response.writeHead(answers.status, { 'content-type': 'text/html', 'content-security-policy': liveViewCsp });
+    response.end(liveViewPage({ kind, socketPath: 'live/socket', title: 'A <session>', readOnly }));
+  });
+  http.on('upgrade', (request, socket, head) => {
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://harness');
+    const expected = pathname === '/base/browser/live/socket' && searchParams.get('jwt') === 'secret';
+    if (!expected || answers.status !== 200) return void socket.end('HTTP/1.1 401 Unauthorized\r\n\r\n');
+    const readOnly = searchParams.get('readOnly') === 'true';
+    serveWebSocket({ request, socket, head }, (sink) => {
+      sinks.add(sink);
+      const receiver = headless
+        ? attachScreencast(mux, sink, { readOnly, log: silent })
+        : attachDisplay(browser.rfbPath!, sink, { readOnly });
+      return {
+        receive: (data) => receiver.receive(data),
+        flush: () => receiver.flush(),
+        closed() {
+          sinks.delete(sink);
+          receiver.closed();
+        },
+      };
+    });
+  });
+  http.listen(0, '127.0.0.1');
+  await once(http, 'listening');
+  const { port } = http.address() as AddressInfo;
+  return {
+    browser,
+    mux,
+    cdp: mux.attachLocal(),
+    url: `http://127.0.0.1:${port}/base/browser/live?jwt=secret`,
+    socketUrl: `ws://127.0.0.1:${port}/base/browser/live/socket?jwt=secret`,
+    sinks,
+    answers,
+    async stop() {
+      mux.close(1001, 'The test is over.');
+      await browser.stop();
+      http.closeAllConnections();
+      http.close();
+      await rm(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+    },
+  };
+}
+
+/** The browser of those who look. */
+export async function viewers(): Promise<{ browser: Viewers; stop(): Promise<void> }> {
+  const chromium = await rawChromium('port', '--window-size=1280,900');
+  const browser = await playwright.connectOverCDP(chromium.endpoint);
+  return {
+    browser,
+    async stop() {
+      await browser.close();
+      await chromium.stop();
+    },
+  };
+}
+
+/** A page of the session, for looking at what the viewers did to it. */
+export interface PageUnderTest {
+  targetId: string;
+  sessionId: string;
+  evaluate(expression: string): Promise<unknown>;
+  setContent(html: string): Promise<void>;
+}
+
+export async function firstPage({ cdp }: Watched): Promise<PageUnderTest> {
+  const { targetInfos } = await cdp.send<{ targetInfos: { type: string; targetId: string }[] }>('Target.getTargets');
+  return pageAt(cdp, targetInfos.find(({ type }) => type === 'page')!.targetId);
+}
+
+export async function pageAt(cdp: LocalClient, targetId: string): Promise<PageUnderTest> {
+  const { sessionId } = await cdp.send<{ sessionId: string }>('Target.attachToTarget', { targetId, flatten: true });
+  return {
+    targetId,
+    sessionId,
+    async evaluate(expression) {
+      const options = { expression, returnByValue: true, awaitPromise: true };
+      const answer = await cdp.send<{ result: { value: unknown } }>('Runtime.evaluate', options, sessionId);
+      return answer.result.value;
+    },
+    async setContent(html) {
+      await cdp.send('Page.setDocumentContent', { frameId: targetId, html }, sessionId);
+    },
+  };
+}
