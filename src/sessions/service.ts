@@ -61,7 +61,7 @@ export function sessionService(deps: {
       return Object.assign(spare, { engine });
     },
     async discard({ id, engine }) {
-      await engine.close();
+      await engine.close({ discard: true });
       await browsers.remove(id);
     },
   });
@@ -227,9 +227,13 @@ export function sessionService(deps: {
     if (!session) return Promise.resolve();
     const end = (async () => {
       const lost = reason === 'crashed' || reason === 'did_not_start';
-      const row = lost ? undefined : await store.apply(id, 'stop_requested', { reason, uptimeMs: session.uptimeMs() });
-      await session.end(reason);
+      // Told at once, so that the browser dies while the row is written; and dies too where it cannot be written.
+      const [asked] = await Promise.allSettled([
+        lost ? undefined : store.apply(id, 'stop_requested', { reason, uptimeMs: session.uptimeMs() }),
+        session.end(reason),
+      ]);
       await browsers.remove(id);
+      const row = asked.status === 'fulfilled' ? asked.value : undefined;
       const uptimeMs = session.uptimeMs();
       const settled =
         (row && (await store.apply(id, 'cleaned_up', { uptimeMs }))) ??
