@@ -52,7 +52,7 @@ export function sessionService(deps: {
 
   const spares = warmSpares({
     wanted: deps.spares,
-    room: () => !closed && taken + spareCount() < capacity,
+    room: () => !closed && births.size === 0 && taken + spareCount() < capacity,
     log,
     async start(shape) {
       const id = newId();
@@ -177,6 +177,7 @@ export function sessionService(deps: {
       born = () => {
         births.delete(id);
         resolve();
+        if (births.size === 0) spares.fillSoon(); // it waited for those who wait
       };
     });
     births.set(id, { givenUp, over });
@@ -208,7 +209,7 @@ export function sessionService(deps: {
 
   function freePlace() {
     taken--;
-    spares.fill();
+    spares.fillSoon();
   }
 
   /**
