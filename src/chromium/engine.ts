@@ -20,8 +20,8 @@ export interface Engine {
   setViewport(viewport: Viewport): Promise<void>;
   /** Opens an address in the first page. Resolves when Chromium has heard of it, not when anything has loaded. */
   open(url: string): Promise<void>;
-  /** Ends all of it. Resolves when nothing is left but the directory. */
-  close(options?: { graceMs?: number }): Promise<void>;
+  /** Ends all of it. Resolves when nothing is left but the directory, and that only if it is not to be discarded. */
+  close(options?: { graceMs?: number; discard?: boolean }): Promise<void>;
 }
 
 export interface EngineOptions {
@@ -115,8 +115,8 @@ export async function startEngine(
       navigating.then(() => control().send('Target.detachFromTarget', { sessionId })).catch(() => {});
     },
 
-    async close({ graceMs = 0 } = {}) {
-      await browser.stop({ graceMs });
+    async close(options = {}) {
+      await browser.stop(options);
       mux.close(1001, 'The browser was stopped.');
       await gateway.close();
     },

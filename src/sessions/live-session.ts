@@ -255,7 +255,7 @@ export function liveSession(options: LiveSessionOptions) {
         stopping.abort(new SessionEnded(reason));
         closeClients(1001, endings[reason]);
         const last = await engine.catch(() => undefined);
-        await last?.close();
+        await last?.close({ discard: true });
         if (activeSince !== undefined) activeMs += performance.now() - activeSince;
         activeSince = undefined;
       })());

@@ -53,7 +53,7 @@ export function sessionService(deps: {
 
   const spares = warmSpares({
     wanted: deps.spares,
-    room: () => !closed && taken + spareCount() < capacity,
+    room: () => !closed && launching.size === 0 && taken + spareCount() < capacity,
     log,
     async start(shape) {
       const id = newId();
@@ -62,7 +62,7 @@ export function sessionService(deps: {
       return Object.assign(spare, { engine });
     },
     async discard({ id, engine }) {
-      await engine.close();
+      await engine.close({ discard: true });
       await browsers.remove(id);
     },
   });
@@ -94,7 +94,10 @@ export function sessionService(deps: {
       .catch((error: Error) => {
         throw callOff.signal.aborted ? errors.session_not_found({ session: id }) : error;
       })
-      .finally(() => launching.delete(id));
+      .finally(() => {
+        launching.delete(id);
+        if (launching.size === 0) spares.fillSoon(); // it waited for those who wait
+      });
     launching.set(id, { callOff, over: starting.catch(() => {}) });
     return starting;
   }
@@ -200,7 +203,7 @@ export function sessionService(deps: {
 
   function freePlace() {
     taken--;
-    spares.fill();
+    spares.fillSoon();
   }
 
   /**
@@ -215,9 +218,11 @@ export function sessionService(deps: {
     const end = (async () => {
       const uptimeMs = session.uptimeMs();
       const lost = reason === 'crashed' || reason === 'did_not_start';
-      // The browser goes whether or not the database can be told.
-      const heard = lost || (await store.apply(id, 'stop_requested', { reason, uptimeMs }).then(yes, no));
-      await session.end(reason);
+      // Told at once, so that the browser dies while the row is written; and dies too where it cannot be written.
+      const [heard] = await Promise.all([
+        lost || store.apply(id, 'stop_requested', { reason, uptimeMs }).then(yes, no),
+        session.end(reason),
+      ]);
       await browsers.remove(id);
       return heard;
     })()
