@@ -34,6 +34,9 @@ export interface Upgrade {
 /** Messages up to this size are copied behind their frame's head: cheaper than one more entry in a writev. */
 const JOIN_BELOW = 16 * 1024;
 
+/** Of a message: empty ones cost memory, too, and have no bytes that would count. */
+const MOST_FRAGMENTS = 65_536;
+
 /** How long the far end has to answer a close before its socket is cut. */
 const CLOSE_WITHIN_MS = 5_000;
 
@@ -210,6 +213,7 @@ export function serveWebSocket(
       fragments ??= [];
       fragments.push(payload);
       fragmentBytes += payload.length;
+      if (fragments.length > MOST_FRAGMENTS) return fail(1009, `A message may have ${MOST_FRAGMENTS} fragments.`);
       if (!final) return;
       const whole = Buffer.concat(fragments, fragmentBytes);
       fragments = undefined;
