@@ -83,7 +83,7 @@ export function localClient(attach: (sink: Sink) => Client): LocalClient {
       const id = lastId;
       return new Promise((resolve, reject) => {
         waiting.set(id, { method, resolve, reject });
-        client!.receive(Buffer.from(JSON.stringify({ id, method, params, sessionId })));
+        client.receive(Buffer.from(JSON.stringify({ id, method, params, sessionId })));
       });
     },
 
