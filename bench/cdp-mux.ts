@@ -1,23 +1,14 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { WebSocket, WebSocketServer } from 'ws';
 import { multiplex } from '../src/chromium/mux.ts';
 import { openPipe } from '../src/chromium/pipe.ts';
 import { serveWebSocket } from '../src/lib/ws-sink.ts';
+import { portOf } from '../test/support/mux-server.ts';
 import { rawChromium } from '../test/support/raw-chromium.ts';
-
-export interface Row {
-  what: string;
-  value: number;
-  unit: string;
-  /** The same measured on Chromium's own websocket, in the same run. */
-  beside: number;
-  ratio: number;
-  bar: number;
-}
+import { Page } from './page.ts';
+import { median, type Row } from './rows.ts';
 
 const MIB = 1024 * 1024;
 
@@ -71,11 +62,12 @@ export async function benchCdp(): Promise<Row[]> {
   const raw = await rawChromium('port');
   const service = fork(fileURLToPath(import.meta.url), ['service']);
   try {
-    const [ours] = (await once(service, 'message')) as [string];
+    const [ours]: string[] = await once(service, 'message');
+    if (ours === undefined) throw new Error('The service gave no address.');
     const client = fork(fileURLToPath(import.meta.url), ['client', raw.endpoint, ours]);
-    const rows = await Promise.race([once(client, 'message'), once(client, 'exit')]);
-    if (!Array.isArray(rows[0])) throw new Error('The client ended without a result.');
-    return rows[0] as Row[];
+    const [rows]: (Row[] | number)[] = await Promise.race([once(client, 'message'), once(client, 'exit')]);
+    if (!Array.isArray(rows)) throw new Error('The client ended without a result.');
+    return rows;
   } finally {
     await stopped(service);
     await raw.stop();
@@ -92,15 +84,13 @@ async function stopped(child: ChildProcess): Promise<void> {
 async function service(): Promise<void> {
   const chromium = await rawChromium('pipe');
   const mux = multiplex(openPipe(chromium.toBrowser, chromium.fromBrowser));
-  const websockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, skipUTF8Validation: true });
   const server = createServer();
   server.on('upgrade', (request, socket, head) =>
-    serveWebSocket(websockets, { request, socket, head }, (sink) => mux.attach(sink)),
+    serveWebSocket({ request, socket, head }, (sink) => mux.attach(sink)),
   );
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  process.send!(`ws://127.0.0.1:${port}/`);
+  process.send!(`ws://127.0.0.1:${portOf(server)}/`);
   await once(process, 'disconnect');
   mux.close(1001, 'done');
   await chromium.stop();
@@ -112,7 +102,8 @@ async function client(rawEndpoint: string, ourEndpoint: string): Promise<void> {
   const ours = await Page.open(ourEndpoint);
   const only = process.env['CDP_BENCH_ONLY'];
   const rows: Row[] = [];
-  for (const { what, bar, slices, slice } of measures) {
+  for (const measure of measures) {
+    const { what, bar, slices } = measure;
     if (only && !what.includes(only)) continue;
     const rates: Record<'raw' | 'ours', number[]> = { raw: [], ours: [] };
     for (let turn = 0; turn < slices + 4; turn++) {
@@ -126,67 +117,25 @@ async function client(rawEndpoint: string, ourEndpoint: string): Promise<void> {
             ['raw', raw],
           ] as const)) {
         const start = performance.now();
-        const count = await slice(page);
+        const count = await measure.slice(page);
         if (turn >= 4) rates[name].push((count * 1000) / (performance.now() - start));
       }
     }
     const value = median(rates.ours);
     const beside = median(rates.raw);
-    rows.push({ what, value, unit: '/s', beside, ratio: value / beside, bar });
+    rows.push({
+      what,
+      value,
+      unit: '/s',
+      beside: `raw Chromium (${beside.toFixed(0)}/s)`,
+      ratio: value / beside,
+      bar: `at least ${bar.toFixed(2)}`,
+    });
   }
   process.send!(rows);
   raw.close();
   ours.close();
   process.disconnect();
-}
-
-/** The least client there can be: ids, and a page to evaluate on. */
-class Page {
-  readonly #socket: WebSocket;
-  readonly #waiting = new Map<number, (result: Record<string, never>) => void>();
-  #lastId = 0;
-  #sessionId: string | undefined;
-
-  static async open(endpoint: string): Promise<Page> {
-    const socket = new WebSocket(endpoint, { perMessageDeflate: false, maxPayload: 512 * MIB });
-    await once(socket, 'open');
-    const page = new Page(socket);
-    const { targetInfos } = await page.#send<{ targetInfos: { targetId: string; type: string }[] }>(
-      'Target.getTargets',
-    );
-    const { targetId } = targetInfos.find(({ type }) => type === 'page')!;
-    const attached = await page.#send<{ sessionId: string }>('Target.attachToTarget', { targetId, flatten: true });
-    page.#sessionId = attached.sessionId;
-    return page;
-  }
-
-  private constructor(socket: WebSocket) {
-    this.#socket = socket;
-    socket.on('message', (data: Buffer) => {
-      const { id, result } = JSON.parse(data.toString()) as { id: number; result: Record<string, never> };
-      this.#waiting.get(id)?.(result);
-      this.#waiting.delete(id);
-    });
-  }
-
-  evaluate(expression: string): Promise<unknown> {
-    return this.#send('Runtime.evaluate', { expression, returnByValue: true });
-  }
-
-  close() {
-    this.#socket.close();
-  }
-
-  #send<Result>(method: string, params: object = {}): Promise<Result> {
-    const id = ++this.#lastId;
-    this.#socket.send(JSON.stringify({ id, method, params, sessionId: this.#sessionId }));
-    return new Promise((resolve) => this.#waiting.set(id, resolve as never));
-  }
-}
-
-function median(numbers: number[]): number {
-  const sorted = numbers.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)]!;
 }
 
 const [, , role, ...args] = process.argv;

@@ -44,7 +44,7 @@ const doors = [
   },
   {
     what: /^ws$/,
-    at: /^(api\/|cluster\/|sessions\/.*socket)/,
+    at: /^(api\/|cluster\/|sessions\/.*socket|lib\/ws-)/,
     instead: "keep websockets in api/ and in the sessions' sockets",
   },
   { what: /^pg(-.+)?$/, at: /^store\//, instead: 'take a connection from store/' },
@@ -52,7 +52,7 @@ const doors = [
   { what: /^chromium-bidi(\/.+)?$/, at: /^chromium\//, instead: 'ask chromium/ for a BiDi connection' },
   {
     what: /^(node:)?child_process$/,
-    at: /^(chromium\/|store\/)/,
+    at: /^(chromium\/|store\/(embedded|binaries|launcher|postmaster|start-lock))/,
     instead: 'let chromium/ run it, where processes are confined and counted',
   },
 ];

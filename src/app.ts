@@ -1,13 +1,17 @@
 import { mkdir } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import type { FastifyBaseLogger } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { measureRequests, metricsRegistry } from './api/metrics.ts';
 import { httpServer, pathOf } from './api/server.ts';
 import { statusRoutes, type Probe } from './api/status.ts';
+import { destinations, parseAllowList, type ServiceAddress } from './chromium/destinations.ts';
+import { detectIsolation } from './chromium/launch.ts';
 import type { Config } from './config.ts';
 import { eventBus } from './events.ts';
 import { createOnce } from './lib/files.ts';
 import { pick } from './lib/ids.ts';
+import { tokens } from './lib/tokens.ts';
 import { undoOnFailure } from './lib/undo.ts';
 import { apiKeyService, type ApiKeyService } from './org/api-keys.ts';
 import { auditService } from './org/audit.ts';
@@ -15,6 +19,19 @@ import { gatekeeper } from './org/gatekeeper.ts';
 import { limitService } from './org/limits.ts';
 import { projectService, type Occupancy } from './org/projects.ts';
 import { orgRoutes } from './org/routes.ts';
+import { addresses as sessionAddresses } from './sessions/addresses.ts';
+import { browserRoutes } from './sessions/browser/routes.ts';
+import { browsers } from './sessions/browsers.ts';
+import { measureSessions } from './sessions/metrics.ts';
+import { sessionProbes } from './sessions/probes.ts';
+import { rateLimit } from './sessions/rate-limit.ts';
+import { sessionRoutes } from './sessions/routes.ts';
+import { sessionService } from './sessions/service.ts';
+import { serveSessionSockets } from './sessions/sockets.ts';
+import { sessionStore } from './sessions/store.ts';
+import { poolMetrics } from './pools/metrics.ts';
+import { poolRoutes } from './pools/routes.ts';
+import { poolService } from './pools/service.ts';
 import { openStore } from './store/open.ts';
 import { openKeys, secretStore } from './store/secrets.ts';
 import { version } from './version.ts';
@@ -31,10 +48,17 @@ export async function buildApp(options: {
   return undoOnFailure(async (undo) => {
     await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
     const { dataDir, databaseUrl } = config;
-    const store = await openStore({ dataDir, databaseUrl, channels: ['corral_org'], onLost: onFatal, log: logger });
+    const store = await openStore({
+      dataDir,
+      databaseUrl,
+      channels: ['corral_org', 'corral_pools'],
+      onLost: onFatal,
+      log: logger,
+    });
     undo(() => store.close());
     const { db, quick, anchor } = store;
-    const secrets = secretStore(db, await openKeys(dataDir, config.secretKey));
+    const masterKeys = await openKeys(dataDir, config.secretKey);
+    const secrets = secretStore(db, masterKeys);
     const events = eventBus();
     const metrics = metricsRegistry();
     const probes: Probe[] = [{ name: 'store', required: true, check: () => store.ping().then(() => undefined) }];
@@ -50,6 +74,53 @@ export async function buildApp(options: {
     const audit = auditService({ db, quick });
     await projects.ensureDefault();
     const firstKey = await letFirstKeyIn(keys, config);
+
+    /** Where we listen, which browsers may not reach; known once we do. */
+    const ourselves = new Set<ServiceAddress>();
+    const allow = destinations({ allow: config.allowPrivateHosts.flatMap(parseAllowList), service: ourselves });
+    const isolation = await detectIsolation({ full: config.chromium, headlessShell: config.headlessShell });
+    for (const reason of isolation.reasons) logger.warn({ reason }, 'degraded');
+    const addresses = sessionAddresses({
+      tokens: tokens(() => masterKeys.ring()),
+      publicUrl: () => config.publicUrl || origin(http),
+    });
+    const sessions = sessionService({
+      store: sessionStore(db),
+      browsers: browsers({
+        dir: join(dataDir, 'sessions'),
+        isolation,
+        allow,
+        launchSeconds: config.launchSeconds,
+        memoryMb: config.sessionMemory,
+        log: logger,
+      }),
+      addresses,
+      sessionCap: (projectId) => limits.sessionCap(projectId),
+      nodeId: store.nodeId,
+      capacity: config.capacity,
+      spares: config.warmSpares,
+      events,
+      log: logger,
+    });
+    await sessions.start();
+    undo(() => sessions.close());
+    occupancies.push((projectId) => sessions.occupancy(projectId));
+    events.on('project.closed', ({ projectId }) => void sessions.stopProject(projectId));
+    const pools = poolService({
+      db,
+      sessions,
+      events,
+      metrics: poolMetrics(metrics),
+      nodeId: store.nodeId,
+      capacity: async () => config.capacity,
+      log: logger,
+    });
+    await pools.start();
+    undo(() => pools.close());
+    anchor.on('corral_pools', (message) => pools.hear(message));
+    occupancies.push((projectId) => pools.occupancy(projectId));
+    probes.push(...sessionProbes(isolation));
+    measureSessions(metrics, sessions);
 
     const http = await httpServer({
       gate,
@@ -68,7 +139,7 @@ export async function buildApp(options: {
               route: request.routeOptions.url ?? '',
               domain: request.host,
               durationMs,
-              clientIp: request.ip,
+              clientIp: request.clientIp,
               userAgent: request.headers['user-agent'] ?? '',
             })
             .catch((error: Error) => logger.error({ requestId: request.id, error }, 'audit.not_recorded')),
@@ -78,6 +149,15 @@ export async function buildApp(options: {
     measureRequests(http, metrics);
     await http.register(statusRoutes({ probes, metrics, version }));
     await http.register(orgRoutes({ projects, limits, keys, audit }));
+    await http.register(sessionRoutes({ sessions, limit: rateLimit(config.rateLimit) }));
+    await http.register(poolRoutes({ pools }));
+    await http.register(browserRoutes({ sessions, addresses }));
+    serveSessionSockets(http.server, { sessions, addresses, log: logger });
+    http.addHook('onListen', async () => {
+      for (const { address, port } of http.addresses() as AddressInfo[]) ourselves.add({ host: address, port });
+      const { hostname, port, protocol } = new URL(config.publicUrl || origin(http));
+      ourselves.add({ host: hostname, port: Number(port) || (protocol === 'https:' ? 443 : 80) });
+    });
     await http.ready();
 
     const forgetting = setInterval(
@@ -91,16 +171,25 @@ export async function buildApp(options: {
 
     return {
       http,
+      sessions,
+      pools,
       store,
       secrets,
       firstKey,
       async close() {
         clearInterval(forgetting);
+        await pools.close();
+        await sessions.close();
         await http.close();
         await store.close();
       },
     };
   });
+}
+
+/** Where clients on this machine reach us: a wildcard is an address to listen on, not to connect to. */
+function origin(http: Pick<FastifyInstance, 'listeningOrigin'>): string {
+  return http.listeningOrigin.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
 }
 
 /**

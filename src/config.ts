@@ -42,6 +42,32 @@ export const settings = {
     'how many browsers this node runs at most; from memory when empty',
     optional(integer(1, 10_000)),
   ),
+  warmSpares: setting(
+    'CORRAL_WARM_SPARES',
+    'headless:2,headful:1',
+    'browsers kept running for sessions to come, by shape; `off` for none',
+    spares,
+  ),
+  launchSeconds: setting('CORRAL_LAUNCH_SECONDS', '30', 'how long a browser may take to start', integer(1, 600)),
+  rateLimit: setting(
+    'CORRAL_SESSIONS_PER_MINUTE',
+    '0',
+    'how many sessions may be created a minute; 0 for no limit',
+    integer(0, 1_000_000),
+  ),
+  sessionMemory: setting(
+    'CORRAL_SESSION_MEMORY_MB',
+    '4096',
+    'the most memory a session may take, where the service may limit it',
+    integer(256, 1_048_576),
+  ),
+  chromium: setting('CORRAL_CHROMIUM', '', 'the full browser, when it is not where distributions put it', text),
+  headlessShell: setting(
+    'CORRAL_HEADLESS_SHELL',
+    '',
+    'the headless shell, when it is not where distributions put it',
+    text,
+  ),
   auditDays: setting('CORRAL_AUDIT_DAYS', '365', 'how long audit entries are kept', integer(1, 36_500)),
   trustProxy: setting(
     'CORRAL_TRUST_PROXY',
@@ -105,6 +131,17 @@ function list(value: string): readonly string[] {
     .split(',')
     .map((part) => part.trim())
     .filter(Boolean);
+}
+
+function spares(value: string): { readonly headless: number; readonly headful: number } {
+  const counts = { headless: 0, headful: 0 };
+  if (value === 'off') return counts;
+  for (const part of list(value)) {
+    const [, shape, count] = /^(headless|headful):(\d{1,3})$/.exec(part) ?? [];
+    if (!shape) throw new Error(`is '${value}'; it takes off, or counts such as headless:2,headful:1.`);
+    counts[shape as keyof typeof counts] = Number(count);
+  }
+  return counts;
 }
 
 function integer(min: number, max: number) {

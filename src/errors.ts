@@ -15,6 +15,19 @@ const catalogue = {
     'A key cannot delete itself.',
     () => 'This key is the one you are using. Delete it with another key, or rotate it instead.',
   ),
+  pool_in_use: entry(
+    400,
+    'Browsers of the pool are leased.',
+    (p: { leased: number }) =>
+      `${p.leased} ${p.leased === 1 ? 'browser' : 'browsers'} of this pool ${p.leased === 1 ? 'is' : 'are'} leased. Release them first, or send force: true to end their leases.`,
+  ),
+  feature_not_available: entry(
+    400,
+    'The field belongs to a part of the interface that this version does not serve yet.',
+    (p: { field: string }) => `${p.field} is not available in this version. Leave it out.`,
+  ),
+  gpu_unavailable: entry(400, 'There is no GPU to run on.', (p: { detail: string }) => p.detail),
+  engine_unavailable: entry(400, 'This machine lacks what the session needs.', (p: { detail: string }) => p.detail),
   unauthorized: entry(401, 'No key, or one that does not fit.', (p: { detail: string }) => p.detail),
   forbidden: entry(403, 'The key is good, but not for this.', (p: { detail: string }) => p.detail),
   not_found: entry(404, 'No such path, or no such thing.', (p: { detail: string }) => p.detail),
@@ -27,6 +40,37 @@ const catalogue = {
     404,
     'No API key within reach has that id.',
     (p: { id: string }) => `No API key has the id '${p.id}'. GET /org/api_keys lists them.`,
+  ),
+  session_not_found: entry(
+    404,
+    'No active session has that id or name.',
+    (p: { session: string }) =>
+      `No active session is '${p.session}'. GET /browsers lists them; status=deleted shows those that ended.`,
+  ),
+  pool_deleted: entry(
+    404,
+    'The pool was deleted while a client waited for one of its browsers.',
+    (p: { pool: string }) => `Pool '${p.pool}' was deleted while you waited.`,
+  ),
+  pool_not_found: entry(
+    404,
+    'No pool has that id or name.',
+    (p: { pool: string }) => `No pool is '${p.pool}'. GET /browser_pools lists them.`,
+  ),
+  not_leased: entry(
+    404,
+    'The session is not leased from this pool.',
+    (p: { session: string; pool: string }) =>
+      `Session '${p.session}' is not leased from pool '${p.pool}': it never was, was released already, or its lease ended.`,
+  ),
+  pool_full: conflict(
+    'The pool has all the browsers it may have.',
+    (p: { pool: string }) => `Pool '${p.pool}' has as many browsers as its size.`,
+  ),
+  viewport_in_use: conflict(
+    'Somebody watches the live view.',
+    (p: { viewers: number }) =>
+      `${p.viewers} live ${p.viewers === 1 ? 'view shows' : 'views show'} this session; changing the viewport would jump under their hands. Send viewport.force: true to do it all the same.`,
   ),
   already_exists: conflict(
     'Something of that name is there already.',
@@ -55,16 +99,56 @@ const catalogue = {
     'The body is of a type this path does not read.',
     (p: { type: string }) => `Bodies of type '${p.type}' are not read here; send application/json.`,
   ),
+  session_limit_reached: entry(
+    429,
+    'The project has as many sessions as it may.',
+    (p: { active: number; cap: number }) =>
+      `The project has ${p.active} active sessions, and may have ${p.cap}. Delete one, or raise max_concurrent_sessions of the project.`,
+  ),
+  pool_limit_reached: entry(
+    429,
+    'All pools together would hold more browsers than the organisation may run.',
+    (p: { size: number; others: number; most: number }) =>
+      `A pool of ${p.size} does not fit: the other pools hold ${p.others}, and ${p.most} browsers are the most (GET /org/limits).`,
+  ),
+  rate_limit_exceeded: entry(
+    429,
+    'Too many sessions were created in the last minute.',
+    (p: { perMinute: number; seconds: number }) =>
+      `At most ${p.perMinute} sessions a minute are created here. Try again in ${p.seconds} s.`,
+  ),
+  client_hung_up: entry(
+    499,
+    'The client hung up before it was answered. Nobody gets to read this; the audit log shows it.',
+    () => 'The client hung up before it was answered, and what was being made for it was undone.',
+  ),
   internal: entry(
     500,
     'Our fault.',
     (p: { requestId: string }) => `Something broke on our side. Quote request ${p.requestId} when you report it.`,
+  ),
+  browser_did_not_start: entry(
+    500,
+    'The browser did not come up.',
+    (p: { detail: string }) => `The browser did not start: ${p.detail}`,
+  ),
+  storage_full: entry(
+    500,
+    'The disk is full.',
+    (p: { path: string }) =>
+      `There is no space left below ${p.path}. Make room, or set CORRAL_DATA_DIR to another disk.`,
   ),
   store_unavailable: entry(
     503,
     'The database does not answer.',
     () =>
       'The database does not answer right now; the request changed nothing that was answered. Try again in a moment.',
+  ),
+  capacity_exhausted: entry(
+    529,
+    'This node runs as many browsers as it may.',
+    (p: { running: number; most: number }) =>
+      `This node runs ${p.running} browsers, and ${p.most} is the most (CORRAL_MAX_SESSIONS). Try again when one has ended.`,
   ),
 };
 

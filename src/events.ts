@@ -4,6 +4,8 @@ import { EventEmitter } from 'node:events';
 export interface Events {
   /** The project was archived or deleted; nothing of it may go on running. */
   'project.closed': { projectId: string };
+  /** Its browser is gone and nothing of it is left. */
+  'session.ended': { sessionId: string; projectId: string; poolId: string | null; reason: string };
 }
 
 export interface EventBus {

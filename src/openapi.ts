@@ -5,6 +5,9 @@ import { statusRoutes } from './api/status.ts';
 import { describeErrors } from './errors.ts';
 import { openLogger } from './logger.ts';
 import { orgRoutes } from './org/routes.ts';
+import { poolRoutes } from './pools/routes.ts';
+import { sessionRoutes } from './sessions/routes.ts';
+import { endings, sessionLife } from './sessions/state.ts';
 
 /**
  * What is read off the code and kept in the repository, so that a review sees what a change does to the interface:
@@ -16,10 +19,35 @@ async function emitted(): Promise<Record<string, string>> {
   const app = await httpServer({ gate: nothing, audit: nothing, logger: openLogger('silent'), trustProxy: [] });
   await app.register(statusRoutes({ probes: [], metrics: nothing, version: '' }));
   await app.register(orgRoutes(nothing));
+  await app.register(sessionRoutes(nothing));
+  await app.register(poolRoutes(nothing));
   await app.ready();
   const document = JSON.stringify(app.swagger(), null, 2);
   await app.close();
-  return { 'openapi.json': `${document}\n`, 'docs/errors.md': describeErrors() };
+  return { 'openapi.json': `${document}\n`, 'docs/errors.md': describeErrors(), 'docs/lifecycles.md': describeLives() };
+}
+
+function describeLives(): string {
+  return [
+    '# Lifecycles',
+    '',
+    '## A session',
+    '',
+    '```mermaid',
+    sessionLife.toMermaid(),
+    '```',
+    '',
+    '| State | Meaning |',
+    '|---|---|',
+    ...Object.entries(sessionLife.states).map(([state, meaning]) => `| \`${state}\` | ${meaning} |`),
+    '',
+    'A session that ended says why in `ended_reason`:',
+    '',
+    '| Reason | Meaning |',
+    '|---|---|',
+    ...Object.entries(endings).map(([reason, meaning]) => `| \`${reason}\` | ${meaning} |`),
+    '',
+  ].join('\n');
 }
 
 const files = await emitted();

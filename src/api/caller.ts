@@ -15,6 +15,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     caller: Caller | null;
     project: { id: string; name: string } | null;
+    /** Kept from the start: a socket that was closed no longer knows its far end, and that is when the audit log asks. */
+    clientIp: string;
   }
 }
 

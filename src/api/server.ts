@@ -53,6 +53,7 @@ export async function httpServer(options: {
   app.setValidatorCompiler(validatorCompiler());
   app.decorateRequest('caller', null);
   app.decorateRequest('project', null);
+  app.decorateRequest('clientIp', '');
 
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'string' }, async (_request: FastifyRequest, body: string) =>
@@ -61,6 +62,7 @@ export async function httpServer(options: {
 
   app.addHook('onRequest', async (request, reply) => {
     void reply.header('X-Request-Id', request.id);
+    request.clientIp = request.ip ?? '';
     if (/%00/.test(request.url))
       throw errors.bad_request({ detail: 'The address has a NUL character (%00); no path or parameter takes one.' });
     await admit(request, gate);

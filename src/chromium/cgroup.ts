@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { accessSync, constants, mkdirSync, readFileSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -43,16 +44,30 @@ type Controller = (typeof CONTROLLERS)[number];
 type Places = Partial<Record<Controller, string>>;
 
 const GROUP = 'corral';
-const KILL_PATIENCE_MS = 5000;
+const KILL_PATIENCE_MS = 10_000;
 
-/** What the service may use here; undefined where it may use nothing. */
-export function findCgroups(): Cgroups | undefined {
+/** What the service may use here, by what /proc says of it; undefined where it may use nothing. */
+export function findCgroups(
+  mounts = attemptRead('/proc/self/mounts'),
+  own = attemptRead('/proc/self/cgroup'),
+): Cgroups | undefined {
+  return v1(mounts, own) ?? v2(mounts, own);
+}
+
+/** Being allowed to make a group is not yet being allowed to move a process there; under systemd these differ. */
+export async function canMoveInto(cgroups: Cgroups): Promise<boolean> {
+  const name = `trial-${process.pid}`;
+  const child = spawn('sleep', ['60'], { stdio: 'ignore' });
+  const exited = new Promise((resolve) => child.once('exit', resolve).once('error', resolve));
   try {
-    const mounts = readFileSync('/proc/self/mounts', 'utf8');
-    const own = readFileSync('/proc/self/cgroup', 'utf8');
-    return v1(mounts, own) ?? v2(mounts, own);
+    cgroups.create(name, {}).add(child.pid ?? 0);
+    return true;
   } catch {
-    return undefined; // no /proc: not Linux
+    return false;
+  } finally {
+    child.kill('SIGKILL');
+    await exited;
+    await cgroups.sweep(name);
   }
 }
 
@@ -166,15 +181,29 @@ function cgroup(version: 'v1' | 'v2', at: Record<Controller, string | undefined>
     kill,
 
     async remove() {
-      const patience = Date.now() + KILL_PATIENCE_MS;
+      const patience = performance.now() + KILL_PATIENCE_MS;
       for (let wait = 1; ; wait = Math.min(wait * 2, 50)) {
         kill();
         const removed = paths.map((path) => attempt(() => rmdirSync(path), 'ENOENT'));
-        if (removed.every(Boolean) || Date.now() > patience) return;
+        if (removed.every(Boolean) || performance.now() > patience) return;
         await sleep(wait);
       }
     },
   };
+}
+
+/** The directories of the groups of ours that a process is in, for another one to be put there too. */
+export function groupsOf(pid: number): string[] {
+  const mounts = fields(attemptRead('/proc/self/mounts'));
+  const memberships = attemptRead(`/proc/${pid}/cgroup`).matchAll(/^\d+:([^:]*):(.*)$/gm);
+  return [...memberships].flatMap(([, controllers = '', path = '']) => {
+    const mount = mounts.find(([, , type, options]) =>
+      controllers === ''
+        ? type === 'cgroup2'
+        : type === 'cgroup' && controllers.split(',').every((controller) => options?.split(',').includes(controller)),
+    )?.[1];
+    return mount !== undefined && path.includes(`/${GROUP}/`) ? [join(mount, path)] : [];
+  });
 }
 
 /** Walks down from the mount towards the service's own group and stops at the first directory it may write to. */

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
-import { readCommand } from './command.ts';
+import { seededRandom, TRICKY, trickyText, trickyValue, type Random } from '../../test/support/random.ts';
+import { readCommand, scanCommand } from './command.ts';
 
 const read = (text: string) => readCommand(Buffer.from(text));
 
 test('reads the fields whatever their order and spacing', () => {
   const command = read(' {\n"params" : {"a":[1,{"b":"}"}]} ,\t"sessionId":"S","method":"A.b", "id": 7 }\r\n');
   expect(command).toMatchObject({ id: 7, method: 'A.b', sessionId: 'S' });
-  expect('params' in command && command.params?.toString()).toBe('{"a":[1,{"b":"}"}]}');
+  expect('params' in command && JSON.stringify(command.params)).toBe('{"a":[1,{"b":"}"}]}');
 });
 
 test('compares names and methods as Chromium will: unescaped', () => {
@@ -33,15 +34,12 @@ test.each([
   ['a session that is not text', '{"id":1,"method":"A.b","sessionId":null}', -32600],
   ['params that are not an object', '{"id":1,"method":"A.b","params":[]}', -32600],
   ['a field of no meaning', '{"id":1,"method":"A.b","__proto__":{"sessionId":"S"}}', -32600],
-  ['a session twice', '{"id":1,"method":"A.b","sessionId":"A","sessionId":"B"}', -32700],
-  ['a method twice, once escaped', '{"id":1,"method":"A.b","\\u006dethod":"Browser.close"}', -32700],
   ['a comma too many', '{"id":1,"method":"A.b",}', -32700],
   ['a comment', '{"id":1,/**/"method":"A.b"}', -32700],
-  ['a number too large for anyone', '{"id":1,"method":"A.b","params":{"a":1e999}}', -32700],
   ['an escape that is none', '{"id":1,"method":"A.b","params":{"a":"\\x41"}}', -32700],
   ['deeper than Chromium reads', `{"id":1,"method":"A.b","params":{"a":${'['.repeat(300)}${']'.repeat(300)}}}`, -32700],
 ])('refuses %s', (_what, text, code) => {
-  expect(read(text)).toMatchObject({ code });
+  expect(readCommand(Buffer.from(text))).toMatchObject({ code });
 });
 
 test('lets control characters stand in strings, as Chromium does', () => {
@@ -52,11 +50,21 @@ test('refuses bytes that are not UTF-8', () => {
   expect(readCommand(Buffer.from('{"id":1,"method":"\xff"}', 'latin1'))).toMatchObject({ code: -32700 });
 });
 
+test('a number too large for anyone is refused where bytes are passed on', () => {
+  expect(scanCommand(Buffer.from('{"id":1,"method":"A.b","params":{"a":1e999}}'))).toMatchObject({ code: -32700 });
+});
+
+test('a name that comes twice is refused where bytes are passed on, and read once where the value is', () => {
+  const twice = '{"id":1,"method":"A.b","\\u006dethod":"Browser.close","sessionId":"A","sessionId":"B"}';
+  expect(scanCommand(Buffer.from(twice))).toMatchObject({ code: -32700 });
+  expect(read(twice)).toMatchObject({ method: 'Browser.close', sessionId: 'B' });
+});
+
 test('agrees with JSON.parse on a hundred thousand messages, whole and broken', () => {
-  const random = generator(20_260_101);
+  const random = seededRandom(20_260_101);
   for (let round = 0; round < 100_000; round++) {
-    const params = { value: trickyValue(random, 0), ['x'.repeat(random(90))]: 'y'.repeat(random(200)) };
-    const spaced = random(2) ? 1 : undefined;
+    const params = { value: trickyValue(random), ['x'.repeat(random(90))]: 'y'.repeat(random(200)) };
+    const spaced = random(2) ? 1 : 0;
     let text = JSON.stringify(
       shuffled({ id: random(1000), method: 'A.b', params, sessionId: trickyText(random) || 'S' }, random),
       null,
@@ -64,15 +72,7 @@ test('agrees with JSON.parse on a hundred thousand messages, whole and broken', 
     ).replaceAll('\n', ' '); // in a string it would be one thing to Chromium and another to JSON.parse
     if (random(2)) text = Buffer.from(broken(text, random)).toString(); // a cut may leave half a character
 
-    const command = read(text);
-    const parsed = parsedOrUndefined(text);
-    if ('method' in command) {
-      expect(parsed, text).toMatchObject({ id: command.id, method: command.method });
-      expect(parsed?.sessionId || undefined, text).toEqual(command.sessionId);
-      expect(command.params && JSON.parse(command.params.toString()), text).toEqual(parsed?.params);
-    } else if (parsed !== undefined && command.code === -32700) {
-      expect(command.message, text).toBe('JSON: duplicate key');
-    }
+    expect(asRead(text)).toEqual(asParsed(text));
   }
 });
 
@@ -81,35 +81,8 @@ test('reads a message of 100 MB without a copy of it', () => {
     `{"params":{"a":"${'x\\n'.repeat(10_000)}${'y'.repeat(100_000_000)}"},"id":1,"method":"A.b"}`,
   );
   const command = readCommand(message);
-  expect('params' in command && command.params?.buffer === message.buffer).toBe(true);
+  expect('params' in command && Buffer.isBuffer(command.params) && command.params.buffer === message.buffer).toBe(true);
 });
-
-type Random = (below: number) => number;
-
-/** Always the same numbers, so that a failure comes back. */
-function generator(seed: number): Random {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
-}
-
-const PIECES = ['"', '\\', '\\"', ',"sessionId":"', '"}', '{"id":', '}', ']', ':', ',', 'é', '\u2028', '😀', ' ', 'a'];
-
-function trickyText(random: Random): string {
-  return Array.from({ length: random(6) }, () => PIECES[random(PIECES.length)]).join('');
-}
-
-function trickyValue(random: Random, depth: number): unknown {
-  const kind = random(depth > 3 ? 5 : 7);
-  if (kind === 0) return random(2) === 1;
-  if (kind === 1) return null;
-  if (kind === 2) return (random(2000) - 1000) * 10 ** (random(20) - 10);
-  if (kind < 5) return trickyText(random);
-  const items = Array.from({ length: random(4) }, () => trickyValue(random, depth + 1));
-  return kind === 5 ? items : Object.fromEntries(items.map((item) => [trickyText(random), item]));
-}
 
 function shuffled(object: object, random: Random): object {
   return Object.fromEntries(
@@ -126,14 +99,32 @@ function broken(text: string, random: Random): string {
   const change = random(4);
   if (change === 0) return text.slice(0, at) + text.slice(at + 1 + random(3));
   if (change === 1) return text.slice(0, at);
-  if (change === 2) return text.slice(0, at) + PIECES[random(PIECES.length)] + text.slice(at);
+  if (change === 2) return text.slice(0, at) + TRICKY[random(TRICKY.length)] + text.slice(at);
   return text.slice(0, at) + text.slice(at - random(20));
 }
 
-function parsedOrUndefined(text: string): Record<string, unknown> | undefined {
+/** What the scan finds in a message; 'refused' where it finds no JSON, undefined where the JSON is no command. */
+function asRead(text: string): unknown {
+  const command = scanCommand(Buffer.from(text));
+  if (!('method' in command)) return command.code === -32700 ? 'refused' : undefined;
+  const params: unknown = Buffer.isBuffer(command.params) ? JSON.parse(command.params.toString()) : undefined;
+  return { ...command, params };
+}
+
+/** The same by JSON.parse. It takes messages that are no commands, and names that come twice: those are the scan's to refuse. */
+function asParsed(text: string): unknown {
+  let parsed: Record<string, unknown>;
   try {
-    return JSON.parse(text);
+    parsed = JSON.parse(text);
   } catch {
-    return undefined;
+    return 'refused';
   }
+  const command = scanCommand(Buffer.from(text));
+  if (!('method' in command)) return command.message === 'JSON: duplicate key' ? 'refused' : undefined;
+  return {
+    id: parsed['id'],
+    method: parsed['method'],
+    params: parsed['params'],
+    sessionId: parsed['sessionId'] || undefined,
+  };
 }

@@ -42,6 +42,7 @@ export function attachDisplay(rfbPath: string, sink: WebSocketSink, options: Dis
   }
 
   return {
+    flush() {},
     receive(data) {
       if (over) return;
       const passed = allowed(data);

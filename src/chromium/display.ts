@@ -1,15 +1,28 @@
 import type { Viewport } from './flags.ts';
 import { displayKeymap } from './keymap.ts';
+import { resizeDisplay } from './rfb.ts';
 
 /**
  * The display of a headful session: TigerVNC's Xvnc, an X server whose screen is an RFB stream. It runs in the session's
  * own sandbox, where /tmp and the abstract sockets are private, so there is no display number to fight over.
  *
  * The result is a command that starts the display, then `command` on it, and takes the display down when that ends.
+ *
+ * The screen starts a pixel larger than the viewport, and `fitDisplay` then makes it fit. A window that is exactly as large as
+ * the screen when its size is set is made a pixel smaller by Chromium, because some window managers would take it for a
+ * full-screen one; and a kiosk, which takes the screen's size, is a pixel smaller for the same reason.
  */
 export function onDisplay(command: readonly string[], viewport: Viewport, rfbSocket: string): string[] {
   const { width, height, refreshRate = 60 } = viewport;
-  return ['sh', '-c', SCRIPT, 'corral', rfbSocket, `${width}x${height}`, String(refreshRate), ...command];
+  return ['sh', '-c', SCRIPT, 'corral', rfbSocket, `${width + 1}x${height + 1}`, String(refreshRate), ...command];
+}
+
+/**
+ * Gives the display the size of the window. While the browser runs, set the window's bounds over CDP first
+ * (Browser.setWindowBounds) and then the display's: the other way around the window would be a pixel short.
+ */
+export function fitDisplay(rfbPath: string, viewport: Viewport, signal: AbortSignal): Promise<void> {
+  return resizeDisplay(rfbPath, viewport, signal);
 }
 
 const XVNC = [

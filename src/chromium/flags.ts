@@ -51,7 +51,10 @@ const base = ({ userDataDir, viewport }: Shape) => [
   '--no-default-browser-check', // nobody to ask
   '--disable-background-networking', // no variations, no safe-browsing lists, no pings: traffic is the client's alone
   '--disable-component-update', // an update in the middle of a run changes behaviour, and is traffic nobody asked for
+  '--component-updater=url-source=https://127.0.0.1:1/', // the flag above spares some components; a port Chromium refuses to use does not
   '--disable-sync', // no account to sync with
+  '--allow-browser-signin=false', // nor one to sign the browser itself in with; pages sign in as ever
+  '--gaia-url=https://127.0.0.1:1', // asked for its accounts at every start, whatever the flag above says; the same refused port
   '--disable-domain-reliability', // no reports to the browser's maker
   '--disable-client-side-phishing-detection', // a model download and a scan of every page
   '--disable-default-apps', // nothing installed that the client did not install
@@ -114,9 +117,10 @@ const gpu = [
 ];
 
 /**
- * What flags can remove of the signs that a program drives this browser. What remains: client hints of `headless` name
- * the brand HeadlessChrome unless the caller overrides them over CDP (Emulation.setUserAgentOverride), WebGL names a
- * software renderer, fonts and codecs are the server's, and a client that enables the Runtime domain can be noticed by pages that look for it.
+ * What flags can remove of the signs that a program drives this browser; the choice of the full browser (launch.ts) removes more: the
+ * headless shell has no plugins and no window.chrome. What remains, and no flag removes: WebGL names a software renderer,
+ * fonts and codecs are the server's, the brand is Chromium and not the one most people have, the address is the
+ * gateway's, and a client that enables the Runtime domain can be noticed by pages that look for it.
  */
 const stealth = ({ engine, version }: Shape) => [
   '--disable-blink-features=AutomationControlled', // navigator.webdriver is false, as in a browser nobody drives
@@ -132,6 +136,7 @@ export function userAgent(version: string): string {
 }
 
 const disabledFeatures = [
+  'NetworkTimeServiceQuerying', // asks the browser's maker what time it is, at every start
   'Translate', // a bubble over pages in other languages, and a request to a translation service
   'OptimizationHints', // downloads hints about pages from the browser's maker
   'MediaRouter', // looks for cast devices on the network by multicast

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { findCgroups, type Cgroups } from './cgroup.ts';
+import { canMoveInto, findCgroups, type Cgroups } from './cgroup.ts';
 import { running } from './running.ts';
 import { furnish, sandboxed, type Owner } from './sandbox.ts';
 
@@ -43,22 +43,32 @@ const FULL = [
 const HEADLESS_SHELL = ['/usr/lib/chromium/chromium-headless-shell', '/usr/lib64/chromium-browser/headless_shell'];
 const TRIAL_MS = 10_000;
 
-let detected: Promise<Isolation> | undefined;
-
-/** Asks the machine once; everyone after that gets the same answer. */
-export function detectIsolation(paths: { full?: string; headlessShell?: string } = {}): Promise<Isolation> {
-  return (detected ??= detect(paths));
+/** Where the engines are, when not where distributions put them. Empty is the same as left out. */
+interface Paths {
+  full?: string;
+  headlessShell?: string;
 }
 
-async function detect(paths: { full?: string; headlessShell?: string }): Promise<Isolation> {
+const detected = new Map<string, Promise<Isolation>>();
+
+/** Asks the machine once; everyone after that gets the same answer. */
+export function detectIsolation(paths: Paths = {}): Promise<Isolation> {
+  const key = JSON.stringify([paths.full || '', paths.headlessShell || '']);
+  const found = detected.get(key) ?? detect(paths);
+  detected.set(key, found);
+  return found;
+}
+
+async function detect(paths: Paths): Promise<Isolation> {
   const reasons: string[] = [];
   const owner = findOwner();
   const [headlessShell, full, refusal] = await Promise.all([
-    firstThatRuns(paths.headlessShell === undefined ? HEADLESS_SHELL : [paths.headlessShell]),
-    firstThatRuns(paths.full === undefined ? FULL : [paths.full]),
+    firstThatRuns(paths.headlessShell ? [paths.headlessShell] : HEADLESS_SHELL),
+    firstThatRuns(paths.full ? [paths.full] : FULL),
     trial(owner),
   ]);
-  const cgroups = findCgroups();
+  const found = findCgroups();
+  const cgroups = found && (await canMoveInto(found)) ? found : undefined;
   const display = onPath('Xvnc');
 
   if (refusal !== undefined) reasons.push(`Browsers run without a sandbox: ${refusal}`);
@@ -91,10 +101,10 @@ async function detect(paths: { full?: string; headlessShell?: string }): Promise
 function findOwner(): Owner {
   const uid = process.getuid?.() ?? -1;
   const gid = process.getgid?.() ?? -1;
-  if (uid !== 0) return { uid, gid, name: process.env['USER'] ?? String(uid) };
   const users = readFileSync('/etc/passwd', 'utf8')
     .split('\n')
     .map((line) => line.split(':'));
+  if (uid !== 0) return { uid, gid, name: users.find((user) => user[2] === String(uid))?.[0] ?? String(uid) };
   const user = users.find(([name]) => name === 'corral') ?? users.find(([name]) => name === 'nobody');
   return user
     ? { uid: Number(user[2]), gid: Number(user[3]), name: user[0]! }

@@ -5,7 +5,7 @@ import type net from 'node:net';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { findCgroups, type Limits } from './cgroup.ts';
-import { onDisplay } from './display.ts';
+import { fitDisplay, onDisplay } from './display.ts';
 import { flags, type Engine, type Viewport } from './flags.ts';
 import { hello, type BrowserVersion } from './hello.ts';
 import { detectIsolation, type EngineBinary, type Isolation } from './isolation.ts';
@@ -42,8 +42,11 @@ export interface Browser {
   thaw(): Promise<void>;
   /** Bytes. */
   memory(): Promise<number>;
-  /** Kills it, after up to `graceMs` for it to close its files in order; resolves after `exited`. */
-  stop(options?: { graceMs?: number }): Promise<void>;
+  /**
+   * Kills it, after up to `graceMs` for it to close its files in order; resolves after `exited`. With `discard` its directory is
+   * not wanted any more and goes while the processes die, which takes them as long as it takes the files.
+   */
+  stop(options?: { graceMs?: number; discard?: boolean }): Promise<void>;
 }
 
 export interface LaunchOptions {
@@ -126,6 +129,7 @@ async function start(
   undo(() => cgroup?.remove());
   signal.throwIfAborted();
   const process = place.start(command, { gpu, readable: outsideUsr(binary.path) });
+  undo(() => process.child.kill('SIGKILL')); // if its cgroup will not have it: until it is let go, it is one shell
   const browser = running(process, cgroup, async () => {
     place.close();
     display?.close();
@@ -138,6 +142,7 @@ async function start(
   const { toCommand: toBrowser, fromCommand: fromBrowser } = process;
   const version = await orElse(browser.ended, signal, async () => {
     const [version] = await Promise.all([hello(toBrowser, fromBrowser), process.egress]);
+    if (display) await fitDisplay(display.outside, viewport, signal);
     return version;
   }).catch((error: unknown) => {
     if (signal.aborted)
@@ -167,13 +172,15 @@ async function start(
     thaw: () => browser.thaw(),
     memory: () => browser.memory(),
 
-    async stop({ graceMs = 0 } = {}) {
+    async stop({ graceMs = 0, discard = false } = {}) {
       if (graceMs > 0) {
         await browser.thaw();
         toBrowser.end(); // the end of the pipe is Chromium's sign to close in order
         await within(graceMs, browser.ended);
       }
-      await browser.stop();
+      const stopped = browser.stop(); // killed by the time this returns; what writes no more cannot stand in the way
+      if (discard) await rm(dir, { recursive: true, force: true }).catch(() => {});
+      await stopped;
     },
   };
 }
@@ -225,7 +232,7 @@ function choose(options: LaunchOptions, isolation: Isolation): { engine: Engine;
 }
 
 /** One group for each session, under a prefix that only this data directory's service sweeps. */
-function cgroupName(dir: string): string {
+export function cgroupName(dir: string): string {
   return `${cgroupPrefix(dirname(dir))}${basename(dir)}`;
 }
 

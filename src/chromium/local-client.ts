@@ -35,6 +35,7 @@ interface Incoming {
 }
 
 export function localClient(attach: (sink: Sink) => Client): LocalClient {
+  // oxlint-disable-next-line typescript/no-explicit-any -- each method has a result of its own
   const waiting = new Map<number, { method: string; resolve: (result: any) => void; reject: (error: Error) => void }>();
   const listeners = new Map<string, Set<CdpListener>>();
   let lastId = 0;
@@ -47,6 +48,7 @@ export function localClient(attach: (sink: Sink) => Client): LocalClient {
   client = attach({
     bufferedAmount: 0,
     send: (pieces) => take(JSON.parse(Buffer.concat(pieces).toString())),
+    flush() {},
     close: (code, reason) => finish(code, reason),
     pause() {}, // what this process sends itself is bounded by what it awaits
     resume() {},
@@ -84,6 +86,7 @@ export function localClient(attach: (sink: Sink) => Client): LocalClient {
       return new Promise((resolve, reject) => {
         waiting.set(id, { method, resolve, reject });
         client.receive(Buffer.from(JSON.stringify({ id, method, params, sessionId })));
+        client.flush();
       });
     },
 

@@ -1,11 +1,13 @@
+import { Backlog, type BacklogBounds } from './backlog.ts';
 import { readCommand, type Command, type Fault } from './command.ts';
 import { localClient, type LocalClient } from './local-client.ts';
 import type { Message, Pipe } from './pipe.ts';
 
 /** Where a client's messages go: the far end of its websocket, or a part of this service. */
 export interface Sink {
-  /** Sends one message, given in pieces. The pieces are the sink's from then on. */
+  /** Takes one message, given in pieces, to send with the next `flush`. The pieces are the sink's from then on. */
   send(pieces: readonly Buffer[]): void;
+  flush(): void;
   /** Bytes taken by `send` that have not left this process. */
   readonly bufferedAmount: number;
   /** Ends the connection after what was sent; a websocket's close code and reason. The sink answers with `closed`. */
@@ -16,8 +18,10 @@ export interface Sink {
 }
 
 export interface Client {
-  /** One message from the client, as it came. */
+  /** One message from the client, as it came. It goes on with the next `flush`. */
   receive(data: Buffer): void;
+  /** What came together has been received. */
+  flush(): void;
   /** The connection is over, whoever ended it. What the client had attached to is let go. */
   closed(): void;
 }
@@ -30,15 +34,14 @@ export interface Mux {
   /** Closes every connection with this code and reason, and the pipe. */
   close(code: number, reason: string): void;
   readonly clientCount: number;
+  /** The browser is gone, or was let go: whoever attaches is told so and closed. */
+  readonly isClosed: boolean;
 }
 
-export interface MuxOptions {
+/** A client that is further behind than the bounds is dropped. */
+export interface MuxOptions extends BacklogBounds {
   /** What clients are told when the pipe closes by itself, because the browser went away. */
   whenGone?: () => { code: number; reason: string };
-  /** A client that has left this much unread is dropped. Large messages are counted apart: see `maxLarge`. */
-  maxUnread?: number;
-  /** How much of messages above 1 MiB may wait for a client, besides `maxUnread`. One message of any size may. */
-  maxLarge?: number;
   /** How many commands of one client may be without an answer. */
   maxInFlight?: number;
 }
@@ -48,8 +51,6 @@ export interface MuxOptions {
  * (kReceiveBufferSizeForDevtools). So larger ones are answered here. The same message on a raw websocket ends that one.
  */
 export const MAX_TO_CHROMIUM = 100 * 1024 * 1024 - 1024;
-
-const MIB = 1024 * 1024;
 
 /**
  * Ids on the pipe all have ten digits, so the id of any client fits into the place of ours and answers can be
@@ -91,11 +92,14 @@ interface Pending {
 interface Connection extends Client {
   deliver(pieces: readonly Buffer[], bytes: number): void;
   sessions: Set<Session>;
-  /** Ids on the pipe that wait for an answer, in the order they were sent. */
-  waiting: Set<number>;
+  /** How many of its commands wait for an answer. */
+  inFlight: number;
   root: Session | undefined;
   end(code: number, reason: string): void;
   resume(): void;
+  /** Something was sent to it since its sink was last flushed. */
+  unflushed: boolean;
+  flushSink(): void;
 }
 
 /**
@@ -104,7 +108,7 @@ interface Connection extends Client {
  * it can use them. Ids are mapped, so clients may count as they like.
  */
 export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
-  const { maxUnread = 64 * MIB, maxLarge = 256 * MIB, maxInFlight = 100_000 } = options;
+  const { maxInFlight = 100_000 } = options;
   const whenGone = options.whenGone ?? (() => ({ code: 1011, reason: 'The browser went away.' }));
   const sessions = new Map<string, Session>();
   const pending = new Map<number, Pending>();
@@ -115,7 +119,17 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
   let lastId = FIRST_ID;
   let closed = false;
 
-  pipe.onMessage = route;
+  /** Who has something to flush. */
+  let unflushed: Connection[] = [];
+
+  pipe.onMessage = (message) => {
+    try {
+      route(message);
+    } catch {
+      // Not what Chromium sends. A page that has taken over its browser may say anything; it must not end the service.
+    }
+  };
+  pipe.onPause = flush;
   pipe.onDrain = () => {
     for (const connection of paused) connection.resume();
     paused.clear();
@@ -125,6 +139,18 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
     close(code, reason);
   };
 
+  /** Messages that arrive together leave together, each way, and with no turn of the event loop in between. */
+  function flush(): void {
+    pipe.flush();
+    if (unflushed.length === 0) return;
+    const those = unflushed;
+    unflushed = [];
+    for (const connection of those) {
+      connection.unflushed = false;
+      connection.flushSink();
+    }
+  }
+
   function nextId(): number {
     do lastId = lastId === LAST_ID ? FIRST_ID : lastId + 1;
     while (pending.has(lastId) || asked.has(lastId));
@@ -133,7 +159,8 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
 
   function ask(method: string, params?: object): Promise<{ result?: { sessionId: string } }> {
     const id = nextId();
-    pipe.send([Buffer.from(JSON.stringify({ id, method, params }))]);
+    pipe.send(JSON.stringify({ id, method, params }));
+    pipe.flush();
     return new Promise((resolve) => asked.set(id, resolve));
   }
 
@@ -159,7 +186,7 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
     }
     pending.delete(id);
     const { owner, session } = entry;
-    owner.waiting.delete(id);
+    owner.inFlight -= 1;
     const original = `${ANSWER}${entry.id}`;
     if (original.length <= end) {
       head.write(original, end - original.length, 'latin1');
@@ -167,7 +194,7 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
     } else {
       message.splice(0, 1, Buffer.from(original), head.subarray(end)); // only a negative id is longer than ours
     }
-    if (session === owner.root) stripSession(message);
+    if (session === owner.root) stripSession(message, session.id);
     owner.deliver(message, byteLength(message));
   }
 
@@ -185,7 +212,7 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
       }
     }
     if (!session) return; // the pipe's own session, or a client that has left
-    if (session === session.owner.root) stripSession(message);
+    if (session === session.owner.root) stripSession(message, session.id);
     session.owner.deliver(message, byteLength(message));
   }
 
@@ -207,19 +234,20 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
   function attach(sink: Sink): Client {
     const connection: Connection = {
       sessions: new Set(),
-      waiting: new Set(),
+      inFlight: 0,
       root: undefined,
       receive,
       closed: leave,
       deliver,
       end,
       resume: () => sink.resume(),
+      flush,
+      unflushed: false,
+      flushSink: () => sink.flush(),
     };
     /** Messages that came before Chromium has given us a session for this client. */
     let early: Buffer[] | undefined = [];
-    /** Bytes ever delivered, and the large messages among them by where they end, to know what of them is unread. */
-    let delivered = 0;
-    let large: { end: number; bytes: number }[] = [];
+    const backlog = new Backlog(options);
     let sweepAt = 1000;
     let left = false;
 
@@ -245,6 +273,7 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
       early = undefined;
       if (waiting.length > 0) sink.resume();
       for (const data of waiting) receive(data);
+      flush();
     }
 
     function receive(data: Buffer): void {
@@ -256,7 +285,7 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
       }
       if (data.length > MAX_TO_CHROMIUM) return refuse(tooLarge(data));
       const command = readCommand(data);
-      if (!('methodBytes' in command)) return refuse(command);
+      if (!('method' in command)) return refuse(command);
       const session = command.sessionId === undefined ? connection.root! : sessions.get(command.sessionId);
       if (session?.owner !== connection) {
         return refuse({ id: command.id, code: -32001, message: 'Session with given id not found.' });
@@ -267,8 +296,8 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
       }
       const why = REFUSED.get(command.method);
       if (why) return refuse({ id: command.id, code: -32000, message: why }, command.sessionId);
-      if (connection.waiting.size >= sweepAt) sweep();
-      if (connection.waiting.size >= maxInFlight) {
+      if (connection.inFlight >= sweepAt) sweep();
+      if (connection.inFlight >= maxInFlight) {
         const message = `More than ${maxInFlight} commands of this connection wait for an answer.`;
         return refuse({ id: command.id, code: -32000, message }, command.sessionId);
       }
@@ -278,11 +307,12 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
     function forward(command: Command, session: Session): void {
       const id = nextId();
       pending.set(id, { owner: connection, session, id: command.id });
-      connection.waiting.add(id);
-      const head = Buffer.from(`${ANSWER}${id},"method":`, 'latin1');
-      const tail = Buffer.from(`,"sessionId":"${session.id}"}`, 'latin1');
-      if (command.params) pipe.send([head, command.methodBytes, PARAMS, command.params, tail]);
-      else pipe.send([head, command.methodBytes, tail]);
+      connection.inFlight += 1;
+      const { method, params } = command;
+      if (Buffer.isBuffer(params)) {
+        const head = `${ANSWER}${id},"method":${JSON.stringify(method)},"params":`;
+        pipe.send([Buffer.from(head), params, Buffer.from(`${SESSION}${session.id}"}`)]);
+      } else pipe.send(JSON.stringify({ id, method, params, sessionId: session.id }));
       if (pipe.isFull) {
         paused.add(connection);
         sink.pause();
@@ -300,34 +330,24 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
 
     function deliver(pieces: readonly Buffer[], bytes: number): void {
       if (left) return;
-      const unread = sink.bufferedAmount;
-      if (unread > maxUnread && isTooSlow(unread)) {
+      if (!backlog.takes(bytes, sink.bufferedAmount)) {
         return end(1008, 'Dropped: this connection does not read what the browser sends.');
       }
-      delivered += bytes;
-      if (bytes > MIB) large.push({ end: delivered, bytes });
-      else if (unread === 0 && large.length > 0) large = [];
       sink.send(pieces);
-    }
-
-    /** Small messages may pile up to `maxUnread`, large ones to `maxLarge`; a client at work on one large message is fine. */
-    function isTooSlow(unread: number): boolean {
-      const read = delivered - unread;
-      large = large.filter(({ end }) => end > read);
-      const unreadLarge = large.reduce((sum, { bytes }) => sum + bytes, 0);
-      return unread - unreadLarge > maxUnread || (large.length > 1 && unreadLarge > maxLarge);
+      if (connection.unflushed) return;
+      connection.unflushed = true;
+      unflushed.push(connection);
     }
 
     /** Commands to sessions that have since been detached are not always answered: forget them in the end. */
     function sweep(): void {
       const longAgo = Date.now() - 30_000;
-      for (const id of connection.waiting) {
-        const { session } = pending.get(id)!;
-        if (session.detachedAt === 0 || session.detachedAt > longAgo) continue;
+      for (const [id, { owner, session }] of pending) {
+        if (owner !== connection || session.detachedAt === 0 || session.detachedAt > longAgo) continue;
         pending.delete(id);
-        connection.waiting.delete(id);
+        connection.inFlight -= 1;
       }
-      sweepAt = Math.max(1000, connection.waiting.size * 2);
+      sweepAt = Math.max(1000, connection.inFlight * 2);
     }
 
     function end(code: number, reason: string): void {
@@ -344,9 +364,8 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
       connections.delete(connection);
       paused.delete(connection);
       for (const session of connection.sessions) sessions.delete(session.id);
-      for (const id of connection.waiting) pending.delete(id);
+      for (const [id, { owner }] of pending) if (owner === connection) pending.delete(id);
       connection.sessions.clear();
-      connection.waiting.clear();
       if (connection.root && !closed) void ask('Target.detachFromTarget', { sessionId: connection.root.id });
     }
   }
@@ -367,6 +386,9 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
     get clientCount() {
       return connections.size;
     },
+    get isClosed() {
+      return closed;
+    },
   };
 }
 
@@ -376,7 +398,6 @@ const DETACHED = '{"method":"Target.detachedFromTarget",';
 const METHOD_AT = '{"method":"'.length;
 const LETTER_I = 0x69;
 const LETTER_T = 0x54;
-const PARAMS = Buffer.from(',"params":');
 const SESSION = ',"sessionId":"';
 /** `,"sessionId":"`, 32 hexadecimal digits, `"}` */
 const TAIL = SESSION.length + 32 + 2;
@@ -396,13 +417,12 @@ export function sessionOf(message: Message): string | undefined {
     return undefined;
   }
   if (last.toString('latin1', start, start + SESSION.length) !== SESSION) return undefined;
-  const id = last.toString('latin1', start + SESSION.length, last.length - 2);
-  return /^[0-9A-Fa-f]{32}$/.test(id) ? id : undefined;
+  return last.toString('latin1', start + SESSION.length, last.length - 2);
 }
 
 /** Takes the session off the end of a message, in place. */
-function stripSession(message: Message): void {
-  if (sessionOf(message) === undefined) return;
+function stripSession(message: Message, id: string): void {
+  if (sessionOf(message) !== id) return;
   const last = message.at(-1)!;
   const end = last.length - TAIL;
   last[end] = CLOSE_BRACE;

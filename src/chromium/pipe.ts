@@ -2,12 +2,16 @@ import type { Readable, Writable } from 'node:stream';
 
 /** Chromium's DevTools pipe: one JSON message after another, each ended by a NUL, in both directions. */
 export interface Pipe {
-  /** Sends one message, given in pieces. What is sent within one turn of the event loop leaves in one write. */
-  send(pieces: readonly Buffer[]): void;
+  /** Takes one message, as text or in pieces, to send with the next `flush`. */
+  send(message: string | readonly Buffer[]): void;
+  /** Writes what was taken since the last time, at once. */
+  flush(): void;
   /** Bytes that Chromium has not taken yet. */
   readonly bufferedAmount: number;
   /** Who gets what Chromium sends. Set these before the first message can arrive. */
   onMessage: (message: Message) => void;
+  /** Called when all messages that arrived together have been handed out: the time to flush. */
+  onPause: () => void;
   /** Called when a pipe that `isFull` has room again. */
   onDrain: () => void;
   /** Called once, when either end is gone. */
@@ -27,75 +31,79 @@ export type Message = [Buffer, ...Buffer[]];
 /** How much of either end of a message its reader may count on finding in one piece. */
 export const EDGE = 256;
 
+const NUL = '\0';
+
 /** Above this many waiting bytes whoever writes should stop reading from its own source until `onDrain`. */
 const FULL = 1024 * 1024;
-
-/** Pieces up to this size are joined before they are written: cheaper than one more entry in a writev. */
-const JOIN_BELOW = 16 * 1024;
-
-const NUL = Buffer.from([0]);
 
 /** `toBrowser` is Chromium's fd 3, `fromBrowser` its fd 4, as `child.stdio[3]` and `[4]` give them. */
 export function openPipe(toBrowser: Writable, fromBrowser: Readable): Pipe {
   /** The beginning of a message whose end has not come. */
   let held: Message | undefined;
-  let outgoing: Buffer[] = [];
-  let outgoingBytes = 0;
-  let flushing = false;
+  /** Text that waits for the next flush, behind the pieces that wait before it. */
+  let text = '';
+  let pieces: (string | Buffer)[] = [];
+  let waitingBytes = 0;
 
   const pipe = {
     onMessage: (_message: Message) => {},
+    onPause: () => {},
     onDrain: () => {},
     onClose: () => {},
     closed: false,
 
-    send(pieces: readonly Buffer[]) {
+    send(message: string | readonly Buffer[]) {
       if (pipe.closed) return;
-      for (const piece of pieces) {
-        outgoing.push(piece);
-        outgoingBytes += piece.length;
+      if (typeof message === 'string') {
+        text += message + NUL;
+        waitingBytes += message.length + 1;
+      } else {
+        if (text !== '') pieces.push(text);
+        for (const piece of message) {
+          pieces.push(piece);
+          waitingBytes += piece.length;
+        }
+        text = NUL;
       }
-      outgoing.push(NUL);
-      outgoingBytes += 1;
-      if (flushing) return;
-      flushing = true;
-      process.nextTick(flush);
+    },
+
+    flush() {
+      if (pipe.closed || text === '') return;
+      const first = pieces;
+      const last = text;
+      text = '';
+      waitingBytes = 0;
+      if (first.length === 0) {
+        toBrowser.write(last);
+        return;
+      }
+      pieces = [];
+      toBrowser.cork();
+      for (const piece of first) toBrowser.write(piece);
+      toBrowser.write(last);
+      toBrowser.uncork();
     },
 
     get bufferedAmount() {
-      return outgoingBytes + toBrowser.writableLength;
+      return waitingBytes + toBrowser.writableLength;
     },
 
     get isFull() {
-      return outgoingBytes + toBrowser.writableLength > FULL;
+      return waitingBytes + toBrowser.writableLength > FULL;
     },
 
     close() {
       if (pipe.closed) return;
       pipe.closed = true;
       held = undefined;
-      outgoing = [];
-      outgoingBytes = 0;
+      text = '';
+      pieces = [];
+      waitingBytes = 0;
       toBrowser.destroy();
       fromBrowser.destroy();
       pipe.onClose();
     },
   };
-
-  function flush() {
-    flushing = false;
-    if (pipe.closed) return;
-    const buffers = joinSmall(outgoing, outgoingBytes);
-    outgoing = [];
-    outgoingBytes = 0;
-    if (buffers.length === 1) {
-      toBrowser.write(buffers[0]);
-      return;
-    }
-    toBrowser.cork();
-    for (const buffer of buffers) toBrowser.write(buffer);
-    toBrowser.uncork();
-  }
 
   function take(chunk: Buffer) {
     let start = 0;
@@ -111,6 +119,7 @@ export function openPipe(toBrowser: Writable, fromBrowser: Readable): Pipe {
       start = end + 1;
       end = chunk.indexOf(0, start);
     }
+    if (start > 0) pipe.onPause();
     if (start === chunk.length || pipe.closed) return;
     const rest = start === 0 ? chunk : chunk.subarray(start);
     if (held) held.push(rest);
@@ -125,37 +134,6 @@ export function openPipe(toBrowser: Writable, fromBrowser: Readable): Pipe {
   }
   fromBrowser.on('end', () => pipe.close());
   return pipe;
-}
-
-/** Pieces in order, runs of small ones joined into one. */
-export function joinSmall(pieces: Buffer[], bytes: number): Buffer[] {
-  if (pieces.length === 1) return pieces;
-  if (bytes <= JOIN_BELOW) return [join(pieces, bytes)];
-  const joined: Buffer[] = [];
-  let run: Buffer[] = [];
-  let runBytes = 0;
-  for (const piece of pieces) {
-    if (runBytes > 0 && runBytes + piece.length > JOIN_BELOW) {
-      joined.push(run.length === 1 ? run[0]! : join(run, runBytes));
-      run = [];
-      runBytes = 0;
-    }
-    run.push(piece);
-    runBytes += piece.length;
-  }
-  if (run.length > 0) joined.push(run.length === 1 ? run[0]! : join(run, runBytes));
-  return joined;
-}
-
-/** `Buffer.concat` with a known length and without its checks, which are half of its cost at this size. */
-function join(pieces: Buffer[], bytes: number): Buffer {
-  const whole = Buffer.allocUnsafe(bytes);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
 }
 
 function withWholeEdges(pieces: Message): Message {

@@ -25,6 +25,10 @@ export function startTime(pid: number): string | undefined {
   return stat(pid)?.startTime;
 }
 
+export function parent(pid: number): number | undefined {
+  return stat(pid)?.parent;
+}
+
 /**
  * Everything a leader started, itself included, zombies not: its descendants, and whatever is left of its session. Inside a pid
  * namespace orphans become children of process 1, so nobody leaves the tree.
@@ -58,12 +62,12 @@ export function signal(pid: number, name: NodeJS.Signals | 0): boolean {
 
 /** Kills a tree, and looks again until nothing of it is alive. False means that something would not die in time. */
 export async function killTree(leader: number, patienceMs = 10_000): Promise<boolean> {
-  const end = Date.now() + patienceMs;
+  const end = performance.now() + patienceMs;
   for (let wait = 1; signal(-leader, 'SIGKILL'); wait = Math.min(wait * 2, 50)) {
     // A zombie that waits for a careless process 1 to notice it still answers to signals, but is as good as gone.
     const alive = tree(leader);
     if (alive.length === 0) return true;
-    if (Date.now() > end) return false;
+    if (performance.now() > end) return false;
     for (const pid of alive) signal(pid, 'SIGKILL');
     await sleep(wait);
   }
@@ -72,11 +76,11 @@ export async function killTree(leader: number, patienceMs = 10_000): Promise<boo
 
 /** Resolves when one process is gone, whoever's child it was; false means that it would not go in time. */
 export async function gone(pid: number, startedAt: string | undefined, patienceMs = 10_000): Promise<boolean> {
-  const end = Date.now() + patienceMs;
+  const end = performance.now() + patienceMs;
   for (let wait = 1; ; wait = Math.min(wait * 2, 50)) {
     const found = stat(pid);
     if (found === undefined || found.state === 'Z' || found.startTime !== startedAt) return true;
-    if (Date.now() > end) return false;
+    if (performance.now() > end) return false;
     await sleep(wait);
   }
 }

@@ -8,6 +8,9 @@ export interface Ending {
   readonly signal: string | null;
 }
 
+/** How long the namespace's end may take before everything is killed one by one. */
+const LATE_MS = 2000;
+
 /** A process and everything it started, as one thing that can be stilled, measured and ended. */
 export interface Running {
   readonly pid: number | undefined;
@@ -26,10 +29,12 @@ export function running({ child, init }: Process, cgroup: Cgroup | undefined, cl
   const { pid } = child;
   const log = logTail(child.stderr);
   let over = false;
+  let frozen = false;
   if (pid !== undefined) cgroup?.add(pid);
 
   // Kept with its start time: by the time we look for it, its pid may be another's.
-  const first = init.then((pid) => (pid === undefined ? undefined : { pid, startedAt: startTime(pid) }));
+  let process1: { pid: number; startedAt: string | undefined } | undefined;
+  const named = init.then((pid) => (process1 = pid === undefined ? undefined : { pid, startedAt: startTime(pid) }));
   // A stream whose other end died says so by an error, and an error nobody hears ends the service.
   for (const stream of child.stdio) stream?.on('error', () => {});
 
@@ -45,7 +50,7 @@ export function running({ child, init }: Process, cgroup: Cgroup | undefined, cl
     if (pid !== undefined) await killTree(pid);
     for (const stream of child.stdio) if (stream !== child.stderr) stream?.destroy();
     if (child.connected) child.disconnect();
-    const process1 = await first;
+    await named;
     // A killed outer bwrap is gone before the namespace it held; process 1 is the last to go in there.
     if (process1?.startedAt !== undefined) await gone(process1.pid, process1.startedAt);
     await cgroup?.remove();
@@ -63,6 +68,7 @@ export function running({ child, init }: Process, cgroup: Cgroup | undefined, cl
 
     async freeze() {
       if (over || pid === undefined) return;
+      frozen = true;
       if (cgroup?.canFreeze) await cgroup.freeze().catch(ifOver);
       else await freezeTree(pid);
     },
@@ -71,6 +77,7 @@ export function running({ child, init }: Process, cgroup: Cgroup | undefined, cl
       if (over || pid === undefined) return;
       if (cgroup?.canFreeze) await cgroup.thaw().catch(ifOver);
       else thawTree(pid);
+      frozen = false;
     },
 
     async memory() {
@@ -80,8 +87,14 @@ export function running({ child, init }: Process, cgroup: Cgroup | undefined, cl
 
     async stop() {
       if (!over && pid !== undefined) {
-        signal(-pid, 'SIGKILL');
-        cgroup?.kill();
+        // Process 1 alone: the kernel kills the rest of its namespace, and the outer bwrap stays to bury it. Killed all at once they
+        // would be orphans, and zombies until the machine's own process 1 looks.
+        if (process1 && startTime(process1.pid) === process1.startedAt) signal(process1.pid, 'SIGKILL');
+        else signal(-pid, 'SIGKILL');
+        if (frozen) await this.thaw(); // under cgroups of version 1 a frozen process does not die before
+        const late = setTimeout(() => (signal(-pid, 'SIGKILL'), cgroup?.kill()), LATE_MS);
+        await ended;
+        clearTimeout(late);
       }
       await exited;
     },

@@ -1,9 +1,11 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { lstatSync, readlinkSync } from 'node:fs';
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
+import { existsSync, lstatSync, openSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { chmod, chown, lchown, mkdir, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import { dirname, join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
+import { groupsOf } from './cgroup.ts';
+import { parent } from './process-tree.ts';
 
 /**
  * One session's sandbox. Who is parent of whom:
@@ -28,6 +30,7 @@ const RUN = '/run/corral';
 const GATEWAY_PORT = 3128;
 
 const UID = 1000;
+const CLOSE_ON_EXEC = 0o2000000;
 const PATH = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin';
 /** Where root shows a session's directory to the unprivileged user, who may not be able to walk to the data directory. */
 const STAGE = '/mnt';
@@ -137,7 +140,7 @@ export function sandboxed(dir: string, owner: Owner): Place {
         'unshare',
         [...unshare, '--', ...script, ...drop, 'bwrap', ...bubblewrap(source, needs), '--', ...command],
         {
-          stdio: ['pipe', 'ignore', 'pipe', 'pipe', 'pipe', 'ipc', 'pipe'],
+          stdio: andNoOther('pipe', 'ignore', 'pipe', 'pipe', 'pipe', 'ipc', 'pipe'),
           detached: true, // its own session and process group, so that a signal to the group reaches all of it
           cwd: '/',
           env: { PATH }, // also for speed: a NODE_EXTRA_CA_CERTS alone makes the helper 55 ms slower
@@ -171,7 +174,7 @@ export async function unsandboxed(dir: string, owner: Owner): Promise<Place> {
 
     start(command) {
       const child = spawn('sh', ['-c', UNSANDBOXED_SCRIPT, 'corral', ...command], {
-        stdio: ['pipe', 'ignore', 'pipe', 'pipe', 'pipe'],
+        stdio: andNoOther('pipe', 'ignore', 'pipe', 'pipe', 'pipe'),
         detached: true,
         cwd: '/',
         env: { ...environment, HOME: join(dir, 'home'), USER: owner.name, TMPDIR: run, XDG_RUNTIME_DIR: run },
@@ -190,18 +193,30 @@ export async function unsandboxed(dir: string, owner: Owner): Promise<Place> {
   };
 }
 
-/** How to run another command inside a running session, seen from the host: what `process exec` of a session will use. */
-export function enter(init: number, command: readonly string[], owner: Owner): { file: string; args: string[] } {
+/**
+ * How to run another command inside a running session, seen from the host: what `process exec` of a session will use. Root may
+ * enter everything and then becomes the session's user. Anybody else is that user already, and first has to enter the namespace
+ * in which it is root, the outer bwrap's, to be allowed into the others.
+ */
+export function enter(init: number, command: readonly string[]): { file: string; args: string[] } {
   const asRoot = process.getuid?.() === 0;
-  const namespaces = ['--target', String(init), '--user', '--mount', '--pid', '--ipc', '--uts', '--net', '--cgroup'];
-  const identity = ['--setuid', String(UID), '--setgid', String(UID), `--wd=${HOME}`];
-  const setpriv = ['setpriv', '--no-new-privs', '--inh-caps=-all', '--bounding-set=-all'];
-  const env = ['env', '-i', ...Object.entries(environment).map(([name, value]) => `${name}=${value}`)];
-  const nsenter = ['nsenter', ...namespaces, ...identity, '--', ...setpriv, ...env, ...command];
-  // The user namespace gives its owner, and nobody else, the right to become one of its users; root steps down first.
-  const all = asRoot ? [...stepDown(owner), ...nsenter] : nsenter;
-  return { file: all[0]!, args: all.slice(1) };
+  const others = ['--user', '--mount', '--pid', '--ipc', '--uts', '--cgroup'];
+  const root = ['--target', `${init}`, '--net', ...others, '--setuid', `${UID}`, '--setgid', `${UID}`];
+  const first = ['--target', `${parent(init)}`, '--user', '--net', '--preserve-credentials'];
+  const then = ['nsenter', '--target', `${init}`, ...others, '--preserve-credentials'];
+  const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
+  const inside = ['setpriv', '--no-new-privs', '--inh-caps=-all', 'env', '-i', '-C', HOME, ...variables, ...command];
+  const groups = groupsOf(init).map((group) => join(group, 'cgroup.procs'));
+  const way = ['nsenter', ...(asRoot ? root : [...first, '--', ...then]), '--', ...inside];
+  return { file: 'sh', args: ['-c', JOIN_SCRIPT, 'corral', ...groups, '--', ...way] };
 }
+
+/** A namespace is not a cgroup: who enters the one counts against the session's limits only by joining the other. */
+const JOIN_SCRIPT = `
+while [ "$1" != -- ]; do echo $$ >"$1" || exit 1; shift; done
+shift
+exec "$@"
+`;
 
 function stepDown({ uid, gid }: Owner): string[] {
   return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--inh-caps=-all'];
@@ -234,7 +249,6 @@ function bubblewrap(source: string, { readable = [], gpu = false }: Needs): stri
 
   add('--ro-bind', '/usr', '/usr');
   for (const name of ['bin', 'sbin', 'lib', 'lib32', 'lib64']) add(...systemDirectory(`/${name}`));
-  for (const path of readable) add('--ro-bind', path, path);
 
   add('--ro-bind', join(source, 'etc'), '/etc');
   for (const { name, exists } of MOUNTED_ETC) if (exists) add('--ro-bind', join('/etc', name), join('/etc', name));
@@ -243,6 +257,7 @@ function bubblewrap(source: string, { readable = [], gpu = false }: Needs): stri
   add('--proc', '/proc'); // of the new pid namespace: nobody else's processes
   add('--dev', '/dev');
   add('--size', String(2 * 2 ** 30), '--tmpfs', '/dev/shm'); // bounded, for where no cgroup counts it
+  add('--remount-ro', '/dev');
   add('--perms', '1777', '--size', String(2 * 2 ** 30), '--tmpfs', '/tmp');
   add('--dir', '/var/tmp', '--perms', '0700', '--tmpfs', '/run/user');
   if (gpu)
@@ -258,6 +273,7 @@ function bubblewrap(source: string, { readable = [], gpu = false }: Needs): stri
       '/sys/devices',
     );
 
+  for (const path of readable) add('--ro-bind', path, path);
   add('--bind', join(source, 'home'), HOME);
   add('--bind', join(source, 'run'), RUN);
   add('--remount-ro', '/'); // the rest of the tree is a tmpfs of its own, and nothing is to be written there
@@ -347,6 +363,38 @@ function readInit(child: ChildProcess): Promise<number | undefined> {
     info.on('error', () => {}).on('close', () => resolve(undefined));
     child.once('error', () => resolve(undefined));
   });
+}
+
+/**
+ * What Node opens closes itself on exec, but what the service was started with does not: a shell's or a supervisor's descriptors
+ * would be open in every browser. They cannot be closed from here, so each is covered by /dev/null.
+ */
+function andNoOther(...wanted: ('pipe' | 'ignore' | 'ipc')[]): StdioOptions {
+  const stdio: (number | 'pipe' | 'ignore' | 'ipc')[] = [...wanted];
+  for (const descriptor of inherited()) {
+    if (descriptor < wanted.length) continue;
+    while (stdio.length < descriptor) stdio.push('ignore'); // from 3 on this means: leave alone
+    stdio[descriptor] = devNull ??= openSync('/dev/null', 'r+');
+  }
+  return stdio;
+}
+
+let devNull: number | undefined;
+let found: number[] | undefined;
+
+function inherited(): number[] {
+  return (found ??= existsSync('/proc/self/fdinfo')
+    ? readdirSync('/proc/self/fdinfo').filter(staysOpen).map(Number)
+    : []);
+}
+
+function staysOpen(descriptor: string): boolean {
+  try {
+    const flags = /^flags:\s+(\d+)/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, 'utf8'))?.[1] ?? '0';
+    return (Number.parseInt(flags, 8) & CLOSE_ON_EXEC) === 0;
+  } catch {
+    return false; // the one the directory was read by
+  }
 }
 
 function pipes({ stdio: [, , , toCommand, fromCommand] }: ChildProcess): Pick<Process, 'toCommand' | 'fromCommand'> {

@@ -123,6 +123,7 @@ export function attachScreencast(
   void discover();
 
   return {
+    flush() {},
     receive(data) {
       if (over) return;
       if (data.length > MAX_MESSAGE) return end(1009, 'That message is too large.');
@@ -462,7 +463,9 @@ export function attachScreencast(
   }
 
   function tell(message: ViewMessage): void {
-    if (!over) sink.send([Buffer.from(JSON.stringify(message))]);
+    if (over) return;
+    sink.send([Buffer.from(JSON.stringify(message))]);
+    sink.flush();
   }
 
   function later(ms: number, work: () => unknown): NodeJS.Timeout {

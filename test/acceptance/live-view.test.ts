@@ -262,9 +262,9 @@ describe.each([
   describe('leaves nothing behind', () => {
     const sockets = () => process.getActiveResourcesInfo().filter((kind) => kind === 'PipeWrap').length;
 
-    test.each([
+    test.each<[string, () => unknown]>([
       ['a viewer who closes the page', () => contexts.splice(0)[0]!.close()],
-      ['a service that ends the connection', async () => session.sinks.forEach((sink) => sink.close(1001, 'Enough.'))],
+      ['a service that ends the connection', () => session.sinks.forEach((sink) => sink.close(1001, 'Enough.'))],
     ])('%s', async (_, leave) => {
       const before = [clients(), sockets()];
       await open(session, under);

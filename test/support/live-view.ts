@@ -5,7 +5,6 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium as playwright, type Browser as Viewers } from 'playwright-core';
-import { WebSocketServer } from 'ws';
 import { attachDisplay } from '../../src/chromium/display-view.ts';
 import { launch, type Browser } from '../../src/chromium/launch.ts';
 import type { LocalClient } from '../../src/chromium/local-client.ts';
@@ -48,7 +47,6 @@ export async function watched({ headless, full = false }: WatchedOptions): Promi
   const sinks = new Set<WebSocketSink>();
   const answers = { status: 200 };
 
-  const websockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: 8 * 1024 * 1024 });
   const http = createServer((request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://harness');
     const asset = /^\/base\/browser\/live\/assets\/(.*)$/.exec(pathname)?.[1];
@@ -71,13 +69,14 @@ export async function watched({ headless, full = false }: WatchedOptions): Promi
     const expected = pathname === '/base/browser/live/socket' && searchParams.get('jwt') === 'secret';
     if (!expected || answers.status !== 200) return void socket.end('HTTP/1.1 401 Unauthorized\r\n\r\n');
     const readOnly = searchParams.get('readOnly') === 'true';
-    serveWebSocket(websockets, { request, socket, head }, (sink) => {
+    serveWebSocket({ request, socket, head }, (sink) => {
       sinks.add(sink);
       const receiver = headless
         ? attachScreencast(mux, sink, { readOnly, log: silent })
         : attachDisplay(browser.rfbPath!, sink, { readOnly });
       return {
         receive: (data) => receiver.receive(data),
+        flush: () => receiver.flush(),
         closed() {
           sinks.delete(sink);
           receiver.closed();

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { WebSocket, WebSocketServer } from 'ws';
+import { WebSocket } from 'ws';
+import { attachBidi, type BidiOptions } from '../../src/chromium/bidi.ts';
 import { multiplex, type Mux, type MuxOptions } from '../../src/chromium/mux.ts';
 import { openPipe } from '../../src/chromium/pipe.ts';
 import { serveWebSocket } from '../../src/lib/ws-sink.ts';
@@ -9,29 +10,28 @@ import { rawChromium, type RawChromium } from './raw-chromium.ts';
 
 export interface MuxServer {
   endpoint: string;
+  bidiEndpoint: string;
   mux: Mux;
   chromium: RawChromium;
   stop(): Promise<void>;
 }
 
-/** A Chromium on a pipe, and a websocket port on loopback at which any number of CDP clients may use it. */
-export async function muxServer(options?: MuxOptions): Promise<MuxServer> {
+/** A Chromium on a pipe, and a websocket port on loopback at which any number of CDP and BiDi clients may use it. */
+export async function muxServer(options?: MuxOptions, bidi?: BidiOptions): Promise<MuxServer> {
   const chromium = await rawChromium('pipe');
   const mux = multiplex(openPipe(chromium.toBrowser, chromium.fromBrowser), options);
-  const websockets = new WebSocketServer({
-    noServer: true,
-    perMessageDeflate: false,
-    skipUTF8Validation: true,
-    maxPayload: 256 * 1024 * 1024,
-  });
   const http = createServer();
   http.on('upgrade', (request, socket, head) =>
-    serveWebSocket(websockets, { request, socket, head }, (sink) => mux.attach(sink)),
+    serveWebSocket({ request, socket, head }, (sink) =>
+      request.url === '/bidi' ? attachBidi(mux, sink, bidi) : mux.attach(sink),
+    ),
   );
   http.listen(0, '127.0.0.1');
   await once(http, 'listening');
+  const endpoint = `ws://127.0.0.1:${(http.address() as AddressInfo).port}/`;
   return {
-    endpoint: `ws://127.0.0.1:${(http.address() as AddressInfo).port}/`,
+    endpoint,
+    bidiEndpoint: `${endpoint}bidi`,
     mux,
     chromium,
     async stop() {
@@ -43,11 +43,17 @@ export async function muxServer(options?: MuxOptions): Promise<MuxServer> {
   };
 }
 
+export function portOf(server: Server): number {
+  const address = server.address();
+  if (typeof address !== 'object' || !address) throw new Error('The server does not listen on a port.');
+  return address.port;
+}
+
 export interface CdpMessage {
   id?: number;
   method?: string;
   params?: Record<string, unknown>;
-  result?: Record<string, unknown>;
+  result?: any; // oxlint-disable-line typescript/no-explicit-any -- each method has its own
   error?: { code: number; message: string };
   sessionId?: string;
 }
@@ -102,7 +108,7 @@ export class RawClient {
   async result<Result = Record<string, unknown>>(method: string, params?: object, sessionId?: string): Promise<Result> {
     const { result, error } = await this.ask(method, params, sessionId);
     if (error) throw new Error(`${method}: ${error.message}`);
-    return result as Result;
+    return result;
   }
 
   events(method: string): CdpMessage[] {

@@ -17,7 +17,13 @@ export interface Answer {
 /** The whole service in this process, on a data directory and an embedded PostgreSQL of its own, on a free port. */
 export async function startService(settings: Record<string, string> = {}) {
   const dataDir = settings['CORRAL_DATA_DIR'] ?? (await mkdtemp(join(tmpdir(), 'corral-test-')));
-  const config = readConfig({ CORRAL_PORT: '0', CORRAL_LOG_LEVEL: 'debug', ...settings, CORRAL_DATA_DIR: dataDir });
+  const config = readConfig({
+    CORRAL_PORT: '0',
+    CORRAL_LOG_LEVEL: 'debug',
+    CORRAL_WARM_SPARES: 'off',
+    ...settings,
+    CORRAL_DATA_DIR: dataDir,
+  });
   const log: string[] = [];
   const logger = openLogger(config.logLevel, { write: (line: string) => void log.push(line) });
   const fatal: Error[] = [];

@@ -1,0 +1,124 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Log } from '../lib/log.ts';
+import type { Destinations } from './destinations.ts';
+import { fitDisplay } from './display.ts';
+import { startGateway, type Gateway } from './gateway.ts';
+import { launch, type Browser, type LaunchOptions, type Viewport } from './launch.ts';
+import type { LocalClient } from './local-client.ts';
+import { multiplex, type Mux } from './mux.ts';
+import { openPipe } from './pipe.ts';
+
+/** A running browser with everything that belongs to it: its way out, its clients, and one client of our own. */
+export interface Engine {
+  readonly browser: Browser;
+  readonly mux: Mux;
+  readonly gateway: Gateway;
+  /** The service's own client, made when it is first needed. */
+  control(): LocalClient;
+  /** The page area of headless browsers, the window of headful ones; of pages that are opened later too. */
+  setViewport(viewport: Viewport): Promise<void>;
+  /** Opens an address in the first page. Resolves when Chromium has heard of it, not when anything has loaded. */
+  open(url: string): Promise<void>;
+  /** Ends all of it. Resolves when nothing is left but the directory, and that only if it is not to be discarded. */
+  close(options?: { graceMs?: number; discard?: boolean }): Promise<void>;
+}
+
+export interface EngineOptions {
+  launch: LaunchOptions;
+  allow: Destinations;
+  log: Log;
+  /** What clients are told when the browser is gone. */
+  whenGone: () => { code: number; reason: string };
+}
+
+interface Target {
+  targetId: string;
+  type: string;
+  url: string;
+}
+
+interface Window {
+  windowId: number;
+  bounds: { width: number; height: number };
+}
+
+export async function startEngine(
+  { launch: options, allow, log, whenGone }: EngineOptions,
+  signal: AbortSignal,
+): Promise<Engine> {
+  // A browser that was killed leaves the mark of its process, which is another's by now: the next one would not start.
+  const marks = ['SingletonLock', 'SingletonSocket', 'SingletonCookie'];
+  await Promise.all(marks.map((name) => rm(join(options.dir, 'home/user-data', name), { force: true })));
+  const browser = await launch(options, signal);
+  const gateway = startGateway(browser.egress, { allow, log });
+  const mux = multiplex(openPipe(browser.toBrowser, browser.fromBrowser), { whenGone });
+  const headful = browser.engine === 'headful';
+  let own: LocalClient | undefined;
+  let wanted: Viewport | undefined;
+
+  const control = () => (own ??= mux.attachLocal());
+  const pages = async () => {
+    const { targetInfos } = await control().send<{ targetInfos: Target[] }>('Target.getTargets');
+    return targetInfos.filter(({ type }) => type === 'page');
+  };
+
+  /**
+   * On the page's own session: asked at the browser's level for a page that is just closing, Chromium 156's headless shell
+   * crashes.
+   */
+  async function fit(targetId: string, { width, height }: Viewport): Promise<void> {
+    const { sessionId } = await control().send<{ sessionId: string }>('Target.attachToTarget', {
+      targetId,
+      flatten: true,
+    });
+    const { windowId, bounds } = await control().send<Window>('Browser.getWindowForTarget', {}, sessionId);
+    // Asked for the size of the whole display, Chromium makes a window one pixel smaller: never ask twice.
+    const fits = headful && bounds.width === width && bounds.height === height;
+    if (!headful) await control().send('Browser.setContentsSize', { windowId, width, height }, sessionId);
+    else if (!fits) await control().send('Browser.setWindowBounds', { windowId, bounds: { width, height } }, sessionId);
+    await control().send('Target.detachFromTarget', { sessionId });
+  }
+
+  /** New windows come in the size the browser was started with. */
+  async function fitNewPages() {
+    control().on('Target.targetCreated', ({ targetInfo }) => {
+      const { type, targetId } = targetInfo as Target;
+      if (type === 'page' && wanted) fit(targetId, wanted).catch(() => {}); // closed again before we looked
+    });
+    await control().send('Target.setDiscoverTargets', { discover: true, filter: [{ type: 'page' }] });
+  }
+
+  return {
+    browser,
+    mux,
+    gateway,
+    control,
+
+    async setViewport(viewport) {
+      const first = wanted === undefined;
+      wanted = viewport;
+      for (const { targetId } of await pages()) await fit(targetId, viewport).catch(() => {});
+      if (browser.rfbPath !== undefined) await fitDisplay(browser.rfbPath, viewport, AbortSignal.timeout(5000));
+      if (first) await fitNewPages();
+    },
+
+    async open(url) {
+      const [page] = await pages();
+      if (!page) return;
+      const { sessionId } = await control().send<{ sessionId: string }>('Target.attachToTarget', {
+        targetId: page.targetId,
+        flatten: true,
+      });
+      // Answered when the navigation commits or fails, which may be long after; our own client stays for that.
+      const navigating = control().send('Page.navigate', { url }, sessionId);
+      navigating.then(() => control().send('Target.detachFromTarget', { sessionId })).catch(() => {});
+    },
+
+    async close(options = {}) {
+      await browser.stop(options);
+      mux.close(1001, 'The browser was stopped.');
+      await gateway.close();
+    },
+  };
+}

@@ -1,0 +1,134 @@
+import net from 'node:net';
+
+/** A little of the RFB protocol (RFC 6143, and the community's ExtendedDesktopSize): enough to give a display another size. */
+
+const RAW = 0;
+const EXTENDED_DESKTOP_SIZE = -308;
+const BY_THIS_CLIENT = 1;
+const REFUSALS = ['', 'resizing is prohibited', 'out of resources', 'invalid screen layout'];
+
+/** Sets the size of the display behind `path`. Viewers stay connected and are told. Rejects if the display refuses. */
+export async function resizeDisplay(
+  path: string,
+  { width, height }: { width: number; height: number },
+  signal: AbortSignal,
+): Promise<void> {
+  signal.throwIfAborted();
+  const socket = net.connect({ path, signal });
+  try {
+    const read = reader(socket);
+    const { bytesPerPixel } = await shakeHands(socket, read);
+    socket.write(setEncodings(RAW, EXTENDED_DESKTOP_SIZE));
+
+    // The first update tells the present layout, and the screen's id with it; the next one whether ours was taken.
+    socket.write(requestUpdate('all'));
+    const { screens } = await nextLayout(read, bytesPerPixel, () => true);
+    socket.write(setDesktopSize(width, height, screens[0] ?? 0));
+    socket.write(requestUpdate('changes'));
+    const { status } = await nextLayout(read, bytesPerPixel, ({ by }) => by === BY_THIS_CLIENT);
+    if (status !== 0)
+      throw new Error(`The display refused ${width}x${height}: ${REFUSALS[status] ?? `status ${status}`}.`);
+  } finally {
+    socket.destroy();
+  }
+}
+
+type Read = (bytes: number) => Promise<Buffer>;
+
+interface Layout {
+  readonly by: number;
+  readonly status: number;
+  readonly screens: readonly number[];
+}
+
+async function shakeHands(socket: net.Socket, read: Read): Promise<{ bytesPerPixel: number }> {
+  await read(12); // its version; 3.8 is what every server of the last twenty years speaks
+  socket.write('RFB 003.008\n');
+  const offered = await read((await read(1)).readUInt8());
+  if (!offered.includes(1)) throw new Error('The display asks for a password.');
+  socket.write(Buffer.from([1]));
+  if ((await read(4)).readUInt32BE() !== 0) throw new Error('The display let nobody in.');
+  socket.write(Buffer.from([1])); // shared: other viewers stay
+  const init = await read(24);
+  await read(init.readUInt32BE(20)); // its name
+  return { bytesPerPixel: init.readUInt8(4) / 8 };
+}
+
+/** Reads server messages until a layout comes that is the wanted one. */
+async function nextLayout(read: Read, bytesPerPixel: number, wanted: (layout: Layout) => boolean): Promise<Layout> {
+  for (;;) {
+    const type = (await read(1)).readUInt8();
+    if (type === 2) continue; // the bell
+    if (type === 3) {
+      const length = (await read(7)).readInt32BE(3); // somebody's clipboard; negative in the extended form
+      await read(Math.abs(length));
+      continue;
+    }
+    if (type !== 0) throw new Error(`The display said something unexpected (message ${type}).`);
+    let found: Layout | undefined;
+    for (let rectangles = (await read(3)).readUInt16BE(1); rectangles > 0; rectangles--) {
+      const head = await read(12);
+      const encoding = head.readInt32BE(8);
+      if (encoding === EXTENDED_DESKTOP_SIZE) {
+        const count = (await read(4)).readUInt8();
+        const body = await read(16 * count);
+        const screens = Array.from({ length: count }, (_, i) => body.readUInt32BE(16 * i));
+        const layout = { by: head.readUInt16BE(0), status: head.readUInt16BE(2), screens };
+        if (wanted(layout)) found = layout;
+      } else if (encoding === RAW) {
+        await read(head.readUInt16BE(4) * head.readUInt16BE(6) * bytesPerPixel);
+      } else {
+        throw new Error(`The display sent an encoding nobody asked for (${encoding}).`);
+      }
+    }
+    if (found) return found;
+  }
+}
+
+function setEncodings(...encodings: number[]): Buffer {
+  const message = Buffer.alloc(4 + 4 * encodings.length);
+  message.writeUInt8(2, 0);
+  message.writeUInt16BE(encodings.length, 2);
+  encodings.forEach((encoding, i) => message.writeInt32BE(encoding, 4 + 4 * i));
+  return message;
+}
+
+/** Of one pixel: it is the news that matters, not the picture. The layout comes only to those who ask for all. */
+function requestUpdate(what: 'all' | 'changes'): Buffer {
+  return Buffer.from([3, what === 'all' ? 0 : 1, 0, 0, 0, 0, 0, 1, 0, 1]);
+}
+
+function setDesktopSize(width: number, height: number, screen: number): Buffer {
+  const message = Buffer.alloc(24);
+  message.writeUInt8(251, 0);
+  message.writeUInt16BE(width, 2);
+  message.writeUInt16BE(height, 4);
+  message.writeUInt8(1, 6);
+  message.writeUInt32BE(screen, 8);
+  message.writeUInt16BE(width, 16);
+  message.writeUInt16BE(height, 18);
+  return message;
+}
+
+/** Reads exactly so many bytes at a time; rejects when the socket ends or fails. */
+function reader(socket: net.Socket): Read {
+  let unread = Buffer.alloc(0);
+  let failure: Error | undefined;
+  let wake: (() => void) | undefined;
+  socket.on('data', (part) => {
+    unread = Buffer.concat([unread, part]);
+    wake?.();
+  });
+  socket.on('error', (error) => ((failure = error), wake?.()));
+  socket.on('close', () => ((failure ??= new Error('The display hung up.')), wake?.()));
+
+  return async (bytes) => {
+    while (unread.length < bytes) {
+      if (failure) throw failure;
+      await new Promise<void>((resolve) => (wake = resolve));
+    }
+    const part = unread.subarray(0, bytes);
+    unread = unread.subarray(bytes);
+    return part;
+  };
+}

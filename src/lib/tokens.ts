@@ -1,0 +1,46 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { Keyring } from './seal.ts';
+
+/** What a token says: whose it is (`sub`), what for (`aud`), and until when (`exp`, seconds). */
+export interface Claims {
+  sub: string;
+  aud: string;
+  exp: number;
+}
+
+export type TokenFault = 'malformed' | 'forged' | 'expired';
+
+/**
+ * Signed, expiring tokens in the JWT form that clients of this interface pass around. One algorithm, so there is no
+ * header to argue with: it is compared, not obeyed.
+ */
+export function tokens(ring: () => Keyring, now: () => number = Date.now) {
+  const signature = (keyId: string, text: string) =>
+    createHmac('sha256', ring().derive('session tokens', keyId)).update(text).digest();
+  const headerOf = (keyId: string) => encode({ alg: 'HS256', typ: 'JWT', kid: keyId });
+
+  return {
+    sign(claims: Claims): string {
+      const keyId = ring().current;
+      const text = `${headerOf(keyId)}.${encode(claims)}`;
+      return `${text}.${signature(keyId, text).toString('base64url')}`;
+    },
+
+    /** What a token says, if it is one of ours and still good. */
+    verify(token: string): Claims | TokenFault {
+      const [header, payload, given, ...rest] = token.split('.');
+      if (!header || !payload || !given || rest.length > 0) return 'malformed';
+      const keyId = ring().ids.find((id) => headerOf(id) === header);
+      if (!keyId) return 'forged';
+      const expected = signature(keyId, `${header}.${payload}`);
+      const actual = Buffer.from(given, 'base64url');
+      if (actual.length !== expected.length || !timingSafeEqual(actual, expected)) return 'forged';
+      const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Claims; // ours: we signed it
+      return claims.exp * 1000 > now() ? claims : 'expired';
+    },
+  };
+}
+
+export type Tokens = ReturnType<typeof tokens>;
+
+const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');

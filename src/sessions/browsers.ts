@@ -1,0 +1,111 @@
+import { mkdir, readdir, rm, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Destinations } from '../chromium/destinations.ts';
+import { startEngine, type Engine } from '../chromium/engine.ts';
+import { LaunchError, sweep, type Isolation, type LaunchOptions } from '../chromium/launch.ts';
+import { errors } from '../errors.ts';
+import type { Log } from '../lib/log.ts';
+
+/** Below this no browser can write its profile. */
+const leastBytes = 1024 * 1024;
+
+/** Everything about a browser that is fixed when it starts. */
+export type BrowserOptions = Pick<LaunchOptions, 'headless' | 'stealth' | 'kiosk' | 'gpu' | 'viewport' | 'policy'>;
+
+export type Browsers = ReturnType<typeof browsers>;
+
+/** Starting browsers, each in a directory of its own below `dir`, and cleaning up after them. */
+export function browsers({
+  dir,
+  isolation,
+  allow,
+  launchSeconds,
+  memoryMb,
+  log,
+}: {
+  dir: string;
+  isolation: Isolation;
+  allow: Destinations;
+  launchSeconds: number;
+  memoryMb: number;
+  log: Log;
+}) {
+  const home = (id: string) => join(dir, id);
+
+  return {
+    async start(
+      id: string,
+      options: BrowserOptions,
+      whenGone: () => { code: number; reason: string },
+      signal?: AbortSignal,
+    ): Promise<Engine> {
+      const deadline = AbortSignal.timeout(launchSeconds * 1000);
+      const limits = { memoryBytes: memoryMb * 2 ** 20 };
+      try {
+        return await startEngine(
+          { launch: { dir: home(id), ...options, limits, isolation }, allow, log, whenGone },
+          signal ? AbortSignal.any([deadline, signal]) : deadline,
+        );
+      } catch (error) {
+        const full = saysFull(error) || (await isFull(dir)); // before what it wrote is removed
+        await remove(id);
+        if (signal?.aborted) throw signal.reason; // who gave it up knows why
+        throw refusal(error, { full, dir, lateSeconds: deadline.aborted ? launchSeconds : undefined });
+      }
+    },
+
+    remove,
+
+    /** What a killed service left: its processes, cgroups and directories. Before the first start. */
+    async sweep(): Promise<void> {
+      await mkdir(dir, { recursive: true, mode: 0o711 });
+      await sweep(dir);
+      for (const name of await readdir(dir)) await remove(name);
+    },
+  };
+
+  async function remove(id: string) {
+    await rm(home(id), { recursive: true, force: true, maxRetries: 5 }).catch((error: Error) =>
+      log.error({ session: id, error: error.message }, 'session.directory_left'),
+    );
+  }
+}
+
+/** Asked of the file system: Chromium has other words for it, and Node's recursive mkdir reports ENOSPC as ENOENT. */
+async function isFull(dir: string): Promise<boolean> {
+  const found = await statfs(dir).catch(() => undefined);
+  if (!found) return false;
+  const { bavail, bsize, files, ffree } = found;
+  return bavail * bsize < leastBytes || (files > 0 && ffree === 0);
+}
+
+function saysFull(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === 'ENOSPC' || code === 'EDQUOT';
+}
+
+function refusal(
+  error: unknown,
+  { full, dir, lateSeconds }: { full: boolean; dir: string; lateSeconds: number | undefined },
+) {
+  const wouldStart = !(error instanceof LaunchError) || error.code === 'did_not_start';
+  if (full && wouldStart) return errors.storage_full({ path: dir }, { cause: error });
+  if (lateSeconds !== undefined) {
+    const log = error instanceof LaunchError ? error.log.slice(-5).join('\n') : '';
+    return errors.browser_did_not_start(
+      { detail: `it was not ready within ${lateSeconds} s.${log && ` Its last words:\n${log}`}` },
+      { cause: error },
+    );
+  }
+  if (!(error instanceof LaunchError)) return error;
+  switch (error.code) {
+    case 'gpu_unavailable':
+      return errors.gpu_unavailable({ detail: error.message });
+    case 'display_unavailable':
+    case 'engine_missing':
+    case 'policy_unavailable':
+      return errors.engine_unavailable({ detail: error.message });
+    case 'did_not_start':
+      return errors.browser_did_not_start({ detail: error.message }, { cause: error });
+  }
+}

@@ -1,0 +1,273 @@
+import type { Engine } from '../chromium/engine.ts';
+import type { Log } from '../lib/log.ts';
+import type { WebSocketReceiver, WebSocketSink } from '../lib/ws-sink.ts';
+import { endings, type Ending } from './state.ts';
+
+const standbyMs = 5000;
+const mostCrashes = 3;
+const crashWindowMs = 5 * 60 * 1000;
+
+export interface LiveSessionOptions {
+  id: string;
+  engine: Engine;
+  /** Undefined: it waits for as long as it takes, on a pool's shelf. */
+  timeoutSeconds: number | undefined;
+  /** A browser on a GPU cannot be stopped in the middle of things. */
+  mayStandBy: boolean;
+  /** Starts a browser like the first one, in the same place. */
+  relaunch: (signal: AbortSignal) => Promise<Engine>;
+  /** The idle timeout has run out. */
+  onIdle: () => void;
+  /** The browser is gone for good. */
+  onLost: (detail: string) => void;
+  log: Log;
+}
+
+export type LiveSession = ReturnType<typeof liveSession>;
+
+/** Somebody who uses the session. While there is one, it stays awake and does not time out. */
+export interface Hold {
+  engine: Engine;
+  /** Giving back twice is giving back once. */
+  release(): void;
+}
+
+/**
+ * A running browser that clients attach to: who uses it, when it may sleep, when it has idled too long, and what happens
+ * when it crashes. It ends by one road, `end`, whoever asks.
+ */
+export function liveSession(options: LiveSessionOptions) {
+  const { id, mayStandBy, relaunch, onIdle, onLost, log } = options;
+  let { timeoutSeconds } = options;
+  /** The browser, or the next one while it is being started. */
+  let engine = Promise.resolve(options.engine);
+  let holds = 0;
+  let viewers = 0;
+  let ending: Ending | undefined;
+  let over: Promise<void> | undefined;
+  const sinks = new Set<WebSocketSink>();
+  const crashes: number[] = [];
+  const stopping = new AbortController();
+
+  let moves = Promise.resolve();
+  let frozen = false;
+  let activeMs = 0;
+  let activeSince: number | undefined = performance.now();
+  let standby: NodeJS.Timeout | undefined;
+  let idle: NodeJS.Timeout | undefined;
+
+  void watch();
+  rest();
+
+  /** Wakes it and keeps it awake. Rejects when it has ended or its browser cannot be brought back. */
+  async function hold(): Promise<Hold> {
+    if (ending) throw new SessionEnded(ending);
+    holds++;
+    clearTimeout(standby);
+    clearTimeout(idle);
+    let held = true;
+    const release = () => {
+      if (!held) return;
+      held = false;
+      holds--;
+      if (holds === 0) rest();
+    };
+    try {
+      await wake();
+      return { engine: await answering(), release };
+    } catch (error) {
+      release();
+      throw ending ? new SessionEnded(ending) : error;
+    }
+  }
+
+  /** The browser, but never one that has just died: then its successor is waited for. */
+  async function answering(): Promise<Engine> {
+    for (;;) {
+      const found = await engine;
+      if (ending) throw new SessionEnded(ending);
+      if (!found.mux.isClosed) return found;
+      await found.browser.exited; // by then `watch` has put the next one in its place
+    }
+  }
+
+  /** Nobody uses it: first it may sleep, then it has idled too long. */
+  function rest() {
+    if (ending) return;
+    dozeOff();
+    if (timeoutSeconds !== undefined) idle = setTimeout(onIdle, timeoutSeconds * 1000);
+  }
+
+  function dozeOff() {
+    clearTimeout(standby);
+    if (mayStandBy) standby = setTimeout(() => void sleep(), standbyMs);
+  }
+
+  function inTurn(move: () => Promise<void>): Promise<void> {
+    const done = moves.then(move);
+    moves = done.catch(() => {}); // one that failed must not keep the next from being tried
+    return done;
+  }
+
+  function sleep(): Promise<void> {
+    return inTurn(async () => {
+      const { browser, mux } = await engine;
+      if (holds > 0 || frozen || ending || mux.isClosed) return;
+      frozen = true; // even if it fails halfway: then it has to be woken all the same
+      await browser.freeze();
+      if (activeSince !== undefined) activeMs += performance.now() - activeSince;
+      activeSince = undefined;
+      log.debug({ session: id }, 'session.standby');
+    }).catch(
+      (error: Error) => void (ending || log.warn({ session: id, error: error.message }, 'session.stayed_awake')),
+    );
+  }
+
+  function wake(): Promise<void> {
+    return inTurn(async () => {
+      if (!frozen) return;
+      await (await engine).browser.thaw();
+      frozen = false;
+      activeSince ??= performance.now();
+      log.debug({ session: id }, 'session.awake');
+    });
+  }
+
+  /** Puts another browser in the place of each that crashes, for as long as there is to be one. */
+  async function watch(): Promise<void> {
+    try {
+      for (;;) {
+        const watched = await engine;
+        await watched.browser.exited;
+        if (ending) return;
+        engine = replace(watched);
+      }
+    } catch (error) {
+      if (!ending) onLost((error as Error).message);
+    }
+  }
+
+  /** The next browser in the place of one that crashed. Rejects when there is to be none. */
+  async function replace(crashed: Engine): Promise<Engine> {
+    const { code, reason } = whenGone();
+    frozen = false;
+    activeSince ??= performance.now();
+    crashes.push(Date.now());
+    const count = recentCrashes();
+    const lastWords = crashed.browser.logTail().slice(-5);
+    log.warn({ session: id, crashes: count, lastWords }, 'session.browser_crashed');
+    closeClients(code, reason);
+    await crashed.close();
+    if (timeoutSeconds === undefined) throw new Error('The browser crashed while nobody held it.');
+    if (count > mostCrashes)
+      throw new Error(`The browser crashed ${count} times in five minutes. Its last words: ${lastWords.join(' ')}`);
+    const next = await relaunch(stopping.signal);
+    if (holds === 0 && !ending) dozeOff();
+    return next;
+  }
+
+  function recentCrashes(): number {
+    return crashes.filter((at) => Date.now() - at < crashWindowMs).length;
+  }
+
+  /** What clients are told when the browser goes: that it comes back, unless it has crashed too often. */
+  function whenGone(): { code: number; reason: string } {
+    if (ending) return { code: 1001, reason: endings[ending] };
+    if (recentCrashes() >= mostCrashes) return { code: 1011, reason: endings.crashed };
+    return { code: 1012, reason: 'The browser crashed and is being started again. Connect again to the same address.' };
+  }
+
+  function closeClients(code: number, reason: string) {
+    for (const sink of sinks) sink.close(code, reason);
+  }
+
+  /**
+   * Lets a websocket in. It holds the session until it closes; whatever ends the session or the browser closes it with a
+   * code and a sentence.
+   */
+  function attach(
+    held: Hold,
+    use: (engine: Engine, sink: WebSocketSink) => WebSocketReceiver,
+    kind: 'client' | 'viewer' = 'client',
+  ) {
+    return (sink: WebSocketSink): WebSocketReceiver => {
+      sinks.add(sink);
+      if (kind === 'viewer') viewers++;
+      const receiver = use(held.engine, sink);
+      if (ending) sink.close(1001, endings[ending]);
+      let left = false;
+      return {
+        receive: (data) => receiver.receive(data),
+        flush: () => receiver.flush(),
+        closed() {
+          receiver.closed();
+          if (left) return;
+          left = true;
+          sinks.delete(sink);
+          if (kind === 'viewer') viewers--;
+          held.release();
+        },
+      };
+    };
+  }
+
+  return {
+    id,
+    hold,
+    attach,
+
+    get clientCount() {
+      return sinks.size;
+    },
+    get viewerCount() {
+      return viewers;
+    },
+    /** How its live view is drawn. */
+    get view(): 'display' | 'screencast' {
+      return options.engine.browser.rfbPath === undefined ? 'screencast' : 'display'; // the next one is like the first
+    },
+    get standingBy() {
+      return frozen;
+    },
+    get ending() {
+      return ending;
+    },
+
+    uptimeMs: () => Math.round(activeMs + (activeSince === undefined ? 0 : performance.now() - activeSince)),
+
+    whenGone,
+
+    /** Somebody has it from now on, or (undefined) nobody: its clients go, and its clock stops. */
+    setTimeout(seconds: number | undefined) {
+      timeoutSeconds = seconds;
+      if (seconds === undefined) closeClients(1001, 'The browser went back to its pool.');
+      clearTimeout(standby);
+      clearTimeout(idle);
+      if (holds === 0) rest();
+    },
+
+    /** Closes its clients and its browser. Everyone who asks awaits the same end. */
+    end(reason: Ending): Promise<void> {
+      ending ??= reason;
+      return (over ??= (async () => {
+        clearTimeout(standby);
+        clearTimeout(idle);
+        stopping.abort(new SessionEnded(reason));
+        closeClients(1001, endings[reason]);
+        const last = await engine.catch(() => undefined);
+        await last?.close({ discard: true });
+        if (activeSince !== undefined) activeMs += performance.now() - activeSince;
+        activeSince = undefined;
+      })());
+    },
+  };
+}
+
+export class SessionEnded extends Error {
+  override readonly name = 'SessionEnded';
+  readonly reason: Ending;
+  constructor(reason: Ending) {
+    super(endings[reason]);
+    this.reason = reason;
+  }
+}

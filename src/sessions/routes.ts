@@ -1,0 +1,103 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { projectOf } from '../api/caller.ts';
+import { hungUp } from '../api/hung-up.ts';
+import { sendPage } from '../api/paging.ts';
+import { empty, listOf, refusals } from '../api/schema.ts';
+import type { RateLimit } from './rate-limit.ts';
+import { CreateSession, Session, SessionList, UpdateSession } from './schema.ts';
+import type { SessionService } from './service.ts';
+
+const tags = ['browsers'];
+const IdOrName = Type.Object({ id_or_name: Type.String() });
+const IncludeDeleted = Type.Object({ include_deleted: Type.Boolean({ default: false }) });
+
+/** HTTP in, one service call, HTTP out. */
+export function sessionRoutes({
+  sessions,
+  limit,
+}: {
+  sessions: SessionService;
+  limit: RateLimit;
+}): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.post(
+      '/browsers',
+      {
+        bodyLimit: 6 * 1024 * 1024, // a policy may have five of them
+        // Before the body is looked at: every answer of a limited path says how much is left.
+        preValidation: async (_request, reply) => void (limit && reply.headers(limit.take())),
+        schema: {
+          operationId: 'createBrowser',
+          summary: 'Start a browser. The answer’s four addresses work at once.',
+          tags,
+          body: CreateSession,
+          response: { 200: Session, ...refusals(400, 401, 403, 409, 429, 500, 529) },
+        },
+      },
+      (request, reply) => sessions.create(projectOf(request).id, request.body, hungUp(reply)),
+    );
+
+    app.get(
+      '/browsers',
+      {
+        schema: {
+          operationId: 'listBrowsers',
+          summary: 'List sessions, newest first.',
+          tags,
+          querystring: SessionList,
+          response: { 200: listOf(Session, 'A page of sessions.'), ...refusals(400, 401, 500) },
+        },
+      },
+      async (request, reply) =>
+        sendPage(reply, request.query, await sessions.list(projectOf(request).id, request.query)),
+    );
+
+    app.get(
+      '/browsers/:id_or_name',
+      {
+        schema: {
+          operationId: 'getBrowser',
+          summary: 'Get a session, with fresh tokens in its addresses.',
+          tags,
+          params: IdOrName,
+          querystring: IncludeDeleted,
+          response: { 200: Session, ...refusals(401, 404, 500) },
+        },
+      },
+      (request) => sessions.get(projectOf(request).id, request.params.id_or_name, request.query.include_deleted),
+    );
+
+    app.patch(
+      '/browsers/:id_or_name',
+      {
+        schema: {
+          operationId: 'updateBrowser',
+          summary: 'Change name, tags or viewport while the browser runs.',
+          tags,
+          params: IdOrName,
+          body: UpdateSession,
+          response: { 200: Session, ...refusals(400, 401, 403, 404, 409, 500) },
+        },
+      },
+      (request) => sessions.update(projectOf(request).id, request.params.id_or_name, request.body),
+    );
+
+    app.delete(
+      '/browsers/:id_or_name',
+      {
+        schema: {
+          operationId: 'deleteBrowser',
+          summary: 'End a session. Answered when nothing is left of it.',
+          tags,
+          params: IdOrName,
+          response: { 204: empty('Ended.'), ...refusals(400, 401, 404, 500) },
+        },
+      },
+      async (request, reply) => {
+        await sessions.remove(projectOf(request).id, request.params.id_or_name);
+        return reply.code(204).send(null);
+      },
+    );
+  };
+}

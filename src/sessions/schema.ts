@@ -1,0 +1,201 @@
+import { Type, type Static } from 'typebox';
+import { named, nullable, oneOf, Paging, SlugName, Timestamp } from '../api/schema.ts';
+
+export const Tags = named(
+  'Tags',
+  Type.Unsafe<Record<string, string>>({
+    type: 'object',
+    maxProperties: 50,
+    propertyNames: { type: 'string', minLength: 1, maxLength: 128, pattern: '^[A-Za-z0-9 _.:/=+@-]+$' },
+    additionalProperties: { type: 'string', minLength: 0, maxLength: 256, pattern: '^[A-Za-z0-9 _.:/=+@-]*$' },
+    description: 'Up to 50 pairs of your own, to find sessions by.',
+  }),
+);
+
+export const Viewport = named(
+  'BrowserViewport',
+  Type.Object({
+    width: Type.Integer({ minimum: 1, maximum: 8192 }),
+    height: Type.Integer({ minimum: 1, maximum: 8192 }),
+    refresh_rate: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 240, description: 'Pictures a second of a headful display, at most.' }),
+    ),
+  }),
+);
+
+const ViewportUpdate = named(
+  'BrowserViewportUpdate',
+  Type.Object({
+    ...Viewport.properties,
+    force: Type.Optional(
+      Type.Boolean({ default: false, description: 'Change it even while somebody watches the live view.' }),
+    ),
+  }),
+);
+
+const selector = { id: Type.Optional(Type.String({ maxLength: 255 })), name: Type.Optional(SlugName) };
+const byIdOrName = { oneOf: [{ required: ['id'] }, { required: ['name'] }] };
+
+const ProfileSelector = named(
+  'BrowserProfile',
+  Type.Object({ ...selector, save_changes: Type.Optional(Type.Boolean({ default: false })) }, byIdOrName),
+);
+export const ExtensionSelector = named('BrowserExtension', Type.Object(selector, byIdOrName));
+
+const categories = [
+  'console',
+  'page',
+  'interaction',
+  'network',
+  'control',
+  'connection',
+  'system',
+  'screenshot',
+  'captcha',
+] as const;
+const Category = named('BrowserTelemetryCategoryConfig', Type.Object({ enabled: Type.Optional(Type.Boolean()) }));
+const Categories = named(
+  'BrowserTelemetryCategoriesConfig',
+  Type.Object(Object.fromEntries(categories.map((name) => [name, Type.Optional(Category)]))),
+);
+export const TelemetryRequest = named(
+  'BrowserTelemetryRequestConfig',
+  Type.Object({ enabled: Type.Optional(Type.Boolean()), browser: Type.Optional(Categories) }),
+);
+export const Telemetry = named('BrowserTelemetryConfig', Type.Object({ browser: Type.Optional(Categories) }));
+
+export const Policy = Type.Unsafe<Record<string, unknown>>({
+  type: 'object',
+  additionalProperties: true,
+  description: 'Chromium enterprise policies for this session alone.',
+});
+
+export const CreateSession = named(
+  'BrowserRequest',
+  Type.Object({
+    name: Type.Optional({
+      ...SlugName,
+      description: 'Unique among the active sessions of the project.',
+    } as typeof SlugName),
+    tags: Type.Optional(Tags),
+    headless: Type.Optional(
+      Type.Boolean({ description: 'Without a display: starts faster and takes less memory. false when left out.' }),
+    ),
+    stealth: Type.Optional(
+      Type.Boolean({ description: 'Without the tells of automation that flags can remove; see docs/stealth.md.' }),
+    ),
+    gpu: Type.Optional(Type.Boolean()),
+    timeout_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 10,
+        maximum: 259_200,
+        description: 'Deleted after this long without a client or a request; 60 when left out.',
+      }),
+    ),
+    viewport: Type.Optional(Viewport),
+    kiosk_mode: Type.Optional(Type.Boolean({ description: 'Without tabs and address bar.' })),
+    start_url: Type.Optional(
+      Type.String({
+        maxLength: 2048,
+        description: 'Opened as the session starts; whether it loads is not waited for.',
+      }),
+    ),
+    engine_policy: Type.Optional(Policy),
+    chrome_policy: Type.Optional({ ...Policy, description: 'Another name of engine_policy.' } as typeof Policy),
+    profile: Type.Optional(ProfileSelector),
+    extensions: Type.Optional(Type.Array(ExtensionSelector, { maxItems: 20 })),
+    proxy_id: Type.Optional(Type.String({ maxLength: 255 })),
+    telemetry: Type.Optional(nullable(TelemetryRequest)),
+    invocation_id: Type.Optional(Type.String({ maxLength: 255 })),
+  }),
+);
+
+export const UpdateSession = named(
+  'BrowserUpdateRequest',
+  Type.Object({
+    // The empty string clears the name, so it may be shorter than a name is.
+    name: Type.Optional(
+      Type.Unsafe<string | null>({
+        anyOf: [SlugName, { type: 'string', maxLength: 0 }, { type: 'null' }],
+        description: 'Left out: kept. Empty or null: cleared.',
+      }),
+    ),
+    tags: Type.Optional(nullable(Tags)),
+    viewport: Type.Optional(ViewportUpdate),
+    proxy_id: Type.Optional(nullable(Type.String({ maxLength: 255 }))),
+    disable_default_proxy: Type.Optional(Type.Boolean()),
+    profile: Type.Optional(ProfileSelector),
+    telemetry: Type.Optional(nullable(TelemetryRequest)),
+  }),
+);
+
+const Profile = named(
+  'Profile',
+  Type.Object({
+    id: Type.String(),
+    name: Type.Optional(nullable(Type.String())),
+    created_at: Timestamp,
+    updated_at: Type.Optional(Timestamp),
+    last_used_at: Type.Optional(Timestamp),
+  }),
+);
+
+export const Session = named(
+  'Browser',
+  Type.Object({
+    session_id: Type.String(),
+    created_at: Timestamp,
+    cdp_ws_url: Type.String({ description: 'For Playwright, Puppeteer and raw CDP; several clients at a time.' }),
+    webdriver_ws_url: Type.String({ description: 'For WebDriver BiDi.' }),
+    browser_live_view_url: Type.Optional(
+      Type.String({ description: 'A page that shows the browser; add readOnly=true to watch only.' }),
+    ),
+    base_url: Type.Optional(Type.String({ description: 'Answers /json/version and /json/list, as Chromium does.' })),
+    headless: Type.Boolean(),
+    stealth: Type.Boolean(),
+    gpu: Type.Optional(Type.Boolean()),
+    kiosk_mode: Type.Optional(Type.Boolean()),
+    name: Type.Optional(Type.String()),
+    timeout_seconds: Type.Integer(),
+    viewport: Type.Optional(Viewport),
+    start_url: Type.Optional(Type.String()),
+    engine_policy: Type.Optional(Policy),
+    chrome_policy: Type.Optional(Policy),
+    tags: Type.Optional(Tags),
+    profile: Type.Optional(Profile),
+    proxy_id: Type.Optional(Type.String()),
+    pool: Type.Optional(
+      named('BrowserPoolRef', Type.Object({ id: Type.String(), name: Type.Optional(Type.String()) })),
+    ),
+    telemetry: Type.Optional(nullable(Telemetry)),
+    usage: Type.Optional(
+      named(
+        'BrowserUsage',
+        Type.Object({ uptime_ms: Type.Integer({ description: 'Time in which it was not standing by.' }) }),
+      ),
+    ),
+    deleted_at: Type.Optional(Timestamp),
+    ended_reason: Type.Optional(Type.String({ description: 'Why it ended, once it has; see docs/lifecycles.md.' })),
+  }),
+);
+
+export const SessionList = Type.Object({
+  status: oneOf(['active', 'deleted', 'all'], { default: 'active' }),
+  include_deleted: Type.Boolean({ default: false, deprecated: true, description: 'The same as `status=all`.' }),
+  ...Paging,
+  query: Type.Optional(
+    Type.String({ maxLength: 1024, description: 'Case-insensitive part of the name, or a whole id.' }),
+  ),
+  tags: Type.Optional(
+    Type.Unsafe<Record<string, string>>({
+      type: 'object',
+      additionalProperties: { type: 'string' },
+      description: 'tags[team]=a&tags[env]=b: sessions that have all of these.',
+    }),
+  ),
+});
+
+export type CreateSession = Static<typeof CreateSession>;
+export type UpdateSession = Static<typeof UpdateSession>;
+export type Session = Static<typeof Session>;
+export type SessionList = Static<typeof SessionList>;

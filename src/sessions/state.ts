@@ -1,0 +1,38 @@
+import { lifecycle } from '../lib/lifecycle.ts';
+
+/**
+ * What if it stays in one of them? `starting` has the launch deadline, `live` the idle timeout, `stopping` ends with the
+ * process, which is killed; and all three end with the service, whose next start settles them (reconcile.ts).
+ */
+export const sessionLife = lifecycle(
+  {
+    starting: 'Chromium is being launched; nobody can connect yet.',
+    live: 'Clients may attach and leave. Without one for five seconds it stands by, frozen, and wakes for the next.',
+    stopping: 'Its clients were closed and Chromium is going; nobody can connect any more.',
+    stopped: 'Chromium has exited as it was asked to, and nothing of it is left.',
+    failed: 'Chromium never came up, crashed too often, or its service went away. Nothing of it is left.',
+  },
+  {
+    launched: { from: ['starting'], to: 'live' },
+    stop_requested: { from: ['starting', 'live'], to: 'stopping' },
+    cleaned_up: { from: ['stopping'], to: 'stopped' },
+    lost: { from: ['starting', 'live', 'stopping'], to: 'failed' },
+  },
+);
+
+export type SessionState = keyof typeof sessionLife.states;
+export type SessionEvent = keyof typeof sessionLife.events;
+
+/** Why a session ended, for its row and for whoever was connected. */
+export const endings = {
+  deleted: 'The session was deleted.',
+  idle: 'The session was idle for longer than its timeout_seconds.',
+  shutdown: 'The service was stopped.',
+  did_not_start: 'The browser did not start.',
+  crashed: 'The browser crashed too often to be started again.',
+  service_restarted: 'The service that ran this session went away.',
+  retired: 'Its pool took it out of service.',
+  project_closed: 'Its project was archived or deleted.',
+} as const;
+
+export type Ending = keyof typeof endings;

@@ -1,0 +1,162 @@
+import type { Db } from '../store/db.ts';
+import { sql } from '../store/sql.ts';
+import { sessionLife, type Ending, type SessionEvent, type SessionState } from './state.ts';
+
+export interface SessionRow {
+  id: string;
+  project_id: string;
+  node_id: string;
+  state: SessionState;
+  name: string | null;
+  tags: Record<string, string>;
+  headless: boolean;
+  stealth: boolean;
+  gpu: boolean;
+  kiosk_mode: boolean;
+  timeout_seconds: number;
+  viewport_width: number;
+  viewport_height: number;
+  refresh_rate: number | null;
+  start_url: string | null;
+  policy: Record<string, unknown> | null;
+  invocation_id: string | null;
+  pool_id: string | null;
+  pool_version: number | null;
+  lease_id: string | null;
+  /** Only where it is asked for. */
+  pool_name?: string | null;
+  /** A bigint, which arrives as text. */
+  uptime_ms: string;
+  ended_reason: Ending | null;
+  ended_detail: string | null;
+  created_at: Date;
+  deleted_at: Date | null;
+}
+
+export type NewSession = Omit<
+  SessionRow,
+  'state' | 'lease_id' | 'pool_name' | 'uptime_ms' | 'ended_reason' | 'ended_detail' | 'created_at' | 'deleted_at'
+>;
+
+export interface SessionFilter {
+  projectId: string;
+  status: 'active' | 'deleted' | 'all';
+  query: string | null;
+  tags: Record<string, string>;
+  limit: number;
+  offset: number;
+}
+
+export type SessionStore = ReturnType<typeof sessionStore>;
+
+/** Every query on `sessions`. */
+export function sessionStore(db: Db) {
+  return {
+    insert(row: NewSession, state: 'starting' | 'live'): Promise<SessionRow | undefined> {
+      return db.row(sql`insert into sessions (id, project_id, node_id, state, name, tags, headless, stealth, gpu, kiosk_mode, timeout_seconds,
+          viewport_width, viewport_height, refresh_rate, start_url, policy, invocation_id, pool_id, pool_version)
+        values (${row.id}, ${row.project_id}, ${row.node_id}, ${state}, ${row.name}, ${row.tags}, ${row.headless}, ${row.stealth}, ${row.gpu},
+          ${row.kiosk_mode}, ${row.timeout_seconds}, ${row.viewport_width}, ${row.viewport_height}, ${row.refresh_rate},
+          ${row.start_url}, ${row.policy}, ${row.invocation_id}, ${row.pool_id}, ${row.pool_version})
+        returning *`);
+    },
+
+    /** Counts and inserts as one, for projects with a cap: creates that come together must not all see the last free place. */
+    insertWithin(row: NewSession, state: 'starting' | 'live', cap: number): Promise<SessionRow | undefined> {
+      return db.transaction(async (tx) => {
+        await tx.rows(
+          sql`select pg_advisory_xact_lock(hashtextextended('corral sessions of ' || ${row.project_id}, 0))`,
+        );
+        const count = await sessionStore(tx).countActive(row.project_id);
+        return count >= cap ? undefined : sessionStore(tx).insert(row, state);
+      });
+    },
+
+    /** The same for a place in a pool, on whichever node it is made. Undefined: the pool is full, or gone. */
+    insertPooled(row: NewSession, state: 'starting' | 'live', poolId: string): Promise<SessionRow | undefined> {
+      return db.transaction(async (tx) => {
+        const pool = await tx.row<{ size: number; there: number }>(sql`select size,
+            (select count(*)::integer from sessions where pool_id = ${poolId} and deleted_at is null) as there
+          from pools where id = ${poolId} and deleted_at is null for update`);
+        return pool && pool.there < pool.size ? sessionStore(tx).insert(row, state) : undefined;
+      });
+    },
+
+    async countActive(projectId: string): Promise<number> {
+      const row = await db.row<{ count: number }>(
+        sql`select count(*)::integer as count from sessions where project_id = ${projectId} and deleted_at is null`,
+      );
+      return row?.count ?? 0;
+    },
+
+    find(id: string): Promise<SessionRow | undefined> {
+      return db.row(
+        sql`select *, (select name from pools where id = pool_id) as pool_name from sessions where id = ${id}`,
+      );
+    },
+
+    /** What somebody holds: browsers on a pool's shelf are nobody's. An id wins over a name; a name means the active session that has it, else the newest that had it. */
+    findByIdOrName(projectId: string, idOrName: string, includeDeleted: boolean): Promise<SessionRow | undefined> {
+      return db.row(sql`select *, (select name from pools where id = pool_id) as pool_name from sessions
+        where project_id = ${projectId} and (id = ${idOrName} or name = ${idOrName}) and (${includeDeleted} or deleted_at is null)
+          and (pool_id is null or lease_id is not null)
+        order by id = ${idOrName} desc, deleted_at is null desc, created_at desc limit 1`);
+    },
+
+    list({ projectId, status, query, tags, limit, offset }: SessionFilter): Promise<SessionRow[]> {
+      return db.rows(sql`select s.*, p.name as pool_name from sessions s left join pools p on p.id = s.pool_id
+        where s.project_id = ${projectId} and (s.pool_id is null or s.lease_id is not null)
+          and (${status} = 'all' or (${status} = 'deleted') = (s.deleted_at is not null))
+          and s.tags @> ${tags}
+          and (${query}::text is null or s.id = ${query}
+            or strpos(lower(s.name collate "und-x-icu"), lower(${query} collate "und-x-icu")) > 0
+            or strpos(lower(p.name collate "und-x-icu"), lower(${query} collate "und-x-icu")) > 0)
+        order by s.created_at desc, s.id limit ${limit + 1} offset ${offset}`);
+    },
+
+    /**
+     * Moves a session along its life. Undefined means that it was no longer in a state this event leaves: someone else
+     * moved it first. The WHERE clause is the lock.
+     */
+    apply(
+      id: string,
+      event: SessionEvent,
+      ending: { reason?: Ending; detail?: string; uptimeMs?: number } = {},
+    ): Promise<SessionRow | undefined> {
+      const { from, to } = sessionLife.events[event];
+      const over = event !== 'launched';
+      return db.row(sql`update sessions set state = ${to},
+          ended_reason = coalesce(ended_reason, ${ending.reason ?? null}),
+          ended_detail = coalesce(ended_detail, ${ending.detail ?? null}),
+          uptime_ms = coalesce(${ending.uptimeMs ?? null}::bigint, uptime_ms),
+          deleted_at = case when ${over} then coalesce(deleted_at, now()) end
+        where id = ${id} and state = any (${[...from]}) returning *`);
+    },
+
+    /** Fields left undefined keep their value. */
+    update(
+      id: string,
+      changes: {
+        name?: string | null;
+        tags?: Record<string, string>;
+        viewport?: { width: number; height: number; rate: number | null };
+      },
+    ): Promise<SessionRow | undefined> {
+      const { name, tags, viewport } = changes;
+      return db.row(sql`update sessions set
+          name = case when ${name === undefined} then name else ${name ?? null} end,
+          tags = coalesce(${tags ?? null}::jsonb, tags),
+          viewport_width = coalesce(${viewport?.width ?? null}::integer, viewport_width),
+          viewport_height = coalesce(${viewport?.height ?? null}::integer, viewport_height),
+          refresh_rate = case when ${viewport === undefined} then refresh_rate else ${viewport?.rate ?? null}::integer end
+        where id = ${id} and deleted_at is null returning *`);
+    },
+
+    /** What this node's last life left unfinished. */
+    settleAll(nodeId: string, reason: Ending): Promise<{ id: string }[]> {
+      return db.rows(sql`update sessions set state = 'failed',
+          ended_reason = coalesce(ended_reason, ${reason}), deleted_at = coalesce(deleted_at, now())
+        where node_id = ${nodeId} and state in ('starting', 'live', 'stopping') returning id`);
+    },
+  };
+}

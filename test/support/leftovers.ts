@@ -1,0 +1,132 @@
+import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { silent } from '../../src/lib/log.ts';
+import { cgroupName } from '../../src/chromium/launch.ts';
+import { startTime } from '../../src/chromium/process-tree.ts';
+import { visitStore } from '../../src/store/open.ts';
+import { sql, type Sql } from '../../src/store/sql.ts';
+
+/** One thing on this machine that belongs to a data directory: what kind, and which one exactly. */
+type Thing = `${'process' | 'directory' | 'socket' | 'cgroup' | 'mount' | 'row'} ${string}`;
+
+/** Everything that the sessions of a data directory can leave on a machine. It looks at the machine, not at what the service believes. */
+export function traces(dataDir: string) {
+  const sessions = join(dataDir, 'sessions');
+  const prefix = cgroupName(join(sessions, 'x')).slice(0, -1); // any session's name, less the session, is the prefix of all
+
+  return {
+    sessions,
+
+    /** Whoever was started for a session shows it by its cgroup or its mounts, whatever it calls itself and whoever adopted it. */
+    processes: (): Thing[] => processes([sessions, `/${prefix}`]),
+    /** The database server's too, which a killed service leaves running and its successor finds. */
+    allProcesses: (): Thing[] => processes([dataDir, `/${prefix}`]),
+    directories: (): Thing[] =>
+      existsSync(sessions) ? readdirSync(sessions).map((name): Thing => `directory sessions/${name}`) : [],
+    sockets: (): Thing[] => sockets(dataDir),
+    cgroups: (): Thing[] => cgroups(prefix),
+    mounts: (): Thing[] =>
+      lines('/proc/self/mountinfo')
+        .filter((line) => line.includes(dataDir))
+        .map((line): Thing => `mount ${line}`),
+
+    /** Rows that say something lives. Asked of the database itself: the API does not tell `stopping` from `stopped`. */
+    async rows(): Promise<Thing[]> {
+      const rows = await ask<{ id: string; state: string }>(
+        sql`select id, state from sessions where state not in ('stopped', 'failed') or deleted_at is null`,
+      );
+      return rows.map(({ id, state }): Thing => `row ${id} is ${state}`);
+    },
+
+    /** How many connections the service has to its database. */
+    async connections(): Promise<number> {
+      const [row] = await ask<{ count: number }>(
+        sql`select count(*)::integer as count from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`,
+      );
+      return row?.count ?? 0;
+    },
+  };
+
+  async function ask<R>(query: Sql): Promise<R[]> {
+    const store = await visitStore({ dataDir, databaseUrl: '', log: silent });
+    try {
+      return await store.db.rows<R>(query);
+    } finally {
+      await store.close();
+    }
+  }
+}
+
+/** Descriptors of a process, by what they lead to: where they differ says what leaked. */
+export function descriptors(pid: number): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const name of readdirSync(`/proc/${pid}/fd`)) {
+    try {
+      const kind = readlinkSync(`/proc/${pid}/fd/${name}`).replace(/:\[\d+\]$/, '');
+      counts.set(kind, (counts.get(kind) ?? 0) + 1);
+    } catch {} // closed while we looked
+  }
+  return counts;
+}
+
+/** Waits for `look` to find nothing; what it still finds in the end is what was left. */
+export async function untilNothing<T>(look: () => T[] | Promise<T[]>, ms: number): Promise<T[]> {
+  const end = performance.now() + ms;
+  for (;;) {
+    const found = await look();
+    if (found.length === 0 || performance.now() > end) return found;
+    await sleep(100);
+  }
+}
+
+function processes(marks: readonly string[]): Thing[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .filter((pid) => belongs(pid, marks))
+    .map((pid): Thing => `process ${pid} (started at ${startTime(Number(pid))}): ${commandLine(Number(pid))}`);
+}
+
+function belongs(pid: string, marks: readonly string[]): boolean {
+  if (/^\d+ \(.*\) Z/s.test(text(`/proc/${pid}/stat`))) return false; // dead, and not ours to bury
+  return [commandLine(Number(pid)), text(`/proc/${pid}/cgroup`), text(`/proc/${pid}/mountinfo`)].some((words) =>
+    marks.some((mark) => words.includes(mark)),
+  );
+}
+
+export function commandLine(pid: number): string {
+  return text(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim();
+}
+
+/** In the file system, and those that listen without a file. */
+function sockets(dataDir: string): Thing[] {
+  return lines('/proc/net/unix')
+    .map((line) => line.split(' ').at(-1) ?? '')
+    .filter((path) => path.includes(dataDir))
+    .map((path): Thing => `socket ${path}`);
+}
+
+function cgroups(prefix: string): Thing[] {
+  const root = '/sys/fs/cgroup';
+  if (!existsSync(root)) return [];
+  const places = ['.', ...readdirSync(root)].map((hierarchy) => join(root, hierarchy, 'corral'));
+  return places
+    .filter((place) => existsSync(place))
+    .flatMap((place) =>
+      readdirSync(place)
+        .filter((name) => name.startsWith(prefix))
+        .map((name): Thing => `cgroup ${join(place, name)}`),
+    );
+}
+
+function lines(path: string): string[] {
+  return text(path).split('\n').filter(Boolean);
+}
+
+function text(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return ''; // gone, or not ours to read
+  }
+}

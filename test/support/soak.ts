@@ -1,0 +1,457 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { chromium } from 'playwright-core';
+import { parent, startTime, tree } from '../../src/chromium/process-tree.ts';
+import { commandLine, descriptors, traces, untilNothing } from './leftovers.ts';
+import { RawClient } from './mux-server.ts';
+import { startPages, type Pages } from './pages.ts';
+import { spawnService } from './process.ts';
+import { seededRandom, type Random } from './random.ts';
+
+export interface SoakOptions {
+  sessions: number;
+  concurrency?: number;
+  /** The same seed gives each session the same plan; how they meet is up to the machine. */
+  seed?: number;
+  say?: (line: string) => void;
+}
+
+export interface SoakReport {
+  seed: number;
+  /** How often each thing was done. */
+  deeds: Record<string, number>;
+  /** What was left, and what happened that no kill explains; both have to be empty. */
+  leftovers: string[];
+  surprises: string[];
+}
+
+/** One kill of the service for about this many sessions. */
+const sessionsPerLife = 20;
+const spares = { headless: 1, headful: 1 };
+/** Longer than the shortest idle timeout, which is how some sessions end. */
+const patienceMs = 30_000;
+
+type Life = Awaited<ReturnType<typeof live>>;
+
+/**
+ * Many sessions, all sorts of clients, and everything that can be killed is: connections, client processes, renderers,
+ * browsers, and the service itself, which then starts again on what it left. In the end, and after each start, the machine
+ * must be as if nothing had been.
+ */
+export async function soak(options: SoakOptions): Promise<SoakReport> {
+  const { sessions, concurrency = 4, seed = Date.now() % 2 ** 31, say = () => {} } = options;
+  const report: SoakReport = { seed, deeds: {}, leftovers: [], surprises: [] };
+  const dataDir = await mkdtemp(join(tmpdir(), 'corral-soak-'));
+  const pages = await startPages();
+  const trace = traces(dataDir);
+  const lives = Math.max(2, Math.round(sessions / sessionsPerLife));
+  const did = (deed: string) => (report.deeds[deed] = (report.deeds[deed] ?? 0) + 1);
+  const left = (when: string, things: string[]) => report.leftovers.push(...things.map((thing) => `${when}: ${thing}`));
+  let done = 0;
+  let life = await live(dataDir, pages);
+
+  try {
+    for (let at = 1; at <= lives; at++) {
+      await life.settled();
+      const before = await life.descriptors();
+      const upTo = Math.floor((sessions * at) / lives);
+      let next = done;
+      const worker = async () => {
+        while (next < upTo) {
+          const number = next++;
+          const kind = await oneSession(life, pages, randomFor(seed, number), number, did, report.surprises);
+          done++;
+          say(`${done}/${sessions} sessions, life ${at} of ${lives}: ${kind}`);
+        }
+      };
+      const begun = () => next >= upTo;
+      const workers = Promise.all(Array.from({ length: concurrency }, worker));
+
+      if (at < lives) {
+        // In the middle of it: sessions starting, in use and ending, and those that nobody ever ended.
+        const random = randomFor(seed, -at);
+        while (!begun()) await sleep(20);
+        await sleep(random(500));
+        const old = new Set([...trace.processes(), ...trace.directories(), ...trace.cgroups()]);
+        for (const kind of ['process', 'directory'])
+          if (![...old].some((thing) => thing.startsWith(kind)))
+            report.surprises.push(
+              `before restart ${at} there was no ${kind} to be seen; then its absence says nothing`,
+            );
+        await life.kill();
+        did('kill -9 of the service');
+        await workers;
+        done = upTo;
+        life = await live(dataDir, pages);
+        const same = () =>
+          [...trace.processes(), ...trace.directories(), ...trace.cgroups()].filter((it) => old.has(it));
+        left(`after restart ${at}`, await untilNothing(same, 2000));
+        left(`after restart ${at}`, await trace.rows());
+      } else {
+        await workers;
+        left('in the end', await untilNothing(() => trace.rows(), patienceMs));
+        await life.settled();
+        left('in the end', await untilNothing(() => life.beyondSpares(), 5000));
+        left('in the end', await untilNothing(async () => more(before, await life.descriptors()), 10_000));
+      }
+    }
+    // And an end in the middle of things.
+    const interrupted = [true, true, true, false].map((headless) => life.call('POST', '/browsers', { headless }));
+    void Promise.allSettled(interrupted);
+    await sleep(randomFor(seed, -lives)(200));
+    await life.stop();
+    const all = () => [
+      ...trace.allProcesses(),
+      ...trace.directories(),
+      ...trace.sockets(),
+      ...trace.cgroups(),
+      ...trace.mounts(),
+    ];
+    left('after the service', await untilNothing(all, 2000));
+    report.surprises.push(...life.complaints());
+  } finally {
+    await life.kill();
+    await pages.close();
+    await endDatabase(dataDir);
+    await rm(dataDir, { recursive: true, force: true });
+  }
+  return report;
+}
+
+/** One life of the service, from its start to whatever ends it. */
+async function live(dataDir: string, pages: Pages) {
+  const service = await spawnService({
+    CORRAL_DATA_DIR: dataDir,
+    CORRAL_ALLOW_PRIVATE_HOSTS: pages.host,
+    CORRAL_WARM_SPARES: `headless:${spares.headless},headful:${spares.headful}`,
+    CORRAL_MAX_SESSIONS: '24',
+  });
+  const key = (await readFile(join(dataDir, 'api-key'), 'utf8')).trim();
+  const pid = service.child.pid!;
+  const trace = traces(dataDir);
+  let over = false;
+
+  const call = async (method: string, path: string, body?: object, signal?: AbortSignal) => {
+    const deadline = AbortSignal.timeout(60_000);
+    const response = await fetch(service.url + path, {
+      method,
+      headers: {
+        authorization: `Bearer ${key}`,
+        connection: 'close', // or each would be a descriptor of the service for a while
+        ...(body && { 'content-type': 'application/json' }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
+      signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
+    });
+    const text = await response.text();
+    const json = response.headers.get('content-type')?.includes('json') && text !== '';
+    return { status: response.status, text, body: json ? JSON.parse(text) : undefined };
+  };
+
+  /** The processes of a session, or none. Only ever of a tree whose root this service started. */
+  async function processesOf(id: string): Promise<number[]> {
+    const [leader, startedAt] = (await readFile(join(trace.sessions, id, 'process'), 'utf8').catch(() => '')).split(
+      ' ',
+    );
+    if (!leader || startTime(Number(leader)) !== startedAt || parent(Number(leader)) !== pid) return [];
+    return tree(Number(leader));
+  }
+
+  return {
+    call,
+    processesOf,
+    trace,
+    get over() {
+      return over;
+    },
+
+    /** Waits for the sessions to be gone and the spares to be back on their shelf. */
+    async settled() {
+      const want = [
+        'corral_sessions 0',
+        `corral_spares_headless ${spares.headless}`,
+        `corral_spares_headful ${spares.headful}`,
+      ];
+      for (const end = performance.now() + patienceMs; performance.now() < end; await sleep(50)) {
+        const { text } = await call('GET', '/metrics');
+        if (want.every((line) => text.split('\n').includes(line))) break;
+      }
+    },
+
+    /** Less its connections to the database: how many those are depends on how busy it was. */
+    async descriptors() {
+      const connections = await trace.connections();
+      const found = descriptors(pid);
+      return found.set('socket', (found.get('socket') ?? 0) - connections);
+    },
+
+    /** With the sessions gone, only spares may have a directory, a group or a process of the service's. */
+    beyondSpares(): string[] {
+      const most = spares.headless + spares.headful;
+      const [directories, groups] = [trace.directories(), trace.cgroups()];
+      const names = directories.map((it) => it.split('/').at(-1)!);
+      const stray = groups.filter((group) => !names.some((name) => group.endsWith(`-${name}`)));
+      return [...(directories.length > most ? directories : []), ...stray];
+    },
+
+    async kill() {
+      over = true;
+      await service.kill('SIGKILL');
+    },
+
+    async stop() {
+      over = true;
+      await service.kill('SIGTERM');
+    },
+
+    /** What the service itself calls an error. */
+    complaints: () =>
+      service
+        .output()
+        .split('\n')
+        .filter((line) => /"level":"?(error|50)/.test(line)),
+  };
+}
+
+/** Makes a plan from the random numbers, carries it out, and answers what it was. Whatever a kill brings about is fine. */
+async function oneSession(
+  life: Life,
+  pages: Pages,
+  random: Random,
+  number: number,
+  did: (deed: string) => void,
+  surprises: string[],
+): Promise<string> {
+  const headless = random(100) < 85;
+  const name = `soak-${number}-${random(1e6)}`;
+  const clients = clientsFor(random, pages);
+  const [first, second] = [clients(), random(4) === 0 ? clients() : undefined];
+  const deed = pick(random, deeds);
+  const ending = pick(random, endings);
+  const plan = `${headless ? 'headless' : 'headful'}, ${first.kind}${second ? ` and ${second.kind}` : ''}, ${deed.what}, ${ending}`;
+  did(headless ? 'headless' : 'headful');
+  did(deed.what);
+  did(ending);
+  let disturbed = false;
+
+  try {
+    const body = {
+      name,
+      headless,
+      timeout_seconds: 10,
+      ...(random(3) === 0 ? { start_url: pages.url } : {}),
+      ...(random(3) === 0 ? { viewport: { width: 1280, height: 800 } } : {}),
+    };
+    if (deed.what === 'hang up during create') {
+      const hangUp = new AbortController();
+      setTimeout(() => hangUp.abort(), random(200));
+      disturbed = true;
+      await life.call('POST', '/browsers', body, hangUp.signal);
+      // It was faster than the hand on the phone. It idles out.
+      return plan;
+    }
+    const creating = life.call('POST', '/browsers', body);
+    if (deed.what === 'delete during create') {
+      await sleep(random(150));
+      const deleted = await life.call('DELETE', `/browsers/${name}`);
+      const { status, text } = await creating;
+      const found = await life.call('GET', `/browsers/${name}`);
+      disturbed = deleted.status === 204 && [200, 404].includes(status) && found.status === 404; // as it should be
+      if (disturbed) return plan;
+      if (deleted.status === 204)
+        throw new Error(`DELETE answered 204, create ${status} ${text}, and then GET ${found.status}`);
+    }
+    const created = await creating;
+    if (created.status === 529) return `${plan}; refused, the node is full`;
+    if (created.status !== 200) throw new Error(`create answered ${created.status}: ${created.text}`);
+    const { session_id: id, cdp_ws_url: address } = created.body;
+
+    const working = Promise.allSettled(
+      [first, ...(second ? [second] : [])].map(({ kind, work }) => Promise.race([work(address), late(kind)])),
+    );
+    if (deed.during) {
+      disturbed = true;
+      await sleep(random(300));
+      if (deed.what === 'delete during connect') await life.call('DELETE', `/browsers/${id}`);
+      else await deed.during(life, id, random);
+    }
+    const failed = (await working).find((result) => result.status === 'rejected');
+    if (failed && !disturbed) throw failed.reason;
+    if (random(3) === 0) {
+      const patched = await life.call('PATCH', `/browsers/${id}`, pick(random, patches));
+      if (patched.status !== 200 && !disturbed) throw new Error(`PATCH answered ${patched.status}: ${patched.text}`);
+    }
+    if (ending === 'left to idle') return plan;
+    const deleting = [life.call('DELETE', `/browsers/${id}`)];
+    if (ending === 'deleted twice at once') deleting.push(life.call('DELETE', `/browsers/${name}`));
+    for (const { status, text } of await Promise.all(deleting)) {
+      const known = status === 204 || ((disturbed || deleting.length > 1) && status === 404);
+      if (!known) throw new Error(`DELETE answered ${status}: ${text}`);
+      if (status !== 204) continue;
+      const traces = [...life.trace.directories(), ...life.trace.cgroups(), ...life.trace.processes()];
+      const stayed = traces.filter((thing) => thing.includes(id));
+      if (stayed.length > 0) throw new Error(`DELETE was answered, and there is still ${stayed.join(', ')}`);
+    }
+  } catch (error) {
+    if (!disturbed && !life.over) surprises.push(`session ${number} (${plan}): ${(error as Error).message}`);
+  }
+  return plan;
+}
+
+const endings = ['deleted', 'deleted', 'deleted', 'deleted', 'deleted twice at once', 'left to idle'] as const;
+
+const patches = [
+  { tags: { soaked: 'yes' } },
+  { viewport: { width: 1024, height: 768 } },
+  { viewport: { width: 800, height: 600 }, tags: {} },
+];
+
+interface Deed {
+  what: string;
+  during?: (life: Life, id: string, random: Random) => Promise<unknown>;
+}
+
+/** What goes wrong, as often as it stands here. */
+const deeds: Deed[] = [
+  { what: 'nothing goes wrong' },
+  { what: 'nothing goes wrong' },
+  { what: 'nothing goes wrong' },
+  { what: 'hang up during create' },
+  { what: 'delete during create' },
+  { what: 'delete during connect', during: async () => {} },
+  { what: 'kill -9 of a renderer', during: killing((command) => command.includes('--type=renderer')) },
+  { what: 'kill -9 of the browser', during: killing(isBrowser) },
+  { what: 'kill -9 of anything in the session', during: killing(() => true) },
+  {
+    what: 'kill -9 of the browser, and delete',
+    during: async (life, id, random) => {
+      await killing(isBrowser)(life, id, random);
+      await sleep(random(50));
+      await life.call('DELETE', `/browsers/${id}`);
+    },
+  },
+];
+
+function killing(wanted: (command: string) => boolean) {
+  return async (life: Life, id: string, random: Random) => {
+    const pids = (await life.processesOf(id)).filter((pid) => wanted(commandLine(pid)));
+    if (pids.length > 0) end(pick(random, pids));
+  };
+}
+
+function isBrowser(command: string): boolean {
+  return /^\S*chromium\S*/.test(command) && !command.includes('--type=');
+}
+
+function end(pid: number) {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {} // it was faster
+}
+
+/** Clients of three makes, each with its own way to leave. */
+function clientsFor(random: Random, pages: Pages) {
+  return (): { kind: string; work: (address: string) => Promise<void> } => {
+    const leaves = random(3) > 0;
+    const idleMs = random(400);
+    const kind = pick(random, ['raw', 'raw', 'raw', 'Playwright', 'process'] as const);
+    const how = leaves ? 'leaves' : 'is cut off';
+    switch (kind) {
+      case 'raw':
+        return { kind: `a raw client that ${how}`, work: (address) => rawClient(address, pages.url, leaves, idleMs) };
+      case 'Playwright':
+        return { kind: 'Playwright', work: (address) => playwright(address, pages.url) };
+      case 'process':
+        return { kind: 'a client that is killed', work: (address) => killedClient(address, idleMs) };
+    }
+  };
+}
+
+async function rawClient(address: string, url: string, leaves: boolean, idleMs: number): Promise<void> {
+  const client = await RawClient.open(address);
+  const gone = client.closed.then(({ code, reason }) => {
+    throw new Error(`the connection was closed: ${code} ${reason}`);
+  });
+  const work = async () => {
+    const { sessionId } = await client.page();
+    await client.result('Page.enable', {}, sessionId);
+    await client.result('Page.navigate', { url }, sessionId);
+    await client.event('Page.loadEventFired');
+    await sleep(idleMs);
+    if ((await client.evaluate('document.title', sessionId)) !== 'A page') throw new Error('the page is another');
+  };
+  gone.catch(() => {});
+  try {
+    await Promise.race([work(), gone]);
+  } finally {
+    if (leaves) client.socket.close();
+    else client.socket.terminate();
+  }
+}
+
+async function playwright(address: string, url: string): Promise<void> {
+  const browser = await chromium.connectOverCDP(address, { timeout: patienceMs });
+  try {
+    const page = await browser.contexts()[0]!.newPage(); // its own: the first one may be on its way to start_url
+    await page.goto(url, { timeout: patienceMs });
+    await page.click('button', { timeout: patienceMs });
+  } finally {
+    await browser.close();
+  }
+}
+
+/** A process that attaches, sends more than it reads, and is killed in the middle. */
+async function killedClient(address: string, afterMs: number): Promise<void> {
+  const code = `
+    const { WebSocket } = require('ws');
+    const socket = new WebSocket(process.argv[1]);
+    socket.on('error', () => process.exit(1)).on('close', () => process.exit(0));
+    socket.on('open', () => {
+      console.log('open');
+      socket.send(JSON.stringify({ id: 1, method: 'Target.setAutoAttach', params: { autoAttach: true, waitForDebuggerOnStart: true, flatten: true } }));
+      setInterval(() => socket.send(JSON.stringify({ id: 2, method: 'Target.createTarget', params: { url: 'about:blank' } })), 50);
+    });`;
+  const client = spawn(process.execPath, ['-e', code, address], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const exited = once(client, 'exit');
+  await Promise.race([once(client.stdout, 'data'), exited]).finally(async () => {
+    await sleep(afterMs);
+    client.kill('SIGKILL');
+    await exited;
+  });
+}
+
+async function late(who: string): Promise<never> {
+  await sleep(patienceMs);
+  throw new Error(`${who} was not done within ${patienceMs / 1000} s`);
+}
+
+/** Kinds of descriptors of which there are more than before. */
+function more(before: Map<string, number>, after: Map<string, number>): string[] {
+  return [...after]
+    .filter(([kind, count]) => count > (before.get(kind) ?? 0))
+    .map(([kind, count]) => `descriptors of ${kind}: ${count}, before ${before.get(kind) ?? 0}`);
+}
+
+/** A soak that failed may leave the database server of its own data directory running. */
+async function endDatabase(dataDir: string): Promise<void> {
+  const file = await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8').catch(() => '');
+  const pid = Number(file.split('\n')[0]);
+  if (!pid || !commandLine(pid).includes('postgres')) return;
+  process.kill(pid, 'SIGINT');
+  await untilNothing(() => traces(dataDir).allProcesses(), 5000);
+}
+
+/** Neighbouring seeds of the generator give neighbouring numbers, so they are stirred first. */
+function randomFor(seed: number, number: number): Random {
+  let mixed = Math.imul(seed, 0x9e37_79b1) ^ Math.imul(number + 1_000_003, 0x85eb_ca6b);
+  for (let round = 0; round < 3; round++) mixed = Math.imul(mixed ^ (mixed >>> 15), 0x2c1b_3c6d) + round;
+  return seededRandom((mixed ^ (mixed >>> 16)) >>> 0);
+}
+
+function pick<T>(random: Random, from: readonly T[]): T {
+  return from[random(from.length)]!;
+}
