@@ -111,7 +111,8 @@ export function sessionService(deps: {
     onPlaced?: () => void,
   ): Promise<SessionRow> {
     const { id } = row;
-    return undoOnFailure(async (undo) => {
+    let session: LiveSession | undefined;
+    const launched = undoOnFailure(async (undo) => {
       let placed = true;
       undo(() => placed && freePlace());
       if (spare) undo(() => placed && spares.giveBack(options.headless ? 'headless' : 'headful', spare));
@@ -120,7 +121,6 @@ export function sessionService(deps: {
 
       // From here on the session's own end gives everything back.
       placed = false;
-      let session: LiveSession | undefined;
       const whenGone = () => session?.whenGone() ?? { code: 1011, reason: 'The browser went away.' };
       if (spare) spare.whenGone = whenGone;
       if (!spare && taken + spareCount() > capacity) await spares.giveUpOne();
@@ -146,6 +146,10 @@ export function sessionService(deps: {
       if (!now || now.deleted_at) throw errors.session_not_found({ session: id }); // stopped while it was starting
       signal.throwIfAborted(); // nobody is there to be told its id, so nobody could use it
       return now;
+    });
+    // Whatever went wrong then went wrong because somebody ended it meanwhile.
+    return launched.catch((error: Error) => {
+      throw session?.ending ? errors.session_not_found({ session: id }) : error;
     });
   }
 
@@ -246,9 +250,10 @@ export function sessionService(deps: {
   async function callOff(id: string, reason: Ending): Promise<void> {
     const starting = launching.get(id);
     if (!starting) return;
-    await store.apply(id, 'stop_requested', { reason }).catch(() => {});
     starting.callOff.abort(new SessionEnded(reason));
+    await store.apply(id, 'stop_requested', { reason }).catch(() => {});
     await starting.over;
+    if (live.has(id)) await stop(id, reason); // it was there before it heard of it
   }
 
   /** Nothing is left of the session but its row. A database that is away is asked again until it has heard. */

@@ -255,6 +255,7 @@ async function oneSession(
       return plan;
     }
     const creating = life.call('POST', '/browsers', body);
+    creating.catch(() => {}); // awaited below; the service may be killed before
     if (deed.what === 'delete during create') {
       await sleep(random(150));
       const deleted = await life.call('DELETE', `/browsers/${name}`);
@@ -263,7 +264,9 @@ async function oneSession(
       disturbed = deleted.status === 204 && [200, 404].includes(status) && found.status === 404; // as it should be
       if (disturbed) return plan;
       if (deleted.status === 204)
-        throw new Error(`DELETE answered 204, create ${status} ${text}, and then GET ${found.status}`);
+        throw new Error(
+          `DELETE answered 204, create ${status} ${text}, and then GET ${found.status}. It complains: ${life.complaints().join('\n')}`,
+        );
     }
     const created = await creating;
     if (created.status === 529) return `${plan}; refused, the node is full`;
