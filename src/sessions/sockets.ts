@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { Elsewhere, Passenger } from '../api/elsewhere.ts';
 import { attachBidi } from '../chromium/bidi.ts';
 import { attachDisplay } from '../chromium/display-view.ts';
 import type { Engine } from '../chromium/engine.ts';
@@ -9,6 +10,7 @@ import type { Log } from '../lib/log.ts';
 import { serveWebSocket, type WebSocketReceiver, type WebSocketSink } from '../lib/ws-sink.ts';
 import type { Addresses, Purpose } from './addresses.ts';
 import type { SessionService } from './service.ts';
+import type { Whereabouts } from './whereabouts.ts';
 
 /** The websockets of a session, each with the purpose its token must have and what it is attached to. */
 interface Door {
@@ -17,6 +19,15 @@ interface Door {
   /** The most that one message may have. */
   maxPayload: number;
   use: (engine: Engine, sink: WebSocketSink, how: { readOnly: boolean; log: Log }) => WebSocketReceiver;
+}
+
+/** What the other nodes are to a websocket: the one it may belong to. */
+interface Nodes extends Pick<Elsewhere, 'ready' | 'passengerOf'> {
+  splice(
+    nodeId: string,
+    upgrade: { request: IncomingMessage; socket: Duplex; head: Buffer },
+    passenger: Passenger,
+  ): Promise<void>;
 }
 
 const MIB = 1024 * 1024;
@@ -47,15 +58,28 @@ const doors: Record<string, Door> = {
  */
 export function serveSessionSockets(
   server: Server,
-  { sessions, addresses, log }: { sessions: SessionService; addresses: Addresses; log: Log },
+  {
+    sessions,
+    addresses,
+    where,
+    nodes,
+    log,
+  }: { sessions: SessionService; addresses: Addresses; where: Pick<Whereabouts, 'ofSession'>; nodes: Nodes; log: Log },
 ) {
   async function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
     const url = new URL(request.url ?? '/', 'http://localhost');
     const door = doors[url.pathname.replace(/\/+$/, '')];
     if (!door) throw errors.not_found({ detail: `No websocket is served at ${url.pathname}.` });
     const id = addresses.admit(url.searchParams.get('jwt') ?? undefined, door.purpose);
+    const sentOn = nodes.passengerOf(request) !== undefined;
+    await nodes.ready();
     const session = sessions.running(id);
-    if (!session) throw errors.session_not_found({ session: id });
+    if (!session) {
+      const owner = sentOn ? undefined : await where.ofSession({ id });
+      if (owner === undefined) throw errors.session_not_found({ session: id });
+      const clientIp = request.socket.remoteAddress ?? '';
+      return nodes.splice(owner, { request, socket, head }, { requestId: '', clientIp, caller: null, project: null });
+    }
     const held = await sessions.hold(id); // awake before the first byte is answered
     if (socket.destroyed) return held.release(); // it left while we woke the browser
     const how = { readOnly: url.searchParams.get('readOnly') === 'true', log };
