@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { errors } from '../errors.ts';
 import type { Caller } from '../org/caller.ts';
 import { hungUp } from './hung-up.ts';
 
@@ -52,10 +53,23 @@ export async function answerElsewhere(request: FastifyRequest, reply: FastifyRep
     projectId: request.project?.id ?? null,
   });
   if (nodeId === undefined) return undefined;
+  refuseTooLarge(request);
   const { id: requestId, clientIp, caller, project } = request;
   const passenger = { requestId, clientIp, caller, project };
   const { status, headers, body } = await elsewhere.forward(nodeId, request.raw, passenger, hungUp(reply));
   // Events that wait for their first frame have long sent their headers; ours must not wait for it either.
   reply.raw.once('pipe', () => reply.raw.flushHeaders());
   return reply.code(status).headers(headers).send(body);
+}
+
+/**
+ * What the other node would refuse unread is refused here: it would close the connection while we still send, and its answer
+ * would be lost. Only JSON is read whole; the limit is the same everywhere.
+ */
+function refuseTooLarge({ headers, routeOptions }: FastifyRequest) {
+  const limit = routeOptions.bodyLimit;
+  const json = /^application\/json\b/i.test(headers['content-type'] ?? '');
+  if (json && limit !== undefined && Number(headers['content-length'] ?? 0) > limit) {
+    throw errors.payload_too_large({ limit });
+  }
 }

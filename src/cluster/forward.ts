@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Readable } from 'node:stream';
+import { PassThrough, type Readable } from 'node:stream';
 import { Pool } from 'undici';
 import { answeredHeaders, passedOnHeaders } from './headers.ts';
 
@@ -35,7 +35,7 @@ export function wayTo(internalUrl: string) {
         method: request.method ?? 'GET',
         path: request.url ?? '/',
         headers: [...passedOnHeaders(request), ...credential],
-        body: hasBody(request) ? request : null,
+        body: hasBody(request) ? bodyOf(request) : null,
         signal,
       });
       return { status: statusCode, headers: answeredHeaders(headers), body };
@@ -66,6 +66,17 @@ export function wayTo(internalUrl: string) {
 }
 
 export type Way = ReturnType<typeof wayTo>;
+
+/**
+ * What the client sends, at the speed at which the other node takes it. Not the request itself: whoever gives up on that
+ * closes the client's connection, and the client would never read why.
+ */
+function bodyOf(request: IncomingMessage): Readable {
+  const body = new PassThrough({ highWaterMark: 64 * 1024 });
+  request.once('close', () => request.complete || body.destroy(new Error('The client hung up.')));
+  body.once('close', () => request.unpipe(body).resume());
+  return request.pipe(body);
+}
 
 const hasBody = ({ headers }: IncomingMessage) =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
