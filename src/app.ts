@@ -214,8 +214,8 @@ export async function buildApp(options: {
         clearInterval(forgetting);
         await nodes.drain();
         await sessions.close();
+        await nodes.leave(); // first: the server waits for websockets, and those that lead to other nodes end here
         await http.close();
-        await nodes.leave();
         await store.close();
       },
     };

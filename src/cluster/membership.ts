@@ -244,13 +244,14 @@ export function membership(options: MembershipOptions) {
     async leave(): Promise<void> {
       closed = true;
       clearTimeout(timer);
-      await beating;
-      await settling;
-      await returning;
-      if (life === undefined) return;
-      await store
-        .remove({ id, life })
-        .catch((error: Error) => log.warn({ error: error.message }, 'node.did_not_sign_off'));
+      const signOff = async () => {
+        await Promise.all([beating, settling, returning]);
+        if (life !== undefined) await store.remove({ id, life });
+      };
+      // A database that does not answer must not keep us: we shall be given up then.
+      await Promise.race([signOff(), sleep(patienceMs, undefined, { ref: false })]).catch((error: Error) =>
+        log.warn({ error: error.message }, 'node.did_not_sign_off'),
+      );
     },
   };
 }

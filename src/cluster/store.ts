@@ -85,8 +85,8 @@ export function nodeStore(db: Db) {
     },
 
     async absentAmong(ids: string[]): Promise<string[]> {
-      const rows = await db.rows<{ id: string }>(sql`select id from unnest(${ids}::text[]) as id
-        where not exists (select from nodes where nodes.id = id)`);
+      const rows = await db.rows<{ id: string }>(sql`select asked.id from unnest(${ids}::text[]) as asked (id)
+        where not exists (select from nodes where nodes.id = asked.id)`);
       return rows.map(({ id }) => id);
     },
 

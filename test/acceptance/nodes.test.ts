@@ -344,7 +344,11 @@ describe('three nodes, and one of them', () => {
     const id = await b.id();
     await until('it is listed', () => isListed(a, id));
     const { body: session } = await b.call('POST', '/browsers', { headless: true });
+    const { body: kept } = await a.call('POST', '/browsers', { headless: true });
+    const through = await RawClient.open(b.here(kept.cdp_ws_url));
+    await through.result('Browser.getVersion');
     await b.kill('SIGTERM');
+    await through.closed;
     expect(await nodes.ask(sql`select 1 from nodes where id = ${id}`)).toEqual([]);
     expect(await rowOf(session.session_id)).toMatchObject({ state: 'stopped', ended_reason: 'shutdown' });
     await until('it is not listed any more', async () => !(await isListed(a, id)));
