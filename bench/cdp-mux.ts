@@ -2,22 +2,13 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
-import { WebSocket } from 'ws';
 import { multiplex } from '../src/chromium/mux.ts';
 import { openPipe } from '../src/chromium/pipe.ts';
 import { serveWebSocket } from '../src/lib/ws-sink.ts';
 import { portOf } from '../test/support/mux-server.ts';
 import { rawChromium } from '../test/support/raw-chromium.ts';
-
-export interface Row {
-  what: string;
-  value: number;
-  unit: string;
-  /** The same measured on Chromium's own websocket, in the same run. */
-  beside: number;
-  ratio: number;
-  bar: number;
-}
+import { Page } from './page.ts';
+import { median, type Row } from './rows.ts';
 
 const MIB = 1024 * 1024;
 
@@ -132,61 +123,19 @@ async function client(rawEndpoint: string, ourEndpoint: string): Promise<void> {
     }
     const value = median(rates.ours);
     const beside = median(rates.raw);
-    rows.push({ what, value, unit: '/s', beside, ratio: value / beside, bar });
+    rows.push({
+      what,
+      value,
+      unit: '/s',
+      beside: `raw Chromium (${beside.toFixed(0)}/s)`,
+      ratio: value / beside,
+      bar: `at least ${bar.toFixed(2)}`,
+    });
   }
   process.send!(rows);
   raw.close();
   ours.close();
   process.disconnect();
-}
-
-/** The least client there can be: ids, and a page to evaluate on. */
-class Page {
-  readonly #socket: WebSocket;
-  readonly #waiting = new Map<number, (result: any) => void>(); // oxlint-disable-line typescript/no-explicit-any -- each method has its own
-  #lastId = 0;
-  #sessionId: string | undefined;
-
-  static async open(endpoint: string): Promise<Page> {
-    const socket = new WebSocket(endpoint, { perMessageDeflate: false, maxPayload: 512 * MIB });
-    await once(socket, 'open');
-    const page = new Page(socket);
-    const { targetInfos } = await page.#send<{ targetInfos: { targetId: string; type: string }[] }>(
-      'Target.getTargets',
-    );
-    const { targetId } = targetInfos.find(({ type }) => type === 'page')!;
-    const attached = await page.#send<{ sessionId: string }>('Target.attachToTarget', { targetId, flatten: true });
-    page.#sessionId = attached.sessionId;
-    return page;
-  }
-
-  private constructor(socket: WebSocket) {
-    this.#socket = socket;
-    socket.on('message', (data: Buffer) => {
-      const { id, result }: { id: number; result: unknown } = JSON.parse(data.toString());
-      this.#waiting.get(id)?.(result);
-      this.#waiting.delete(id);
-    });
-  }
-
-  evaluate(expression: string): Promise<unknown> {
-    return this.#send('Runtime.evaluate', { expression, returnByValue: true });
-  }
-
-  close() {
-    this.#socket.close();
-  }
-
-  #send<Result>(method: string, params: object = {}): Promise<Result> {
-    const id = ++this.#lastId;
-    this.#socket.send(JSON.stringify({ id, method, params, sessionId: this.#sessionId }));
-    return new Promise((resolve) => this.#waiting.set(id, resolve));
-  }
-}
-
-function median(numbers: number[]): number {
-  const sorted = numbers.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)]!;
 }
 
 const [, , role, ...args] = process.argv;

@@ -1,9 +1,17 @@
-import { cpus, totalmem } from 'node:os';
+import { cpus, loadavg, totalmem } from 'node:os';
+import { benchCdp } from './cdp-mux.ts';
+import { benchEgress } from './egress.ts';
 import { benchFrontDoor } from './front-door.ts';
 import { print, type Row } from './rows.ts';
+import { benchSessions } from './sessions.ts';
 
 /** `npm run bench`, or `npm run bench -- front-door` for one part. Ratios within one run are what counts. */
-const parts: Record<string, () => Promise<Row[]>> = { 'front-door': benchFrontDoor };
+const parts: Record<string, () => Promise<Row[]>> = {
+  'front-door': benchFrontDoor,
+  sessions: benchSessions,
+  cdp: benchCdp,
+  egress: benchEgress,
+};
 
 const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => !parts[name]);
@@ -16,7 +24,7 @@ console.log(
 );
 for (const [name, run] of Object.entries(parts)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
-  console.log(name);
+  console.log(`${name} (load ${loadavg()[0]!.toFixed(1)} at the start)`);
   print(await run());
   console.log();
 }

@@ -3,7 +3,7 @@ export interface Row {
   what: string;
   value: number;
   unit: string;
-  /** What the ratio is to. */
+  /** What the ratio is to; without a ratio, whatever is worth saying. */
   beside?: string;
   ratio?: number;
   bar?: string;
@@ -20,7 +20,7 @@ export function print(rows: Row[]) {
   const cells = rows.map((row) => [
     row.what,
     `${format(row.value)} ${row.unit}`,
-    row.ratio === undefined ? '' : `${row.ratio.toFixed(2)} × ${row.beside ?? ''}`,
+    row.ratio === undefined ? (row.beside ?? '') : `${row.ratio.toFixed(2)} × ${row.beside ?? ''}`,
     row.bar ?? '',
   ]);
   const table = [['what', 'measured', 'beside', 'bar'], ...cells];

@@ -38,6 +38,9 @@ import { sessionRoutes } from './sessions/routes.ts';
 import { sessionService } from './sessions/service.ts';
 import { serveSessionSockets } from './sessions/sockets.ts';
 import { sessionStore } from './sessions/store.ts';
+import { poolMetrics } from './pools/metrics.ts';
+import { poolRoutes } from './pools/routes.ts';
+import { poolService } from './pools/service.ts';
 import { whereabouts } from './sessions/whereabouts.ts';
 import { openStore } from './store/open.ts';
 import { openKeys, secretStore } from './store/secrets.ts';
@@ -59,7 +62,7 @@ export async function buildApp(options: {
     const store = await openStore({
       dataDir,
       databaseUrl,
-      channels: ['corral_org', 'corral_nodes', relayChannel],
+      channels: ['corral_org', 'corral_pools', 'corral_nodes', relayChannel],
       onLost: onFatal,
       beforeMigrating: async (db, id) =>
         refuseStrangers({ id, version, keys: [...masterKeys.ring().ids] }, await nodeStore(db).listIfThere()),
@@ -146,6 +149,19 @@ export async function buildApp(options: {
     undo(() => sessions.close());
     occupancies.push((projectId) => sessions.occupancy(projectId));
     events.on('project.closed', ({ projectId }) => void sessions.stopProject(projectId));
+    const pools = poolService({
+      db,
+      sessions,
+      events,
+      metrics: poolMetrics(metrics),
+      nodeId: store.nodeId,
+      capacity: async () => nodes.capacity(),
+      log: logger,
+    });
+    await pools.start();
+    undo(() => pools.close());
+    anchor.on('corral_pools', (message) => pools.hear(message));
+    occupancies.push((projectId) => pools.occupancy(projectId));
     probes.push(...sessionProbes(isolation));
     measureSessions(metrics, sessions);
 
@@ -184,6 +200,7 @@ export async function buildApp(options: {
     await http.register(statusRoutes({ probes, metrics, version }));
     await http.register(orgRoutes({ projects, limits, keys, audit }));
     await http.register(sessionRoutes({ sessions, limit: rateLimit(config.rateLimit) }));
+    await http.register(poolRoutes({ pools }));
     await http.register(browserRoutes({ sessions, addresses }));
     serveSessionSockets(http.server, { sessions, addresses, where, nodes, log: logger });
     http.addHook('onListen', async () => {
@@ -206,6 +223,7 @@ export async function buildApp(options: {
     return {
       http,
       sessions,
+      pools,
       nodes,
       store,
       secrets,
@@ -213,6 +231,7 @@ export async function buildApp(options: {
       async close() {
         clearInterval(forgetting);
         await nodes.drain();
+        await pools.close();
         await sessions.close();
         await nodes.leave(); // first: the server waits for websockets, and those that lead to other nodes end here
         await http.close();

@@ -15,6 +15,12 @@ const catalogue = {
     'A key cannot delete itself.',
     () => 'This key is the one you are using. Delete it with another key, or rotate it instead.',
   ),
+  pool_in_use: entry(
+    400,
+    'Browsers of the pool are leased.',
+    (p: { leased: number }) =>
+      `${p.leased} ${p.leased === 1 ? 'browser' : 'browsers'} of this pool ${p.leased === 1 ? 'is' : 'are'} leased. Release them first, or send force: true to end their leases.`,
+  ),
   feature_not_available: entry(
     400,
     'The field belongs to a part of the interface that this version does not serve yet.',
@@ -40,6 +46,26 @@ const catalogue = {
     'No active session has that id or name.',
     (p: { session: string }) =>
       `No active session is '${p.session}'. GET /browsers lists them; status=deleted shows those that ended.`,
+  ),
+  pool_deleted: entry(
+    404,
+    'The pool was deleted while a client waited for one of its browsers.',
+    (p: { pool: string }) => `Pool '${p.pool}' was deleted while you waited.`,
+  ),
+  pool_not_found: entry(
+    404,
+    'No pool has that id or name.',
+    (p: { pool: string }) => `No pool is '${p.pool}'. GET /browser_pools lists them.`,
+  ),
+  not_leased: entry(
+    404,
+    'The session is not leased from this pool.',
+    (p: { session: string; pool: string }) =>
+      `Session '${p.session}' is not leased from pool '${p.pool}': it never was, was released already, or its lease ended.`,
+  ),
+  pool_full: conflict(
+    'The pool has all the browsers it may have.',
+    (p: { pool: string }) => `Pool '${p.pool}' has as many browsers as its size.`,
   ),
   viewport_in_use: conflict(
     'Somebody watches the live view.',
@@ -78,6 +104,12 @@ const catalogue = {
     'The project has as many sessions as it may.',
     (p: { active: number; cap: number }) =>
       `The project has ${p.active} active sessions, and may have ${p.cap}. Delete one, or raise max_concurrent_sessions of the project.`,
+  ),
+  pool_limit_reached: entry(
+    429,
+    'All pools together would hold more browsers than the organisation may run.',
+    (p: { size: number; others: number; most: number }) =>
+      `A pool of ${p.size} does not fit: the other pools hold ${p.others}, and ${p.most} browsers are the most (GET /org/limits).`,
   ),
   rate_limit_exceeded: entry(
     429,

@@ -5,7 +5,7 @@ export interface Events {
   /** The project was archived or deleted; nothing of it may go on running. */
   'project.closed': { projectId: string };
   /** Its browser is gone and nothing of it is left. */
-  'session.ended': { sessionId: string; projectId: string; reason: string };
+  'session.ended': { sessionId: string; projectId: string; poolId: string | null; reason: string };
   /** A node fell silent, and this one has settled what it had. Its sessions have ended by now, each with its own event. */
   'node.lost': { nodeId: string };
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { buildApp } from './app.ts';
+import { isMapperFault } from './chromium/bidi.ts';
 import { NodesDisagree } from './cluster/agreement.ts';
 import { ConfigError, readConfig, type Config } from './config.ts';
 import { openLogger } from './logger.ts';
@@ -18,7 +19,10 @@ async function main() {
     end(error.message);
   };
   process.on('uncaughtException', onFatal);
-  process.on('unhandledRejection', (reason) => onFatal(reason instanceof Error ? reason : new Error(String(reason))));
+  process.on('unhandledRejection', (reason) => {
+    if (isMapperFault(reason)) return logger.warn({ error: reason }, 'bidi.rejection_unhandled');
+    onFatal(reason instanceof Error ? reason : new Error(String(reason)));
+  });
 
   const app = await buildApp({ config, logger, onFatal });
   try {

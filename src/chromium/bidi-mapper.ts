@@ -38,6 +38,11 @@ interface Incoming {
   sessionId?: string;
 }
 
+interface TargetInfo {
+  targetId: string;
+  browserContextId?: string;
+}
+
 interface Waiting {
   client: CdpSession;
   resolve: (result: never) => void;
@@ -82,6 +87,14 @@ export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
         if (!server) return resolve({} as never);
         downloads.add((params as { browserContextId?: string }).browserContextId ?? '');
       }
+      if (method === 'Browser.getWindowForTarget') {
+        // Asked of the browser about a tab that closes at this moment, Chromium 156 crashes (a null window in the headless
+        // shell). Asked of the tab's own session it can only fail.
+        const { targetId } = params as { targetId?: string };
+        if (client === browser) client = sessionOf(targetId) ?? client;
+        if (client === browser) return reject(new MapperCdpError('No target with given id found', -32_000));
+        params = {};
+      }
       lastId += 1;
       waiting.set(lastId, { client, resolve, reject, mayFail: dispatching && UNATTENDED.has(method) });
       toBrowser(Buffer.from(JSON.stringify({ id: lastId, method, params, sessionId: client.sessionId })));
@@ -99,19 +112,27 @@ export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
 
   function dispatch(method: string, params: Record<string, unknown>, sessionId: string | undefined): void {
     if (method === 'Target.attachedToTarget') {
-      const { sessionId, targetInfo } = params as { sessionId: string; targetInfo: { browserContextId?: string } };
-      sessions.set(sessionId, new CdpSession(sessionId, targetInfo.browserContextId, send));
+      const { sessionId, targetInfo } = params as { sessionId: string; targetInfo: TargetInfo };
+      sessions.set(sessionId, new CdpSession(sessionId, targetInfo, send));
     }
     const client = sessionId === undefined ? browser : sessions.get(sessionId);
     if (!client) return;
+    const gone = method === 'Target.detachedFromTarget' && sessions.get((params as { sessionId: string }).sessionId);
+    // Commands that wait for a page's first script context would wait for ever: the mapper forgets them with the page.
+    if (gone) tell(gone, 'Runtime.executionContextsCleared', {});
     tell(client, method, params);
+    if (gone) forget(gone);
     if (method === 'Page.downloadWillBegin' && !hasDownloads(client))
       tell(browser, 'Browser.downloadWillBegin', params);
     if (method === 'Page.downloadProgress' && !hasDownloads(client)) tell(browser, 'Browser.downloadProgress', params);
-    if (method === 'Target.detachedFromTarget') forget((params as { sessionId: string }).sessionId);
   }
 
-  function hasDownloads({ browserContextId = '' }: CdpSession): boolean {
+  function sessionOf(targetId: string | undefined): CdpSession | undefined {
+    for (const client of sessions.values()) if (client.target?.targetId === targetId) return client;
+  }
+
+  function hasDownloads({ target }: CdpSession): boolean {
+    const { browserContextId = '' } = target ?? {};
     return downloads.has(browserContextId) || (browserContextId === defaultContext && downloads.has(''));
   }
 
@@ -126,10 +147,8 @@ export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
     }
   }
 
-  function forget(sessionId: string): void {
-    const gone = sessions.get(sessionId);
-    if (!gone) return;
-    sessions.delete(sessionId);
+  function forget(gone: CdpSession): void {
+    sessions.delete(gone.sessionId!);
     gone.removeAllListeners();
     for (const [id, { client, resolve, reject, mayFail }] of waiting) {
       if (client !== gone) continue;
@@ -177,13 +196,13 @@ export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
 /** A CDP session as the mapper wants it: the browser's own has no id. */
 class CdpSession extends EventEmitter<CdpEvents> implements CdpClient {
   readonly sessionId: string | undefined;
-  readonly browserContextId: string | undefined;
+  readonly target: TargetInfo | undefined;
   readonly #send: Send;
 
-  constructor(sessionId: string | undefined, browserContextId: string | undefined, send: Send) {
+  constructor(sessionId: string | undefined, target: TargetInfo | undefined, send: Send) {
     super();
     this.sessionId = sessionId;
-    this.browserContextId = browserContextId;
+    this.target = target;
     this.#send = send;
   }
 

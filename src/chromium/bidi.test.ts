@@ -9,7 +9,8 @@ import puppeteer from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { muxServer, RawClient, type MuxServer } from '../../test/support/mux-server.ts';
-import { MAX_BIDI_MESSAGE } from './bidi.ts';
+import { MapperCdpError } from './bidi-fault.ts';
+import { isMapperFault, MAX_BIDI_MESSAGE } from './bidi.ts';
 
 // Real Chromium, real clients; all pages on loopback.
 
@@ -228,7 +229,7 @@ describe('several clients on one browser', () => {
     expect((await client.result('browsingContext.getTree')).contexts).toHaveLength(3);
   });
 
-  it('an interception is its client’s own affair, and is undone when it leaves', async () => {
+  it('what a client intercepts and preloads is undone when it leaves, and a request it held goes on', async () => {
     const client = await BidiClient.withSession();
     const context = await client.context();
     await client.result('session.subscribe', { events: ['network.beforeRequestSent'] });
@@ -240,13 +241,15 @@ describe('several clients on one browser', () => {
     const body = { type: 'string', value: '<title>mocked</title>' };
     const headers = [{ name: 'content-type', value: { type: 'string', value: 'text/html' } }];
     await client.result('network.provideResponse', { request: params.request.request, body, headers });
-    await client.event('network.beforeRequestSent');
     const second = await BidiClient.withSession();
     expect(await second.evaluate('document.title', context)).toBe('mocked');
     expect(await second.evaluate('window.preloaded', context)).toBe(true);
 
     const navigating = second.ask('browsingContext.navigate', { context, url, wait: 'complete' });
-    await client.find(({ params }) => params?.isBlocked && params.request.request !== params.request);
+    const { request } = params.request;
+    await client.find(
+      ({ params }) => params?.isBlocked && params.request.url === url && params.request.request !== request,
+    );
     await client.close();
     expect((await navigating).type).toBe('success');
     expect(await second.evaluate('document.title', context)).toBe('home');
@@ -386,12 +389,17 @@ describe('the end', () => {
     const [one, two] = await Promise.all([BidiClient.withSession(), BidiClient.withSession()]);
     const cdp = await RawClient.open(server.endpoint);
     clients.push(cdp);
+    const asked: Promise<BidiMessage>[] = [];
     for (let i = 0; i < 20; i++) {
       const { targetId } = await cdp.result<{ targetId: string }>('Target.createTarget', { url });
-      void one.ask('script.evaluate', { expression: '1', target: { context: targetId }, awaitPromise: true });
+      const params = { expression: '1', target: { context: targetId }, awaitPromise: true };
+      for (const client of [one, two]) asked.push(client.ask('script.evaluate', params));
       await cdp.result('Target.closeTarget', { targetId });
     }
+    expect(await Promise.all(asked)).toHaveLength(40); // found or not, each is answered
     expect(await two.evaluate('1', await two.context())).toBe(1);
+    expect((await two.result('browsingContext.getTree')).contexts[0].clientWindow).toMatch(/^[1-9]/);
+    expect(server.chromium.process.signalCode).toBeNull();
   });
 
   it('comes to a client that does not read', async () => {
@@ -424,6 +432,15 @@ describe('the end', () => {
     expect(await second.evaluate('1', await second.context())).toBe(1);
     expect(server.mux.clientCount).toBe(1);
   });
+});
+
+it('a rejection is the mapper’s if its CDP failed, or its own code did', () => {
+  expect(isMapperFault(new MapperCdpError('Session with given id not found.', -32_001))).toBe(true);
+  const inside = new TypeError('x is undefined');
+  inside.stack = 'TypeError: x\n    at f (file:///srv/node_modules/chromium-bidi/out/x.js:1:1)';
+  expect(isMapperFault(inside)).toBe(true);
+  expect(isMapperFault(new TypeError('x is undefined'))).toBe(false);
+  expect(isMapperFault(undefined)).toBe(false);
 });
 
 const browserClose = { method: 'Browser.close', params: {} };

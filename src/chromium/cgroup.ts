@@ -192,6 +192,20 @@ function cgroup(version: 'v1' | 'v2', at: Record<Controller, string | undefined>
   };
 }
 
+/** The directories of the groups of ours that a process is in, for another one to be put there too. */
+export function groupsOf(pid: number): string[] {
+  const mounts = fields(attemptRead('/proc/self/mounts'));
+  const memberships = attemptRead(`/proc/${pid}/cgroup`).matchAll(/^\d+:([^:]*):(.*)$/gm);
+  return [...memberships].flatMap(([, controllers = '', path = '']) => {
+    const mount = mounts.find(([, , type, options]) =>
+      controllers === ''
+        ? type === 'cgroup2'
+        : type === 'cgroup' && controllers.split(',').every((controller) => options?.split(',').includes(controller)),
+    )?.[1];
+    return mount !== undefined && path.includes(`/${GROUP}/`) ? [join(mount, path)] : [];
+  });
+}
+
 /** Walks down from the mount towards the service's own group and stops at the first directory it may write to. */
 function topmostWritable(mount: string, own: string): string | undefined {
   const way = [mount];

@@ -1,4 +1,5 @@
 import type { Viewport } from './flags.ts';
+import { displayKeymap } from './keymap.ts';
 import { resizeDisplay } from './rfb.ts';
 
 /**
@@ -51,6 +52,9 @@ ${XVNC} 3<&- 4>&- 5>"$ready" &
 display=$!
 read -r number <"$ready" || { echo 'the display did not start'; exit 1; }
 rm "$ready"
+xkbcomp -w0 - ":$number" <<'KEYS' || echo 'the keymap could not be set; letters beyond ASCII may get lost'
+${displayKeymap()}
+KEYS
 shift 3
 DISPLAY=":$number" "$@"
 code=$?

@@ -20,8 +20,8 @@ export interface Engine {
   setViewport(viewport: Viewport): Promise<void>;
   /** Opens an address in the first page. Resolves when Chromium has heard of it, not when anything has loaded. */
   open(url: string): Promise<void>;
-  /** Ends all of it. Resolves when nothing is left but the directory. */
-  close(options?: { graceMs?: number }): Promise<void>;
+  /** Ends all of it. Resolves when nothing is left but the directory, and that only if it is not to be discarded. */
+  close(options?: { graceMs?: number; discard?: boolean }): Promise<void>;
 }
 
 export interface EngineOptions {
@@ -36,6 +36,11 @@ interface Target {
   targetId: string;
   type: string;
   url: string;
+}
+
+interface Window {
+  windowId: number;
+  bounds: { width: number; height: number };
 }
 
 export async function startEngine(
@@ -58,10 +63,21 @@ export async function startEngine(
     return targetInfos.filter(({ type }) => type === 'page');
   };
 
+  /**
+   * On the page's own session: asked at the browser's level for a page that is just closing, Chromium 156's headless shell
+   * crashes.
+   */
   async function fit(targetId: string, { width, height }: Viewport): Promise<void> {
-    const { windowId } = await control().send<{ windowId: number }>('Browser.getWindowForTarget', { targetId });
-    if (headful) await control().send('Browser.setWindowBounds', { windowId, bounds: { width, height } });
-    else await control().send('Browser.setContentsSize', { windowId, width, height });
+    const { sessionId } = await control().send<{ sessionId: string }>('Target.attachToTarget', {
+      targetId,
+      flatten: true,
+    });
+    const { windowId, bounds } = await control().send<Window>('Browser.getWindowForTarget', {}, sessionId);
+    // Asked for the size of the whole display, Chromium makes a window one pixel smaller: never ask twice.
+    const fits = headful && bounds.width === width && bounds.height === height;
+    if (!headful) await control().send('Browser.setContentsSize', { windowId, width, height }, sessionId);
+    else if (!fits) await control().send('Browser.setWindowBounds', { windowId, bounds: { width, height } }, sessionId);
+    await control().send('Target.detachFromTarget', { sessionId });
   }
 
   /** New windows come in the size the browser was started with. */
@@ -99,8 +115,8 @@ export async function startEngine(
       navigating.then(() => control().send('Target.detachFromTarget', { sessionId })).catch(() => {});
     },
 
-    async close({ graceMs = 0 } = {}) {
-      await browser.stop({ graceMs });
+    async close(options = {}) {
+      await browser.stop(options);
       mux.close(1001, 'The browser was stopped.');
       await gateway.close();
     },

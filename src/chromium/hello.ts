@@ -45,8 +45,11 @@ export function hello(toBrowser: Writable, fromBrowser: Readable): Promise<Brows
       const messages = Buffer.concat(unread).toString().split('\0');
       unread = [Buffer.from(messages.pop()!)];
       for (const text of messages) {
-        const message: Message = JSON.parse(text);
-        onMessage(message);
+        try {
+          onMessage(JSON.parse(text) as Message);
+        } catch (error) {
+          return finish(() => reject(new Error('it speaks something else than CDP.', { cause: error })));
+        }
       }
     };
     const onEnd = () => finish(() => reject(new Error('it closed its debugging pipe.')));

@@ -42,8 +42,11 @@ export interface Browser {
   thaw(): Promise<void>;
   /** Bytes. */
   memory(): Promise<number>;
-  /** Kills it, after up to `graceMs` for it to close its files in order; resolves after `exited`. */
-  stop(options?: { graceMs?: number }): Promise<void>;
+  /**
+   * Kills it, after up to `graceMs` for it to close its files in order; resolves after `exited`. With `discard` its directory is
+   * not wanted any more and goes while the processes die, which takes them as long as it takes the files.
+   */
+  stop(options?: { graceMs?: number; discard?: boolean }): Promise<void>;
 }
 
 export interface LaunchOptions {
@@ -169,13 +172,15 @@ async function start(
     thaw: () => browser.thaw(),
     memory: () => browser.memory(),
 
-    async stop({ graceMs = 0 } = {}) {
+    async stop({ graceMs = 0, discard = false } = {}) {
       if (graceMs > 0) {
         await browser.thaw();
         toBrowser.end(); // the end of the pipe is Chromium's sign to close in order
         await within(graceMs, browser.ended);
       }
-      await browser.stop();
+      const stopped = browser.stop(); // killed by the time this returns; what writes no more cannot stand in the way
+      if (discard) await rm(dir, { recursive: true, force: true }).catch(() => {});
+      await stopped;
     },
   };
 }

@@ -53,8 +53,8 @@ async function fakeBrowser(options?: Parameters<typeof multiplex>[1]) {
   const toBrowser = new PassThrough();
   const fromBrowser = new PassThrough();
   const mux = multiplex(openPipe(toBrowser, fromBrowser), options);
-  const say = (body: object, sessionId?: string) =>
-    fromBrowser.emit('data', Buffer.from(`${fromChromium(body, sessionId)}\0`));
+  const raw = (text: string) => fromBrowser.emit('data', Buffer.from(`${text}\0`));
+  const say = (body: object, sessionId?: string) => raw(fromChromium(body, sessionId));
   const heard = () => {
     const text = String(toBrowser.read() ?? '');
     return text
@@ -78,7 +78,7 @@ async function fakeBrowser(options?: Parameters<typeof multiplex>[1]) {
   const client = mux.attach(sink);
   say({ id: heard()[0]!.id, result: { sessionId: SESSION } });
   await Promise.resolve();
-  return { mux, client, say, heard, got, closed, state };
+  return { mux, client, raw, say, heard, got, closed, state };
 }
 
 test('an answer carries the id the client gave, of whatever length', async () => {
@@ -123,4 +123,25 @@ test('one large message may wait as long as it takes; small ones behind it may n
   state.bufferedAmount += 2000;
   say({ method: 'A.small', params: {} }, SESSION);
   expect(closed).toEqual([[1008, expect.stringContaining('does not read')]]);
+});
+
+test('nonsense from a browser that was taken over harms nobody', async () => {
+  const { client, say, heard, got, closed, raw } = await fakeBrowser();
+  for (const text of [
+    'nonsense',
+    '{"id":',
+    '{"id":1000000001,',
+    '{"method":"Target.attachedToTarget",nonsense',
+    `{"method":"Target.attachedToTarget",,"sessionId":"${SESSION}"}`,
+    `{"method":"Target.detachedFromTarget",,"sessionId":"${SESSION}"}`,
+    '{"method":"Target.detachedFromTarget","params":null}',
+  ]) {
+    expect(() => raw(text), text).not.toThrow();
+  }
+  got.length = 0;
+  client.receive(Buffer.from('{"id":1,"method":"A.b"}'));
+  client.flush();
+  say({ id: heard()[0]!.id, result: {} }, SESSION);
+  expect(got).toEqual(['{"id":1,"result":{}}']);
+  expect(closed).toEqual([]);
 });

@@ -34,6 +34,8 @@ export interface Mux {
   /** Closes every connection with this code and reason, and the pipe. */
   close(code: number, reason: string): void;
   readonly clientCount: number;
+  /** The browser is gone, or was let go: whoever attaches is told so and closed. */
+  readonly isClosed: boolean;
 }
 
 /** A client that is further behind than the bounds is dropped. */
@@ -120,7 +122,13 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
   /** Who has something to flush. */
   let unflushed: Connection[] = [];
 
-  pipe.onMessage = route;
+  pipe.onMessage = (message) => {
+    try {
+      route(message);
+    } catch {
+      // Not what Chromium sends. A page that has taken over its browser may say anything; it must not end the service.
+    }
+  };
   pipe.onPause = flush;
   pipe.onDrain = () => {
     for (const connection of paused) connection.resume();
@@ -377,6 +385,9 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
     close,
     get clientCount() {
       return connections.size;
+    },
+    get isClosed() {
+      return closed;
     },
   };
 }

@@ -36,10 +36,14 @@ const NUL = '\0';
 /** Above this many waiting bytes whoever writes should stop reading from its own source until `onDrain`. */
 const FULL = 1024 * 1024;
 
+/** Several times the largest message Chromium is known to send. */
+const ENDLESS = 1024 * 1024 * 1024;
+
 /** `toBrowser` is Chromium's fd 3, `fromBrowser` its fd 4, as `child.stdio[3]` and `[4]` give them. */
 export function openPipe(toBrowser: Writable, fromBrowser: Readable): Pipe {
   /** The beginning of a message whose end has not come. */
   let held: Message | undefined;
+  let heldBytes = 0;
   /** Text that waits for the next flush, behind the pieces that wait before it. */
   let text = '';
   let pieces: (string | Buffer)[] = [];
@@ -124,6 +128,8 @@ export function openPipe(toBrowser: Writable, fromBrowser: Readable): Pipe {
     const rest = start === 0 ? chunk : chunk.subarray(start);
     if (held) held.push(rest);
     else held = [rest];
+    heldBytes = held.length === 1 ? rest.length : heldBytes + rest.length;
+    if (heldBytes > ENDLESS) pipe.close(); // whoever wrote this is no browser any more
   }
 
   fromBrowser.on('data', take);

@@ -4,6 +4,7 @@ import { chmod, chown, lchown, mkdir, readdir, rm, stat, symlink, writeFile } fr
 import net from 'node:net';
 import { dirname, join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
+import { groupsOf } from './cgroup.ts';
 import { parent } from './process-tree.ts';
 
 /**
@@ -205,8 +206,17 @@ export function enter(init: number, command: readonly string[]): { file: string;
   const then = ['nsenter', '--target', `${init}`, ...others, '--preserve-credentials'];
   const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
   const inside = ['setpriv', '--no-new-privs', '--inh-caps=-all', 'env', '-i', '-C', HOME, ...variables, ...command];
-  return { file: 'nsenter', args: [...(asRoot ? root : [...first, '--', ...then]), '--', ...inside] };
+  const groups = groupsOf(init).map((group) => join(group, 'cgroup.procs'));
+  const way = ['nsenter', ...(asRoot ? root : [...first, '--', ...then]), '--', ...inside];
+  return { file: 'sh', args: ['-c', JOIN_SCRIPT, 'corral', ...groups, '--', ...way] };
 }
+
+/** A namespace is not a cgroup: who enters the one counts against the session's limits only by joining the other. */
+const JOIN_SCRIPT = `
+while [ "$1" != -- ]; do echo $$ >"$1" || exit 1; shift; done
+shift
+exec "$@"
+`;
 
 function stepDown({ uid, gid }: Owner): string[] {
   return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--inh-caps=-all'];

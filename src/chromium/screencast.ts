@@ -45,6 +45,11 @@ interface Shown {
   missed: boolean;
   /** Input that the page has not answered. */
   unanswered: number;
+  /** What has to be over before the page gets the next key: see `waits`. */
+  presses: number;
+  clipboardWork: number;
+  /** Input that waits for its turn. */
+  readonly backlog: ViewerMessage[];
   viewport: string;
   page: { loading: boolean; canGoBack: boolean; canGoForward: boolean };
 }
@@ -72,6 +77,8 @@ const MAX_UNANSWERED = 300;
 const MAX_TABS = 100;
 /** News of tabs go out together. */
 const TABS_EVERY_MS = 50;
+/** Chromium tells of tabs that come, go and navigate, but not of a title that changes. */
+const TITLES_EVERY_MS = 1000;
 /** After which a picture that does not come by itself is asked for. */
 const QUIET_MS = 150;
 /** For the page to answer about its clipboard. */
@@ -90,9 +97,6 @@ export function attachScreencast(
   let picked = false;
   let size = { width: 1920, height: 1080 };
   let tabsChanged = false;
-  /** Messages behind one that takes its time: a paste must not be overtaken by what is typed after it. */
-  const backlog: ViewerMessage[] = [];
-  let busy = false;
   let over = false;
   const rate = { second: 0, count: 0 };
 
@@ -121,6 +125,7 @@ export function attachScreencast(
     () => {
       if (!shown) showBest();
       tabsSoon();
+      titles();
     },
     (error: unknown) => fail(error),
   );
@@ -134,8 +139,7 @@ export function attachScreencast(
       const message = readViewerMessage(data);
       if (!message) return log.debug({ bytes: data.length }, 'screencast.message_ignored');
       if (readOnly && !onlyWatches(message)) return;
-      if (!busy || message.type === 'ack') handle(message);
-      else if (backlog.length < MAX_UNANSWERED) backlog.push(message);
+      handle(message);
     },
 
     closed() {
@@ -185,10 +189,24 @@ export function attachScreencast(
     });
   }
 
+  function titles(): void {
+    later(TITLES_EVERY_MS, async () => {
+      const asked = client.send<{ targetInfos: TargetInfo[] }>('Target.getTargets', { filter: [{ type: 'page' }] });
+      const answer = await asked.catch(() => undefined);
+      for (const info of answer?.targetInfos ?? []) {
+        const known = tabs.get(info.targetId);
+        if (known && known.title !== cut(info.title, 200)) tabNews(info, false);
+      }
+      if (!over) titles();
+    });
+  }
+
   function show(id: string): void {
     const previous = shown;
     const page = { loading: false, canGoBack: false, canGoForward: false };
-    const tab: Shown = { id, sessionId: undefined, undrawn: [], missed: false, unanswered: 0, viewport: '', page };
+    const pictures = { undrawn: [], missed: false, viewport: '' };
+    const input = { unanswered: 0, presses: 0, clipboardWork: 0, backlog: [] };
+    const tab: Shown = { id, sessionId: undefined, page, ...pictures, ...input };
     shown = tab;
     tabsSoon();
     if (previous?.sessionId !== undefined) detach(previous.sessionId);
@@ -272,32 +290,6 @@ export function attachScreencast(
 
   function handleOnPage(tab: Shown, message: ViewerMessage): void {
     switch (message.type) {
-      case 'mouse': {
-        const type = { move: 'mouseMoved', down: 'mousePressed', up: 'mouseReleased' }[message.event];
-        const { x, y, button, buttons, clickCount, modifiers } = message;
-        const most = message.event === 'move' ? MAX_UNANSWERED_MOVES : MAX_UNANSWERED;
-        return input(tab, 'Input.dispatchMouseEvent', { type, x, y, button, buttons, clickCount, modifiers }, most);
-      }
-      case 'wheel': {
-        const { x, y, deltaX, deltaY, modifiers } = message;
-        const wheel = { type: 'mouseWheel', x, y, deltaX, deltaY, modifiers };
-        return input(tab, 'Input.dispatchMouseEvent', wheel, MAX_UNANSWERED_MOVES);
-      }
-      case 'key':
-        return input(tab, 'Input.dispatchKeyEvent', keyEvent(message));
-      case 'text':
-        return input(tab, 'Input.insertText', { text: message.text });
-      case 'compose': {
-        const end = message.text.length;
-        return input(tab, 'Input.imeSetComposition', { text: message.text, selectionStart: end, selectionEnd: end });
-      }
-      case 'paste':
-        return inOrder((sessionId) => pasteInto(client, sessionId, tab.id, message.text));
-      case 'copy':
-        return inOrder(async (sessionId) => {
-          const text = await copyFrom(client, sessionId, tab.id, message.cut);
-          if (text !== '') tell({ type: 'clipboard', text });
-        });
       case 'navigate': {
         const url = addressOf(message.address);
         if (url === undefined) return tell({ type: 'notice', text: 'That is not an address of the web.' });
@@ -307,8 +299,85 @@ export function attachScreencast(
         return void travel(tab, message.to);
       case 'answer':
         return void on(tab, 'Page.handleJavaScriptDialog', { accept: message.accept, promptText: message.text });
-      default: // the others are not about a page
+      default:
+        if (tab.backlog.length === 0 && !waits(tab, message)) input(tab, message);
+        else if (tab.backlog.length < MAX_UNANSWERED) tab.backlog.push(message);
     }
+  }
+
+  /**
+   * Chromium looks up asynchronously whom a mouse button is for, so a key that follows at once would reach whoever had the
+   * focus before. And a paste must not be overtaken by what is typed after it.
+   */
+  function waits(tab: Shown, { type }: ViewerMessage): boolean {
+    return tab.clipboardWork > 0 || (tab.presses > 0 && type !== 'mouse' && type !== 'wheel');
+  }
+
+  function workOff(tab: Shown): void {
+    if (shown !== tab || over) return;
+    for (let next = tab.backlog[0]; next && !waits(tab, next); next = tab.backlog[0]) {
+      tab.backlog.shift();
+      input(tab, next);
+    }
+  }
+
+  function input(tab: Shown, message: ViewerMessage): void {
+    switch (message.type) {
+      case 'mouse': {
+        const type = { move: 'mouseMoved', down: 'mousePressed', up: 'mouseReleased' }[message.event];
+        const { x, y, button, buttons, clickCount, modifiers } = message;
+        const event = { type, x, y, button, buttons, clickCount, modifiers };
+        if (message.event === 'move')
+          return void dispatch(tab, 'Input.dispatchMouseEvent', event, MAX_UNANSWERED_MOVES);
+        tab.presses += 1;
+        return void dispatch(tab, 'Input.dispatchMouseEvent', event).then(() => {
+          tab.presses -= 1;
+          workOff(tab);
+        });
+      }
+      case 'wheel': {
+        const { x, y, deltaX, deltaY, modifiers } = message;
+        const wheel = { type: 'mouseWheel', x, y, deltaX, deltaY, modifiers };
+        return void dispatch(tab, 'Input.dispatchMouseEvent', wheel, MAX_UNANSWERED_MOVES);
+      }
+      case 'key':
+        return void dispatch(tab, 'Input.dispatchKeyEvent', keyEvent(message));
+      case 'text':
+        return void dispatch(tab, 'Input.insertText', { text: message.text });
+      case 'compose': {
+        const end = message.text.length;
+        const composition = { text: message.text, selectionStart: end, selectionEnd: end };
+        return void dispatch(tab, 'Input.imeSetComposition', composition);
+      }
+      case 'paste':
+        return withClipboard(tab, (sessionId) => pasteInto(client, sessionId, tab.id, message.text));
+      case 'copy':
+        return withClipboard(tab, async (sessionId) => {
+          const text = await copyFrom(client, sessionId, tab.id, message.cut);
+          if (text !== '') tell({ type: 'clipboard', text });
+        });
+      default: // the others are no input
+    }
+  }
+
+  async function dispatch(tab: Shown, method: string, params: object, most = MAX_UNANSWERED): Promise<void> {
+    if (tab.unanswered >= most) return;
+    tab.unanswered += 1;
+    await on(tab, method, params);
+    tab.unanswered -= 1;
+  }
+
+  function withClipboard(tab: Shown, work: (sessionId: string) => Promise<void>): void {
+    if (tab.sessionId === undefined) return;
+    tab.clipboardWork += 1;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => (timer = later(CLIPBOARD_MS, resolve)));
+    const working = work(tab.sessionId).catch((error: unknown) => log.debug({ error }, 'screencast.clipboard_failed'));
+    void Promise.race([working, late]).then(() => {
+      if (timer) forget(timer);
+      tab.clipboardWork -= 1;
+      workOff(tab);
+    });
   }
 
   function resize({ width, height }: { width: number; height: number }): void {
@@ -358,27 +427,6 @@ export function attachScreencast(
     return on<{ currentIndex: number; entries: { id: number }[] }>(tab, 'Page.getNavigationHistory');
   }
 
-  function input(tab: Shown, method: string, params: object, most = MAX_UNANSWERED): void {
-    if (tab.unanswered >= most) return;
-    tab.unanswered += 1;
-    void on(tab, method, params).then(() => (tab.unanswered -= 1));
-  }
-
-  /** Does something that takes several steps, and lets what the viewer says meanwhile wait for it. */
-  function inOrder(work: (sessionId: string) => Promise<void>): void {
-    const sessionId = shown?.sessionId;
-    if (sessionId === undefined) return;
-    busy = true;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => (timer = later(CLIPBOARD_MS, resolve)));
-    const working = work(sessionId).catch((error: unknown) => log.debug({ error }, 'screencast.clipboard_failed'));
-    void Promise.race([working, late]).then(() => {
-      if (timer) forget(timer);
-      busy = false;
-      while (!busy && !over && backlog.length > 0) handle(backlog.shift()!);
-    });
-  }
-
   // ---- tools
 
   /** Listens to an event of the tab that is shown; those of others come too late to matter. */
@@ -404,7 +452,7 @@ export function attachScreencast(
     sink.flush();
   }
 
-  function later(ms: number, work: () => void): NodeJS.Timeout {
+  function later(ms: number, work: () => unknown): NodeJS.Timeout {
     const timer = setTimeout(() => {
       timers.delete(timer);
       if (!over) work();

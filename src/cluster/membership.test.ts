@@ -98,6 +98,9 @@ test('who was given up ends what others settled before anything else is served, 
       }),
   });
   await back.join(where('back'));
+  release(); // at the start there is nothing to end
+  await back.ready();
+  steps.length = 0;
   expect(back.ready()).toBeUndefined();
   await store.db.rows(sql`delete from nodes`);
   await back.refresh();
@@ -111,11 +114,13 @@ test('who was given up ends what others settled before anything else is served, 
 });
 
 test('who was silent and not given up goes on as if nothing had been', async () => {
-  const sleepy = node('sleepy', { givenUp: () => Promise.reject(new Error('nobody gave it up')) });
+  let ended = 0;
+  const sleepy = node('sleepy', { givenUp: async () => void ended++ });
   await sleepy.join(where('sleepy'));
   await silence('sleepy');
   await sleepy.refresh();
   expect(sleepy.ready()).toBeUndefined();
+  expect(ended, 'when it joined').toBe(1);
   expect(await ids()).toEqual(['sleepy']);
 });
 

@@ -35,7 +35,7 @@ export interface MembershipOptions {
   settlers: readonly Settler[];
   /** Nodes that have something to settle, there or not. */
   nodesInUse: (within: Db) => Promise<string[]>;
-  /** Others have given us up: ends what they have settled. Nothing is served until it has resolved. */
+  /** Others may have given us up: ends what they have settled. Called whenever we have joined; nothing is served before it has resolved. */
   givenUp: () => Promise<void>;
   /** Called with everyone who is there, whenever that was read. */
   onMembers: (members: readonly NodeRow[]) => void;
@@ -102,15 +102,17 @@ export function membership(options: MembershipOptions) {
     if (!place || closed) return;
     const sent = moment();
     const self = { id, keys: [...keys()], ...load(), ...(draining ? { capacity: 0 } : {}) };
-    if (life === undefined) return take(await join(self, place), sent);
-    const { standing, nodes } = await pulse.beat({ ...self, life });
-    if (standing) return take(nodes, sent);
-    log.warn({ node: id }, 'node.was_given_up');
-    life = undefined;
-    const after = await join(self, place);
-    // Only now: before it, sessions that were being made as we fell silent could still be settled by a sweep.
+    if (life !== undefined) {
+      const { standing, nodes } = await pulse.beat({ ...self, life });
+      if (standing) return take(nodes, sent);
+      log.warn({ node: id }, 'node.was_given_up');
+      life = undefined;
+    }
+    const nodes = await join(self, place);
+    // After joining, not before: what we make while we are not on the list (pools are filled from the start, say, or we were
+    // in the middle of it when we fell silent) may be taken for that of a node that is gone, until we are on it.
     returning = endWhatWasSettled().finally(() => (returning = undefined));
-    take(after, sent);
+    take(nodes, sent);
   }
 
   async function join(

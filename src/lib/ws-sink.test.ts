@@ -130,3 +130,13 @@ test('unmasks at every offset and length as byte by byte', () => {
     }
   }
 });
+
+test('a message in fragments without end is cut off', async () => {
+  const socket = await rawSocket();
+  const answer = once(socket, 'data');
+  const [start, next] = [Buffer.from([0x01, 0x80, 0, 0, 0, 0]), Buffer.from([0x00, 0x80, 0, 0, 0, 0])];
+  socket.write(Buffer.concat([start, ...Array<Buffer>(70_000).fill(next)]));
+  const [frame] = (await answer) as [Buffer];
+  expect(frame.readUInt16BE(2)).toBe(1009);
+  socket.destroy();
+});

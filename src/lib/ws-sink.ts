@@ -34,6 +34,9 @@ export interface Upgrade {
 /** Messages up to this size are copied behind their frame's head: cheaper than one more entry in a writev. */
 const JOIN_BELOW = 16 * 1024;
 
+/** Of a message: empty ones cost memory, too, and have no bytes that would count. */
+const MOST_FRAGMENTS = 65_536;
+
 /** How long the far end has to answer a close before its socket is cut. */
 const CLOSE_WITHIN_MS = 5_000;
 
@@ -63,7 +66,8 @@ export function serveWebSocket(
   socket.write(
     `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
   );
-  if (socket instanceof Socket) socket.setNoDelay(true).setKeepAlive(true, 30_000).setTimeout(0); // a far end that vanished is noticed
+  // A peer whose machine or network went away says nothing: without keepalive it would be connected for ever.
+  if (socket instanceof Socket) socket.setNoDelay(true).setTimeout(0).setKeepAlive(true, 30_000);
 
   let outgoing: Buffer[] = [];
   let outgoingBytes = 0;
@@ -209,6 +213,7 @@ export function serveWebSocket(
       fragments ??= [];
       fragments.push(payload);
       fragmentBytes += payload.length;
+      if (fragments.length > MOST_FRAGMENTS) return fail(1009, `A message may have ${MOST_FRAGMENTS} fragments.`);
       if (!final) return;
       const whole = Buffer.concat(fragments, fragmentBytes);
       fragments = undefined;
@@ -225,6 +230,11 @@ export function serveWebSocket(
     socket.end();
     receiver.closed();
   }
+}
+
+/** Whether a request that wants to upgrade asks for a websocket, and rightly so. */
+export function asksForWebSocket(request: IncomingMessage): boolean {
+  return acceptKey(request) !== undefined;
 }
 
 function acceptKey({ method, headers }: IncomingMessage): string | undefined {

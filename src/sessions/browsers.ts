@@ -1,10 +1,13 @@
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { mkdir, readdir, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Destinations } from '../chromium/destinations.ts';
 import { startEngine, type Engine } from '../chromium/engine.ts';
 import { LaunchError, sweep, type Isolation, type LaunchOptions } from '../chromium/launch.ts';
 import { errors } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
+
+/** Below this no browser can write its profile. */
+const leastBytes = 1024 * 1024;
 
 /** Everything about a browser that is fixed when it starts. */
 export type BrowserOptions = Pick<LaunchOptions, 'headless' | 'stealth' | 'kiosk' | 'gpu' | 'viewport' | 'policy'>;
@@ -44,9 +47,10 @@ export function browsers({
           signal ? AbortSignal.any([deadline, signal]) : deadline,
         );
       } catch (error) {
+        const full = saysFull(error) || (await isFull(dir)); // before what it wrote is removed
         await remove(id);
         if (signal?.aborted) throw signal.reason; // who gave it up knows why
-        throw refusal(error, dir, deadline.aborted ? launchSeconds : undefined);
+        throw refusal(error, { full, dir, lateSeconds: deadline.aborted ? launchSeconds : undefined });
       }
     },
 
@@ -67,9 +71,25 @@ export function browsers({
   }
 }
 
-function refusal(error: unknown, dir: string, lateSeconds: number | undefined) {
+/** Asked of the file system: Chromium has other words for it, and Node's recursive mkdir reports ENOSPC as ENOENT. */
+async function isFull(dir: string): Promise<boolean> {
+  const found = await statfs(dir).catch(() => undefined);
+  if (!found) return false;
+  const { bavail, bsize, files, ffree } = found;
+  return bavail * bsize < leastBytes || (files > 0 && ffree === 0);
+}
+
+function saysFull(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
-  if (code === 'ENOSPC' || code === 'EDQUOT') return errors.storage_full({ path: dir }, { cause: error });
+  return code === 'ENOSPC' || code === 'EDQUOT';
+}
+
+function refusal(
+  error: unknown,
+  { full, dir, lateSeconds }: { full: boolean; dir: string; lateSeconds: number | undefined },
+) {
+  const wouldStart = !(error instanceof LaunchError) || error.code === 'did_not_start';
+  if (full && wouldStart) return errors.storage_full({ path: dir }, { cause: error });
   if (lateSeconds !== undefined) {
     const log = error instanceof LaunchError ? error.log.slice(-5).join('\n') : '';
     return errors.browser_did_not_start(

@@ -6,12 +6,12 @@ import { endings, type Ending } from './state.ts';
 const standbyMs = 5000;
 const mostCrashes = 3;
 const crashWindowMs = 5 * 60 * 1000;
-const crashed = 'The browser crashed and is being started again. Connect again to the same address.';
 
 export interface LiveSessionOptions {
   id: string;
   engine: Engine;
-  timeoutSeconds: number;
+  /** Undefined: it waits for as long as it takes, on a pool's shelf. */
+  timeoutSeconds: number | undefined;
   /** A browser on a GPU cannot be stopped in the middle of things. */
   mayStandBy: boolean;
   /** Starts a browser like the first one, in the same place. */
@@ -37,10 +37,10 @@ export interface Hold {
  * when it crashes. It ends by one road, `end`, whoever asks.
  */
 export function liveSession(options: LiveSessionOptions) {
-  const { id, timeoutSeconds, mayStandBy, relaunch, onIdle, onLost, log } = options;
+  const { id, mayStandBy, relaunch, onIdle, onLost, log } = options;
+  let { timeoutSeconds } = options;
   /** The browser, or the next one while it is being started. */
   let engine = Promise.resolve(options.engine);
-  let current = options.engine;
   let holds = 0;
   let viewers = 0;
   let ending: Ending | undefined;
@@ -56,7 +56,7 @@ export function liveSession(options: LiveSessionOptions) {
   let standby: NodeJS.Timeout | undefined;
   let idle: NodeJS.Timeout | undefined;
 
-  void watch(options.engine);
+  void watch();
   rest();
 
   /** Wakes it and keeps it awake. Rejects when it has ended or its browser cannot be brought back. */
@@ -73,72 +73,108 @@ export function liveSession(options: LiveSessionOptions) {
       if (holds === 0) rest();
     };
     try {
-      await move(wake);
-      return { engine: await engine, release };
+      await wake();
+      return { engine: await answering(), release };
     } catch (error) {
       release();
       throw ending ? new SessionEnded(ending) : error;
     }
   }
 
+  /** The browser, but never one that has just died: then its successor is waited for. */
+  async function answering(): Promise<Engine> {
+    for (;;) {
+      const found = await engine;
+      if (ending) throw new SessionEnded(ending);
+      if (!found.mux.isClosed) return found;
+      await found.browser.exited; // by then `watch` has put the next one in its place
+    }
+  }
+
   /** Nobody uses it: first it may sleep, then it has idled too long. */
   function rest() {
     if (ending) return;
-    if (mayStandBy) standby = setTimeout(() => void fallAsleep(), standbyMs);
-    idle = setTimeout(onIdle, timeoutSeconds * 1000);
+    dozeOff();
+    if (timeoutSeconds !== undefined) idle = setTimeout(onIdle, timeoutSeconds * 1000);
   }
 
-  async function fallAsleep() {
-    await move(sleep).catch((error: Error) => log.warn({ session: id, error: error.message }, 'session.not_frozen'));
+  function dozeOff() {
+    clearTimeout(standby);
+    if (mayStandBy) standby = setTimeout(() => void sleep(), standbyMs);
   }
 
-  /** One after the other, in the order they were wanted; one that failed does not hold up the next. */
-  function move(step: () => Promise<void>): Promise<void> {
-    const moved = moves.then(step);
-    moves = moved.catch(() => {});
-    return moved;
+  function inTurn(move: () => Promise<void>): Promise<void> {
+    const done = moves.then(move);
+    moves = done.catch(() => {}); // one that failed must not keep the next from being tried
+    return done;
   }
 
-  async function sleep() {
-    if (holds > 0 || frozen || ending) return;
-    frozen = true; // before it is tried: half frozen is to be thawed, too
-    await current.browser.freeze();
-    if (activeSince !== undefined) activeMs += performance.now() - activeSince;
-    activeSince = undefined;
-    log.debug({ session: id }, 'session.standby');
+  function sleep(): Promise<void> {
+    return inTurn(async () => {
+      const { browser, mux } = await engine;
+      if (holds > 0 || frozen || ending || mux.isClosed) return;
+      frozen = true; // even if it fails halfway: then it has to be woken all the same
+      await browser.freeze();
+      if (activeSince !== undefined) activeMs += performance.now() - activeSince;
+      activeSince = undefined;
+      log.debug({ session: id }, 'session.standby');
+    }).catch(
+      (error: Error) => void (ending || log.warn({ session: id, error: error.message }, 'session.stayed_awake')),
+    );
   }
 
-  async function wake() {
-    if (!frozen) return;
-    await current.browser.thaw();
-    frozen = false;
-    activeSince ??= performance.now();
-    log.debug({ session: id }, 'session.awake');
+  function wake(): Promise<void> {
+    return inTurn(async () => {
+      if (!frozen) return;
+      await (await engine).browser.thaw();
+      frozen = false;
+      activeSince ??= performance.now();
+      log.debug({ session: id }, 'session.awake');
+    });
   }
 
-  /** Waits for a browser's end. If nobody asked for it, starts the next one in its place, unless that happens too often. */
-  async function watch(watched: Engine): Promise<void> {
-    await watched.browser.exited;
-    if (ending) return;
+  /** Puts another browser in the place of each that crashes, for as long as there is to be one. */
+  async function watch(): Promise<void> {
+    try {
+      for (;;) {
+        const watched = await engine;
+        await watched.browser.exited;
+        if (ending) return;
+        engine = replace(watched);
+      }
+    } catch (error) {
+      if (!ending) onLost((error as Error).message);
+    }
+  }
+
+  /** The next browser in the place of one that crashed. Rejects when there is to be none. */
+  async function replace(crashed: Engine): Promise<Engine> {
+    const { code, reason } = whenGone();
     frozen = false;
     activeSince ??= performance.now();
     crashes.push(Date.now());
-    const recent = crashes.filter((at) => Date.now() - at < crashWindowMs).length;
-    const lastWords = watched.browser.logTail().slice(-5);
-    log.warn({ session: id, crashes: recent, lastWords }, 'session.browser_crashed');
-    closeClients(1012, crashed);
-    if (recent > mostCrashes) {
-      return onLost(`The browser crashed ${recent} times in five minutes. Its last words: ${lastWords.join(' ')}`);
-    }
-    // Set before anything is awaited: whoever comes now waits for the next browser.
-    engine = watched.close().then(() => relaunch(stopping.signal));
-    try {
-      current = await engine;
-    } catch (error) {
-      if (!ending) onLost((error as Error).message);
-      return;
-    }
-    await watch(current);
+    const count = recentCrashes();
+    const lastWords = crashed.browser.logTail().slice(-5);
+    log.warn({ session: id, crashes: count, lastWords }, 'session.browser_crashed');
+    closeClients(code, reason);
+    await crashed.close();
+    if (timeoutSeconds === undefined) throw new Error('The browser crashed while nobody held it.');
+    if (count > mostCrashes)
+      throw new Error(`The browser crashed ${count} times in five minutes. Its last words: ${lastWords.join(' ')}`);
+    const next = await relaunch(stopping.signal);
+    if (holds === 0 && !ending) dozeOff();
+    return next;
+  }
+
+  function recentCrashes(): number {
+    return crashes.filter((at) => Date.now() - at < crashWindowMs).length;
+  }
+
+  /** What clients are told when the browser goes: that it comes back, unless it has crashed too often. */
+  function whenGone(): { code: number; reason: string } {
+    if (ending) return { code: 1001, reason: endings[ending] };
+    if (recentCrashes() >= mostCrashes) return { code: 1011, reason: endings.crashed };
+    return { code: 1012, reason: 'The browser crashed and is being started again. Connect again to the same address.' };
   }
 
   function closeClients(code: number, reason: string) {
@@ -188,7 +224,7 @@ export function liveSession(options: LiveSessionOptions) {
     },
     /** How its live view is drawn. */
     get view(): 'display' | 'screencast' {
-      return current.browser.rfbPath === undefined ? 'screencast' : 'display';
+      return options.engine.browser.rfbPath === undefined ? 'screencast' : 'display'; // the next one is like the first
     },
     get standingBy() {
       return frozen;
@@ -199,8 +235,16 @@ export function liveSession(options: LiveSessionOptions) {
 
     uptimeMs: () => Math.round(activeMs + (activeSince === undefined ? 0 : performance.now() - activeSince)),
 
-    /** What clients that are attached to the browser itself are told when it goes. */
-    whenGone: () => (ending ? { code: 1001, reason: endings[ending] } : { code: 1012, reason: crashed }),
+    whenGone,
+
+    /** Somebody has it from now on, or (undefined) nobody: its clients go, and its clock stops. */
+    setTimeout(seconds: number | undefined) {
+      timeoutSeconds = seconds;
+      if (seconds === undefined) closeClients(1001, 'The browser went back to its pool.');
+      clearTimeout(standby);
+      clearTimeout(idle);
+      if (holds === 0) rest();
+    },
 
     /** Closes its clients and its browser. Everyone who asks awaits the same end. */
     end(reason: Ending): Promise<void> {
@@ -211,7 +255,7 @@ export function liveSession(options: LiveSessionOptions) {
         stopping.abort(new SessionEnded(reason));
         closeClients(1001, endings[reason]);
         const last = await engine.catch(() => undefined);
-        await last?.close();
+        await last?.close({ discard: true });
         if (activeSince !== undefined) activeMs += performance.now() - activeSince;
         activeSince = undefined;
       })());

@@ -13,8 +13,8 @@ export function settleLostNode({ events, log }: { events: EventBus; log: Log }) 
     const lost = await sessionStore(within).settleAll(nodeId, reason);
     return () => {
       if (lost.length > 0) log.warn({ node: nodeId, sessions: lost.length }, 'sessions.settled_for_lost_node');
-      for (const { id, project_id } of lost) {
-        events.publish('session.ended', { sessionId: id, projectId: project_id, reason });
+      for (const { id, project_id, pool_id } of lost) {
+        events.publish('session.ended', { sessionId: id, projectId: project_id, poolId: pool_id, reason });
       }
     };
   };

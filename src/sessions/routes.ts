@@ -25,6 +25,8 @@ export function sessionRoutes({
       '/browsers',
       {
         bodyLimit: 6 * 1024 * 1024, // a policy may have five of them
+        // Before the body is looked at: every answer of a limited path says how much is left.
+        preValidation: async (_request, reply) => void (limit && reply.headers(limit.take())),
         schema: {
           operationId: 'createBrowser',
           summary: 'Start a browser. The answer’s four addresses work at once.',
@@ -33,10 +35,7 @@ export function sessionRoutes({
           response: { 200: Session, ...refusals(400, 401, 403, 409, 429, 500, 529) },
         },
       },
-      async (request, reply) => {
-        if (limit) void reply.headers(limit.take());
-        return sessions.create(projectOf(request).id, request.body, hungUp(reply));
-      },
+      (request, reply) => sessions.create(projectOf(request).id, request.body, hungUp(reply)),
     );
 
     app.get(

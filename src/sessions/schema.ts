@@ -40,7 +40,7 @@ const ProfileSelector = named(
   'BrowserProfile',
   Type.Object({ ...selector, save_changes: Type.Optional(Type.Boolean({ default: false })) }, byIdOrName),
 );
-const ExtensionSelector = named('BrowserExtension', Type.Object(selector, byIdOrName));
+export const ExtensionSelector = named('BrowserExtension', Type.Object(selector, byIdOrName));
 
 const categories = [
   'console',
@@ -58,13 +58,13 @@ const Categories = named(
   'BrowserTelemetryCategoriesConfig',
   Type.Object(Object.fromEntries(categories.map((name) => [name, Type.Optional(Category)]))),
 );
-const TelemetryRequest = named(
+export const TelemetryRequest = named(
   'BrowserTelemetryRequestConfig',
   Type.Object({ enabled: Type.Optional(Type.Boolean()), browser: Type.Optional(Categories) }),
 );
-const Telemetry = named('BrowserTelemetryConfig', Type.Object({ browser: Type.Optional(Categories) }));
+export const Telemetry = named('BrowserTelemetryConfig', Type.Object({ browser: Type.Optional(Categories) }));
 
-const Policy = Type.Unsafe<Record<string, unknown>>({
+export const Policy = Type.Unsafe<Record<string, unknown>>({
   type: 'object',
   additionalProperties: true,
   description: 'Chromium enterprise policies for this session alone.',
@@ -117,8 +117,6 @@ export const UpdateSession = named(
     name: Type.Optional(
       Type.Unsafe<string | null>({
         anyOf: [SlugName, { type: 'string', maxLength: 0 }, { type: 'null' }],
-        minLength: 1,
-        maxLength: 255,
         description: 'Left out: kept. Empty or null: cleared.',
       }),
     ),

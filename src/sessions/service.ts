@@ -1,5 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine } from '../chromium/engine.ts';
-import { errors, ServiceError } from '../errors.ts';
+import { errors } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
@@ -22,6 +23,14 @@ export type SessionService = ReturnType<typeof sessionService>;
 /** A session by its id alone, or as a project's clients name it. */
 export type SessionRef = { id: string } | { projectId: string; idOrName: string };
 
+interface Making {
+  hungUp?: AbortSignal | undefined;
+  /** It is made for a pool: nobody's until it is leased, and it does not idle out before. */
+  pool?: { id: string; version: number };
+  /** Its place is taken: the row is there, the browser is not yet. */
+  onPlaced?: () => void;
+}
+
 export function sessionService(deps: {
   store: SessionStore;
   browsers: Browsers;
@@ -37,8 +46,8 @@ export function sessionService(deps: {
   const { store, browsers, addresses, sessionCap, nodeId, capacity, events, log } = deps;
   /** The sessions whose browsers this process holds, until nothing is left of them. */
   const live = new Map<string, LiveSession>();
-  /** Sessions on their way there: a row, or soon one, and no browser yet that could be ended. Aborting it gives the session up. */
-  const births = new Map<string, { givenUp: AbortController; over: Promise<void> }>();
+  /** Sessions whose browsers are being started: how to call that off, and when it is over either way. */
+  const launching = new Map<string, { callOff: AbortController; over: Promise<unknown> }>();
   /** Ways to the end that are being walked. */
   const endings = new Map<string, Promise<void>>();
   /** Places taken by sessions, from before the launch until after the end. */
@@ -47,7 +56,7 @@ export function sessionService(deps: {
 
   const spares = warmSpares({
     wanted: deps.spares,
-    room: () => !closed && taken + spareCount() < capacity,
+    room: () => !closed && launching.size === 0 && taken + spareCount() < capacity,
     log,
     async start(shape) {
       const id = newId();
@@ -56,26 +65,61 @@ export function sessionService(deps: {
       return Object.assign(spare, { engine });
     },
     async discard({ id, engine }) {
-      await engine.close();
+      await engine.close({ discard: true });
       await browsers.remove(id);
     },
   });
 
   async function create(projectId: string, request: CreateSession, hungUp?: AbortSignal): Promise<Session> {
+    return toSession(await make(projectId, request, { hungUp }));
+  }
+
+  async function make(
+    projectId: string,
+    request: CreateSession,
+    { hungUp, pool, onPlaced }: Making,
+  ): Promise<SessionRow> {
     refuseWhatIsNotHere(request);
     const options = optionsOf(request);
+    takePlace();
+    const shape = shapeOf(options);
+    const spare = shape && spares.take(shape);
+    const id = spare?.id ?? newId();
+    const callOff = new AbortController();
+    const signal = hungUp ? AbortSignal.any([callOff.signal, hungUp]) : callOff.signal;
+    const row = {
+      ...rowFor(id, projectId, request, options),
+      node_id: nodeId,
+      pool_id: pool?.id ?? null,
+      pool_version: pool?.version ?? null,
+    };
+    const starting = launch(row, options, spare, signal, onPlaced)
+      .catch((error: Error) => {
+        throw callOff.signal.aborted ? errors.session_not_found({ session: id }) : error;
+      })
+      .finally(() => {
+        launching.delete(id);
+        if (launching.size === 0) spares.fillSoon(); // it waited for those who wait
+      });
+    launching.set(id, { callOff, over: starting.catch(() => {}) });
+    return starting;
+  }
+
+  /** From a place and perhaps a spare to a session that can be used. If it throws, nothing of it is left. */
+  async function launch(
+    row: NewSession,
+    options: BrowserOptions,
+    spare: Spare | undefined,
+    signal: AbortSignal,
+    onPlaced?: () => void,
+  ): Promise<SessionRow> {
+    const { id } = row;
     return undoOnFailure(async (undo) => {
-      takePlace();
       let placed = true;
       undo(() => placed && freePlace());
-
-      const shape = shapeOf(options);
-      const spare = shape && spares.take(shape);
-      const id = spare?.id ?? newId();
-      if (spare && shape) undo(() => placed && spares.giveBack(shape, spare));
-      const { givenUp, born } = birth(id);
-      undo(born);
-      await insert(rowFor(id, projectId, nodeId, request, options), spare ? 'live' : 'starting');
+      if (spare) undo(() => placed && spares.giveBack(options.headless ? 'headless' : 'headful', spare));
+      await insert(row, spare ? 'live' : 'starting');
+      onPlaced?.();
 
       // From here on the session's own end gives everything back.
       placed = false;
@@ -85,13 +129,11 @@ export function sessionService(deps: {
       if (!spare && taken + spareCount() > capacity) await spares.giveUpOne();
       const engine =
         spare?.engine ??
-        (await browsers
-          .start(id, options, whenGone, AbortSignal.any([givenUp, ...(hungUp ? [hungUp] : [])]))
-          .catch((error: Error) => didNotStart(id, error)));
+        (await browsers.start(id, options, whenGone, signal).catch((error: Error) => didNotStart(id, error, signal)));
       session = liveSession({
         id,
         engine,
-        timeoutSeconds: request.timeout_seconds ?? defaultTimeoutSeconds,
+        timeoutSeconds: row.pool_id === null ? row.timeout_seconds : undefined,
         mayStandBy: !options.gpu,
         // As it is now, not as it was asked for; and without start_url, which may be what crashed it.
         relaunch: async (signal) => browsers.start(id, { ...options, ...(await viewportOf(id)) }, whenGone, signal),
@@ -100,20 +142,21 @@ export function sessionService(deps: {
         log,
       });
       live.set(id, session);
-      born();
-      undo(() => stop(id, hungUp?.aborted ? 'deleted' : 'did_not_start'));
+      undo(() => stop(id, whyNot(signal)));
       if (spare) await fit(engine, options);
-      if (request.start_url) void open(engine, request.start_url);
-      const row = spare ? await store.find(id) : await store.apply(id, 'launched');
-      if (!row || row.deleted_at) throw errors.session_not_found({ session: id }); // stopped while it was starting
-      hungUp?.throwIfAborted(); // nobody is there to be told its id, so nobody could use it
-      return toSession(row);
+      if (row.start_url) void open(engine, row.start_url);
+      const now = spare ? await store.find(id) : await store.apply(id, 'launched');
+      if (!now || now.deleted_at) throw errors.session_not_found({ session: id }); // stopped while it was starting
+      signal.throwIfAborted(); // nobody is there to be told its id, so nobody could use it
+      return now;
     });
   }
 
   async function viewportOf(id: string): Promise<Pick<BrowserOptions, 'viewport'> | undefined> {
     const row = await store.find(id);
-    return row && { viewport: { width: row.viewport_width, height: row.viewport_height } };
+    if (!row) return undefined;
+    const { viewport_width: width, viewport_height: height, refresh_rate } = row;
+    return { viewport: { width, height, ...(refresh_rate === null ? {} : { refreshRate: refresh_rate }) } };
   }
 
   /** A spare was started in the default size. */
@@ -130,8 +173,12 @@ export function sessionService(deps: {
   }
 
   async function insert(row: NewSession, state: 'starting' | 'live'): Promise<void> {
-    const cap = await sessionCap(row.project_id);
     try {
+      if (row.pool_id) {
+        if (!(await store.insertPooled(row, state, row.pool_id))) throw errors.pool_full({ pool: row.pool_id });
+        return;
+      }
+      const cap = await sessionCap(row.project_id);
       const inserted = cap === null ? await store.insert(row, state) : await store.insertWithin(row, state, cap);
       if (!inserted)
         throw errors.session_limit_reached({ active: await store.countActive(row.project_id), cap: cap ?? 0 });
@@ -142,32 +189,10 @@ export function sessionService(deps: {
     }
   }
 
-  /** Announces a session before its row can be found, so that whoever ends it meanwhile ends it, and waits for that. */
-  function birth(id: string): { givenUp: AbortSignal; born: () => void } {
-    const givenUp = new AbortController();
-    let born = () => {};
-    const over = new Promise<void>((resolve) => {
-      born = () => {
-        births.delete(id);
-        resolve();
-      };
-    });
-    births.set(id, { givenUp, over });
-    return { givenUp: givenUp.signal, born };
-  }
-
-  /** It was given up while it started, or could not be started. */
-  async function didNotStart(id: string, error: Error): Promise<never> {
-    const reason = error instanceof SessionEnded ? error.reason : isHangUp(error) ? 'deleted' : undefined;
-    try {
-      if (reason) {
-        await store.apply(id, 'stop_requested', { reason });
-        await store.apply(id, 'cleaned_up');
-      } else await store.apply(id, 'lost', { reason: 'did_not_start', detail: error.message });
-    } finally {
-      freePlace();
-    }
-    throw error instanceof SessionEnded ? errors.session_not_found({ session: id }) : error;
+  async function didNotStart(id: string, error: Error, signal: AbortSignal): Promise<never> {
+    freePlace();
+    await settle(id, { reason: whyNot(signal), detail: error.message });
+    throw error;
   }
 
   const spareCount = () => spares.count('headless') + spares.count('headful');
@@ -181,7 +206,7 @@ export function sessionService(deps: {
 
   function freePlace() {
     taken--;
-    spares.fill();
+    spares.fillSoon();
   }
 
   /**
@@ -191,33 +216,68 @@ export function sessionService(deps: {
   function stop(id: string, reason: Ending, detail?: string): Promise<void> {
     const under = endings.get(id);
     if (under) return under;
-    const birth = births.get(id);
-    if (birth) {
-      birth.givenUp.abort(new SessionEnded(reason));
-      return birth.over.then(() => stop(id, reason, detail)); // a spare is there before it hears of it
-    }
     const session = live.get(id);
-    if (!session) return Promise.resolve();
+    if (!session) return callOff(id, reason);
     const end = (async () => {
-      const lost = reason === 'crashed' || reason === 'did_not_start';
-      const row = lost ? undefined : await store.apply(id, 'stop_requested', { reason, uptimeMs: session.uptimeMs() });
-      await session.end(reason);
-      await browsers.remove(id);
       const uptimeMs = session.uptimeMs();
-      const settled =
-        (row && (await store.apply(id, 'cleaned_up', { uptimeMs }))) ??
-        (await store.apply(id, 'lost', { reason, uptimeMs, ...(detail === undefined ? {} : { detail }) }));
-      if (settled) events.publish('session.ended', { sessionId: id, projectId: settled.project_id, reason });
-      log.info({ session: id, reason, uptimeMs }, 'session.ended');
+      const lost = reason === 'crashed' || reason === 'did_not_start';
+      // Told at once, so that the browser dies while the row is written; and dies too where it cannot be written.
+      const [heard] = await Promise.all([
+        lost || store.apply(id, 'stop_requested', { reason, uptimeMs }).then(yes, no),
+        session.end(reason),
+      ]);
+      await browsers.remove(id);
+      return heard;
     })()
-      .catch((error: Error) => log.error({ session: id, error }, 'session.not_settled'))
-      .finally(() => {
+      .catch((error: Error) => {
+        log.error({ session: id, error: error.message }, 'session.not_ended');
+        return false;
+      })
+      .then((heard) => {
         live.delete(id);
-        endings.delete(id);
         freePlace();
-      });
+        const uptimeMs = session.uptimeMs();
+        log.info({ session: id, reason, uptimeMs }, 'session.ended');
+        return settle(id, { reason, uptimeMs, ...(detail === undefined ? {} : { detail }) }, heard);
+      })
+      .finally(() => endings.delete(id));
     endings.set(id, end);
     return end;
+  }
+
+  /** Ends a session that is not there yet. */
+  async function callOff(id: string, reason: Ending): Promise<void> {
+    const starting = launching.get(id);
+    if (!starting) return;
+    await store.apply(id, 'stop_requested', { reason }).catch(() => {});
+    starting.callOff.abort(new SessionEnded(reason));
+    await starting.over;
+  }
+
+  /** Nothing is left of the session but its row. A database that is away is asked again until it has heard. */
+  async function settle(
+    id: string,
+    ending: { reason: Ending; detail?: string; uptimeMs?: number },
+    heard = ending.reason === 'did_not_start',
+  ): Promise<void> {
+    for (let pauseMs = 250; ; pauseMs = Math.min(pauseMs * 2, 10_000)) {
+      try {
+        if (!heard) await store.apply(id, 'stop_requested', ending);
+        const row = (await store.apply(id, 'cleaned_up', ending)) ?? (await store.apply(id, 'lost', ending));
+        if (row)
+          events.publish('session.ended', {
+            sessionId: id,
+            projectId: row.project_id,
+            poolId: row.pool_id,
+            reason: ending.reason,
+          });
+        return;
+      } catch (error) {
+        log.error({ session: id, error: (error as Error).message }, 'session.not_settled');
+        if (closed) return; // the next start settles it
+        await sleep(pauseMs);
+      }
+    }
   }
 
   async function find(projectId: string, idOrName: string, includeDeleted = false): Promise<SessionRow> {
@@ -242,6 +302,7 @@ export function sessionService(deps: {
         height: row.viewport_height,
         ...(row.refresh_rate === null ? {} : { refresh_rate: row.refresh_rate }),
       },
+      ...(row.pool_id ? { pool: { id: row.pool_id, ...(row.pool_name ? { name: row.pool_name } : {}) } } : {}),
       ...(row.name === null ? {} : { name: row.name }),
       ...(row.start_url === null ? {} : { start_url: row.start_url }),
       ...(policy ? { engine_policy: policy, chrome_policy: policy } : {}),
@@ -277,28 +338,25 @@ export function sessionService(deps: {
       refuseWhatIsNotHere(request);
       const { id } = await find(projectId, idOrName);
       const { viewport } = request;
-      if (viewport) {
-        const held = await hold(id);
-        try {
-          const viewers = live.get(id)?.viewerCount ?? 0;
-          if (viewers > 0 && !viewport.force) throw errors.viewport_in_use({ viewers });
-          await held.engine.setViewport(viewport);
-        } finally {
-          held.release();
-        }
-      }
+      const held = viewport && (await hold(id));
       try {
+        const viewers = live.get(id)?.viewerCount ?? 0;
+        if (viewport && viewers > 0 && !viewport.force) throw errors.viewport_in_use({ viewers });
+        // The row first: it may refuse the name, and it is what a browser that crashes now is started again from.
         const row = await store.update(id, {
           ...(request.name === undefined ? {} : { name: request.name || null }),
           ...(request.tags ? { tags: request.tags } : {}),
           ...(viewport ? { viewport: { ...viewport, rate: viewport.refresh_rate ?? null } } : {}),
         });
         if (!row) throw errors.session_not_found({ session: idOrName });
+        if (viewport) await held?.engine.setViewport(viewport);
         return toSession(row);
       } catch (error) {
         if (uniqueViolation(error) === 'sessions_name')
           throw errors.already_exists({ thing: 'session', name: request.name ?? '' });
         throw error;
+      } finally {
+        held?.release();
       }
     },
 
@@ -307,13 +365,42 @@ export function sessionService(deps: {
       await stop(id, 'deleted');
     },
 
+    /** For pools: makes a browser that nobody holds yet. */
+    makePooled: (
+      projectId: string,
+      pool: { id: string; version: number },
+      request: CreateSession,
+      onPlaced: () => void,
+    ): Promise<SessionRow> => make(projectId, request, { pool, onPlaced }),
+
+    /**
+     * For pools: somebody has it from now on. Resolves when it has shown that it answers; rejects when it does not, and then
+     * nobody should get it.
+     */
+    async lend(id: string, timeoutSeconds: number, startUrl: string | undefined): Promise<Session> {
+      const held = await hold(id);
+      try {
+        await held.engine.control().send('Browser.getVersion');
+        if (startUrl) void open(held.engine, startUrl);
+        live.get(id)?.setTimeout(timeoutSeconds);
+        const row = await store.find(id);
+        if (!row || row.deleted_at) throw errors.session_not_found({ session: id });
+        return toSession(row);
+      } finally {
+        held.release();
+      }
+    },
+
+    /** For pools: nobody has it any more. Its clients are closed. */
+    takeBack: (id: string) => live.get(id)?.setTimeout(undefined),
+
     hold,
     running: (id: string) => live.get(id),
 
     /** The node that has an active session; undefined when there is no such session. Asks the database only when it is not here. */
     async nodeOf(ref: SessionRef): Promise<string | undefined> {
       const key = 'id' in ref ? ref.id : ref.idOrName;
-      if (live.has(key) || births.has(key)) return nodeId;
+      if (live.has(key) || launching.has(key)) return nodeId;
       const row = await ('id' in ref ? store.find(ref.id) : store.findByIdOrName(ref.projectId, ref.idOrName, false));
       return row && !row.deleted_at ? row.node_id : undefined;
     },
@@ -326,7 +413,7 @@ export function sessionService(deps: {
     },
 
     async stopProject(projectId: string): Promise<void> {
-      for (const id of live.keys())
+      for (const id of [...launching.keys(), ...live.keys()])
         if ((await store.find(id))?.project_id === projectId) void stop(id, 'project_closed');
     },
 
@@ -341,7 +428,7 @@ export function sessionService(deps: {
 
     /** Others have taken us for lost: ends what they have settled. Their word stands; rows that are at rest stay so. */
     async endSettled(): Promise<void> {
-      const settled = await store.atRestAmong([...births.keys(), ...live.keys()]);
+      const settled = await store.atRestAmong([...launching.keys(), ...live.keys()]);
       await Promise.all(settled.map((id) => stop(id, 'node_lost')));
     },
 
@@ -355,7 +442,9 @@ export function sessionService(deps: {
 
     async close(): Promise<void> {
       closed = true;
-      await Promise.all([spares.close(), ...[...births.keys(), ...live.keys()].map((id) => stop(id, 'shutdown'))]);
+      const sessions = new Set([...launching.keys(), ...live.keys()]);
+      await Promise.all([spares.close(), ...[...sessions].map((id) => stop(id, 'shutdown'))]);
+      await Promise.all(endings.values());
     },
   };
 
@@ -369,7 +458,14 @@ export function sessionService(deps: {
   }
 }
 
-const isHangUp = (error: Error) => error instanceof ServiceError && error.code === 'client_hung_up';
+const yes = () => true;
+const no = () => false;
+
+/** Why a session that was being started is not there: somebody ended it, nobody waits for it, or it would not start. */
+function whyNot({ aborted, reason }: AbortSignal): Ending {
+  if (reason instanceof SessionEnded) return reason.reason;
+  return aborted ? 'deleted' : 'did_not_start';
+}
 
 const spareOptions = (shape: Shape): BrowserOptions => ({
   headless: shape === 'headless',
@@ -403,14 +499,12 @@ function optionsOf(request: CreateSession): BrowserOptions {
 function rowFor(
   id: string,
   projectId: string,
-  nodeId: string,
   request: CreateSession,
   options: BrowserOptions,
-): NewSession {
+): Omit<NewSession, 'node_id' | 'pool_id' | 'pool_version'> {
   return {
     id,
     project_id: projectId,
-    node_id: nodeId,
     name: request.name ?? null,
     tags: request.tags ?? {},
     headless: options.headless,
@@ -428,7 +522,7 @@ function rowFor(
 }
 
 /** Fields of rooms that do not stand yet. What they mean when they ask for nothing is fine. */
-function refuseWhatIsNotHere(
+export function refuseWhatIsNotHere(
   request: Partial<
     Pick<CreateSession, 'extensions' | 'invocation_id'> & Omit<UpdateSession, 'name' | 'tags' | 'viewport'>
   >,

@@ -7,7 +7,7 @@ import type { Engine } from '../chromium/engine.ts';
 import { attachScreencast } from '../chromium/screencast.ts';
 import { errors, ServiceError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
-import { serveWebSocket, type WebSocketReceiver, type WebSocketSink } from '../lib/ws-sink.ts';
+import { asksForWebSocket, serveWebSocket, type WebSocketReceiver, type WebSocketSink } from '../lib/ws-sink.ts';
 import type { Addresses, Purpose } from './addresses.ts';
 import type { SessionService } from './service.ts';
 import type { Whereabouts } from './whereabouts.ts';
@@ -67,10 +67,13 @@ export function serveSessionSockets(
   }: { sessions: SessionService; addresses: Addresses; where: Pick<Whereabouts, 'ofSession'>; nodes: Nodes; log: Log },
 ) {
   async function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
-    const url = new URL(request.url ?? '/', 'http://localhost');
-    const door = doors[url.pathname.replace(/\/+$/, '')];
-    if (!door) throw errors.not_found({ detail: `No websocket is served at ${url.pathname}.` });
-    const id = addresses.admit(url.searchParams.get('jwt') ?? undefined, door.purpose);
+    const [path = '', query] = (request.url ?? '').split('?', 2);
+    const search = new URLSearchParams(query);
+    const door = doors[path.replace(/\/+$/, '')];
+    if (!door) throw errors.not_found({ detail: `No websocket is served at ${path}.` });
+    if (!asksForWebSocket(request))
+      throw errors.bad_request({ detail: 'This is not a websocket handshake (RFC 6455).' });
+    const id = addresses.admit(search.get('jwt') ?? undefined, door.purpose);
     const sentOn = nodes.passengerOf(request) !== undefined;
     await nodes.ready();
     const session = sessions.running(id);
@@ -82,7 +85,7 @@ export function serveSessionSockets(
     }
     const held = await sessions.hold(id); // awake before the first byte is answered
     if (socket.destroyed) return held.release(); // it left while we woke the browser
-    const how = { readOnly: url.searchParams.get('readOnly') === 'true', log };
+    const how = { readOnly: search.get('readOnly') === 'true', log };
     const attach = session.attach(held, (engine, sink) => door.use(engine, sink, how), door.kind);
     serveWebSocket({ request, socket, head }, attach, { maxPayload: door.maxPayload });
   }

@@ -20,7 +20,7 @@ export type Spares = ReturnType<typeof warmSpares>;
 
 /**
  * Keeps a few browsers of the common shapes running. One that dies is replaced; launches that fail are tried again ever
- * more slowly. `room` says whether the node may run one more.
+ * more slowly. `room` says whether the node may run one more now.
  */
 export function warmSpares({
   wanted,
@@ -41,10 +41,13 @@ export function warmSpares({
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
 
+  /** Asked again while it waits, it waits no longer for that: those who come and go all the time need spares, too. */
   function fillSoon(ms = settleMs) {
     if (closed) return;
-    clearTimeout(timer);
-    timer = setTimeout(fill, ms);
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      fill();
+    }, ms);
   }
 
   function fill() {
@@ -57,6 +60,7 @@ export function warmSpares({
           if (closed) return discard(spare);
           shelf[shape].push(spare);
           void spare.engine.browser.exited.then(() => drop(shape, spare));
+          return undefined;
         })
         .catch((error: Error) => {
           log.warn({ shape, error: error.message, retryMs: pauseMs }, 'spare.did_not_start');
@@ -82,6 +86,7 @@ export function warmSpares({
 
   return {
     fill,
+    fillSoon,
 
     take(shape: Shape): Spare | undefined {
       const spare = shelf[shape].shift();

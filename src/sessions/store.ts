@@ -20,6 +20,11 @@ export interface SessionRow {
   start_url: string | null;
   policy: Record<string, unknown> | null;
   invocation_id: string | null;
+  pool_id: string | null;
+  pool_version: number | null;
+  lease_id: string | null;
+  /** Only where it is asked for. */
+  pool_name?: string | null;
   /** A bigint, which arrives as text. */
   uptime_ms: string;
   ended_reason: Ending | null;
@@ -30,7 +35,7 @@ export interface SessionRow {
 
 export type NewSession = Omit<
   SessionRow,
-  'state' | 'uptime_ms' | 'ended_reason' | 'ended_detail' | 'created_at' | 'deleted_at'
+  'state' | 'lease_id' | 'pool_name' | 'uptime_ms' | 'ended_reason' | 'ended_detail' | 'created_at' | 'deleted_at'
 >;
 
 export interface SessionFilter {
@@ -49,10 +54,10 @@ export function sessionStore(db: Db) {
   return {
     insert(row: NewSession, state: 'starting' | 'live'): Promise<SessionRow | undefined> {
       return db.row(sql`insert into sessions (id, project_id, node_id, state, name, tags, headless, stealth, gpu, kiosk_mode, timeout_seconds,
-          viewport_width, viewport_height, refresh_rate, start_url, policy, invocation_id)
+          viewport_width, viewport_height, refresh_rate, start_url, policy, invocation_id, pool_id, pool_version)
         values (${row.id}, ${row.project_id}, ${row.node_id}, ${state}, ${row.name}, ${row.tags}, ${row.headless}, ${row.stealth}, ${row.gpu},
           ${row.kiosk_mode}, ${row.timeout_seconds}, ${row.viewport_width}, ${row.viewport_height}, ${row.refresh_rate},
-          ${row.start_url}, ${row.policy}, ${row.invocation_id})
+          ${row.start_url}, ${row.policy}, ${row.invocation_id}, ${row.pool_id}, ${row.pool_version})
         returning *`);
     },
 
@@ -67,6 +72,16 @@ export function sessionStore(db: Db) {
       });
     },
 
+    /** The same for a place in a pool, on whichever node it is made. Undefined: the pool is full, or gone. */
+    insertPooled(row: NewSession, state: 'starting' | 'live', poolId: string): Promise<SessionRow | undefined> {
+      return db.transaction(async (tx) => {
+        const pool = await tx.row<{ size: number; there: number }>(sql`select size,
+            (select count(*)::integer from sessions where pool_id = ${poolId} and deleted_at is null) as there
+          from pools where id = ${poolId} and deleted_at is null for update`);
+        return pool && pool.there < pool.size ? sessionStore(tx).insert(row, state) : undefined;
+      });
+    },
+
     async countActive(projectId: string): Promise<number> {
       const row = await db.row<{ count: number }>(
         sql`select count(*)::integer as count from sessions where project_id = ${projectId} and deleted_at is null`,
@@ -75,24 +90,28 @@ export function sessionStore(db: Db) {
     },
 
     find(id: string): Promise<SessionRow | undefined> {
-      return db.row(sql`select * from sessions where id = ${id}`);
+      return db.row(
+        sql`select *, (select name from pools where id = pool_id) as pool_name from sessions where id = ${id}`,
+      );
     },
 
-    /** An id wins over a name; a name means the active session that has it, else the newest that had it. */
+    /** What somebody holds: browsers on a pool's shelf are nobody's. An id wins over a name; a name means the active session that has it, else the newest that had it. */
     findByIdOrName(projectId: string, idOrName: string, includeDeleted: boolean): Promise<SessionRow | undefined> {
-      return db.row(sql`select * from sessions
+      return db.row(sql`select *, (select name from pools where id = pool_id) as pool_name from sessions
         where project_id = ${projectId} and (id = ${idOrName} or name = ${idOrName}) and (${includeDeleted} or deleted_at is null)
+          and (pool_id is null or lease_id is not null)
         order by id = ${idOrName} desc, deleted_at is null desc, created_at desc limit 1`);
     },
 
     list({ projectId, status, query, tags, limit, offset }: SessionFilter): Promise<SessionRow[]> {
-      return db.rows(sql`select * from sessions
-        where project_id = ${projectId}
-          and (${status} = 'all' or (${status} = 'deleted') = (deleted_at is not null))
-          and tags @> ${tags}
-          and (${query}::text is null or id = ${query}
-            or strpos(lower(name collate "und-x-icu"), lower(${query} collate "und-x-icu")) > 0)
-        order by created_at desc, id limit ${limit + 1} offset ${offset}`);
+      return db.rows(sql`select s.*, p.name as pool_name from sessions s left join pools p on p.id = s.pool_id
+        where s.project_id = ${projectId} and (s.pool_id is null or s.lease_id is not null)
+          and (${status} = 'all' or (${status} = 'deleted') = (s.deleted_at is not null))
+          and s.tags @> ${tags}
+          and (${query}::text is null or s.id = ${query}
+            or strpos(lower(s.name collate "und-x-icu"), lower(${query} collate "und-x-icu")) > 0
+            or strpos(lower(p.name collate "und-x-icu"), lower(${query} collate "und-x-icu")) > 0)
+        order by s.created_at desc, s.id limit ${limit + 1} offset ${offset}`);
     },
 
     /**
@@ -134,10 +153,10 @@ export function sessionStore(db: Db) {
     },
 
     /** What a node left unfinished that is no more. */
-    settleAll(nodeId: string, reason: Ending): Promise<{ id: string; project_id: string }[]> {
+    settleAll(nodeId: string, reason: Ending): Promise<Pick<SessionRow, 'id' | 'project_id' | 'pool_id'>[]> {
       return db.rows(sql`update sessions set state = 'failed',
           ended_reason = coalesce(ended_reason, ${reason}), deleted_at = coalesce(deleted_at, now())
-        where node_id = ${nodeId} and state in ('starting', 'live', 'stopping') returning id, project_id`);
+        where node_id = ${nodeId} and state in ('starting', 'live', 'stopping') returning id, project_id, pool_id`);
     },
 
     /** Nodes that have sessions which are not at rest. */

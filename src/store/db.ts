@@ -39,13 +39,17 @@ export function database(pool: pg.Pool, recover: () => Promise<void>): Db {
   async function using<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     const client = await connect();
     let broken: Error | undefined;
+    // A connection that breaks says so twice: to the query, and as an event, which ends the service if nobody listens.
+    const breaks = (error: Error) => (broken = error);
+    client.on('error', breaks);
     try {
       return await work(client);
     } catch (error) {
-      if (!isConnectionError(error)) throw error;
-      broken = error as Error;
+      if (!broken && !isConnectionError(error)) throw error;
+      broken ??= error as Error;
       throw errors.store_unavailable({}, { cause: error });
     } finally {
+      client.off('error', breaks);
       client.release(broken);
     }
   }

@@ -136,6 +136,7 @@ async function live(dataDir: string, pages: Pages) {
   let over = false;
 
   const call = async (method: string, path: string, body?: object, signal?: AbortSignal) => {
+    const deadline = AbortSignal.timeout(60_000);
     const response = await fetch(service.url + path, {
       method,
       headers: {
@@ -144,7 +145,7 @@ async function live(dataDir: string, pages: Pages) {
         ...(body && { 'content-type': 'application/json' }),
       },
       ...(body && { body: JSON.stringify(body) }),
-      ...(signal && { signal }),
+      signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
     });
     const text = await response.text();
     const json = response.headers.get('content-type')?.includes('json') && text !== '';
@@ -269,7 +270,9 @@ async function oneSession(
     if (created.status !== 200) throw new Error(`create answered ${created.status}: ${created.text}`);
     const { session_id: id, cdp_ws_url: address } = created.body;
 
-    const working = Promise.allSettled([first, ...(second ? [second] : [])].map((client) => client.work(address)));
+    const working = Promise.allSettled(
+      [first, ...(second ? [second] : [])].map(({ kind, work }) => Promise.race([work(address), late(kind)])),
+    );
     if (deed.during) {
       disturbed = true;
       await sleep(random(300));
@@ -383,7 +386,7 @@ async function rawClient(address: string, url: string, leaves: boolean, idleMs: 
   };
   gone.catch(() => {});
   try {
-    await Promise.race([work(), gone, late('a raw client')]);
+    await Promise.race([work(), gone]);
   } finally {
     if (leaves) client.socket.close();
     else client.socket.terminate();
@@ -414,7 +417,7 @@ async function killedClient(address: string, afterMs: number): Promise<void> {
     });`;
   const client = spawn(process.execPath, ['-e', code, address], { stdio: ['ignore', 'pipe', 'ignore'] });
   const exited = once(client, 'exit');
-  await Promise.race([once(client.stdout, 'data'), exited, late('a client process')]).finally(async () => {
+  await Promise.race([once(client.stdout, 'data'), exited]).finally(async () => {
     await sleep(afterMs);
     client.kill('SIGKILL');
     await exited;
@@ -422,7 +425,7 @@ async function killedClient(address: string, afterMs: number): Promise<void> {
 }
 
 async function late(who: string): Promise<never> {
-  await sleep(patienceMs, undefined, { ref: false });
+  await sleep(patienceMs);
   throw new Error(`${who} was not done within ${patienceMs / 1000} s`);
 }
 

@@ -1,7 +1,6 @@
 /** The view of a headful session: its display, over VNC, by noVNC. */
 import RFB from './novnc/core/rfb.js';
 import Keyboard from './novnc/core/input/keyboard.js';
-import keysyms from './novnc/core/input/keysymdef.js';
 import KeyTable from './novnc/core/input/keysym.js';
 import { belongsToText, isMac, isShortcut, readText } from './keyboard.js';
 
@@ -43,11 +42,13 @@ export function display(socket, ui, signal) {
     controlHeld = event.ctrlKey;
     const leave = belongsToText(event) || ['F11', 'F12'].includes(event.key) || isShortcut(event, 'v');
     const command = isMac && event.type === 'keydown' && isShortcut(event, 'a', 'c', 'x', 'z');
-    if (!leave && !command) return;
+    const letter = isLetter(event);
+    if (!leave && !command && !letter) return;
     event.stopImmediatePropagation();
-    if (!command) return;
+    if (leave) return;
     event.preventDefault();
-    shortcut(event.key.toLowerCase());
+    if (command) shortcut(event.key.toLowerCase());
+    else if (event.type === 'keydown') write(event.key);
   }
 
   /** Control and a letter. A Mac's Command went to the session as Alt, and comes up again before. */
@@ -65,10 +66,12 @@ export function display(socket, ui, signal) {
     shortcut('v');
   }
 
+  /** As keys, if the display has a key for each; as a paste otherwise, which is all it has for the rest. */
   function write(text) {
-    for (const character of text) {
-      const keysym = character === '\n' ? KeyTable.XK_Return : keysyms.lookup(character.codePointAt(0));
-      rfb.sendKey(keysym, null);
+    const characters = [...text.replaceAll('\r\n', '\n')];
+    if (!characters.every(hasKey)) return paste(text);
+    for (const character of characters) {
+      rfb.sendKey(character === '\n' ? KeyTable.XK_Return : keysymOf(character), null);
     }
   }
 
@@ -77,4 +80,24 @@ export function display(socket, ui, signal) {
   readText(field, { text: write, compose: nothing, paste, erase }, signal);
   ui.clipboard.onPaste = paste;
   focus();
+}
+
+/** Whether a key writes a letter that an American keyboard lacks. The session's own modifiers must not get in its way. */
+function isLetter(event) {
+  const plain = event.getModifierState('AltGraph') || (!event.ctrlKey && !event.metaKey && (!event.altKey || isMac));
+  return plain && [...event.key].length === 1 && event.key > '~';
+}
+
+/** The characters of src/chromium/keymap.ts. */
+const KEYS =
+  /^[\n -~\u00a1-\u00ac\u00ae-\u017f\u0218-\u021b\u0386-\u03ce\u0400-\u045f\u0490\u0491\u2013\u2014\u2018-\u201e\u2026\u20ac]$/;
+const RARE = 'ĔĕĬĭŎŏĸĿŀŉŊŋŦŧſĲĳЀЍѐѝ\u038b\u038d\u03a2';
+
+function hasKey(character) {
+  return KEYS.test(character) && !RARE.includes(character);
+}
+
+function keysymOf(character) {
+  const codePoint = character.codePointAt(0);
+  return codePoint <= 0xff ? codePoint : codePoint + 0x1000000;
 }

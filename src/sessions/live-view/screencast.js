@@ -123,7 +123,7 @@ export function screencast(socket, ui, signal) {
     name.type = 'button';
     name.setAttribute('role', 'tab');
     name.setAttribute('aria-selected', String(id === shown));
-    name.textContent = title || (url === 'about:blank' ? 'New tab' : url);
+    name.textContent = url === 'about:blank' && ['', url].includes(title) ? 'New tab' : title || url;
     name.title = `${name.textContent}\n${url}`;
     name.addEventListener('click', () => {
       closeDialog();

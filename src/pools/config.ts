@@ -1,0 +1,82 @@
+import { errors } from '../errors.ts';
+import { policyOf } from '../sessions/policy.ts';
+import type { CreateSession } from '../sessions/schema.ts';
+import type { CreatePool, UpdatePool } from './schema.ts';
+import type { PoolRow } from './store.ts';
+
+type Config = PoolRow['config'];
+
+export const defaultConfig = {
+  fill_rate_per_minute: 25,
+  timeout_seconds: 600,
+  stealth: false,
+  headless: false,
+  kiosk_mode: false,
+  refresh_on_profile_update: false,
+  reset_on_release: true,
+} satisfies Config;
+
+/** What a new pool was asked to be, with the defaults. */
+export function configOf(request: Omit<CreatePool, 'size' | 'name'>): Config {
+  return checked({ ...defaultConfig, ...tidy(request) });
+}
+
+/** A field left out keeps its value; an empty one clears it, where it can be cleared. */
+export function mergeConfig(before: Config, request: Omit<UpdatePool, 'size' | 'name' | 'discard_all_idle'>): Config {
+  const merged: Config = { ...before, ...tidy(request) };
+  if (isEmpty(request.engine_policy) || isEmpty(request.chrome_policy)) delete merged.engine_policy;
+  if (request.proxy_id === '') delete merged.proxy_id;
+  if (request.start_url === '') delete merged.start_url;
+  if (request.extensions?.length === 0) delete merged.extensions;
+  if (request.profile?.id === '') {
+    delete merged.profile;
+    merged.refresh_on_profile_update = false;
+  } else if (request.profile && request.refresh_on_profile_update === undefined) {
+    const same = JSON.stringify(before.profile) === JSON.stringify(merged.profile);
+    merged.refresh_on_profile_update = same ? (before.refresh_on_profile_update ?? false) : true;
+  }
+  return checked(merged);
+}
+
+/** The browsers that a pool's configuration asks for. Its start_url is opened when one is lent, not before. */
+export function browserOf({ config }: PoolRow): CreateSession {
+  const { headless, stealth, kiosk_mode, viewport, engine_policy, timeout_seconds } = config;
+  const asked = { headless, stealth, kiosk_mode, viewport, engine_policy, timeout_seconds };
+  return Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));
+}
+
+/** Whether browsers made by one are as the other would make them. */
+export function sameBrowser(a: Config, b: Config): boolean {
+  const made = (config: Config) => JSON.stringify(browserOf({ config: { ...config, timeout_seconds: 0 } } as PoolRow));
+  return made(a) === made(b);
+}
+
+/** How long it takes to fill the pool at its rate, which is how long a client waits if it does not say. */
+export function fillSeconds({ config }: PoolRow): number {
+  const rate = config.fill_rate_per_minute ?? defaultConfig.fill_rate_per_minute;
+  return rate === 0 ? 60 : Math.ceil((100 / rate) * 60);
+}
+
+/** One name for the policy inside, and no save_changes: a pool's profile is never written. */
+function tidy(request: Partial<CreatePool & UpdatePool>): Config {
+  const tidied = { ...request };
+  const policy = policyOf(request);
+  delete tidied.chrome_policy;
+  delete tidied.engine_policy;
+  delete tidied.telemetry;
+  if (policy) tidied.engine_policy = policy;
+  if (tidied.profile) {
+    tidied.profile = { ...tidied.profile };
+    delete tidied.profile.save_changes;
+  }
+  return tidied;
+}
+
+const isEmpty = (policy: object | undefined) => policy !== undefined && Object.keys(policy).length === 0;
+
+function checked(config: Config): Config {
+  if (config.refresh_on_profile_update && !config.profile) {
+    throw errors.invalid_input({ detail: 'refresh_on_profile_update needs a profile; the pool has none.' });
+  }
+  return config;
+}

@@ -1,0 +1,172 @@
+import { Type, type Static } from 'typebox';
+import { named, nullable, Paging, Search, SlugName, Timestamp } from '../api/schema.ts';
+import { ExtensionSelector, Policy, Tags, Telemetry, TelemetryRequest, Viewport } from '../sessions/schema.ts';
+
+/** The name of a pool: as a session's, and empty in an update that leaves it alone. */
+const PoolName = Type.String({ pattern: '^[a-zA-Z0-9._-]{1,255}$', description: 'Unique in the project.' });
+
+/** An empty id clears the profile in an update. `save_changes` is taken and means nothing: pooled browsers never write back. */
+const PoolProfile = named(
+  'BrowserPoolProfile',
+  Type.Object(
+    {
+      id: Type.Optional(Type.String({ maxLength: 255 })),
+      name: Type.Optional(SlugName),
+      save_changes: Type.Optional(Type.Boolean({ description: 'Ignored: a pool’s profile is read-only.' })),
+    },
+    { oneOf: [{ required: ['id'] }, { required: ['name'] }] },
+  ),
+);
+
+const size = Type.Integer({
+  minimum: 1,
+  maximum: 10_000,
+  description: 'How many browsers it holds, leased ones included.',
+});
+const fillRate = {
+  minimum: 0,
+  maximum: 10_000,
+  description: 'How much of the pool background filling makes a minute, in percent; 0 for none.',
+};
+const timeout = {
+  minimum: 10,
+  maximum: 259_200,
+  description: 'A lease without a client or a request for this long ends.',
+};
+const resetOnRelease = { description: 'false keeps what the last holder left in the browser. Ours.' };
+
+const common = {
+  profile: Type.Optional(PoolProfile),
+  extensions: Type.Optional(Type.Array(ExtensionSelector, { maxItems: 20 })),
+  proxy_id: Type.Optional(Type.String({ maxLength: 255 })),
+  viewport: Type.Optional(Viewport),
+  chrome_policy: Type.Optional(Policy),
+  engine_policy: Type.Optional(Policy),
+  start_url: Type.Optional(Type.String({ maxLength: 2048 })),
+};
+
+export const CreatePool = named(
+  'BrowserPoolCreateRequest',
+  Type.Object({
+    size,
+    name: Type.Optional(PoolName),
+    fill_rate_per_minute: Type.Optional(Type.Integer({ ...fillRate, default: 25 })),
+    timeout_seconds: Type.Optional(Type.Integer({ ...timeout, default: 600 })),
+    stealth: Type.Optional(Type.Boolean({ default: false })),
+    headless: Type.Optional(Type.Boolean({ default: false })),
+    kiosk_mode: Type.Optional(Type.Boolean({ default: false })),
+    refresh_on_profile_update: Type.Optional(Type.Boolean({ default: false })),
+    reset_on_release: Type.Optional(Type.Boolean({ default: true, ...resetOnRelease })),
+    telemetry: Type.Optional(nullable(TelemetryRequest)),
+    ...common,
+  }),
+);
+
+export const UpdatePool = named(
+  'BrowserPoolUpdateRequest',
+  Type.Object({
+    size: Type.Optional(size),
+    // The empty string leaves it as it is, as clients of this interface expect.
+    name: Type.Optional(
+      Type.Unsafe<string>({
+        anyOf: [PoolName, { type: 'string', maxLength: 0 }],
+      }),
+    ),
+    fill_rate_per_minute: Type.Optional(Type.Integer(fillRate)),
+    timeout_seconds: Type.Optional(Type.Integer(timeout)),
+    stealth: Type.Optional(Type.Boolean()),
+    headless: Type.Optional(Type.Boolean()),
+    kiosk_mode: Type.Optional(Type.Boolean()),
+    refresh_on_profile_update: Type.Optional(Type.Boolean()),
+    reset_on_release: Type.Optional(Type.Boolean(resetOnRelease)),
+    telemetry: Type.Optional(nullable(TelemetryRequest)),
+    discard_all_idle: Type.Optional(
+      Type.Boolean({ default: false, description: 'Make the idle browsers anew at once.' }),
+    ),
+    ...common,
+  }),
+);
+
+export const PoolConfig = named(
+  'BrowserPoolConfig',
+  Type.Object({
+    size,
+    name: Type.Optional(PoolName),
+    fill_rate_per_minute: Type.Optional(Type.Integer(fillRate)),
+    timeout_seconds: Type.Optional(Type.Integer(timeout)),
+    stealth: Type.Optional(Type.Boolean()),
+    headless: Type.Optional(Type.Boolean()),
+    kiosk_mode: Type.Optional(Type.Boolean()),
+    refresh_on_profile_update: Type.Optional(Type.Boolean()),
+    reset_on_release: Type.Optional(Type.Boolean(resetOnRelease)),
+    telemetry: Type.Optional(nullable(Telemetry)),
+    ...common,
+  }),
+);
+
+export const Pool = named(
+  'BrowserPool',
+  Type.Object({
+    id: Type.String(),
+    name: Type.Optional(Type.String()),
+    available_count: Type.Integer({ description: 'Browsers on the shelf.' }),
+    acquired_count: Type.Integer({ description: 'Browsers that somebody holds.' }),
+    warming_count: Type.Integer({ description: 'Browsers that are being made or cleaned. Ours.' }),
+    waiting_count: Type.Integer({ description: 'Clients in the line. Ours.' }),
+    last_error: Type.Optional(
+      Type.Object(
+        { message: Type.String(), at: Timestamp },
+        { description: 'The last launch that failed, until one succeeds. Ours.' },
+      ),
+    ),
+    created_at: Timestamp,
+    browser_pool_config: PoolConfig,
+    profile_id: Type.Optional(Type.String()),
+    extension_ids: Type.Array(Type.String()),
+  }),
+);
+
+export const DeletePool = named(
+  'BrowserPoolDeleteRequest',
+  Type.Object({
+    force: Type.Optional(
+      Type.Boolean({ default: false, description: 'Even while browsers are leased; those leases end.' }),
+    ),
+  }),
+);
+
+export const Acquire = named(
+  'BrowserPoolAcquireRequest',
+  Type.Object({
+    acquire_timeout_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 86_400,
+        description: 'How long to wait in all; each poll is answered within 55 s.',
+      }),
+    ),
+    name: Type.Optional(SlugName),
+    tags: Type.Optional(Tags),
+    start_url: Type.Optional(Type.String({ maxLength: 2048 })),
+    telemetry: Type.Optional(nullable(TelemetryRequest)),
+  }),
+);
+
+export const Release = named(
+  'BrowserPoolReleaseRequest',
+  Type.Object({
+    session_id: Type.String({ maxLength: 255 }),
+    reuse: Type.Optional(
+      Type.Boolean({ default: true, description: 'false destroys the browser instead of putting a clean one back.' }),
+    ),
+  }),
+);
+
+export const PoolList = Type.Object({ ...Paging, ...Search });
+
+export type CreatePool = Static<typeof CreatePool>;
+export type UpdatePool = Static<typeof UpdatePool>;
+export type PoolConfig = Static<typeof PoolConfig>;
+export type Pool = Static<typeof Pool>;
+export type Acquire = Static<typeof Acquire>;
+export type PoolList = Static<typeof PoolList>;

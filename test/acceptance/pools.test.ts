@@ -1,0 +1,163 @@
+import Kernel from '@onkernel/sdk';
+import { chromium } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startPages, type Pages } from '../support/pages.ts';
+import { startService, type Service } from '../support/service.ts';
+
+let pages: Pages;
+let service: Service;
+let sdk: Kernel;
+beforeAll(async () => {
+  pages = await startPages();
+  service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: pages.host, CORRAL_MAX_SESSIONS: '12' });
+  sdk = service.sdk();
+});
+afterAll(async () => {
+  await service?.close();
+  await pages?.close();
+});
+
+async function filled(id: string, count: number) {
+  await expect.poll(async () => (await sdk.browserPools.retrieve(id)).available_count, { timeout: 30_000 }).toBe(count);
+}
+
+/** A pool that is full, and gone when the test is. */
+async function withPool(config: Kernel.BrowserPoolCreateParams, use: (pool: Kernel.BrowserPool) => Promise<void>) {
+  const pool = await sdk.browserPools.create(config);
+  try {
+    await filled(pool.id, config.size);
+    await use(pool);
+  } finally {
+    await sdk.browserPools.delete(pool.id, { force: true });
+  }
+}
+
+describe('a pool', () => {
+  test('is declared, found, changed and deleted', async () => {
+    const created = await sdk.browserPools.create({
+      size: 1,
+      name: 'Declared',
+      headless: true,
+      fill_rate_per_minute: 50,
+    });
+    expect(created).toMatchObject({
+      name: 'Declared',
+      acquired_count: 0,
+      extension_ids: [],
+      browser_pool_config: {
+        size: 1,
+        name: 'Declared',
+        headless: true,
+        stealth: false,
+        timeout_seconds: 600,
+        fill_rate_per_minute: 50,
+      },
+    });
+    expect(await sdk.browserPools.retrieve('DECLARED')).toMatchObject({ id: created.id });
+    const listed = await sdk.browserPools.list({ query: 'eclar' });
+    expect(listed.getPaginatedItems().map((pool) => pool.id)).toEqual([created.id]);
+    await expect(sdk.browserPools.create({ size: 1, name: 'declared' })).rejects.toThrow(Kernel.ConflictError);
+    const updated = await sdk.browserPools.update(created.id, { size: 2, timeout_seconds: 60, name: '' });
+    expect(updated.browser_pool_config).toMatchObject({
+      size: 2,
+      timeout_seconds: 60,
+      name: 'Declared',
+      fill_rate_per_minute: 50,
+    });
+    await sdk.browserPools.delete(created.id);
+    await expect(sdk.browserPools.retrieve(created.id)).rejects.toThrow(Kernel.NotFoundError);
+  });
+
+  test('lends its browsers out exactly once, and takes them back clean', () =>
+    withPool({ size: 2, headless: true }, async (pool) => {
+      const first = await sdk.browserPools.acquire(pool.id, { name: 'mine', tags: { team: 'a' } });
+      const second = await sdk.browserPools.acquire(pool.id, {});
+      expect(first.session_id).not.toBe(second.session_id);
+      expect(first).toMatchObject({ name: 'mine', tags: { team: 'a' }, timeout_seconds: 600, pool: { id: pool.id } });
+      expect(await sdk.browserPools.retrieve(pool.id)).toMatchObject({ available_count: 0, acquired_count: 2 });
+
+      const browser = await chromium.connectOverCDP(first.cdp_ws_url);
+      await browser.contexts()[0]!.addCookies([{ name: 'left', value: 'behind', url: pages.url }]);
+      await sdk.browserPools.release(pool.id, { session_id: first.session_id });
+      await filled(pool.id, 1);
+      const third = await sdk.browserPools.acquire(pool.id, {});
+      expect(third.name).toBeUndefined();
+      const again = await chromium.connectOverCDP(third.cdp_ws_url);
+      expect(await again.contexts()[0]!.cookies()).toEqual([]);
+      await again.close();
+    }));
+
+  test('lets clients wait, first come first served, and answers 204 when the time is over', () =>
+    withPool({ size: 1, headless: true }, async (pool) => {
+      const held = await sdk.browserPools.acquire(pool.id, {});
+      const none = await service.call('POST', `/browser_pools/${pool.id}/acquire`, { acquire_timeout_seconds: 1 });
+      expect(none).toMatchObject({ status: 204, text: '' });
+      expect(none.headers.get('x-queue-position')).toBe('1');
+
+      const order: string[] = [];
+      const waiting = ['a', 'b', 'c'].map(async (name, index) => {
+        await expect
+          .poll(
+            async () =>
+              ((await sdk.browserPools.retrieve(pool.id)) as unknown as { waiting_count: number }).waiting_count,
+          )
+          .toBe(index);
+        const session = await sdk.browserPools.acquire(pool.id, { name });
+        order.push(name);
+        await sdk.browserPools.release(pool.id, { session_id: session.session_id });
+      });
+      await expect
+        .poll(
+          async () =>
+            ((await sdk.browserPools.retrieve(pool.id)) as unknown as { waiting_count: number }).waiting_count,
+        )
+        .toBe(3);
+      await sdk.browserPools.release(pool.id, { session_id: held.session_id });
+      await Promise.all(waiting);
+      expect(order).toEqual(['a', 'b', 'c']);
+    }));
+
+  test('releasing twice, or what is not its own, is a 404 and changes nothing', () =>
+    withPool({ size: 1, headless: true }, async (pool) => {
+      const session = await sdk.browserPools.acquire(pool.id, {});
+      await sdk.browserPools.release(pool.id, { session_id: session.session_id });
+      await expect(sdk.browserPools.release(pool.id, { session_id: session.session_id })).rejects.toThrow(/not leased/);
+      await expect(sdk.browserPools.release(pool.id, { session_id: 'nobody' })).rejects.toThrow(Kernel.NotFoundError);
+      await filled(pool.id, 1);
+    }));
+
+  test('is not deleted while leased, unless by force', async () => {
+    const pool = await sdk.browserPools.create({ size: 1, headless: true });
+    await filled(pool.id, 1);
+    const session = await sdk.browserPools.acquire(pool.id, {});
+    expect(await service.call('DELETE', `/browser_pools/${pool.id}`)).toMatchObject({
+      status: 400,
+      body: { code: 'pool_in_use' },
+    });
+    const waiter = service.call('POST', `/browser_pools/${pool.id}/acquire`, {});
+    await expect
+      .poll(
+        async () => ((await sdk.browserPools.retrieve(pool.id)) as unknown as { waiting_count: number }).waiting_count,
+      )
+      .toBe(1);
+    await sdk.browserPools.delete(pool.id, { force: true });
+    expect(await waiter).toMatchObject({ status: 404, body: { code: 'pool_deleted' } });
+    await expect(sdk.browsers.retrieve(session.session_id)).rejects.toThrow(Kernel.NotFoundError);
+  });
+
+  test('is flushed of its idle browsers, and fills again; leased ones are not affected', () =>
+    withPool({ size: 2, headless: true, fill_rate_per_minute: 6000 }, async (pool) => {
+      const held = await sdk.browserPools.acquire(pool.id, {});
+      await sdk.browserPools.flush(pool.id);
+      expect(await sdk.browsers.retrieve(held.session_id)).toMatchObject({ session_id: held.session_id });
+      await filled(pool.id, 1);
+    }));
+
+  test('a deleted lease is replaced', () =>
+    withPool({ size: 1, headless: true, fill_rate_per_minute: 6000 }, async (pool) => {
+      const held = await sdk.browserPools.acquire(pool.id, {});
+      await sdk.browsers.deleteByID(held.session_id);
+      await filled(pool.id, 1);
+      expect(await sdk.browserPools.retrieve(pool.id)).toMatchObject({ available_count: 1, acquired_count: 0 });
+    }));
+});

@@ -1,0 +1,698 @@
+import Kernel from '@onkernel/sdk';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { request as httpRequest } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { chromium } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { signal, startTime, tree } from '../../src/chromium/process-tree.ts';
+import { openKeys } from '../../src/store/secrets.ts';
+import { tokens } from '../../src/lib/tokens.ts';
+import { expectNothingLeft, leftovers, onTheMachine } from '../support/nothing-left.ts';
+import { RawClient } from '../support/mux-server.ts';
+import { startPages, type Pages } from '../support/pages.ts';
+import { spawnService } from '../support/process.ts';
+import { startService, type Service } from '../support/service.ts';
+import { closeFrame, frame, upgrade } from '../support/upgrade.ts';
+
+const MIB = 1024 * 1024;
+const CAPACITY = 8;
+
+let pages: Pages;
+let service: Service;
+let sdk: Kernel;
+beforeAll(async () => {
+  pages = await startPages();
+  service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: pages.host, CORRAL_MAX_SESSIONS: `${CAPACITY}` });
+  sdk = service.sdk();
+});
+afterAll(async () => {
+  await service?.close();
+  await pages?.close();
+});
+
+// The invariant of this file, through every exit: when its sessions are over, nothing of them is left.
+afterEach(() => expectNothingLeft(service));
+
+const create = (wishes: Kernel.BrowserCreateParams = {}) => sdk.browsers.create({ headless: true, ...wishes });
+
+/** The processes of a session as the machine sees them, by the command line of each. */
+async function processesOf(id: string, of = service): Promise<{ pid: number; command: string }[]> {
+  const held = await of.app.sessions.hold(id);
+  try {
+    return tree(held.engine.browser.init!).flatMap((pid) => {
+      try {
+        return [{ pid, command: readFileSync(`/proc/${pid}/cmdline`, 'latin1').replaceAll('\0', ' ') }];
+      } catch {
+        return []; // gone while we looked
+      }
+    });
+  } finally {
+    held.release();
+  }
+}
+
+async function kill(id: string, which: 'browser' | 'renderer') {
+  const found = (await processesOf(id)).filter(({ command }) =>
+    which === 'renderer'
+      ? command.includes('--type=renderer')
+      : /^\S*chromium\S* /.test(command) && !command.includes('--type='),
+  );
+  expect(found.length).toBeGreaterThan(0);
+  for (const { pid } of found) signal(pid, 'SIGKILL');
+}
+
+describe('a CDP client', () => {
+  test('that sends garbage is told so, message by message, and stays connected', async () => {
+    const session = await create();
+    const client = await RawClient.open(session.cdp_ws_url);
+    for (const garbage of [
+      '',
+      'nonsense',
+      '[]',
+      '{}',
+      '{"id":1}',
+      '{"id":"x","method":"y"}',
+      '\0',
+      '{"id":1,"method":',
+    ]) {
+      expect(await client.next(garbage)).toMatchObject({
+        error: { code: expect.any(Number), message: expect.any(String) },
+      });
+    }
+    expect(await client.next(Buffer.from([0xff, 0xfe, 0x00, 0x80]))).toHaveProperty('error');
+    expect(await client.next('{"id":7,"method":"No.such"}')).toMatchObject({ id: 7, error: { code: -32601 } });
+    expect(await client.result('Browser.getVersion')).toHaveProperty('product');
+    await client.close();
+  });
+
+  test.each([
+    ['an opcode that does not exist', Buffer.from([0x83, 0x80, 0, 0, 0, 0])],
+    ['a frame without a mask', Buffer.from([0x81, 0x05, 0x68, 0x65, 0x6c, 0x6c, 0x6f])],
+    ['a reserved bit', Buffer.from([0xc1, 0x80, 0, 0, 0, 0])],
+    ['a continuation of nothing', Buffer.from([0x80, 0x80, 0, 0, 0, 0])],
+    ['a ping in two parts', Buffer.from([0x09, 0x80, 0, 0, 0, 0])],
+    ['an HTTP request', Buffer.from('GET / HTTP/1.1\r\nHost: x\r\n\r\n')],
+  ])('that sends %s is closed with 1002', async (_what, bytes) => {
+    const session = await create();
+    const { socket } = await upgrade(session.cdp_ws_url);
+    const over = once(socket!, 'close');
+    socket!.write(bytes);
+    expect(await closeFrame(socket!)).toEqual({ code: 1002, reason: expect.stringMatching(/\w/) });
+    socket!.end();
+    await over;
+    await expect.poll(() => service.app.sessions.counts().clients).toBe(0);
+  });
+
+  test('that hangs up after half a frame leaves nothing of it', async () => {
+    const session = await create();
+    for (const end of ['end', 'destroy', 'resetAndDestroy'] as const) {
+      const { socket } = await upgrade(session.cdp_ws_url);
+      socket!.write(frame('{"id":1,"method":"Browser.getVersion"}', { claims: 200 * MIB }));
+      await expect.poll(() => service.app.sessions.counts().clients).toBe(1);
+      socket![end]();
+      await expect.poll(() => service.app.sessions.counts().clients).toBe(0);
+    }
+    const next = await RawClient.open(session.cdp_ws_url);
+    expect(await next.result('Browser.getVersion')).toHaveProperty('product');
+    await next.close();
+  });
+
+  test('that sends a message of 300 MB is closed with 1009, and others do not notice', async () => {
+    const session = await create();
+    const other = await RawClient.open(session.cdp_ws_url);
+    const whole = await RawClient.open(session.cdp_ws_url);
+    whole.socket.send(Buffer.alloc(300 * MIB, 0x20));
+    expect(await whole.closed).toEqual({ code: 1009, reason: `A message may have ${256 * MIB} bytes.` });
+
+    // The same in parts, each of which would be fine.
+    const { socket } = await upgrade(session.cdp_ws_url);
+    socket!.write(frame('{', { final: false }));
+    socket!.write(frame('', { opcode: 0, final: false, claims: 256 * MIB }));
+    expect(await closeFrame(socket!)).toMatchObject({ code: 1009 });
+    socket!.destroy();
+    expect(await other.result('Browser.getVersion')).toHaveProperty('product');
+    await other.close();
+  });
+
+  test('that floods and does not read is dropped with 1008, and others do not notice', async () => {
+    const session = await create();
+    const other = await RawClient.open(session.cdp_ws_url);
+    const flooding = await RawClient.open(session.cdp_ws_url);
+    const { sessionId } = await flooding.page();
+    flooding.socket.pause();
+    // The kernel's buffers fill, then the service's, up to the bound; then it is over.
+    const params = { expression: '"x".repeat(100_000)', returnByValue: true };
+    const { engine, release } = await service.app.sessions.hold(session.session_id);
+    for (let id = 1; engine.mux.clientCount === 2; id++) {
+      flooding.socket.send(JSON.stringify({ id, method: 'Runtime.evaluate', params, sessionId }));
+      if (id % 50 === 0) await other.result('Browser.getVersion');
+    }
+    release();
+    flooding.socket.resume();
+    expect(await flooding.closed).toEqual({
+      code: 1008,
+      reason: 'Dropped: this connection does not read what the browser sends.',
+    });
+    expect(await other.result('Browser.getVersion')).toHaveProperty('product');
+    await other.close();
+  });
+
+  test('that is killed leaves the page it opened and nothing else', async () => {
+    const session = await create();
+    const script = `
+      const { chromium } = await import('playwright-core');
+      const browser = await chromium.connectOverCDP(process.argv[1]);
+      await browser.contexts()[0].pages()[0].goto(process.argv[2]);
+      console.log('connected');
+      await new Promise(() => setInterval(() => {}, 1000));`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script, session.cdp_ws_url, pages.url], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    await once(child.stdout, 'data');
+    expect(service.app.sessions.counts().clients).toBe(1);
+    child.kill('SIGKILL');
+    await expect.poll(() => service.app.sessions.counts().clients).toBe(0);
+    const next = await chromium.connectOverCDP(session.cdp_ws_url);
+    expect(
+      next
+        .contexts()[0]!
+        .pages()
+        .map((page) => page.url()),
+    ).toEqual([pages.url]);
+    await next.close();
+  });
+});
+
+describe('a token', () => {
+  let session: Kernel.BrowserCreateResponse;
+  let foreign: Kernel.BrowserCreateResponse;
+  let deleted: Kernel.BrowserCreateResponse;
+  const jwt = (url: string) => new URL(url).searchParams.get('jwt')!;
+  const base = (of: { base_url?: string }) => of.base_url!.split('/').at(-1)!;
+  const signed = async (claims: { sub: string; aud: string; exp: number }) =>
+    tokens(await openKeys(service.dataDir, '').then((keys) => () => keys.ring())).sign(claims);
+  const now = () => Math.floor(Date.now() / 1000);
+
+  const sessions = async () => {
+    [session, foreign, deleted] = await Promise.all([create(), create(), create()]);
+    await sdk.browsers.deleteByID(deleted.session_id);
+  };
+
+  test('opens one session for one purpose, until it ends', async () => {
+    await sessions();
+    const good = jwt(session.cdp_ws_url);
+    const bent = `${good.slice(0, -4)}${good.endsWith('AAAA') ? 'BBBB' : 'AAAA'}`;
+    const [head, , seal] = good.split('.');
+    const other = Buffer.from(JSON.stringify({ sub: foreign.session_id, aud: 'cdp', exp: now() + 60 })).toString(
+      'base64url',
+    );
+    const unsigned = Buffer.from(JSON.stringify({ alg: 'none', typ: 'JWT' })).toString('base64url');
+
+    const table: [what: string, token: string | undefined, status: number, code: string, words: RegExp][] = [
+      ['none', undefined, 401, 'unauthorized', /has no token/],
+      ['an empty one', '', 401, 'unauthorized', /has no token/],
+      ['nonsense', 'nonsense', 401, 'unauthorized', /not one of ours/],
+      ['a bent one', bent, 401, 'unauthorized', /not one of ours/],
+      ['another session’s claims under its seal', `${head}.${other}.${seal}`, 401, 'unauthorized', /not one of ours/],
+      ['one without a signature', `${unsigned}.${other}.`, 401, 'unauthorized', /not one of ours/],
+      ['the API key', service.key, 401, 'unauthorized', /not one of ours/],
+      [
+        'an expired one',
+        await signed({ sub: session.session_id, aud: 'cdp', exp: now() - 1 }),
+        401,
+        'unauthorized',
+        /expired.*GET \/browsers/,
+      ],
+      ['the live view’s', jwt(session.browser_live_view_url!), 403, 'forbidden', /for live, not for cdp/],
+      ['WebDriver’s', jwt(session.webdriver_ws_url), 403, 'forbidden', /for webdriver, not for cdp/],
+      ['the base address’s', base(session), 403, 'forbidden', /for base, not for cdp/],
+      ['one of a deleted session', jwt(deleted.cdp_ws_url), 404, 'session_not_found', new RegExp(deleted.session_id)],
+      [
+        'one of a session that never was',
+        await signed({ sub: 'never', aud: 'cdp', exp: now() + 60 }),
+        404,
+        'session_not_found',
+        /never/,
+      ],
+    ];
+    for (const [what, token, status, code, words] of table) {
+      const query = token === undefined ? '' : `?jwt=${token}`;
+      const answer = await upgrade(`${service.url}/browser/cdp${query}`);
+      expect(answer, what).toMatchObject({ status, body: { code, message: expect.stringMatching(words) } });
+    }
+    expect(service.app.sessions.counts().clients).toBe(0);
+
+    for (const [token, status, words] of [
+      [jwt(session.cdp_ws_url), 403, /for cdp, not for base/],
+      [jwt(session.browser_live_view_url!), 403, /for live, not for base/],
+      [bent, 401, /not one of ours/],
+      [await signed({ sub: session.session_id, aud: 'base', exp: now() - 1 }), 401, /expired/],
+      [base(deleted), 404, /No active session/],
+    ] as const) {
+      for (const path of ['json/version', 'json/list', 'json']) {
+        const answer = await service.call('GET', `/browser/kernel/${token}/${path}`, undefined, { authorization: '' });
+        expect(answer).toMatchObject({ status, body: { message: expect.stringMatching(words) } });
+      }
+    }
+
+    // Each leads to its own session and to no other.
+    const clients = await Promise.all([session, foreign].map(({ cdp_ws_url }) => RawClient.open(cdp_ws_url)));
+    const { targetId } = await clients[0]!.page(`${pages.url}mine`);
+    const { targetInfos } = await clients[1]!.result<{ targetInfos: { targetId: string; url: string }[] }>(
+      'Target.getTargets',
+    );
+    expect(targetInfos.filter((info) => info.targetId === targetId || info.url.includes('mine'))).toEqual([]);
+    await Promise.all(clients.map((client) => client.close()));
+  });
+
+  test('does not outlive its session: the websocket is told, and a later one is refused', async () => {
+    await sessions();
+    const client = await RawClient.open(session.cdp_ws_url);
+    await sdk.browsers.deleteByID(session.session_id);
+    expect(await client.closed).toEqual({ code: 1001, reason: 'The session was deleted.' });
+    expect(await upgrade(session.cdp_ws_url)).toMatchObject({ status: 404, body: { code: 'session_not_found' } });
+    await expect(chromium.connectOverCDP(session.cdp_ws_url)).rejects.toThrow(/404/);
+    await expect(chromium.connectOverCDP(session.base_url!)).rejects.toThrow(/404/);
+  });
+});
+
+describe('a websocket', () => {
+  test.each(['/', '/nowhere', '/browser', '/browser/cdpx', '/browsers', '//', '//x:y', '/%', '/browser/%63dp'])(
+    'to %s is refused with 404',
+    async (path) => {
+      const answer = await rawUpgrade(path);
+      expect(answer).toMatch(/^HTTP\/1\.1 404 /);
+      expect(answer).toMatch(/"code":"not_found"/);
+    },
+  );
+
+  test('that is not one (no key, another version, another protocol) is refused and holds nothing', async () => {
+    const session = await create();
+    for (const wrong of [
+      { 'sec-websocket-key': undefined },
+      { 'sec-websocket-key': 'short' },
+      { 'sec-websocket-version': '8' },
+      { upgrade: 'h2c' },
+    ]) {
+      expect(await upgrade(session.cdp_ws_url, wrong)).toMatchObject({ status: 400, body: { code: 'bad_request' } });
+    }
+    // Nobody is connected, so it stands by: a hold that was forgotten would keep it awake for ever.
+    await expect.poll(() => service.app.sessions.counts().standby, { timeout: 15_000 }).toBe(1);
+  });
+
+  test('that goes away while the browser wakes up holds nothing', async () => {
+    const session = await create();
+    await expect.poll(() => service.app.sessions.counts().standby, { timeout: 15_000 }).toBe(1);
+    const socket = httpRequest(session.cdp_ws_url.replace(/^ws/, 'http'), {
+      headers: {
+        connection: 'Upgrade',
+        upgrade: 'websocket',
+        'sec-websocket-version': '13',
+        'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+      },
+    });
+    socket.on('error', () => {});
+    socket.flushHeaders();
+    const [connection] = (await once(socket, 'socket')) as [Socket];
+    await once(connection, 'connect');
+    socket.destroy();
+    await expect
+      .poll(() => service.app.sessions.counts(), { timeout: 15_000 })
+      .toMatchObject({ standby: 1, clients: 0 });
+  });
+
+  test('whose peer is gone without a word is found out by the kernel', async () => {
+    const session = await create();
+    const client = await RawClient.open(session.cdp_ws_url);
+    const port = Number(new URL(service.url).port).toString(16).toUpperCase().padStart(4, '0');
+    const timers = readFileSync('/proc/net/tcp', 'utf8')
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/))
+      .filter(([, local, , state]) => local?.endsWith(`:${port}`) && state === '01')
+      .map((fields) => fields[5]!.slice(0, 2));
+    expect(timers).toContain('02'); // a keepalive timer runs
+    await client.close();
+  });
+});
+
+/** For paths that a client library would not send as they are. */
+async function rawUpgrade(path: string): Promise<string> {
+  const { hostname, port } = new URL(service.url);
+  const socket = connect(Number(port), hostname);
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: ${hostname}\r\n`);
+  socket.write('Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n');
+  socket.write('Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n');
+  let text = '';
+  for await (const chunk of socket) text += String(chunk);
+  return text;
+}
+
+describe('a crash', () => {
+  test('of a renderer is one page’s, and the session lives', async () => {
+    const session = await create();
+    const browser = await chromium.connectOverCDP(session.cdp_ws_url);
+    const page = browser.contexts()[0]!.pages()[0]!;
+    await page.goto(pages.url);
+    const crashed = page.waitForEvent('crash');
+    await kill(session.session_id, 'renderer');
+    await crashed;
+    const fresh = await browser.contexts()[0]!.newPage();
+    await fresh.goto(pages.url);
+    expect(await fresh.title()).toBe('A page');
+    expect(browser.isConnected()).toBe(true);
+    await browser.close();
+  });
+
+  test.each([true, false])(
+    'of the browser (headless: %s) is mended in place: same id, same addresses, the size it had',
+    async (headless) => {
+      const session = await create({ headless });
+      await sdk.browsers.update(session.session_id, { viewport: { width: 900, height: 700 } });
+      const clients = await Promise.all([1, 2].map(() => RawClient.open(session.cdp_ws_url)));
+      await kill(session.session_id, 'browser');
+      for (const client of clients) {
+        expect(await client.closed).toEqual({
+          code: 1012,
+          reason: 'The browser crashed and is being started again. Connect again to the same address.',
+        });
+      }
+
+      // At once, as a client that takes the reason by its word does: it is let in when the next browser is there.
+      const again = await chromium.connectOverCDP(session.cdp_ws_url);
+      const page = again.contexts()[0]!.pages()[0]!;
+      await page.goto(pages.url);
+      expect(await page.evaluate<number>(headless ? 'innerWidth' : 'outerWidth')).toBe(900);
+      await again.close();
+      const now = await sdk.browsers.retrieve(session.session_id);
+      expect(now).toMatchObject({ session_id: session.session_id, viewport: { width: 900, height: 700 } });
+      expect(now.deleted_at).toBeUndefined();
+    },
+  );
+
+  test('of a browser that stands by is mended too, and it stands by again', async () => {
+    const session = await create();
+    const { standby } = service.app.sessions.counts();
+    expect(standby).toBe(0);
+    const browser = (await processesOf(session.session_id)).find(
+      ({ command }) => command.includes('chromium') && !command.includes('--type='),
+    )!;
+    await expect.poll(() => service.app.sessions.counts().standby, { timeout: 15_000 }).toBe(1);
+    process.kill(browser.pid, 'SIGKILL'); // a frozen process dies when it is woken
+    const client = await reconnecting(session.cdp_ws_url);
+    expect(await client.result('Browser.getVersion')).toHaveProperty('product');
+    await client.close();
+    await expect.poll(() => service.app.sessions.counts().standby, { timeout: 15_000 }).toBe(1);
+  });
+
+  test('too many ends the session, and says so', async () => {
+    const session = await create();
+    for (let crash = 1; crash <= 4; crash++) {
+      const client = await RawClient.open(session.cdp_ws_url);
+      await kill(session.session_id, 'browser');
+      expect(await client.closed).toMatchObject(
+        crash <= 3 ? { code: 1012 } : { code: 1011, reason: 'The browser crashed too often to be started again.' },
+      );
+    }
+    expect((await upgrade(session.cdp_ws_url)).status).toBe(404);
+    await expect.poll(() => leftovers(service), { timeout: 10_000 }).toEqual([]);
+    expect((await service.call('GET', `/browsers/${session.session_id}`)).status).toBe(404);
+    expect(await sdk.browsers.retrieve(session.session_id, { include_deleted: true })).toMatchObject({
+      ended_reason: 'crashed',
+      deleted_at: expect.any(String),
+    });
+  });
+
+  test('of the database does not keep an idle session’s browser alive', async () => {
+    const own = await startService();
+    try {
+      const { body } = await own.call('POST', '/browsers', { headless: true });
+      const postmaster = readFileSync(join(own.dataDir, 'postgres/postmaster.pid'), 'utf8').split('\n')[0];
+      const stopped = own.app.sessions.stop(body.session_id, 'idle');
+      process.kill(Number(postmaster), 'SIGKILL');
+      await stopped;
+      await expect.poll(() => leftovers(own).catch((error: Error) => error.message), { timeout: 20_000 }).toEqual([]);
+    } finally {
+      await own.close();
+    }
+  });
+});
+
+/** As clients do that are told to connect again. */
+async function reconnecting(url: string): Promise<RawClient> {
+  for (;;) {
+    const client = await RawClient.open(url);
+    const answer = await Promise.race([client.result('Browser.getVersion'), client.closed]);
+    if ('product' in answer) return client;
+    expect(answer).toMatchObject({ code: 1012 });
+  }
+}
+
+describe('a browser that does not start', () => {
+  let dir: string;
+  let broken: Service;
+  /** A headless shell of a few lines that does what the file beside it says. */
+  const behave = (script: string) => writeFileSync(join(dir, 'behaviour'), script);
+
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'corral-shell-'));
+    const shell = join(dir, 'headless-shell');
+    writeFileSync(shell, `#!/bin/sh\n[ "$1" = --version ] && { echo Chromium 1.2.3.4; exit; }\n. ${dir}/behaviour\n`);
+    chmodSync(shell, 0o755);
+    chmodSync(dir, 0o755);
+    behave('exit 1');
+    broken = await startService({ CORRAL_HEADLESS_SHELL: shell, CORRAL_LAUNCH_SECONDS: '2', CORRAL_MAX_SESSIONS: '4' });
+  });
+  afterAll(async () => {
+    await broken?.close();
+    await rm(dir, { recursive: true, force: true });
+  });
+  afterEach(() => expectNothingLeft(broken));
+
+  const attempt = (body: object = {}) => broken.call('POST', '/browsers', { headless: true, ...body });
+  const ended = async () => (await broken.call('GET', '/browsers?status=deleted&limit=1')).body[0];
+
+  test('because it hangs is given up in time, and the answer says what it said last', async () => {
+    behave('echo "waiting for the moon" >&2; exec sleep 1000');
+    expect(await attempt({ name: 'hanging' })).toMatchObject({
+      status: 500,
+      body: {
+        code: 'browser_did_not_start',
+        message: expect.stringMatching(/not ready within 2 s\..*waiting for the moon/s),
+      },
+    });
+    expect(await ended()).toMatchObject({ name: 'hanging', ended_reason: 'did_not_start' });
+  });
+
+  test('because it exits at once is an answer with its own message', async () => {
+    behave('echo "libmoon.so.1: cannot open shared object file" >&2; exit 127');
+    expect(await attempt()).toMatchObject({
+      status: 500,
+      body: {
+        code: 'browser_did_not_start',
+        message: expect.stringMatching(/did not start.*libmoon\.so\.1: cannot open shared/s),
+      },
+    });
+    // The place is free again, as often as it takes.
+    const again = await Promise.all(Array.from({ length: 4 }, () => attempt()));
+    expect(again.map(({ status }) => status)).toEqual([500, 500, 500, 500]);
+    expect((await attempt()).status).toBe(500);
+  });
+
+  test('because it talks nonsense is given up in time', async () => {
+    behave('while :; do printf "nonsense\\0" >&4; sleep 0.2; done');
+    expect(await attempt()).toMatchObject({ status: 500, body: { code: 'browser_did_not_start' } });
+  });
+
+  test('can be deleted by its name meanwhile, and the answer comes when nothing is left', async () => {
+    behave('exec sleep 1000');
+    const creating = attempt({ name: 'unwanted' });
+    await expect.poll(async () => (await broken.call('GET', '/browsers/unwanted')).status).toBe(200);
+    expect((await broken.call('DELETE', '/browsers/unwanted')).status).toBe(204);
+    expect(await leftovers(broken)).toEqual([]);
+    expect(await creating).toMatchObject({ status: 404, body: { code: 'session_not_found' } });
+    expect(await ended()).toMatchObject({ name: 'unwanted', ended_reason: 'deleted' });
+  });
+
+  test('goes with its project', async () => {
+    behave('exec sleep 1000');
+    const project = await broken.sdk().projects.create({ name: 'Short-lived' });
+    const header = { 'x-kernel-project-id': project.id };
+    const creating = broken.call('POST', '/browsers', { headless: true, name: 'late' }, header);
+    await expect.poll(async () => (await broken.call('GET', '/browsers/late', undefined, header)).status).toBe(200);
+    await broken.sdk().projects.update(project.id, { status: 'archived' });
+    expect((await creating).status).toBe(404);
+    await expect.poll(() => leftovers(broken)).toEqual([]);
+  });
+
+  test.runIf(process.getuid?.() === 0)('because the disk is full says so, and works again once it is not', async () => {
+    behave('exec /usr/lib/chromium/chromium-headless-shell "$@"');
+    const sessions = join(broken.dataDir, 'sessions');
+    for (const size of ['size=16k,nr_inodes=2', 'size=16k,nr_inodes=6', 'size=16k']) {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', `${size},mode=711`, 'corral-test', sessions]);
+      try {
+        const answer = await attempt();
+        expect(answer, size).toMatchObject({
+          status: 500,
+          body: { code: 'storage_full', message: expect.stringMatching(/no space left.*CORRAL_DATA_DIR/) },
+        });
+        await expect.poll(() => onTheMachine(broken.dataDir)).toEqual([]);
+      } finally {
+        execFileSync('umount', [sessions]);
+      }
+    }
+    const { status, body } = await broken.call('POST', '/browsers', { headless: true });
+    expect({ status, body }).toMatchObject({ status: 200 });
+  });
+  if (process.getuid?.() !== 0)
+    console.log('Skipped: a full disk needs a file system of its own, which only root mounts.');
+});
+
+describe('a client that hangs up', () => {
+  test.each([0, 2, 10, 40, 120])('%i ms into POST /browsers leaves nothing', async (ms) => {
+    const asked = httpRequest(`${service.url}/browsers`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${service.key}`, 'content-type': 'application/json' },
+    });
+    const answered = once(asked, 'response').then(
+      () => true,
+      () => false,
+    );
+    asked.end('{"headless":true}');
+    await once(asked, 'finish');
+    await sleep(ms); // where in the request it happens is what this test is about
+    asked.destroy();
+    if (await answered) return; // too late to be a hang-up
+    await expect.poll(() => leftovers(service), { timeout: 15_000 }).toEqual([]);
+  });
+});
+
+describe('a full node', () => {
+  test('takes as many as it may of fifty at once, refuses the rest with numbers, and is free again afterwards', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, () => service.call('POST', '/browsers', { headless: true })),
+    );
+    const taken = answers.filter(({ status }) => status === 200);
+    const refused = answers.filter(({ status }) => status !== 200);
+    expect(taken).toHaveLength(CAPACITY);
+    for (const { status, headers, body } of refused) {
+      expect({ status, body }).toMatchObject({
+        status: 529,
+        body: { code: 'capacity_exhausted', message: expect.stringMatching(/runs 8 browsers, and 8 is the most/) },
+      });
+      expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+    }
+    await Promise.all(taken.map(({ body }) => service.call('DELETE', `/browsers/${body.session_id}`)));
+    const again = await Promise.all(
+      Array.from({ length: CAPACITY }, () => service.call('POST', '/browsers', { headless: true })),
+    );
+    expect(again.map(({ status }) => status)).toEqual(again.map(() => 200));
+  });
+
+  test('a project never has more than its cap, however many ask at once', async () => {
+    const project = await sdk.projects.create({ name: 'Capped' });
+    await sdk.projects.limits.update(project.id, { max_concurrent_sessions: 2 });
+    const header = { 'x-kernel-project-id': project.id };
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, () => service.call('POST', '/browsers', { headless: true }, header)),
+    );
+    expect(answers.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, 200, 429, 429, 429, 429]);
+    expect(answers.find(({ status }) => status === 429)).toMatchObject({
+      body: { code: 'session_limit_reached', message: expect.stringMatching(/has 2 active sessions, and may have 2/) },
+    });
+    const mine = answers.filter(({ status }) => status === 200).map(({ body }) => body.session_id);
+    expect((await service.call('DELETE', `/browsers/${mine[0]}`, undefined, header)).status).toBe(204);
+    const next = await service.call('POST', '/browsers', { headless: true }, header);
+    expect(next.status).toBe(200);
+    for (const id of [mine[1], next.body.session_id])
+      await service.call('DELETE', `/browsers/${id}`, undefined, header);
+  });
+
+  test('a limit by the minute counts down in every answer, then refuses', async () => {
+    const slow = await startService({ CORRAL_SESSIONS_PER_MINUTE: '2' });
+    try {
+      const ask = () => slow.call('POST', '/browsers', { headless: 'not a boolean' });
+      const answers = [await ask(), await ask(), await ask()];
+      expect(answers.map(({ status }) => status)).toEqual([400, 400, 429]);
+      expect(answers.map(({ headers }) => headers.get('x-ratelimit-limit'))).toEqual(['2', '2', '2']);
+      expect(answers.map(({ headers }) => headers.get('x-ratelimit-remaining'))).toEqual(['1', '0', '0']);
+      expect(answers[2]!.body).toMatchObject({ code: 'rate_limit_exceeded' });
+      expect(answers[2]!.headers.get('retry-after')).toMatch(/^([1-9]|[12]\d|30)$/);
+      expect((await slow.call('GET', '/browsers')).headers.get('x-ratelimit-limit')).toBeNull();
+    } finally {
+      await slow.close();
+    }
+  });
+});
+
+describe('the service', () => {
+  test('that stops while browsers start takes them along', async () => {
+    const stopping = await startService();
+    const creating = Array.from({ length: 3 }, () =>
+      stopping.call('POST', '/browsers', { headless: true }).catch(() => undefined),
+    );
+    await expect.poll(() => onTheMachine(stopping.dataDir).length).toBeGreaterThan(0);
+    await stopping.close({ keep: true });
+    await Promise.all(creating);
+    expect(onTheMachine(stopping.dataDir)).toEqual([]);
+
+    const next = await startService({ CORRAL_DATA_DIR: stopping.dataDir });
+    expect(await leftovers(next)).toEqual([]);
+    await next.close();
+  });
+
+  test('that is killed leaves nothing: browsers die with it, and the next one settles what it had written down', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'corral-killed-'));
+    const env = {
+      CORRAL_DATA_DIR: dataDir,
+      CORRAL_API_KEY: 'sk_of_the_killed_service',
+      CORRAL_WARM_SPARES: 'headless:1',
+    };
+    const first = await spawnService(env);
+    const clientOf = (url: string) => new Kernel({ apiKey: env.CORRAL_API_KEY, baseURL: url, maxRetries: 0 });
+    const [headless, headful] = await Promise.all(
+      [true, false].map((headless) => clientOf(first.url).browsers.create({ headless })),
+    );
+    const client = await RawClient.open(headful!.cdp_ws_url);
+    const starting = clientOf(first.url)
+      .browsers.create({ headless: false })
+      .catch((error: Error) => error);
+    const processes = new Map(tree(first.child.pid!).map((pid) => [pid, startTime(pid)]));
+    const database = readFileSync(join(dataDir, 'postgres/postmaster.pid'), 'utf8').split('\n')[0];
+    const isDatabase = (pid: number) => tree(Number(database)).includes(pid);
+    await first.kill('SIGKILL');
+    await Promise.all([client.closed, starting]);
+    const alive = () => [...processes].filter(([pid, at]) => tree(pid).includes(pid) && startTime(pid) === at);
+    await expect
+      .poll(() => alive().filter(([pid]) => !isDatabase(pid) && !/postgres/.test(commandOf(pid))), { timeout: 10_000 })
+      .toEqual([]);
+
+    const second = await spawnService({ ...env, CORRAL_WARM_SPARES: 'off' });
+    expect(onTheMachine(dataDir)).toEqual([]);
+    const sdk = clientOf(second.url);
+    expect((await sdk.browsers.list()).getPaginatedItems()).toEqual([]);
+    for (const { session_id, cdp_ws_url } of [headless!, headful!]) {
+      expect(await sdk.browsers.retrieve(session_id, { include_deleted: true })).toMatchObject({
+        ended_reason: 'service_restarted',
+        deleted_at: expect.any(String),
+      });
+      const { pathname, search } = new URL(cdp_ws_url);
+      expect(await upgrade(second.url + pathname + search)).toMatchObject({ status: 404 });
+    }
+    await second.kill();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+});
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+  } catch {
+    return '';
+  }
+}
