@@ -82,6 +82,7 @@ async function oneAtATime({ warm, cold, server }: Sides, url: string): Promise<R
   };
   const load = loadavg()[0]!;
   for (let turn = -2; turn < turns; turn++) {
+    if (turn > 0 && turn % 20 === 0) process.stderr.write(`  ${turn} of ${turns} lifecycles\n`);
     for (const { life, every, spare, times } of Object.values(sides)) {
       if (turn >= 0 && turn % every !== 0) continue;
       if (spare) await refilled(warm);

@@ -2,7 +2,7 @@ import type { Log } from '../lib/log.ts';
 import type { WebSocketReceiver, WebSocketSink } from '../lib/ws-sink.ts';
 import type { Mux } from './mux.ts';
 import { copyFrom, pasteInto } from './page-clipboard.ts';
-import { addressOf, onlyWatches, readViewerMessage, type ViewerMessage } from './viewer-messages.ts';
+import { addressOf, onlyWatches, readViewerMessage, type InputMessage, type ViewerMessage } from './viewer-messages.ts';
 
 /**
  * The live view of a headless session: one viewer, one client of the multiplexer. Pictures go out as binary messages, each
@@ -49,7 +49,7 @@ interface Shown {
   presses: number;
   clipboardWork: number;
   /** Input that waits for its turn. */
-  readonly backlog: ViewerMessage[];
+  readonly backlog: InputMessage[];
   viewport: string;
   page: { loading: boolean; canGoBack: boolean; canGoForward: boolean };
 }
@@ -120,15 +120,7 @@ export function attachScreencast(
   void client.closed.then((reason) => end(client.closeCode ?? 1011, reason));
 
   tell({ type: 'hello', readOnly });
-  // Chromium tells of the tabs there are before it answers.
-  client.send('Target.setDiscoverTargets', { discover: true, filter: [{ type: 'page' }] }).then(
-    () => {
-      if (!shown) showBest();
-      tabsSoon();
-      titles();
-    },
-    (error: unknown) => fail(error),
-  );
+  void discover();
 
   return {
     flush() {},
@@ -150,6 +142,17 @@ export function attachScreencast(
   };
 
   // ---- tabs
+
+  async function discover(): Promise<void> {
+    try {
+      await client.send('Target.setDiscoverTargets', { discover: true, filter: [{ type: 'page' }] });
+    } catch (error) {
+      return fail(error);
+    }
+    if (!shown) showBest(); // Chromium has told of the tabs there are before it answered
+    tabsSoon();
+    titles();
+  }
 
   function tabNews({ targetId, type, subtype, openerId, browserContextId, ...info }: TargetInfo, isNew: boolean): void {
     if (type !== 'page' || subtype !== undefined || (!tabs.has(targetId) && tabs.size >= MAX_TABS)) return;
@@ -283,12 +286,23 @@ export function attachScreencast(
       case 'closeTab':
         if (tabs.has(message.id)) client.send('Target.closeTarget', { targetId: message.id }).catch(() => {});
         return;
-      default:
-        if (shown?.sessionId !== undefined) handleOnPage(shown, message);
+      case 'navigate':
+      case 'history':
+      case 'answer':
+        if (shown?.sessionId !== undefined) steer(shown, message);
+        return;
+      case 'mouse':
+      case 'wheel':
+      case 'key':
+      case 'text':
+      case 'compose':
+      case 'paste':
+      case 'copy':
+        if (shown?.sessionId !== undefined) inOrder(shown, message);
     }
   }
 
-  function handleOnPage(tab: Shown, message: ViewerMessage): void {
+  function steer(tab: Shown, message: ViewerMessage & { type: 'navigate' | 'history' | 'answer' }): void {
     switch (message.type) {
       case 'navigate': {
         const url = addressOf(message.address);
@@ -299,17 +313,19 @@ export function attachScreencast(
         return void travel(tab, message.to);
       case 'answer':
         return void on(tab, 'Page.handleJavaScriptDialog', { accept: message.accept, promptText: message.text });
-      default:
-        if (tab.backlog.length === 0 && !waits(tab, message)) input(tab, message);
-        else if (tab.backlog.length < MAX_UNANSWERED) tab.backlog.push(message);
     }
+  }
+
+  function inOrder(tab: Shown, message: InputMessage): void {
+    if (tab.backlog.length === 0 && !waits(tab, message)) input(tab, message);
+    else if (tab.backlog.length < MAX_UNANSWERED) tab.backlog.push(message);
   }
 
   /**
    * Chromium looks up asynchronously whom a mouse button is for, so a key that follows at once would reach whoever had the
    * focus before. And a paste must not be overtaken by what is typed after it.
    */
-  function waits(tab: Shown, { type }: ViewerMessage): boolean {
+  function waits(tab: Shown, { type }: InputMessage): boolean {
     return tab.clipboardWork > 0 || (tab.presses > 0 && type !== 'mouse' && type !== 'wheel');
   }
 
@@ -321,7 +337,7 @@ export function attachScreencast(
     }
   }
 
-  function input(tab: Shown, message: ViewerMessage): void {
+  function input(tab: Shown, message: InputMessage): void {
     switch (message.type) {
       case 'mouse': {
         const type = { move: 'mouseMoved', down: 'mousePressed', up: 'mouseReleased' }[message.event];
@@ -329,11 +345,7 @@ export function attachScreencast(
         const event = { type, x, y, button, buttons, clickCount, modifiers };
         if (message.event === 'move')
           return void dispatch(tab, 'Input.dispatchMouseEvent', event, MAX_UNANSWERED_MOVES);
-        tab.presses += 1;
-        return void dispatch(tab, 'Input.dispatchMouseEvent', event).then(() => {
-          tab.presses -= 1;
-          workOff(tab);
-        });
+        return void press(tab, event);
       }
       case 'wheel': {
         const { x, y, deltaX, deltaY, modifiers } = message;
@@ -350,14 +362,20 @@ export function attachScreencast(
         return void dispatch(tab, 'Input.imeSetComposition', composition);
       }
       case 'paste':
-        return withClipboard(tab, (sessionId) => pasteInto(client, sessionId, tab.id, message.text));
+        return void withClipboard(tab, (sessionId) => pasteInto(client, sessionId, tab.id, message.text));
       case 'copy':
-        return withClipboard(tab, async (sessionId) => {
+        return void withClipboard(tab, async (sessionId) => {
           const text = await copyFrom(client, sessionId, tab.id, message.cut);
           if (text !== '') tell({ type: 'clipboard', text });
         });
-      default: // the others are no input
     }
+  }
+
+  async function press(tab: Shown, event: object): Promise<void> {
+    tab.presses += 1;
+    await dispatch(tab, 'Input.dispatchMouseEvent', event);
+    tab.presses -= 1;
+    workOff(tab);
   }
 
   async function dispatch(tab: Shown, method: string, params: object, most = MAX_UNANSWERED): Promise<void> {
@@ -367,17 +385,16 @@ export function attachScreencast(
     tab.unanswered -= 1;
   }
 
-  function withClipboard(tab: Shown, work: (sessionId: string) => Promise<void>): void {
+  async function withClipboard(tab: Shown, work: (sessionId: string) => Promise<void>): Promise<void> {
     if (tab.sessionId === undefined) return;
     tab.clipboardWork += 1;
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => (timer = later(CLIPBOARD_MS, resolve)));
     const working = work(tab.sessionId).catch((error: unknown) => log.debug({ error }, 'screencast.clipboard_failed'));
-    void Promise.race([working, late]).then(() => {
-      if (timer) forget(timer);
-      tab.clipboardWork -= 1;
-      workOff(tab);
-    });
+    await Promise.race([working, late]);
+    if (timer) forget(timer);
+    tab.clipboardWork -= 1;
+    workOff(tab);
   }
 
   function resize({ width, height }: { width: number; height: number }): void {
@@ -413,14 +430,13 @@ export function attachScreencast(
     if (entry) await on(tab, 'Page.navigateToHistoryEntry', { entryId: entry.id });
   }
 
-  function pageNews(tab: Shown, news: { loading?: boolean }): void {
+  async function pageNews(tab: Shown, news: { loading?: boolean }): Promise<void> {
     Object.assign(tab.page, news);
-    void navigationHistory(tab).then((history) => {
-      if (!history || shown !== tab || over) return;
-      tab.page.canGoBack = history.currentIndex > 0;
-      tab.page.canGoForward = history.currentIndex < history.entries.length - 1;
-      if (sink.bufferedAmount < MAX_MESSAGE) tell({ type: 'page', ...tab.page });
-    });
+    const history = await navigationHistory(tab);
+    if (!history || shown !== tab || over) return;
+    tab.page.canGoBack = history.currentIndex > 0;
+    tab.page.canGoForward = history.currentIndex < history.entries.length - 1;
+    if (sink.bufferedAmount < MAX_MESSAGE) tell({ type: 'page', ...tab.page });
   }
 
   function navigationHistory(tab: Shown) {

@@ -72,6 +72,12 @@ const shapes = {
 type Shapes = typeof shapes;
 export type ViewerMessage = { [T in keyof Shapes]: { readonly type: T } & Fields<Shapes[T]> }[keyof Shapes];
 
+/** What hands do to a page. The order they do it in matters. */
+export type InputMessage = Extract<
+  ViewerMessage,
+  { type: 'mouse' | 'wheel' | 'key' | 'text' | 'compose' | 'paste' | 'copy' }
+>;
+
 /** What the viewer said, or undefined if it is nothing a viewer says. */
 export function readViewerMessage(data: Buffer): ViewerMessage | undefined {
   let value: unknown;

@@ -140,3 +140,21 @@ test('a message in fragments without end is cut off', async () => {
   expect(frame.readUInt16BE(2)).toBe(1009);
   socket.destroy();
 });
+
+test('binary messages come as such, in order with the others, and say when they have left', async () => {
+  const socket = await open();
+  const seen: [number, boolean][] = [];
+  socket.on('message', (data: Buffer, isBinary) => seen.push([data.length, isBinary]));
+  const written: number[] = [];
+  const sizes = [0, 125, 126, 65_535, 65_536, 300_000];
+  for (const size of sizes) {
+    sink.send([Buffer.alloc(size, 'a')]);
+    sink.sendBinary([Buffer.alloc(size), Buffer.alloc(1)], () => written.push(size));
+  }
+  expect(written).toEqual([]);
+  await expect.poll(() => seen.length).toBe(2 * sizes.length);
+  expect(seen.filter(([, isBinary]) => isBinary)).toEqual(sizes.map((size) => [size + 1, true]));
+  expect(seen.filter((_, i) => i % 2 === 0)).toEqual(sizes.map((size) => [size, false]));
+  expect(written).toEqual(sizes);
+  socket.close();
+});

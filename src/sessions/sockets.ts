@@ -18,7 +18,14 @@ interface Door {
   kind: 'client' | 'viewer';
   /** The most that one message may have. */
   maxPayload: number;
-  use: (engine: Engine, sink: WebSocketSink, how: { readOnly: boolean; log: Log }) => WebSocketReceiver;
+  use: (engine: Engine, sink: WebSocketSink, how: How) => WebSocketReceiver;
+}
+
+interface How {
+  readOnly: boolean;
+  /** What it is told when the browser goes. */
+  whenGone: () => { code: number; reason: string };
+  log: Log;
 }
 
 /** What the other nodes are to a websocket: the one it may belong to. */
@@ -45,10 +52,10 @@ const doors: Record<string, Door> = {
     purpose: 'live',
     kind: 'viewer',
     maxPayload: 2 * MIB,
-    use: ({ browser, mux }, sink, { readOnly, log }) =>
+    use: ({ browser, mux }, sink, { readOnly, log, whenGone }) =>
       browser.rfbPath === undefined
         ? attachScreencast(mux, sink, { readOnly, log })
-        : attachDisplay(browser.rfbPath, sink, { readOnly }),
+        : attachDisplay(browser.rfbPath, sink, { readOnly, whenGone }),
   },
 };
 
@@ -85,7 +92,7 @@ export function serveSessionSockets(
     }
     const held = await sessions.hold(id); // awake before the first byte is answered
     if (socket.destroyed) return held.release(); // it left while we woke the browser
-    const how = { readOnly: search.get('readOnly') === 'true', log };
+    const how = { readOnly: search.get('readOnly') === 'true', whenGone: session.whenGone, log };
     const attach = session.attach(held, (engine, sink) => door.use(engine, sink, how), door.kind);
     serveWebSocket({ request, socket, head }, attach, { maxPayload: door.maxPayload });
   }

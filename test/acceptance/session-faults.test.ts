@@ -1,7 +1,7 @@
 import Kernel from '@onkernel/sdk';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, writeFileSync, readdirSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { connect, type Socket } from 'node:net';
@@ -541,10 +541,12 @@ describe('a browser that does not start', () => {
           status: 500,
           body: { code: 'storage_full', message: expect.stringMatching(/no space left.*CORRAL_DATA_DIR/) },
         });
-        await expect.poll(() => onTheMachine(broken.dataDir)).toEqual([]);
+        await expect.poll(() => readdirSync(sessions)).toEqual([]);
       } finally {
         execFileSync('umount', [sessions]);
       }
+      // Not before: this mount shows in every process there is.
+      await expect.poll(() => onTheMachine(broken.dataDir)).toEqual([]);
     }
     const { status, body } = await broken.call('POST', '/browsers', { headless: true });
     expect({ status, body }).toMatchObject({ status: 200 });

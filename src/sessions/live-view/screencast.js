@@ -55,6 +55,13 @@ export function screencast(socket, ui, signal) {
     }
   }
 
+  /** For the pictures to come, and not for those that still wait to be drawn. */
+  async function inTurn(before, size) {
+    await before;
+    viewport = size;
+    fit();
+  }
+
   /** As large as fits, and never larger than the page is. */
   function fit() {
     const { clientWidth, clientHeight } = $('stage');
@@ -72,10 +79,7 @@ export function screencast(socket, ui, signal) {
       if (empty) ui.state('empty', 'No tab is open.', readOnly ? '' : 'Open one with + above.');
     },
     viewport({ width, height }) {
-      drawing = drawing.then(() => {
-        viewport = { width, height };
-        fit();
-      });
+      drawing = inTurn(drawing, { width, height });
     },
     page({ loading, canGoBack, canGoForward }) {
       document.documentElement.classList.toggle('loading', loading);
