@@ -24,7 +24,7 @@ const rooms = {
   deployments: ['sessions', 'org'],
   telemetry: [],
   chromium: [],
-  cluster: [],
+  cluster: [], // nodes and the ways between them, whatever is sent along; app.ts passes in what there is to settle
   lib: [],
 };
 

@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { measureRequests, metricsRegistry } from './api/metrics.ts';
@@ -7,6 +8,13 @@ import { httpServer, pathOf } from './api/server.ts';
 import { statusRoutes, type Probe } from './api/status.ts';
 import { destinations, parseAllowList, type ServiceAddress } from './chromium/destinations.ts';
 import { detectIsolation } from './chromium/launch.ts';
+import { refuseStrangers } from './cluster/agreement.ts';
+import type { Settler } from './cluster/membership.ts';
+import { measureNodes } from './cluster/metrics.ts';
+import { nodesProbe } from './cluster/probe.ts';
+import { relay, relayChannel } from './cluster/relay.ts';
+import { cluster } from './cluster/service.ts';
+import { nodeStore } from './cluster/store.ts';
 import type { Config } from './config.ts';
 import { eventBus } from './events.ts';
 import { createOnce } from './lib/files.ts';
@@ -24,6 +32,7 @@ import { browserRoutes } from './sessions/browser/routes.ts';
 import { browsers } from './sessions/browsers.ts';
 import { measureSessions } from './sessions/metrics.ts';
 import { sessionProbes } from './sessions/probes.ts';
+import { nodesWithSessions, settleLostNode } from './sessions/reconcile.ts';
 import { rateLimit } from './sessions/rate-limit.ts';
 import { sessionRoutes } from './sessions/routes.ts';
 import { sessionService } from './sessions/service.ts';
@@ -32,6 +41,7 @@ import { sessionStore } from './sessions/store.ts';
 import { poolMetrics } from './pools/metrics.ts';
 import { poolRoutes } from './pools/routes.ts';
 import { poolService } from './pools/service.ts';
+import { whereabouts } from './sessions/whereabouts.ts';
 import { openStore } from './store/open.ts';
 import { openKeys, secretStore } from './store/secrets.ts';
 import { version } from './version.ts';
@@ -48,16 +58,18 @@ export async function buildApp(options: {
   return undoOnFailure(async (undo) => {
     await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
     const { dataDir, databaseUrl } = config;
+    const masterKeys = await openKeys(dataDir, config.secretKey);
     const store = await openStore({
       dataDir,
       databaseUrl,
-      channels: ['corral_org', 'corral_pools'],
+      channels: ['corral_org', 'corral_pools', 'corral_nodes', relayChannel],
       onLost: onFatal,
+      beforeMigrating: async (db, id) =>
+        refuseStrangers({ id, version, keys: [...masterKeys.ring().ids] }, await nodeStore(db).listIfThere()),
       log: logger,
     });
     undo(() => store.close());
     const { db, quick, anchor } = store;
-    const masterKeys = await openKeys(dataDir, config.secretKey);
     const secrets = secretStore(db, masterKeys);
     const events = eventBus();
     const metrics = metricsRegistry();
@@ -67,22 +79,53 @@ export async function buildApp(options: {
     const changed = () => gate.forget();
     anchor.on('corral_org', changed);
     anchor.onGap(changed);
+    /** What is done for a node that is lost, by the one that gives it up. */
+    const settlers: Settler[] = [settleLostNode({ events, log: logger })];
+    const nodes = cluster({
+      db,
+      quick,
+      id: store.nodeId,
+      version,
+      keys: () => masterKeys.ring(),
+      load: () => ({ capacity: config.capacity, running: sessions.counts().taken }),
+      shared: databaseUrl !== '',
+      settlers,
+      nodesInUse: nodesWithSessions,
+      givenUp: () => sessions.endSettled(),
+      events,
+      onFatal,
+      log: logger,
+    });
+    undo(() => nodes.leave());
+    anchor.on('corral_nodes', () => void nodes.refresh());
+    anchor.onGap(() => void nodes.refresh());
+    const relayed = relay({ db, id: nodes.id, events, which: ['project.closed'], log: logger });
+    anchor.on(relayChannel, (payload) => relayed.hear(payload));
+    probes.push(nodesProbe(nodes));
+    measureNodes(metrics, nodes);
+
     const occupancies: Occupancy[] = [];
     const projects = projectService({ db, events, changed, occupancies });
     const keys = apiKeyService({ db, changed });
-    const limits = limitService({ db, projects, capacity: async () => config.capacity });
+    const limits = limitService({ db, projects, capacity: async () => nodes.capacity() });
     const audit = auditService({ db, quick });
     await projects.ensureDefault();
     const firstKey = await letFirstKeyIn(keys, config);
 
-    /** Where we listen, which browsers may not reach; known once we do. */
+    /** Where we listen, which browsers may not reach; known once we do. Nor may they reach the other nodes. */
     const ourselves = new Set<ServiceAddress>();
-    const allow = destinations({ allow: config.allowPrivateHosts.flatMap(parseAllowList), service: ourselves });
+    const service = {
+      *[Symbol.iterator]() {
+        yield* ourselves;
+        for (const url of nodes.addresses()) yield serviceAddress(url);
+      },
+    };
+    const allow = destinations({ allow: config.allowPrivateHosts.flatMap(parseAllowList), service });
     const isolation = await detectIsolation({ full: config.chromium, headlessShell: config.headlessShell });
     for (const reason of isolation.reasons) logger.warn({ reason }, 'degraded');
     const addresses = sessionAddresses({
       tokens: tokens(() => masterKeys.ring()),
-      publicUrl: () => config.publicUrl || origin(http),
+      publicUrl: (nodeId) => (nodeId && nodes.publicUrlOf(nodeId)) || config.publicUrl || origin(http),
     });
     const sessions = sessionService({
       store: sessionStore(db),
@@ -112,7 +155,7 @@ export async function buildApp(options: {
       events,
       metrics: poolMetrics(metrics),
       nodeId: store.nodeId,
-      capacity: async () => config.capacity,
+      capacity: async () => nodes.capacity(),
       log: logger,
     });
     await pools.start();
@@ -122,9 +165,16 @@ export async function buildApp(options: {
     probes.push(...sessionProbes(isolation));
     measureSessions(metrics, sessions);
 
+    const where = whereabouts({ sessions, addresses, nodes });
     const http = await httpServer({
       gate,
       logger,
+      elsewhere: {
+        ready: nodes.ready,
+        passengerOf: nodes.passengerOf,
+        nodeFor: where.ofRequest,
+        forward: nodes.forward,
+      },
       trustProxy: config.trustProxy,
       audit: {
         record: (request, status, durationMs) =>
@@ -152,11 +202,12 @@ export async function buildApp(options: {
     await http.register(sessionRoutes({ sessions, limit: rateLimit(config.rateLimit) }));
     await http.register(poolRoutes({ pools }));
     await http.register(browserRoutes({ sessions, addresses }));
-    serveSessionSockets(http.server, { sessions, addresses, log: logger });
+    serveSessionSockets(http.server, { sessions, addresses, where, nodes, log: logger });
     http.addHook('onListen', async () => {
       for (const { address, port } of http.addresses() as AddressInfo[]) ourselves.add({ host: address, port });
-      const { hostname, port, protocol } = new URL(config.publicUrl || origin(http));
-      ourselves.add({ host: hostname, port: Number(port) || (protocol === 'https:' ? 443 : 80) });
+      const publicUrl = config.publicUrl || origin(http);
+      ourselves.add(serviceAddress(new URL(publicUrl)));
+      await nodes.join({ internalUrl: config.internalUrl || internalOrigin(http), publicUrl });
     });
     await http.ready();
 
@@ -173,13 +224,16 @@ export async function buildApp(options: {
       http,
       sessions,
       pools,
+      nodes,
       store,
       secrets,
       firstKey,
       async close() {
         clearInterval(forgetting);
+        await nodes.drain();
         await pools.close();
         await sessions.close();
+        await nodes.leave(); // first: the server waits for websockets, and those that lead to other nodes end here
         await http.close();
         await store.close();
       },
@@ -191,6 +245,18 @@ export async function buildApp(options: {
 function origin(http: Pick<FastifyInstance, 'listeningOrigin'>): string {
   return http.listeningOrigin.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
 }
+
+/** Where the other nodes reach us: on a wildcard, at the first address of this machine that is not its own loopback. */
+function internalOrigin(http: Pick<FastifyInstance, 'listeningOrigin'>): string {
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  const outward = all.find(({ family, internal }) => family === 'IPv4' && !internal);
+  return outward ? http.listeningOrigin.replace(/\/\/(0\.0\.0\.0|\[::\]):/, `//${outward.address}:`) : origin(http);
+}
+
+const serviceAddress = ({ hostname, port, protocol }: URL): ServiceAddress => ({
+  host: hostname,
+  port: Number(port) || (protocol === 'https:' ? 443 : 80),
+});
 
 /**
  * The first key is the operator's (CORRAL_API_KEY) or made here and kept in a private file. Undefined when there is

@@ -11,6 +11,12 @@ export const settings = {
     'what clients see in `cdp_ws_url` and its siblings; from host and port when empty',
     httpUrl,
   ),
+  internalUrl: setting(
+    'CORRAL_INTERNAL_URL',
+    '',
+    'where the other nodes that share its database reach it; from host and port when empty',
+    httpUrl,
+  ),
   dataDir: setting('CORRAL_DATA_DIR', './data', 'all state; back this up and you have backed up everything', path),
   apiKey: setting(
     'CORRAL_API_KEY',

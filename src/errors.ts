@@ -138,6 +138,12 @@ const catalogue = {
     (p: { path: string }) =>
       `There is no space left below ${p.path}. Make room, or set CORRAL_DATA_DIR to another disk.`,
   ),
+  node_unreachable: entry(
+    502,
+    'The node that runs the session does not answer.',
+    (p: { node: string; detail: string }) =>
+      `The node ${p.node}, which has to answer this, cannot be reached (${p.detail}). If it is gone, its sessions are ended within seconds. Try again in a moment.`,
+  ),
   store_unavailable: entry(
     503,
     'The database does not answer.',

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { buildApp } from './app.ts';
 import { isMapperFault } from './chromium/bidi.ts';
+import { NodesDisagree } from './cluster/agreement.ts';
 import { ConfigError, readConfig, type Config } from './config.ts';
 import { openLogger } from './logger.ts';
 import { DataDirInUse } from './store/anchor.ts';
@@ -50,7 +51,7 @@ function welcome(config: Config, address: string, firstKey: string | undefined) 
 }
 
 main().catch((error: Error & { code?: string }) => {
-  const friendly = error instanceof ConfigError || error instanceof DataDirInUse;
+  const friendly = error instanceof ConfigError || error instanceof DataDirInUse || error instanceof NodesDisagree;
   const taken = error.code === 'EADDRINUSE' && 'Something else listens there already. Stop it, or set CORRAL_PORT.';
   process.stderr.write(
     `${friendly ? error.message : taken ? `${error.message}\n${taken}` : (error.stack ?? error.message)}\n`,

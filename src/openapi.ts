@@ -16,7 +16,13 @@ import { endings, sessionLife } from './sessions/state.ts';
 async function emitted(): Promise<Record<string, string>> {
   // Routes only describe themselves here; no handler runs, so no room has to stand behind them.
   const nothing = new Proxy({}, { get: () => nothing }) as never;
-  const app = await httpServer({ gate: nothing, audit: nothing, logger: openLogger('silent'), trustProxy: [] });
+  const app = await httpServer({
+    gate: nothing,
+    audit: nothing,
+    logger: openLogger('silent'),
+    trustProxy: [],
+    elsewhere: nothing,
+  });
   await app.register(statusRoutes({ probes: [], metrics: nothing, version: '' }));
   await app.register(orgRoutes(nothing));
   await app.register(sessionRoutes(nothing));

@@ -1,12 +1,13 @@
 import type { FastifyRequest } from 'fastify';
 import { errors } from '../errors.ts';
 import type { Caller, Gatekeeper } from '../org/caller.ts';
+import type { Passenger } from './elsewhere.ts';
 
 /**
  * `public`: no key. `org`: a key, about the organisation. `project`: a key and the project it works in.
- * `token`: the route checks a signed token of its own (or a key).
+ * `token`: the route checks a signed token of its own (or a key). `node`: only another node, with its credential.
  */
-export type Access = 'public' | 'org' | 'project' | 'token';
+export type Access = 'public' | 'org' | 'project' | 'token' | 'node';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -17,16 +18,27 @@ declare module 'fastify' {
     project: { id: string; name: string } | null;
     /** Kept from the start: a socket that was closed no longer knows its far end, and that is when the audit log asks. */
     clientIp: string;
+    /** Whom the request speaks for, when another node let it in and sent it here. */
+    passenger: Passenger | null;
   }
 }
 
 /** Runs before the body is read: whoever may not come in does not get to send us megabytes. */
 export async function admit(request: FastifyRequest, gate: Gatekeeper): Promise<void> {
-  const access = request.routeOptions.config.access ?? (isReference(request) ? 'public' : 'project');
+  const access = accessOf(request);
+  if (request.passenger) {
+    request.caller = request.passenger.caller;
+    request.project = request.passenger.project;
+    return;
+  }
+  if (access === 'node') throw errors.not_found({ detail: 'Nothing is served here for clients. /docs lists what is.' });
   if (access === 'public' || access === 'token') return;
   request.caller = await gate.authenticate(bearer(request));
   if (access === 'project') request.project = await gate.resolveProject(request.caller, selectorOf(request));
 }
+
+export const accessOf = (request: FastifyRequest): Access =>
+  request.routeOptions.config.access ?? (isReference(request) ? 'public' : 'project');
 
 /** The pages of /docs come from a plugin, which cannot say for itself that everybody may read them. */
 const isReference = ({ routeOptions }: FastifyRequest) => /^\/docs(\/|$)/.test(routeOptions.url ?? '');

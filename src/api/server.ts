@@ -11,7 +11,8 @@ import { STATUS_CODES } from 'node:http';
 import { errors, ServiceError } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
 import type { Gatekeeper } from '../org/caller.ts';
-import { admit } from './caller.ts';
+import { accessOf, admit } from './caller.ts';
+import { answerElsewhere, type Elsewhere } from './elsewhere.ts';
 import { registerOpenApi } from './openapi.ts';
 import { parseBody } from './body.ts';
 import { parseQuery } from './query.ts';
@@ -31,8 +32,9 @@ export async function httpServer(options: {
   audit: AuditTrail;
   logger: FastifyBaseLogger;
   trustProxy: readonly string[];
+  elsewhere: Elsewhere;
 }) {
-  const { gate, audit, logger, trustProxy } = options;
+  const { gate, audit, logger, trustProxy, elsewhere } = options;
   const app = Fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }), // one line a request, below, instead of two
@@ -54,6 +56,7 @@ export async function httpServer(options: {
   app.decorateRequest('caller', null);
   app.decorateRequest('project', null);
   app.decorateRequest('clientIp', '');
+  app.decorateRequest('passenger', null);
 
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'string' }, async (_request: FastifyRequest, body: string) =>
@@ -61,11 +64,15 @@ export async function httpServer(options: {
   );
 
   app.addHook('onRequest', async (request, reply) => {
+    request.passenger = elsewhere.passengerOf(request.raw) ?? null;
+    if (request.passenger) request.id = request.passenger.requestId; // one request, one name, on both nodes
     void reply.header('X-Request-Id', request.id);
-    request.clientIp = request.ip ?? '';
+    request.clientIp = request.passenger?.clientIp ?? request.ip ?? '';
     if (/%00/.test(request.url))
       throw errors.bad_request({ detail: 'The address has a NUL character (%00); no path or parameter takes one.' });
+    if (accessOf(request) !== 'public') await elsewhere.ready();
     await admit(request, gate);
+    return answerElsewhere(request, reply, elsewhere);
   });
   app.addHook('preValidation', async (request) => {
     if (request.body === undefined && request.routeOptions.schema?.body) request.body = {};
@@ -74,9 +81,9 @@ export async function httpServer(options: {
     const ignored = unknownFields(request);
     if (ignored.length > 0) void reply.header('X-Ignored-Fields', ignored.join(', '));
   });
-  // Before the answer, not after it: a change that was answered has its entry.
+  // Before the answer, not after it: a change that was answered has its entry. The node that let it in writes it.
   app.addHook('onSend', async (request, reply) => {
-    if (request.caller && mayChange(request.method))
+    if (request.caller && !request.passenger && mayChange(request.method))
       await audit.record(request, reply.statusCode, Math.round(reply.elapsedTime));
   });
   app.addHook('onResponse', async (request, reply) => {

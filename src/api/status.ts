@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { Type } from 'typebox';
+import { Type, type Static } from 'typebox';
 import type { Registry } from 'prom-client';
 import { errors } from '../errors.ts';
 import { callerOf } from './caller.ts';
@@ -11,9 +11,24 @@ export interface Probe {
   /** Without it nothing works and we are not ready; otherwise we are ready but degraded. */
   required: boolean;
   check(): Promise<string | undefined>;
+  /** The part that is about the nodes lists them. */
+  nodes?(): Static<typeof Node>[];
 }
 
-const Part = Type.Object({ name: Type.String(), ok: Type.Boolean(), detail: Type.Optional(Type.String()) });
+const Node = Type.Object({
+  id: Type.String(),
+  public_url: Type.String({ description: 'Where clients reach it.' }),
+  version: Type.String(),
+  running: Type.Integer({ description: 'Sessions it holds.' }),
+  capacity: Type.Integer({ description: 'How many it holds at most.' }),
+  silent_ms: Type.Integer({ description: 'How long ago its last heartbeat was, when this node last looked.' }),
+});
+const Part = Type.Object({
+  name: Type.String(),
+  ok: Type.Boolean(),
+  detail: Type.Optional(Type.String()),
+  nodes: Type.Optional(Type.Array(Node)),
+});
 const Readiness = Type.Object({
   status: Type.String({
     description: 'ready, degraded (it works, less well: `parts` says what and why) or unavailable',
@@ -62,9 +77,10 @@ export function statusRoutes({
       },
       async (_request, reply) => {
         const parts = await Promise.all(
-          probes.map(async ({ name, required, check }) => {
+          probes.map(async ({ name, required, check, nodes }) => {
             const detail = await check().catch((error: Error) => error.message);
-            return { name, required, ok: detail === undefined, ...(detail === undefined ? {} : { detail }) };
+            const more = { ...(detail === undefined ? {} : { detail }), ...(nodes ? { nodes: nodes() } : {}) };
+            return { name, required, ok: detail === undefined, ...more };
           }),
         );
         const unavailable = parts.some(({ ok, required }) => !ok && required);

@@ -4,10 +4,11 @@ import { ServiceError } from '../errors.ts';
 import { openLogger } from '../logger.ts';
 import { visitStore } from '../store/open.ts';
 import { keysCommand } from './keys.ts';
+import { nodesCommand } from './nodes.ts';
 import { secretsCommand } from './secrets.ts';
 import { UsageError, type Command } from './command.ts';
 
-const commands: Record<string, Command> = { keys: keysCommand, secrets: secretsCommand };
+const commands: Record<string, Command> = { keys: keysCommand, secrets: secretsCommand, nodes: nodesCommand };
 
 const help = `corral: for whoever has the machine
 

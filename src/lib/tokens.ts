@@ -12,11 +12,12 @@ export type TokenFault = 'malformed' | 'forged' | 'expired';
 
 /**
  * Signed, expiring tokens in the JWT form that clients of this interface pass around. One algorithm, so there is no
- * header to argue with: it is compared, not obeyed.
+ * header to argue with: it is compared, not obeyed. Each purpose has a key of its own, so that a token for one is
+ * forged in the eyes of another.
  */
-export function tokens(ring: () => Keyring, now: () => number = Date.now) {
+export function tokens(ring: () => Keyring, now: () => number = Date.now, purpose = 'session tokens') {
   const signature = (keyId: string, text: string) =>
-    createHmac('sha256', ring().derive('session tokens', keyId)).update(text).digest();
+    createHmac('sha256', ring().derive(purpose, keyId)).update(text).digest();
   const headerOf = (keyId: string) => encode({ alg: 'HS256', typ: 'JWT', kid: keyId });
 
   return {

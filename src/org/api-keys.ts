@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Caller } from './caller.ts';
 import { errors } from '../errors.ts';
 import { newId, pick } from '../lib/ids.ts';
-import type { Db } from '../store/db.ts';
+import { uniqueViolation, type Db } from '../store/db.ts';
 import type { ApiKey, ApiKeyList, CreateApiKey, CreatedApiKey, RotateApiKey } from './schema.ts';
 import { orgStore, type ApiKeyRow, type NewApiKey } from './store.ts';
 
@@ -96,8 +96,13 @@ export function apiKeyService({ db, changed }: { db: Db; changed: () => void }) 
     async adopt(key: string, name: string): Promise<'added' | 'known' | 'deleted'> {
       const there = await store.findKeyByLookup(lookupOf(hashOf(key)));
       if (there) return there.deleted_at ? 'deleted' : 'known';
-      await store.insertKey(rowFor({ id: newId('key_'), key, name, projectId: null, caller: operator, days: null }));
-      return 'added';
+      try {
+        await store.insertKey(rowFor({ id: newId('key_'), key, name, projectId: null, caller: operator, days: null }));
+        return 'added';
+      } catch (error) {
+        if (uniqueViolation(error) === 'api_keys_lookup_key') return 'known'; // by a node that starts beside us
+        throw error;
+      }
     },
 
     anyKey: () => store.anyKey(),

@@ -10,13 +10,20 @@ const lifeSeconds = 72 * 60 * 60;
 export type Addresses = ReturnType<typeof addresses>;
 
 /** The four addresses of a session, each with a token of its own, and who a token lets in. */
-export function addresses({ tokens, publicUrl }: { tokens: Tokens; publicUrl: () => string }) {
+export function addresses({
+  tokens,
+  publicUrl,
+}: {
+  tokens: Tokens;
+  /** Where clients reach a node; this one when it is not said which, or when that one is not there. */
+  publicUrl: (nodeId?: string) => string;
+}) {
   const token = (sessionId: string, purpose: Purpose) =>
     tokens.sign({ sub: sessionId, aud: purpose, exp: Math.floor(Date.now() / 1000) + lifeSeconds });
 
   return {
-    of(sessionId: string) {
-      const http = publicUrl();
+    of(sessionId: string, nodeId?: string) {
+      const http = publicUrl(nodeId);
       const ws = http.replace(/^http/, 'ws');
       return {
         cdp_ws_url: `${ws}/browser/cdp?jwt=${token(sessionId, 'cdp')}`,

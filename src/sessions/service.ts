@@ -20,6 +20,9 @@ const defaultViewport = { width: 1920, height: 1080 };
 
 export type SessionService = ReturnType<typeof sessionService>;
 
+/** A session by its id alone, or as a project's clients name it. */
+export type SessionRef = { id: string } | { projectId: string; idOrName: string };
+
 interface Making {
   hungUp?: AbortSignal | undefined;
   /** It is made for a pool: nobody's until it is leased, and it does not idle out before. */
@@ -293,7 +296,7 @@ export function sessionService(deps: {
     return {
       session_id: row.id,
       created_at: row.created_at.toISOString(),
-      ...addresses.of(row.id),
+      ...addresses.of(row.id, row.node_id),
       headless: row.headless,
       stealth: row.stealth,
       gpu: row.gpu,
@@ -398,6 +401,15 @@ export function sessionService(deps: {
 
     hold,
     running: (id: string) => live.get(id),
+
+    /** The node that has an active session; undefined when there is no such session. Asks the database only when it is not here. */
+    async nodeOf(ref: SessionRef): Promise<string | undefined> {
+      const key = 'id' in ref ? ref.id : ref.idOrName;
+      if (live.has(key) || launching.has(key)) return nodeId;
+      const row = await ('id' in ref ? store.find(ref.id) : store.findByIdOrName(ref.projectId, ref.idOrName, false));
+      return row && !row.deleted_at ? row.node_id : undefined;
+    },
+
     addressesOf: (id: string) => addresses.of(id),
 
     async occupancy(projectId: string): Promise<string | undefined> {
@@ -411,12 +423,19 @@ export function sessionService(deps: {
     },
 
     counts: () => ({
+      taken,
       live: live.size,
       standby: [...live.values()].filter((session) => session.standingBy).length,
       clients: [...live.values()].reduce((sum, session) => sum + session.clientCount, 0),
       spares: { headless: spares.count('headless'), headful: spares.count('headful') },
       capacity,
     }),
+
+    /** Others have taken us for lost: ends what they have settled. Their word stands; rows that are at rest stay so. */
+    async endSettled(): Promise<void> {
+      const settled = await store.atRestAmong([...launching.keys(), ...live.keys()]);
+      await Promise.all(settled.map((id) => stop(id, 'node_lost')));
+    },
 
     /** After a crash of the service: kills what it left, and settles its rows. Before anything is served. */
     async start(): Promise<void> {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { Elsewhere, Passenger } from '../api/elsewhere.ts';
 import { attachBidi } from '../chromium/bidi.ts';
 import { attachDisplay } from '../chromium/display-view.ts';
 import type { Engine } from '../chromium/engine.ts';
@@ -9,6 +10,7 @@ import type { Log } from '../lib/log.ts';
 import { asksForWebSocket, serveWebSocket, type WebSocketReceiver, type WebSocketSink } from '../lib/ws-sink.ts';
 import type { Addresses, Purpose } from './addresses.ts';
 import type { SessionService } from './service.ts';
+import type { Whereabouts } from './whereabouts.ts';
 
 /** The websockets of a session, each with the purpose its token must have and what it is attached to. */
 interface Door {
@@ -24,6 +26,15 @@ interface How {
   /** What it is told when the browser goes. */
   whenGone: () => { code: number; reason: string };
   log: Log;
+}
+
+/** What the other nodes are to a websocket: the one it may belong to. */
+interface Nodes extends Pick<Elsewhere, 'ready' | 'passengerOf'> {
+  splice(
+    nodeId: string,
+    upgrade: { request: IncomingMessage; socket: Duplex; head: Buffer },
+    passenger: Passenger,
+  ): Promise<void>;
 }
 
 const MIB = 1024 * 1024;
@@ -54,7 +65,13 @@ const doors: Record<string, Door> = {
  */
 export function serveSessionSockets(
   server: Server,
-  { sessions, addresses, log }: { sessions: SessionService; addresses: Addresses; log: Log },
+  {
+    sessions,
+    addresses,
+    where,
+    nodes,
+    log,
+  }: { sessions: SessionService; addresses: Addresses; where: Pick<Whereabouts, 'ofSession'>; nodes: Nodes; log: Log },
 ) {
   async function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
     const [path = '', query] = (request.url ?? '').split('?', 2);
@@ -64,8 +81,15 @@ export function serveSessionSockets(
     if (!asksForWebSocket(request))
       throw errors.bad_request({ detail: 'This is not a websocket handshake (RFC 6455).' });
     const id = addresses.admit(search.get('jwt') ?? undefined, door.purpose);
+    const sentOn = nodes.passengerOf(request) !== undefined;
+    await nodes.ready();
     const session = sessions.running(id);
-    if (!session) throw errors.session_not_found({ session: id });
+    if (!session) {
+      const owner = sentOn ? undefined : await where.ofSession({ id });
+      if (owner === undefined) throw errors.session_not_found({ session: id });
+      const clientIp = request.socket.remoteAddress ?? '';
+      return nodes.splice(owner, { request, socket, head }, { requestId: '', clientIp, caller: null, project: null });
+    }
     const held = await sessions.hold(id); // awake before the first byte is answered
     if (socket.destroyed) return held.release(); // it left while we woke the browser
     const how = { readOnly: search.get('readOnly') === 'true', whenGone: session.whenGone, log };

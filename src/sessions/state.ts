@@ -31,6 +31,7 @@ export const endings = {
   did_not_start: 'The browser did not start.',
   crashed: 'The browser crashed too often to be started again.',
   service_restarted: 'The service that ran this session went away.',
+  node_lost: 'The node that ran this session was silent for too long, and the others gave it up.',
   retired: 'Its pool took it out of service.',
   project_closed: 'Its project was archived or deleted.',
 } as const;

@@ -152,11 +152,26 @@ export function sessionStore(db: Db) {
         where id = ${id} and deleted_at is null returning *`);
     },
 
-    /** What this node's last life left unfinished. */
-    settleAll(nodeId: string, reason: Ending): Promise<{ id: string }[]> {
+    /** What a node left unfinished that is no more. */
+    settleAll(nodeId: string, reason: Ending): Promise<Pick<SessionRow, 'id' | 'project_id' | 'pool_id'>[]> {
       return db.rows(sql`update sessions set state = 'failed',
           ended_reason = coalesce(ended_reason, ${reason}), deleted_at = coalesce(deleted_at, now())
-        where node_id = ${nodeId} and state in ('starting', 'live', 'stopping') returning id`);
+        where node_id = ${nodeId} and state in ('starting', 'live', 'stopping') returning id, project_id, pool_id`);
+    },
+
+    /** Nodes that have sessions which are not at rest. */
+    async nodesInUse(): Promise<string[]> {
+      const rows = await db.rows<{ node_id: string }>(
+        sql`select distinct node_id from sessions where state in ('starting', 'live', 'stopping')`,
+      );
+      return rows.map(({ node_id }) => node_id);
+    },
+
+    async atRestAmong(ids: string[]): Promise<string[]> {
+      const rows = await db.rows<{ id: string }>(
+        sql`select id from sessions where id = any (${ids}) and state not in ('starting', 'live', 'stopping')`,
+      );
+      return rows.map(({ id }) => id);
     },
   };
 }

@@ -27,6 +27,8 @@ export interface StoreOptions {
   /** What the rooms listen to; see the triggers in migrations/. */
   channels: string[];
   onLost: (error: Error) => void;
+  /** The last chance to refuse before the tables are changed, which the nodes that run may not understand. */
+  beforeMigrating?: (db: Db, nodeId: string) => Promise<void>;
   log: Log;
 }
 
@@ -50,6 +52,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     const quickPool = openPool({ ...connection, options: `${connection.options} -c synchronous_commit=off` }, 2, log);
     undo(() => quickPool.end());
     const db = database(pool, recover);
+    await options.beforeMigrating?.(db, nodeId);
     await migrate(db, log);
 
     return {
@@ -68,7 +71,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 }
 
 /** For the command line: the tables, beside a running service or without one, and no lock. */
-export async function visitStore(options: Omit<StoreOptions, 'channels' | 'onLost'>) {
+export async function visitStore(options: Omit<StoreOptions, 'channels' | 'onLost' | 'beforeMigrating'>) {
   const server = await connectionTo(options);
   const pool = openPool(server.connection, 2, options.log);
   const db = database(pool, server.recover);
@@ -86,7 +89,8 @@ export async function visitStore(options: Omit<StoreOptions, 'channels' | 'onLos
 
 async function connectionTo({ dataDir, databaseUrl, log }: Pick<StoreOptions, 'dataDir' | 'databaseUrl' | 'log'>) {
   await mkdir(dataDir, { recursive: true });
-  const options = '-c search_path=corral';
+  // A node that stands still in the middle of a transaction must not hold its locks, and all others with them.
+  const options = '-c search_path=corral -c idle_in_transaction_session_timeout=8s';
   if (databaseUrl) {
     const nothing = async () => {};
     return { connection: { connectionString: databaseUrl, options }, recover: nothing, stop: nothing };

@@ -1,0 +1,41 @@
+import type { NodeRow } from './store.ts';
+import { lostAfterMs } from './store.ts';
+
+/** A node that may not join those that are there. The message says which, what differs, and what to do. */
+export class NodesDisagree extends Error {
+  override readonly name = 'NodesDisagree';
+}
+
+type Side = Pick<NodeRow, 'id' | 'version' | 'keys'>;
+type Other = Side & Pick<NodeRow, 'internal_url' | 'silent_ms'>;
+
+/** Refuses when a node that is there does not fit. Those that are silent for too long do not count: they are gone. */
+export function refuseStrangers(self: Side, nodes: readonly Other[]): void {
+  for (const node of nodes) {
+    if (node.id === self.id || node.silent_ms >= lostAfterMs) continue;
+    const difference = disagreement(self, node);
+    if (difference) throw new NodesDisagree(difference);
+  }
+}
+
+export function disagreement(self: Side, node: Other): string | undefined {
+  const name = `Node ${node.id} (${node.internal_url})`;
+  if (node.version !== self.version) {
+    return (
+      `${name} runs version ${node.version}, and this one is version ${self.version}; nodes that share a database run the same version. ` +
+      `Stop that node first, or start version ${node.version} here.`
+    );
+  }
+  if (!sameKeys(self.keys, node.keys)) {
+    return (
+      `${name} has another secret key (${node.keys[0]}) than this one (${self.keys[0]}), so neither could read what the other sealed or signed. ` +
+      'Give both the same CORRAL_SECRET_KEY, or copy the file secret-key from its data directory into the one here.'
+    );
+  }
+  return undefined;
+}
+
+/** Each knows the key that the other works with: so keys can be rotated node by node, the new one first put second everywhere. */
+function sameKeys(ours: readonly string[], theirs: readonly string[]): boolean {
+  return theirs.includes(ours[0] ?? '') && ours.includes(theirs[0] ?? '');
+}

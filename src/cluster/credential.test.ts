@@ -1,0 +1,42 @@
+import { randomBytes } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { keyring } from '../lib/seal.ts';
+import { tokens } from '../lib/tokens.ts';
+import { credentials, type Passenger } from './credential.ts';
+
+const ring = keyring([randomBytes(32)]);
+const at = (seconds: number, keys = ring) => {
+  const now = () => seconds * 1000;
+  return credentials({ tokens: tokens(() => keys, now, 'node to node'), now });
+};
+const journey = { to: 'node_b', method: 'POST', url: '/browsers?x=1' };
+const passenger: Passenger = {
+  requestId: 'req_1',
+  clientIp: '192.0.2.1',
+  caller: { keyId: 'key_1', keyName: 'laptop', projectId: null },
+  project: { id: 'proj_1', name: 'Default' },
+};
+
+test('a credential carries who is spoken for', () => {
+  expect(at(1).read(at(0).write(journey, passenger), journey)).toEqual(passenger);
+});
+
+test.each<[string, { seconds?: number; to?: string; method?: string; url?: string }, string]>([
+  ['after half a minute', { seconds: 31 }, 'expired'],
+  ['at another node', { to: 'node_c' }, 'for another node'],
+  ['with another method', { method: 'DELETE' }, 'for another request'],
+  ['on another path', { url: '/browsers/abc' }, 'for another request'],
+  ['with another query', { url: '/browsers?x=2' }, 'for another request'],
+])('a credential is worth nothing %s', (_, { seconds = 1, ...change }, fault) => {
+  expect(at(seconds).read(at(0).write(journey, passenger), { ...journey, ...change })).toBe(fault);
+});
+
+test('neither a stranger’s key nor a session’s token makes one', () => {
+  expect(at(1).read(at(0, keyring([randomBytes(32)])).write(journey, passenger), journey)).toBe('forged');
+  const sessionToken = tokens(
+    () => ring,
+    () => 0,
+  ).sign({ sub: JSON.stringify({ passenger }), aud: journey.to, exp: 1000 });
+  expect(at(1).read(sessionToken, journey)).toBe('forged');
+  expect(at(1).read('anything', journey)).toBe('malformed');
+});

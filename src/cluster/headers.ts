@@ -1,0 +1,50 @@
+import type { IncomingMessage } from 'node:http';
+import { credentialHeader } from './credential.ts';
+
+/** Between two neighbours only (RFC 9110, 7.6.1). */
+const hopByHop = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** What stays behind besides: the key, which the credential stands for, and what is written anew. */
+const staysHere = new Set(['host', 'authorization', 'expect', credentialHeader]);
+
+/** A client's headers as they go to the next node: name, value, name, value. */
+export function passedOnHeaders({ rawHeaders, headers }: IncomingMessage): string[] {
+  const named = namedByConnection(headers.connection);
+  const kept: string[] = [];
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!.toLowerCase();
+    if (!hopByHop.has(name) && !staysHere.has(name) && !named.has(name))
+      kept.push(rawHeaders[at]!, rawHeaders[at + 1]!);
+  }
+  return kept;
+}
+
+/** A node's answer as it goes to the client. */
+export function answeredHeaders(
+  headers: Record<string, string | string[] | undefined>,
+): Record<string, string | string[]> {
+  const named = namedByConnection(headers['connection']);
+  return Object.fromEntries(
+    Object.entries(headers).filter(
+      (entry): entry is [string, string | string[]] =>
+        entry[1] !== undefined && !hopByHop.has(entry[0]) && !named.has(entry[0]),
+    ),
+  );
+}
+
+const namedByConnection = (value: string | string[] | undefined) =>
+  new Set(
+    String(value ?? '')
+      .toLowerCase()
+      .split(/\s*,\s*/),
+  );

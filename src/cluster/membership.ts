@@ -1,0 +1,270 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { errors } from '../errors.ts';
+import type { EventBus } from '../events.ts';
+import { newId } from '../lib/ids.ts';
+import type { Log } from '../lib/log.ts';
+import type { Db } from '../store/db.ts';
+import { disagreement, NodesDisagree, refuseStrangers } from './agreement.ts';
+import { lostAfterMs, nodeStore, type NodeRow } from './store.ts';
+
+const beatEveryMs = 2000;
+/** How long after a heartbeat we were surely not given up: a little less than the others wait, for clocks that run unevenly. */
+const trustMs = lostAfterMs - 1000;
+/** How long a request waits for the database to say that we are still there. */
+const patienceMs = 5000;
+/** Every so many heartbeats, a look for sessions of nodes that are not there. */
+const beatsPerSweep = 5;
+
+/**
+ * Ends what a lost node had, within the transaction that takes it off the list: so it happens once, and wholly. What it
+ * returns is called after the commit: that is the time to tell others.
+ */
+export type Settler = (nodeId: string, within: Db) => Promise<() => void>;
+
+export interface MembershipOptions {
+  db: Db;
+  /** For heartbeats, which nobody misses after a crash of the database: the next one comes. */
+  quick: Db;
+  id: string;
+  version: string;
+  /** Ids of the secret keys, the current one first. */
+  keys: () => readonly string[];
+  load: () => { capacity: number; running: number };
+  /** False when nobody else can reach the database: then nobody can give us up, and there is nothing to doubt. */
+  shared: boolean;
+  settlers: readonly Settler[];
+  /** Nodes that have something to settle, there or not. */
+  nodesInUse: (within: Db) => Promise<string[]>;
+  /** Others may have given us up: ends what they have settled. Called whenever we have joined; nothing is served before it has resolved. */
+  givenUp: () => Promise<void>;
+  /** Called with everyone who is there, whenever that was read. */
+  onMembers: (members: readonly NodeRow[]) => void;
+  events: EventBus;
+  onFatal: (error: Error) => void;
+  log: Log;
+}
+
+export type Membership = ReturnType<typeof membership>;
+
+/**
+ * Being one of the nodes: saying so every two seconds, knowing the others without asking, giving up those that are silent,
+ * and noticing that one was given up oneself. All that decides is in the database: one row for each node, on its clock.
+ */
+export function membership(options: MembershipOptions) {
+  const { id, version, keys, load, shared, settlers, nodesInUse, givenUp, onMembers, events, onFatal, log } = options;
+  const store = nodeStore(options.db);
+  const pulse = nodeStore(options.quick);
+  let place: { internalUrl: string; publicUrl: string } | undefined;
+  /** The name of our row. Undefined before we have joined, and again when we were given up. */
+  let life: string | undefined;
+  let members: readonly NodeRow[] = [];
+  let confirmed: Moment | undefined;
+  let clockOffsetMs = 0;
+  /** We are back, and end what the others have settled. */
+  let returning: Promise<void> | undefined;
+  let beating: Promise<void> | undefined;
+  let settling: Promise<void> | undefined;
+  let beats = 0;
+  let timer: NodeJS.Timeout | undefined;
+  let draining = false;
+  let closed = false;
+
+  /** Undefined when we may serve. Otherwise it is not sure that we are still one of the nodes, and this finds out. */
+  function ready(): Promise<void> | undefined {
+    if (!shared || (returning === undefined && isRecent(confirmed))) return undefined;
+    return confirm();
+  }
+
+  async function confirm(): Promise<void> {
+    // A heartbeat that was under way while we stood still says nothing of now, so the answer may have to be asked for again.
+    for (let attempt = 0; attempt < 3; attempt++) {
+      await Promise.race([beat(), sleep(patienceMs, undefined, { ref: false })]);
+      await returning;
+      if (isRecent(confirmed)) return;
+    }
+    throw errors.store_unavailable();
+  }
+
+  function beat(): Promise<void> {
+    return (beating ??= beatOnce()
+      .catch((error: Error) => {
+        if (error instanceof NodesDisagree) onFatal(error);
+        else if (!closed) log.warn({ error: error.message }, 'node.heartbeat_failed');
+      })
+      .finally(() => {
+        beating = undefined;
+        clearTimeout(timer);
+        if (!closed) timer = setTimeout(() => void beat(), beatEveryMs).unref();
+      }));
+  }
+
+  async function beatOnce(): Promise<void> {
+    if (!place || closed) return;
+    const sent = moment();
+    const self = { id, keys: [...keys()], ...load(), ...(draining ? { capacity: 0 } : {}) };
+    if (life !== undefined) {
+      const { standing, nodes } = await pulse.beat({ ...self, life });
+      if (standing) return take(nodes, sent);
+      log.warn({ node: id }, 'node.was_given_up');
+      life = undefined;
+    }
+    const nodes = await join(self, place);
+    // After joining, not before: what we make while we are not on the list (pools are filled from the start, say, or we were
+    // in the middle of it when we fell silent) may be taken for that of a node that is gone, until we are on it.
+    returning = endWhatWasSettled().finally(() => (returning = undefined));
+    take(nodes, sent);
+  }
+
+  async function join(
+    self: Pick<NodeRow, 'id' | 'keys' | 'capacity' | 'running'>,
+    { internalUrl, publicUrl }: NonNullable<typeof place>,
+  ): Promise<NodeRow[]> {
+    const row = { ...self, life: newId(), version, internal_url: internalUrl, public_url: publicUrl };
+    const nodes = await options.db.transaction(async (tx) => {
+      const within = nodeStore(tx);
+      await within.lock();
+      refuseStrangers(row, await within.list());
+      await within.put(row);
+      return within.list();
+    });
+    life = row.life;
+    log.info({ node: id, nodes: nodes.length }, 'node.joined');
+    return nodes;
+  }
+
+  async function endWhatWasSettled(): Promise<void> {
+    while (!closed) {
+      try {
+        return await givenUp();
+      } catch (error) {
+        log.error({ error: error as Error }, 'node.leftovers_not_ended');
+        await sleep(500);
+      }
+    }
+  }
+
+  function take(nodes: readonly NodeRow[], sent: Moment) {
+    const now = nodes[0]?.now_ms;
+    if (now !== undefined) clockOffsetMs = now - (sent.wall + Date.now()) / 2;
+    members = nodes.map((node) => (node.id === id ? { ...node, silent_ms: 0 } : node));
+    confirmed = sent;
+    onMembers(members);
+    settleSoon();
+  }
+
+  /** Beside the heartbeat, which must not wait for it. */
+  function settleSoon() {
+    const silent = members.filter((node) => node.id !== id && node.silent_ms >= lostAfterMs);
+    const sweep = shared && ++beats % beatsPerSweep === 0;
+    if (settling || (silent.length === 0 && !sweep)) return;
+    settling = (async () => {
+      for (const node of silent) await settle(node);
+      if (sweep) await settleAbsent();
+    })()
+      .catch((error: Error) => log.error({ error }, 'node.not_settled'))
+      .finally(() => (settling = undefined));
+  }
+
+  /** Every survivor tries; the database lets one. */
+  async function settle(node: NodeRow): Promise<void> {
+    const tell = await options.db.transaction(async (tx) =>
+      (await nodeStore(tx).takeSilent(node)) ? runSettlers(node.id, tx) : undefined,
+    );
+    if (!tell) return;
+    log.warn({ node: node.id, silentMs: Math.round(node.silent_ms) }, 'node.lost');
+    for (const told of tell) told();
+    events.publish('node.lost', { nodeId: node.id });
+  }
+
+  /** Sessions of a node that is not on the list: it was given up while it made them, or left without ending them. */
+  async function settleAbsent(): Promise<void> {
+    const tell = await options.db.transaction(async (tx) => {
+      const inUse = await nodesInUse(tx);
+      if (inUse.every((node) => members.some((member) => member.id === node))) return [];
+      await nodeStore(tx).lock();
+      const done = [];
+      for (const absent of await nodeStore(tx).absentAmong(inUse)) done.push(...(await runSettlers(absent, tx)));
+      return done;
+    });
+    for (const told of tell) told();
+  }
+
+  async function runSettlers(nodeId: string, tx: Db): Promise<(() => void)[]> {
+    const done = [];
+    for (const settler of settlers) done.push(await settler(nodeId, tx));
+    return done;
+  }
+
+  return {
+    ready,
+
+    get members() {
+      return members;
+    },
+
+    /** The database's clock, as far as it is known. Nodes compare times on it, never on their own. */
+    now: () => Date.now() + clockOffsetMs,
+
+    /** Becomes one of the nodes. Resolves when the others know, or when that has to be tried again. */
+    async join(where: NonNullable<typeof place>): Promise<void> {
+      place = where;
+      await beat();
+    },
+
+    /** Somebody came or went. */
+    refresh(): Promise<void> {
+      if (!place || closed) return Promise.resolve();
+      return beating ? beating.then(() => beat()) : beat();
+    },
+
+    /** What the others say of themselves that does not fit with us. It can only happen after we have joined, so it is not fatal. */
+    complaints(): string[] {
+      const self = { id, version, keys: [...keys()] };
+      const others = members.filter((node) => node.id !== id);
+      return [
+        ...others.flatMap((node) => disagreement(self, node) ?? []),
+        ...others
+          .filter((node) => node.internal_url === place?.internalUrl)
+          .map(
+            (node) =>
+              `Node ${node.id} says it is reached at ${node.internal_url}, as this one does. Set CORRAL_INTERNAL_URL on both.`,
+          ),
+        ...others
+          .filter((node) => node.silent_ms > 2 * beatEveryMs)
+          .map((node) => `Node ${node.id} has been silent for ${Math.round(node.silent_ms / 1000)} s.`),
+      ];
+    },
+
+    /** We are about to go: nobody is to place anything here any more. */
+    async drain(): Promise<void> {
+      draining = true;
+      if (!shared || life === undefined) return;
+      await beat();
+      await store.tell('corral_nodes', '').catch(() => {});
+    },
+
+    async leave(): Promise<void> {
+      closed = true;
+      clearTimeout(timer);
+      const signOff = async () => {
+        await Promise.all([beating, settling, returning]);
+        if (life !== undefined) await store.remove({ id, life });
+      };
+      // A database that does not answer must not keep us: we shall be given up then.
+      await Promise.race([signOff(), sleep(patienceMs, undefined, { ref: false })]).catch((error: Error) =>
+        log.warn({ error: error.message }, 'node.did_not_sign_off'),
+      );
+    },
+  };
+}
+
+/** On two clocks: one of them does not count while the machine sleeps, the other jumps when it is set. Either may raise a doubt. */
+interface Moment {
+  steady: number;
+  wall: number;
+}
+
+const moment = (): Moment => ({ steady: performance.now(), wall: Date.now() });
+
+const isRecent = (then: Moment | undefined) =>
+  then !== undefined && performance.now() - then.steady < trustMs && Math.abs(Date.now() - then.wall) < trustMs;

@@ -1,0 +1,210 @@
+import type { IncomingMessage } from 'node:http';
+import { errors, ServiceError } from '../errors.ts';
+import type { Keyring } from '../lib/seal.ts';
+import { tokens } from '../lib/tokens.ts';
+import { credentialHeader, credentials, type Passenger } from './credential.ts';
+import { wayTo, type Answer, type Way } from './forward.ts';
+import { membership, type MembershipOptions } from './membership.ts';
+import { mostRoom, nearestRoom, type Room } from './placement.ts';
+import { splice, type Upgrade } from './splice.ts';
+import type { NodeRow } from './store.ts';
+
+export type Cluster = ReturnType<typeof cluster>;
+
+/** A node as it is shown. */
+export interface Member {
+  id: string;
+  public_url: string;
+  version: string;
+  running: number;
+  capacity: number;
+  silent_ms: number;
+}
+
+/**
+ * The nodes that share one database: who is there, which of them has room, and the ways between them. Alone, it is a list
+ * with one entry and asks nothing of anybody.
+ */
+export function cluster(options: Omit<MembershipOptions, 'keys' | 'onMembers'> & { keys: () => Keyring }) {
+  const { id, load, log } = options;
+  const ways = new Map<string, Way>();
+  /** What we have sent to a node since its last heartbeat, which therefore does not count it yet. */
+  const sent = new Map<string, { since: number; count: number }>();
+  const forwarded = { http: 0, websocket: 0 };
+
+  const members = membership({ ...options, keys: () => options.keys().ids, onMembers });
+  const credential = credentials({
+    tokens: tokens(options.keys, () => members.now(), 'node to node'),
+    now: () => members.now(),
+  });
+
+  function onMembers(nodes: readonly NodeRow[]) {
+    for (const [nodeId, way] of ways) {
+      if (nodes.some((node) => node.id === nodeId && node.internal_url === way.internalUrl)) continue;
+      ways.delete(nodeId);
+      way.close();
+    }
+    for (const [nodeId, { since }] of sent) {
+      const node = nodes.find((one) => one.id === nodeId);
+      if (!node || node.heartbeat_at.getTime() > since) sent.delete(nodeId);
+    }
+  }
+
+  const others = () => members.members.filter((node) => node.id !== id);
+  const find = (nodeId: string) => members.members.find((node) => node.id === nodeId);
+
+  function way(nodeId: string): Way {
+    const node = find(nodeId);
+    if (!node) throw unreachable(nodeId, new Error('it is not among the nodes any more'));
+    const known = ways.get(nodeId) ?? wayTo(node.internal_url);
+    ways.set(nodeId, known);
+    return known;
+  }
+
+  const credentialFor = (to: string, method: string, url: string, passenger: Passenger): [string, string] => [
+    credentialHeader,
+    credential.write({ to, method, url }, passenger),
+  ];
+
+  function rooms(): { self: Room; others: Room[] } {
+    const { capacity, running } = load();
+    return {
+      self: { id, free: capacity - running },
+      others: others().map((node) => ({
+        id: node.id,
+        free: node.capacity - node.running - (sent.get(node.id)?.count ?? 0),
+      })),
+    };
+  }
+
+  function count(nodeId: string) {
+    if (nodeId === id) return;
+    const { since, count } = sent.get(nodeId) ?? { since: find(nodeId)?.heartbeat_at.getTime() ?? 0, count: 0 };
+    sent.set(nodeId, { since, count: count + 1 });
+  }
+
+  return {
+    id,
+    join: members.join,
+    ready: members.ready,
+    refresh: members.refresh,
+    complaints: members.complaints,
+    drain: members.drain,
+
+    async leave(): Promise<void> {
+      await members.leave();
+      for (const known of ways.values()) known.close();
+    },
+
+    /** Whether there is anybody else. */
+    get company(): boolean {
+      return members.members.length > 1;
+    },
+
+    members: (): Member[] =>
+      members.members.map(({ id: nodeId, public_url, version, running, capacity, silent_ms }) => ({
+        id: nodeId,
+        public_url,
+        version,
+        ...(nodeId === id ? load() : { running, capacity }),
+        silent_ms: Math.round(silent_ms),
+      })),
+
+    /** Host and port of the other nodes, for those who must not be let through to them. */
+    *addresses(): Generator<URL> {
+      for (const { internal_url, public_url } of others()) yield* [new URL(internal_url), new URL(public_url)];
+    },
+
+    /** Where clients reach a node; undefined for ourselves and for those that are not there. */
+    publicUrlOf: (nodeId: string) => (nodeId === id ? undefined : find(nodeId)?.public_url),
+
+    /** Whether a node is there, as far as the database knows now. */
+    async knows(nodeId: string): Promise<boolean> {
+      if (!find(nodeId)) await members.refresh(); // it may have come since we last looked
+      return find(nodeId) !== undefined;
+    },
+
+    /** What all nodes carry together. */
+    capacity: () => others().reduce((sum, node) => sum + node.capacity, load().capacity),
+
+    /** The node with the most room, ourselves when no other has more. It counts as one more there. */
+    place(): string {
+      const { self, others: rest } = rooms();
+      const best = mostRoom(self, rest).id;
+      count(best);
+      return best;
+    },
+
+    /** Another node for a session that was asked for here; undefined when it is best made here. */
+    placeElsewhere(): string | undefined {
+      const { self, others: rest } = rooms();
+      const best = nearestRoom(self, rest).id;
+      if (best === id) return undefined;
+      count(best);
+      return best;
+    },
+
+    /**
+     * Who a request speaks for, when another node sent it. The header is gone afterwards: what is left of a request is the
+     * client's own, and what a client writes there counts for nothing.
+     */
+    passengerOf(request: IncomingMessage): Passenger | undefined {
+      const given = request.headers[credentialHeader];
+      if (given === undefined) return undefined;
+      delete request.headers[credentialHeader];
+      const journey = { to: id, method: request.method ?? '', url: request.url ?? '' };
+      const passenger = typeof given === 'string' ? credential.read(given, journey) : 'malformed';
+      if (typeof passenger !== 'string') return passenger;
+      log.warn({ fault: passenger, from: request.socket.remoteAddress }, 'node.credential_refused');
+      return undefined;
+    },
+
+    /** Sends a client's request to the node that has to answer it, streaming. */
+    async forward(
+      nodeId: string,
+      request: IncomingMessage,
+      passenger: Passenger,
+      hungUp: AbortSignal,
+    ): Promise<Answer> {
+      forwarded.http++;
+      const note = credentialFor(nodeId, request.method ?? '', request.url ?? '', passenger);
+      return way(nodeId)
+        .forward(request, note, hungUp)
+        .catch((error: Error) => {
+          throw hungUp.aborted ? hungUp.reason : unreachable(nodeId, error);
+        });
+    },
+
+    /** Joins a websocket that came here to the node that has to answer it. */
+    async splice(nodeId: string, upgrade: Upgrade, passenger: Passenger): Promise<void> {
+      forwarded.websocket++;
+      const { method = 'GET', url = '/' } = upgrade.request;
+      const { origin, gone } = way(nodeId);
+      await splice(upgrade, origin, credentialFor(nodeId, method, url, passenger), gone).catch((error: Error) => {
+        throw unreachable(nodeId, error);
+      });
+    },
+
+    /** Asks another node something ourselves, on behalf of a project: any route of ours, in JSON. */
+    async ask(
+      nodeId: string,
+      request: { method: string; url: string; body?: unknown },
+      passenger: Passenger,
+      signal?: AbortSignal,
+    ): Promise<{ status: number; body: unknown }> {
+      return way(nodeId)
+        .ask(request, credentialFor(nodeId, request.method, request.url, passenger), signal)
+        .catch((error: Error) => {
+          throw signal?.aborted ? signal.reason : unreachable(nodeId, error);
+        });
+    },
+
+    forwarded: () => forwarded,
+  };
+}
+
+function unreachable(nodeId: string, error: Error): ServiceError {
+  if (error instanceof ServiceError) return error;
+  const detail = error.message || (error as NodeJS.ErrnoException).code || 'no answer';
+  return errors.node_unreachable({ node: nodeId, detail }, { cause: error });
+}

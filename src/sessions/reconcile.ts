@@ -1,0 +1,23 @@
+import type { EventBus } from '../events.ts';
+import type { Log } from '../lib/log.ts';
+import type { Db } from '../store/db.ts';
+import { sessionStore } from './store.ts';
+
+/**
+ * What happens to sessions whose node went away without a word. The node itself settles its own when it starts again
+ * (`start` in service.ts); when it does not, another one does it here, in the transaction that takes the node off the list.
+ */
+export function settleLostNode({ events, log }: { events: EventBus; log: Log }) {
+  return async (nodeId: string, within: Db): Promise<() => void> => {
+    const reason = 'node_lost';
+    const lost = await sessionStore(within).settleAll(nodeId, reason);
+    return () => {
+      if (lost.length > 0) log.warn({ node: nodeId, sessions: lost.length }, 'sessions.settled_for_lost_node');
+      for (const { id, project_id, pool_id } of lost) {
+        events.publish('session.ended', { sessionId: id, projectId: project_id, poolId: pool_id, reason });
+      }
+    };
+  };
+}
+
+export const nodesWithSessions = (within: Db): Promise<string[]> => sessionStore(within).nodesInUse();
