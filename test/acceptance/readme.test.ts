@@ -27,7 +27,7 @@ afterAll(async () => {
 
 describe('the README', () => {
   test('has examples', () => {
-    expect(examples.map(({ language }) => language)).toEqual(['sh', 'ts', 'ts']);
+    expect(examples.map(({ language }) => language)).toEqual(['sh', 'ts', 'ts', 'ts']);
   });
 
   // Word for word, but for the addresses: the service's is the test's, and example.com is a page of ours.
