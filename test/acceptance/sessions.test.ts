@@ -1,7 +1,10 @@
 import Kernel from '@onkernel/sdk';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { chromium } from 'playwright-core';
 import puppeteer from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
 import { startPages, type Pages } from '../support/pages.ts';
 import { startService, type Service } from '../support/service.ts';
 
@@ -10,7 +13,12 @@ let service: Service;
 let sdk: Kernel;
 beforeAll(async () => {
   pages = await startPages();
-  service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: pages.host });
+  // One session is to look at another through its live view, which is the service itself: that has to be allowed by name.
+  const port = await freePort();
+  service = await startService({
+    CORRAL_PORT: String(port),
+    CORRAL_ALLOW_PRIVATE_HOSTS: `${pages.host},127.0.0.1:${port}`,
+  });
   sdk = service.sdk();
 });
 afterAll(async () => {
@@ -44,4 +52,98 @@ describe.each([true, false])('a session (headless: %s)', (headless) => {
     await sdk.browsers.deleteByID(session.session_id);
     await expect(sdk.browsers.retrieve(session.session_id)).rejects.toThrow(Kernel.NotFoundError);
   });
+
+  test('speaks WebDriver BiDi, beside a CDP client on the same page', async () => {
+    const session = await sdk.browsers.create({ headless });
+    const cdp = await chromium.connectOverCDP(session.cdp_ws_url);
+    const page = cdp.contexts()[0]!.pages()[0]!;
+    await page.goto(pages.url);
+    const bidi = await puppeteer.connect({
+      browserWSEndpoint: session.webdriver_ws_url,
+      protocol: 'webDriverBiDi',
+      defaultViewport: null,
+    });
+    const [same] = await bidi.pages();
+    await same!.click('button');
+    expect(await page.textContent('output')).toBe('1');
+    const own = await bidi.newPage();
+    await own.goto(pages.url);
+    expect(await own.title()).toBe('A page');
+    await bidi.disconnect();
+    expect(await page.title()).toBe('A page');
+    await cdp.close();
+    await sdk.browsers.deleteByID(session.session_id);
+  });
+
+  test('is used by a person through its live view, and only watched with readOnly', async () => {
+    const session = await sdk.browsers.create({ headless, start_url: pages.url });
+    const under = (await chromium.connectOverCDP(session.cdp_ws_url)).contexts()[0]!.pages()[0]!;
+    await under.waitForSelector('input');
+    const onScreen = async (selector: string) => {
+      const { x, y, width, height } = (await under.locator(selector).boundingBox())!;
+      const [left, top] = headless
+        ? [0, 0]
+        : await under.evaluate<[number, number]>('[outerWidth - innerWidth, outerHeight - innerHeight]');
+      return { x: x + width / 2 + left, y: y + height / 2 + top };
+    };
+
+    const looking = await sdk.browsers.create({ headless: true });
+    const viewer = (await chromium.connectOverCDP(looking.cdp_ws_url)).contexts()[0]!.pages()[0]!;
+    const look = async (address: string) => {
+      await viewer.goto(address);
+      await viewer.waitForSelector('html[data-state="connected"]');
+      return viewer.locator('canvas:visible');
+    };
+    const click = async (canvas: ReturnType<typeof viewer.locator>, selector: string) => {
+      const box = (await canvas.boundingBox())!;
+      const scale = box.width / Number(await canvas.getAttribute('width'));
+      const { x, y } = await onScreen(selector);
+      await viewer.mouse.click(box.x + x * scale, box.y + y * scale);
+    };
+    const view = await look(session.browser_live_view_url!);
+    await expect.poll(async () => Number(await view.getAttribute('width'))).toBeGreaterThan(100);
+    const before = await view.screenshot();
+    await click(view, 'button');
+    await expect.poll(() => under.textContent('output')).toBe('1');
+    await click(view, 'input');
+    await viewer.keyboard.type('typed by hand');
+    await expect.poll(() => under.inputValue('input')).toBe('typed by hand');
+    await expect.poll(async () => before.equals(await view.screenshot())).toBe(false);
+
+    const watching = await look(`${session.browser_live_view_url!}&readOnly=true`);
+    await click(watching, 'button');
+    await viewer.keyboard.type('nothing');
+    expect(await under.inputValue('input')).toBe('typed by hand');
+    expect(await under.textContent('output')).toBe('1');
+    await sdk.browsers.deleteByID(session.session_id);
+    await viewer.waitForSelector('html[data-state="ended"]');
+    await sdk.browsers.deleteByID(looking.session_id);
+  });
 });
+
+test('a token for watching cannot drive, and one for driving cannot watch', async () => {
+  const session = await sdk.browsers.create({ headless: true });
+  const jwt = (address: string) => new URL(address).searchParams.get('jwt')!;
+  const ask = async (path: string, token: string) => (await fetch(`${service.url}${path}?jwt=${token}`)).status;
+  expect(await ask('/browser/live', jwt(session.browser_live_view_url!))).toBe(200);
+  expect(await ask('/browser/live', jwt(session.cdp_ws_url))).toBe(403);
+  expect(await ask('/browser/live', 'forged')).toBe(401);
+  const refused = async (path: string, token: string) => {
+    const socket = new WebSocket(`${service.url.replace('http', 'ws')}${path}?jwt=${token}`);
+    const [, response] = (await once(socket, 'unexpected-response')) as [unknown, { statusCode: number }];
+    return response.statusCode;
+  };
+  expect(await refused('/browser/cdp', jwt(session.browser_live_view_url!))).toBe(403);
+  expect(await refused('/browser/webdriver/session', jwt(session.cdp_ws_url))).toBe(403);
+  expect(await refused('/browser/live/socket', jwt(session.webdriver_ws_url))).toBe(403);
+  await sdk.browsers.deleteByID(session.session_id);
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
