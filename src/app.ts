@@ -18,7 +18,7 @@ import { nodeStore } from './cluster/store.ts';
 import type { Config } from './config.ts';
 import { eventBus } from './events.ts';
 import { createOnce } from './lib/files.ts';
-import { pick } from './lib/ids.ts';
+import { newId, pick } from './lib/ids.ts';
 import { tokens } from './lib/tokens.ts';
 import { undoOnFailure } from './lib/undo.ts';
 import { apiKeyService, type ApiKeyService } from './org/api-keys.ts';
@@ -39,6 +39,8 @@ import { sessionService } from './sessions/service.ts';
 import { serveSessionSockets } from './sessions/sockets.ts';
 import { sessionStore } from './sessions/store.ts';
 import { poolMetrics } from './pools/metrics.ts';
+import { sessionsAnywhere } from './pools/nodes/anywhere.ts';
+import { pooledSessionRoutes } from './pools/nodes/routes.ts';
 import { poolRoutes } from './pools/routes.ts';
 import { poolService } from './pools/service.ts';
 import { whereabouts } from './sessions/whereabouts.ts';
@@ -149,9 +151,15 @@ export async function buildApp(options: {
     undo(() => sessions.close());
     occupancies.push((projectId) => sessions.occupancy(projectId));
     events.on('project.closed', ({ projectId }) => void sessions.stopProject(projectId));
+    const nobody = () => ({ requestId: newId('req_'), clientIp: '', caller: null, project: null });
     const pools = poolService({
       db,
-      sessions,
+      sessions: sessionsAnywhere({
+        sessions,
+        nodeId: store.nodeId,
+        ask: (nodeId, request) => nodes.ask(nodeId, request, nobody()),
+        log: logger,
+      }),
       events,
       metrics: poolMetrics(metrics),
       nodeId: store.nodeId,
@@ -161,6 +169,7 @@ export async function buildApp(options: {
     await pools.start();
     undo(() => pools.close());
     anchor.on('corral_pools', (message) => pools.hear(message));
+    settlers.push((nodeId, tx) => pools.nodeLost(nodeId, tx));
     occupancies.push((projectId) => pools.occupancy(projectId));
     probes.push(...sessionProbes(isolation));
     measureSessions(metrics, sessions);
@@ -201,6 +210,7 @@ export async function buildApp(options: {
     await http.register(orgRoutes({ projects, limits, keys, audit }));
     await http.register(sessionRoutes({ sessions, limit: rateLimit(config.rateLimit) }));
     await http.register(poolRoutes({ pools }));
+    await http.register(pooledSessionRoutes(sessions));
     await http.register(browserRoutes({ sessions, addresses }));
     serveSessionSockets(http.server, { sessions, addresses, where, nodes, log: logger });
     http.addHook('onListen', async () => {

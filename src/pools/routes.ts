@@ -113,7 +113,12 @@ export function poolRoutes({ pools }: { pools: PoolService }): FastifyPluginAsyn
       },
       async (request, reply) => {
         const turn = await pools.acquire(projectOf(request).id, request.params.id_or_name, request.body, hungUp(reply));
-        if (!('ahead' in turn)) return reply.code(200).send(turn);
+        if (!('ahead' in turn)) {
+          const undelivered = () => void (reply.raw.writableFinished || pools.undelivered(turn));
+          if (reply.raw.destroyed) undelivered();
+          else reply.raw.once('close', undelivered);
+          return reply.code(200).send(turn);
+        }
         return reply
           .code(204)
           .header('X-Queue-Position', String(turn.ahead + 1))

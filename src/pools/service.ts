@@ -3,12 +3,13 @@ import type { EventBus } from '../events.ts';
 import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import type { Session } from '../sessions/schema.ts';
-import { refuseWhatIsNotHere, type SessionService } from '../sessions/service.ts';
+import { refuseWhatIsNotHere } from '../sessions/service.ts';
 import { uniqueViolation, type Db } from '../store/db.ts';
 import { acquirer } from './acquire.ts';
 import { browserOf, configOf, defaultConfig, fillSeconds, mergeConfig, sameBrowser } from './config.ts';
 import { filler } from './filler.ts';
 import type { PoolMetrics } from './metrics.ts';
+import type { PooledSessions } from './nodes/anywhere.ts';
 import type { Acquire, CreatePool, Pool, PoolList, UpdatePool } from './schema.ts';
 import { poolStore, type CountedPool, type PoolRow } from './store.ts';
 
@@ -27,7 +28,7 @@ export function poolService({
   log,
 }: {
   db: Db;
-  sessions: Pick<SessionService, 'makePooled' | 'lend' | 'takeBack' | 'stop'>;
+  sessions: PooledSessions;
   events: EventBus;
   metrics: PoolMetrics;
   nodeId: string;
@@ -119,7 +120,8 @@ export function poolService({
         }
         // It does not answer: nobody gets it, and the next in the line is us again.
         log.warn({ pool: pool.id, session: sessionId, error: (error as Error).message }, 'pool.browser_unfit');
-        void sessions.stop(sessionId, 'crashed', 'It did not answer when it was to be handed out.');
+        await store.endLease(pool.id, sessionId, false);
+        retire(pool.id, [sessionId]);
       }
     }
   }
@@ -137,7 +139,7 @@ export function poolService({
 
   /** A lease that nobody has used ends: the browser is as clean as it was. */
   async function giveBack(pool: PoolRow, sessionId: string) {
-    sessions.takeBack(sessionId);
+    await sessions.takeBack(sessionId);
     if (!(await store.endLease(pool.id, sessionId, true))) return;
     if (await store.shelve(sessionId)) await served(pool.id);
     else retire(pool.id, await store.expel(sessionId));
@@ -198,7 +200,7 @@ export function poolService({
       const keep = reuse && pool.config.reset_on_release === false;
       const ended = await store.endLease(pool.id, sessionId, keep);
       if (!ended) throw errors.not_leased({ session: sessionId, pool: idOrName });
-      sessions.takeBack(sessionId);
+      await sessions.takeBack(sessionId);
       metrics.releases.inc({ how: keep ? 'kept' : reuse ? 'renewed' : 'destroyed' });
       if (!keep) retire(pool.id, [sessionId]);
       else if (await store.shelve(sessionId)) return served(pool.id);
@@ -211,6 +213,12 @@ export function poolService({
       const pool = await find(projectId, idOrName);
       retire(pool.id, await store.clearShelf(pool.id));
       void fill.fill(pool.id);
+    },
+
+    /** The client hung up before it heard of its lease: nobody has used it. */
+    async undelivered({ session_id, pool }: Session): Promise<void> {
+      const row = pool && (await store.find(pool.id));
+      if (row) await giveBack(row, session_id);
     },
 
     /** What another node tells. */
@@ -226,6 +234,15 @@ export function poolService({
     async occupancy(projectId: string): Promise<string | undefined> {
       const pools = await store.list(projectId, { limit: 1, offset: 0 });
       return pools.length === 0 ? undefined : 'browser pools';
+    },
+
+    /** In the transaction that settles a lost node: who waited there is gone, and what they were given is free again. */
+    async nodeLost(lost: string, within: Db): Promise<() => void> {
+      const freed = await poolStore(within).forgetWaiters(lost);
+      return () => {
+        for (const poolId of freed) void served(poolId);
+        void store.ids().then((ids) => ids.forEach((id) => void fill.fill(id)));
+      };
     },
 
     /** Those who waited here hung up when we went; what the pools lost with us is made again. */

@@ -235,9 +235,16 @@ export function poolStore(db: Db) {
       return row?.count ?? 0;
     },
 
-    /** After a restart: whoever waited here hung up with us. */
-    async forgetWaiters(nodeId: string): Promise<void> {
-      await db.rows(sql`delete from pool_waiters where node_id = ${nodeId}`);
+    /** Whoever waited on this node hung up with it. What they had been given and not taken is on the shelf again; those pools. */
+    async forgetWaiters(nodeId: string): Promise<string[]> {
+      const gone = await db.rows<{ pool_id: string; session_id: string | null }>(
+        sql`delete from pool_waiters where node_id = ${nodeId} returning pool_id, session_id`,
+      );
+      const given = gone.map(({ session_id }) => session_id).filter((id) => id !== null);
+      await db.rows(
+        sql`update sessions set lease_id = null, idle_since = now() where id = any (${given}) and deleted_at is null`,
+      );
+      return [...new Set(gone.map(({ pool_id }) => pool_id))];
     },
 
     async tell(message: object): Promise<void> {
