@@ -9,6 +9,10 @@ const PREFIX = `test${process.pid}-`;
 const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n');
 const only = (type: string) => findCgroups(mounts.filter((line) => line.split(' ')[2] === type).join('\n'));
 
+test('where there are no control groups, there is none to be had, and nobody falls over it', () => {
+  expect(findCgroups('')).toBeUndefined();
+});
+
 describe.each(
   [
     { version: 'v1', cgroups: only('cgroup') },
