@@ -316,12 +316,14 @@ exec "$@"
 
 /**
  * Listens inside the namespace and hands the socket over. It is sent as a bare handle, not as a server: the service then
- * accepts nothing before it is ready to, and connections wait in the kernel instead of being lost.
+ * accepts nothing before it is ready to, and connections wait in the kernel instead of being lost. A service that was killed while
+ * this starts has gone before anybody listens for it: hence the question at the end.
  */
 const HELPER = `
-const server = require('node:net').createServer();
-server.listen({ host: '127.0.0.1', port: ${GATEWAY_PORT}, backlog: 511 }, () => process.send('egress', server._handle));
 process.on('disconnect', () => process.exit());
+const server = require('node:net').createServer();
+server.listen({ host: '127.0.0.1', port: ${GATEWAY_PORT}, backlog: 511 }, () =>
+  process.connected ? process.send('egress', server._handle) : process.exit());
 `;
 
 function receiveSocket(child: ChildProcess, sockets: { close(): void }[]): Process['egress'] {
