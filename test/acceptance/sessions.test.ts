@@ -76,9 +76,9 @@ describe.each([true, false])('a session (headless: %s)', (headless) => {
   });
 
   test('is used by a person through its live view, and only watched with readOnly', async () => {
-    const session = await sdk.browsers.create({ headless, start_url: pages.url });
+    const session = await sdk.browsers.create({ headless });
     const under = (await chromium.connectOverCDP(session.cdp_ws_url)).contexts()[0]!.pages()[0]!;
-    await under.waitForSelector('input');
+    await under.goto(pages.url);
     const onScreen = async (selector: string) => {
       const { x, y, width, height } = (await under.locator(selector).boundingBox())!;
       const [left, top] = headless
@@ -90,8 +90,13 @@ describe.each([true, false])('a session (headless: %s)', (headless) => {
     const looking = await sdk.browsers.create({ headless: true });
     const viewer = (await chromium.connectOverCDP(looking.cdp_ws_url)).contexts()[0]!.pages()[0]!;
     const look = async (address: string) => {
-      await viewer.goto(address);
-      await viewer.waitForSelector('html[data-state="connected"]');
+      // Known and open: loaded through another session's gateway, one of the page's many modules now and then does not
+      // arrive, and the view stays at "Connecting…". A person reloads it, and so does this test.
+      for (let attempt = 1; ; attempt++) {
+        await viewer.goto(address);
+        const connected = viewer.waitForSelector('html[data-state="connected"]', { timeout: 10_000 });
+        if (await connected.catch((error: Error) => void (attempt === 4 && expect.fail(error.message)))) break;
+      }
       return viewer.locator('canvas:visible');
     };
     const click = async (canvas: ReturnType<typeof viewer.locator>, selector: string) => {
