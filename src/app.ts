@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, statfs } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { httpServer, pathOf } from './api/server.ts';
 import { statusRoutes, type Probe } from './api/status.ts';
 import { destinations, parseAllowList, type ServiceAddress } from './chromium/destinations.ts';
 import { detectIsolation } from './chromium/launch.ts';
+import { decompress } from './chromium/profile-archive.ts';
 import { refuseStrangers } from './cluster/agreement.ts';
 import type { Settler } from './cluster/membership.ts';
 import { measureNodes } from './cluster/metrics.ts';
@@ -17,6 +18,9 @@ import { cluster } from './cluster/service.ts';
 import { nodeStore } from './cluster/store.ts';
 import type { Config } from './config.ts';
 import { eventBus } from './events.ts';
+import { extensionRoutes } from './extensions/routes.ts';
+import { extensionService } from './extensions/service.ts';
+import { uploads } from './extensions/uploads.ts';
 import { createOnce } from './lib/files.ts';
 import { newId, pick } from './lib/ids.ts';
 import { tokens } from './lib/tokens.ts';
@@ -38,6 +42,9 @@ import { sessionRoutes } from './sessions/routes.ts';
 import { sessionService } from './sessions/service.ts';
 import { serveSessionSockets } from './sessions/sockets.ts';
 import { sessionStore } from './sessions/store.ts';
+import { profileMetrics } from './profiles/metrics.ts';
+import { profileRoutes } from './profiles/routes.ts';
+import { profileService } from './profiles/service.ts';
 import { poolMetrics } from './pools/metrics.ts';
 import { sessionsAnywhere } from './pools/nodes/anywhere.ts';
 import { pooledSessionRoutes } from './pools/nodes/routes.ts';
@@ -129,6 +136,24 @@ export async function buildApp(options: {
       tokens: tokens(() => masterKeys.ring()),
       publicUrl: (nodeId) => (nodeId && nodes.publicUrlOf(nodeId)) || config.publicUrl || origin(http),
     });
+    const profiles = profileService({
+      db,
+      quick,
+      secrets,
+      events,
+      metrics: profileMetrics(metrics),
+      nodeId: store.nodeId,
+      disk: databaseUrl === '' ? { path: dataDir, freeBytes: () => freeBytes(dataDir) } : undefined,
+      decompress,
+      log: logger,
+    });
+    await profiles.start();
+    settlers.push((nodeId, tx) => profiles.nodeLost(nodeId, tx));
+    occupancies.push((projectId) => profiles.occupancy(projectId));
+    const incoming = uploads(join(dataDir, 'uploads'));
+    await incoming.sweep();
+    const extensions = extensionService({ db, uploads: incoming, storeUrl: config.chromeStoreUrl });
+    occupancies.push((projectId) => extensions.occupancy(projectId));
     const sessions = sessionService({
       store: sessionStore(db),
       browsers: browsers({
@@ -139,6 +164,8 @@ export async function buildApp(options: {
         memoryMb: config.sessionMemory,
         log: logger,
       }),
+      profiles,
+      extensions,
       addresses,
       sessionCap: (projectId) => limits.sessionCap(projectId),
       nodeId: store.nodeId,
@@ -209,6 +236,8 @@ export async function buildApp(options: {
     await http.register(statusRoutes({ probes, metrics, version }));
     await http.register(orgRoutes({ projects, limits, keys, audit }));
     await http.register(sessionRoutes({ sessions, limit: rateLimit(config.rateLimit) }));
+    await http.register(profileRoutes({ profiles }));
+    await http.register(extensionRoutes({ extensions, load: sessions.loadExtensions }));
     await http.register(poolRoutes({ pools }));
     await http.register(pooledSessionRoutes(sessions));
     await http.register(browserRoutes({ sessions, addresses }));
@@ -249,6 +278,11 @@ export async function buildApp(options: {
       },
     };
   });
+}
+
+async function freeBytes(path: string): Promise<number> {
+  const { bavail, bsize } = await statfs(path);
+  return bavail * bsize;
 }
 
 /** Where clients on this machine reach us: a wildcard is an address to listen on, not to connect to. */

@@ -6,6 +6,8 @@ export interface Events {
   'project.closed': { projectId: string };
   /** Its browser is gone and nothing of it is left. */
   'session.ended': { sessionId: string; projectId: string; poolId: string | null; reason: string };
+  /** Sessions that start with it start with something else from now on. */
+  'profile.saved': { profileId: string };
   /** A node fell silent, and this one has settled what it had. Its sessions have ended by now, each with its own event. */
   'node.lost': { nodeId: string };
 }

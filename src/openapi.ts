@@ -4,8 +4,10 @@ import { httpServer } from './api/server.ts';
 import { statusRoutes } from './api/status.ts';
 import { describeErrors } from './errors.ts';
 import { openLogger } from './logger.ts';
+import { extensionRoutes } from './extensions/routes.ts';
 import { orgRoutes } from './org/routes.ts';
 import { poolRoutes } from './pools/routes.ts';
+import { profileRoutes } from './profiles/routes.ts';
 import { sessionRoutes } from './sessions/routes.ts';
 import { endings, sessionLife } from './sessions/state.ts';
 
@@ -26,6 +28,8 @@ async function emitted(): Promise<Record<string, string>> {
   await app.register(statusRoutes({ probes: [], metrics: nothing, version: '' }));
   await app.register(orgRoutes(nothing));
   await app.register(sessionRoutes(nothing));
+  await app.register(profileRoutes(nothing));
+  await app.register(extensionRoutes(nothing));
   await app.register(poolRoutes(nothing));
   await app.ready();
   const document = JSON.stringify(app.swagger(), null, 2);

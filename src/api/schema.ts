@@ -87,5 +87,9 @@ export function listOf<T extends TSchema>(item: T, description: string) {
   } as ReturnType<typeof Type.Array<T>>;
 }
 
+/** A body or an answer that is bytes. */
+export const bytesAs = (type: string, description: string) =>
+  Type.Unsafe<unknown>({ description, content: { [type]: { schema: { type: 'string', format: 'binary' } } } });
+
 /** An answer without a body. */
 export const empty = (description: string) => Type.Null({ description });

@@ -2,21 +2,31 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine } from '../chromium/engine.ts';
 import { errors } from '../errors.ts';
 import type { EventBus } from '../events.ts';
+import type { ExtensionService, Loadable } from '../extensions/service.ts';
 import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import { undoOnFailure } from '../lib/undo.ts';
+import type { ProfileSelector } from '../profiles/schema.ts';
+import type { ProfileService } from '../profiles/service.ts';
 import { uniqueViolation } from '../store/db.ts';
 import type { Addresses } from './addresses.ts';
 import type { BrowserOptions, Browsers } from './browsers.ts';
 import { liveSession, SessionEnded, type Hold, type LiveSession } from './live-session.ts';
+import { loadedExtensions } from './loaded-extensions.ts';
 import { policyOf } from './policy.ts';
 import type { CreateSession, Session, SessionList, UpdateSession } from './schema.ts';
 import { warmSpares, type Shape, type Spare } from './spares.ts';
 import type { Ending } from './state.ts';
-import type { NewSession, SessionRow, SessionStore } from './store.ts';
+import { sessionStore, type NewSession, type SessionRow, type SessionStore } from './store.ts';
 
 const defaultTimeoutSeconds = 60;
 const defaultViewport = { width: 1920, height: 1080 };
+/** Ends that are meant. After a crash the profile stays what it was. */
+const savingEnds: ReadonlySet<Ending> = new Set(['deleted', 'idle', 'retired', 'shutdown', 'project_closed']);
+/** Whoever reads an archive of gigabytes from a slow disk takes long; nobody takes longer than this. */
+const longestSaveMs = 5 * 60_000;
+/** Clients of this interface give a request up after 60 s. A save that takes longer goes on without them. */
+const longestDeleteMs = 45_000;
 
 export type SessionService = ReturnType<typeof sessionService>;
 
@@ -31,9 +41,23 @@ interface Making {
   onPlaced?: () => void;
 }
 
+/** What a session is to be made of. */
+interface Plan {
+  row: NewSession;
+  options: BrowserOptions;
+  spare: Spare | undefined;
+  /** It may save to a profile that another session saves to. */
+  force: boolean;
+  extensions: Loadable[];
+  signal: AbortSignal;
+  onPlaced: (() => void) | undefined;
+}
+
 export function sessionService(deps: {
   store: SessionStore;
   browsers: Browsers;
+  profiles: Pick<ProfileService, 'choose' | 'open' | 'save'>;
+  extensions: Pick<ExtensionService, 'choose'>;
   addresses: Addresses;
   sessionCap: (projectId: string) => Promise<number | null>;
   nodeId: string;
@@ -43,11 +67,14 @@ export function sessionService(deps: {
   events: EventBus;
   log: Log;
 }) {
-  const { store, browsers, addresses, sessionCap, nodeId, capacity, events, log } = deps;
+  const { store, browsers, profiles, addresses, sessionCap, nodeId, capacity, events, log } = deps;
   /** The sessions whose browsers this process holds, until nothing is left of them. */
   const live = new Map<string, LiveSession>();
   /** Sessions whose browsers are being started: how to call that off, and when it is over either way. */
   const launching = new Map<string, { callOff: AbortController; over: Promise<unknown> }>();
+  /** The profiles that sessions write back when they end. */
+  const saving = new Map<string, string>();
+  const extensions = loadedExtensions({ browsers, log });
   /** Ways to the end that are being walked. */
   const endings = new Map<string, Promise<void>>();
   /** Places taken by sessions, from before the launch until after the end. */
@@ -80,7 +107,13 @@ export function sessionService(deps: {
     { hungUp, pool, onPlaced }: Making,
   ): Promise<SessionRow> {
     refuseWhatIsNotHere(request);
-    const options = optionsOf(request);
+    const profile = request.profile && (await profiles.choose(projectId, request.profile));
+    const wanted = request.extensions?.length ? await deps.extensions.choose(projectId, request.extensions) : [];
+    const options = {
+      ...optionsOf(request),
+      ...(wanted.length > 0 ? { needsFullBrowser: true } : {}),
+      ...(profile && withProfile(request.start_url ? 'cookies' : 'tabs')),
+    };
     takePlace();
     const shape = shapeOf(options);
     const spare = shape && spares.take(shape);
@@ -92,8 +125,11 @@ export function sessionService(deps: {
       node_id: nodeId,
       pool_id: pool?.id ?? null,
       pool_version: pool?.version ?? null,
+      profile_id: profile?.id ?? null,
+      profile_saves: !pool && profile !== undefined && request.profile?.save_changes === true,
     };
-    const starting = launch(row, options, spare, signal, onPlaced)
+    const force = request.profile?.force === true;
+    const starting = launch({ row, options, spare, force, extensions: wanted, signal, onPlaced })
       .catch((error: Error) => {
         throw callOff.signal.aborted ? errors.session_not_found({ session: id }) : error;
       })
@@ -106,20 +142,22 @@ export function sessionService(deps: {
   }
 
   /** From a place and perhaps a spare to a session that can be used. If it throws, nothing of it is left. */
-  async function launch(
-    row: NewSession,
-    options: BrowserOptions,
-    spare: Spare | undefined,
-    signal: AbortSignal,
-    onPlaced?: () => void,
-  ): Promise<SessionRow> {
-    const { id } = row;
+  async function launch({
+    row,
+    options,
+    spare,
+    force,
+    extensions: wanted,
+    signal,
+    onPlaced,
+  }: Plan): Promise<SessionRow> {
+    const { id, profile_id: profileId } = row;
     let session: LiveSession | undefined;
     const launched = undoOnFailure(async (undo) => {
       let placed = true;
       undo(() => placed && freePlace());
       if (spare) undo(() => placed && spares.giveBack(options.headless ? 'headless' : 'headful', spare));
-      await insert(row, spare ? 'live' : 'starting');
+      await insert(row, spare ? 'live' : 'starting', force);
       onPlaced?.();
 
       // From here on the session's own end gives everything back.
@@ -127,16 +165,24 @@ export function sessionService(deps: {
       const whenGone = () => session?.whenGone() ?? { code: 1011, reason: 'The browser went away.' };
       if (spare) spare.whenGone = whenGone;
       if (!spare && taken + spareCount() > capacity) await spares.giveUpOne();
-      const engine =
-        spare?.engine ??
-        (await browsers.start(id, options, whenGone, signal).catch((error: Error) => didNotStart(id, error, signal)));
+      const start = async () => {
+        const saved = profileId === null ? undefined : await profiles.open(profileId);
+        const resume = saved || profileId === null ? options.resume : 'cookies'; // an empty one has no tabs
+        return browsers.start(id, { ...options, resume }, whenGone, signal, saved?.bytes);
+      };
+      const engine = spare?.engine ?? (await start().catch((error: Error) => didNotStart(id, error, signal)));
+      if (profileId !== null && row.profile_saves) saving.set(id, profileId);
       session = liveSession({
         id,
         engine,
         timeoutSeconds: row.pool_id === null ? row.timeout_seconds : undefined,
         mayStandBy: !options.gpu,
         // As it is now, not as it was asked for; and without start_url, which may be what crashed it.
-        relaunch: async (signal) => browsers.start(id, { ...options, ...(await viewportOf(id)) }, whenGone, signal),
+        relaunch: async (signal) => {
+          const now = { ...options, ...(await asItIsNow(id)) };
+          if (now.resume) await browsers.forgetTabs(id, signal).catch(() => {}); // they may be, too
+          return extensions.again(id, await browsers.start(id, now, whenGone, signal));
+        },
         onIdle: () => void stop(id, 'idle'),
         onLost: (detail) => void stop(id, 'crashed', detail),
         log,
@@ -144,6 +190,7 @@ export function sessionService(deps: {
       live.set(id, session);
       undo(() => stop(id, whyNot(signal)));
       if (spare) await fit(engine, options);
+      if (wanted.length > 0) await extensions.load(id, engine, wanted);
       if (row.start_url) void open(engine, row.start_url);
       const now = spare ? await store.find(id) : await store.apply(id, 'launched');
       if (!now || now.deleted_at) throw errors.session_not_found({ session: id }); // stopped while it was starting
@@ -156,11 +203,16 @@ export function sessionService(deps: {
     });
   }
 
-  async function viewportOf(id: string): Promise<Pick<BrowserOptions, 'viewport'> | undefined> {
+  async function asItIsNow(id: string): Promise<Partial<BrowserOptions>> {
     const row = await store.find(id);
-    if (!row) return undefined;
+    if (!row) return {};
     const { viewport_width: width, viewport_height: height, refresh_rate } = row;
-    return { viewport: { width, height, ...(refresh_rate === null ? {} : { refreshRate: refresh_rate }) } };
+    const viewport = { width, height, ...(refresh_rate === null ? {} : { refreshRate: refresh_rate }) };
+    return {
+      viewport,
+      ...(extensions.any(id) ? { needsFullBrowser: true } : {}),
+      ...(row.profile_id === null ? {} : withProfile('cookies')),
+    };
   }
 
   /** A spare was started in the default size. */
@@ -176,14 +228,16 @@ export function sessionService(deps: {
       .catch((error: Error) => log.info({ error: error.message }, 'session.start_url_failed'));
   }
 
-  async function insert(row: NewSession, state: 'starting' | 'live'): Promise<void> {
+  async function insert(row: NewSession, state: 'starting' | 'live', force: boolean): Promise<void> {
     try {
       if (row.pool_id) {
         if (!(await store.insertPooled(row, state, row.pool_id))) throw errors.pool_full({ pool: row.pool_id });
         return;
       }
       const cap = await sessionCap(row.project_id);
-      const inserted = cap === null ? await store.insert(row, state) : await store.insertWithin(row, state, cap);
+      const inserted = await unlessWritten(row.id, row.profile_saves && !force ? row.profile_id : null, (store) =>
+        cap === null ? store.insert(row, state) : store.insertWithin(row, state, cap),
+      );
       if (!inserted)
         throw errors.session_limit_reached({ active: await store.countActive(row.project_id), cap: cap ?? 0 });
     } catch (error) {
@@ -191,6 +245,78 @@ export function sessionService(deps: {
         throw errors.already_exists({ thing: 'session', name: row.name ?? '' });
       throw error;
     }
+  }
+
+  /** A second session that saves to a profile would undo what the first one saved, so it is told. */
+  async function unlessWritten<T>(
+    sessionId: string,
+    profileId: string | null,
+    write: (store: SessionStore) => Promise<T>,
+  ): Promise<T> {
+    if (profileId === null) return write(store);
+    const outcome = await store.asOnlyWriter({ profileId, sessionId }, (tx) => write(sessionStore(tx)));
+    if ('written' in outcome) return outcome.written;
+    const { writer } = outcome;
+    throw errors.profile_in_use({ profile: profileId, session: writer }, { body: { session_id: writer } });
+  }
+
+  /**
+   * Gives a profile to a session that has none: its browser is stopped and started again with it, at the same addresses. A profile
+   * that cannot be had leaves the session as it was.
+   */
+  async function attachProfile(row: SessionRow, selector: ProfileSelector): Promise<void> {
+    const { id } = row;
+    const session = live.get(id);
+    if (!session) throw errors.session_not_found({ session: id });
+    const profile = await profiles.choose(row.project_id, selector);
+    const saves = selector.save_changes === true;
+    const claimed = await unlessWritten(id, saves && !selector.force ? profile.id : null, (store) =>
+      store.attachProfile(id, profile.id, saves),
+    );
+    if (!claimed) throw errors.profile_loaded({ session: id, profile: (await store.find(id))?.profile_id ?? '' });
+    try {
+      const saved = await profiles.open(profile.id);
+      const resume = saved && !row.start_url ? 'tabs' : 'cookies';
+      const beside = await browsers.unpackBeside(id, saved?.bytes, resume === 'tabs');
+      const now = { ...optionsOf(requestOf(row)), ...(await asItIsNow(id)), resume } as const;
+      const restart = session.restart(async (signal) => {
+        await beside.swap();
+        const engine = await extensions.again(id, await browsers.start(id, now, () => session.whenGone(), signal));
+        if (row.start_url) void open(engine, row.start_url);
+        return engine;
+      }, 'The browser is started again with a profile. Connect again to the same address.');
+      await restart.catch(async (error: Error) => {
+        await beside.discard();
+        throw error instanceof SessionEnded ? errors.session_not_found({ session: id }) : error;
+      });
+      if (saves) saving.set(id, profile.id);
+    } catch (error) {
+      await store.detachProfile(id);
+      throw error;
+    }
+  }
+
+  async function startAnew(row: SessionRow, shell: Engine): Promise<void> {
+    const { id } = row;
+    const session = live.get(id);
+    if (!session) throw errors.session_not_found({ session: id });
+    const was = await shell.state();
+    const now = { ...optionsOf(requestOf(row)), ...(await asItIsNow(id)), needsFullBrowser: true };
+    await session
+      .restart(async (signal) => {
+        const engine = await browsers.start(id, now, () => session.whenGone(), signal);
+        await engine.resume(was);
+        return engine;
+      }, 'The browser is started again as one that runs extensions. Connect again to the same address.')
+      .catch((error: Error) => {
+        throw error instanceof SessionEnded ? errors.session_not_found({ session: id }) : error;
+      });
+  }
+
+  /** Once its browser is gone and its files are closed. Resolves with why not, if it was not saved. */
+  async function save(id: string, profileId: string): Promise<string | undefined> {
+    const why = await profiles.save(profileId, id, browsers.pack(id, AbortSignal.timeout(longestSaveMs)));
+    return why && `The profile was not saved: ${why}`;
   }
 
   async function didNotStart(id: string, error: Error, signal: AbortSignal): Promise<never> {
@@ -225,11 +351,13 @@ export function sessionService(deps: {
     const end = (async () => {
       const uptimeMs = session.uptimeMs();
       const lost = reason === 'crashed' || reason === 'did_not_start';
+      const profileId = savingEnds.has(reason) ? saving.get(id) : undefined;
       // Told at once, so that the browser dies while the row is written; and dies too where it cannot be written.
       const [heard] = await Promise.all([
         lost || store.apply(id, 'stop_requested', { reason, uptimeMs }).then(yes, no),
-        session.end(reason),
+        session.end(reason, { keep: profileId !== undefined }),
       ]);
+      if (profileId !== undefined) detail ??= await save(id, profileId);
       await browsers.remove(id);
       return heard;
     })()
@@ -239,6 +367,8 @@ export function sessionService(deps: {
       })
       .then((heard) => {
         live.delete(id);
+        saving.delete(id);
+        extensions.forget(id);
         freePlace();
         const uptimeMs = session.uptimeMs();
         log.info({ session: id, reason, uptimeMs }, 'session.ended');
@@ -307,6 +437,7 @@ export function sessionService(deps: {
         height: row.viewport_height,
         ...(row.refresh_rate === null ? {} : { refresh_rate: row.refresh_rate }),
       },
+      ...(row.profile ? { profile: toProfile(row.profile), profile_save_changes: row.profile_saves } : {}),
       ...(row.pool_id ? { pool: { id: row.pool_id, ...(row.pool_name ? { name: row.pool_name } : {}) } } : {}),
       ...(row.name === null ? {} : { name: row.name }),
       ...(row.start_url === null ? {} : { start_url: row.start_url }),
@@ -341,8 +472,9 @@ export function sessionService(deps: {
 
     async update(projectId: string, idOrName: string, request: UpdateSession): Promise<Session> {
       refuseWhatIsNotHere(request);
-      const { id } = await find(projectId, idOrName);
-      const { viewport } = request;
+      const { id, profile_id } = await find(projectId, idOrName);
+      const { viewport, profile } = request;
+      if (profile && profile_id !== null) throw errors.profile_loaded({ session: id, profile: profile_id });
       const held = viewport && (await hold(id));
       try {
         const viewers = live.get(id)?.viewerCount ?? 0;
@@ -355,7 +487,8 @@ export function sessionService(deps: {
         });
         if (!row) throw errors.session_not_found({ session: idOrName });
         if (viewport) await held?.engine.setViewport(viewport);
-        return toSession(row);
+        if (profile) await attachProfile(row, profile);
+        return toSession(profile ? await find(projectId, id) : row);
       } catch (error) {
         if (uniqueViolation(error) === 'sessions_name')
           throw errors.already_exists({ thing: 'session', name: request.name ?? '' });
@@ -367,7 +500,7 @@ export function sessionService(deps: {
 
     async remove(projectId: string, idOrName: string): Promise<void> {
       const { id } = await find(projectId, idOrName);
-      await stop(id, 'deleted');
+      await Promise.race([stop(id, 'deleted'), sleep(longestDeleteMs, undefined, { ref: false })]);
     },
 
     /** For pools: makes a browser that nobody holds yet. */
@@ -398,6 +531,23 @@ export function sessionService(deps: {
 
     /** For pools: nobody has it any more. Its clients are closed. */
     takeBack: (id: string) => live.get(id)?.setTimeout(undefined),
+
+    /**
+     * Loads extensions into a session that runs. Its clients stay connected, unless it is the headless shell, which cannot have
+     * any: then the full browser takes its place, with the same cookies and pages.
+     */
+    async loadExtensions(projectId: string, idOrName: string, wanted: Loadable[]): Promise<void> {
+      const row = await find(projectId, idOrName);
+      const { id } = row;
+      const held = await hold(id);
+      try {
+        if (held.engine.browser.engine === 'headless-shell') await startAnew(row, held.engine);
+        const again = await hold(id);
+        await extensions.load(id, again.engine, wanted).finally(() => again.release());
+      } finally {
+        held.release();
+      }
+    },
 
     hold,
     running: (id: string) => live.get(id),
@@ -482,8 +632,16 @@ const spareOptions = (shape: Shape): BrowserOptions => ({
 });
 
 /** Which spare would do; none for what cannot be applied to a browser that runs. */
-function shapeOf({ headless, stealth, kiosk, gpu, policy }: BrowserOptions): Shape | undefined {
-  if (stealth || kiosk || gpu || policy) return undefined;
+function shapeOf({
+  headless,
+  stealth,
+  kiosk,
+  gpu,
+  policy,
+  needsFullBrowser,
+  resume,
+}: BrowserOptions): Shape | undefined {
+  if (stealth || kiosk || gpu || policy || resume || (headless && needsFullBrowser)) return undefined;
   return headless ? 'headless' : 'headful';
 }
 
@@ -501,12 +659,31 @@ function optionsOf(request: CreateSession): BrowserOptions {
   return { headless, stealth, kiosk, gpu, viewport: { width, height, ...rate }, policy: policyOf(request) };
 }
 
+/** The headless shell keeps neither tabs nor undated cookies, so what runs with a profile is always the full browser. */
+const withProfile = (resume: 'cookies' | 'tabs') => ({ needsFullBrowser: true, resume });
+
+const toProfile = ({ last_used_at, ...profile }: NonNullable<SessionRow['profile']>): Session['profile'] => ({
+  ...profile,
+  created_at: new Date(profile.created_at).toISOString(),
+  updated_at: new Date(profile.updated_at).toISOString(),
+  ...(last_used_at === null ? {} : { last_used_at: new Date(last_used_at).toISOString() }),
+});
+
+/** What a session was asked to be, as far as its browser is concerned. */
+const requestOf = (row: SessionRow): CreateSession => ({
+  headless: row.headless,
+  stealth: row.stealth,
+  gpu: row.gpu,
+  kiosk_mode: row.kiosk_mode,
+  ...(row.policy ? { engine_policy: row.policy } : {}),
+});
+
 function rowFor(
   id: string,
   projectId: string,
   request: CreateSession,
   options: BrowserOptions,
-): Omit<NewSession, 'node_id' | 'pool_id' | 'pool_version'> {
+): Omit<NewSession, 'node_id' | 'pool_id' | 'pool_version' | 'profile_id' | 'profile_saves'> {
   return {
     id,
     project_id: projectId,
@@ -529,16 +706,14 @@ function rowFor(
 /** Fields of rooms that do not stand yet. What they mean when they ask for nothing is fine. */
 export function refuseWhatIsNotHere(
   request: Partial<
-    Pick<CreateSession, 'extensions' | 'invocation_id'> & Omit<UpdateSession, 'name' | 'tags' | 'viewport'>
+    Pick<CreateSession, 'invocation_id'> & Omit<UpdateSession, 'name' | 'tags' | 'viewport' | 'profile'>
   >,
 ) {
-  const { profile, proxy_id, extensions, telemetry, invocation_id, disable_default_proxy } = request;
+  const { proxy_id, telemetry, invocation_id, disable_default_proxy } = request;
   const asksForTelemetry = telemetry && (telemetry.enabled === true || Object.keys(telemetry.browser ?? {}).length > 0);
   const asked = {
-    profile: profile !== undefined,
     proxy_id: !!proxy_id,
     disable_default_proxy: disable_default_proxy === true,
-    extensions: extensions !== undefined && extensions.length > 0,
     telemetry: asksForTelemetry,
     invocation_id: invocation_id !== undefined,
   };
