@@ -143,7 +143,7 @@ export async function buildApp(options: {
       sessionCap: (projectId) => limits.sessionCap(projectId),
       nodeId: store.nodeId,
       capacity: config.capacity,
-      spares: config.warmSpares,
+      spares: config.spares,
       events,
       log: logger,
     });
