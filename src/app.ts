@@ -148,7 +148,7 @@ export async function buildApp(options: {
       sessionCap: (projectId) => limits.sessionCap(projectId),
       nodeId: store.nodeId,
       capacity: config.capacity,
-      spares: config.warmSpares,
+      spares: config.spares,
       events,
       log: logger,
     });

@@ -315,26 +315,28 @@ function bubblewrap(source: string, { readable = [], gpu = false, tools }: Needs
  * one to show within it, or both are empty.
  *
  * `read` waits for the service to have put this process in its cgroup, and ends all of it if the service died meanwhile.
- * The network is made while bubblewrap and Chromium start: Chromium takes longer to look at it than `ip` to set it up.
  * A namespace with nothing but `lo` makes navigator.onLine false; both ends of a veth pair inside, and a default route that
  * leads from one end to the other, make it true and lead nowhere.
+ *
+ * The network is whole before Chromium looks at it, and stays as it is: an address that comes later, as IPv6 gives each link
+ * one of its own a second after it is up, makes Chromium drop every request in flight (ERR_NETWORK_CHANGED).
  */
 const SCRIPT = `
 read -r go || exit 1
 exec </dev/null >&2
 [ -z "$1" ] || mount --bind "$1" ${STAGE} || exit 1
 [ -z "$2" ] || mount --bind "$2" ${STAGE}/tools || exit 1
-{
-  ip -force -batch - <<END
+ip -force -batch - <<END
 link set lo up
 link add v0 type veth peer name v1
+link set v0 addrgenmode none
+link set v1 addrgenmode none
 addr add 10.0.0.2/24 dev v0
 link set v0 up
 link set v1 up
 route add default via 10.0.0.1
 END
-  exec "$3" -e "$4"
-} 3<&- 4>&- 6>&- &
+"$3" -e "$4" 3<&- 4>&- 6>&- &
 shift 4
 exec "$@" 5>&-
 `;
