@@ -42,6 +42,12 @@ export const settings = {
     'hosts and CIDRs on private, loopback or link-local ranges that browsers may reach, separated by commas',
     list,
   ),
+  allowUnsandboxed: setting(
+    'CORRAL_ALLOW_UNSANDBOXED',
+    'false',
+    'whether sessions get processes and files where the machine gives them no sandbox: they then reach whatever the user they run as can',
+    flag,
+  ),
   maxSessions: setting(
     'CORRAL_MAX_SESSIONS',
     '',
@@ -171,6 +177,11 @@ function integer(min: number, max: number) {
 
 function optional<T>(read: (value: string) => T) {
   return (value: string) => (value === '' ? undefined : read(value));
+}
+
+function flag(value: string) {
+  if (value !== 'true' && value !== 'false') throw new Error(`is '${value}'; it takes true or false.`);
+  return value === 'true';
 }
 
 function oneOf<const T extends string>(...allowed: T[]) {
