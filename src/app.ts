@@ -7,6 +7,7 @@ import { measureRequests, metricsRegistry } from './api/metrics.ts';
 import { httpServer, pathOf } from './api/server.ts';
 import { statusRoutes, type Probe } from './api/status.ts';
 import { destinations, parseAllowList, type ServiceAddress } from './chromium/destinations.ts';
+import { openToolbox } from './chromium/guest/toolbox.ts';
 import { detectIsolation } from './chromium/launch.ts';
 import { decompress } from './chromium/profile-archive.ts';
 import { refuseStrangers } from './cluster/agreement.ts';
@@ -47,9 +48,11 @@ import { profileRoutes } from './profiles/routes.ts';
 import { profileService } from './profiles/service.ts';
 import { poolMetrics } from './pools/metrics.ts';
 import { sessionsAnywhere } from './pools/nodes/anywhere.ts';
+import { sessionsHere } from './pools/nodes/here.ts';
 import { pooledSessionRoutes } from './pools/nodes/routes.ts';
 import { poolRoutes } from './pools/routes.ts';
 import { poolService } from './pools/service.ts';
+import { poolStore } from './pools/store.ts';
 import { whereabouts } from './sessions/whereabouts.ts';
 import { openStore } from './store/open.ts';
 import { openKeys, secretStore } from './store/secrets.ts';
@@ -100,7 +103,10 @@ export async function buildApp(options: {
       shared: databaseUrl !== '',
       settlers,
       nodesInUse: nodesWithSessions,
-      givenUp: () => sessions.endSettled(),
+      async givenUp() {
+        await sessions.endSettled();
+        await pools.catchUp();
+      },
       events,
       onFatal,
       log: logger,
@@ -154,11 +160,15 @@ export async function buildApp(options: {
     await incoming.sweep();
     const extensions = extensionService({ db, uploads: incoming, storeUrl: config.chromeStoreUrl });
     occupancies.push((projectId) => extensions.occupancy(projectId));
+    const toolbox = openToolbox(join(dataDir, 'tools'));
+    undo(() => toolbox.ready);
     const sessions = sessionService({
       store: sessionStore(db),
       browsers: browsers({
         dir: join(dataDir, 'sessions'),
         isolation,
+        toolbox,
+        allowUnsandboxed: config.allowUnsandboxed,
         allow,
         launchSeconds: config.launchSeconds,
         memoryMb: config.sessionMemory,
@@ -170,7 +180,7 @@ export async function buildApp(options: {
       sessionCap: (projectId) => limits.sessionCap(projectId),
       nodeId: store.nodeId,
       capacity: config.capacity,
-      spares: config.warmSpares,
+      spares: config.spares,
       events,
       log: logger,
     });
@@ -179,23 +189,29 @@ export async function buildApp(options: {
     occupancies.push((projectId) => sessions.occupancy(projectId));
     events.on('project.closed', ({ projectId }) => void sessions.stopProject(projectId));
     const nobody = () => ({ requestId: newId('req_'), clientIp: '', caller: null, project: null });
+    const pooled = sessionsHere({ db, sessions });
     const pools = poolService({
       db,
       sessions: sessionsAnywhere({
-        sessions,
+        here: pooled,
+        store: poolStore(db),
         nodeId: store.nodeId,
-        ask: (nodeId, request) => nodes.ask(nodeId, request, nobody()),
+        ask: (nodeId, request, signal) => nodes.ask(nodeId, request, nobody(), signal),
         log: logger,
       }),
+      make: sessions.makePooled,
+      place: nodes.place,
       events,
       metrics: poolMetrics(metrics),
       nodeId: store.nodeId,
       capacity: async () => nodes.capacity(),
       log: logger,
     });
-    await pools.start();
     undo(() => pools.close());
     anchor.on('corral_pools', (message) => pools.hear(message));
+    anchor.onGap(
+      () => void pools.catchUp().catch((error: Error) => logger.warn({ error: error.message }, 'pools.gap')),
+    );
     settlers.push((nodeId, tx) => pools.nodeLost(nodeId, tx));
     occupancies.push((projectId) => pools.occupancy(projectId));
     probes.push(...sessionProbes(isolation));
@@ -239,7 +255,7 @@ export async function buildApp(options: {
     await http.register(profileRoutes({ profiles }));
     await http.register(extensionRoutes({ extensions, load: sessions.loadExtensions }));
     await http.register(poolRoutes({ pools }));
-    await http.register(pooledSessionRoutes(sessions));
+    await http.register(pooledSessionRoutes({ sessions: pooled, pools }));
     await http.register(browserRoutes({ sessions, addresses }));
     serveSessionSockets(http.server, { sessions, addresses, where, nodes, log: logger });
     http.addHook('onListen', async () => {
@@ -247,6 +263,7 @@ export async function buildApp(options: {
       const publicUrl = config.publicUrl || origin(http);
       ourselves.add(serviceAddress(new URL(publicUrl)));
       await nodes.join({ internalUrl: config.internalUrl || internalOrigin(http), publicUrl });
+      await pools.start();
     });
     await http.ready();
 
@@ -272,6 +289,7 @@ export async function buildApp(options: {
         await nodes.drain();
         await pools.close();
         await sessions.close();
+        await toolbox.ready.catch(() => {}); // it may still be filled
         await nodes.leave(); // first: the server waits for websockets, and those that lead to other nodes end here
         await http.close();
         await store.close();

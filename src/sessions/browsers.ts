@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Destinations } from '../chromium/destinations.ts';
 import { startEngine, type Engine } from '../chromium/engine.ts';
 import { ArchiveError, forgetTabs, packProfile, unpackBeside, unpackProfile } from '../chromium/profile-archive.ts';
+import type { Toolbox } from '../chromium/guest/toolbox.ts';
 import { LaunchError, sweep, type Isolation, type LaunchOptions } from '../chromium/launch.ts';
 import { own } from '../chromium/sandbox.ts';
 import { errors } from '../errors.ts';
@@ -23,6 +24,8 @@ export type Browsers = ReturnType<typeof browsers>;
 export function browsers({
   dir,
   isolation,
+  toolbox,
+  allowUnsandboxed,
   allow,
   launchSeconds,
   memoryMb,
@@ -30,6 +33,8 @@ export function browsers({
 }: {
   dir: string;
   isolation: Isolation;
+  toolbox: Toolbox;
+  allowUnsandboxed: boolean;
   allow: Destinations;
   launchSeconds: number;
   memoryMb: number;
@@ -53,7 +58,10 @@ export function browsers({
       try {
         if (profile)
           await unpackProfile({ dir: at, isolation, bytes: profile, tabs: options.resume === 'tabs' }, until);
-        return await startEngine({ launch: { dir: at, ...options, limits, isolation }, allow, log, whenGone }, until);
+        return await startEngine(
+          { launch: { dir: at, ...options, limits, isolation }, toolbox, allowUnsandboxed, allow, log, whenGone },
+          until,
+        );
       } catch (error) {
         const full = saysFull(error) || (await isFull(dir)); // before what it wrote is removed
         await remove(id);

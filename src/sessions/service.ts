@@ -75,8 +75,8 @@ export function sessionService(deps: {
   /** The profiles that sessions write back when they end. */
   const saving = new Map<string, string>();
   const extensions = loadedExtensions({ browsers, log });
-  /** Ways to the end that are being walked. */
-  const endings = new Map<string, Promise<void>>();
+  /** Ways to the end that are being walked: `killed` when nobody can use it any more, `over` when nothing is left of it. */
+  const endings = new Map<string, { killed: Promise<unknown>; over: Promise<void> }>();
   /** Places taken by sessions, from before the launch until after the end. */
   let taken = 0;
   let closed = false;
@@ -114,7 +114,7 @@ export function sessionService(deps: {
       ...(wanted.length > 0 ? { needsFullBrowser: true } : {}),
       ...(profile && withProfile(request.start_url ? 'cookies' : 'tabs')),
     };
-    takePlace();
+    await takePlace();
     const shape = shapeOf(options);
     const spare = shape && spares.take(shape);
     const id = spare?.id ?? newId();
@@ -327,7 +327,10 @@ export function sessionService(deps: {
 
   const spareCount = () => spares.count('headless') + spares.count('headful');
 
-  function takePlace() {
+  /** A session that was deleted has its place until it is all gone; that takes milliseconds, and is waited for. */
+  async function takePlace() {
+    while (!closed && taken >= capacity && endings.size > 0)
+      await Promise.race(Array.from(endings.values(), ({ over }) => over));
     if (closed || taken >= capacity) {
       throw errors.capacity_exhausted({ running: taken, most: capacity }, { headers: { 'Retry-After': '5' } });
     }
@@ -345,18 +348,19 @@ export function sessionService(deps: {
    */
   function stop(id: string, reason: Ending, detail?: string): Promise<void> {
     const under = endings.get(id);
-    if (under) return under;
+    if (under) return under.over;
     const session = live.get(id);
     if (!session) return callOff(id, reason);
-    const end = (async () => {
-      const uptimeMs = session.uptimeMs();
-      const lost = reason === 'crashed' || reason === 'did_not_start';
-      const profileId = savingEnds.has(reason) ? saving.get(id) : undefined;
-      // Told at once, so that the browser dies while the row is written; and dies too where it cannot be written.
-      const [heard] = await Promise.all([
-        lost || store.apply(id, 'stop_requested', { reason, uptimeMs }).then(yes, no),
-        session.end(reason, { keep: profileId !== undefined }),
-      ]);
+    const uptimeMs = session.uptimeMs();
+    const lost = reason === 'crashed' || reason === 'did_not_start';
+    const profileId = savingEnds.has(reason) ? saving.get(id) : undefined;
+    // Told at once, so that the browser dies while the row is written; and dies too where it cannot be written.
+    const gone = session.end(reason, { keep: profileId !== undefined });
+    const written = lost
+      ? Promise.resolve(true)
+      : store.apply(id, 'stop_requested', { reason, uptimeMs }).then(yes, no);
+    const over = (async () => {
+      const [heard] = await Promise.all([written, gone]);
       if (profileId !== undefined) detail ??= await save(id, profileId);
       await browsers.remove(id);
       return heard;
@@ -375,8 +379,10 @@ export function sessionService(deps: {
         return settle(id, { reason, uptimeMs, ...(detail === undefined ? {} : { detail }) }, heard);
       })
       .finally(() => endings.delete(id));
-    endings.set(id, end);
-    return end;
+    // Whoever deletes a session that saves its profile may count on what was saved.
+    const killed = profileId === undefined ? written.then((heard) => (heard ? undefined : over)) : over;
+    endings.set(id, { killed, over });
+    return over;
   }
 
   /** Ends a session that is not there yet. */
@@ -498,9 +504,12 @@ export function sessionService(deps: {
       }
     },
 
+    /** Resolves when its clients are closed, its browser is killed and its row says so; the kernel may take a moment more. */
     async remove(projectId: string, idOrName: string): Promise<void> {
       const { id } = await find(projectId, idOrName);
-      await Promise.race([stop(id, 'deleted'), sleep(longestDeleteMs, undefined, { ref: false })]);
+      const over = stop(id, 'deleted');
+      const late = sleep(longestDeleteMs, undefined, { ref: false }); // for a save that takes long, and goes on
+      await Promise.race([endings.get(id)?.killed ?? over, late]);
     },
 
     /** For pools: makes a browser that nobody holds yet. */
@@ -599,7 +608,7 @@ export function sessionService(deps: {
       closed = true;
       const sessions = new Set([...launching.keys(), ...live.keys()]);
       await Promise.all([spares.close(), ...[...sessions].map((id) => stop(id, 'shutdown'))]);
-      await Promise.all(endings.values());
+      await Promise.all(Array.from(endings.values(), ({ over }) => over));
     },
   };
 
