@@ -106,7 +106,7 @@ const catalogue = {
   already_exists: conflict(
     'Something of that name is there already.',
     (p: { thing: string; name: string }) =>
-      `A ${p.thing} named '${p.name}' exists already (case and accents do not count). Choose another name.`,
+      `${/^[aeio]/.test(p.thing) ? 'An' : 'A'} ${p.thing} named '${p.name}' exists already (case and accents do not count). Choose another name.`,
   ),
   project_not_empty: conflict(
     'A project that holds things cannot be deleted.',

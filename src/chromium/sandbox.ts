@@ -29,7 +29,7 @@ export const HOME = '/home/corral';
 export const TOOLS = '/opt/corral';
 const RUN = '/run/corral';
 /** Not in the home, where the session could put a link in the way of what the service writes. */
-const EXTENSIONS = '/opt/corral/extensions';
+const EXTENSIONS = '/opt/extensions';
 /** The gateway's port inside the session's network namespace. Nobody else is there, so it can be the same for all. */
 const GATEWAY_PORT = 3128;
 

@@ -110,7 +110,7 @@ export function extensionRoutes({ extensions, load }: ExtensionRoom): FastifyPlu
     await app.register(async (forms) => {
       forms.removeAllContentTypeParsers();
       await forms.register(multipart, {
-        limits: { fileSize: mostZipBytes, files: 20, fields: 40, parts: 60, fieldSize: 1024, fieldNameSize: 200 },
+        limits: { fileSize: mostZipBytes + 1, files: 20, fields: 40, parts: 60, fieldSize: 1024, fieldNameSize: 200 },
       });
 
       forms.post(

@@ -4,8 +4,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { signal, tree } from '../../src/chromium/process-tree.ts';
 import { sql } from '../../src/store/sql.ts';
+import { killBrowser } from '../support/kill-browser.ts';
 import { loggedIn, startLoginSite, type LoginSite } from '../support/login-site.ts';
 import { RawClient } from '../support/mux-server.ts';
 import { expectNothingLeft } from '../support/nothing-left.ts';
@@ -31,18 +31,6 @@ const create = (wishes: Wishes = {}) => sdk.browsers.create({ headless: true, ..
 const end = (session: { session_id: string }) => sdk.browsers.deleteByID(session.session_id);
 const home = (session: { session_id: string }) => join(service.dataDir, 'sessions', session.session_id, 'home');
 const versionsOf = async (id: string) => (await service.call('GET', `/profiles/${id}/versions`)).body;
-
-async function killBrowser(id: string) {
-  const { engine, release } = await service.app.sessions.hold(id);
-  const isChromium = (pid: number) => {
-    const command = readFileSync(`/proc/${pid}/cmdline`, 'latin1').replaceAll('\0', ' ');
-    return /^\S*chromium\S* /.test(command) && !command.includes('--type=');
-  };
-  const found = tree(engine.browser.init!).filter(isChromium);
-  expect(found).not.toEqual([]);
-  for (const pid of found) signal(pid, 'SIGKILL');
-  release();
-}
 
 /** A profile that a session has logged in and saved. */
 async function loggedInProfile(name: string, wishes: Wishes = {}) {
@@ -270,7 +258,7 @@ describe('a profile', () => {
     const { id } = await loggedInProfile('comes-back');
     const session = await create({ profile: { id } });
     const client = await RawClient.open(session.cdp_ws_url);
-    await killBrowser(session.session_id);
+    await killBrowser(service, session.session_id);
     expect(await client.closed).toMatchObject({ code: 1012 });
     expect(await site.look(session)).toEqual(loggedIn);
     await end(session);
