@@ -216,6 +216,10 @@ export function liveSession(options: LiveSessionOptions) {
     hold,
     attach,
 
+    /** It waits on a pool's shelf, and whoever had it before has no business with it. */
+    get shelved() {
+      return timeoutSeconds === undefined;
+    },
     get clientCount() {
       return sinks.size;
     },

@@ -400,7 +400,12 @@ export function sessionService(deps: {
     takeBack: (id: string) => live.get(id)?.setTimeout(undefined),
 
     hold,
-    running: (id: string) => live.get(id),
+    /** A session that clients may come to, and that runs here. */
+    running(id: string): LiveSession | undefined {
+      const session = live.get(id);
+      return session?.shelved ? undefined : session;
+    },
+    isHere: (id: string) => live.has(id),
 
     /** The node that has an active session; undefined when there is no such session. Asks the database only when it is not here. */
     async nodeOf(ref: SessionRef): Promise<string | undefined> {
