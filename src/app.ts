@@ -7,6 +7,7 @@ import { measureRequests, metricsRegistry } from './api/metrics.ts';
 import { httpServer, pathOf } from './api/server.ts';
 import { statusRoutes, type Probe } from './api/status.ts';
 import { destinations, parseAllowList, type ServiceAddress } from './chromium/destinations.ts';
+import { openToolbox } from './chromium/guest/toolbox.ts';
 import { detectIsolation } from './chromium/launch.ts';
 import { refuseStrangers } from './cluster/agreement.ts';
 import type { Settler } from './cluster/membership.ts';
@@ -134,11 +135,15 @@ export async function buildApp(options: {
       tokens: tokens(() => masterKeys.ring()),
       publicUrl: (nodeId) => (nodeId && nodes.publicUrlOf(nodeId)) || config.publicUrl || origin(http),
     });
+    const toolbox = openToolbox(join(dataDir, 'tools'));
+    undo(() => toolbox.ready);
     const sessions = sessionService({
       store: sessionStore(db),
       browsers: browsers({
         dir: join(dataDir, 'sessions'),
         isolation,
+        toolbox,
+        allowUnsandboxed: config.allowUnsandboxed,
         allow,
         launchSeconds: config.launchSeconds,
         memoryMb: config.sessionMemory,
@@ -148,7 +153,7 @@ export async function buildApp(options: {
       sessionCap: (projectId) => limits.sessionCap(projectId),
       nodeId: store.nodeId,
       capacity: config.capacity,
-      spares: config.warmSpares,
+      spares: config.spares,
       events,
       log: logger,
     });
@@ -255,6 +260,7 @@ export async function buildApp(options: {
         await nodes.drain();
         await pools.close();
         await sessions.close();
+        await toolbox.ready.catch(() => {}); // it may still be filled
         await nodes.leave(); // first: the server waits for websockets, and those that lead to other nodes end here
         await http.close();
         await store.close();
