@@ -7,7 +7,8 @@ const withProfile = { ...defaultConfig, profile, refresh_on_profile_update: true
 
 describe('a new pool', () => {
   test('has the defaults, and nothing that is not a field of it', () => {
-    expect(configOf({ headless: true, ...{ gpu: true, hostile: { deep: 1 } } })).toEqual({
+    const request = { headless: true, gpu: true, hostile: { deep: 1 } };
+    expect(configOf(request)).toEqual({
       ...defaultConfig,
       headless: true,
     });

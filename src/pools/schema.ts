@@ -57,7 +57,8 @@ export const CreatePool = named(
     kiosk_mode: Type.Optional(Type.Boolean({ default: false })),
     refresh_on_profile_update: Type.Optional(
       Type.Boolean({
-        description: 'Make the idle browsers anew when the profile is saved. True by default when there is one.',
+        default: false,
+        description: 'Make the idle browsers anew when the profile is saved. true by default when there is one.',
       }),
     ),
     reset_on_release: Type.Optional(Type.Boolean({ default: true, ...resetOnRelease })),

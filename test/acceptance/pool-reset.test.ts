@@ -51,7 +51,8 @@ test.each([
 });
 
 test('a pool that wants it so keeps what was left, and nothing of the lease', async () => {
-  const pool = await sdk.browserPools.create({ size: 1, headless: true, ...{ reset_on_release: false } });
+  const kept = { size: 1, headless: true, reset_on_release: false };
+  const pool = await sdk.browserPools.create(kept);
   const first = await sdk.browserPools.acquire(pool.id, {
     acquire_timeout_seconds: 50,
     name: 'mine',
