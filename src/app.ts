@@ -45,9 +45,11 @@ import { serveSessionSockets } from './sessions/sockets.ts';
 import { sessionStore } from './sessions/store.ts';
 import { poolMetrics } from './pools/metrics.ts';
 import { sessionsAnywhere } from './pools/nodes/anywhere.ts';
+import { sessionsHere } from './pools/nodes/here.ts';
 import { pooledSessionRoutes } from './pools/nodes/routes.ts';
 import { poolRoutes } from './pools/routes.ts';
 import { poolService } from './pools/service.ts';
+import { poolStore } from './pools/store.ts';
 import { whereabouts } from './sessions/whereabouts.ts';
 import { openStore } from './store/open.ts';
 import { openKeys, secretStore } from './store/secrets.ts';
@@ -98,7 +100,10 @@ export async function buildApp(options: {
       shared: databaseUrl !== '',
       settlers,
       nodesInUse: nodesWithSessions,
-      givenUp: () => sessions.endSettled(),
+      async givenUp() {
+        await sessions.endSettled();
+        await pools.catchUp();
+      },
       events,
       onFatal,
       log: logger,
@@ -161,23 +166,29 @@ export async function buildApp(options: {
     occupancies.push((projectId) => sessions.occupancy(projectId));
     events.on('project.closed', ({ projectId }) => void sessions.stopProject(projectId));
     const nobody = () => ({ requestId: newId('req_'), clientIp: '', caller: null, project: null });
+    const pooled = sessionsHere({ db, sessions });
     const pools = poolService({
       db,
       sessions: sessionsAnywhere({
-        sessions,
+        here: pooled,
+        store: poolStore(db),
         nodeId: store.nodeId,
-        ask: (nodeId, request) => nodes.ask(nodeId, request, nobody()),
+        ask: (nodeId, request, signal) => nodes.ask(nodeId, request, nobody(), signal),
         log: logger,
       }),
+      make: sessions.makePooled,
+      place: nodes.place,
       events,
       metrics: poolMetrics(metrics),
       nodeId: store.nodeId,
       capacity: async () => nodes.capacity(),
       log: logger,
     });
-    await pools.start();
     undo(() => pools.close());
     anchor.on('corral_pools', (message) => pools.hear(message));
+    anchor.onGap(
+      () => void pools.catchUp().catch((error: Error) => logger.warn({ error: error.message }, 'pools.gap')),
+    );
     settlers.push((nodeId, tx) => pools.nodeLost(nodeId, tx));
     occupancies.push((projectId) => pools.occupancy(projectId));
     probes.push(...sessionProbes(isolation));
@@ -219,7 +230,7 @@ export async function buildApp(options: {
     await http.register(orgRoutes({ projects, limits, keys, audit }));
     await http.register(sessionRoutes({ sessions, limit: rateLimit(config.rateLimit) }));
     await http.register(poolRoutes({ pools }));
-    await http.register(pooledSessionRoutes(sessions));
+    await http.register(pooledSessionRoutes({ sessions: pooled, pools }));
     await http.register(browserRoutes({ sessions, addresses }));
     await http.register(processRoutes({ sessions }));
     await http.register(fsRoutes({ sessions }));
@@ -230,6 +241,7 @@ export async function buildApp(options: {
       const publicUrl = config.publicUrl || origin(http);
       ourselves.add(serviceAddress(new URL(publicUrl)));
       await nodes.join({ internalUrl: config.internalUrl || internalOrigin(http), publicUrl });
+      await pools.start();
     });
     await http.ready();
 
