@@ -6,6 +6,8 @@ import { describeErrors } from './errors.ts';
 import { openLogger } from './logger.ts';
 import { orgRoutes } from './org/routes.ts';
 import { poolRoutes } from './pools/routes.ts';
+import { fsRoutes } from './sessions/fs/routes.ts';
+import { processRoutes } from './sessions/process/routes.ts';
 import { sessionRoutes } from './sessions/routes.ts';
 import { endings, sessionLife } from './sessions/state.ts';
 
@@ -26,6 +28,8 @@ async function emitted(): Promise<Record<string, string>> {
   await app.register(statusRoutes({ probes: [], metrics: nothing, version: '' }));
   await app.register(orgRoutes(nothing));
   await app.register(sessionRoutes(nothing));
+  await app.register(processRoutes(nothing));
+  await app.register(fsRoutes(nothing));
   await app.register(poolRoutes(nothing));
   await app.ready();
   const document = JSON.stringify(app.swagger(), null, 2);
