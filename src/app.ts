@@ -17,6 +17,8 @@ import { cluster } from './cluster/service.ts';
 import { nodeStore } from './cluster/store.ts';
 import type { Config } from './config.ts';
 import { eventBus } from './events.ts';
+import { EgressError } from './chromium/refusals.ts';
+import { reachThrough } from './chromium/proxy-check.ts';
 import { createOnce } from './lib/files.ts';
 import { newId, pick } from './lib/ids.ts';
 import { tokens } from './lib/tokens.ts';
@@ -43,6 +45,9 @@ import { sessionsAnywhere } from './pools/nodes/anywhere.ts';
 import { pooledSessionRoutes } from './pools/nodes/routes.ts';
 import { poolRoutes } from './pools/routes.ts';
 import { poolService } from './pools/service.ts';
+import { proxyRoutes } from './proxies/routes.ts';
+import { proxyService } from './proxies/service.ts';
+import { readUpstreams } from './proxies/upstreams.ts';
 import { whereabouts } from './sessions/whereabouts.ts';
 import { openStore } from './store/open.ts';
 import { openKeys, secretStore } from './store/secrets.ts';
@@ -123,6 +128,18 @@ export async function buildApp(options: {
       },
     };
     const allow = destinations({ allow: config.allowPrivateHosts.flatMap(parseAllowList), service });
+    const proxies = proxyService({
+      db,
+      secrets,
+      upstreams: await readUpstreams(config.proxyUpstreams),
+      refuseHost: (host, port) => allow.check(host, port).then(() => undefined, egressError),
+      reach: (proxy, url) => reachThrough(proxy, url, { allow }),
+      checkUrl: config.proxyCheckUrl,
+      checkMinutes: config.proxyCheckMinutes,
+      log: logger,
+    });
+    undo(() => proxies.close());
+    occupancies.push((projectId) => proxies.occupancy(projectId));
     const isolation = await detectIsolation({ full: config.chromium, headlessShell: config.headlessShell });
     for (const reason of isolation.reasons) logger.warn({ reason }, 'degraded');
     const addresses = sessionAddresses({
@@ -141,6 +158,7 @@ export async function buildApp(options: {
       }),
       addresses,
       sessionCap: (projectId) => limits.sessionCap(projectId),
+      proxies,
       nodeId: store.nodeId,
       capacity: config.capacity,
       spares: config.warmSpares,
@@ -164,6 +182,7 @@ export async function buildApp(options: {
       metrics: poolMetrics(metrics),
       nodeId: store.nodeId,
       capacity: async () => nodes.capacity(),
+      refuseUnknownProxy: (projectId, proxyId) => proxies.refuseUnknown(projectId, proxyId),
       log: logger,
     });
     await pools.start();
@@ -210,6 +229,7 @@ export async function buildApp(options: {
     await http.register(orgRoutes({ projects, limits, keys, audit }));
     await http.register(sessionRoutes({ sessions, limit: rateLimit(config.rateLimit) }));
     await http.register(poolRoutes({ pools }));
+    await http.register(proxyRoutes(proxies));
     await http.register(pooledSessionRoutes(sessions));
     await http.register(browserRoutes({ sessions, addresses }));
     serveSessionSockets(http.server, { sessions, addresses, where, nodes, log: logger });
@@ -220,6 +240,7 @@ export async function buildApp(options: {
       await nodes.join({ internalUrl: config.internalUrl || internalOrigin(http), publicUrl });
     });
     await http.ready();
+    proxies.start();
 
     const forgetting = setInterval(
       () => {
@@ -243,6 +264,7 @@ export async function buildApp(options: {
         await nodes.drain();
         await pools.close();
         await sessions.close();
+        await proxies.close();
         await nodes.leave(); // first: the server waits for websockets, and those that lead to other nodes end here
         await http.close();
         await store.close();
@@ -261,6 +283,11 @@ function internalOrigin(http: Pick<FastifyInstance, 'listeningOrigin'>): string 
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   const outward = all.find(({ family, internal }) => family === 'IPv4' && !internal);
   return outward ? http.listeningOrigin.replace(/\/\/(0\.0\.0\.0|\[::\]):/, `//${outward.address}:`) : origin(http);
+}
+
+function egressError(error: unknown): EgressError {
+  if (error instanceof EgressError) return error;
+  throw error;
 }
 
 const serviceAddress = ({ hostname, port, protocol }: URL): ServiceAddress => ({

@@ -189,6 +189,7 @@ export function poolStore(db: Db) {
      */
     endLease(poolId: string, sessionId: string, keep: boolean): Promise<{ id: string } | undefined> {
       return db.row(sql`update sessions set lease_id = null, idle_since = null, name = null, tags = '{}',
+          proxy_id = (select config->>'proxy_id' from pools where id = ${poolId}), default_proxy_disabled = false,
           pool_id = case when ${keep} then pool_id end
         where id = ${sessionId} and pool_id = ${poolId} and lease_id is not null and deleted_at is null returning id`);
     },

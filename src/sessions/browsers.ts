@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Destinations } from '../chromium/destinations.ts';
 import { startEngine, type Engine } from '../chromium/engine.ts';
 import { LaunchError, sweep, type Isolation, type LaunchOptions } from '../chromium/launch.ts';
+import type { Proxy } from '../chromium/proxy.ts';
 import { errors } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
 
@@ -11,6 +12,11 @@ const leastBytes = 1024 * 1024;
 
 /** Everything about a browser that is fixed when it starts. */
 export type BrowserOptions = Pick<LaunchOptions, 'headless' | 'stealth' | 'kiosk' | 'gpu' | 'viewport' | 'policy'>;
+
+/** What is around the browser when it starts, and may change while it runs. */
+export interface Surroundings {
+  proxy?: Proxy | undefined;
+}
 
 export type Browsers = ReturnType<typeof browsers>;
 
@@ -35,7 +41,7 @@ export function browsers({
   return {
     async start(
       id: string,
-      options: BrowserOptions,
+      { proxy, ...options }: BrowserOptions & Surroundings,
       whenGone: () => { code: number; reason: string },
       signal?: AbortSignal,
     ): Promise<Engine> {
@@ -43,7 +49,7 @@ export function browsers({
       const limits = { memoryBytes: memoryMb * 2 ** 20 };
       try {
         return await startEngine(
-          { launch: { dir: home(id), ...options, limits, isolation }, allow, log, whenGone },
+          { launch: { dir: home(id), ...options, limits, isolation }, allow, proxy, log, whenGone },
           signal ? AbortSignal.any([deadline, signal]) : deadline,
         );
       } catch (error) {

@@ -53,7 +53,7 @@ export function sessionsAnywhere({
       try {
         const owner = await elsewhere(id);
         if (owner) await ask(owner, { method: 'POST', url: `/nodes/sessions/${id}/take_back` });
-        else sessions.takeBack(id);
+        else await sessions.takeBack(id);
       } catch (error) {
         log.warn({ session: id, error: (error as Error).message }, 'pool.not_taken_back');
       }
