@@ -7,6 +7,7 @@ import { measureRequests, metricsRegistry } from './api/metrics.ts';
 import { httpServer, pathOf } from './api/server.ts';
 import { statusRoutes, type Probe } from './api/status.ts';
 import { destinations, parseAllowList, type ServiceAddress } from './chromium/destinations.ts';
+import { openToolbox } from './chromium/guest/toolbox.ts';
 import { detectIsolation } from './chromium/launch.ts';
 import { refuseStrangers } from './cluster/agreement.ts';
 import type { Settler } from './cluster/membership.ts';
@@ -42,9 +43,11 @@ import { serveSessionSockets } from './sessions/sockets.ts';
 import { sessionStore } from './sessions/store.ts';
 import { poolMetrics } from './pools/metrics.ts';
 import { sessionsAnywhere } from './pools/nodes/anywhere.ts';
+import { sessionsHere } from './pools/nodes/here.ts';
 import { pooledSessionRoutes } from './pools/nodes/routes.ts';
 import { poolRoutes } from './pools/routes.ts';
 import { poolService } from './pools/service.ts';
+import { poolStore } from './pools/store.ts';
 import { proxyRoutes } from './proxies/routes.ts';
 import { proxyService } from './proxies/service.ts';
 import { readUpstreams } from './proxies/upstreams.ts';
@@ -98,7 +101,10 @@ export async function buildApp(options: {
       shared: databaseUrl !== '',
       settlers,
       nodesInUse: nodesWithSessions,
-      givenUp: () => sessions.endSettled(),
+      async givenUp() {
+        await sessions.endSettled();
+        await pools.catchUp();
+      },
       events,
       onFatal,
       log: logger,
@@ -146,11 +152,15 @@ export async function buildApp(options: {
       tokens: tokens(() => masterKeys.ring()),
       publicUrl: (nodeId) => (nodeId && nodes.publicUrlOf(nodeId)) || config.publicUrl || origin(http),
     });
+    const toolbox = openToolbox(join(dataDir, 'tools'));
+    undo(() => toolbox.ready);
     const sessions = sessionService({
       store: sessionStore(db),
       browsers: browsers({
         dir: join(dataDir, 'sessions'),
         isolation,
+        toolbox,
+        allowUnsandboxed: config.allowUnsandboxed,
         allow,
         launchSeconds: config.launchSeconds,
         memoryMb: config.sessionMemory,
@@ -161,7 +171,7 @@ export async function buildApp(options: {
       proxies,
       nodeId: store.nodeId,
       capacity: config.capacity,
-      spares: config.warmSpares,
+      spares: config.spares,
       events,
       log: logger,
     });
@@ -170,14 +180,18 @@ export async function buildApp(options: {
     occupancies.push((projectId) => sessions.occupancy(projectId));
     events.on('project.closed', ({ projectId }) => void sessions.stopProject(projectId));
     const nobody = () => ({ requestId: newId('req_'), clientIp: '', caller: null, project: null });
+    const pooled = sessionsHere({ db, sessions });
     const pools = poolService({
       db,
       sessions: sessionsAnywhere({
-        sessions,
+        here: pooled,
+        store: poolStore(db),
         nodeId: store.nodeId,
-        ask: (nodeId, request) => nodes.ask(nodeId, request, nobody()),
+        ask: (nodeId, request, signal) => nodes.ask(nodeId, request, nobody(), signal),
         log: logger,
       }),
+      make: sessions.makePooled,
+      place: nodes.place,
       events,
       metrics: poolMetrics(metrics),
       nodeId: store.nodeId,
@@ -185,9 +199,11 @@ export async function buildApp(options: {
       refuseUnknownProxy: (projectId, proxyId) => proxies.refuseUnknown(projectId, proxyId),
       log: logger,
     });
-    await pools.start();
     undo(() => pools.close());
     anchor.on('corral_pools', (message) => pools.hear(message));
+    anchor.onGap(
+      () => void pools.catchUp().catch((error: Error) => logger.warn({ error: error.message }, 'pools.gap')),
+    );
     settlers.push((nodeId, tx) => pools.nodeLost(nodeId, tx));
     occupancies.push((projectId) => pools.occupancy(projectId));
     probes.push(...sessionProbes(isolation));
@@ -230,7 +246,7 @@ export async function buildApp(options: {
     await http.register(sessionRoutes({ sessions, limit: rateLimit(config.rateLimit) }));
     await http.register(poolRoutes({ pools }));
     await http.register(proxyRoutes(proxies));
-    await http.register(pooledSessionRoutes(sessions));
+    await http.register(pooledSessionRoutes({ sessions: pooled, pools }));
     await http.register(browserRoutes({ sessions, addresses }));
     serveSessionSockets(http.server, { sessions, addresses, where, nodes, log: logger });
     http.addHook('onListen', async () => {
@@ -238,6 +254,7 @@ export async function buildApp(options: {
       const publicUrl = config.publicUrl || origin(http);
       ourselves.add(serviceAddress(new URL(publicUrl)));
       await nodes.join({ internalUrl: config.internalUrl || internalOrigin(http), publicUrl });
+      await pools.start();
     });
     await http.ready();
     proxies.start();
@@ -265,6 +282,7 @@ export async function buildApp(options: {
         await pools.close();
         await sessions.close();
         await proxies.close();
+        await toolbox.ready.catch(() => {}); // it may still be filled
         await nodes.leave(); // first: the server waits for websockets, and those that lead to other nodes end here
         await http.close();
         await store.close();

@@ -42,6 +42,12 @@ export const settings = {
     'hosts and CIDRs on private, loopback or link-local ranges that browsers may reach, separated by commas',
     list,
   ),
+  allowUnsandboxed: setting(
+    'CORRAL_ALLOW_UNSANDBOXED',
+    'false',
+    'whether sessions get processes and files where the machine gives them no sandbox: they then reach whatever the user they run as can',
+    flag,
+  ),
   proxyUpstreams: setting(
     'CORRAL_PROXY_UPSTREAMS',
     '',
@@ -68,9 +74,9 @@ export const settings = {
   ),
   warmSpares: setting(
     'CORRAL_WARM_SPARES',
-    'headless:2,headful:1',
-    'browsers kept running for sessions to come, by shape; `off` for none',
-    spares,
+    '',
+    'browsers kept running for sessions to come, by shape, such as headless:2,headful:1; from memory when empty, `off` for none',
+    optional(spares),
   ),
   launchSeconds: setting('CORRAL_LAUNCH_SECONDS', '30', 'how long a browser may take to start', integer(1, 600)),
   rateLimit: setting(
@@ -110,6 +116,8 @@ export const settings = {
 export type Config = { readonly [K in keyof typeof settings]: ReturnType<(typeof settings)[K]['read']> } & {
   /** `maxSessions`, or what this machine's memory carries. */
   readonly capacity: number;
+  /** `warmSpares`, or what fits the capacity. */
+  readonly spares: ReturnType<typeof spares>;
 };
 
 /** Reads the environment; the only place that does. All that is wrong is said at once, in sentences. */
@@ -125,7 +133,8 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   }
   if (problems.length > 0) throw new ConfigError(problems);
   const config = values as unknown as Config;
-  return Object.freeze({ ...config, capacity: config.maxSessions ?? sessionsByMemory(totalmem()) });
+  const capacity = config.maxSessions ?? sessionsByMemory(totalmem());
+  return Object.freeze({ ...config, capacity, spares: config.warmSpares ?? sparesOf(capacity) });
 }
 
 export class ConfigError extends Error {
@@ -137,6 +146,12 @@ export class ConfigError extends Error {
 
 /** A headful browser with a few tabs takes about half a gigabyte; a gigabyte stays for the system and ourselves. */
 const sessionsByMemory = (bytes: number) => Math.max(1, Math.floor((bytes / 2 ** 30 - 1) * 2));
+
+/** Enough for a burst of headless sessions without taking up more than a fifth of the node. Headful ones are large and rare. */
+const sparesOf = (capacity: number) => ({
+  headless: Math.min(8, Math.max(1, Math.floor(capacity / 5))),
+  headful: capacity < 5 ? 0 : 1,
+});
 
 function setting<T>(name: string, fallback: string, meaning: string, read: (value: string) => T) {
   return { name, fallback, meaning, read };
@@ -180,6 +195,11 @@ function integer(min: number, max: number) {
 
 function optional<T>(read: (value: string) => T) {
   return (value: string) => (value === '' ? undefined : read(value));
+}
+
+function flag(value: string) {
+  if (value !== 'true' && value !== 'false') throw new Error(`is '${value}'; it takes true or false.`);
+  return value === 'true';
 }
 
 function oneOf<const T extends string>(...allowed: T[]) {

@@ -6,8 +6,8 @@ export interface Events {
   'project.closed': { projectId: string };
   /** Its browser is gone and nothing of it is left. */
   'session.ended': { sessionId: string; projectId: string; poolId: string | null; reason: string };
-  /** A node fell silent, and this one has settled what it had. Its sessions have ended by now, each with its own event. */
-  'node.lost': { nodeId: string };
+  /** It is not among the nodes any more, whether it was stopped or given up. What it had is settled. Every other node tells. */
+  'node.left': { nodeId: string };
 }
 
 export interface EventBus {

@@ -4,6 +4,9 @@ import type { Log } from '../lib/log.ts';
 import type { Destinations } from './destinations.ts';
 import { fitDisplay } from './display.ts';
 import { startGateway, type Gateway } from './gateway.ts';
+import { guestOf, type Guest, type Stream } from './guest/guest.ts';
+import { serveCdp } from './guest/cdp.ts';
+import type { Toolbox } from './guest/toolbox.ts';
 import { launch, type Browser, type LaunchOptions, type Viewport } from './launch.ts';
 import type { LocalClient } from './local-client.ts';
 import { multiplex, type Mux } from './mux.ts';
@@ -15,6 +18,8 @@ export interface Engine {
   readonly browser: Browser;
   readonly mux: Mux;
   readonly gateway: Gateway;
+  /** Does things inside the session: processes, files, code beside the browser. */
+  readonly guest: Guest;
   /** The service's own client, made when it is first needed. */
   control(): LocalClient;
   /** The page area of headless browsers, the window of headful ones; of pages that are opened later too. */
@@ -26,9 +31,13 @@ export interface Engine {
 }
 
 export interface EngineOptions {
-  launch: LaunchOptions;
+  launch: Omit<LaunchOptions, 'tools'>;
+  /** Without it there is no guest. */
+  toolbox?: Toolbox | undefined;
+  /** Whether the guest may run where there is no sandbox. */
+  allowUnsandboxed?: boolean;
   allow: Destinations;
-  proxy: Proxy | undefined;
+  proxy?: Proxy | undefined;
   log: Log;
   /** What clients are told when the browser is gone. */
   whenGone: () => { code: number; reason: string };
@@ -46,15 +55,18 @@ interface Window {
 }
 
 export async function startEngine(
-  { launch: options, allow, proxy, log, whenGone }: EngineOptions,
+  { launch: options, toolbox, allowUnsandboxed = false, allow, proxy, log, whenGone }: EngineOptions,
   signal: AbortSignal,
 ): Promise<Engine> {
   // A browser that was killed leaves the mark of its process, which is another's by now: the next one would not start.
   const marks = ['SingletonLock', 'SingletonSocket', 'SingletonCookie'];
   await Promise.all(marks.map((name) => rm(join(options.dir, 'home/user-data', name), { force: true })));
-  const browser = await launch(options, signal);
+  const browser = await launch({ ...options, tools: toolbox?.dir }, signal);
   const gateway = startGateway(browser.egress, { allow, proxy, log });
   const mux = multiplex(openPipe(browser.toBrowser, browser.fromBrowser), { whenGone });
+  const onCdp = (stream: Stream) => serveCdp(stream, mux);
+  const guest = guestOf({ browser, toolbox, allowUnsandboxed, onCdp, log });
+  void browser.exited.then(() => guest.close());
   const headful = browser.engine === 'headful';
   let own: LocalClient | undefined;
   let wanted: Viewport | undefined;
@@ -95,6 +107,7 @@ export async function startEngine(
     browser,
     mux,
     gateway,
+    guest,
     control,
 
     async setViewport(viewport) {
@@ -118,7 +131,9 @@ export async function startEngine(
     },
 
     async close(options = {}) {
+      const left = guest.close(); // it ends what it started; who does not wait for it takes it along
       await browser.stop(options);
+      await left;
       mux.close(1001, 'The browser was stopped.');
       await gateway.close();
     },

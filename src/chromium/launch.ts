@@ -1,3 +1,4 @@
+import type { SpawnOptions } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { mkdir, readFile, readdir, rm } from 'node:fs/promises';
@@ -11,7 +12,7 @@ import { hello, type BrowserVersion } from './hello.ts';
 import { detectIsolation, type EngineBinary, type Isolation } from './isolation.ts';
 import { killTree, startTime } from './process-tree.ts';
 import { running, type Ending } from './running.ts';
-import { clear, furnish, sandboxed, unsandboxed, type Place } from './sandbox.ts';
+import { beside, clear, enter, furnish, sandboxed, TOOLS, unsandboxed, type Place } from './sandbox.ts';
 
 export { detectIsolation, type Isolation } from './isolation.ts';
 export type { Engine, Viewport } from './flags.ts';
@@ -42,6 +43,17 @@ export interface Browser {
   thaw(): Promise<void>;
   /** Bytes. */
   memory(): Promise<number>;
+  /** Whether it runs in a sandbox. */
+  readonly confined: boolean;
+  /** Where the session sees the directory of tools; undefined if it was given none. */
+  readonly tools: string | undefined;
+  /** How to start another command in the session, as its user. */
+  inside(
+    command: readonly string[],
+    environment?: Record<string, string>,
+  ): { file: string; args: string[]; options: SpawnOptions };
+  /** A process that entered the session from outside is frozen and ended with it. */
+  adopt(pid: number): void;
   /**
    * Kills it, after up to `graceMs` for it to close its files in order; resolves after `exited`. With `discard` its directory is
    * not wanted any more and goes while the processes die, which takes them as long as it takes the files.
@@ -61,6 +73,8 @@ export interface LaunchOptions {
   /** An extension, for one. */
   readonly needsFullBrowser?: boolean;
   readonly limits?: Limits | undefined;
+  /** A directory to be seen inside at TOOLS: the guest's code. Without it there is no guest. */
+  readonly tools?: string | undefined;
   /** What the machine allows, if the caller knows; asked of the machine otherwise. */
   readonly isolation?: Isolation;
 }
@@ -102,7 +116,7 @@ export async function launch(options: LaunchOptions, signal: AbortSignal): Promi
 }
 
 async function start(
-  { dir, viewport, kiosk, stealth, gpu, policy, limits }: LaunchOptions,
+  { dir, viewport, kiosk, stealth, gpu, policy, limits, tools }: LaunchOptions,
   isolation: Isolation,
   engine: Engine,
   binary: EngineBinary,
@@ -128,7 +142,7 @@ async function start(
   const cgroup = isolation.cgroups?.create(cgroupName(dir), { pids: DEFAULT_PIDS, ...limits });
   undo(() => cgroup?.remove());
   signal.throwIfAborted();
-  const process = place.start(command, { gpu, readable: outsideUsr(binary.path) });
+  const process = place.start(command, { gpu, tools, readable: outsideUsr(binary.path) });
   undo(() => process.child.kill('SIGKILL')); // if its cgroup will not have it: until it is let go, it is one shell
   const browser = running(process, cgroup, async () => {
     place.close();
@@ -158,6 +172,7 @@ async function start(
     );
   });
 
+  const init = await process.init;
   return {
     engine,
     version,
@@ -165,12 +180,16 @@ async function start(
     fromBrowser,
     egress: (await process.egress)(),
     rfbPath: display?.outside,
-    init: await process.init,
+    init,
     exited: browser.exited,
     logTail: () => browser.logTail(),
     freeze: () => browser.freeze(),
     thaw: () => browser.thaw(),
     memory: () => browser.memory(),
+    adopt: (pid) => browser.adopt(pid),
+    confined: isolation.sandboxed,
+    tools: tools === undefined ? undefined : isolation.sandboxed ? TOOLS : tools,
+    inside: (command, more) => (init === undefined ? beside(dir, owner, command, more) : enter(init, command, more)),
 
     async stop({ graceMs = 0, discard = false } = {}) {
       if (graceMs > 0) {

@@ -55,6 +55,11 @@ describe.runIf(isolation.sandboxed)('inside a session', () => {
     );
   });
 
+  test('the network is whole at once: an address that came later would make Chromium drop what it loads', async () => {
+    expect(await inside("awk '{ print $6 }' /proc/net/if_inet6")).toBe('lo');
+    expect(await inside("awk '{ print $1 }' /proc/net/route | sed 1d | sort -u")).toBe('v0');
+  });
+
   test('the processes are the session’s own', async () => {
     const names = (await inside('cat /proc/[0-9]*/comm | sort -u')).split('\n');
     expect(names).toContain('bwrap');

@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
+import { spawn, type ChildProcess, type SpawnOptions, type StdioOptions } from 'node:child_process';
 import { existsSync, lstatSync, openSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { chmod, chown, lchown, mkdir, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import net from 'node:net';
@@ -25,6 +25,8 @@ import { parent } from './process-tree.ts';
  */
 
 export const HOME = '/home/corral';
+/** Where a session finds the guest's code and what it needs, to read. */
+export const TOOLS = '/opt/corral';
 const RUN = '/run/corral';
 /** The gateway's port inside the session's network namespace. Nobody else is there, so it can be the same for all. */
 const GATEWAY_PORT = 3128;
@@ -54,6 +56,8 @@ export interface Place {
 interface Needs {
   /** Directories outside /usr that the command reads. */
   readonly readable?: readonly string[];
+  /** What is shown at TOOLS. */
+  readonly tools?: string | undefined;
   readonly gpu?: boolean;
 }
 
@@ -99,13 +103,16 @@ export async function furnish(dir: string, owner: Owner, policy: Record<string, 
     policy === undefined ? undefined : writeFile(join(policies, 'session.json'), JSON.stringify(policy)),
     own(join(dir, 'home'), owner),
     own(join(dir, 'run'), owner),
+    mkdir(join(dir, 'tools'), { recursive: true }), // something is mounted over it
   ]);
 }
 
 /** Takes away what `furnish` made, except the home: its owner may still want to keep the profile. */
 export async function clear(dir: string): Promise<void> {
   await Promise.all(
-    ['etc', 'run', 'process'].map((name) => rm(join(dir, name), { recursive: true, force: true, maxRetries: 3 })),
+    ['etc', 'run', 'tools', 'process'].map((name) =>
+      rm(join(dir, name), { recursive: true, force: true, maxRetries: 3 }),
+    ),
   );
 }
 
@@ -135,10 +142,13 @@ export function sandboxed(dir: string, owner: Owner): Place {
     gatewayPort: GATEWAY_PORT,
 
     start(command, needs = {}) {
-      const script = ['sh', '-c', SCRIPT, 'corral', asRoot ? dir : '', process.execPath, HELPER];
+      const { tools } = needs;
+      const stage = asRoot ? [dir, tools ?? ''] : ['', ''];
+      const script = ['sh', '-c', SCRIPT, 'corral', ...stage, process.execPath, HELPER];
+      const shown = asRoot && tools !== undefined ? { ...needs, tools: join(STAGE, 'tools') } : needs;
       const child = spawn(
         'unshare',
-        [...unshare, '--', ...script, ...drop, 'bwrap', ...bubblewrap(source, needs), '--', ...command],
+        [...unshare, '--', ...script, ...drop, 'bwrap', ...bubblewrap(source, shown), '--', ...command],
         {
           stdio: andNoOther('pipe', 'ignore', 'pipe', 'pipe', 'pipe', 'ipc', 'pipe'),
           detached: true, // its own session and process group, so that a signal to the group reaches all of it
@@ -194,21 +204,39 @@ export async function unsandboxed(dir: string, owner: Owner): Promise<Place> {
 }
 
 /**
- * How to run another command inside a running session, seen from the host: what `process exec` of a session will use. Root may
+ * How to run another command inside a running session, seen from the host: what starts the guest. Root may
  * enter everything and then becomes the session's user. Anybody else is that user already, and first has to enter the namespace
  * in which it is root, the outer bwrap's, to be allowed into the others.
  */
-export function enter(init: number, command: readonly string[]): { file: string; args: string[] } {
+export function enter(
+  init: number,
+  command: readonly string[],
+  more: Record<string, string> = {},
+): { file: string; args: string[]; options: SpawnOptions } {
   const asRoot = process.getuid?.() === 0;
   const others = ['--user', '--mount', '--pid', '--ipc', '--uts', '--cgroup'];
   const root = ['--target', `${init}`, '--net', ...others, '--setuid', `${UID}`, '--setgid', `${UID}`];
   const first = ['--target', `${parent(init)}`, '--user', '--net', '--preserve-credentials'];
   const then = ['nsenter', '--target', `${init}`, ...others, '--preserve-credentials'];
-  const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
+  const variables = Object.entries({ ...environment, ...more }).map(([name, value]) => `${name}=${value}`);
   const inside = ['setpriv', '--no-new-privs', '--inh-caps=-all', 'env', '-i', '-C', HOME, ...variables, ...command];
   const groups = groupsOf(init).map((group) => join(group, 'cgroup.procs'));
   const way = ['nsenter', ...(asRoot ? root : [...first, '--', ...then]), '--', ...inside];
-  return { file: 'sh', args: ['-c', JOIN_SCRIPT, 'corral', ...groups, '--', ...way] };
+  const args = ['-c', JOIN_SCRIPT, 'corral', ...groups, '--', ...way];
+  return { file: 'sh', args, options: { cwd: '/', env: { PATH } } };
+}
+
+/** How to run another command as the session's user where there is no sandbox to enter. */
+export function beside(
+  dir: string,
+  owner: Owner,
+  [file = '', ...args]: readonly string[],
+  more: Record<string, string> = {},
+): { file: string; args: string[]; options: SpawnOptions } {
+  const home = join(dir, 'home');
+  const env = { ...environment, HOME: home, USER: owner.name, TMPDIR: join(dir, 'run'), ...more };
+  const as = process.getuid?.() === 0 ? { uid: owner.uid, gid: owner.gid } : {};
+  return { file, args, options: { cwd: home, env, ...as } };
 }
 
 /** A namespace is not a cgroup: who enters the one counts against the session's limits only by joining the other. */
@@ -235,7 +263,7 @@ const environment = {
   DBUS_SYSTEM_BUS_ADDRESS: 'disabled:',
 };
 
-function bubblewrap(source: string, { readable = [], gpu = false }: Needs): string[] {
+function bubblewrap(source: string, { readable = [], gpu = false, tools }: Needs): string[] {
   const args: string[] = [];
   const add = (...words: string[]) => args.push(...words);
 
@@ -274,6 +302,7 @@ function bubblewrap(source: string, { readable = [], gpu = false }: Needs): stri
     );
 
   for (const path of readable) add('--ro-bind', path, path);
+  if (tools !== undefined) add('--ro-bind', tools, TOOLS);
   add('--bind', join(source, 'home'), HOME);
   add('--bind', join(source, 'run'), RUN);
   add('--remount-ro', '/'); // the rest of the tree is a tmpfs of its own, and nothing is to be written there
@@ -282,29 +311,33 @@ function bubblewrap(source: string, { readable = [], gpu = false }: Needs): stri
 }
 
 /**
- * Runs as root of the new network namespace, before anything is dropped. `$1` is a directory to show at the stage, or empty.
+ * Runs as root of the new network namespace, before anything is dropped. `$1` is a directory to show at the stage, `$2`
+ * one to show within it, or both are empty.
  *
  * `read` waits for the service to have put this process in its cgroup, and ends all of it if the service died meanwhile.
- * The network is made while bubblewrap and Chromium start: Chromium takes longer to look at it than `ip` to set it up.
  * A namespace with nothing but `lo` makes navigator.onLine false; both ends of a veth pair inside, and a default route that
  * leads from one end to the other, make it true and lead nowhere.
+ *
+ * The network is whole before Chromium looks at it, and stays as it is: an address that comes later, as IPv6 gives each link
+ * one of its own a second after it is up, makes Chromium drop every request in flight (ERR_NETWORK_CHANGED).
  */
 const SCRIPT = `
 read -r go || exit 1
 exec </dev/null >&2
 [ -z "$1" ] || mount --bind "$1" ${STAGE} || exit 1
-{
-  ip -force -batch - <<END
+[ -z "$2" ] || mount --bind "$2" ${STAGE}/tools || exit 1
+ip -force -batch - <<END
 link set lo up
 link add v0 type veth peer name v1
+link set v0 addrgenmode none
+link set v1 addrgenmode none
 addr add 10.0.0.2/24 dev v0
 link set v0 up
 link set v1 up
 route add default via 10.0.0.1
 END
-  exec "$2" -e "$3"
-} 3<&- 4>&- 6>&- &
-shift 3
+"$3" -e "$4" 3<&- 4>&- 6>&- &
+shift 4
 exec "$@" 5>&-
 `;
 
@@ -371,7 +404,7 @@ function readInit(child: ChildProcess): Promise<number | undefined> {
  * What Node opens closes itself on exec, but what the service was started with does not: a shell's or a supervisor's descriptors
  * would be open in every browser. They cannot be closed from here, so each is covered by /dev/null.
  */
-function andNoOther(...wanted: ('pipe' | 'ignore' | 'ipc')[]): StdioOptions {
+export function andNoOther(...wanted: ('pipe' | 'ignore' | 'ipc')[]): StdioOptions {
   const stdio: (number | 'pipe' | 'ignore' | 'ipc')[] = [...wanted];
   for (const descriptor of inherited()) {
     if (descriptor < wanted.length) continue;

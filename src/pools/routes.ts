@@ -105,7 +105,11 @@ export function poolRoutes({ pools }: { pools: PoolService }): FastifyPluginAsyn
           response: {
             200: Session,
             204: Object.assign(empty('None came free.'), {
-              headers: { 'X-Queue-Position': Type.Integer({ description: 'How many stood before you.' }) },
+              headers: {
+                'X-Queue-Position': Type.Integer({
+                  description: 'Your place in the line when the poll ended: 1 is next.',
+                }),
+              },
             }),
             ...refusals(400, 401, 403, 404, 409, 500),
           },
@@ -114,10 +118,10 @@ export function poolRoutes({ pools }: { pools: PoolService }): FastifyPluginAsyn
       async (request, reply) => {
         const turn = await pools.acquire(projectOf(request).id, request.params.id_or_name, request.body, hungUp(reply));
         if (!('ahead' in turn)) {
-          const undelivered = () => void (reply.raw.writableFinished || pools.undelivered(turn));
-          if (reply.raw.destroyed) undelivered();
-          else reply.raw.once('close', undelivered);
-          return reply.code(200).send(turn);
+          const heard = () => void (reply.raw.writableFinished || turn.undelivered());
+          if (reply.raw.destroyed) heard();
+          else reply.raw.once('close', heard);
+          return reply.code(200).send(turn.session);
         }
         return reply
           .code(204)

@@ -2,6 +2,7 @@ import { mkdir, readdir, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Destinations } from '../chromium/destinations.ts';
 import { startEngine, type Engine } from '../chromium/engine.ts';
+import type { Toolbox } from '../chromium/guest/toolbox.ts';
 import { LaunchError, sweep, type Isolation, type LaunchOptions } from '../chromium/launch.ts';
 import type { Proxy } from '../chromium/proxy.ts';
 import { errors } from '../errors.ts';
@@ -24,6 +25,8 @@ export type Browsers = ReturnType<typeof browsers>;
 export function browsers({
   dir,
   isolation,
+  toolbox,
+  allowUnsandboxed,
   allow,
   launchSeconds,
   memoryMb,
@@ -31,6 +34,8 @@ export function browsers({
 }: {
   dir: string;
   isolation: Isolation;
+  toolbox: Toolbox;
+  allowUnsandboxed: boolean;
   allow: Destinations;
   launchSeconds: number;
   memoryMb: number;
@@ -49,7 +54,15 @@ export function browsers({
       const limits = { memoryBytes: memoryMb * 2 ** 20 };
       try {
         return await startEngine(
-          { launch: { dir: home(id), ...options, limits, isolation }, allow, proxy, log, whenGone },
+          {
+            launch: { dir: home(id), ...options, limits, isolation },
+            toolbox,
+            allowUnsandboxed,
+            allow,
+            proxy,
+            log,
+            whenGone,
+          },
           signal ? AbortSignal.any([deadline, signal]) : deadline,
         );
       } catch (error) {

@@ -51,8 +51,8 @@ export function sessionService(deps: {
   const live = new Map<string, LiveSession>();
   /** Sessions whose browsers are being started: how to call that off, and when it is over either way. */
   const launching = new Map<string, { callOff: AbortController; over: Promise<unknown> }>();
-  /** Ways to the end that are being walked. */
-  const endings = new Map<string, Promise<void>>();
+  /** Ways to the end that are being walked: `killed` when nobody can use it any more, `over` when nothing is left of it. */
+  const endings = new Map<string, { killed: Promise<unknown>; over: Promise<void> }>();
   /** Places taken by sessions, from before the launch until after the end. */
   let taken = 0;
   let closed = false;
@@ -86,7 +86,7 @@ export function sessionService(deps: {
     const options = optionsOf(request);
     const proxyId = request.proxy_id || null;
     const proxy = await wayOut(projectId, { proxyId, stealth: options.stealth, defaultDisabled: false });
-    takePlace();
+    await takePlace();
     const shape = shapeOf(options);
     const spare = shape && spares.take(shape);
     const id = spare?.id ?? newId();
@@ -224,7 +224,10 @@ export function sessionService(deps: {
 
   const spareCount = () => spares.count('headless') + spares.count('headful');
 
-  function takePlace() {
+  /** A session that was deleted has its place until it is all gone; that takes milliseconds, and is waited for. */
+  async function takePlace() {
+    while (!closed && taken >= capacity && endings.size > 0)
+      await Promise.race(Array.from(endings.values(), ({ over }) => over));
     if (closed || taken >= capacity) {
       throw errors.capacity_exhausted({ running: taken, most: capacity }, { headers: { 'Retry-After': '5' } });
     }
@@ -242,17 +245,18 @@ export function sessionService(deps: {
    */
   function stop(id: string, reason: Ending, detail?: string): Promise<void> {
     const under = endings.get(id);
-    if (under) return under;
+    if (under) return under.over;
     const session = live.get(id);
     if (!session) return callOff(id, reason);
-    const end = (async () => {
-      const uptimeMs = session.uptimeMs();
-      const lost = reason === 'crashed' || reason === 'did_not_start';
-      // Told at once, so that the browser dies while the row is written; and dies too where it cannot be written.
-      const [heard] = await Promise.all([
-        lost || store.apply(id, 'stop_requested', { reason, uptimeMs }).then(yes, no),
-        session.end(reason),
-      ]);
+    const uptimeMs = session.uptimeMs();
+    const lost = reason === 'crashed' || reason === 'did_not_start';
+    // Told at once, so that the browser dies while the row is written; and dies too where it cannot be written.
+    const gone = session.end(reason);
+    const written = lost
+      ? Promise.resolve(true)
+      : store.apply(id, 'stop_requested', { reason, uptimeMs }).then(yes, no);
+    const over = (async () => {
+      const [heard] = await Promise.all([written, gone]);
       await browsers.remove(id);
       return heard;
     })()
@@ -268,8 +272,8 @@ export function sessionService(deps: {
         return settle(id, { reason, uptimeMs, ...(detail === undefined ? {} : { detail }) }, heard);
       })
       .finally(() => endings.delete(id));
-    endings.set(id, end);
-    return end;
+    endings.set(id, { killed: written.then((heard) => (heard ? undefined : over)), over });
+    return over;
   }
 
   /** Ends a session that is not there yet. */
@@ -398,9 +402,11 @@ export function sessionService(deps: {
       }
     },
 
+    /** Resolves when its clients are closed, its browser is killed and its row says so; the kernel may take a moment more. */
     async remove(projectId: string, idOrName: string): Promise<void> {
       const { id } = await find(projectId, idOrName);
-      await stop(id, 'deleted');
+      const over = stop(id, 'deleted');
+      await (endings.get(id)?.killed ?? over);
     },
 
     /** For pools: makes a browser that nobody holds yet. */
@@ -486,7 +492,7 @@ export function sessionService(deps: {
       closed = true;
       const sessions = new Set([...launching.keys(), ...live.keys()]);
       await Promise.all([spares.close(), ...[...sessions].map((id) => stop(id, 'shutdown'))]);
-      await Promise.all(endings.values());
+      await Promise.all(Array.from(endings.values(), ({ over }) => over));
     },
   };
 

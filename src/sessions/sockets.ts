@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { declineUpgrade } from '../api/declined-upgrade.ts';
 import type { Elsewhere, Passenger } from '../api/elsewhere.ts';
 import { attachBidi } from '../chromium/bidi.ts';
 import { attachDisplay } from '../chromium/display-view.ts';
@@ -98,6 +99,7 @@ export function serveSessionSockets(
   }
 
   server.on('upgrade', (request, socket, head) => {
+    if (request.headers.upgrade?.toLowerCase() !== 'websocket') return declineUpgrade(server, request, socket, head);
     // Attached first: a client that resets the connection now must not take the service with it.
     socket.on('error', () => socket.destroy());
     upgrade(request, socket, head).catch((error: Error) => {

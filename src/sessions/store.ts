@@ -139,7 +139,7 @@ export function sessionStore(db: Db) {
           ended_reason = coalesce(ended_reason, ${ending.reason ?? null}),
           ended_detail = coalesce(ended_detail, ${ending.detail ?? null}),
           uptime_ms = coalesce(${ending.uptimeMs ?? null}::bigint, uptime_ms),
-          deleted_at = case when ${over} then coalesce(deleted_at, now()) end
+          deleted_at = case when ${over} then coalesce(deleted_at, now()) else deleted_at end
         where id = ${id} and state = any (${[...from]}) returning *`);
     },
 

@@ -103,4 +103,8 @@ fullscreen.addEventListener('click', async () => {
 });
 
 $('badge').hidden = !readOnly;
-connect(await views[kind]());
+try {
+  connect(await views[kind]());
+} catch {
+  state('failed', 'This page could not be loaded whole.', 'Reload it.'); // one of its modules did not arrive
+}
