@@ -20,6 +20,8 @@ import { cluster } from './cluster/service.ts';
 import { nodeStore } from './cluster/store.ts';
 import type { Config } from './config.ts';
 import { eventBus } from './events.ts';
+import { EgressError } from './chromium/refusals.ts';
+import { reachThrough } from './chromium/proxy-check.ts';
 import { createOnce } from './lib/files.ts';
 import { newId, pick } from './lib/ids.ts';
 import { tokens } from './lib/tokens.ts';
@@ -50,6 +52,9 @@ import { pooledSessionRoutes } from './pools/nodes/routes.ts';
 import { poolRoutes } from './pools/routes.ts';
 import { poolService } from './pools/service.ts';
 import { poolStore } from './pools/store.ts';
+import { proxyRoutes } from './proxies/routes.ts';
+import { proxyService } from './proxies/service.ts';
+import { readUpstreams } from './proxies/upstreams.ts';
 import { whereabouts } from './sessions/whereabouts.ts';
 import { openStore } from './store/open.ts';
 import { openKeys, secretStore } from './store/secrets.ts';
@@ -133,6 +138,18 @@ export async function buildApp(options: {
       },
     };
     const allow = destinations({ allow: config.allowPrivateHosts.flatMap(parseAllowList), service });
+    const proxies = proxyService({
+      db,
+      secrets,
+      upstreams: await readUpstreams(config.proxyUpstreams),
+      refuseHost: (host, port) => allow.check(host, port).then(() => undefined, egressError),
+      reach: (proxy, url) => reachThrough(proxy, url, { allow }),
+      checkUrl: config.proxyCheckUrl,
+      checkMinutes: config.proxyCheckMinutes,
+      log: logger,
+    });
+    undo(() => proxies.close());
+    occupancies.push((projectId) => proxies.occupancy(projectId));
     const isolation = await detectIsolation({ full: config.chromium, headlessShell: config.headlessShell });
     for (const reason of isolation.reasons) logger.warn({ reason }, 'degraded');
     const addresses = sessionAddresses({
@@ -155,6 +172,7 @@ export async function buildApp(options: {
       }),
       addresses,
       sessionCap: (projectId) => limits.sessionCap(projectId),
+      proxies,
       nodeId: store.nodeId,
       capacity: config.capacity,
       spares: config.spares,
@@ -182,6 +200,7 @@ export async function buildApp(options: {
       metrics: poolMetrics(metrics),
       nodeId: store.nodeId,
       capacity: async () => nodes.capacity(),
+      refuseUnknownProxy: (projectId, proxyId) => proxies.refuseUnknown(projectId, proxyId),
       log: logger,
     });
     undo(() => pools.close());
@@ -230,6 +249,7 @@ export async function buildApp(options: {
     await http.register(orgRoutes({ projects, limits, keys, audit }));
     await http.register(sessionRoutes({ sessions, limit: rateLimit(config.rateLimit) }));
     await http.register(poolRoutes({ pools }));
+    await http.register(proxyRoutes(proxies));
     await http.register(pooledSessionRoutes({ sessions: pooled, pools }));
     await http.register(browserRoutes({ sessions, addresses }));
     await http.register(processRoutes({ sessions }));
@@ -244,6 +264,7 @@ export async function buildApp(options: {
       await pools.start();
     });
     await http.ready();
+    proxies.start();
 
     const forgetting = setInterval(
       () => {
@@ -267,6 +288,7 @@ export async function buildApp(options: {
         await nodes.drain();
         await pools.close();
         await sessions.close();
+        await proxies.close();
         await toolbox.ready.catch(() => {}); // it may still be filled
         await nodes.leave(); // first: the server waits for websockets, and those that lead to other nodes end here
         await http.close();
@@ -286,6 +308,11 @@ function internalOrigin(http: Pick<FastifyInstance, 'listeningOrigin'>): string 
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   const outward = all.find(({ family, internal }) => family === 'IPv4' && !internal);
   return outward ? http.listeningOrigin.replace(/\/\/(0\.0\.0\.0|\[::\]):/, `//${outward.address}:`) : origin(http);
+}
+
+function egressError(error: unknown): EgressError {
+  if (error instanceof EgressError) return error;
+  throw error;
 }
 
 const serviceAddress = ({ hostname, port, protocol }: URL): ServiceAddress => ({

@@ -11,6 +11,7 @@ import { launch, type Browser, type LaunchOptions, type Viewport } from './launc
 import type { LocalClient } from './local-client.ts';
 import { multiplex, type Mux } from './mux.ts';
 import { openPipe } from './pipe.ts';
+import type { Proxy } from './proxy.ts';
 
 /** A running browser with everything that belongs to it: its way out, its clients, and one client of our own. */
 export interface Engine {
@@ -36,6 +37,7 @@ export interface EngineOptions {
   /** Whether the guest may run where there is no sandbox. */
   allowUnsandboxed?: boolean;
   allow: Destinations;
+  proxy?: Proxy | undefined;
   log: Log;
   /** What clients are told when the browser is gone. */
   whenGone: () => { code: number; reason: string };
@@ -53,14 +55,14 @@ interface Window {
 }
 
 export async function startEngine(
-  { launch: options, toolbox, allowUnsandboxed = false, allow, log, whenGone }: EngineOptions,
+  { launch: options, toolbox, allowUnsandboxed = false, allow, proxy, log, whenGone }: EngineOptions,
   signal: AbortSignal,
 ): Promise<Engine> {
   // A browser that was killed leaves the mark of its process, which is another's by now: the next one would not start.
   const marks = ['SingletonLock', 'SingletonSocket', 'SingletonCookie'];
   await Promise.all(marks.map((name) => rm(join(options.dir, 'home/user-data', name), { force: true })));
   const browser = await launch({ ...options, tools: toolbox?.dir }, signal);
-  const gateway = startGateway(browser.egress, { allow, log });
+  const gateway = startGateway(browser.egress, { allow, proxy, log });
   const mux = multiplex(openPipe(browser.toBrowser, browser.fromBrowser), { whenGone });
   const onCdp = (stream: Stream) => serveCdp(stream, mux);
   const guest = guestOf({ browser, toolbox, allowUnsandboxed, onCdp, log });

@@ -50,7 +50,7 @@ function node(nodeId: string, options: { place?: () => string | undefined } = {}
       const row: NewSession = {
         ...{ id: newId(), project_id: project, node_id: nodeId, name: null, tags: {}, headless: true, stealth: false },
         ...{ gpu: false, kiosk_mode: false, timeout_seconds: 60, viewport_width: 1, viewport_height: 1 },
-        ...{ refresh_rate: null, start_url: null, policy: null, invocation_id: null },
+        ...{ refresh_rate: null, start_url: null, policy: null, invocation_id: null, proxy_id: null },
         ...{ pool_id: pool.id, pool_version: pool.version },
       };
       const inserted = await sessions.insertPooled(row, 'live', pool.id);
@@ -58,6 +58,7 @@ function node(nodeId: string, options: { place?: () => string | undefined } = {}
       onPlaced();
       return inserted as SessionRow;
     },
+    refuseUnknownProxy: async () => {},
     place: (except) => (options.place ? options.place() : except.has(nodeId) ? undefined : nodeId),
     sessions: {
       async lend(id: string, lease: Lease) {
