@@ -6,6 +6,7 @@ import { describeErrors } from './errors.ts';
 import { openLogger } from './logger.ts';
 import { orgRoutes } from './org/routes.ts';
 import { poolRoutes } from './pools/routes.ts';
+import { curlRoutes } from './sessions/curl/routes.ts';
 import { sessionRoutes } from './sessions/routes.ts';
 import { endings, sessionLife } from './sessions/state.ts';
 
@@ -26,6 +27,7 @@ async function emitted(): Promise<Record<string, string>> {
   await app.register(statusRoutes({ probes: [], metrics: nothing, version: '' }));
   await app.register(orgRoutes(nothing));
   await app.register(sessionRoutes(nothing));
+  await app.register(curlRoutes(nothing));
   await app.register(poolRoutes(nothing));
   await app.ready();
   const document = JSON.stringify(app.swagger(), null, 2);

@@ -4,6 +4,7 @@ import type { Log } from '../lib/log.ts';
 import type { Destinations } from './destinations.ts';
 import { fitDisplay } from './display.ts';
 import { startGateway, type Gateway } from './gateway.ts';
+import { hiddenPages, type HiddenPages } from './hidden-pages.ts';
 import { launch, type Browser, type LaunchOptions, type Viewport } from './launch.ts';
 import type { LocalClient } from './local-client.ts';
 import { multiplex, type Mux } from './mux.ts';
@@ -14,6 +15,8 @@ export interface Engine {
   readonly browser: Browser;
   readonly mux: Mux;
   readonly gateway: Gateway;
+  /** Pages of the service's own, made when they are needed. */
+  readonly hidden: HiddenPages;
   /** The service's own client, made when it is first needed. */
   control(): LocalClient;
   /** The page area of headless browsers, the window of headful ones; of pages that are opened later too. */
@@ -93,6 +96,7 @@ export async function startEngine(
     browser,
     mux,
     gateway,
+    hidden: hiddenPages(mux),
     control,
 
     async setViewport(viewport) {

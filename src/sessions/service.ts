@@ -400,6 +400,8 @@ export function sessionService(deps: {
     takeBack: (id: string) => live.get(id)?.setTimeout(undefined),
 
     hold,
+    /** The same, as a project's clients name it. */
+    holdFor: async (projectId: string, idOrName: string): Promise<Hold> => hold((await find(projectId, idOrName)).id),
     running: (id: string) => live.get(id),
 
     /** The node that has an active session; undefined when there is no such session. Asks the database only when it is not here. */
