@@ -37,6 +37,7 @@ import { browserRoutes } from './sessions/browser/routes.ts';
 import { browsers } from './sessions/browsers.ts';
 import { fsRoutes } from './sessions/fs/routes.ts';
 import { processRoutes } from './sessions/process/routes.ts';
+import { curlRoutes } from './sessions/curl/routes.ts';
 import { measureSessions } from './sessions/metrics.ts';
 import { sessionProbes } from './sessions/probes.ts';
 import { nodesWithSessions, settleLostNode } from './sessions/reconcile.ts';
@@ -254,6 +255,7 @@ export async function buildApp(options: {
     await http.register(browserRoutes({ sessions, addresses }));
     await http.register(processRoutes({ sessions }));
     await http.register(fsRoutes({ sessions }));
+    await http.register(curlRoutes({ sessions, addresses }));
     const who = (request: IncomingMessage) => callerByKey(request, gate);
     serveSessionSockets(http.server, { sessions, addresses, who, where, nodes, log: logger });
     http.addHook('onListen', async () => {

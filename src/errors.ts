@@ -236,6 +236,11 @@ const catalogue = {
     (p: { path: string }) =>
       `There is no space left below ${p.path}. Make room, or set CORRAL_DATA_DIR to another disk.`,
   ),
+  transport_failed: entry(
+    502,
+    'A request through the browser got no answer; net_error_name is Chromium’s word for why.',
+    (p: { detail: string }) => p.detail,
+  ),
   node_unreachable: entry(
     502,
     'The node that runs the session does not answer.',
