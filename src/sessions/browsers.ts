@@ -5,6 +5,7 @@ import { startEngine, type Engine } from '../chromium/engine.ts';
 import { ArchiveError, forgetTabs, packProfile, unpackBeside, unpackProfile } from '../chromium/profile-archive.ts';
 import type { Toolbox } from '../chromium/guest/toolbox.ts';
 import { LaunchError, sweep, type Isolation, type LaunchOptions } from '../chromium/launch.ts';
+import type { Proxy } from '../chromium/proxy.ts';
 import { own } from '../chromium/sandbox.ts';
 import { errors } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
@@ -17,6 +18,11 @@ export type BrowserOptions = Pick<
   LaunchOptions,
   'headless' | 'stealth' | 'kiosk' | 'gpu' | 'viewport' | 'policy' | 'needsFullBrowser' | 'resume'
 >;
+
+/** What is around the browser when it starts, and may change while it runs. */
+export interface Surroundings {
+  proxy?: Proxy | undefined;
+}
 
 export type Browsers = ReturnType<typeof browsers>;
 
@@ -45,7 +51,7 @@ export function browsers({
   return {
     async start(
       id: string,
-      options: BrowserOptions,
+      { proxy, ...options }: BrowserOptions & Surroundings,
       whenGone: () => { code: number; reason: string },
       signal?: AbortSignal,
       /** The profile's archive, for a home that has none yet. */
@@ -59,7 +65,15 @@ export function browsers({
         if (profile)
           await unpackProfile({ dir: at, isolation, bytes: profile, tabs: options.resume === 'tabs' }, until);
         return await startEngine(
-          { launch: { dir: at, ...options, limits, isolation }, toolbox, allowUnsandboxed, allow, log, whenGone },
+          {
+            launch: { dir: at, ...options, limits, isolation },
+            toolbox,
+            allowUnsandboxed,
+            allow,
+            proxy,
+            log,
+            whenGone,
+          },
           until,
         );
       } catch (error) {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine } from '../chromium/engine.ts';
+import type { Proxy } from '../chromium/proxy.ts';
 import { errors } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import type { ExtensionService, Loadable } from '../extensions/service.ts';
@@ -8,6 +9,7 @@ import type { Log } from '../lib/log.ts';
 import { undoOnFailure } from '../lib/undo.ts';
 import type { ProfileSelector } from '../profiles/schema.ts';
 import type { ProfileService } from '../profiles/service.ts';
+import type { ProxyService } from '../proxies/service.ts';
 import { uniqueViolation } from '../store/db.ts';
 import type { Addresses } from './addresses.ts';
 import type { BrowserOptions, Browsers } from './browsers.ts';
@@ -46,6 +48,7 @@ interface Plan {
   row: NewSession;
   options: BrowserOptions;
   spare: Spare | undefined;
+  proxy: Proxy | undefined;
   /** It may save to a profile that another session saves to. */
   force: boolean;
   extensions: Loadable[];
@@ -60,6 +63,7 @@ export function sessionService(deps: {
   extensions: Pick<ExtensionService, 'choose'>;
   addresses: Addresses;
   sessionCap: (projectId: string) => Promise<number | null>;
+  proxies: Pick<ProxyService, 'endpoint' | 'defaultEndpoint'>;
   nodeId: string;
   /** How many browsers this node runs at most, spares included. */
   capacity: number;
@@ -67,7 +71,7 @@ export function sessionService(deps: {
   events: EventBus;
   log: Log;
 }) {
-  const { store, browsers, profiles, addresses, sessionCap, nodeId, capacity, events, log } = deps;
+  const { store, browsers, profiles, addresses, sessionCap, proxies, nodeId, capacity, events, log } = deps;
   /** The sessions whose browsers this process holds, until nothing is left of them. */
   const live = new Map<string, LiveSession>();
   /** Sessions whose browsers are being started: how to call that off, and when it is over either way. */
@@ -114,6 +118,8 @@ export function sessionService(deps: {
       ...(wanted.length > 0 ? { needsFullBrowser: true } : {}),
       ...(profile && withProfile(request.start_url ? 'cookies' : 'tabs')),
     };
+    const proxyId = request.proxy_id || null;
+    const proxy = await wayOut(projectId, { proxyId, stealth: options.stealth, defaultDisabled: false });
     await takePlace();
     const shape = shapeOf(options);
     const spare = shape && spares.take(shape);
@@ -123,13 +129,14 @@ export function sessionService(deps: {
     const row = {
       ...rowFor(id, projectId, request, options),
       node_id: nodeId,
+      proxy_id: proxyId,
       pool_id: pool?.id ?? null,
       pool_version: pool?.version ?? null,
       profile_id: profile?.id ?? null,
       profile_saves: !pool && profile !== undefined && request.profile?.save_changes === true,
     };
     const force = request.profile?.force === true;
-    const starting = launch({ row, options, spare, force, extensions: wanted, signal, onPlaced })
+    const starting = launch({ row, options, spare, proxy, force, extensions: wanted, signal, onPlaced })
       .catch((error: Error) => {
         throw callOff.signal.aborted ? errors.session_not_found({ session: id }) : error;
       })
@@ -146,6 +153,7 @@ export function sessionService(deps: {
     row,
     options,
     spare,
+    proxy,
     force,
     extensions: wanted,
     signal,
@@ -168,7 +176,7 @@ export function sessionService(deps: {
       const start = async () => {
         const saved = profileId === null ? undefined : await profiles.open(profileId);
         const resume = saved || profileId === null ? options.resume : 'cookies'; // an empty one has no tabs
-        return browsers.start(id, { ...options, resume }, whenGone, signal, saved?.bytes);
+        return browsers.start(id, { ...options, resume, proxy }, whenGone, signal, saved?.bytes);
       };
       const engine = spare?.engine ?? (await start().catch((error: Error) => didNotStart(id, error, signal)));
       if (profileId !== null && row.profile_saves) saving.set(id, profileId);
@@ -177,9 +185,10 @@ export function sessionService(deps: {
         engine,
         timeoutSeconds: row.pool_id === null ? row.timeout_seconds : undefined,
         mayStandBy: !options.gpu,
+        proxy,
         // As it is now, not as it was asked for; and without start_url, which may be what crashed it.
-        relaunch: async (signal) => {
-          const now = { ...options, ...(await asItIsNow(id)) };
+        relaunch: async (signal, proxy) => {
+          const now = { ...options, ...(await asItIsNow(id)), proxy };
           if (now.resume) await browsers.forgetTabs(id, signal).catch(() => {}); // they may be, too
           return extensions.again(id, await browsers.start(id, now, whenGone, signal));
         },
@@ -189,6 +198,7 @@ export function sessionService(deps: {
       });
       live.set(id, session);
       undo(() => stop(id, whyNot(signal)));
+      if (spare && proxy) engine.gateway.setProxy(proxy);
       if (spare) await fit(engine, options);
       if (wanted.length > 0) await extensions.load(id, engine, wanted);
       if (row.start_url) void open(engine, row.start_url);
@@ -201,6 +211,18 @@ export function sessionService(deps: {
     return launched.catch((error: Error) => {
       throw session?.ending ? errors.session_not_found({ session: id }) : error;
     });
+  }
+
+  /**
+   * What a session's traffic leaves by; undefined for no proxy. The label is new each time: a rotating proxy keeps its exit
+   * for as long as the session keeps the proxy, and giving it the same one again is asking for another exit.
+   */
+  async function wayOut(
+    projectId: string,
+    { proxyId, stealth, defaultDisabled }: { proxyId: string | null; stealth: boolean; defaultDisabled: boolean },
+  ): Promise<Proxy | undefined> {
+    if (proxyId) return proxies.endpoint(projectId, proxyId, newId());
+    return stealth && !defaultDisabled ? proxies.defaultEndpoint(newId()) : undefined;
   }
 
   async function asItIsNow(id: string): Promise<Partial<BrowserOptions>> {
@@ -279,9 +301,10 @@ export function sessionService(deps: {
       const resume = saved && !row.start_url ? 'tabs' : 'cookies';
       const beside = await browsers.unpackBeside(id, saved?.bytes, resume === 'tabs');
       const now = { ...optionsOf(requestOf(row)), ...(await asItIsNow(id)), resume } as const;
-      const restart = session.restart(async (signal) => {
+      const restart = session.restart(async (signal, proxy) => {
         await beside.swap();
-        const engine = await extensions.again(id, await browsers.start(id, now, () => session.whenGone(), signal));
+        const started = await browsers.start(id, { ...now, proxy }, () => session.whenGone(), signal);
+        const engine = await extensions.again(id, started);
         if (row.start_url) void open(engine, row.start_url);
         return engine;
       }, 'The browser is started again with a profile. Connect again to the same address.');
@@ -303,8 +326,8 @@ export function sessionService(deps: {
     const was = await shell.state();
     const now = { ...optionsOf(requestOf(row)), ...(await asItIsNow(id)), needsFullBrowser: true };
     await session
-      .restart(async (signal) => {
-        const engine = await browsers.start(id, now, () => session.whenGone(), signal);
+      .restart(async (signal, proxy) => {
+        const engine = await browsers.start(id, { ...now, proxy }, () => session.whenGone(), signal);
         await engine.resume(was);
         return engine;
       }, 'The browser is started again as one that runs extensions. Connect again to the same address.')
@@ -447,6 +470,7 @@ export function sessionService(deps: {
       ...(row.pool_id ? { pool: { id: row.pool_id, ...(row.pool_name ? { name: row.pool_name } : {}) } } : {}),
       ...(row.name === null ? {} : { name: row.name }),
       ...(row.start_url === null ? {} : { start_url: row.start_url }),
+      ...(row.proxy_id === null ? {} : { proxy_id: row.proxy_id }),
       ...(policy ? { engine_policy: policy, chrome_policy: policy } : {}),
       tags: row.tags,
       telemetry: null,
@@ -478,11 +502,14 @@ export function sessionService(deps: {
 
     async update(projectId: string, idOrName: string, request: UpdateSession): Promise<Session> {
       refuseWhatIsNotHere(request);
-      const { id, profile_id } = await find(projectId, idOrName);
+      const before = await find(projectId, idOrName);
+      const { id, profile_id } = before;
       const { viewport, profile } = request;
       if (profile && profile_id !== null) throw errors.profile_loaded({ session: id, profile: profile_id });
-      const held = viewport && (await hold(id));
-      try {
+      const proxy = proxyChange(before, request);
+      const way = proxy && (await wayOut(projectId, { ...proxy, proxyId: proxy.id, stealth: before.stealth }));
+      const held = (viewport ?? proxy) && (await hold(id));
+      const change = async () => {
         const viewers = live.get(id)?.viewerCount ?? 0;
         if (viewport && viewers > 0 && !viewport.force) throw errors.viewport_in_use({ viewers });
         // The row first: it may refuse the name, and it is what a browser that crashes now is started again from.
@@ -490,9 +517,16 @@ export function sessionService(deps: {
           ...(request.name === undefined ? {} : { name: request.name || null }),
           ...(request.tags ? { tags: request.tags } : {}),
           ...(viewport ? { viewport: { ...viewport, rate: viewport.refresh_rate ?? null } } : {}),
+          ...(proxy ? { proxy } : {}),
         });
         if (!row) throw errors.session_not_found({ session: idOrName });
+        if (proxy) await live.get(id)?.setProxy(way);
         if (viewport) await held?.engine.setViewport(viewport);
+        return row;
+      };
+      try {
+        const session = live.get(id);
+        const row = await (proxy && session ? session.swapping(change) : change());
         if (profile) await attachProfile(row, profile);
         return toSession(profile ? await find(projectId, id) : row);
       } catch (error) {
@@ -538,8 +572,12 @@ export function sessionService(deps: {
       }
     },
 
-    /** For pools: nobody has it any more. Its clients are closed. */
-    takeBack: (id: string) => live.get(id)?.setTimeout(undefined),
+    /** For pools: nobody has it any more. Its clients are closed, and it leaves by the pool's proxy again. */
+    async takeBack(id: string): Promise<void> {
+      const session = live.get(id);
+      session?.setTimeout(undefined);
+      await session?.swapping(() => session.resetProxy());
+    },
 
     /**
      * Loads extensions into a session that runs. Its clients stay connected, unless it is the headless shell, which cannot have
@@ -559,7 +597,21 @@ export function sessionService(deps: {
     },
 
     hold,
-    running: (id: string) => live.get(id),
+    /** The same, as a project's clients name it. */
+    holdFor: async (projectId: string, idOrName: string): Promise<Hold> => hold((await find(projectId, idOrName)).id),
+    /** A session that clients may come to, and that runs here. */
+    running(id: string): LiveSession | undefined {
+      const session = live.get(id);
+      return session?.shelved ? undefined : session;
+    },
+    isHere: (id: string) => live.has(id),
+
+    /** A session whose browser this node has. */
+    async here(ref: SessionRef): Promise<LiveSession | undefined> {
+      if ('id' in ref) return live.get(ref.id);
+      const row = await store.findByIdOrName(ref.projectId, ref.idOrName, false);
+      return row && live.get(row.id);
+    },
 
     /** The node that has an active session; undefined when there is no such session. Asks the database only when it is not here. */
     async nodeOf(ref: SessionRef): Promise<string | undefined> {
@@ -692,7 +744,7 @@ function rowFor(
   projectId: string,
   request: CreateSession,
   options: BrowserOptions,
-): Omit<NewSession, 'node_id' | 'pool_id' | 'pool_version' | 'profile_id' | 'profile_saves'> {
+): Omit<NewSession, 'node_id' | 'proxy_id' | 'pool_id' | 'pool_version' | 'profile_id' | 'profile_saves'> {
   return {
     id,
     project_id: projectId,
@@ -712,17 +764,32 @@ function rowFor(
   };
 }
 
+/** What an update makes of a session's proxy; undefined when it leaves it alone. Null means left out, as it does for tags. */
+function proxyChange(
+  row: SessionRow,
+  { proxy_id: id, disable_default_proxy: disable }: UpdateSession,
+): { id: string | null; defaultDisabled: boolean } | undefined {
+  const given = id !== undefined && id !== null;
+  if (!given && disable === undefined) return undefined;
+  const refuse = (detail: string) => errors.invalid_input({ detail });
+  if (disable !== undefined && given)
+    throw refuse(
+      'disable_default_proxy cannot stand together with proxy_id: a proxy that is named is never the default.',
+    );
+  if (disable === true && !row.stealth)
+    throw refuse('disable_default_proxy is for sessions with stealth; no other has a default proxy.');
+  return { id: given ? id || null : row.proxy_id, defaultDisabled: disable ?? row.default_proxy_disabled };
+}
+
 /** Fields of rooms that do not stand yet. What they mean when they ask for nothing is fine. */
 export function refuseWhatIsNotHere(
   request: Partial<
     Pick<CreateSession, 'invocation_id'> & Omit<UpdateSession, 'name' | 'tags' | 'viewport' | 'profile'>
   >,
 ) {
-  const { proxy_id, telemetry, invocation_id, disable_default_proxy } = request;
+  const { telemetry, invocation_id } = request;
   const asksForTelemetry = telemetry && (telemetry.enabled === true || Object.keys(telemetry.browser ?? {}).length > 0);
   const asked = {
-    proxy_id: !!proxy_id,
-    disable_default_proxy: disable_default_proxy === true,
     telemetry: asksForTelemetry,
     invocation_id: invocation_id !== undefined,
   };

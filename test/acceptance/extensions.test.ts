@@ -41,7 +41,8 @@ afterAll(async () => {
 });
 afterEach(async () => {
   await expectNothingLeft(service);
-  expect(await readdir(join(service.dataDir, 'uploads')).catch(() => [])).toEqual([]);
+  const left = await readdir(join(service.dataDir, 'uploads')).catch(() => []);
+  if (left.length > 0) throw new Error(`Uploads are left: ${left.join(', ')}`);
 });
 
 const upload = async (name: string | undefined, zip: Buffer) =>
