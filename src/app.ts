@@ -223,6 +223,7 @@ export async function buildApp(options: {
         log: logger,
       }),
       make: sessions.makePooled,
+      resolve: sessions.resolve,
       place: nodes.place,
       events,
       metrics: poolMetrics(metrics),

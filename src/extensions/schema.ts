@@ -19,7 +19,12 @@ export const ExtensionSelector = named(
   'BrowserExtension',
   Type.Object(
     { id: Type.Optional(Type.String({ maxLength: 255 })), name: Type.Optional(SlugName) },
-    { oneOf: [{ required: ['id'] }, { required: ['name'] }] },
+    {
+      oneOf: [
+        { type: 'object', required: ['id'] },
+        { type: 'object', required: ['name'] },
+      ],
+    },
   ),
 );
 

@@ -58,6 +58,7 @@ function node(nodeId: string, options: { place?: () => string | undefined } = {}
       onPlaced();
       return inserted as SessionRow;
     },
+    resolve: async () => ({}),
     refuseUnknownProxy: async () => {},
     place: (except) => (options.place ? options.place() : except.has(nodeId) ? undefined : nodeId),
     sessions: {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { errors, ServiceError } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import { newId } from '../lib/ids.ts';
@@ -15,6 +16,7 @@ import { poolStore, type CountedPool, type PoolRow } from './store.ts';
 
 /** Clients of this interface give a request up after 60 s, and 55 is promised; the rest is for handing the browser over. */
 const longestWaitMs = 50_000;
+const longestSaveMs = 45_000;
 /** How often this node compares what it holds with what the database says that it holds. */
 const tidyMs = 15_000;
 
@@ -30,6 +32,7 @@ export function poolService({
   db,
   sessions,
   make,
+  resolve,
   place,
   events,
   metrics,
@@ -41,6 +44,8 @@ export function poolService({
   db: Db;
   sessions: SessionsAnywhere;
   make: SessionService['makePooled'];
+  /** What the selectors of a request mean. */
+  resolve: SessionService['resolve'];
   /** The node with the most room that is none of these; undefined when nobody has any. */
   place: (except: ReadonlySet<string>) => string | undefined;
   events: EventBus;
@@ -55,7 +60,7 @@ export function poolService({
     store,
     nodeId,
     onNeed: (poolId) => void fill.fill(poolId),
-    onExpelled: (poolId, sessionId) => retire(poolId, [sessionId]),
+    onExpelled: (poolId, sessionId) => void retire(poolId, [sessionId]),
   });
   /** Browsers that were not on the shelf when we last looked, and that nobody held: most of them were just being made. */
   let unshelved = new Set<string>();
@@ -65,8 +70,12 @@ export function poolService({
     log,
     place,
     makeAt: sessions.makeAt,
-    make: async (pool, onPlaced) => (await make(pool.project_id, pool, browserOf(pool), onPlaced)).id,
-    retire,
+    make: async (pool, onPlaced) => {
+      const { id, version, config } = pool;
+      const place = { id, version, opensUrl: config.start_url !== undefined };
+      return (await make(pool.project_id, place, browserOf(pool), onPlaced)).id;
+    },
+    retire: (poolId, ids) => void retire(poolId, ids),
     onShelved: (poolId) => void served(poolId),
     onLaunched: (outcome) => metrics.launches.inc({ outcome }),
   });
@@ -74,8 +83,21 @@ export function poolService({
   let closed = false;
 
   /** Ends browsers that have left the pool; each leaves room for another. */
-  function retire(poolId: string, ids: string[]) {
-    for (const id of ids) void sessions.stop(id, 'retired').then(() => fill.fill(poolId));
+  async function retire(poolId: string, ids: string[]): Promise<void> {
+    await Promise.all(ids.map((id) => sessions.stop(id, 'retired').then(() => void fill.fill(poolId))));
+  }
+
+  /** Never rejects. The idle browsers of pools that ask for it are made anew; leased ones go on with what they have. */
+  async function refresh(profileId: string): Promise<void> {
+    try {
+      for (const poolId of await store.outdate(profileId)) {
+        const outdated = await store.clearShelf(poolId);
+        fill.renew(poolId, outdated.length);
+        void retire(poolId, outdated);
+      }
+    } catch (error) {
+      log.warn({ profile: profileId, error: (error as Error).message }, 'pools.not_refreshed');
+    }
   }
 
   const stopListening = [
@@ -83,6 +105,7 @@ export function poolService({
     events.on('session.ended', ({ poolId }) => poolId && void fill.fill(poolId)),
     // Whether it was stopped or given up: what the pools had there is gone.
     events.on('node.left', () => void reopen()),
+    events.on('profile.saved', ({ profileId }) => void refresh(profileId)),
   ];
 
   /** Never rejects. What pools lack because a node went is made at once, by whoever comes first. */
@@ -188,7 +211,7 @@ export function poolService({
   async function replace(poolId: string, sessionId: string, leaseId: string): Promise<void> {
     if (!(await store.endLease(sessionId, leaseId))) return;
     fill.renew(poolId);
-    retire(poolId, [sessionId]);
+    void retire(poolId, [sessionId]);
   }
 
   async function putBack(poolId: string, sessionId: string, leaseId: string | null): Promise<void> {
@@ -196,7 +219,7 @@ export function poolService({
     if (shelved === 'shelved') await served(poolId);
     if (shelved !== 'expelled') return;
     fill.renew(poolId);
-    retire(poolId, [sessionId]);
+    void retire(poolId, [sessionId]);
   }
 
   /** What the database says that we have, and we do not know of: something went wrong while it was under way. Never rejects. */
@@ -223,7 +246,8 @@ export function poolService({
       const config = configOf(rest);
       if (config.proxy_id) await refuseUnknownProxy(projectId, config.proxy_id);
       await refuseTooMany(null, size);
-      const pool = { id: newId(), project_id: projectId, name: name ?? null, size, config };
+      const belongings = { profile_id: null, extension_ids: [], ...(await resolve(projectId, request)) };
+      const pool = { id: newId(), project_id: projectId, name: name ?? null, size, config, ...belongings };
       await unlessTaken(pool.name, () => store.insert(pool));
       void fill.fill(pool.id);
       return counted(pool.id);
@@ -239,20 +263,30 @@ export function poolService({
 
     /** A field left out keeps its value; an empty one clears it, where it can be cleared. */
     async update(projectId: string, idOrName: string, request: UpdatePool): Promise<Pool> {
-      refuseWhatIsNotHere({ ...request, ...(request.profile?.id === '' ? { profile: undefined } : {}) });
+      refuseWhatIsNotHere(request);
       const before = await find(projectId, idOrName);
       const { size = before.size, name, discard_all_idle, ...rest } = request;
       const config = mergeConfig(before.config, rest);
       if (rest.proxy_id) await refuseUnknownProxy(projectId, rest.proxy_id);
       if (size > before.size) await refuseTooMany(before.id, size);
-      const stale = !sameBrowser(before.config, config);
-      const change = { name: name || before.name, size, config, stale, larger: size > before.size };
+      const cleared = { ...request, ...(request.profile?.id === '' ? { profile: null } : {}) };
+      const belongings = { ...belongingsOf(before), ...(await resolve(projectId, cleared)) };
+      const same =
+        sameBrowser(before.config, config) && JSON.stringify(belongingsOf(before)) === JSON.stringify(belongings);
+      const change = {
+        ...belongings,
+        name: name || before.name,
+        size,
+        config,
+        stale: !same,
+        larger: size > before.size,
+      };
       const after = await unlessTaken(change.name, () => store.update(before.id, change));
       if (!after) throw errors.pool_not_found({ pool: idOrName });
       if (discard_all_idle) {
         const discarded = await store.clearShelf(before.id);
         fill.renew(before.id, discarded.length);
-        retire(before.id, discarded);
+        void retire(before.id, discarded);
       }
       void fill.fill(before.id);
       return counted(before.id);
@@ -275,21 +309,24 @@ export function poolService({
       const pool = await find(projectId, idOrName);
       const leaseId = await store.leaseOn(pool.id, sessionId);
       if (!leaseId) throw errors.not_leased({ session: sessionId, pool: idOrName });
-      if (reuse && pool.config.reset_on_release === false) {
+      const ownProfile = await store.hasOwnProfile(sessionId);
+      if (reuse && pool.config.reset_on_release === false && !ownProfile) {
         await sessions.takeBack(sessionId); // its clients are gone before anybody else can have it
         await putBack(pool.id, sessionId, leaseId);
         return metrics.releases.inc({ how: 'kept' });
       }
       if (!(await store.endLease(sessionId, leaseId))) throw errors.not_leased({ session: sessionId, pool: idOrName });
       if (reuse) fill.renew(pool.id);
-      retire(pool.id, [sessionId]);
+      const retired = retire(pool.id, [sessionId]);
       if (!reuse) void fill.fill(pool.id);
       metrics.releases.inc({ how: reuse ? 'renewed' : 'destroyed' });
+      // Whoever gives it back may count on what was saved; if that takes too long, it goes on without them.
+      if (ownProfile) await Promise.race([retired, sleep(longestSaveMs, undefined, { ref: false })]);
     },
 
     async flush(projectId: string, idOrName: string): Promise<void> {
       const pool = await find(projectId, idOrName);
-      retire(pool.id, await store.clearShelf(pool.id));
+      void retire(pool.id, await store.clearShelf(pool.id));
       void fill.fill(pool.id);
     },
 
@@ -348,6 +385,8 @@ function leaseOf(pool: PoolRow, id: string, request: Acquire) {
   };
 }
 
+const belongingsOf = ({ profile_id, extension_ids }: PoolRow) => ({ profile_id, extension_ids });
+
 function toPool(pool: CountedPool): Pool {
   const { engine_policy } = pool.config;
   return {
@@ -367,6 +406,7 @@ function toPool(pool: CountedPool): Pool {
       ...pool.config,
       ...(engine_policy ? { chrome_policy: engine_policy } : {}),
     },
-    extension_ids: [],
+    ...(pool.profile_id === null ? {} : { profile_id: pool.profile_id }),
+    extension_ids: pool.extension_ids,
   };
 }

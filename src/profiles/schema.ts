@@ -44,7 +44,12 @@ export const ProfileSelector = named(
         }),
       ),
     },
-    { oneOf: [{ required: ['id'] }, { required: ['name'] }] },
+    {
+      oneOf: [
+        { type: 'object', required: ['id'] },
+        { type: 'object', required: ['name'] },
+      ],
+    },
   ),
 );
 

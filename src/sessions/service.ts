@@ -3,6 +3,7 @@ import type { Engine } from '../chromium/engine.ts';
 import type { Proxy } from '../chromium/proxy.ts';
 import { errors } from '../errors.ts';
 import type { EventBus } from '../events.ts';
+import type { ExtensionSelector } from '../extensions/schema.ts';
 import type { ExtensionService, Loadable } from '../extensions/service.ts';
 import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
@@ -35,10 +36,17 @@ export type SessionService = ReturnType<typeof sessionService>;
 /** A session by its id alone, or as a project's clients name it. */
 export type SessionRef = { id: string } | { projectId: string; idOrName: string };
 
+/** The pool a browser is made for. `opensUrl`: it has a start_url, which is opened when the browser is lent. */
+interface PoolPlace {
+  id: string;
+  version: number;
+  opensUrl?: boolean;
+}
+
 interface Making {
   hungUp?: AbortSignal | undefined;
   /** It is made for a pool: nobody's until it is leased, and it does not idle out before. */
-  pool?: { id: string; version: number };
+  pool?: PoolPlace;
   /** Its place is taken: the row is there, the browser is not yet. */
   onPlaced?: () => void;
 }
@@ -116,7 +124,7 @@ export function sessionService(deps: {
     const options = {
       ...optionsOf(request),
       ...(wanted.length > 0 ? { needsFullBrowser: true } : {}),
-      ...(profile && withProfile(request.start_url ? 'cookies' : 'tabs')),
+      ...(profile && withProfile((request.start_url ?? pool?.opensUrl) ? 'cookies' : 'tabs')),
     };
     const proxyId = request.proxy_id || null;
     const proxy = await wayOut(projectId, { proxyId, stealth: options.stealth, defaultDisabled: false });
@@ -546,10 +554,24 @@ export function sessionService(deps: {
       await Promise.race([endings.get(id)?.killed ?? over, late]);
     },
 
+    /** For pools: the ids of what a request selects; nothing of what it leaves out, and null for a profile that it clears. */
+    async resolve(
+      projectId: string,
+      request: { profile?: Pick<ProfileSelector, 'id' | 'name'> | null; extensions?: ExtensionSelector[] },
+    ): Promise<{ profile_id?: string | null; extension_ids?: string[] }> {
+      const chosen = request.extensions && (await deps.extensions.choose(projectId, request.extensions));
+      return {
+        ...(request.profile === undefined
+          ? {}
+          : { profile_id: request.profile && (await profiles.choose(projectId, request.profile)).id }),
+        ...(chosen ? { extension_ids: chosen.map(({ id }) => id!) } : {}),
+      };
+    },
+
     /** For pools: makes a browser that nobody holds yet. */
     makePooled: (
       projectId: string,
-      pool: { id: string; version: number },
+      pool: PoolPlace,
       request: CreateSession,
       onPlaced: () => void,
     ): Promise<SessionRow> => make(projectId, request, { pool, onPlaced }),
