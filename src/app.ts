@@ -134,6 +134,7 @@ export async function buildApp(options: {
     const addresses = sessionAddresses({
       tokens: tokens(() => masterKeys.ring()),
       publicUrl: (nodeId) => (nodeId && nodes.publicUrlOf(nodeId)) || config.publicUrl || origin(http),
+      leaseOf: (id) => sessions.leaseOf(id),
     });
     const toolbox = openToolbox(join(dataDir, 'tools'));
     undo(() => toolbox.ready);

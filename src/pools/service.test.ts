@@ -5,7 +5,7 @@ import { errors } from '../errors.ts';
 import { eventBus } from '../events.ts';
 import { newId } from '../lib/ids.ts';
 import { silent } from '../lib/log.ts';
-import type { SessionRow, NewSession } from '../sessions/store.ts';
+import type { NewSession } from '../sessions/store.ts';
 import { sessionStore } from '../sessions/store.ts';
 import { sql } from '../store/sql.ts';
 import { poolMetrics } from './metrics.ts';
@@ -41,6 +41,7 @@ function node(nodeId: string, options: { place?: () => string | undefined } = {}
     make: undefined as Error | undefined,
     lend: undefined as ((id: string) => Promise<void>) | undefined,
     makeAt: 'refused' as Placed,
+    used: true,
   };
   const asked: string[] = [];
   const pools = poolService({
@@ -56,7 +57,7 @@ function node(nodeId: string, options: { place?: () => string | undefined } = {}
       const inserted = await sessions.insertPooled(row, 'live', pool.id);
       if (!inserted) throw errors.pool_full({ pool: pool.id });
       onPlaced();
-      return inserted as SessionRow;
+      return inserted;
     },
     place: (except) => (options.place ? options.place() : except.has(nodeId) ? undefined : nodeId),
     sessions: {
@@ -65,7 +66,7 @@ function node(nodeId: string, options: { place?: () => string | undefined } = {}
         await faults.lend?.(id);
         return { session_id: id } as never;
       },
-      takeBack: async () => {},
+      takeBack: async () => faults.used,
       async stop(id) {
         ended.push(id);
         await store.db.rows(
@@ -133,10 +134,11 @@ describe('a waiter', () => {
   });
 
   test.each([
-    ['that nobody has touched: it is lent to the next', {}, true],
-    ['that has opened a page: the next gets another', { start_url: 'x.example' }, false],
-  ])('who hangs up while it is handed a browser %s', async (_, request, same) => {
+    ['that nobody has touched: it is lent to the next', false],
+    ['that has opened a page: the next gets another', true],
+  ])('who hangs up while it is handed a browser %s', async (_, used) => {
     const a = node('a');
+    a.faults.used = used;
     const id = await a.pool(1);
     const hangUp = new AbortController();
     let given: string | undefined;
@@ -145,9 +147,9 @@ describe('a waiter', () => {
       given = session;
       hangUp.abort(new Error('hung up'));
     };
-    await expect(a.acquire(id, request, hangUp.signal)).rejects.toThrow('hung up');
+    await expect(a.acquire(id, {}, hangUp.signal)).rejects.toThrow('hung up');
     const next = await a.acquire(id);
-    expect(next.session.session_id === given).toBe(same);
+    expect(next.session.session_id === given).toBe(!used);
     await a.until(id, { available_count: 0, acquired_count: 1 });
   });
 

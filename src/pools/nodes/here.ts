@@ -36,7 +36,7 @@ export function sessionsHere({
         throw errors.already_exists({ thing: 'session', name: lease.name ?? '' });
       }
       const late = new AbortController();
-      const lent = sessions.lend(id, lease.timeoutSeconds, startUrl);
+      const lent = sessions.lend(id, lease, startUrl);
       lent.catch(() => {});
       try {
         return await Promise.race([lent, unlessWithin(healthMs, late.signal)]);
