@@ -41,8 +41,8 @@ export function mergeConfig(before: Config, request: Omit<UpdatePool, 'size' | '
 
 /** The browsers that a pool's configuration asks for. Its start_url is opened when one is lent, not before. */
 export function browserOf({ config }: PoolRow): CreateSession {
-  const { headless, stealth, kiosk_mode, viewport, engine_policy, timeout_seconds } = config;
-  const asked = { headless, stealth, kiosk_mode, viewport, engine_policy, timeout_seconds };
+  const { headless, stealth, kiosk_mode, viewport, engine_policy, proxy_id, timeout_seconds } = config;
+  const asked = { headless, stealth, kiosk_mode, viewport, engine_policy, proxy_id, timeout_seconds };
   return Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));
 }
 
@@ -64,6 +64,7 @@ function tidy(request: Partial<CreatePool & UpdatePool>): Config {
     ([field, value]) => field in PoolConfig.properties && value !== undefined,
   );
   const tidied: Partial<CreatePool> = Object.fromEntries(known);
+  if (tidied.proxy_id === '') delete tidied.proxy_id;
   const policy = policyOf(request);
   delete tidied.chrome_policy;
   delete tidied.engine_policy;

@@ -51,7 +51,7 @@ function node(nodeId: string, options: { place?: () => string | undefined } = {}
       const row: NewSession = {
         ...{ id: newId(), project_id: project, node_id: nodeId, name: null, tags: {}, headless: true, stealth: false },
         ...{ gpu: false, kiosk_mode: false, timeout_seconds: 60, viewport_width: 1, viewport_height: 1 },
-        ...{ refresh_rate: null, start_url: null, policy: null, invocation_id: null },
+        ...{ refresh_rate: null, start_url: null, policy: null, invocation_id: null, proxy_id: null },
         ...{ pool_id: pool.id, pool_version: pool.version },
       };
       const inserted = await sessions.insertPooled(row, 'live', pool.id);
@@ -59,6 +59,7 @@ function node(nodeId: string, options: { place?: () => string | undefined } = {}
       onPlaced();
       return inserted;
     },
+    refuseUnknownProxy: async () => {},
     place: (except) => (options.place ? options.place() : except.has(nodeId) ? undefined : nodeId),
     sessions: {
       async lend(id: string, lease: Lease) {
@@ -285,6 +286,7 @@ describe('filling', () => {
     await a.until(id, { available_count: 0, acquired_count: 2 });
     for (const acquired of held) await a.release(id, acquired);
     await a.until(id, { available_count: 1, acquired_count: 0 });
+    expect(a.ended).toHaveLength(3);
   });
 });
 

@@ -1,4 +1,5 @@
 import type { Engine } from '../chromium/engine.ts';
+import type { Proxy } from '../chromium/proxy.ts';
 import type { Log } from '../lib/log.ts';
 import type { WebSocketReceiver, WebSocketSink } from '../lib/ws-sink.ts';
 import { endings, type Ending } from './state.ts';
@@ -14,8 +15,10 @@ export interface LiveSessionOptions {
   timeoutSeconds: number | undefined;
   /** A browser on a GPU cannot be stopped in the middle of things. */
   mayStandBy: boolean;
+  /** What its traffic leaves by, from the start. */
+  proxy: Proxy | undefined;
   /** Starts a browser like the first one, in the same place. */
-  relaunch: (signal: AbortSignal) => Promise<Engine>;
+  relaunch: (signal: AbortSignal, proxy: Proxy | undefined) => Promise<Engine>;
   /** The idle timeout has run out. */
   onIdle: () => void;
   /** The browser is gone for good. */
@@ -30,6 +33,8 @@ export interface Hold {
   engine: Engine;
   /** Giving back twice is giving back once. */
   release(): void;
+  /** Something goes on in it that nobody waits for: until that is over it does not sleep, but it may time out. */
+  stayAwake(): () => void;
 }
 
 /**
@@ -38,13 +43,14 @@ export interface Hold {
  */
 export function liveSession(options: LiveSessionOptions) {
   const { id, mayStandBy, relaunch, onIdle, onLost, log } = options;
-  let { timeoutSeconds } = options;
+  let { timeoutSeconds, proxy } = options;
   let lease: string | null = null;
   /** Whether anybody has come to it since it was lent, or anything has happened to it. */
   let used = true;
   /** The browser, or the next one while it is being started. */
   let engine = Promise.resolve(options.engine);
   let holds = 0;
+  let busy = 0;
   let viewers = 0;
   let ending: Ending | undefined;
   let over: Promise<void> | undefined;
@@ -53,6 +59,7 @@ export function liveSession(options: LiveSessionOptions) {
   const stopping = new AbortController();
 
   let moves = Promise.resolve();
+  let swaps = Promise.resolve();
   let frozen = false;
   let activeMs = 0;
   let activeSince: number | undefined = performance.now();
@@ -78,11 +85,22 @@ export function liveSession(options: LiveSessionOptions) {
     };
     try {
       await wake();
-      return { engine: await answering(), release };
+      return { engine: await answering(), release, stayAwake };
     } catch (error) {
       release();
       throw ending ? new SessionEnded(ending) : error;
     }
+  }
+
+  function stayAwake(): () => void {
+    busy++;
+    let over = false;
+    return () => {
+      if (over) return;
+      over = true;
+      busy--;
+      if (busy === 0 && holds === 0 && !ending) dozeOff();
+    };
   }
 
   /** The browser, but never one that has just died: then its successor is waited for. */
@@ -122,7 +140,7 @@ export function liveSession(options: LiveSessionOptions) {
   function sleep(): Promise<void> {
     return inTurn(async () => {
       const { browser, mux } = await engine;
-      if (holds > 0 || frozen || ending || mux.isClosed) return;
+      if (holds > 0 || busy > 0 || frozen || ending || mux.isClosed) return;
       frozen = true; // even if it fails halfway: then it has to be woken all the same
       await browser.freeze();
       if (activeSince !== undefined) activeMs += performance.now() - activeSince;
@@ -172,7 +190,9 @@ export function liveSession(options: LiveSessionOptions) {
     if (timeoutSeconds === undefined) throw new Error('The browser crashed while nobody held it.');
     if (count > mostCrashes)
       throw new Error(`The browser crashed ${count} times in five minutes. Its last words: ${lastWords.join(' ')}`);
-    const next = await relaunch(stopping.signal);
+    const before = proxy;
+    const next = await relaunch(stopping.signal, before);
+    if (proxy !== before) next.gateway.setProxy(proxy); // swapped meanwhile
     if (holds === 0 && !ending) dozeOff();
     return next;
   }
@@ -188,6 +208,14 @@ export function liveSession(options: LiveSessionOptions) {
     return { code: 1012, reason: 'The browser crashed and is being started again. Connect again to the same address.' };
   }
 
+  /** Its traffic leaves by this from now on, in this browser and in those that take its place. Undefined: by no proxy. */
+  async function setProxy(next: Proxy | undefined): Promise<void> {
+    if (JSON.stringify(next) === JSON.stringify(proxy)) return; // nothing would change but dropped connections
+    proxy = next;
+    const { gateway } = await engine; // one that is being started hears of it when it stands
+    gateway.setProxy(proxy);
+  }
+
   function closeClients(code: number, reason: string) {
     for (const sink of sinks) sink.close(code, reason);
   }
@@ -196,19 +224,15 @@ export function liveSession(options: LiveSessionOptions) {
    * Lets a websocket in. It holds the session until it closes; whatever ends the session or the browser closes it with a
    * code and a sentence.
    */
-  function attach(
-    held: Hold,
-    use: (engine: Engine, sink: WebSocketSink) => WebSocketReceiver,
-    kind: 'client' | 'viewer' = 'client',
-  ) {
+  function attach(held: Hold, use: (sink: WebSocketSink) => WebSocketReceiver, kind: 'client' | 'viewer' = 'client') {
     return (sink: WebSocketSink): WebSocketReceiver => {
       sinks.add(sink);
       if (kind === 'viewer') viewers++;
-      const receiver = use(held.engine, sink);
+      const receiver = use(sink);
       if (ending) sink.close(1001, endings[ending]);
       let left = false;
       return {
-        receive: (data) => receiver.receive(data),
+        receive: (data, binary) => receiver.receive(data, binary),
         flush: () => receiver.flush(),
         closed() {
           receiver.closed();
@@ -251,6 +275,19 @@ export function liveSession(options: LiveSessionOptions) {
     uptimeMs: () => Math.round(activeMs + (activeSince === undefined ? 0 : performance.now() - activeSince)),
 
     whenGone,
+
+    setProxy,
+    /** One change of the proxy at a time, so that who comes last has the last word in the row and in the browser. */
+    swapping<T>(work: () => Promise<T>): Promise<T> {
+      const done = swaps.then(work);
+      swaps = done.then(
+        () => {},
+        () => {},
+      );
+      return done;
+    },
+    /** A lease is over: what it changed goes with it. */
+    resetProxy: () => setProxy(options.proxy),
 
     /** What its holder has, if it was lent by a pool: an address from before leads nowhere. */
     get lease() {

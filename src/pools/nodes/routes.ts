@@ -35,7 +35,7 @@ export function pooledSessionRoutes({
     );
 
     app.post('/nodes/sessions/:id/take_back', { config, schema: { params } }, async ({ params }) => ({
-      used: sessions.takeBack(params.id),
+      used: await sessions.takeBack(params.id),
     }));
 
     const End = Type.Object({ reason: Type.Unsafe<Ending>({ enum: Object.keys(endings) }) });
