@@ -31,6 +31,23 @@ afterEach(async () => {
 
 const nobodyHangsUp = new AbortController().signal;
 
+const blank: Omit<NewSession, 'id' | 'project_id' | 'node_id' | 'pool_id' | 'pool_version'> = {
+  name: null,
+  tags: {},
+  headless: true,
+  stealth: false,
+  gpu: false,
+  kiosk_mode: false,
+  timeout_seconds: 60,
+  viewport_width: 1,
+  viewport_height: 1,
+  refresh_rate: null,
+  start_url: null,
+  policy: null,
+  invocation_id: null,
+  proxy_id: null,
+};
+
 /** The pools of one node on the real database, and browsers that are only rows. */
 function node(nodeId: string, options: { place?: () => string | undefined } = {}) {
   const sessions = sessionStore(store.db);
@@ -48,11 +65,13 @@ function node(nodeId: string, options: { place?: () => string | undefined } = {}
     db: store.db,
     async make(project, pool, _request, onPlaced) {
       if (faults.make) throw faults.make;
-      const row: NewSession = {
-        ...{ id: newId(), project_id: project, node_id: nodeId, name: null, tags: {}, headless: true, stealth: false },
-        ...{ gpu: false, kiosk_mode: false, timeout_seconds: 60, viewport_width: 1, viewport_height: 1 },
-        ...{ refresh_rate: null, start_url: null, policy: null, invocation_id: null, proxy_id: null },
-        ...{ pool_id: pool.id, pool_version: pool.version },
+      const row = {
+        ...blank,
+        id: newId(),
+        project_id: project,
+        node_id: nodeId,
+        pool_id: pool.id,
+        pool_version: pool.version,
       };
       const inserted = await sessions.insertPooled(row, 'live', pool.id);
       if (!inserted) throw errors.pool_full({ pool: pool.id });
