@@ -12,7 +12,7 @@ const size = 10;
 /** How long a lease is held on the average: by those who only take it and give it back, and by those who use it. */
 const holdMs = { unused: 50, used: 5000 };
 const seconds = Number(process.env['BENCH_POOL_SECONDS'] ?? 30);
-const swaps = 20;
+const swaps = 15;
 
 type Corral = Awaited<ReturnType<typeof corral>>;
 

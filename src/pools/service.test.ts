@@ -297,6 +297,20 @@ describe('filling', () => {
     await a.until(id, { available_count: 2 });
   });
 
+  test('stops with the project', async () => {
+    const a = node('a');
+    const id = await a.pool(1);
+    await store.db.rows(sql`update projects set status = 'archived' where id = ${projectId}`);
+    try {
+      await a.pools.update(projectId, id, { discard_all_idle: true });
+      expect(await a.pools.makeHere(id)).toBe('pool_full');
+      expect(await a.pools.get(projectId, id)).toMatchObject({ available_count: 0, warming_count: 0 });
+    } finally {
+      await store.db.rows(sql`update projects set status = 'active' where id = ${projectId}`);
+    }
+    expect(await a.acquire(id)).toHaveProperty('session');
+  });
+
   test('retires idle browsers of a pool that became smaller, then those that are released', async () => {
     const a = node('a');
     const id = await a.pool(3);

@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs';
-import Kernel from '@onkernel/sdk';
+import type Kernel from '@onkernel/sdk';
 import { chromium, type Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startService, type Service } from '../support/service.ts';

@@ -17,7 +17,7 @@ export type Ask = (
 export type Placed = 'placed' | 'pool_full' | 'node_full' | 'refused';
 
 /** Longer than it takes a browser that will not answer to be found out. */
-const lendMs = 8000;
+const lendMs = 4500;
 /** A place is taken at once or not at all; a node that stands still must not keep the pool from being filled elsewhere. */
 const placeMs = 3000;
 /** A node that does not answer is given up after ten seconds, and its sessions are settled then. */

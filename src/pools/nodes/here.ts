@@ -6,7 +6,7 @@ import { uniqueViolation, type Db } from '../../store/db.ts';
 import { poolStore, type Lease } from '../store.ts';
 
 /** A browser that has not woken up and answered within this is not fit to be lent. */
-const healthMs = 5000;
+const healthMs = 4000;
 
 export type SessionsHere = ReturnType<typeof sessionsHere>;
 
