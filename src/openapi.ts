@@ -7,6 +7,7 @@ import { openLogger } from './logger.ts';
 import { orgRoutes } from './org/routes.ts';
 import { poolRoutes } from './pools/routes.ts';
 import { fsRoutes } from './sessions/fs/routes.ts';
+import { playwrightRoutes } from './sessions/playwright/routes.ts';
 import { processRoutes } from './sessions/process/routes.ts';
 import { sessionRoutes } from './sessions/routes.ts';
 import { endings, sessionLife } from './sessions/state.ts';
@@ -30,6 +31,7 @@ async function emitted(): Promise<Record<string, string>> {
   await app.register(sessionRoutes(nothing));
   await app.register(processRoutes(nothing));
   await app.register(fsRoutes(nothing));
+  await app.register(playwrightRoutes(nothing));
   await app.register(poolRoutes(nothing));
   await app.ready();
   const document = JSON.stringify(app.swagger(), null, 2);
