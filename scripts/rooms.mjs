@@ -18,7 +18,7 @@ const rooms = {
   pools: ['sessions'],
   profiles: [],
   extensions: [],
-  proxies: [],
+  proxies: ['chromium'], // a check goes out the way that a session's traffic does
   credentials: [],
   logins: ['sessions', 'credentials', 'profiles', 'proxies'],
   deployments: ['sessions', 'org'],

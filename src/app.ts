@@ -20,6 +20,8 @@ import { cluster } from './cluster/service.ts';
 import { nodeStore } from './cluster/store.ts';
 import type { Config } from './config.ts';
 import { eventBus } from './events.ts';
+import { EgressError } from './chromium/refusals.ts';
+import { reachThrough } from './chromium/proxy-check.ts';
 import { createOnce } from './lib/files.ts';
 import { newId, pick } from './lib/ids.ts';
 import { tokens } from './lib/tokens.ts';
@@ -36,6 +38,7 @@ import { browsers } from './sessions/browsers.ts';
 import { fsRoutes } from './sessions/fs/routes.ts';
 import { playwrightRoutes } from './sessions/playwright/routes.ts';
 import { processRoutes } from './sessions/process/routes.ts';
+import { curlRoutes } from './sessions/curl/routes.ts';
 import { measureSessions } from './sessions/metrics.ts';
 import { sessionProbes } from './sessions/probes.ts';
 import { nodesWithSessions, settleLostNode } from './sessions/reconcile.ts';
@@ -51,6 +54,9 @@ import { pooledSessionRoutes } from './pools/nodes/routes.ts';
 import { poolRoutes } from './pools/routes.ts';
 import { poolService } from './pools/service.ts';
 import { poolStore } from './pools/store.ts';
+import { proxyRoutes } from './proxies/routes.ts';
+import { proxyService } from './proxies/service.ts';
+import { readUpstreams } from './proxies/upstreams.ts';
 import { whereabouts } from './sessions/whereabouts.ts';
 import { openStore } from './store/open.ts';
 import { openKeys, secretStore } from './store/secrets.ts';
@@ -134,6 +140,18 @@ export async function buildApp(options: {
       },
     };
     const allow = destinations({ allow: config.allowPrivateHosts.flatMap(parseAllowList), service });
+    const proxies = proxyService({
+      db,
+      secrets,
+      upstreams: await readUpstreams(config.proxyUpstreams),
+      refuseHost: (host, port) => allow.check(host, port).then(() => undefined, egressError),
+      reach: (proxy, url) => reachThrough(proxy, url, { allow }),
+      checkUrl: config.proxyCheckUrl,
+      checkMinutes: config.proxyCheckMinutes,
+      log: logger,
+    });
+    undo(() => proxies.close());
+    occupancies.push((projectId) => proxies.occupancy(projectId));
     const isolation = await detectIsolation({ full: config.chromium, headlessShell: config.headlessShell });
     for (const reason of isolation.reasons) logger.warn({ reason }, 'degraded');
     const addresses = sessionAddresses({
@@ -156,6 +174,7 @@ export async function buildApp(options: {
       }),
       addresses,
       sessionCap: (projectId) => limits.sessionCap(projectId),
+      proxies,
       nodeId: store.nodeId,
       capacity: config.capacity,
       spares: config.spares,
@@ -183,6 +202,7 @@ export async function buildApp(options: {
       metrics: poolMetrics(metrics),
       nodeId: store.nodeId,
       capacity: async () => nodes.capacity(),
+      refuseUnknownProxy: (projectId, proxyId) => proxies.refuseUnknown(projectId, proxyId),
       log: logger,
     });
     undo(() => pools.close());
@@ -231,11 +251,13 @@ export async function buildApp(options: {
     await http.register(orgRoutes({ projects, limits, keys, audit }));
     await http.register(sessionRoutes({ sessions, limit: rateLimit(config.rateLimit) }));
     await http.register(poolRoutes({ pools }));
+    await http.register(proxyRoutes(proxies));
     await http.register(pooledSessionRoutes({ sessions: pooled, pools }));
     await http.register(browserRoutes({ sessions, addresses }));
     await http.register(processRoutes({ sessions }));
     await http.register(fsRoutes({ sessions }));
     await http.register(playwrightRoutes({ sessions }));
+    await http.register(curlRoutes({ sessions, addresses }));
     const who = (request: IncomingMessage) => callerByKey(request, gate);
     serveSessionSockets(http.server, { sessions, addresses, who, where, nodes, log: logger });
     http.addHook('onListen', async () => {
@@ -246,6 +268,7 @@ export async function buildApp(options: {
       await pools.start();
     });
     await http.ready();
+    proxies.start();
 
     const forgetting = setInterval(
       () => {
@@ -269,6 +292,7 @@ export async function buildApp(options: {
         await nodes.drain();
         await pools.close();
         await sessions.close();
+        await proxies.close();
         await toolbox.ready.catch(() => {}); // it may still be filled
         await nodes.leave(); // first: the server waits for websockets, and those that lead to other nodes end here
         await http.close();
@@ -288,6 +312,11 @@ function internalOrigin(http: Pick<FastifyInstance, 'listeningOrigin'>): string 
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   const outward = all.find(({ family, internal }) => family === 'IPv4' && !internal);
   return outward ? http.listeningOrigin.replace(/\/\/(0\.0\.0\.0|\[::\]):/, `//${outward.address}:`) : origin(http);
+}
+
+function egressError(error: unknown): EgressError {
+  if (error instanceof EgressError) return error;
+  throw error;
 }
 
 const serviceAddress = ({ hostname, port, protocol }: URL): ServiceAddress => ({

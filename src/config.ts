@@ -48,6 +48,24 @@ export const settings = {
     'whether sessions get processes and files where the machine gives them no sandbox: they then reach whatever the user they run as can',
     flag,
   ),
+  proxyUpstreams: setting(
+    'CORRAL_PROXY_UPSTREAMS',
+    '',
+    'a file that says where datacenter, isp, residential and mobile proxies come from; docs/proxies.md has its form',
+    text,
+  ),
+  proxyCheckUrl: setting(
+    'CORRAL_PROXY_CHECK_URL',
+    'https://api.ipify.org/',
+    'asked through each proxy; answers with the address it was asked from. `off` for no checks but those with a url',
+    checkUrl,
+  ),
+  proxyCheckMinutes: setting(
+    'CORRAL_PROXY_CHECK_MINUTES',
+    '15',
+    'how often each proxy is checked; 0 for only when asked to',
+    integer(0, 10_080),
+  ),
   maxSessions: setting(
     'CORRAL_MAX_SESSIONS',
     '',
@@ -208,6 +226,12 @@ function httpUrl(value: string) {
     throw new Error(`is '${value}'; it takes an address such as https://browsers.example.com.`);
   }
   return value.replace(/\/+$/, '');
+}
+
+function checkUrl(value: string) {
+  if (value === 'off') return '';
+  httpUrl(value);
+  return value;
 }
 
 /** Carries a password, so the message does not repeat it. */

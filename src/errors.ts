@@ -26,6 +26,18 @@ const catalogue = {
     'The field belongs to a part of the interface that this version does not serve yet.',
     (p: { field: string }) => `${p.field} is not available in this version. Leave it out.`,
   ),
+  proxy_type_unavailable: entry(
+    400,
+    'The operator has configured no upstream for proxies of that type.',
+    (p: { type: string }) =>
+      `This service has no upstream for ${p.type} proxies. Whoever runs it can configure one (CORRAL_PROXY_UPSTREAMS); or use type custom with a proxy of your own.`,
+  ),
+  proxy_host_refused: entry(
+    400,
+    'The proxy is at an address that the service may not connect to.',
+    (p: { host: string; remedy: string }) =>
+      `config.host: ${p.host} is on a private network, this machine or another address that is not public. ${p.remedy}`.trim(),
+  ),
   gpu_unavailable: entry(400, 'There is no GPU to run on.', (p: { detail: string }) => p.detail),
   engine_unavailable: entry(400, 'This machine lacks what the session needs.', (p: { detail: string }) => p.detail),
   process_not_started: entry(400, 'A command cannot be run as it was asked for.', (p: { detail: string }) => p.detail),
@@ -103,6 +115,11 @@ const catalogue = {
     'No watch of the session has that id.',
     (p: { id: string }) => `No watch of this session has the id '${p.id}'; it was stopped, or never was.`,
   ),
+  proxy_not_found: entry(
+    404,
+    'No proxy of the project has that id.',
+    (p: { id: string }) => `No proxy has the id '${p.id}'. GET /proxies lists them; names do not stand in paths.`,
+  ),
   pool_deleted: entry(
     404,
     'The pool was deleted while a client waited for one of its browsers.',
@@ -163,6 +180,11 @@ const catalogue = {
     'The body is of a type this path does not read.',
     (p: { type: string }) => `Bodies of type '${p.type}' are not read here; send application/json.`,
   ),
+  proxy_check_failed: entry(
+    422,
+    'The check of a proxy failed; `details` has the code of the reason.',
+    (p: { detail: string }) => `The check failed: ${p.detail}`,
+  ),
   session_limit_reached: entry(
     429,
     'The project has as many sessions as it may.',
@@ -213,6 +235,11 @@ const catalogue = {
     'The disk is full.',
     (p: { path: string }) =>
       `There is no space left below ${p.path}. Make room, or set CORRAL_DATA_DIR to another disk.`,
+  ),
+  transport_failed: entry(
+    502,
+    'A request through the browser got no answer; net_error_name is Chromium’s word for why.',
+    (p: { detail: string }) => p.detail,
   ),
   node_unreachable: entry(
     502,

@@ -9,6 +9,8 @@ import { poolRoutes } from './pools/routes.ts';
 import { fsRoutes } from './sessions/fs/routes.ts';
 import { playwrightRoutes } from './sessions/playwright/routes.ts';
 import { processRoutes } from './sessions/process/routes.ts';
+import { proxyRoutes } from './proxies/routes.ts';
+import { curlRoutes } from './sessions/curl/routes.ts';
 import { sessionRoutes } from './sessions/routes.ts';
 import { endings, sessionLife } from './sessions/state.ts';
 
@@ -32,7 +34,9 @@ async function emitted(): Promise<Record<string, string>> {
   await app.register(processRoutes(nothing));
   await app.register(fsRoutes(nothing));
   await app.register(playwrightRoutes(nothing));
+  await app.register(curlRoutes(nothing));
   await app.register(poolRoutes(nothing));
+  await app.register(proxyRoutes(nothing));
   await app.ready();
   const document = JSON.stringify(app.swagger(), null, 2);
   await app.close();

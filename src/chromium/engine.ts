@@ -7,10 +7,12 @@ import { startGateway, type Gateway } from './gateway.ts';
 import { guestOf, type Guest, type Stream } from './guest/guest.ts';
 import { serveCdp } from './guest/cdp.ts';
 import type { Toolbox } from './guest/toolbox.ts';
+import { hiddenPages, type HiddenPages } from './hidden-pages.ts';
 import { launch, type Browser, type LaunchOptions, type Viewport } from './launch.ts';
 import type { LocalClient } from './local-client.ts';
 import { multiplex, type Mux } from './mux.ts';
 import { openPipe } from './pipe.ts';
+import type { Proxy } from './proxy.ts';
 
 /** A running browser with everything that belongs to it: its way out, its clients, and one client of our own. */
 export interface Engine {
@@ -19,6 +21,8 @@ export interface Engine {
   readonly gateway: Gateway;
   /** Does things inside the session: processes, files, code beside the browser. */
   readonly guest: Guest;
+  /** Pages of the service's own, made when they are needed. */
+  readonly hidden: HiddenPages;
   /** The service's own client, made when it is first needed. */
   control(): LocalClient;
   /** The page area of headless browsers, the window of headful ones; of pages that are opened later too. */
@@ -36,6 +40,7 @@ export interface EngineOptions {
   /** Whether the guest may run where there is no sandbox. */
   allowUnsandboxed?: boolean;
   allow: Destinations;
+  proxy?: Proxy | undefined;
   log: Log;
   /** What clients are told when the browser is gone. */
   whenGone: () => { code: number; reason: string };
@@ -53,14 +58,14 @@ interface Window {
 }
 
 export async function startEngine(
-  { launch: options, toolbox, allowUnsandboxed = false, allow, log, whenGone }: EngineOptions,
+  { launch: options, toolbox, allowUnsandboxed = false, allow, proxy, log, whenGone }: EngineOptions,
   signal: AbortSignal,
 ): Promise<Engine> {
   // A browser that was killed leaves the mark of its process, which is another's by now: the next one would not start.
   const marks = ['SingletonLock', 'SingletonSocket', 'SingletonCookie'];
   await Promise.all(marks.map((name) => rm(join(options.dir, 'home/user-data', name), { force: true })));
   const browser = await launch({ ...options, tools: toolbox?.dir }, signal);
-  const gateway = startGateway(browser.egress, { allow, log });
+  const gateway = startGateway(browser.egress, { allow, proxy, log });
   const mux = multiplex(openPipe(browser.toBrowser, browser.fromBrowser), { whenGone });
   const onCdp = (stream: Stream) => serveCdp(stream, mux);
   const guest = guestOf({ browser, toolbox, allowUnsandboxed, onCdp, log });
@@ -106,6 +111,7 @@ export async function startEngine(
     mux,
     gateway,
     guest,
+    hidden: hiddenPages(mux),
     control,
 
     async setViewport(viewport) {

@@ -35,6 +35,7 @@ export function poolService({
   metrics,
   nodeId,
   capacity,
+  refuseUnknownProxy,
   log,
 }: {
   db: Db;
@@ -46,6 +47,7 @@ export function poolService({
   metrics: PoolMetrics;
   nodeId: string;
   capacity: () => Promise<number>;
+  refuseUnknownProxy: (projectId: string, proxyId: string) => Promise<void>;
   log: Log;
 }) {
   const store = poolStore(db);
@@ -219,6 +221,7 @@ export function poolService({
       refuseWhatIsNotHere(request);
       const { size, name, ...rest } = request;
       const config = configOf(rest);
+      if (config.proxy_id) await refuseUnknownProxy(projectId, config.proxy_id);
       await refuseTooMany(null, size);
       const pool = { id: newId(), project_id: projectId, name: name ?? null, size, config };
       await unlessTaken(pool.name, () => store.insert(pool));
@@ -240,6 +243,7 @@ export function poolService({
       const before = await find(projectId, idOrName);
       const { size = before.size, name, discard_all_idle, ...rest } = request;
       const config = mergeConfig(before.config, rest);
+      if (rest.proxy_id) await refuseUnknownProxy(projectId, rest.proxy_id);
       if (size > before.size) await refuseTooMany(before.id, size);
       const stale = !sameBrowser(before.config, config);
       const change = { name: name || before.name, size, config, stale, larger: size > before.size };

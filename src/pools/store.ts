@@ -244,10 +244,12 @@ export function poolStore(db: Db) {
     async shelve(sessionId: string, leaseId: string | null = null): Promise<'shelved' | 'expelled' | undefined> {
       const row = await db.row<{ shelved: boolean }>(sql`with fit as (
           select s.id, p.deleted_at is null and s.pool_version = p.version
-            and (select count(*) from sessions o where o.pool_id = p.id and o.deleted_at is null) <= p.size as fits
+            and (select count(*) from sessions o where o.pool_id = p.id and o.deleted_at is null) <= p.size as fits,
+            p.config->>'proxy_id' as proxy_id
           from sessions s join pools p on p.id = s.pool_id where s.id = ${sessionId}
         )
         update sessions s set lease_id = null, lease_node = null, name = null, tags = '{}',
+          proxy_id = fit.proxy_id, default_proxy_disabled = false,
           idle_since = case when fits then now() end, deleted_at = case when not fits then now() end
         from fit where s.id = fit.id and s.state = 'live' and s.deleted_at is null and s.idle_since is null
           and s.lease_id is not distinct from ${leaseId}

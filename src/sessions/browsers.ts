@@ -4,6 +4,7 @@ import type { Destinations } from '../chromium/destinations.ts';
 import { startEngine, type Engine } from '../chromium/engine.ts';
 import type { Toolbox } from '../chromium/guest/toolbox.ts';
 import { LaunchError, sweep, type Isolation, type LaunchOptions } from '../chromium/launch.ts';
+import type { Proxy } from '../chromium/proxy.ts';
 import { errors } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
 
@@ -12,6 +13,11 @@ const leastBytes = 1024 * 1024;
 
 /** Everything about a browser that is fixed when it starts. */
 export type BrowserOptions = Pick<LaunchOptions, 'headless' | 'stealth' | 'kiosk' | 'gpu' | 'viewport' | 'policy'>;
+
+/** What is around the browser when it starts, and may change while it runs. */
+export interface Surroundings {
+  proxy?: Proxy | undefined;
+}
 
 export type Browsers = ReturnType<typeof browsers>;
 
@@ -40,7 +46,7 @@ export function browsers({
   return {
     async start(
       id: string,
-      options: BrowserOptions,
+      { proxy, ...options }: BrowserOptions & Surroundings,
       whenGone: () => { code: number; reason: string },
       signal?: AbortSignal,
     ): Promise<Engine> {
@@ -48,7 +54,15 @@ export function browsers({
       const limits = { memoryBytes: memoryMb * 2 ** 20 };
       try {
         return await startEngine(
-          { launch: { dir: home(id), ...options, limits, isolation }, toolbox, allowUnsandboxed, allow, log, whenGone },
+          {
+            launch: { dir: home(id), ...options, limits, isolation },
+            toolbox,
+            allowUnsandboxed,
+            allow,
+            proxy,
+            log,
+            whenGone,
+          },
           signal ? AbortSignal.any([deadline, signal]) : deadline,
         );
       } catch (error) {

@@ -1,4 +1,5 @@
 import type { Engine } from '../chromium/engine.ts';
+import type { Proxy } from '../chromium/proxy.ts';
 import type { Log } from '../lib/log.ts';
 import type { WebSocketReceiver, WebSocketSink } from '../lib/ws-sink.ts';
 import { endings, type Ending } from './state.ts';
@@ -14,8 +15,10 @@ export interface LiveSessionOptions {
   timeoutSeconds: number | undefined;
   /** A browser on a GPU cannot be stopped in the middle of things. */
   mayStandBy: boolean;
+  /** What its traffic leaves by, from the start. */
+  proxy: Proxy | undefined;
   /** Starts a browser like the first one, in the same place. */
-  relaunch: (signal: AbortSignal) => Promise<Engine>;
+  relaunch: (signal: AbortSignal, proxy: Proxy | undefined) => Promise<Engine>;
   /** The idle timeout has run out. */
   onIdle: () => void;
   /** The browser is gone for good. */
@@ -40,7 +43,7 @@ export interface Hold {
  */
 export function liveSession(options: LiveSessionOptions) {
   const { id, mayStandBy, relaunch, onIdle, onLost, log } = options;
-  let { timeoutSeconds } = options;
+  let { timeoutSeconds, proxy } = options;
   /** The browser, or the next one while it is being started. */
   let engine = Promise.resolve(options.engine);
   let holds = 0;
@@ -53,6 +56,7 @@ export function liveSession(options: LiveSessionOptions) {
   const stopping = new AbortController();
 
   let moves = Promise.resolve();
+  let swaps = Promise.resolve();
   let frozen = false;
   let activeMs = 0;
   let activeSince: number | undefined = performance.now();
@@ -175,7 +179,9 @@ export function liveSession(options: LiveSessionOptions) {
     if (timeoutSeconds === undefined) throw new Error('The browser crashed while nobody held it.');
     if (count > mostCrashes)
       throw new Error(`The browser crashed ${count} times in five minutes. Its last words: ${lastWords.join(' ')}`);
-    const next = await relaunch(stopping.signal);
+    const before = proxy;
+    const next = await relaunch(stopping.signal, before);
+    if (proxy !== before) next.gateway.setProxy(proxy); // swapped meanwhile
     if (holds === 0 && !ending) dozeOff();
     return next;
   }
@@ -189,6 +195,14 @@ export function liveSession(options: LiveSessionOptions) {
     if (ending) return { code: 1001, reason: endings[ending] };
     if (recentCrashes() >= mostCrashes) return { code: 1011, reason: endings.crashed };
     return { code: 1012, reason: 'The browser crashed and is being started again. Connect again to the same address.' };
+  }
+
+  /** Its traffic leaves by this from now on, in this browser and in those that take its place. Undefined: by no proxy. */
+  async function setProxy(next: Proxy | undefined): Promise<void> {
+    if (JSON.stringify(next) === JSON.stringify(proxy)) return; // nothing would change but dropped connections
+    proxy = next;
+    const { gateway } = await engine; // one that is being started hears of it when it stands
+    gateway.setProxy(proxy);
   }
 
   function closeClients(code: number, reason: string) {
@@ -226,6 +240,10 @@ export function liveSession(options: LiveSessionOptions) {
     hold,
     attach,
 
+    /** It waits on a pool's shelf, and whoever had it before has no business with it. */
+    get shelved() {
+      return timeoutSeconds === undefined;
+    },
     get clientCount() {
       return sinks.size;
     },
@@ -246,6 +264,19 @@ export function liveSession(options: LiveSessionOptions) {
     uptimeMs: () => Math.round(activeMs + (activeSince === undefined ? 0 : performance.now() - activeSince)),
 
     whenGone,
+
+    setProxy,
+    /** One change of the proxy at a time, so that who comes last has the last word in the row and in the browser. */
+    swapping<T>(work: () => Promise<T>): Promise<T> {
+      const done = swaps.then(work);
+      swaps = done.then(
+        () => {},
+        () => {},
+      );
+      return done;
+    },
+    /** A lease is over: what it changed goes with it. */
+    resetProxy: () => setProxy(options.proxy),
 
     /** Somebody has it from now on, or (undefined) nobody: its clients go, and its clock stops. */
     setTimeout(seconds: number | undefined) {

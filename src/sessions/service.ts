@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine } from '../chromium/engine.ts';
+import type { Proxy } from '../chromium/proxy.ts';
 import { errors } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import { undoOnFailure } from '../lib/undo.ts';
+import type { ProxyService } from '../proxies/service.ts';
 import { uniqueViolation } from '../store/db.ts';
 import type { Addresses } from './addresses.ts';
 import type { BrowserOptions, Browsers } from './browsers.ts';
@@ -36,6 +38,7 @@ export function sessionService(deps: {
   browsers: Browsers;
   addresses: Addresses;
   sessionCap: (projectId: string) => Promise<number | null>;
+  proxies: Pick<ProxyService, 'endpoint' | 'defaultEndpoint'>;
   nodeId: string;
   /** How many browsers this node runs at most, spares included. */
   capacity: number;
@@ -43,7 +46,7 @@ export function sessionService(deps: {
   events: EventBus;
   log: Log;
 }) {
-  const { store, browsers, addresses, sessionCap, nodeId, capacity, events, log } = deps;
+  const { store, browsers, addresses, sessionCap, proxies, nodeId, capacity, events, log } = deps;
   /** The sessions whose browsers this process holds, until nothing is left of them. */
   const live = new Map<string, LiveSession>();
   /** Sessions whose browsers are being started: how to call that off, and when it is over either way. */
@@ -81,6 +84,8 @@ export function sessionService(deps: {
   ): Promise<SessionRow> {
     refuseWhatIsNotHere(request);
     const options = optionsOf(request);
+    const proxyId = request.proxy_id || null;
+    const proxy = await wayOut(projectId, { proxyId, stealth: options.stealth, defaultDisabled: false });
     await takePlace();
     const shape = shapeOf(options);
     const spare = shape && spares.take(shape);
@@ -90,10 +95,11 @@ export function sessionService(deps: {
     const row = {
       ...rowFor(id, projectId, request, options),
       node_id: nodeId,
+      proxy_id: proxyId,
       pool_id: pool?.id ?? null,
       pool_version: pool?.version ?? null,
     };
-    const starting = launch(row, options, spare, signal, onPlaced)
+    const starting = launch(row, options, { spare, proxy }, signal, onPlaced)
       .catch((error: Error) => {
         throw callOff.signal.aborted ? errors.session_not_found({ session: id }) : error;
       })
@@ -109,7 +115,7 @@ export function sessionService(deps: {
   async function launch(
     row: NewSession,
     options: BrowserOptions,
-    spare: Spare | undefined,
+    { spare, proxy }: { spare: Spare | undefined; proxy: Proxy | undefined },
     signal: AbortSignal,
     onPlaced?: () => void,
   ): Promise<SessionRow> {
@@ -129,20 +135,25 @@ export function sessionService(deps: {
       if (!spare && taken + spareCount() > capacity) await spares.giveUpOne();
       const engine =
         spare?.engine ??
-        (await browsers.start(id, options, whenGone, signal).catch((error: Error) => didNotStart(id, error, signal)));
+        (await browsers
+          .start(id, { ...options, proxy }, whenGone, signal)
+          .catch((error: Error) => didNotStart(id, error, signal)));
       session = liveSession({
         id,
         engine,
         timeoutSeconds: row.pool_id === null ? row.timeout_seconds : undefined,
         mayStandBy: !options.gpu,
+        proxy,
         // As it is now, not as it was asked for; and without start_url, which may be what crashed it.
-        relaunch: async (signal) => browsers.start(id, { ...options, ...(await viewportOf(id)) }, whenGone, signal),
+        relaunch: async (signal, proxy) =>
+          browsers.start(id, { ...options, ...(await viewportOf(id)), proxy }, whenGone, signal),
         onIdle: () => void stop(id, 'idle'),
         onLost: (detail) => void stop(id, 'crashed', detail),
         log,
       });
       live.set(id, session);
       undo(() => stop(id, whyNot(signal)));
+      if (spare && proxy) engine.gateway.setProxy(proxy);
       if (spare) await fit(engine, options);
       if (row.start_url) void open(engine, row.start_url);
       const now = spare ? await store.find(id) : await store.apply(id, 'launched');
@@ -154,6 +165,18 @@ export function sessionService(deps: {
     return launched.catch((error: Error) => {
       throw session?.ending ? errors.session_not_found({ session: id }) : error;
     });
+  }
+
+  /**
+   * What a session's traffic leaves by; undefined for no proxy. The label is new each time: a rotating proxy keeps its exit
+   * for as long as the session keeps the proxy, and giving it the same one again is asking for another exit.
+   */
+  async function wayOut(
+    projectId: string,
+    { proxyId, stealth, defaultDisabled }: { proxyId: string | null; stealth: boolean; defaultDisabled: boolean },
+  ): Promise<Proxy | undefined> {
+    if (proxyId) return proxies.endpoint(projectId, proxyId, newId());
+    return stealth && !defaultDisabled ? proxies.defaultEndpoint(newId()) : undefined;
   }
 
   async function viewportOf(id: string): Promise<Pick<BrowserOptions, 'viewport'> | undefined> {
@@ -314,6 +337,7 @@ export function sessionService(deps: {
       ...(row.pool_id ? { pool: { id: row.pool_id, ...(row.pool_name ? { name: row.pool_name } : {}) } } : {}),
       ...(row.name === null ? {} : { name: row.name }),
       ...(row.start_url === null ? {} : { start_url: row.start_url }),
+      ...(row.proxy_id === null ? {} : { proxy_id: row.proxy_id }),
       ...(policy ? { engine_policy: policy, chrome_policy: policy } : {}),
       tags: row.tags,
       telemetry: null,
@@ -345,10 +369,13 @@ export function sessionService(deps: {
 
     async update(projectId: string, idOrName: string, request: UpdateSession): Promise<Session> {
       refuseWhatIsNotHere(request);
-      const { id } = await find(projectId, idOrName);
+      const before = await find(projectId, idOrName);
+      const { id } = before;
       const { viewport } = request;
-      const held = viewport && (await hold(id));
-      try {
+      const proxy = proxyChange(before, request);
+      const way = proxy && (await wayOut(projectId, { ...proxy, proxyId: proxy.id, stealth: before.stealth }));
+      const held = (viewport ?? proxy) && (await hold(id));
+      const change = async () => {
         const viewers = live.get(id)?.viewerCount ?? 0;
         if (viewport && viewers > 0 && !viewport.force) throw errors.viewport_in_use({ viewers });
         // The row first: it may refuse the name, and it is what a browser that crashes now is started again from.
@@ -356,10 +383,16 @@ export function sessionService(deps: {
           ...(request.name === undefined ? {} : { name: request.name || null }),
           ...(request.tags ? { tags: request.tags } : {}),
           ...(viewport ? { viewport: { ...viewport, rate: viewport.refresh_rate ?? null } } : {}),
+          ...(proxy ? { proxy } : {}),
         });
         if (!row) throw errors.session_not_found({ session: idOrName });
+        if (proxy) await live.get(id)?.setProxy(way);
         if (viewport) await held?.engine.setViewport(viewport);
         return toSession(row);
+      };
+      try {
+        const session = live.get(id);
+        return await (proxy && session ? session.swapping(change) : change());
       } catch (error) {
         if (uniqueViolation(error) === 'sessions_name')
           throw errors.already_exists({ thing: 'session', name: request.name ?? '' });
@@ -402,13 +435,22 @@ export function sessionService(deps: {
       }
     },
 
-    /** For pools: nobody has it any more. Its clients are closed. */
-    takeBack: (id: string) => live.get(id)?.setTimeout(undefined),
+    /** For pools: nobody has it any more. Its clients are closed, and it leaves by the pool's proxy again. */
+    async takeBack(id: string): Promise<void> {
+      const session = live.get(id);
+      session?.setTimeout(undefined);
+      await session?.swapping(() => session.resetProxy());
+    },
 
     hold,
     /** The same, as a project's clients name it. */
     holdFor: async (projectId: string, idOrName: string): Promise<Hold> => hold((await find(projectId, idOrName)).id),
-    running: (id: string) => live.get(id),
+    /** A session that clients may come to, and that runs here. */
+    running(id: string): LiveSession | undefined {
+      const session = live.get(id);
+      return session?.shelved ? undefined : session;
+    },
+    isHere: (id: string) => live.has(id),
 
     /** A session whose browser this node has. */
     async here(ref: SessionRef): Promise<LiveSession | undefined> {
@@ -521,7 +563,7 @@ function rowFor(
   projectId: string,
   request: CreateSession,
   options: BrowserOptions,
-): Omit<NewSession, 'node_id' | 'pool_id' | 'pool_version'> {
+): Omit<NewSession, 'node_id' | 'proxy_id' | 'pool_id' | 'pool_version'> {
   return {
     id,
     project_id: projectId,
@@ -541,18 +583,33 @@ function rowFor(
   };
 }
 
+/** What an update makes of a session's proxy; undefined when it leaves it alone. Null means left out, as it does for tags. */
+function proxyChange(
+  row: SessionRow,
+  { proxy_id: id, disable_default_proxy: disable }: UpdateSession,
+): { id: string | null; defaultDisabled: boolean } | undefined {
+  const given = id !== undefined && id !== null;
+  if (!given && disable === undefined) return undefined;
+  const refuse = (detail: string) => errors.invalid_input({ detail });
+  if (disable !== undefined && given)
+    throw refuse(
+      'disable_default_proxy cannot stand together with proxy_id: a proxy that is named is never the default.',
+    );
+  if (disable === true && !row.stealth)
+    throw refuse('disable_default_proxy is for sessions with stealth; no other has a default proxy.');
+  return { id: given ? id || null : row.proxy_id, defaultDisabled: disable ?? row.default_proxy_disabled };
+}
+
 /** Fields of rooms that do not stand yet. What they mean when they ask for nothing is fine. */
 export function refuseWhatIsNotHere(
   request: Partial<
     Pick<CreateSession, 'extensions' | 'invocation_id'> & Omit<UpdateSession, 'name' | 'tags' | 'viewport'>
   >,
 ) {
-  const { profile, proxy_id, extensions, telemetry, invocation_id, disable_default_proxy } = request;
+  const { profile, extensions, telemetry, invocation_id } = request;
   const asksForTelemetry = telemetry && (telemetry.enabled === true || Object.keys(telemetry.browser ?? {}).length > 0);
   const asked = {
     profile: profile !== undefined,
-    proxy_id: !!proxy_id,
-    disable_default_proxy: disable_default_proxy === true,
     extensions: extensions !== undefined && extensions.length > 0,
     telemetry: asksForTelemetry,
     invocation_id: invocation_id !== undefined,

@@ -19,6 +19,8 @@ export interface SessionRow {
   refresh_rate: number | null;
   start_url: string | null;
   policy: Record<string, unknown> | null;
+  proxy_id: string | null;
+  default_proxy_disabled: boolean;
   invocation_id: string | null;
   pool_id: string | null;
   pool_version: number | null;
@@ -35,7 +37,15 @@ export interface SessionRow {
 
 export type NewSession = Omit<
   SessionRow,
-  'state' | 'lease_id' | 'pool_name' | 'uptime_ms' | 'ended_reason' | 'ended_detail' | 'created_at' | 'deleted_at'
+  | 'state'
+  | 'default_proxy_disabled'
+  | 'lease_id'
+  | 'pool_name'
+  | 'uptime_ms'
+  | 'ended_reason'
+  | 'ended_detail'
+  | 'created_at'
+  | 'deleted_at'
 >;
 
 export interface SessionFilter {
@@ -54,10 +64,10 @@ export function sessionStore(db: Db) {
   return {
     insert(row: NewSession, state: 'starting' | 'live'): Promise<SessionRow | undefined> {
       return db.row(sql`insert into sessions (id, project_id, node_id, state, name, tags, headless, stealth, gpu, kiosk_mode, timeout_seconds,
-          viewport_width, viewport_height, refresh_rate, start_url, policy, invocation_id, pool_id, pool_version)
+          viewport_width, viewport_height, refresh_rate, start_url, policy, proxy_id, invocation_id, pool_id, pool_version)
         values (${row.id}, ${row.project_id}, ${row.node_id}, ${state}, ${row.name}, ${row.tags}, ${row.headless}, ${row.stealth}, ${row.gpu},
           ${row.kiosk_mode}, ${row.timeout_seconds}, ${row.viewport_width}, ${row.viewport_height}, ${row.refresh_rate},
-          ${row.start_url}, ${row.policy}, ${row.invocation_id}, ${row.pool_id}, ${row.pool_version})
+          ${row.start_url}, ${row.policy}, ${row.proxy_id}, ${row.invocation_id}, ${row.pool_id}, ${row.pool_version})
         returning *`);
     },
 
@@ -108,7 +118,7 @@ export function sessionStore(db: Db) {
         where s.project_id = ${projectId} and (s.pool_id is null or s.lease_id is not null)
           and (${status} = 'all' or (${status} = 'deleted') = (s.deleted_at is not null))
           and s.tags @> ${tags}
-          and (${query}::text is null or s.id = ${query}
+          and (${query}::text is null or s.id = ${query} or s.proxy_id = ${query}
             or strpos(lower(s.name collate "und-x-icu"), lower(${query} collate "und-x-icu")) > 0
             or strpos(lower(p.name collate "und-x-icu"), lower(${query} collate "und-x-icu")) > 0)
         order by s.created_at desc, s.id limit ${limit + 1} offset ${offset}`);
@@ -140,15 +150,18 @@ export function sessionStore(db: Db) {
         name?: string | null;
         tags?: Record<string, string>;
         viewport?: { width: number; height: number; rate: number | null };
+        proxy?: { id: string | null; defaultDisabled: boolean };
       },
     ): Promise<SessionRow | undefined> {
-      const { name, tags, viewport } = changes;
+      const { name, tags, viewport, proxy } = changes;
       return db.row(sql`update sessions set
           name = case when ${name === undefined} then name else ${name ?? null} end,
           tags = coalesce(${tags ?? null}::jsonb, tags),
           viewport_width = coalesce(${viewport?.width ?? null}::integer, viewport_width),
           viewport_height = coalesce(${viewport?.height ?? null}::integer, viewport_height),
-          refresh_rate = case when ${viewport === undefined} then refresh_rate else ${viewport?.rate ?? null}::integer end
+          refresh_rate = case when ${viewport === undefined} then refresh_rate else ${viewport?.rate ?? null}::integer end,
+          proxy_id = case when ${proxy === undefined} then proxy_id else ${proxy?.id ?? null} end,
+          default_proxy_disabled = coalesce(${proxy?.defaultDisabled ?? null}::boolean, default_proxy_disabled)
         where id = ${id} and deleted_at is null returning *`);
     },
 

@@ -426,7 +426,6 @@ describe('a session starts', () => {
 
 test.each([
   { profile: { name: 'x' } },
-  { proxy_id: 'x' },
   { extensions: [{ id: 'x' }] },
   { telemetry: { enabled: true } },
   { invocation_id: 'x' },

@@ -64,7 +64,7 @@ export function sessionsAnywhere({
         const owner = await elsewhere(id);
         const url = `/nodes/sessions/${id}/take_back`;
         if (owner) await ask(owner, { method: 'POST', url }, AbortSignal.timeout(lendMs));
-        else here.takeBack(id);
+        else await here.takeBack(id);
       } catch (error) {
         log.warn({ session: id, error: (error as Error).message }, 'pool.not_taken_back');
       }

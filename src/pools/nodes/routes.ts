@@ -35,7 +35,7 @@ export function pooledSessionRoutes({
     );
 
     app.post('/nodes/sessions/:id/take_back', { config, schema: { params } }, async ({ params }, reply) => {
-      sessions.takeBack(params.id);
+      await sessions.takeBack(params.id);
       return reply.code(204).send();
     });
 
