@@ -7,6 +7,7 @@ import { openLogger } from './logger.ts';
 import { orgRoutes } from './org/routes.ts';
 import { poolRoutes } from './pools/routes.ts';
 import { fsRoutes } from './sessions/fs/routes.ts';
+import { playwrightRoutes } from './sessions/playwright/routes.ts';
 import { processRoutes } from './sessions/process/routes.ts';
 import { proxyRoutes } from './proxies/routes.ts';
 import { curlRoutes } from './sessions/curl/routes.ts';
@@ -32,6 +33,7 @@ async function emitted(): Promise<Record<string, string>> {
   await app.register(sessionRoutes(nothing));
   await app.register(processRoutes(nothing));
   await app.register(fsRoutes(nothing));
+  await app.register(playwrightRoutes(nothing));
   await app.register(curlRoutes(nothing));
   await app.register(poolRoutes(nothing));
   await app.register(proxyRoutes(nothing));
