@@ -3,12 +3,14 @@ import { benchCdp } from './cdp-mux.ts';
 import { benchEgress } from './egress.ts';
 import { benchFrontDoor } from './front-door.ts';
 import { print, type Row } from './rows.ts';
+import { benchPools } from './pools.ts';
 import { benchSessions } from './sessions.ts';
 
 /** `npm run bench`, or `npm run bench -- front-door` for one part. Ratios within one run are what counts. */
 const parts: Record<string, () => Promise<Row[]>> = {
   'front-door': benchFrontDoor,
   sessions: benchSessions,
+  pools: benchPools,
   cdp: benchCdp,
   egress: benchEgress,
 };

@@ -1,8 +1,10 @@
 import { mkdir } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import { callerByKey } from './api/caller.ts';
 import { measureRequests, metricsRegistry } from './api/metrics.ts';
 import { httpServer, pathOf } from './api/server.ts';
 import { statusRoutes, type Probe } from './api/status.ts';
@@ -33,6 +35,9 @@ import { orgRoutes } from './org/routes.ts';
 import { addresses as sessionAddresses } from './sessions/addresses.ts';
 import { browserRoutes } from './sessions/browser/routes.ts';
 import { browsers } from './sessions/browsers.ts';
+import { fsRoutes } from './sessions/fs/routes.ts';
+import { processRoutes } from './sessions/process/routes.ts';
+import { curlRoutes } from './sessions/curl/routes.ts';
 import { measureSessions } from './sessions/metrics.ts';
 import { sessionProbes } from './sessions/probes.ts';
 import { nodesWithSessions, settleLostNode } from './sessions/reconcile.ts';
@@ -251,7 +256,11 @@ export async function buildApp(options: {
     await http.register(proxyRoutes(proxies));
     await http.register(pooledSessionRoutes({ sessions: pooled, pools }));
     await http.register(browserRoutes({ sessions, addresses }));
-    serveSessionSockets(http.server, { sessions, addresses, where, nodes, log: logger });
+    await http.register(processRoutes({ sessions }));
+    await http.register(fsRoutes({ sessions }));
+    await http.register(curlRoutes({ sessions, addresses }));
+    const who = (request: IncomingMessage) => callerByKey(request, gate);
+    serveSessionSockets(http.server, { sessions, addresses, who, where, nodes, log: logger });
     http.addHook('onListen', async () => {
       for (const { address, port } of http.addresses() as AddressInfo[]) ourselves.add({ host: address, port });
       const publicUrl = config.publicUrl || origin(http);

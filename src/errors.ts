@@ -40,8 +40,53 @@ const catalogue = {
   ),
   gpu_unavailable: entry(400, 'There is no GPU to run on.', (p: { detail: string }) => p.detail),
   engine_unavailable: entry(400, 'This machine lacks what the session needs.', (p: { detail: string }) => p.detail),
+  process_not_started: entry(400, 'A command cannot be run as it was asked for.', (p: { detail: string }) => p.detail),
+  process_exited: entry(
+    400,
+    'The process has exited, or does not listen any more.',
+    (p: { detail: string }) => p.detail,
+  ),
+  no_terminal: entry(
+    400,
+    'The process has no terminal.',
+    () => 'The process has no terminal to resize; spawn it with allocate_tty: true.',
+  ),
+  wrong_kind_of_file: entry(
+    400,
+    'A directory where a file is needed, or the other way around.',
+    (p: { detail: string }) => p.detail,
+  ),
+  path_exists: entry(400, 'Something else is there already.', (p: { detail: string }) => p.detail),
+  bad_path: entry(400, 'The path cannot be used.', (p: { detail: string }) => p.detail),
+  empty_file: entry(
+    400,
+    'There is nothing to write.',
+    () => 'The body is empty. Send the file as the body; an empty file can be made with process/exec and touch.',
+  ),
+  bad_archive: entry(
+    400,
+    'The archive is broken, or has entries that lead out of it.',
+    (p: { detail: string }) => p.detail,
+  ),
+  archive_too_large: entry(400, 'The archive unpacks to more than it may.', (p: { detail: string }) => p.detail),
+  too_many_watches: entry(
+    400,
+    'The session watches as many directories as it may.',
+    (p: { detail: string }) => p.detail,
+  ),
   unauthorized: entry(401, 'No key, or one that does not fit.', (p: { detail: string }) => p.detail),
   forbidden: entry(403, 'The key is good, but not for this.', (p: { detail: string }) => p.detail),
+  permission_denied: entry(
+    403,
+    'The session’s user may not do this with the file.',
+    (p: { detail: string }) => p.detail,
+  ),
+  sandbox_unavailable: entry(
+    403,
+    'The machine gives sessions no sandbox, so they get no processes and files.',
+    () =>
+      'This machine gives sessions no sandbox (GET /ready says why), and without one their processes and files would be the machine’s. CORRAL_ALLOW_UNSANDBOXED=true allows it all the same.',
+  ),
   not_found: entry(404, 'No such path, or no such thing.', (p: { detail: string }) => p.detail),
   project_not_found: entry(
     404,
@@ -58,6 +103,17 @@ const catalogue = {
     'No active session has that id or name.',
     (p: { session: string }) =>
       `No active session is '${p.session}'. GET /browsers lists them; status=deleted shows those that ended.`,
+  ),
+  process_not_found: entry(
+    404,
+    'No process of the session has that id.',
+    (p: { id: string }) => `No process of this session has the id '${p.id}'. Ids end with their session.`,
+  ),
+  path_not_found: entry(404, 'There is nothing at that path in the session.', (p: { detail: string }) => p.detail),
+  watch_not_found: entry(
+    404,
+    'No watch of the session has that id.',
+    (p: { id: string }) => `No watch of this session has the id '${p.id}'; it was stopped, or never was.`,
   ),
   proxy_not_found: entry(
     404,
@@ -84,6 +140,14 @@ const catalogue = {
     'The pool has all the browsers it may have.',
     (p: { pool: string }) => `Pool '${p.pool}' has as many browsers as its size.`,
   ),
+  stdin_full: {
+    ...entry(
+      409,
+      'The process does not read its stdin.',
+      () => 'More than a megabyte waits in the stdin of this process already. Try again when it has read some of it.',
+    ),
+    retriable: true,
+  },
   viewport_in_use: conflict(
     'Somebody watches the live view.',
     (p: { viewers: number }) =>
@@ -154,11 +218,28 @@ const catalogue = {
     'The browser did not come up.',
     (p: { detail: string }) => `The browser did not start: ${p.detail}`,
   ),
+  process_timed_out: final(
+    500,
+    'The command took longer than its timeout_sec, and was killed; details has what it printed.',
+    (p: { seconds: number }) =>
+      `The command was killed after ${p.seconds} s, its timeout_sec. What it printed is in details.`,
+  ),
+  guest_lost: final(
+    500,
+    'What works inside the session ended before it answered.',
+    () =>
+      'What works inside the session ended before it answered, and is started again with the next request. What was asked for may have been done.',
+  ),
   storage_full: entry(
     500,
     'The disk is full.',
     (p: { path: string }) =>
       `There is no space left below ${p.path}. Make room, or set CORRAL_DATA_DIR to another disk.`,
+  ),
+  transport_failed: entry(
+    502,
+    'A request through the browser got no answer; net_error_name is Chromium’s word for why.',
+    (p: { detail: string }) => p.detail,
   ),
   node_unreachable: entry(
     502,
@@ -172,6 +253,7 @@ const catalogue = {
     () =>
       'The database does not answer right now; the request changed nothing that was answered. Try again in a moment.',
   ),
+  session_storage_full: final(507, 'There is no room for it in the session.', (p: { detail: string }) => p.detail),
   capacity_exhausted: entry(
     529,
     'This node runs as many browsers as it may.',
@@ -204,7 +286,7 @@ export class ServiceError extends Error {
     this.extras = extras;
   }
 
-  /** False on conflicts that the same request would meet again: clients of this interface retry every 409 otherwise. */
+  /** False where the same request would meet the same again: clients of this interface retry every 409 and 5xx otherwise. */
   get retriable(): boolean {
     return catalogue[this.code].retriable;
   }
@@ -251,6 +333,11 @@ function entry<P extends unknown[]>(status: number, meaning: string, message: (.
   return { status, meaning, message, retriable: status === 429 || status >= 500 };
 }
 
+/** The same request would fail again, or do again what it has done. */
+function final<P extends unknown[]>(status: number, meaning: string, message: (...params: P) => string) {
+  return { ...entry(status, meaning, message), retriable: false };
+}
+
 function conflict<P extends unknown[]>(meaning: string, message: (...params: P) => string) {
-  return { ...entry(409, meaning, message), retriable: false };
+  return final(409, meaning, message);
 }

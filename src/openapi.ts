@@ -6,7 +6,10 @@ import { describeErrors } from './errors.ts';
 import { openLogger } from './logger.ts';
 import { orgRoutes } from './org/routes.ts';
 import { poolRoutes } from './pools/routes.ts';
+import { fsRoutes } from './sessions/fs/routes.ts';
+import { processRoutes } from './sessions/process/routes.ts';
 import { proxyRoutes } from './proxies/routes.ts';
+import { curlRoutes } from './sessions/curl/routes.ts';
 import { sessionRoutes } from './sessions/routes.ts';
 import { endings, sessionLife } from './sessions/state.ts';
 
@@ -27,6 +30,9 @@ async function emitted(): Promise<Record<string, string>> {
   await app.register(statusRoutes({ probes: [], metrics: nothing, version: '' }));
   await app.register(orgRoutes(nothing));
   await app.register(sessionRoutes(nothing));
+  await app.register(processRoutes(nothing));
+  await app.register(fsRoutes(nothing));
+  await app.register(curlRoutes(nothing));
   await app.register(poolRoutes(nothing));
   await app.register(proxyRoutes(nothing));
   await app.ready();

@@ -7,6 +7,7 @@ import { startGateway, type Gateway } from './gateway.ts';
 import { guestOf, type Guest, type Stream } from './guest/guest.ts';
 import { serveCdp } from './guest/cdp.ts';
 import type { Toolbox } from './guest/toolbox.ts';
+import { hiddenPages, type HiddenPages } from './hidden-pages.ts';
 import { launch, type Browser, type LaunchOptions, type Viewport } from './launch.ts';
 import type { LocalClient } from './local-client.ts';
 import { multiplex, type Mux } from './mux.ts';
@@ -20,6 +21,8 @@ export interface Engine {
   readonly gateway: Gateway;
   /** Does things inside the session: processes, files, code beside the browser. */
   readonly guest: Guest;
+  /** Pages of the service's own, made when they are needed. */
+  readonly hidden: HiddenPages;
   /** The service's own client, made when it is first needed. */
   control(): LocalClient;
   /** The page area of headless browsers, the window of headful ones; of pages that are opened later too. */
@@ -108,6 +111,7 @@ export async function startEngine(
     mux,
     gateway,
     guest,
+    hidden: hiddenPages(mux),
     control,
 
     async setViewport(viewport) {

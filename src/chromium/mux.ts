@@ -2,6 +2,7 @@ import { Backlog, type BacklogBounds } from './backlog.ts';
 import { readCommand, type Command, type Fault } from './command.ts';
 import { localClient, type LocalClient } from './local-client.ts';
 import type { Message, Pipe } from './pipe.ts';
+import { secretTargets } from './secret-targets.ts';
 
 /** Where a client's messages go: the far end of its websocket, or a part of this service. */
 export interface Sink {
@@ -29,8 +30,8 @@ export interface Client {
 export interface Mux {
   /** One more client, which finds the browser as if it were alone with it. */
   attach(sink: Sink): Client;
-  /** A client inside this process. */
-  attachLocal(): LocalClient;
+  /** A client inside this process. With `secretive`, the targets it creates are not shown to the other clients. */
+  attachLocal(options?: { secretive?: boolean }): LocalClient;
   /** Closes every connection with this code and reason, and the pipe. */
   close(code: number, reason: string): void;
   readonly clientCount: number;
@@ -87,6 +88,8 @@ interface Pending {
   owner: Connection;
   session: Session;
   id: number;
+  /** Set where the answer has to be looked at on its way. */
+  method?: 'Target.getTargets' | 'Target.createTarget';
 }
 
 interface Connection extends Client {
@@ -100,6 +103,9 @@ interface Connection extends Client {
   /** Something was sent to it since its sink was last flushed. */
   unflushed: boolean;
   flushSink(): void;
+  readonly secretive: boolean;
+  /** What came for it while a target was made that it may not see: kept until it is known which one that is. */
+  held: Message[] | undefined;
 }
 
 /**
@@ -116,6 +122,7 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
   const asked = new Map<number, (answer: { result?: { sessionId: string } }) => void>();
   const connections = new Set<Connection>();
   const paused = new Set<Connection>();
+  const secrets = secretTargets();
   let lastId = FIRST_ID;
   let closed = false;
 
@@ -157,9 +164,9 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
     return lastId;
   }
 
-  function ask(method: string, params?: object): Promise<{ result?: { sessionId: string } }> {
+  function ask(method: string, params?: object, sessionId?: string): Promise<{ result?: { sessionId: string } }> {
     const id = nextId();
-    pipe.send(JSON.stringify({ id, method, params }));
+    pipe.send(JSON.stringify({ id, method, params, sessionId }));
     pipe.flush();
     return new Promise((resolve) => asked.set(id, resolve));
   }
@@ -167,17 +174,14 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
   /** From Chromium. Answers begin with their id, events with their method, and both end with their session's id. */
   function route(message: Message): void {
     const head = message[0];
+    if (secrets.making > 0 && isHeld(message)) return;
     if (head[2] === LETTER_I && head.toString('latin1', 0, ANSWER.length) === ANSWER) routeAnswer(message);
     else routeEvent(message);
   }
 
   function routeAnswer(message: Message): void {
     const head = message[0];
-    let end = ANSWER.length;
-    let id = 0;
-    for (let byte = head[end]; byte !== undefined && byte >= 0x30 && byte <= 0x39; byte = head[++end]) {
-      id = id * 10 + byte - 0x30;
-    }
+    const { id, end } = answerId(head);
     const entry = pending.get(id);
     if (!entry) {
       const answer = asked.get(id);
@@ -195,7 +199,57 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
       message.splice(0, 1, Buffer.from(original), head.subarray(end)); // only a negative id is longer than ours
     }
     if (session === owner.root) stripSession(message, session.id);
+    if (entry.method !== undefined) lookAt(entry, message);
     owner.deliver(message, byteLength(message));
+  }
+
+  /** The answers that tell of targets: who makes secret ones learns their ids by this, and others do not. */
+  function lookAt({ owner, method }: Pending, message: Message): void {
+    const answer: { result?: { targetId?: string; targetInfos?: { targetId: string }[] } } = JSON.parse(
+      wholeText(message),
+    );
+    if (method === 'Target.createTarget') {
+      secrets.made(answer.result?.targetId);
+      if (secrets.making === 0) letGo();
+    } else if (!owner.secretive && answer.result?.targetInfos?.some(({ targetId }) => secrets.has(targetId))) {
+      answer.result.targetInfos = answer.result.targetInfos.filter(({ targetId }) => !secrets.has(targetId));
+      message.splice(0, message.length, Buffer.from(JSON.stringify(answer)));
+    }
+  }
+
+  /** While a secret target is made: whoever is told of a target now waits, with everything after it in its order. */
+  function isHeld(message: Message): boolean {
+    const head = message[0];
+    const isAnswer = head[2] === LETTER_I;
+    const owner = isAnswer ? pending.get(answerId(head).id)?.owner : sessions.get(sessionOf(message) ?? '')?.owner;
+    if (!owner || owner.secretive) return false;
+    if (!owner.held && (isAnswer || !isTargetEvent(head))) return false;
+    (owner.held ??= []).push(message);
+    return true;
+  }
+
+  function letGo(): void {
+    for (const connection of connections) {
+      const held = connection.held;
+      connection.held = undefined;
+      for (const message of held ?? []) route(message);
+    }
+  }
+
+  /** Whether an event is about a target that its client may not see. What was attached to it is let go of. */
+  function isSecret(message: Message, session: Session): boolean {
+    const { method, params } = JSON.parse(wholeText(message)) as TargetEvent;
+    const targetId = params.targetInfo?.targetId ?? params.targetId;
+    if (session.owner.secretive) {
+      if (method === 'Target.targetCreated' && params.targetInfo) secrets.created(params.targetInfo);
+      return false;
+    }
+    if (targetId === undefined || !secrets.has(targetId)) return false;
+    if (method === 'Target.attachedToTarget' && params.sessionId !== undefined) {
+      void ask('Runtime.runIfWaitingForDebugger', {}, params.sessionId); // it was stopped for a client that must not know
+      void ask('Target.detachFromTarget', { sessionId: params.sessionId }, session.id);
+    }
+    return true;
   }
 
   function routeEvent(message: Message): void {
@@ -203,6 +257,7 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
     const sessionId = sessionOf(message);
     const session = sessionId === undefined ? undefined : sessions.get(sessionId);
     if (head[METHOD_AT] === LETTER_T) {
+      if (session && secrets.any && isTargetEvent(head) && isSecret(message, session)) return;
       if (head.toString('latin1', 0, ATTACHED.length) === ATTACHED) {
         if (session) adopt(attachedSession(message), session);
       } else if (head.toString('latin1', 0, DETACHED.length) === DETACHED) {
@@ -231,8 +286,11 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
     session.detachedAt = Date.now();
   }
 
-  function attach(sink: Sink): Client {
+  function attach(sink: Sink, secretive = false): Client {
+    if (secretive) secrets.any = true;
     const connection: Connection = {
+      secretive,
+      held: undefined,
       sessions: new Set(),
       inFlight: 0,
       root: undefined,
@@ -304,11 +362,19 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
       forward(command, session);
     }
 
+    /** Which answers are to be looked at on their way, once there are secrets. */
+    function looksAt(method: string): Pick<Pending, 'method'> {
+      if (!secretive) return method === 'Target.getTargets' ? { method } : {};
+      if (method !== 'Target.createTarget') return {};
+      secrets.making += 1;
+      return { method };
+    }
+
     function forward(command: Command, session: Session): void {
       const id = nextId();
-      pending.set(id, { owner: connection, session, id: command.id });
-      connection.inFlight += 1;
       const { method, params } = command;
+      pending.set(id, { owner: connection, session, id: command.id, ...(secrets.any && looksAt(method)) });
+      connection.inFlight += 1;
       if (Buffer.isBuffer(params)) {
         const head = `${ANSWER}${id},"method":${JSON.stringify(method)},"params":`;
         pipe.send([Buffer.from(head), params, Buffer.from(`${SESSION}${session.id}"}`)]);
@@ -364,7 +430,13 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
       connections.delete(connection);
       paused.delete(connection);
       for (const session of connection.sessions) sessions.delete(session.id);
-      for (const [id, { owner }] of pending) if (owner === connection) pending.delete(id);
+      for (const [id, { owner, method }] of pending) {
+        if (owner !== connection) continue;
+        pending.delete(id);
+        if (method === 'Target.createTarget') secrets.made(undefined);
+      }
+      if (secretive && secrets.making === 0) letGo();
+      connection.held = undefined;
       connection.sessions.clear();
       if (connection.root && !closed) void ask('Target.detachFromTarget', { sessionId: connection.root.id });
     }
@@ -381,7 +453,7 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
 
   return {
     attach,
-    attachLocal: () => localClient(attach),
+    attachLocal: ({ secretive = false } = {}) => localClient((sink) => attach(sink, secretive)),
     close,
     get clientCount() {
       return connections.size;
@@ -392,7 +464,13 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
   };
 }
 
+interface TargetEvent {
+  method: string;
+  params: { targetId?: string; sessionId?: string; targetInfo?: { targetId: string; type: string } };
+}
+
 const ANSWER = '{"id":';
+const TARGET = '{"method":"Target.';
 const ATTACHED = '{"method":"Target.attachedToTarget",';
 const DETACHED = '{"method":"Target.detachedFromTarget",';
 const METHOD_AT = '{"method":"'.length;
@@ -433,6 +511,19 @@ function stripSession(message: Message, id: string): void {
 function attachedSession(message: Message): string {
   const { params }: { params: { sessionId: string } } = JSON.parse(wholeText(message));
   return params.sessionId;
+}
+
+function isTargetEvent(head: Buffer): boolean {
+  return head.toString('latin1', 0, TARGET.length) === TARGET;
+}
+
+function answerId(head: Buffer): { id: number; end: number } {
+  let end = ANSWER.length;
+  let id = 0;
+  for (let byte = head[end]; byte !== undefined && byte >= 0x30 && byte <= 0x39; byte = head[++end]) {
+    id = id * 10 + byte - 0x30;
+  }
+  return { id, end };
 }
 
 function wholeText(message: Message): string {

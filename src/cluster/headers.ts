@@ -14,15 +14,20 @@ const hopByHop = new Set([
   'upgrade',
 ]);
 
-/** What stays behind besides: the key, which the credential stands for, and what is written anew. */
-const staysHere = new Set(['host', 'authorization', 'expect', credentialHeader]);
+/** What stays behind besides, since it is written anew. */
+const staysHere = new Set(['host', 'expect', credentialHeader]);
 
-/** A client's headers as they go to the next node: name, value, name, value. */
-export function passedOnHeaders({ rawHeaders, headers }: IncomingMessage): string[] {
+/**
+ * A client's headers as they go to the next node: name, value, name, value. Its key stays behind, the credential stands for it; but
+ * where it was let in by a token in the address, an Authorization is not ours: it is for a server that the session will ask.
+ */
+export function passedOnHeaders({ url = '', rawHeaders, headers }: IncomingMessage): string[] {
+  const cameWithKey = !url.startsWith('/browser/');
   const named = namedByConnection(headers.connection);
   const kept: string[] = [];
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!.toLowerCase();
+    if (cameWithKey && name === 'authorization') continue;
     if (!hopByHop.has(name) && !staysHere.has(name) && !named.has(name))
       kept.push(rawHeaders[at]!, rawHeaders[at + 1]!);
   }

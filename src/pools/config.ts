@@ -1,7 +1,7 @@
 import { errors } from '../errors.ts';
 import { policyOf } from '../sessions/policy.ts';
 import type { CreateSession } from '../sessions/schema.ts';
-import type { CreatePool, UpdatePool } from './schema.ts';
+import { PoolConfig, type CreatePool, type UpdatePool } from './schema.ts';
 import type { PoolRow } from './store.ts';
 
 type Config = PoolRow['config'];
@@ -18,7 +18,8 @@ export const defaultConfig = {
 
 /** What a new pool was asked to be, with the defaults. */
 export function configOf(request: Omit<CreatePool, 'size' | 'name'>): Config {
-  return checked({ ...defaultConfig, ...tidy(request) });
+  const refreshes = { refresh_on_profile_update: request.refresh_on_profile_update ?? request.profile !== undefined };
+  return checked({ ...defaultConfig, ...tidy(request), ...refreshes });
 }
 
 /** A field left out keeps its value; an empty one clears it, where it can be cleared. */
@@ -57,9 +58,12 @@ export function fillSeconds({ config }: PoolRow): number {
   return rate === 0 ? 60 : Math.ceil((100 / rate) * 60);
 }
 
-/** One name for the policy inside, and no save_changes: a pool's profile is never written. */
+/** What is a field of a pool, with one name for the policy, and no save_changes: a pool's profile is never written. */
 function tidy(request: Partial<CreatePool & UpdatePool>): Config {
-  const tidied = { ...request };
+  const known = Object.entries(request).filter(
+    ([field, value]) => field in PoolConfig.properties && value !== undefined,
+  );
+  const tidied: Partial<CreatePool> = Object.fromEntries(known);
   if (tidied.proxy_id === '') delete tidied.proxy_id;
   const policy = policyOf(request);
   delete tidied.chrome_policy;

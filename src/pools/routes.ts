@@ -19,6 +19,7 @@ export function poolRoutes({ pools }: { pools: PoolService }): FastifyPluginAsyn
       '/browser_pools',
       {
         bodyLimit,
+        preValidation: async ({ body }) => refreshWithProfile(body),
         schema: {
           operationId: 'createBrowserPool',
           summary: 'Declare a pool. Its browsers are made in the background.',
@@ -166,4 +167,10 @@ export function poolRoutes({ pools }: { pools: PoolService }): FastifyPluginAsyn
       },
     );
   };
+}
+
+/** Before the schema's default is filled in, which is for pools without a profile. */
+function refreshWithProfile(body: unknown) {
+  if (typeof body !== 'object' || body === null || !('profile' in body)) return;
+  if (!('refresh_on_profile_update' in body)) Object.assign(body, { refresh_on_profile_update: true });
 }

@@ -55,7 +55,12 @@ export const CreatePool = named(
     stealth: Type.Optional(Type.Boolean({ default: false })),
     headless: Type.Optional(Type.Boolean({ default: false })),
     kiosk_mode: Type.Optional(Type.Boolean({ default: false })),
-    refresh_on_profile_update: Type.Optional(Type.Boolean({ default: false })),
+    refresh_on_profile_update: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description: 'Make the idle browsers anew when the profile is saved. true by default when there is one.',
+      }),
+    ),
     reset_on_release: Type.Optional(Type.Boolean({ default: true, ...resetOnRelease })),
     telemetry: Type.Optional(nullable(TelemetryRequest)),
     ...common,

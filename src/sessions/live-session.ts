@@ -33,6 +33,8 @@ export interface Hold {
   engine: Engine;
   /** Giving back twice is giving back once. */
   release(): void;
+  /** Something goes on in it that nobody waits for: until that is over it does not sleep, but it may time out. */
+  stayAwake(): () => void;
 }
 
 /**
@@ -45,6 +47,7 @@ export function liveSession(options: LiveSessionOptions) {
   /** The browser, or the next one while it is being started. */
   let engine = Promise.resolve(options.engine);
   let holds = 0;
+  let busy = 0;
   let viewers = 0;
   let ending: Ending | undefined;
   let over: Promise<void> | undefined;
@@ -78,11 +81,22 @@ export function liveSession(options: LiveSessionOptions) {
     };
     try {
       await wake();
-      return { engine: await answering(), release };
+      return { engine: await answering(), release, stayAwake };
     } catch (error) {
       release();
       throw ending ? new SessionEnded(ending) : error;
     }
+  }
+
+  function stayAwake(): () => void {
+    busy++;
+    let over = false;
+    return () => {
+      if (over) return;
+      over = true;
+      busy--;
+      if (busy === 0 && holds === 0 && !ending) dozeOff();
+    };
   }
 
   /** The browser, but never one that has just died: then its successor is waited for. */
@@ -116,7 +130,7 @@ export function liveSession(options: LiveSessionOptions) {
   function sleep(): Promise<void> {
     return inTurn(async () => {
       const { browser, mux } = await engine;
-      if (holds > 0 || frozen || ending || mux.isClosed) return;
+      if (holds > 0 || busy > 0 || frozen || ending || mux.isClosed) return;
       frozen = true; // even if it fails halfway: then it has to be woken all the same
       await browser.freeze();
       if (activeSince !== undefined) activeMs += performance.now() - activeSince;
@@ -199,19 +213,15 @@ export function liveSession(options: LiveSessionOptions) {
    * Lets a websocket in. It holds the session until it closes; whatever ends the session or the browser closes it with a
    * code and a sentence.
    */
-  function attach(
-    held: Hold,
-    use: (engine: Engine, sink: WebSocketSink) => WebSocketReceiver,
-    kind: 'client' | 'viewer' = 'client',
-  ) {
+  function attach(held: Hold, use: (sink: WebSocketSink) => WebSocketReceiver, kind: 'client' | 'viewer' = 'client') {
     return (sink: WebSocketSink): WebSocketReceiver => {
       sinks.add(sink);
       if (kind === 'viewer') viewers++;
-      const receiver = use(held.engine, sink);
+      const receiver = use(sink);
       if (ending) sink.close(1001, endings[ending]);
       let left = false;
       return {
-        receive: (data) => receiver.receive(data),
+        receive: (data, binary) => receiver.receive(data, binary),
         flush: () => receiver.flush(),
         closed() {
           receiver.closed();
@@ -230,6 +240,10 @@ export function liveSession(options: LiveSessionOptions) {
     hold,
     attach,
 
+    /** It waits on a pool's shelf, and whoever had it before has no business with it. */
+    get shelved() {
+      return timeoutSeconds === undefined;
+    },
     get clientCount() {
       return sinks.size;
     },

@@ -443,7 +443,21 @@ export function sessionService(deps: {
     },
 
     hold,
-    running: (id: string) => live.get(id),
+    /** The same, as a project's clients name it. */
+    holdFor: async (projectId: string, idOrName: string): Promise<Hold> => hold((await find(projectId, idOrName)).id),
+    /** A session that clients may come to, and that runs here. */
+    running(id: string): LiveSession | undefined {
+      const session = live.get(id);
+      return session?.shelved ? undefined : session;
+    },
+    isHere: (id: string) => live.has(id),
+
+    /** A session whose browser this node has. */
+    async here(ref: SessionRef): Promise<LiveSession | undefined> {
+      if ('id' in ref) return live.get(ref.id);
+      const row = await store.findByIdOrName(ref.projectId, ref.idOrName, false);
+      return row && live.get(row.id);
+    },
 
     /** The node that has an active session; undefined when there is no such session. Asks the database only when it is not here. */
     async nodeOf(ref: SessionRef): Promise<string | undefined> {

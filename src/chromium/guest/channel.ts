@@ -162,7 +162,8 @@ export function channel(socket: Duplex, { host, onOpen, most }: ChannelOptions):
     let room = WINDOW; // how much they still take of ours
     let said = false; // we have ended our side
     let heard = false; // they have ended theirs
-    let failure: Error | undefined;
+    let failure: Error | undefined; // for who reads
+    let broken: Error | undefined; // for who writes
     let reader: (() => void) | undefined;
     let writers: (() => void)[] = [];
 
@@ -177,14 +178,14 @@ export function channel(socket: Duplex, { host, onOpen, most }: ChannelOptions):
       for (const writer of those) writer();
     };
     const abandon = () => {
-      failure = new ChannelClosed('This stream was given up.');
+      failure = broken = new ChannelClosed('This stream was given up.');
       items.length = 0;
       forget();
       wake();
     };
     const writable = async () => {
-      while (room <= 0 && !failure && !said) await new Promise<void>((resolve) => writers.push(resolve));
-      if (failure) throw failure;
+      while (room <= 0 && !broken && !said) await new Promise<void>((resolve) => writers.push(resolve));
+      if (broken) throw broken;
       if (said) throw new ChannelClosed('This side of the stream was ended.');
     };
 
@@ -229,20 +230,20 @@ export function channel(socket: Duplex, { host, onOpen, most }: ChannelOptions):
       },
 
       end() {
-        if (said || failure) return;
+        if (said || broken) return;
         said = true;
         send(END, id);
         if (heard) forget();
       },
 
       fail(code, message, details) {
-        if (said || failure) return;
+        if (said || broken) return;
         send(FAIL, id, Buffer.from(JSON.stringify({ code, message, details })));
         abandon(); // there is nothing more to hear either: whoever asked was answered
       },
 
       reset() {
-        if (failure || (said && heard)) return;
+        if (broken || (said && heard)) return;
         send(RESET, id);
         abandon();
       },
@@ -258,12 +259,13 @@ export function channel(socket: Duplex, { host, onOpen, most }: ChannelOptions):
       },
 
       finish(error) {
-        if (heard) return;
-        heard = true;
         if (error) {
-          failure = error;
+          // What it had said to the end before it gave up is still to be read.
+          if (!heard) failure = error;
+          broken ??= error;
           gone.abort(error);
         }
+        heard = true;
         if (said || error) forget();
         wake();
       },

@@ -16,11 +16,11 @@ export function sessionsHere({
   sessions,
 }: {
   db: Db;
-  sessions: Pick<SessionService, 'lend' | 'takeBack' | 'stop' | 'running'>;
+  sessions: Pick<SessionService, 'lend' | 'takeBack' | 'stop' | 'isHere'>;
 }) {
   const store = poolStore(db);
   return {
-    has: (id: string) => sessions.running(id) !== undefined,
+    has: sessions.isHere,
     takeBack: sessions.takeBack,
     stop: sessions.stop,
 

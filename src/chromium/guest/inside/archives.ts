@@ -1,5 +1,5 @@
 import { createReadStream, createWriteStream } from 'node:fs';
-import { chmod, lstat, mkdir, opendir, readlink, stat, statfs, symlink } from 'node:fs/promises';
+import { chmod, lstat, opendir, readlink, stat, statfs, symlink } from 'node:fs/promises';
 import { dirname, join, posix } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
@@ -7,7 +7,7 @@ import type { Entry, ZipFile } from 'yauzl';
 import type { ZipFile as NewZip } from 'yazl';
 import type { Stream } from '../channel.ts';
 import { Fault } from './fault.ts';
-import { Incoming, isIncoming } from './incoming.ts';
+import { Incoming, isIncoming, makeDirectories } from './incoming.ts';
 
 export const archiveAsks = { zip, unzip };
 
@@ -70,12 +70,16 @@ async function fill(archive: NewZip, root: string, under: string, gone: AbortSig
 }
 
 /** Takes the archive whole, looks through all of it, and only then unpacks: what is refused has changed nothing. */
-async function unzip({ dest_path }: { dest_path: string }, stream: Stream): Promise<void> {
+async function unzip(_: unknown, stream: Stream): Promise<void> {
   const archive = await Incoming.to(undefined);
+  let dest: string | undefined; // may be said before or after
   try {
-    for (let item; (item = await stream.next());) if (item.bytes) await archive.add(item.bytes);
+    for (let item; (item = await stream.next());) {
+      if (item.bytes) await archive.add(item.bytes);
+      else dest = (item.json as { dest_path: string }).dest_path;
+    }
     await archive.close();
-    await unpack(archive.path, dest_path, archive.size);
+    if (dest !== undefined) await unpack(archive.path, dest, archive.size);
   } finally {
     await archive.discard();
   }
@@ -102,13 +106,13 @@ async function unpack(path: string, dest: string, size: number): Promise<void> {
     refuseBomb(total, size);
     const links = new Map<Entry, string>();
     for (const entry of entries) if (kindOf(entry) === S_IFLNK) links.set(entry, await targetOf(archive, entry));
-    await mkdir(dest, { recursive: true });
+    await makeDirectories(dest);
     await refuseTooMuch(dest, total);
     for (const entry of entries) if (!links.has(entry)) await extract(archive, entry, dest);
     // Last: nothing of the archive is written through a link of the archive.
     for (const [{ fileName }, target] of links) {
       const path = join(dest, fileName);
-      await mkdir(dirname(path), { recursive: true });
+      await makeDirectories(dirname(path));
       await symlink(target, path);
     }
   } finally {
@@ -167,11 +171,11 @@ const modeOf = ({ externalFileAttributes }: Entry) => (externalFileAttributes >>
 async function extract(archive: ZipFile, entry: Entry, dest: string): Promise<void> {
   const path = join(dest, entry.fileName);
   if (entry.fileName.endsWith('/') || kindOf(entry) === S_IFDIR) {
-    await mkdir(path, { recursive: true });
+    await makeDirectories(path);
     if (modeOf(entry) !== 0) await chmod(path, modeOf(entry) | 0o700); // what follows has to fit in
     return;
   }
-  await mkdir(dirname(path), { recursive: true });
+  await makeDirectories(dirname(path));
   const there = await lstat(path).catch(() => undefined);
   if (there && !there.isFile()) throw new Fault('EEXIST', `'${path}' is there already, and is not a regular file.`);
   const content = await contentOf(archive, entry);

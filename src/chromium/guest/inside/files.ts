@@ -1,10 +1,10 @@
 import { constants, createReadStream, type Stats } from 'node:fs';
-import { chmod, chown, cp, lstat, mkdir, open, opendir, readFile, rename, rm, stat, unlink } from 'node:fs/promises';
+import { chmod, chown, cp, lstat, open, opendir, readFile, rename, rm, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join, normalize } from 'node:path';
 import type { Stream } from '../channel.ts';
 import { archiveAsks } from './archives.ts';
 import { Fault } from './fault.ts';
-import { Incoming } from './incoming.ts';
+import { Incoming, makeDirectories } from './incoming.ts';
 
 export const fileAsks = {
   read,
@@ -107,10 +107,7 @@ async function info({ path }: { path: string }, stream: Stream): Promise<void> {
 }
 
 async function create_directory({ path, mode }: { path: string; mode: string | null }, stream: Stream): Promise<void> {
-  const made = await mkdir(path, { recursive: true });
-  if (!(await stat(path)).isDirectory())
-    throw new Fault('EEXIST', `'${path}' is there already, and is not a directory.`);
-  if (made !== undefined) await chmod(path, Number.parseInt(mode ?? '755', 8)); // not by mkdir: the umask takes from it
+  if (await makeDirectories(path)) await chmod(path, Number.parseInt(mode ?? '755', 8)); // not by mkdir: the umask takes from it
   await stream.json({});
 }
 
@@ -129,7 +126,7 @@ async function delete_directory({ path }: { path: string }, stream: Stream): Pro
 
 async function move({ src_path, dest_path }: { src_path: string; dest_path: string }, stream: Stream): Promise<void> {
   await lstat(src_path); // so that what is missing is the source, not some directory on the way to the destination
-  await mkdir(dirname(dest_path), { recursive: true });
+  await makeDirectories(dirname(dest_path));
   await rename(src_path, dest_path).catch(async (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EXDEV') throw error;
     await cp(src_path, dest_path, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
@@ -146,7 +143,10 @@ async function set_permissions(
   if (owner !== null || group !== null) {
     const uid = owner === null ? found.uid : await idOf('/etc/passwd', 'owner', owner);
     const gid = group === null ? found.gid : await idOf('/etc/group', 'group', group);
-    await chown(path, uid, gid);
+    await chown(path, uid, gid).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EINVAL') throw error;
+      throw new Fault('EPERM', `'${path}' cannot be given to ${uid}:${gid}: there is only one user in a session.`);
+    });
   }
   await chmod(path, Number.parseInt(mode, 8));
   await stream.json({});

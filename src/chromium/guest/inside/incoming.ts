@@ -26,7 +26,7 @@ export class Incoming {
   /** Where it is meant for, if that is known yet; otherwise it waits at home, which is on the disk and not in memory. */
   static async to(dest: string | undefined): Promise<Incoming> {
     const dir = dest === undefined ? homeDirectory() : dirname(await finalPath(dest));
-    await mkdir(dir, { recursive: true });
+    await makeDirectories(dir);
     const path = join(dir, `.corral-${randomBytes(8).toString('hex')}.part`);
     const flags = constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | constants.O_NOFOLLOW;
     return new Incoming(path, await open(path, flags, 0o600));
@@ -50,10 +50,8 @@ export class Incoming {
     await this.close();
     const path = await finalPath(dest);
     const there = await stat(path).catch(() => undefined);
-    if (there?.isDirectory()) throw new Fault('EISDIR', `'${dest}' is a directory.`);
-    if (there && !there.isFile()) throw new Fault('not_a_file', `'${dest}' is not a regular file.`);
     await chmod(this.path, mode ?? (there ? there.mode & 0o7777 : 0o644));
-    await mkdir(dirname(path), { recursive: true });
+    await makeDirectories(dirname(path));
     await rename(this.path, path).catch(async (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EXDEV') throw error;
       const beside = join(dirname(path), basename(this.path));
@@ -76,11 +74,30 @@ export class Incoming {
 
 const homeDirectory = () => process.env['HOME'] ?? '/tmp';
 
-/** What a link leads to is what is written, not the link. */
+/** What a link leads to is what is written, not the link; and what is neither a file nor absent is not. */
 async function finalPath(dest: string): Promise<string> {
-  if (dest.endsWith('/')) throw new Fault('EISDIR', `'${dest}' names a directory.`);
-  return realpath(dest).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return dest;
-    throw error;
+  const there = await stat(dest).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
   });
+  if (!there) return dest;
+  if (there.isDirectory()) throw new Fault('EISDIR', `'${dest}' is a directory.`);
+  if (!there.isFile()) throw new Fault('not_a_file', `'${dest}' is not a regular file.`);
+  return realpath(dest);
+}
+
+/** Node's own recursive mkdir tells a read-only or full file system as if something were missing. */
+export async function makeDirectories(path: string): Promise<boolean> {
+  try {
+    await mkdir(path);
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const there = await stat(path).catch(() => undefined);
+    if (there?.isDirectory()) return false;
+    if (there) throw new Fault('EEXIST', `'${path}' is there already, and is not a directory.`);
+    if (code !== 'ENOENT' || dirname(path) === path) throw error;
+  }
+  await makeDirectories(dirname(path));
+  await mkdir(path);
+  return true;
 }

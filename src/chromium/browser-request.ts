@@ -1,0 +1,189 @@
+import type { Readable } from 'node:stream';
+import { bodyStream } from './body-stream.ts';
+import type { HiddenPage, HiddenPages } from './hidden-pages.ts';
+import { gatewayRefusal, TransportError, transportError } from './net-errors.ts';
+
+/**
+ * An HTTP request by the session's own browser: its cookies both ways, its proxy, its TLS, its user agent, its cache.
+ *
+ * A hidden page navigates to the address, and the navigation is stopped twice on its way: before it leaves, to become the
+ * request that was asked for, and when its answer is there, which then goes to the caller and never to the page. A navigation
+ * belongs to no other site, so there is no CORS to pass, and what comes back is the server's answer, whatever it is: a
+ * download is not saved, a page not run, a 401 asks nobody for a password.
+ *
+ * A body is sent to Chromium in one message, so it is bounded; an answer is read piece by piece, as fast as the caller takes it.
+ */
+export interface BrowserRequest {
+  readonly url: string;
+  readonly method: string;
+  /** What the caller sets; the rest is the browser's. */
+  readonly headers: readonly (readonly [string, string])[];
+  readonly body?: Buffer | undefined;
+}
+
+export interface BrowserResponse {
+  readonly status: number;
+  readonly statusText: string;
+  /** As the server sent them, several of a name apart. The body is decoded already: `content-encoding` says what it was. */
+  readonly headers: readonly (readonly [string, string])[];
+  /** Whoever does not read it to its end has to destroy it. */
+  readonly body: Readable;
+}
+
+/** Base64 in one message to Chromium, which takes a hundred megabytes. */
+export const LARGEST_BODY = 64 * 1024 * 1024;
+/** For the headers that Chromium tells separately, because pages must not see them. They come with the answer or never. */
+const EXTRA_MS = 500;
+
+interface Paused {
+  requestId: string;
+  networkId?: string;
+  request: { headers: Record<string, string> };
+  redirectedRequestId?: string;
+  responseErrorReason?: string;
+  responseStatusCode?: number;
+  responseStatusText?: string;
+  responseHeaders?: { name: string; value: string }[];
+}
+
+/** Resolves when the headers of the answer are there; the signal ends it, until then and while the body is read. */
+export function requestThrough(
+  pages: HiddenPages,
+  request: BrowserRequest,
+  signal: AbortSignal,
+): Promise<BrowserResponse> {
+  return new Promise((resolve, reject) => {
+    pages.use((page) => travel(page, request, signal, resolve)).catch(reject); // after `resolve` nobody hears the second
+  });
+}
+
+/** The whole way, until the page can be used for another. */
+async function travel(
+  page: HiddenPage,
+  request: BrowserRequest,
+  signal: AbortSignal,
+  answer: (response: BrowserResponse) => void,
+): Promise<void> {
+  signal.throwIfAborted();
+  const stop: (() => void)[] = [];
+  const extras = new Map<string, Record<string, string>>();
+  let navigated: Promise<{ errorText?: string }> | undefined;
+  try {
+    const arrived = new Promise<Paused>((resolve, reject) => {
+      const fail = (error: Error) => reject(error);
+      const aborted = () => reject(signal.reason as Error);
+      signal.addEventListener('abort', aborted, { once: true });
+      stop.push(() => signal.removeEventListener('abort', aborted));
+      stop.push(
+        page.on('Network.responseReceivedExtraInfo', ({ requestId, headers }) => {
+          extras.set(requestId as string, headers as Record<string, string>);
+        }),
+        page.on('Fetch.authRequired', ({ requestId }) => {
+          const cancel = { requestId, authChallengeResponse: { response: 'CancelAuth' } };
+          page.send('Fetch.continueWithAuth', cancel).catch(fail);
+        }),
+        page.on('Inspector.targetCrashed', () => reject(new TransportError('The page that made the request crashed.'))),
+        page.on('Fetch.requestPaused', (params) => {
+          const paused = params as unknown as Paused;
+          if (isAnswer(paused)) return resolve(paused);
+          page.send('Fetch.continueRequest', onward(paused, request)).catch(fail);
+        }),
+      );
+    });
+    arrived.catch(() => {}); // it may be rejected before it is awaited
+    await Promise.all([
+      page.send('Network.enable', { maxTotalBufferSize: 0, maxResourceBufferSize: 0 }),
+      page.send('Network.setBypassServiceWorker', { bypass: true }),
+      page.send('Fetch.enable', { handleAuthRequests: true, patterns: [{ requestStage: 'Request' }, atAnswer] }),
+    ]);
+    navigated = page.send<{ errorText?: string }>('Page.navigate', { url: request.url });
+    const failed = navigated.then(({ errorText }) => {
+      throw transportError(errorText ?? 'it became something else than an answer');
+    });
+    failed.catch(() => {});
+    const paused = await Promise.race([arrived, failed]);
+
+    const headers = await headersOf(paused, extras, page, stop);
+    const refused = gatewayRefusal(headers.find(([name]) => name.toLowerCase() === 'x-corral-egress')?.[1] ?? '');
+    if (refused) throw refused;
+    await deliver(page, paused, headers, request, signal, answer);
+    await page.send('Fetch.failRequest', { requestId: paused.requestId, errorReason: 'Aborted' }).catch(() => {});
+    await navigated; // a page that still travels would take the next journey for a part of this one
+    await page.send('Fetch.disable');
+  } finally {
+    for (const step of stop) step();
+    navigated?.catch(() => {});
+  }
+}
+
+const atAnswer = { requestStage: 'Response' };
+
+/** The end of the journey: an answer that leads nowhere else. */
+function isAnswer({ responseStatusCode: status, responseHeaders = [] }: Paused): boolean {
+  if (status === undefined) return false;
+  const leadsOn = [301, 302, 303, 307, 308].includes(status);
+  return !(leadsOn && responseHeaders.some(({ name, value }) => name.toLowerCase() === 'location' && value !== ''));
+}
+
+/** How a request goes on that was stopped on its way: as it was asked for, or (an answer that leads on, or a failure) as it is. */
+function onward(paused: Paused, { method, headers, body }: BrowserRequest): object {
+  const { requestId } = paused;
+  if (paused.responseStatusCode !== undefined || paused.responseErrorReason !== undefined) return { requestId };
+  const own = new Set(headers.map(([name]) => name.toLowerCase()));
+  const theirs = Object.entries(paused.request.headers).filter(
+    // The cookies that it lists are put in by the network itself; and it is no page that asks.
+    ([name]) => !own.has(name.toLowerCase()) && !/^(cookie|upgrade-insecure-requests|accept)$/i.test(name),
+  );
+  const accept: [string, string][] = own.has('accept') ? [] : [['Accept', '*/*']];
+  const all = [...theirs, ...accept, ...headers].map(([name, value]) => ({ name, value }));
+  // After a redirect the method and the body are as Chromium has made them: a 303 is fetched with GET.
+  if (paused.redirectedRequestId !== undefined) return { requestId, headers: all };
+  return { requestId, method, headers: all, ...(body && { postData: body.toString('base64') }) };
+}
+
+/** What Chromium lets interceptors see lacks Set-Cookie; what it tells its network panel has them. */
+async function headersOf(
+  { networkId, responseHeaders = [] }: Paused,
+  extras: Map<string, Record<string, string>>,
+  page: HiddenPage,
+  stop: (() => void)[],
+): Promise<[string, string][]> {
+  const seen = responseHeaders.map(({ name, value }): [string, string] => [name, value]);
+  if (networkId === undefined) return seen;
+  if (!extras.has(networkId)) {
+    await new Promise<void>((resolve) => {
+      const late = setTimeout(resolve, EXTRA_MS);
+      stop.push(
+        () => clearTimeout(late),
+        page.on('Network.responseReceivedExtraInfo', ({ requestId }) => {
+          if (requestId === networkId) resolve();
+        }),
+      );
+    });
+  }
+  const cookies = Object.entries(extras.get(networkId) ?? {})
+    .filter(([name]) => name.toLowerCase() === 'set-cookie')
+    .flatMap(([name, values]) => values.split('\n').map((value): [string, string] => [name, value]));
+  return [...seen, ...cookies];
+}
+
+/** Hands the answer over and reads its body for as long as somebody takes it. */
+async function deliver(
+  page: HiddenPage,
+  { requestId, responseStatusCode: status = 0, responseStatusText: statusText = '' }: Paused,
+  headers: [string, string][],
+  { method }: BrowserRequest,
+  signal: AbortSignal,
+  answer: (response: BrowserResponse) => void,
+): Promise<void> {
+  const { stream: handle } = await page.send<{ stream: string }>('Fetch.takeResponseBodyAsStream', { requestId });
+  const body = bodyStream(page, handle, headers, method !== 'HEAD' && status !== 204 && status !== 304);
+  const aborted = () => body.destroy(signal.reason as Error);
+  signal.addEventListener('abort', aborted, { once: true });
+  const done = new Promise<void>((resolve) => body.once('close', resolve));
+  if (signal.aborted) aborted();
+  answer({ status, statusText, headers, body });
+  await done;
+  signal.removeEventListener('abort', aborted);
+  await page.send('IO.close', { handle }).catch(() => {});
+}

@@ -1,0 +1,107 @@
+import type { CdpListener, LocalClient } from './local-client.ts';
+import type { Mux } from './mux.ts';
+
+/** A page of the service's own inside the session's browser. Its windows do not show it, and its clients do not hear of it. */
+export interface HiddenPage {
+  send<Result = Record<string, unknown>>(method: string, params?: object): Promise<Result>;
+  /** Listens to an event of this page, until the answer is called. */
+  on(event: string, listener: (params: Record<string, unknown>) => void): () => void;
+}
+
+export interface HiddenPages {
+  /**
+   * Runs `work` with a page that nobody else uses meanwhile. The page is used again, unless `work` throws: then nobody knows
+   * what state it is in.
+   */
+  use<T>(work: (page: HiddenPage) => Promise<T>): Promise<T>;
+  /** The client they are made by, for commands that are the browser's. */
+  readonly client: LocalClient;
+}
+
+/** As many requests as Chromium would make of one host and then some; the rest wait in line. */
+const MOST = 16;
+/** Kept for the next one: a page takes 10 to 40 ms to make, and 20 MB to keep. */
+const KEPT = 2;
+const KEPT_MS = 20_000;
+
+interface Slot extends HiddenPage {
+  close(): void;
+  expiry: NodeJS.Timeout | undefined;
+}
+
+export function hiddenPages(mux: Mux): HiddenPages {
+  const idle: Slot[] = [];
+  const waiting: (() => void)[] = [];
+  let busy = 0;
+  let own: LocalClient | undefined;
+  let ready: Promise<unknown> | undefined;
+
+  function client(): LocalClient {
+    own ??= mux.attachLocal({ secretive: true });
+    // Its own list of targets is how the multiplexer learns which tab belongs to which page.
+    ready ??= own.send('Target.setDiscoverTargets', { discover: true, filter: [{}] });
+    return own;
+  }
+
+  async function make(): Promise<Slot> {
+    const cdp = client();
+    await ready;
+    const { targetId } = await cdp.send<{ targetId: string }>('Target.createTarget', {
+      url: 'about:blank',
+      hidden: true,
+    });
+    const close = () => void cdp.send('Target.closeTarget', { targetId }).catch(() => {});
+    try {
+      const attaching = cdp.send<{ sessionId: string }>('Target.attachToTarget', { targetId, flatten: true });
+      const { sessionId } = await attaching;
+      return {
+        close,
+        expiry: undefined,
+        send: (method, params) => cdp.send(method, params, sessionId),
+        on(event, listener) {
+          const mine: CdpListener = (params, from) => from === sessionId && listener(params);
+          return cdp.on(event, mine);
+        },
+      };
+    } catch (error) {
+      close();
+      throw error;
+    }
+  }
+
+  function keep(slot: Slot) {
+    if (idle.length >= KEPT) return slot.close();
+    idle.push(slot);
+    slot.expiry = setTimeout(() => {
+      idle.splice(idle.indexOf(slot), 1);
+      slot.close();
+    }, KEPT_MS).unref();
+  }
+
+  return {
+    get client() {
+      return client();
+    },
+
+    async use(work) {
+      if (busy >= MOST) await new Promise<void>((resolve) => waiting.push(resolve));
+      else busy += 1;
+      try {
+        const slot = idle.pop() ?? (await make());
+        clearTimeout(slot.expiry);
+        try {
+          const result = await work(slot);
+          keep(slot);
+          return result;
+        } catch (error) {
+          slot.close();
+          throw error;
+        }
+      } finally {
+        const next = waiting.shift(); // the place is handed on, not given back
+        if (next) next();
+        else busy -= 1;
+      }
+    },
+  };
+}

@@ -1,0 +1,92 @@
+import { Readable } from 'node:stream';
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { projectOf } from '../../api/caller.ts';
+import { hungUp } from '../../api/hung-up.ts';
+import { refusals } from '../../api/schema.ts';
+import type { Addresses } from '../addresses.ts';
+import type { SessionService } from '../service.ts';
+import { handedOn, passedBack } from './headers.ts';
+import { CurlRequest, CurlResult, CurlTransportError, methods, RawQuery } from './schema.ts';
+import { curl, curlRaw } from './service.ts';
+
+const Id = Type.Object({ id: Type.String() });
+const Token = Type.Object({ token: Type.String() });
+const bodyLimit = 24 * 1024 * 1024;
+const config = { access: 'token' } as const;
+
+/** Requests by the session's browser: in JSON, and, below `base_url`, as they are. */
+export function curlRoutes({
+  sessions,
+  addresses,
+}: {
+  sessions: SessionService;
+  addresses: Addresses;
+}): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.post(
+      '/browsers/:id/curl',
+      {
+        bodyLimit,
+        schema: {
+          operationId: 'browserCurl',
+          summary: 'Send an HTTP request through the browser: its cookies, proxy, TLS and user agent.',
+          tags: ['browsers'],
+          params: Id,
+          body: CurlRequest,
+          response: { 200: CurlResult, ...refusals(400, 404, 500), 502: CurlTransportError },
+        },
+      },
+      async (request, reply) => {
+        const gone = hungUp(reply);
+        const held = await sessions.holdFor(projectOf(request).id, request.params.id);
+        return curl(held, request.body, gone).finally(() => held.release());
+      },
+    );
+
+    // Where clients that know the session's base_url send the same request.
+    app.post(
+      '/browser/kernel/:token/curl',
+      { config, bodyLimit, schema: { params: Token, body: CurlRequest } },
+      async (request, reply) => {
+        const gone = hungUp(reply);
+        const held = await sessions.hold(addresses.admit(request.params.token, 'base'));
+        return curl(held, request.body, gone).finally(() => held.release());
+      },
+    );
+
+    await app.register(raw);
+  };
+
+  /** In a scope of its own: bodies are not read but handed on, whatever they are. */
+  async function raw(app: Parameters<FastifyPluginAsyncTypebox>[0]) {
+    app.removeAllContentTypeParsers();
+    app.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
+    app.route({
+      method: [...methods],
+      url: '/browser/kernel/:token/curl/raw',
+      exposeHeadRoute: false,
+      config,
+      bodyLimit: 2 ** 31,
+      schema: { params: Token, querystring: RawQuery },
+      async handler(request, reply) {
+        const gone = hungUp(reply);
+        const held = await sessions.hold(addresses.admit(request.params.token, 'base'));
+        try {
+          const { url, timeout_ms: timeoutMs } = request.query;
+          const body = request.body instanceof Readable ? request.body : Readable.from([]);
+          const asked = { url, method: request.method, headers: handedOn(request.headers), body, timeoutMs };
+          const response = await curlRaw(held, asked, gone);
+          response.body.once('close', () => held.release());
+          void reply.code(response.status).headers(passedBack(response.headers));
+          void reply.header('x-should-retry', 'false'); // an answer of theirs is an answer, not a failure of ours
+          reply.raw.once('pipe', () => reply.raw.flushHeaders());
+          return await reply.send(response.body);
+        } catch (error) {
+          held.release();
+          throw error;
+        }
+      },
+    });
+  }
+}

@@ -1,0 +1,66 @@
+import { Type, type Static } from 'typebox';
+import { named, oneOf } from '../../api/schema.ts';
+
+export const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+
+export const CurlRequest = named(
+  'BrowserCurlRequest',
+  Type.Object(
+    {
+      url: Type.String({ maxLength: 65_536, description: 'http or https.' }),
+      method: Type.Optional(oneOf(methods, { default: 'GET' })),
+      headers: Type.Optional(
+        Type.Unsafe<Record<string, string>>({
+          type: 'object',
+          additionalProperties: { type: 'string' },
+          description:
+            'Sent besides the browser’s own. A Cookie of yours replaces those of the browser for this request.',
+        }),
+      ),
+      body: Type.Optional(Type.String()),
+      timeout_ms: Type.Optional(Type.Integer({ minimum: 1000, maximum: 60_000, default: 30_000 })),
+      response_encoding: Type.Optional(
+        oneOf(['utf8', 'base64'], {
+          default: 'utf8',
+          description: 'How the body of the answer is put into JSON; base64 for what is not text.',
+        }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+);
+
+export const CurlResult = named(
+  'BrowserCurlResult',
+  Type.Object(
+    {
+      status: Type.Integer({ description: 'Of the last answer, after redirects.' }),
+      headers: Type.Unsafe<Record<string, string[]>>({
+        type: 'object',
+        additionalProperties: { type: 'array', items: { type: 'string' } },
+        description: 'Names in lower case, every value of a name.',
+      }),
+      body: Type.String({ description: 'Decompressed, up to 32 MiB; /curl/raw below base_url has no bound.' }),
+      duration_ms: Type.Integer(),
+    },
+    { additionalProperties: false },
+  ),
+);
+
+export const CurlTransportError = named(
+  'BrowserCurlTransportError',
+  Type.Object({
+    code: Type.Optional(Type.String()),
+    message: Type.String(),
+    net_error: Type.Optional(Type.Integer({ description: 'Chromium’s number for what went wrong on the way.' })),
+    net_error_name: Type.Optional(Type.String({ description: 'And its name, such as ERR_CONNECTION_REFUSED.' })),
+  }),
+);
+
+export const RawQuery = Type.Object({
+  url: Type.String({ maxLength: 65_536 }),
+  timeout_ms: Type.Integer({ minimum: 1000, maximum: 60_000, default: 30_000 }),
+});
+
+export type CurlRequest = Static<typeof CurlRequest>;
+export type CurlResult = Static<typeof CurlResult>;

@@ -1,0 +1,109 @@
+import type { Readable } from 'node:stream';
+import { LARGEST_BODY, requestThrough, type BrowserResponse } from '../../chromium/browser-request.ts';
+import { TransportError } from '../../chromium/net-errors.ts';
+import { errors } from '../../errors.ts';
+import type { Hold } from '../live-session.ts';
+import { checkedHeaders } from './headers.ts';
+import type { CurlRequest, CurlResult } from './schema.ts';
+
+/** An answer that is put into JSON is in memory several times over. */
+const largestBuffered = 32 * 1024 * 1024;
+
+/** A whole exchange, into JSON and out of it. */
+export async function curl({ engine }: Hold, request: CurlRequest, hungUp: AbortSignal): Promise<CurlResult> {
+  const started = performance.now();
+  const headers = checkedHeaders(request.headers ?? {});
+  const body = bodyOf(request);
+  const url = checkedUrl(request.url);
+  const { method = 'GET', timeout_ms = 30_000, response_encoding = 'utf8' } = request;
+  return withDeadline(timeout_ms, hungUp, async (signal) => {
+    const response = await requestThrough(engine.hidden, { url, method, headers, body }, signal);
+    const bytes = await collect(response.body, largestBuffered);
+    if (!bytes) {
+      throw new TransportError(
+        `The answer is larger than ${largestBuffered} bytes. Read it in a stream, at /curl/raw below the session's base_url.`,
+      );
+    }
+    return {
+      status: response.status,
+      headers: gathered(response.headers),
+      body: bytes.toString(response_encoding),
+      duration_ms: Math.round(performance.now() - started),
+    };
+  });
+}
+
+/** An exchange that streams. The deadline is for the headers of the answer; its body takes as long as its reader. */
+export async function curlRaw(
+  { engine }: Hold,
+  request: { url: string; method: string; headers: [string, string][]; body: Readable; timeoutMs: number },
+  hungUp: AbortSignal,
+): Promise<BrowserResponse> {
+  const url = checkedUrl(request.url);
+  const body = await collect(request.body, LARGEST_BODY);
+  if (!body) throw errors.payload_too_large({ limit: LARGEST_BODY });
+  const { method, headers } = request;
+  return withDeadline(request.timeoutMs, hungUp, (signal) =>
+    requestThrough(engine.hidden, { url, method, headers, body: body.length > 0 ? body : undefined }, signal),
+  );
+}
+
+function checkedUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
+    throw errors.invalid_input({ detail: 'url must be an absolute address that begins with http:// or https://.' });
+  }
+  url.hash = ''; // a navigation to the place where one is, but for the hash, is none
+  return url.href;
+}
+
+function bodyOf({ method = 'GET', body }: CurlRequest): Buffer | undefined {
+  if (body === undefined || body === '') return undefined;
+  if (method === 'GET' || method === 'HEAD') {
+    throw errors.invalid_input({ detail: `body does not go with ${method}; use POST, or leave it out.` });
+  }
+  return Buffer.from(body);
+}
+
+/** Runs `work` until the time is up or the client has gone, and says what went wrong in the words of the interface. */
+async function withDeadline<T>(ms: number, hungUp: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const late = new AbortController();
+  const timer = setTimeout(
+    () => late.abort(new TransportError(`No answer within ${ms} ms (timeout_ms).`, 'ERR_TIMED_OUT')),
+    ms,
+  );
+  try {
+    return await work(AbortSignal.any([late.signal, hungUp]));
+  } catch (error) {
+    if (!(error instanceof TransportError)) throw error;
+    const { netError } = error;
+    throw errors.transport_failed(
+      { detail: error.message },
+      {
+        body: netError ? { net_error: netError.number, net_error_name: netError.name } : {},
+        headers: { 'x-should-retry': 'false' }, // whether the request may be sent twice only its sender knows
+        cause: error,
+      },
+    );
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Undefined when there is more than that. */
+async function collect(stream: Readable, most: number): Promise<Buffer | undefined> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of stream as AsyncIterable<Buffer>) {
+    size += part.length;
+    if (size > most) return undefined; // leaving the loop destroys the stream
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}
+
+function gathered(headers: readonly (readonly [string, string])[]): Record<string, string[]> {
+  const all: Record<string, string[]> = Object.create(null) as Record<string, string[]>;
+  for (const [name, value] of headers) (all[name.toLowerCase()] ??= []).push(value);
+  return all;
+}
