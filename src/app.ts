@@ -18,7 +18,7 @@ import { nodesProbe } from './cluster/probe.ts';
 import { relay, relayChannel } from './cluster/relay.ts';
 import { cluster } from './cluster/service.ts';
 import { nodeStore } from './cluster/store.ts';
-import type { Config } from './config.ts';
+import { ConfigError, type Config } from './config.ts';
 import { eventBus } from './events.ts';
 import { EgressError } from './chromium/refusals.ts';
 import { reachThrough } from './chromium/proxy-check.ts';
@@ -72,6 +72,9 @@ export async function buildApp(options: {
 }) {
   const { config, logger, onFatal } = options;
   return undoOnFailure(async (undo) => {
+    const upstreams = await readUpstreams(config.proxyUpstreams).catch((error: Error) => {
+      throw new ConfigError([error.message]);
+    });
     await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
     const { dataDir, databaseUrl } = config;
     const masterKeys = await openKeys(dataDir, config.secretKey);
@@ -143,7 +146,7 @@ export async function buildApp(options: {
     const proxies = proxyService({
       db,
       secrets,
-      upstreams: await readUpstreams(config.proxyUpstreams),
+      upstreams,
       refuseHost: (host, port) => allow.check(host, port).then(() => undefined, egressError),
       reach: (proxy, url) => reachThrough(proxy, url, { allow }),
       checkUrl: config.proxyCheckUrl,
