@@ -30,6 +30,7 @@ import { orgRoutes } from './org/routes.ts';
 import { addresses as sessionAddresses } from './sessions/addresses.ts';
 import { browserRoutes } from './sessions/browser/routes.ts';
 import { browsers } from './sessions/browsers.ts';
+import { computerRoutes } from './sessions/computer/routes.ts';
 import { curlRoutes } from './sessions/curl/routes.ts';
 import { measureSessions } from './sessions/metrics.ts';
 import { sessionProbes } from './sessions/probes.ts';
@@ -213,6 +214,7 @@ export async function buildApp(options: {
     await http.register(poolRoutes({ pools }));
     await http.register(pooledSessionRoutes(sessions));
     await http.register(browserRoutes({ sessions, addresses }));
+    await http.register(computerRoutes({ sessions }));
     await http.register(curlRoutes({ sessions, addresses }));
     serveSessionSockets(http.server, { sessions, addresses, where, nodes, log: logger });
     http.addHook('onListen', async () => {

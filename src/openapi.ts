@@ -6,6 +6,7 @@ import { describeErrors } from './errors.ts';
 import { openLogger } from './logger.ts';
 import { orgRoutes } from './org/routes.ts';
 import { poolRoutes } from './pools/routes.ts';
+import { computerRoutes } from './sessions/computer/routes.ts';
 import { curlRoutes } from './sessions/curl/routes.ts';
 import { sessionRoutes } from './sessions/routes.ts';
 import { endings, sessionLife } from './sessions/state.ts';
@@ -27,6 +28,7 @@ async function emitted(): Promise<Record<string, string>> {
   await app.register(statusRoutes({ probes: [], metrics: nothing, version: '' }));
   await app.register(orgRoutes(nothing));
   await app.register(sessionRoutes(nothing));
+  await app.register(computerRoutes(nothing));
   await app.register(curlRoutes(nothing));
   await app.register(poolRoutes(nothing));
   await app.ready();
