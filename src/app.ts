@@ -38,6 +38,7 @@ import { browsers } from './sessions/browsers.ts';
 import { fsRoutes } from './sessions/fs/routes.ts';
 import { playwrightRoutes } from './sessions/playwright/routes.ts';
 import { processRoutes } from './sessions/process/routes.ts';
+import { computerRoutes } from './sessions/computer/routes.ts';
 import { curlRoutes } from './sessions/curl/routes.ts';
 import { measureSessions } from './sessions/metrics.ts';
 import { sessionProbes } from './sessions/probes.ts';
@@ -261,6 +262,7 @@ export async function buildApp(options: {
     await http.register(processRoutes({ sessions }));
     await http.register(fsRoutes({ sessions }));
     await http.register(playwrightRoutes({ sessions }));
+    await http.register(computerRoutes({ sessions }));
     await http.register(curlRoutes({ sessions, addresses }));
     const who = (request: IncomingMessage) => callerByKey(request, gate);
     serveSessionSockets(http.server, { sessions, addresses, who, where, nodes, log: logger });

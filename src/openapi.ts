@@ -10,6 +10,7 @@ import { fsRoutes } from './sessions/fs/routes.ts';
 import { playwrightRoutes } from './sessions/playwright/routes.ts';
 import { processRoutes } from './sessions/process/routes.ts';
 import { proxyRoutes } from './proxies/routes.ts';
+import { computerRoutes } from './sessions/computer/routes.ts';
 import { curlRoutes } from './sessions/curl/routes.ts';
 import { sessionRoutes } from './sessions/routes.ts';
 import { endings, sessionLife } from './sessions/state.ts';
@@ -34,6 +35,7 @@ async function emitted(): Promise<Record<string, string>> {
   await app.register(processRoutes(nothing));
   await app.register(fsRoutes(nothing));
   await app.register(playwrightRoutes(nothing));
+  await app.register(computerRoutes(nothing));
   await app.register(curlRoutes(nothing));
   await app.register(poolRoutes(nothing));
   await app.register(proxyRoutes(nothing));
