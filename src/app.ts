@@ -18,7 +18,7 @@ import { nodesProbe } from './cluster/probe.ts';
 import { relay, relayChannel } from './cluster/relay.ts';
 import { cluster } from './cluster/service.ts';
 import { nodeStore } from './cluster/store.ts';
-import type { Config } from './config.ts';
+import { ConfigError, type Config } from './config.ts';
 import { eventBus } from './events.ts';
 import { EgressError } from './chromium/refusals.ts';
 import { reachThrough } from './chromium/proxy-check.ts';
@@ -36,7 +36,9 @@ import { addresses as sessionAddresses } from './sessions/addresses.ts';
 import { browserRoutes } from './sessions/browser/routes.ts';
 import { browsers } from './sessions/browsers.ts';
 import { fsRoutes } from './sessions/fs/routes.ts';
+import { playwrightRoutes } from './sessions/playwright/routes.ts';
 import { processRoutes } from './sessions/process/routes.ts';
+import { computerRoutes } from './sessions/computer/routes.ts';
 import { curlRoutes } from './sessions/curl/routes.ts';
 import { measureSessions } from './sessions/metrics.ts';
 import { sessionProbes } from './sessions/probes.ts';
@@ -71,6 +73,9 @@ export async function buildApp(options: {
 }) {
   const { config, logger, onFatal } = options;
   return undoOnFailure(async (undo) => {
+    const upstreams = await readUpstreams(config.proxyUpstreams).catch((error: Error) => {
+      throw new ConfigError([error.message]);
+    });
     await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
     const { dataDir, databaseUrl } = config;
     const masterKeys = await openKeys(dataDir, config.secretKey);
@@ -142,7 +147,7 @@ export async function buildApp(options: {
     const proxies = proxyService({
       db,
       secrets,
-      upstreams: await readUpstreams(config.proxyUpstreams),
+      upstreams,
       refuseHost: (host, port) => allow.check(host, port).then(() => undefined, egressError),
       reach: (proxy, url) => reachThrough(proxy, url, { allow }),
       checkUrl: config.proxyCheckUrl,
@@ -256,6 +261,8 @@ export async function buildApp(options: {
     await http.register(browserRoutes({ sessions, addresses }));
     await http.register(processRoutes({ sessions }));
     await http.register(fsRoutes({ sessions }));
+    await http.register(playwrightRoutes({ sessions }));
+    await http.register(computerRoutes({ sessions }));
     await http.register(curlRoutes({ sessions, addresses }));
     const who = (request: IncomingMessage) => callerByKey(request, gate);
     serveSessionSockets(http.server, { sessions, addresses, who, where, nodes, log: logger });

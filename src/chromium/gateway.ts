@@ -7,6 +7,7 @@ import { silent, type Log } from '../lib/log.ts';
 import type { Destinations, Target } from './destinations.ts';
 import { directDial, type Dial, type DialOptions, type Reading } from './dial.ts';
 import { loginRefused } from './proxy-handshake.ts';
+import { passOn, plainReader, type PlainReader } from './plain-body.ts';
 import { proxyWay, type Proxy, type ProxyWay } from './proxy.ts';
 import { EgressError, refusalPage } from './refusals.ts';
 
@@ -106,6 +107,7 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
   const settled = { up: 0, down: 0, refused: 0 };
   const logLine = sparingly(log);
   const dial = options.dial ?? directDial();
+  const readers = new WeakMap<Socket, PlainReader>(); // of connections for plain http
   const tunnels = new Set<Socket>(); // those of the upstreams that are joined to a client
   let way = newWay(options.proxy);
 
@@ -230,7 +232,7 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
 
   /** Node's `createConnection`, for plain http. Here the peer's last word is the end, or an idle connection would outlive it. */
   function openForHttp({ host, port }: http.ClientRequestArgs, created: Created): undefined {
-    return handOver(open(host ?? '', Number(port), { signal: closing.signal }), created);
+    return handOver((onread) => open(host ?? '', Number(port), { signal: closing.signal, onread }), created);
   }
 
   /**
@@ -239,23 +241,31 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
    */
   function openToProxy(connect: (options: DialOptions) => Promise<Socket>, left: AbortSignal): CreateConnection {
     return ({ host, port }, created) => {
-      const opened = connect({ signal: left }).then(
-        (socket) => {
-          if (!left.aborted) return admitted(socket, { host: host ?? '', port: Number(port) });
-          socket.destroy();
-          throw new WayLeft();
-        },
-        (error: unknown) => {
-          throw left.aborted ? new WayLeft() : error;
-        },
-      );
+      const opened = (onread: Reading) =>
+        connect({ signal: left, onread }).then(
+          (socket) => {
+            if (!left.aborted) return admitted(socket, { host: host ?? '', port: Number(port) });
+            socket.destroy();
+            throw new WayLeft();
+          },
+          (error: unknown) => {
+            throw left.aborted ? new WayLeft() : error;
+          },
+        );
       return handOver(opened, created);
     };
   }
 
-  function handOver(opened: Promise<Socket>, created: Created): undefined {
-    opened
+  function handOver(opened: (onread: Reading) => Promise<Socket>, created: Created): undefined {
+    const reader = plainReader();
+    opened(reader)
       .then((socket) => {
+        if (reader.spoiled) {
+          socket.destroy();
+          throw new EgressError('bad_answer', 'The server spoke before it was asked, which is not HTTP.');
+        }
+        reader.socket = socket;
+        readers.set(socket, reader);
         socket.allowHalfOpen = false;
         return created(null, socket);
       })
@@ -353,7 +363,7 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
         outgoing.destroy();
         return answer(request, response, outgoingError(error), target);
       }
-      pipeline(incoming, response, ignore);
+      passOn(incoming, response, readers.get(incoming.socket));
     });
     outgoing.once('error', fail);
     outgoing.once('upgrade', (incoming) => {
