@@ -36,7 +36,9 @@ import { addresses as sessionAddresses } from './sessions/addresses.ts';
 import { browserRoutes } from './sessions/browser/routes.ts';
 import { browsers } from './sessions/browsers.ts';
 import { fsRoutes } from './sessions/fs/routes.ts';
+import { playwrightRoutes } from './sessions/playwright/routes.ts';
 import { processRoutes } from './sessions/process/routes.ts';
+import { computerRoutes } from './sessions/computer/routes.ts';
 import { curlRoutes } from './sessions/curl/routes.ts';
 import { measureSessions } from './sessions/metrics.ts';
 import { sessionProbes } from './sessions/probes.ts';
@@ -159,6 +161,7 @@ export async function buildApp(options: {
     const addresses = sessionAddresses({
       tokens: tokens(() => masterKeys.ring()),
       publicUrl: (nodeId) => (nodeId && nodes.publicUrlOf(nodeId)) || config.publicUrl || origin(http),
+      leaseOf: (id) => sessions.leaseOf(id),
     });
     const toolbox = openToolbox(join(dataDir, 'tools'));
     undo(() => toolbox.ready);
@@ -258,6 +261,8 @@ export async function buildApp(options: {
     await http.register(browserRoutes({ sessions, addresses }));
     await http.register(processRoutes({ sessions }));
     await http.register(fsRoutes({ sessions }));
+    await http.register(playwrightRoutes({ sessions }));
+    await http.register(computerRoutes({ sessions }));
     await http.register(curlRoutes({ sessions, addresses }));
     const who = (request: IncomingMessage) => callerByKey(request, gate);
     serveSessionSockets(http.server, { sessions, addresses, who, where, nodes, log: logger });

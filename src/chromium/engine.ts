@@ -1,6 +1,11 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '../lib/log.ts';
+import { activePage } from './active-page.ts';
+import { browserClipboard } from './clipboard.ts';
+import { computer, type Computer } from './computer/computer.ts';
+import { displayHands } from './computer/display-hands.ts';
+import { pageHands } from './computer/page-hands.ts';
 import type { Destinations } from './destinations.ts';
 import { fitDisplay } from './display.ts';
 import { startGateway, type Gateway } from './gateway.ts';
@@ -23,6 +28,8 @@ export interface Engine {
   readonly guest: Guest;
   /** Pages of the service's own, made when they are needed. */
   readonly hidden: HiddenPages;
+  /** Mouse, keyboard, screen and clipboard. */
+  readonly computer: Computer;
   /** The service's own client, made when it is first needed. */
   control(): LocalClient;
   /** The page area of headless browsers, the window of headful ones; of pages that are opened later too. */
@@ -74,6 +81,16 @@ export async function startEngine(
   let own: LocalClient | undefined;
   let wanted: Viewport | undefined;
 
+  const hidden = hiddenPages(mux);
+  let seated: Computer | undefined;
+  /** Made when somebody sits down: a session that is only driven over CDP needs none of it. */
+  function seat(): Computer {
+    const clipboard = browserClipboard(hidden);
+    const { rfbPath } = browser;
+    const hands = rfbPath === undefined ? pageHands(activePage(mux)) : displayHands(rfbPath, clipboard);
+    return computer(hands, clipboard);
+  }
+
   const control = () => (own ??= mux.attachLocal());
   const pages = async () => {
     const { targetInfos } = await control().send<{ targetInfos: Target[] }>('Target.getTargets');
@@ -111,7 +128,10 @@ export async function startEngine(
     mux,
     gateway,
     guest,
-    hidden: hiddenPages(mux),
+    hidden,
+    get computer() {
+      return (seated ??= seat());
+    },
     control,
 
     async setViewport(viewport) {

@@ -145,7 +145,7 @@ export function poolService({
         return turn;
       }
       const { sessionId, leaseId } = turn;
-      const undo = () => giveBack(pool.id, sessionId, leaseId, startUrl ? 'used' : 'unused');
+      const undo = () => giveBack(pool.id, sessionId, leaseId);
       try {
         const session = await sessions.lend(sessionId, leaseOf(pool, leaseId, request), startUrl);
         hungUp.throwIfAborted();
@@ -157,47 +157,60 @@ export function poolService({
           throw error;
         }
         if (error instanceof ServiceError && error.code === 'already_exists') {
-          await giveBack(pool.id, sessionId, leaseId, 'unused');
+          await putBack(pool.id, sessionId, leaseId);
           throw error;
         }
         // It does not answer, or is not ours any more: nobody gets it from us, and we keep our place in the line.
         log.warn({ pool: pool.id, session: sessionId, error: (error as Error).message }, 'pool.browser_unfit');
         place = turn.place;
-        await giveBack(pool.id, sessionId, leaseId, 'used');
+        await replace(pool.id, sessionId, leaseId);
       } finally {
         line.settled(leaseId);
       }
     }
   }
 
-  /**
-   * Ends a lease that nobody has heard of. What nobody has touched is as clean as it was; otherwise another takes its place. Never
-   * rejects: what the database does not hear now, `tidy` finds.
-   */
-  async function giveBack(poolId: string, sessionId: string, leaseId: string, state: 'used' | 'unused'): Promise<void> {
+  /** Ends a lease that nobody has heard of. Never rejects: what the database does not hear now, `tidy` finds. */
+  async function giveBack(poolId: string, sessionId: string, leaseId: string): Promise<void> {
     try {
-      if (state === 'used') return await replace(poolId, sessionId, leaseId);
-      await sessions.takeBack(sessionId);
-      await putBack(poolId, sessionId, leaseId);
+      const used = await sessions.takeBack(sessionId);
+      if (used) await replace(poolId, sessionId, leaseId);
+      else await putBack(poolId, sessionId, leaseId);
     } catch (error) {
       log.warn({ pool: poolId, session: sessionId, error: (error as Error).message }, 'pool.not_given_back');
     }
   }
 
-  /** Swaps a fresh browser in behind the place of one whose lease ends. */
-  async function replace(poolId: string, sessionId: string, leaseId: string): Promise<void> {
-    if (!(await store.endLease(sessionId, leaseId))) return;
+  /** Ends a lease together with its browser, and swaps a fresh one in behind its place. False: the lease had ended before. */
+  async function replace(poolId: string, sessionId: string, leaseId: string): Promise<boolean> {
+    if (!(await store.endLease(sessionId, leaseId))) return false;
     fill.renew(poolId);
     retire(poolId, [sessionId]);
+    return true;
   }
 
-  async function putBack(poolId: string, sessionId: string, leaseId: string | null): Promise<void> {
+  /** Ends a lease and puts its browser back on the shelf. False: the lease had ended before. */
+  async function putBack(poolId: string, sessionId: string, leaseId: string | null): Promise<boolean> {
     const shelved = await store.shelve(sessionId, leaseId);
     if (shelved === 'shelved') await served(poolId);
-    if (shelved !== 'expelled') return;
-    fill.renew(poolId);
-    retire(poolId, [sessionId]);
+    if (shelved === 'expelled') {
+      fill.renew(poolId);
+      retire(poolId, [sessionId]);
+    }
+    return shelved !== undefined;
   }
+
+  /** What becomes of a browser that is released. */
+  const endings = {
+    unused: putBack,
+    kept: putBack,
+    renewed: replace,
+    async destroyed(poolId: string, sessionId: string, leaseId: string): Promise<boolean> {
+      const ended = await store.endLease(sessionId, leaseId);
+      if (ended) retire(poolId, [sessionId]);
+      return ended !== undefined;
+    },
+  };
 
   /** What the database says that we have, and we do not know of: something went wrong while it was under way. Never rejects. */
   async function tidy(): Promise<void> {
@@ -270,21 +283,19 @@ export function poolService({
       await Promise.all((await store.browsers(pool.id)).map((id) => sessions.stop(id, 'retired')));
     },
 
-    /** Puts a clean browser back on the shelf at once: a fresh one behind the same place, since only that is sure to be clean. */
+    /**
+     * Puts a clean browser back on the shelf at once: the same one when nobody has come to it, otherwise a fresh one behind the
+     * same place, since only that is sure to be clean.
+     */
     async release(projectId: string, idOrName: string, sessionId: string, reuse: boolean): Promise<void> {
       const pool = await find(projectId, idOrName);
       const leaseId = await store.leaseOn(pool.id, sessionId);
       if (!leaseId) throw errors.not_leased({ session: sessionId, pool: idOrName });
-      if (reuse && pool.config.reset_on_release === false) {
-        await sessions.takeBack(sessionId); // its clients are gone before anybody else can have it
-        await putBack(pool.id, sessionId, leaseId);
-        return metrics.releases.inc({ how: 'kept' });
-      }
-      if (!(await store.endLease(sessionId, leaseId))) throw errors.not_leased({ session: sessionId, pool: idOrName });
-      if (reuse) fill.renew(pool.id);
-      retire(pool.id, [sessionId]);
-      if (!reuse) void fill.fill(pool.id);
-      metrics.releases.inc({ how: reuse ? 'renewed' : 'destroyed' });
+      const used = await sessions.takeBack(sessionId); // its clients are gone before anybody else can have it
+      const how = !reuse ? 'destroyed' : !used ? 'unused' : pool.config.reset_on_release === false ? 'kept' : 'renewed';
+      const ended = await endings[how](pool.id, sessionId, leaseId);
+      if (!ended) throw errors.not_leased({ session: sessionId, pool: idOrName });
+      metrics.releases.inc({ how });
     },
 
     async flush(projectId: string, idOrName: string): Promise<void> {

@@ -29,6 +29,8 @@ export interface CountedPool extends PoolRow {
 export interface PoolToFill extends CountedPool {
   /** Milliseconds until background filling may make one. */
   fillMs: number;
+  /** Whether its project is: nothing is made for one that is archived. */
+  open: boolean;
   /** How many are being made, by the node that makes them. */
   warmingOn: Record<string, number>;
 }
@@ -69,6 +71,7 @@ export function poolStore(db: Db) {
     look(id: string): Promise<PoolToFill | undefined> {
       return db.row(sql`select p.*, c.*,
           greatest(0, extract(epoch from next_fill_at - now()) * 1000)::float as "fillMs",
+          (select status = 'active' and deleted_at is null from projects where id = p.project_id) as open,
           (select coalesce(jsonb_object_agg(node_id, making), '{}') from (select node_id, count(*) as making from sessions
             where pool_id = p.id and deleted_at is null and lease_id is null and idle_since is null group by node_id) m) as "warmingOn"
         from pools p cross join lateral (select

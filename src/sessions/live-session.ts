@@ -44,6 +44,9 @@ export interface Hold {
 export function liveSession(options: LiveSessionOptions) {
   const { id, mayStandBy, relaunch, onIdle, onLost, log } = options;
   let { timeoutSeconds, proxy } = options;
+  let lease: string | null = null;
+  /** Whether anybody has come to it since it was lent, or anything has happened to it. */
+  let used = true;
   /** The browser, or the next one while it is being started. */
   let engine = Promise.resolve(options.engine);
   let holds = 0;
@@ -70,6 +73,7 @@ export function liveSession(options: LiveSessionOptions) {
   async function hold(): Promise<Hold> {
     if (ending) throw new SessionEnded(ending);
     holds++;
+    used = true;
     clearTimeout(standby);
     clearTimeout(idle);
     let held = true;
@@ -114,6 +118,12 @@ export function liveSession(options: LiveSessionOptions) {
     if (ending) return;
     dozeOff();
     if (timeoutSeconds !== undefined) idle = setTimeout(onIdle, timeoutSeconds * 1000);
+  }
+
+  function restart() {
+    clearTimeout(standby);
+    clearTimeout(idle);
+    if (holds === 0) rest();
   }
 
   function dozeOff() {
@@ -169,6 +179,7 @@ export function liveSession(options: LiveSessionOptions) {
   async function replace(crashed: Engine): Promise<Engine> {
     const { code, reason } = whenGone();
     frozen = false;
+    used = true;
     activeSince ??= performance.now();
     crashes.push(Date.now());
     const count = recentCrashes();
@@ -278,13 +289,24 @@ export function liveSession(options: LiveSessionOptions) {
     /** A lease is over: what it changed goes with it. */
     resetProxy: () => setProxy(options.proxy),
 
-    /** Somebody has it from now on, or (undefined) nobody: its clients go, and its clock stops. */
-    setTimeout(seconds: number | undefined) {
-      timeoutSeconds = seconds;
-      if (seconds === undefined) closeClients(1001, 'The browser went back to its pool.');
-      clearTimeout(standby);
-      clearTimeout(idle);
-      if (holds === 0) rest();
+    /** What its holder has, if it was lent by a pool: an address from before leads nowhere. */
+    get lease() {
+      return lease;
+    },
+
+    /** For pools: somebody has it from now on. */
+    lend(to: { lease: string; timeoutSeconds: number; used: boolean }) {
+      ({ lease, timeoutSeconds, used } = to);
+      restart();
+    },
+
+    /** For pools: nobody has it from now on. Its clients go, and its clock stops. Answers whether anybody had used it. */
+    takeBack(): boolean {
+      lease = null;
+      timeoutSeconds = undefined;
+      closeClients(1001, 'The browser went back to its pool.');
+      restart();
+      return used;
     },
 
     /** Closes its clients and its browser. Everyone who asks awaits the same end. */

@@ -323,7 +323,7 @@ export function sessionService(deps: {
     return {
       session_id: row.id,
       created_at: row.created_at.toISOString(),
-      ...addresses.of(row.id, row.node_id),
+      ...addresses.of(row.id, row.node_id, row.lease_id),
       headless: row.headless,
       stealth: row.stealth,
       gpu: row.gpu,
@@ -421,12 +421,18 @@ export function sessionService(deps: {
      * For pools: somebody has it from now on. Resolves when it has shown that it answers; rejects when it does not, and then
      * nobody should get it.
      */
-    async lend(id: string, timeoutSeconds: number, startUrl: string | undefined): Promise<Session> {
-      const held = await hold(id);
+    async lend(
+      id: string,
+      { id: lease, timeoutSeconds }: { id: string; timeoutSeconds: number },
+      startUrl: string | undefined,
+    ): Promise<Session> {
+      const session = live.get(id);
+      if (!session) throw errors.session_not_found({ session: id });
+      const held = await awake(session);
       try {
         await held.engine.control().send('Browser.getVersion');
         if (startUrl) void open(held.engine, startUrl);
-        live.get(id)?.setTimeout(timeoutSeconds);
+        session.lend({ lease, timeoutSeconds, used: !!startUrl });
         const row = await store.find(id);
         if (!row || row.deleted_at) throw errors.session_not_found({ session: id });
         return toSession(row);
@@ -435,12 +441,19 @@ export function sessionService(deps: {
       }
     },
 
-    /** For pools: nobody has it any more. Its clients are closed, and it leaves by the pool's proxy again. */
-    async takeBack(id: string): Promise<void> {
+    /**
+     * For pools: nobody has it any more. Its clients are closed, and it leaves by the pool's proxy again. Answers whether anybody
+     * had used it.
+     */
+    async takeBack(id: string): Promise<boolean> {
       const session = live.get(id);
-      session?.setTimeout(undefined);
-      await session?.swapping(() => session.resetProxy());
+      if (!session) return true;
+      const used = session.takeBack();
+      await session.swapping(() => session.resetProxy());
+      return used;
     },
+    /** For pools: under which lease it is held here; null without one, undefined when it is not here. */
+    leaseOf: (id: string) => live.get(id)?.lease,
 
     hold,
     /** The same, as a project's clients name it. */
@@ -513,9 +526,13 @@ export function sessionService(deps: {
   /** Wakes a session of this node and keeps it awake until released. */
   async function hold(id: string): Promise<Hold> {
     const session = live.get(id);
-    if (!session) throw errors.session_not_found({ session: id });
+    if (!session || session.shelved) throw errors.session_not_found({ session: id });
+    return awake(session);
+  }
+
+  function awake(session: LiveSession): Promise<Hold> {
     return session.hold().catch((error: Error) => {
-      throw error instanceof SessionEnded ? errors.session_not_found({ session: id }) : error;
+      throw error instanceof SessionEnded ? errors.session_not_found({ session: session.id }) : error;
     });
   }
 }

@@ -133,7 +133,7 @@ describe('two nodes', () => {
     await client(a).browserPools.delete(id, { force: true });
   });
 
-  test('the same when each goes back as a fresh browser', async () => {
+  test('the same when each is used, and a fresh browser takes its place', async () => {
     const id = await pool(a, 3);
     const held = new Set<string>();
     await Promise.all(
@@ -145,6 +145,8 @@ describe('two nodes', () => {
         if (!session) return;
         expect(held.has(session.session_id), 'never again').toBe(false);
         held.add(session.session_id);
+        const cdp = await RawClient.open(session.cdp_ws_url);
+        cdp.socket.terminate();
         await client(number % 4 < 2 ? a : b).browserPools.release(id, { session_id: session.session_id });
       }),
     );
