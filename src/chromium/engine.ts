@@ -36,8 +36,19 @@ export interface Engine {
   setViewport(viewport: Viewport): Promise<void>;
   /** Opens an address in the first page. Resolves when Chromium has heard of it, not when anything has loaded. */
   open(url: string): Promise<void>;
+  /** Loads what lies under this name in `extensions` of its directory; answers with Chromium's id for it. */
+  loadExtension(name: string): Promise<string>;
+  unloadExtension(id: string): Promise<void>;
+  /** What another engine goes on from, in the same place: all cookies, and the addresses of the pages. */
+  state(): Promise<BrowserState>;
+  resume(state: BrowserState): Promise<void>;
   /** Ends all of it. Resolves when nothing is left but the directory, and that only if it is not to be discarded. */
   close(options?: { graceMs?: number; discard?: boolean }): Promise<void>;
+}
+
+export interface BrowserState {
+  readonly cookies: readonly object[];
+  readonly urls: readonly string[];
 }
 
 export interface EngineOptions {
@@ -123,6 +134,18 @@ export async function startEngine(
     await control().send('Target.setDiscoverTargets', { discover: true, filter: [{ type: 'page' }] });
   }
 
+  async function open(url: string) {
+    const [page] = await pages();
+    if (!page) return;
+    const { sessionId } = await control().send<{ sessionId: string }>('Target.attachToTarget', {
+      targetId: page.targetId,
+      flatten: true,
+    });
+    // Answered when the navigation commits or fails, which may be long after; our own client stays for that.
+    const navigating = control().send('Page.navigate', { url }, sessionId);
+    navigating.then(() => control().send('Target.detachFromTarget', { sessionId })).catch(() => {});
+  }
+
   return {
     browser,
     mux,
@@ -142,16 +165,26 @@ export async function startEngine(
       if (first) await fitNewPages();
     },
 
-    async open(url) {
-      const [page] = await pages();
-      if (!page) return;
-      const { sessionId } = await control().send<{ sessionId: string }>('Target.attachToTarget', {
-        targetId: page.targetId,
-        flatten: true,
-      });
-      // Answered when the navigation commits or fails, which may be long after; our own client stays for that.
-      const navigating = control().send('Page.navigate', { url }, sessionId);
-      navigating.then(() => control().send('Target.detachFromTarget', { sessionId })).catch(() => {});
+    open,
+
+    async loadExtension(name) {
+      const path = join(browser.extensions, name);
+      return (await control().send<{ id: string }>('Extensions.loadUnpacked', { path })).id;
+    },
+
+    async unloadExtension(id) {
+      await control().send('Extensions.uninstall', { id });
+    },
+
+    async state() {
+      const { cookies } = await control().send<{ cookies: object[] }>('Storage.getCookies');
+      return { cookies, urls: (await pages()).map(({ url }) => url) };
+    },
+
+    async resume({ cookies, urls: [first, ...others] }) {
+      await control().send('Storage.setCookies', { cookies });
+      for (const url of others) await control().send('Target.createTarget', { url, background: true });
+      if (first !== undefined && first !== 'about:blank') await open(first);
     },
 
     async close(options = {}) {

@@ -46,6 +46,8 @@ const blank: Omit<NewSession, 'id' | 'project_id' | 'node_id' | 'pool_id' | 'poo
   policy: null,
   invocation_id: null,
   proxy_id: null,
+  profile_id: null,
+  profile_saves: false,
 };
 
 /** The pools of one node on the real database, and browsers that are only rows. */
@@ -78,6 +80,7 @@ function node(nodeId: string, options: { place?: () => string | undefined } = {}
       onPlaced();
       return inserted;
     },
+    resolve: async () => ({}),
     refuseUnknownProxy: async () => {},
     place: (except) => (options.place ? options.place() : except.has(nodeId) ? undefined : nodeId),
     sessions: {

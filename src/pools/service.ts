@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { errors, ServiceError } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import { newId } from '../lib/ids.ts';
@@ -15,6 +16,7 @@ import { poolStore, type CountedPool, type PoolRow } from './store.ts';
 
 /** Clients of this interface give a request up after 60 s, and 55 is promised; the rest is for handing the browser over. */
 const longestWaitMs = 50_000;
+const longestSaveMs = 45_000;
 /** How often this node compares what it holds with what the database says that it holds. */
 const tidyMs = 15_000;
 
@@ -30,6 +32,7 @@ export function poolService({
   db,
   sessions,
   make,
+  resolve,
   place,
   events,
   metrics,
@@ -41,6 +44,8 @@ export function poolService({
   db: Db;
   sessions: SessionsAnywhere;
   make: SessionService['makePooled'];
+  /** What the selectors of a request mean. */
+  resolve: SessionService['resolve'];
   /** The node with the most room that is none of these; undefined when nobody has any. */
   place: (except: ReadonlySet<string>) => string | undefined;
   events: EventBus;
@@ -65,7 +70,11 @@ export function poolService({
     log,
     place,
     makeAt: sessions.makeAt,
-    make: async (pool, onPlaced) => (await make(pool.project_id, pool, browserOf(pool), onPlaced)).id,
+    make: async (pool, onPlaced) => {
+      const { id, version, config } = pool;
+      const place = { id, version, opensUrl: config.start_url !== undefined };
+      return (await make(pool.project_id, place, browserOf(pool), onPlaced)).id;
+    },
     retire,
     onShelved: (poolId) => void served(poolId),
     onLaunched: (outcome) => metrics.launches.inc({ outcome }),
@@ -78,11 +87,25 @@ export function poolService({
     for (const id of ids) void sessions.stop(id, 'retired').then(() => fill.fill(poolId));
   }
 
+  /** Never rejects. The idle browsers of pools that ask for it are made anew; leased ones go on with what they have. */
+  async function refresh(profileId: string): Promise<void> {
+    try {
+      for (const poolId of await store.outdate(profileId)) {
+        const outdated = await store.clearShelf(poolId);
+        fill.renew(poolId, outdated.length);
+        retire(poolId, outdated);
+      }
+    } catch (error) {
+      log.warn({ profile: profileId, error: (error as Error).message }, 'pools.not_refreshed');
+    }
+  }
+
   const stopListening = [
     // However a browser of a pool ended (deleted, idle, crashed), its place is to be filled again.
     events.on('session.ended', ({ poolId }) => poolId && void fill.fill(poolId)),
     // Whether it was stopped or given up: what the pools had there is gone.
     events.on('node.left', () => void reopen()),
+    events.on('profile.saved', ({ profileId }) => void refresh(profileId)),
   ];
 
   /** Never rejects. What pools lack because a node went is made at once, by whoever comes first. */
@@ -236,7 +259,8 @@ export function poolService({
       const config = configOf(rest);
       if (config.proxy_id) await refuseUnknownProxy(projectId, config.proxy_id);
       await refuseTooMany(null, size);
-      const pool = { id: newId(), project_id: projectId, name: name ?? null, size, config };
+      const belongings = { profile_id: null, extension_ids: [], ...(await resolve(projectId, request)) };
+      const pool = { id: newId(), project_id: projectId, name: name ?? null, size, config, ...belongings };
       await unlessTaken(pool.name, () => store.insert(pool));
       void fill.fill(pool.id);
       return counted(pool.id);
@@ -252,14 +276,24 @@ export function poolService({
 
     /** A field left out keeps its value; an empty one clears it, where it can be cleared. */
     async update(projectId: string, idOrName: string, request: UpdatePool): Promise<Pool> {
-      refuseWhatIsNotHere({ ...request, ...(request.profile?.id === '' ? { profile: undefined } : {}) });
+      refuseWhatIsNotHere(request);
       const before = await find(projectId, idOrName);
       const { size = before.size, name, discard_all_idle, ...rest } = request;
       const config = mergeConfig(before.config, rest);
       if (rest.proxy_id) await refuseUnknownProxy(projectId, rest.proxy_id);
       if (size > before.size) await refuseTooMany(before.id, size);
-      const stale = !sameBrowser(before.config, config);
-      const change = { name: name || before.name, size, config, stale, larger: size > before.size };
+      const cleared = { ...request, ...(request.profile?.id === '' ? { profile: null } : {}) };
+      const belongings = { ...belongingsOf(before), ...(await resolve(projectId, cleared)) };
+      const same =
+        sameBrowser(before.config, config) && JSON.stringify(belongingsOf(before)) === JSON.stringify(belongings);
+      const change = {
+        ...belongings,
+        name: name || before.name,
+        size,
+        config,
+        stale: !same,
+        larger: size > before.size,
+      };
       const after = await unlessTaken(change.name, () => store.update(before.id, change));
       if (!after) throw errors.pool_not_found({ pool: idOrName });
       if (discard_all_idle) {
@@ -291,11 +325,16 @@ export function poolService({
       const pool = await find(projectId, idOrName);
       const leaseId = await store.leaseOn(pool.id, sessionId);
       if (!leaseId) throw errors.not_leased({ session: sessionId, pool: idOrName });
+      const ownProfile = await store.hasOwnProfile(sessionId);
       const used = await sessions.takeBack(sessionId); // its clients are gone before anybody else can have it
-      const how = !reuse ? 'destroyed' : !used ? 'unused' : pool.config.reset_on_release === false ? 'kept' : 'renewed';
+      const kept = pool.config.reset_on_release === false && !ownProfile;
+      const how = !reuse ? 'destroyed' : !used ? 'unused' : kept ? 'kept' : 'renewed';
       const ended = await endings[how](pool.id, sessionId, leaseId);
       if (!ended) throw errors.not_leased({ session: sessionId, pool: idOrName });
       metrics.releases.inc({ how });
+      // Whoever gives it back may count on what was saved; if that takes too long, it goes on without them.
+      const saved = ownProfile && sessions.stop(sessionId, 'retired');
+      if (saved) await Promise.race([saved, sleep(longestSaveMs, undefined, { ref: false })]);
     },
 
     async flush(projectId: string, idOrName: string): Promise<void> {
@@ -359,6 +398,8 @@ function leaseOf(pool: PoolRow, id: string, request: Acquire) {
   };
 }
 
+const belongingsOf = ({ profile_id, extension_ids }: PoolRow) => ({ profile_id, extension_ids });
+
 function toPool(pool: CountedPool): Pool {
   const { engine_policy } = pool.config;
   return {
@@ -378,6 +419,7 @@ function toPool(pool: CountedPool): Pool {
       ...pool.config,
       ...(engine_policy ? { chrome_policy: engine_policy } : {}),
     },
-    extension_ids: [],
+    ...(pool.profile_id === null ? {} : { profile_id: pool.profile_id }),
+    extension_ids: pool.extension_ids,
   };
 }
