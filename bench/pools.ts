@@ -13,6 +13,8 @@ const size = 10;
 const holdMs = { unused: 50, used: 5000 };
 const seconds = Number(process.env['BENCH_POOL_SECONDS'] ?? 30);
 const swaps = 15;
+/** As many as a node of that size keeps unless told otherwise. */
+const spares = 8;
 
 type Corral = Awaited<ReturnType<typeof corral>>;
 
@@ -22,7 +24,7 @@ export async function benchPools(): Promise<Row[]> {
   async function start(settings: Record<string, string>): Promise<Corral> {
     const dir = await mkdtemp(join(tmpdir(), 'corral-bench-'));
     undo.push(() => rm(dir, { recursive: true, force: true }));
-    const service = await corral(dir, { CORRAL_MAX_SESSIONS: '30', ...settings });
+    const service = await corral(dir, { CORRAL_MAX_SESSIONS: String(5 * spares), ...settings });
     undo.push(() => service.stop());
     return service;
   }
@@ -96,7 +98,7 @@ async function oneBrowser(warm: Corral, cold: Corral): Promise<Row[]> {
       into.push(performance.now() - released);
       await pool.release(next);
       await pool.full();
-      await warm.until('corral_spares_headless', 2);
+      await warm.until('corral_spares_headless', spares);
     }
   }
   await Promise.all([fresh.remove(), anew.remove()]);
