@@ -187,7 +187,6 @@ export function sessionService(deps: {
         return browsers.start(id, { ...options, resume, proxy }, whenGone, signal, saved?.bytes);
       };
       const engine = spare?.engine ?? (await start().catch((error: Error) => didNotStart(id, error, signal)));
-      if (profileId !== null && row.profile_saves) saving.set(id, profileId);
       session = liveSession({
         id,
         engine,
@@ -213,6 +212,7 @@ export function sessionService(deps: {
       const now = spare ? await store.find(id) : await store.apply(id, 'launched');
       if (!now || now.deleted_at) throw errors.session_not_found({ session: id }); // stopped while it was starting
       signal.throwIfAborted(); // nobody is there to be told its id, so nobody could use it
+      if (profileId !== null && row.profile_saves) saving.set(id, profileId);
       return now;
     });
     // Whatever went wrong then went wrong because somebody ended it meanwhile.
@@ -546,12 +546,16 @@ export function sessionService(deps: {
       }
     },
 
-    /** Resolves when its clients are closed, its browser is killed and its row says so; the kernel may take a moment more. */
+    /**
+     * Resolves when its clients are closed, its browser is killed and its row says so; the kernel may take a moment more. A profile that
+     * it saves is saved by then, unless that takes too long; it goes on all the same.
+     */
     async remove(projectId: string, idOrName: string): Promise<void> {
       const { id } = await find(projectId, idOrName);
+      const saves = saving.has(id);
       const over = stop(id, 'deleted');
-      const late = sleep(longestDeleteMs, undefined, { ref: false }); // for a save that takes long, and goes on
-      await Promise.race([endings.get(id)?.killed ?? over, late]);
+      const killed = endings.get(id)?.killed ?? over;
+      await (saves ? Promise.race([killed, sleep(longestDeleteMs, undefined, { ref: false })]) : killed);
     },
 
     /** For pools: the ids of what a request selects; nothing of what it leaves out, and null for a profile that it clears. */
