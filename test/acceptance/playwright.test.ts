@@ -129,7 +129,7 @@ describe.runIf(isolation.sandboxed)('Playwright beside the browser', () => {
       `const other = await context.newPage(); await other.goto('${pages.url}'); await other.bringToFront()`,
       'headful',
     );
-    expect(await run('return page.url()', 'headful')).toMatchObject({ result: `${pages.url}` });
+    expect(await run('return page.url()', 'headful')).toMatchObject({ result: pages.url });
     await run(`await context.pages()[0].bringToFront()`, 'headful');
     expect(await run('return page.url()', 'headful')).toMatchObject({ result: `${pages.url}hello` });
   });
