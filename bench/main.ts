@@ -3,6 +3,7 @@ import { benchCdp } from './cdp-mux.ts';
 import { benchEgress } from './egress.ts';
 import { benchFrontDoor } from './front-door.ts';
 import { print, type Row } from './rows.ts';
+import { benchProfiles } from './profiles.ts';
 import { benchPools } from './pools.ts';
 import { benchSessions } from './sessions.ts';
 
@@ -13,6 +14,7 @@ const parts: Record<string, () => Promise<Row[]>> = {
   pools: benchPools,
   cdp: benchCdp,
   egress: benchEgress,
+  profiles: benchProfiles,
 };
 
 const wanted = process.argv.slice(2);

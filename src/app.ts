@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, statfs } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -11,6 +11,7 @@ import { statusRoutes, type Probe } from './api/status.ts';
 import { destinations, parseAllowList, type ServiceAddress } from './chromium/destinations.ts';
 import { openToolbox } from './chromium/guest/toolbox.ts';
 import { detectIsolation } from './chromium/launch.ts';
+import { decompress } from './chromium/profile-archive.ts';
 import { refuseStrangers } from './cluster/agreement.ts';
 import type { Settler } from './cluster/membership.ts';
 import { measureNodes } from './cluster/metrics.ts';
@@ -18,8 +19,11 @@ import { nodesProbe } from './cluster/probe.ts';
 import { relay, relayChannel } from './cluster/relay.ts';
 import { cluster } from './cluster/service.ts';
 import { nodeStore } from './cluster/store.ts';
-import type { Config } from './config.ts';
+import { ConfigError, type Config } from './config.ts';
 import { eventBus } from './events.ts';
+import { extensionRoutes } from './extensions/routes.ts';
+import { extensionService } from './extensions/service.ts';
+import { uploads } from './extensions/uploads.ts';
 import { EgressError } from './chromium/refusals.ts';
 import { reachThrough } from './chromium/proxy-check.ts';
 import { createOnce } from './lib/files.ts';
@@ -38,6 +42,7 @@ import { browsers } from './sessions/browsers.ts';
 import { fsRoutes } from './sessions/fs/routes.ts';
 import { playwrightRoutes } from './sessions/playwright/routes.ts';
 import { processRoutes } from './sessions/process/routes.ts';
+import { computerRoutes } from './sessions/computer/routes.ts';
 import { curlRoutes } from './sessions/curl/routes.ts';
 import { measureSessions } from './sessions/metrics.ts';
 import { sessionProbes } from './sessions/probes.ts';
@@ -47,6 +52,9 @@ import { sessionRoutes } from './sessions/routes.ts';
 import { sessionService } from './sessions/service.ts';
 import { serveSessionSockets } from './sessions/sockets.ts';
 import { sessionStore } from './sessions/store.ts';
+import { profileMetrics } from './profiles/metrics.ts';
+import { profileRoutes } from './profiles/routes.ts';
+import { profileService } from './profiles/service.ts';
 import { poolMetrics } from './pools/metrics.ts';
 import { sessionsAnywhere } from './pools/nodes/anywhere.ts';
 import { sessionsHere } from './pools/nodes/here.ts';
@@ -72,6 +80,9 @@ export async function buildApp(options: {
 }) {
   const { config, logger, onFatal } = options;
   return undoOnFailure(async (undo) => {
+    const upstreams = await readUpstreams(config.proxyUpstreams).catch((error: Error) => {
+      throw new ConfigError([error.message]);
+    });
     await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
     const { dataDir, databaseUrl } = config;
     const masterKeys = await openKeys(dataDir, config.secretKey);
@@ -143,7 +154,7 @@ export async function buildApp(options: {
     const proxies = proxyService({
       db,
       secrets,
-      upstreams: await readUpstreams(config.proxyUpstreams),
+      upstreams,
       refuseHost: (host, port) => allow.check(host, port).then(() => undefined, egressError),
       reach: (proxy, url) => reachThrough(proxy, url, { allow }),
       checkUrl: config.proxyCheckUrl,
@@ -157,7 +168,26 @@ export async function buildApp(options: {
     const addresses = sessionAddresses({
       tokens: tokens(() => masterKeys.ring()),
       publicUrl: (nodeId) => (nodeId && nodes.publicUrlOf(nodeId)) || config.publicUrl || origin(http),
+      leaseOf: (id) => sessions.leaseOf(id),
     });
+    const profiles = profileService({
+      db,
+      quick,
+      secrets,
+      events,
+      metrics: profileMetrics(metrics),
+      nodeId: store.nodeId,
+      disk: databaseUrl === '' ? { path: dataDir, freeBytes: () => freeBytes(dataDir) } : undefined,
+      decompress,
+      log: logger,
+    });
+    await profiles.start();
+    settlers.push((nodeId, tx) => profiles.nodeLost(nodeId, tx));
+    occupancies.push((projectId) => profiles.occupancy(projectId));
+    const incoming = uploads(join(dataDir, 'uploads'));
+    await incoming.sweep();
+    const extensions = extensionService({ db, uploads: incoming, storeUrl: config.chromeStoreUrl });
+    occupancies.push((projectId) => extensions.occupancy(projectId));
     const toolbox = openToolbox(join(dataDir, 'tools'));
     undo(() => toolbox.ready);
     const sessions = sessionService({
@@ -172,6 +202,8 @@ export async function buildApp(options: {
         memoryMb: config.sessionMemory,
         log: logger,
       }),
+      profiles,
+      extensions,
       addresses,
       sessionCap: (projectId) => limits.sessionCap(projectId),
       proxies,
@@ -197,6 +229,7 @@ export async function buildApp(options: {
         log: logger,
       }),
       make: sessions.makePooled,
+      resolve: sessions.resolve,
       place: nodes.place,
       events,
       metrics: poolMetrics(metrics),
@@ -250,6 +283,8 @@ export async function buildApp(options: {
     await http.register(statusRoutes({ probes, metrics, version }));
     await http.register(orgRoutes({ projects, limits, keys, audit }));
     await http.register(sessionRoutes({ sessions, limit: rateLimit(config.rateLimit) }));
+    await http.register(profileRoutes({ profiles }));
+    await http.register(extensionRoutes({ extensions, load: sessions.loadExtensions }));
     await http.register(poolRoutes({ pools }));
     await http.register(proxyRoutes(proxies));
     await http.register(pooledSessionRoutes({ sessions: pooled, pools }));
@@ -257,6 +292,7 @@ export async function buildApp(options: {
     await http.register(processRoutes({ sessions }));
     await http.register(fsRoutes({ sessions }));
     await http.register(playwrightRoutes({ sessions }));
+    await http.register(computerRoutes({ sessions }));
     await http.register(curlRoutes({ sessions, addresses }));
     const who = (request: IncomingMessage) => callerByKey(request, gate);
     serveSessionSockets(http.server, { sessions, addresses, who, where, nodes, log: logger });
@@ -300,6 +336,11 @@ export async function buildApp(options: {
       },
     };
   });
+}
+
+async function freeBytes(path: string): Promise<number> {
+  const { bavail, bsize } = await statfs(path);
+  return bavail * bsize;
 }
 
 /** Where clients on this machine reach us: a wildcard is an address to listen on, not to connect to. */

@@ -98,6 +98,12 @@ export const settings = {
     'the headless shell, when it is not where distributions put it',
     text,
   ),
+  chromeStoreUrl: setting(
+    'CORRAL_CHROME_STORE_URL',
+    'https://clients2.google.com/service/update2/crx',
+    'where extensions of the Chrome web store come from',
+    httpUrl,
+  ),
   auditDays: setting('CORRAL_AUDIT_DAYS', '365', 'how long audit entries are kept', integer(1, 36_500)),
   trustProxy: setting(
     'CORRAL_TRUST_PROXY',

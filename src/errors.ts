@@ -26,6 +26,11 @@ const catalogue = {
     'The field belongs to a part of the interface that this version does not serve yet.',
     (p: { field: string }) => `${p.field} is not available in this version. Leave it out.`,
   ),
+  extension_refused: entry(
+    400,
+    'Chromium does not load the extension.',
+    (p: { extension: string; detail: string }) => `Extension '${p.extension}' was not loaded: ${p.detail}`,
+  ),
   proxy_type_unavailable: entry(
     400,
     'The operator has configured no upstream for proxies of that type.',
@@ -130,6 +135,22 @@ const catalogue = {
     'No pool has that id or name.',
     (p: { pool: string }) => `No pool is '${p.pool}'. GET /browser_pools lists them.`,
   ),
+  profile_not_found: entry(
+    404,
+    'No profile has that id or name.',
+    (p: { profile: string }) => `No profile is '${p.profile}'. GET /profiles lists them.`,
+  ),
+  profile_version_not_found: entry(
+    404,
+    'The profile has no such version, or not any more.',
+    (p: { profile: string; version: string }) =>
+      `Profile '${p.profile}' has no version '${p.version}'. GET /profiles/${p.profile}/versions lists those that are kept.`,
+  ),
+  extension_not_found: entry(
+    404,
+    'No extension has that id or name.',
+    (p: { extension: string }) => `No extension is '${p.extension}'. GET /extensions lists them.`,
+  ),
   not_leased: entry(
     404,
     'The session is not leased from this pool.',
@@ -153,10 +174,20 @@ const catalogue = {
     (p: { viewers: number }) =>
       `${p.viewers} live ${p.viewers === 1 ? 'view shows' : 'views show'} this session; changing the viewport would jump under their hands. Send viewport.force: true to do it all the same.`,
   ),
+  profile_in_use: conflict(
+    'Another session saves to this profile.',
+    (p: { profile: string; session: string }) =>
+      `Session '${p.session}' saves to profile '${p.profile}' when it ends. End it first, leave out save_changes, or send profile.force: true to let whoever ends last win.`,
+  ),
+  profile_loaded: conflict(
+    'The session has a profile already.',
+    (p: { session: string; profile: string }) =>
+      `Session '${p.session}' runs with profile '${p.profile}'; a profile is attached to a session that has none.`,
+  ),
   already_exists: conflict(
     'Something of that name is there already.',
     (p: { thing: string; name: string }) =>
-      `A ${p.thing} named '${p.name}' exists already (case and accents do not count). Choose another name.`,
+      `${/^[aeio]/.test(p.thing) ? 'An' : 'A'} ${p.thing} named '${p.name}' exists already (case and accents do not count). Choose another name.`,
   ),
   project_not_empty: conflict(
     'A project that holds things cannot be deleted.',
@@ -217,6 +248,17 @@ const catalogue = {
     500,
     'The browser did not come up.',
     (p: { detail: string }) => `The browser did not start: ${p.detail}`,
+  ),
+  chrome_store_unavailable: entry(
+    500,
+    'The Chrome web store does not answer as it should.',
+    (p: { detail: string }) => `The Chrome web store cannot be used (CORRAL_CHROME_STORE_URL): ${p.detail}.`,
+  ),
+  profile_damaged: entry(
+    500,
+    'What is stored of the profile is not what was saved.',
+    (p: { profile: string; version: string; detail: string }) =>
+      `Version '${p.version}' of profile '${p.profile}' does not open: ${p.detail} Restore an earlier one (GET /profiles/${p.profile}/versions).`,
   ),
   process_timed_out: final(
     500,

@@ -6,6 +6,8 @@ export interface Events {
   'project.closed': { projectId: string };
   /** Its browser is gone and nothing of it is left. */
   'session.ended': { sessionId: string; projectId: string; poolId: string | null; reason: string };
+  /** Sessions that start with it start with something else from now on. */
+  'profile.saved': { profileId: string };
   /** It is not among the nodes any more, whether it was stopped or given up. What it had is settled. Every other node tells. */
   'node.left': { nodeId: string };
 }

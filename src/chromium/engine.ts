@@ -1,6 +1,11 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '../lib/log.ts';
+import { activePage } from './active-page.ts';
+import { browserClipboard } from './clipboard.ts';
+import { computer, type Computer } from './computer/computer.ts';
+import { displayHands } from './computer/display-hands.ts';
+import { pageHands } from './computer/page-hands.ts';
 import type { Destinations } from './destinations.ts';
 import { fitDisplay } from './display.ts';
 import { toDownloads } from './downloads.ts';
@@ -24,14 +29,27 @@ export interface Engine {
   readonly guest: Guest;
   /** Pages of the service's own, made when they are needed. */
   readonly hidden: HiddenPages;
+  /** Mouse, keyboard, screen and clipboard. */
+  readonly computer: Computer;
   /** The service's own client, made when it is first needed. */
   control(): LocalClient;
   /** The page area of headless browsers, the window of headful ones; of pages that are opened later too. */
   setViewport(viewport: Viewport): Promise<void>;
   /** Opens an address in the first page. Resolves when Chromium has heard of it, not when anything has loaded. */
   open(url: string): Promise<void>;
+  /** Loads what lies under this name in `extensions` of its directory; answers with Chromium's id for it. */
+  loadExtension(name: string): Promise<string>;
+  unloadExtension(id: string): Promise<void>;
+  /** What another engine goes on from, in the same place: all cookies, and the addresses of the pages. */
+  state(): Promise<BrowserState>;
+  resume(state: BrowserState): Promise<void>;
   /** Ends all of it. Resolves when nothing is left but the directory, and that only if it is not to be discarded. */
   close(options?: { graceMs?: number; discard?: boolean }): Promise<void>;
+}
+
+export interface BrowserState {
+  readonly cookies: readonly object[];
+  readonly urls: readonly string[];
 }
 
 export interface EngineOptions {
@@ -75,6 +93,16 @@ export async function startEngine(
   let own: LocalClient | undefined;
   let wanted: Viewport | undefined;
 
+  const hidden = hiddenPages(mux);
+  let seated: Computer | undefined;
+  /** Made when somebody sits down: a session that is only driven over CDP needs none of it. */
+  function seat(): Computer {
+    const clipboard = browserClipboard(hidden);
+    const { rfbPath } = browser;
+    const hands = rfbPath === undefined ? pageHands(activePage(mux)) : displayHands(rfbPath, clipboard);
+    return computer(hands, clipboard);
+  }
+
   const control = () => (own ??= mux.attachLocal());
   // Nobody waits for it: what a client asks for reaches Chromium after it.
   function keepDownloads() {
@@ -115,12 +143,27 @@ export async function startEngine(
     await control().send('Target.setDiscoverTargets', { discover: true, filter: [{ type: 'page' }] });
   }
 
+  async function open(url: string) {
+    const [page] = await pages();
+    if (!page) return;
+    const { sessionId } = await control().send<{ sessionId: string }>('Target.attachToTarget', {
+      targetId: page.targetId,
+      flatten: true,
+    });
+    // Answered when the navigation commits or fails, which may be long after; our own client stays for that.
+    const navigating = control().send('Page.navigate', { url }, sessionId);
+    navigating.then(() => control().send('Target.detachFromTarget', { sessionId })).catch(() => {});
+  }
+
   return {
     browser,
     mux,
     gateway,
     guest,
-    hidden: hiddenPages(mux),
+    hidden,
+    get computer() {
+      return (seated ??= seat());
+    },
     control,
 
     async setViewport(viewport) {
@@ -131,16 +174,26 @@ export async function startEngine(
       if (first) await fitNewPages();
     },
 
-    async open(url) {
-      const [page] = await pages();
-      if (!page) return;
-      const { sessionId } = await control().send<{ sessionId: string }>('Target.attachToTarget', {
-        targetId: page.targetId,
-        flatten: true,
-      });
-      // Answered when the navigation commits or fails, which may be long after; our own client stays for that.
-      const navigating = control().send('Page.navigate', { url }, sessionId);
-      navigating.then(() => control().send('Target.detachFromTarget', { sessionId })).catch(() => {});
+    open,
+
+    async loadExtension(name) {
+      const path = join(browser.extensions, name);
+      return (await control().send<{ id: string }>('Extensions.loadUnpacked', { path })).id;
+    },
+
+    async unloadExtension(id) {
+      await control().send('Extensions.uninstall', { id });
+    },
+
+    async state() {
+      const { cookies } = await control().send<{ cookies: object[] }>('Storage.getCookies');
+      return { cookies, urls: (await pages()).map(({ url }) => url) };
+    },
+
+    async resume({ cookies, urls: [first, ...others] }) {
+      await control().send('Storage.setCookies', { cookies });
+      for (const url of others) await control().send('Target.createTarget', { url, background: true });
+      if (first !== undefined && first !== 'about:blank') await open(first);
     },
 
     async close(options = {}) {

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
 import net, { type Server, type Socket } from 'node:net';
@@ -305,6 +306,35 @@ describe('plain http', () => {
     expect((await request(port, `http://127.0.0.1:${target}/`)).body).toBe('answer 1');
     expect((await request(port, `http://127.0.0.1:${target}/`)).body).toBe('answer 3');
     expect(connections).toHaveLength(2);
+  });
+
+  it.each(['with a length', 'in chunks'])('keeps every byte of a body %s, however slowly it is read', async (how) => {
+    const body = randomBytes(20_000_000);
+    const target = await listen(
+      http.createServer((_, response) => {
+        if (how === 'with a length') response.setHeader('content-length', body.length);
+        response.write(body.subarray(0, 5));
+        response.end(body.subarray(5));
+      }),
+    );
+    const { gateway, port } = await gatewayTo([target]);
+    const agent = new http.Agent({ keepAlive: true });
+    cleanUp.push(() => agent.destroy());
+    for (let round = 0; round < 2; round++) {
+      const outgoing = http.request({ port, host: '127.0.0.1', path: `http://127.0.0.1:${target}/`, agent }).end();
+      const incoming = await responseTo(outgoing);
+      await expect.poll(() => gateway.counters.down, { interval: 50 }).toBeGreaterThan(0);
+      const before = gateway.counters.down;
+      if (round === 0) expect(before).toBeLessThan(body.length); // nobody reads yet, so it waits
+      const hash = createHash('sha256');
+      let pieces = 0;
+      for await (const piece of incoming) {
+        hash.update(piece as Buffer);
+        if (++pieces % 20 === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+      expect(hash.digest('hex')).toBe(createHash('sha256').update(body).digest('hex'));
+    }
+    expect(gateway.counters.clients).toBe(1);
   });
 
   it('streams chunked bodies both ways', async () => {

@@ -2,13 +2,15 @@ import { setMaxListeners } from 'node:events';
 import http from 'node:http';
 import { Socket, type Server } from 'node:net';
 import { pipeline, type Duplex } from 'node:stream';
-import { TLSSocket } from 'node:tls';
 import { silent, type Log } from '../lib/log.ts';
 import type { Destinations, Target } from './destinations.ts';
 import { directDial, type Dial, type DialOptions, type Reading } from './dial.ts';
+import { endToEnd, hasBody, parseAbsolute, parseAuthority, rawHead } from './http-words.ts';
 import { loginRefused } from './proxy-handshake.ts';
+import { passOn, plainReader, type PlainReader } from './plain-body.ts';
 import { proxyWay, type Proxy, type ProxyWay } from './proxy.ts';
 import { EgressError, refusalPage } from './refusals.ts';
+import { splice, wayDown } from './splice.ts';
 
 /** A session's only way out. */
 export interface Gateway {
@@ -106,6 +108,8 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
   const settled = { up: 0, down: 0, refused: 0 };
   const logLine = sparingly(log);
   const dial = options.dial ?? directDial();
+  const readers = new WeakMap<Socket, PlainReader>(); // of connections for plain http
+  const ways = new WeakMap<Socket, Way>(); // the one each connection took
   const tunnels = new Set<Socket>(); // those of the upstreams that are joined to a client
   let way = newWay(options.proxy);
 
@@ -202,6 +206,7 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
       try {
         signal.throwIfAborted();
         const socket = await connect(taken, { ...options, signal: attempt.signal });
+        ways.set(socket, taken);
         if (!attempt.signal.aborted) return socket;
         socket.destroy();
       } catch (error) {
@@ -230,7 +235,7 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
 
   /** Node's `createConnection`, for plain http. Here the peer's last word is the end, or an idle connection would outlive it. */
   function openForHttp({ host, port }: http.ClientRequestArgs, created: Created): undefined {
-    return handOver(open(host ?? '', Number(port), { signal: closing.signal }), created);
+    return handOver((onread) => open(host ?? '', Number(port), { signal: closing.signal, onread }), created);
   }
 
   /**
@@ -239,23 +244,31 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
    */
   function openToProxy(connect: (options: DialOptions) => Promise<Socket>, left: AbortSignal): CreateConnection {
     return ({ host, port }, created) => {
-      const opened = connect({ signal: left }).then(
-        (socket) => {
-          if (!left.aborted) return admitted(socket, { host: host ?? '', port: Number(port) });
-          socket.destroy();
-          throw new WayLeft();
-        },
-        (error: unknown) => {
-          throw left.aborted ? new WayLeft() : error;
-        },
-      );
+      const opened = (onread: Reading) =>
+        connect({ signal: left, onread }).then(
+          (socket) => {
+            if (!left.aborted) return admitted(socket, { host: host ?? '', port: Number(port) });
+            socket.destroy();
+            throw new WayLeft();
+          },
+          (error: unknown) => {
+            throw left.aborted ? new WayLeft() : error;
+          },
+        );
       return handOver(opened, created);
     };
   }
 
-  function handOver(opened: Promise<Socket>, created: Created): undefined {
-    opened
+  function handOver(opened: (onread: Reading) => Promise<Socket>, created: Created): undefined {
+    const reader = plainReader();
+    opened(reader)
       .then((socket) => {
+        if (reader.spoiled) {
+          socket.destroy();
+          throw new EgressError('bad_answer', 'The server spoke before it was asked, which is not HTTP.');
+        }
+        reader.socket = socket;
+        readers.set(socket, reader);
         socket.allowHalfOpen = false;
         return created(null, socket);
       })
@@ -307,6 +320,7 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
   /** A tunnel stands from here on, and ends with the way out that it took. */
   function join(client: Socket, upstream: Socket) {
     tunnels.add(upstream);
+    if (ways.get(upstream) !== way) upstream.destroy(); // left in the very moment
     splice(client, upstream, limits.halfOpenMs);
   }
 
@@ -353,7 +367,7 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
         outgoing.destroy();
         return answer(request, response, outgoingError(error), target);
       }
-      pipeline(incoming, response, ignore);
+      passOn(incoming, response, readers.get(incoming.socket));
     });
     outgoing.once('error', fail);
     outgoing.once('upgrade', (incoming) => {
@@ -502,59 +516,6 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
   };
 }
 
-function parseAuthority(authority: string, defaultPort?: number): { host: string; port: number } {
-  const [, host = '', portText] = /^(\[[^\]]*\]|[^:@/?#\\]*)(?::(\d{1,5}))?$/.exec(authority) ?? [];
-  const port = portText === undefined ? defaultPort : Number(portText);
-  if (host === '' || port === undefined) {
-    throw new EgressError(
-      'bad_request',
-      'The request does not say where to go: it needs a host and a port, and nothing else.',
-    );
-  }
-  return { host, port };
-}
-
-function parseAbsolute(target: string) {
-  // The path stays as the client wrote it; only the authority decides where to connect, and it has no room for a user name.
-  const [, authority, path] = /^http:\/\/([^/?#]+)([/?][^#]*)?$/i.exec(target) ?? [];
-  if (authority === undefined) {
-    throw new EgressError(
-      'bad_request',
-      'This is the way out for a browser, not a server: it takes CONNECT and requests for http:// addresses.',
-    );
-  }
-  return { ...parseAuthority(authority, 80), authority, path: path?.startsWith('?') ? `/${path}` : (path ?? '/') };
-}
-
-const hopByHop = new Set(
-  'connection keep-alive proxy-connection proxy-authorization proxy-authenticate te trailer transfer-encoding upgrade'.split(
-    ' ',
-  ),
-);
-
-/** The headers that concern both ends, without those that concern only this connection or are named by it. */
-function endToEnd(rawHeaders: readonly string[], without: readonly string[] = []): string[] {
-  const dropped = new Set([...hopByHop, ...without]);
-  const pairs = rawHeaders.flatMap((name, i) => (i % 2 === 0 ? [[name, rawHeaders[i + 1]!] as const] : []));
-  for (const [name, value] of pairs) {
-    if (name.toLowerCase() !== 'connection') continue;
-    for (const token of value.split(',')) {
-      // The length is framing, and nobody may talk us out of it.
-      if (token.trim().toLowerCase() !== 'content-length') dropped.add(token.trim().toLowerCase());
-    }
-  }
-  return pairs.filter(([name]) => !dropped.has(name.toLowerCase())).flat();
-}
-
-function hasBody({ headers }: http.IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
-}
-
-function rawHead({ statusCode, statusMessage }: http.IncomingMessage, rawHeaders: readonly string[]): string {
-  const lines = rawHeaders.map((text, i) => (i % 2 === 0 ? `${text}: ` : `${text}\r\n`));
-  return `HTTP/1.1 ${statusCode} ${statusMessage}\r\n${lines.join('')}\r\n`;
-}
-
 function isHangUp(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return code === 'ECONNRESET' || code === 'EPIPE';
@@ -567,59 +528,6 @@ function outgoingError(error: unknown): unknown {
   if (isHangUp(error))
     return new EgressError('connect_failed', 'The server closed the connection without an answer.', { cause: error });
   return new EgressError('bad_answer', 'The server answered with something that is not HTTP/1.1.', { cause: error });
-}
-
-/**
- * Joins two connections until both directions have ended. Each end is passed on as it comes: a clean one lets the other
- * direction finish, a reset is a reset. Nothing here has a limit as long as both sides are there; TCP keepalive sees to
- * peers that are gone. Once one side has ended, the other may not stay silent for longer than `halfOpenMs`.
- */
-function splice(client: Socket, upstream: Socket, halfOpenMs: number) {
-  for (const [from, to] of [
-    [client, upstream],
-    [upstream, client],
-  ] as const) {
-    from.pipe(to);
-    from.once('end', () => {
-      for (const socket of [from, to]) socket.setTimeout(halfOpenMs, () => socket.destroy());
-    });
-    from.once('close', (hadError) => {
-      if (!hadError) to.destroySoon();
-      else if (to instanceof TLSSocket) to.destroy();
-      else to.resetAndDestroy(); // what is wrapped in TLS cannot be
-      to.setTimeout(halfOpenMs, () => to.destroy());
-    });
-    if (from.destroyed) to.destroy();
-  }
-  client.setKeepAlive(true, 60_000);
-}
-
-/**
- * The way down, where most bytes go: reads into one buffer and writes it out of there, instead of taking a new one for
- * every 64 KiB. Half the CPU time of `pipe`. The buffer grows with what comes, so that a quiet tunnel stays small.
- */
-function wayDown(client: Socket): Reading & { resume: () => void; head: Buffer | undefined } {
-  let buffer = Buffer.allocUnsafeSlow(16 * 1024);
-  let waiting = false;
-  const down = {
-    head: undefined as Buffer | undefined,
-    early: (bytes: Buffer) => void (down.head = bytes),
-    buffer: () => buffer,
-    callback(length: number) {
-      client.write(buffer.subarray(0, length), written);
-      // Most often the kernel has taken it all by now. If not, the buffer is not ours until it has.
-      waiting = client.writableLength > 0;
-      if (!waiting && length === buffer.length && length < 256 * 1024) buffer = Buffer.allocUnsafeSlow(length * 4);
-      return !waiting;
-    },
-    resume() {},
-  };
-  const written = () => {
-    if (!waiting || client.writableLength > 0) return;
-    waiting = false;
-    down.resume();
-  };
-  return down;
 }
 
 /** After the last word to a client: takes what it still sends, so that our answer is not lost to a reset, but not for long. */

@@ -24,6 +24,13 @@ const onSpareKeys = [
   0x20ac, // the euro
 ].filter((codePoint) => !RARE.includes(String.fromCharCode(codePoint)));
 
+const typeable = new Set([...onOrdinaryKeys, ...onSpareKeys].map((codePoint) => String.fromCodePoint(codePoint)));
+
+/** Whether a key of the display writes it. */
+export function isTypeable(character: string): boolean {
+  return /^[\x20-\x7e\n\r\t]$/.test(character) || typeable.has(character);
+}
+
 /** Every key of a keyboard that writes something, by its place. AltGr and AltGr with Shift are free on them. */
 const ordinaryKeys = ['TLDE', ...row('AE', 12), ...row('AD', 12), ...row('AC', 11), 'BKSL', ...row('AB', 10)];
 

@@ -32,6 +32,8 @@ export interface Browser {
   readonly egress: net.Server;
   /** Headful: the display's unix socket, as this process reaches it. */
   readonly rfbPath: string | undefined;
+  /** What is put into `extensions` of its directory, as the browser sees it. */
+  readonly extensions: string;
   /** Host pid of the session's first process, by which its namespaces can be entered; undefined where it has none. */
   readonly init: number | undefined;
   /** Settles once, when everything of the process tree is gone, however it went, and its cgroup too. Never rejects. */
@@ -70,8 +72,10 @@ export interface LaunchOptions {
   readonly gpu: boolean;
   readonly viewport: Viewport;
   readonly policy?: Record<string, unknown> | undefined;
-  /** An extension, for one. */
+  /** A profile or an extension, for two. */
   readonly needsFullBrowser?: boolean;
+  /** What of an earlier run comes back with the profile in `home`; nothing when left out. */
+  readonly resume?: 'cookies' | 'tabs' | undefined;
   readonly limits?: Limits | undefined;
   /** A directory to be seen inside at TOOLS: the guest's code. Without it there is no guest. */
   readonly tools?: string | undefined;
@@ -116,7 +120,7 @@ export async function launch(options: LaunchOptions, signal: AbortSignal): Promi
 }
 
 async function start(
-  { dir, viewport, kiosk, stealth, gpu, policy, limits, tools }: LaunchOptions,
+  { dir, viewport, kiosk, stealth, gpu, policy, limits, tools, resume }: LaunchOptions,
   isolation: Isolation,
   engine: Engine,
   binary: EngineBinary,
@@ -135,7 +139,7 @@ async function start(
   undo(() => place.close());
   const display = engine === 'headful' ? rfbSocket(dir, place) : undefined;
   undo(() => display?.close());
-  const shape = { engine, viewport, stealth, kiosk, gpu, version: binary.version };
+  const shape = { engine, viewport, stealth, kiosk, gpu, resume, version: binary.version };
   const chromium = [binary.path, ...flags({ ...shape, userDataDir: place.userData, proxyPort: place.gatewayPort })];
   const command = display ? onDisplay(chromium, viewport, display.inside) : chromium;
 
@@ -180,6 +184,7 @@ async function start(
     fromBrowser,
     egress: (await process.egress)(),
     rfbPath: display?.outside,
+    extensions: place.extensions,
     init,
     exited: browser.exited,
     logTail: () => browser.logTail(),

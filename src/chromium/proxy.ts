@@ -42,8 +42,12 @@ export function proxyWay(
   /** To the proxy's own port. Its addresses are checked like any destination: a proxy is no way around that. */
   async function reach(options: DialOptions): Promise<Socket> {
     try {
-      const socket = await dial(await allow.check(host.includes(':') ? `[${host}]` : host, port), options);
-      if (protocol !== 'https') return socket;
+      const plain = protocol !== 'https'; // TLS reads in its own way
+      const socket = await dial(
+        await allow.check(host.includes(':') ? `[${host}]` : host, port),
+        plain ? options : { signal: options.signal },
+      );
+      if (plain) return socket;
       context ??= tls.createSecureContext(proxy.ca ? { ca: proxy.ca } : {});
       return await secured(socket, host, context, options.signal, handshakeMs);
     } catch (error) {

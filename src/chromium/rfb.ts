@@ -2,8 +2,8 @@ import net from 'node:net';
 
 /** A little of the RFB protocol (RFC 6143, and the community's ExtendedDesktopSize): enough to give a display another size. */
 
-const RAW = 0;
-const EXTENDED_DESKTOP_SIZE = -308;
+export const RAW = 0;
+export const EXTENDED_DESKTOP_SIZE = -308;
 const BY_THIS_CLIENT = 1;
 const REFUSALS = ['', 'resizing is prohibited', 'out of resources', 'invalid screen layout'];
 
@@ -33,7 +33,7 @@ export async function resizeDisplay(
   }
 }
 
-type Read = (bytes: number) => Promise<Buffer>;
+export type Read = (bytes: number) => Promise<Buffer>;
 
 interface Layout {
   readonly by: number;
@@ -41,7 +41,10 @@ interface Layout {
   readonly screens: readonly number[];
 }
 
-async function shakeHands(socket: net.Socket, read: Read): Promise<{ bytesPerPixel: number }> {
+export async function shakeHands(
+  socket: net.Socket,
+  read: Read,
+): Promise<{ bytesPerPixel: number; width: number; height: number }> {
   await read(12); // its version; 3.8 is what every server of the last twenty years speaks
   socket.write('RFB 003.008\n');
   const offered = await read((await read(1)).readUInt8());
@@ -51,7 +54,7 @@ async function shakeHands(socket: net.Socket, read: Read): Promise<{ bytesPerPix
   socket.write(Buffer.from([1])); // shared: other viewers stay
   const init = await read(24);
   await read(init.readUInt32BE(20)); // its name
-  return { bytesPerPixel: init.readUInt8(4) / 8 };
+  return { bytesPerPixel: init.readUInt8(4) / 8, width: init.readUInt16BE(0), height: init.readUInt16BE(2) };
 }
 
 /** Reads server messages until a layout comes that is the wanted one. */
@@ -85,7 +88,7 @@ async function nextLayout(read: Read, bytesPerPixel: number, wanted: (layout: La
   }
 }
 
-function setEncodings(...encodings: number[]): Buffer {
+export function setEncodings(...encodings: number[]): Buffer {
   const message = Buffer.alloc(4 + 4 * encodings.length);
   message.writeUInt8(2, 0);
   message.writeUInt16BE(encodings.length, 2);
@@ -111,24 +114,30 @@ function setDesktopSize(width: number, height: number, screen: number): Buffer {
 }
 
 /** Reads exactly so many bytes at a time; rejects when the socket ends or fails. */
-function reader(socket: net.Socket): Read {
-  let unread = Buffer.alloc(0);
+export function reader(socket: net.Socket): Read {
+  let parts: Buffer[] = [];
+  let unread = 0;
   let failure: Error | undefined;
   let wake: (() => void) | undefined;
   socket.on('data', (part) => {
-    unread = Buffer.concat([unread, part]);
+    parts.push(part);
+    unread += part.length;
     wake?.();
   });
   socket.on('error', (error) => ((failure = error), wake?.()));
   socket.on('close', () => ((failure ??= new Error('The display hung up.')), wake?.()));
 
   return async (bytes) => {
-    while (unread.length < bytes) {
+    while (unread < bytes) {
       if (failure) throw failure;
       await new Promise<void>((resolve) => (wake = resolve));
     }
-    const part = unread.subarray(0, bytes);
-    unread = unread.subarray(bytes);
-    return part;
+    // A picture comes in hundreds of parts: they are put together once, when all of them are there.
+    const whole = parts.length === 1 || parts[0]!.length >= bytes ? parts[0]! : Buffer.concat(parts);
+    if (whole !== parts[0]) parts = [whole];
+    unread -= bytes;
+    if (whole.length === bytes) parts.shift();
+    else parts[0] = whole.subarray(bytes);
+    return whole.subarray(0, bytes);
   };
 }

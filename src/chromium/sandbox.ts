@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess, type SpawnOptions, type StdioOptions } from 'node:child_process';
 import { existsSync, lstatSync, openSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
-import { chmod, chown, lchown, mkdir, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, chown, lchown, mkdir, readdir, rm, rmdir, stat, symlink, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import { dirname, join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
@@ -28,6 +28,8 @@ export const HOME = '/home/corral';
 /** Where a session finds the guest's code and what it needs, to read. */
 export const TOOLS = '/opt/corral';
 const RUN = '/run/corral';
+/** Not in the home, where the session could put a link in the way of what the service writes. */
+const EXTENSIONS = '/opt/extensions';
 /** The gateway's port inside the session's network namespace. Nobody else is there, so it can be the same for all. */
 const GATEWAY_PORT = 3128;
 
@@ -47,6 +49,8 @@ export interface Owner {
 export interface Place {
   readonly userData: string;
   readonly run: string;
+  /** The session's `extensions`. */
+  readonly extensions: string;
   readonly gatewayPort: number;
   start(command: readonly string[], needs?: Needs): Process;
   /** Stops listening, whoever listens by then. */
@@ -83,6 +87,7 @@ export async function furnish(dir: string, owner: Owner, policy: Record<string, 
     rm(join(dir, 'run'), { recursive: true, force: true }),
   ]);
   await mkdir(policies, { recursive: true });
+  await mkdir(join(dir, 'extensions'), { recursive: true, mode: 0o755 });
   // The unprivileged user walks through the directory but does not own it: nothing in there can be replaced under our hands.
   if (process.getuid?.() === 0) await chown(dir, 0, owner.gid).then(() => chmod(dir, 0o710));
   await Promise.all([
@@ -109,6 +114,7 @@ export async function furnish(dir: string, owner: Owner, policy: Record<string, 
 
 /** Takes away what `furnish` made, except the home: its owner may still want to keep the profile. */
 export async function clear(dir: string): Promise<void> {
+  await rmdir(join(dir, 'extensions')).catch(() => {}); // unless there are some, for the browser that comes next
   await Promise.all(
     ['etc', 'run', 'tools', 'process'].map((name) =>
       rm(join(dir, name), { recursive: true, force: true, maxRetries: 3 }),
@@ -139,6 +145,7 @@ export function sandboxed(dir: string, owner: Owner): Place {
   return {
     userData: `${HOME}/user-data`,
     run: RUN,
+    extensions: EXTENSIONS,
     gatewayPort: GATEWAY_PORT,
 
     start(command, needs = {}) {
@@ -180,6 +187,7 @@ export async function unsandboxed(dir: string, owner: Owner): Promise<Place> {
   return {
     userData: join(dir, 'home/user-data'),
     run,
+    extensions: join(dir, 'extensions'),
     gatewayPort: typeof address === 'object' && address !== null ? address.port : 0,
 
     start(command) {
@@ -246,6 +254,27 @@ shift
 exec "$@"
 `;
 
+/**
+ * How to run a command on a session's home while no browser runs there: as the session's user, with the home as its only writable
+ * place, no network and nothing else of the machine to see. What is in the home is hostile: a link in it leads nowhere from in there.
+ */
+export function confined(dir: string, owner: Owner, command: readonly string[]): { file: string; args: string[] } {
+  const asRoot = process.getuid?.() === 0;
+  const args = ['--unshare-all', '--die-with-parent', '--clearenv', '--setenv', 'PATH', PATH];
+  args.push('--setenv', 'LC_ALL', 'C.UTF-8', '--ro-bind', '/usr', '/usr');
+  for (const name of ['bin', 'sbin', 'lib', 'lib32', 'lib64']) args.push(...systemDirectory(`/${name}`));
+  args.push('--ro-bind-try', '/etc/ld.so.cache', '/etc/ld.so.cache', '--dev', '/dev');
+  args.push('--bind', join(asRoot ? STAGE : dir, 'home'), HOME, '--remount-ro', '/', '--chdir', HOME);
+  const inside = ['bwrap', ...args, '--', ...command];
+  if (!asRoot) return { file: 'bwrap', args: inside.slice(1) };
+  return {
+    file: 'unshare',
+    args: ['--mount', '--', 'sh', '-c', STAGE_SCRIPT, 'corral', dir, ...stepDown(owner), ...inside],
+  };
+}
+
+const STAGE_SCRIPT = `mount --bind "$1" ${STAGE} || exit 1; shift; exec "$@"`;
+
 function stepDown({ uid, gid }: Owner): string[] {
   return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--inh-caps=-all'];
 }
@@ -305,6 +334,7 @@ function bubblewrap(source: string, { readable = [], gpu = false, tools }: Needs
   if (tools !== undefined) add('--ro-bind', tools, TOOLS);
   add('--bind', join(source, 'home'), HOME);
   add('--bind', join(source, 'run'), RUN);
+  add('--bind', join(source, 'extensions'), EXTENSIONS); // the directory is the service's, what is in it the session's: Chromium writes there
   add('--remount-ro', '/'); // the rest of the tree is a tmpfs of its own, and nothing is to be written there
   add('--chdir', HOME);
   return args;
@@ -455,7 +485,7 @@ function kind(path: string): { exists: boolean; isDirectory: boolean } {
 }
 
 /** Makes a directory that only its owner enters. What was in it already, a restored profile, becomes theirs too. */
-async function own(path: string, { uid, gid }: Owner) {
+export async function own(path: string, { uid, gid }: Owner) {
   const made = await mkdir(path, { recursive: true, mode: 0o700 });
   await chmod(path, 0o700);
   if (process.getuid?.() !== 0) return;

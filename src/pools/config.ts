@@ -40,9 +40,19 @@ export function mergeConfig(before: Config, request: Omit<UpdatePool, 'size' | '
 }
 
 /** The browsers that a pool's configuration asks for. Its start_url is opened when one is lent, not before. */
-export function browserOf({ config }: PoolRow): CreateSession {
+export function browserOf({ config, profile_id, extension_ids }: PoolRow): CreateSession {
   const { headless, stealth, kiosk_mode, viewport, engine_policy, proxy_id, timeout_seconds } = config;
-  const asked = { headless, stealth, kiosk_mode, viewport, engine_policy, proxy_id, timeout_seconds };
+  const asked = {
+    headless,
+    stealth,
+    kiosk_mode,
+    viewport,
+    engine_policy,
+    proxy_id,
+    timeout_seconds,
+    profile: profile_id ? { id: profile_id } : undefined,
+    extensions: extension_ids?.length ? extension_ids.map((id) => ({ id })) : undefined,
+  };
   return Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));
 }
 

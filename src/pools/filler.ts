@@ -83,7 +83,7 @@ export function filler({
 
   async function once(poolId: string): Promise<void> {
     const pool = await store.look(poolId);
-    if (!pool) return forget(poolId);
+    if (!pool?.open) return forget(poolId);
     const there = pool.available + pool.acquired + pool.warming;
     if (there > pool.size) retire(poolId, await store.clearShelf(poolId, there - pool.size));
     if (pool.available + pool.acquired >= pool.size && !pool.filled_once) await store.setFilled(poolId);
@@ -204,8 +204,8 @@ export function filler({
 
     /** Another node asks us to make one: that node has seen that the pool lacks it, and the database counts again. */
     async makeHere(poolId: string): Promise<Placed> {
-      const pool = await store.find(poolId);
-      if (!pool) return 'pool_full';
+      const pool = await store.look(poolId);
+      if (!pool?.open) return 'pool_full';
       if (closed || unfit(poolId).includes(nodeId)) return 'refused';
       return launchHere(pool);
     },

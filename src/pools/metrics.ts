@@ -26,7 +26,7 @@ export function poolMetrics(registry: Registry) {
     }),
     releases: new Counter({
       name: 'corral_pool_releases_total',
-      help: 'Leases given back: renewed by a fresh browser, kept as they were, or destroyed.',
+      help: 'Leases given back: never used and put back, renewed by a fresh browser, kept as they were, or destroyed.',
       labelNames: ['how'],
       registers,
     }),

@@ -14,7 +14,12 @@ const PoolProfile = named(
       name: Type.Optional(SlugName),
       save_changes: Type.Optional(Type.Boolean({ description: 'Ignored: a pool’s profile is read-only.' })),
     },
-    { oneOf: [{ required: ['id'] }, { required: ['name'] }] },
+    {
+      oneOf: [
+        { type: 'object', required: ['id'] },
+        { type: 'object', required: ['name'] },
+      ],
+    },
   ),
 );
 

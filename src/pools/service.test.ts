@@ -5,7 +5,7 @@ import { errors } from '../errors.ts';
 import { eventBus } from '../events.ts';
 import { newId } from '../lib/ids.ts';
 import { silent } from '../lib/log.ts';
-import type { SessionRow, NewSession } from '../sessions/store.ts';
+import type { NewSession } from '../sessions/store.ts';
 import { sessionStore } from '../sessions/store.ts';
 import { sql } from '../store/sql.ts';
 import { poolMetrics } from './metrics.ts';
@@ -31,6 +31,25 @@ afterEach(async () => {
 
 const nobodyHangsUp = new AbortController().signal;
 
+const blank: Omit<NewSession, 'id' | 'project_id' | 'node_id' | 'pool_id' | 'pool_version'> = {
+  name: null,
+  tags: {},
+  headless: true,
+  stealth: false,
+  gpu: false,
+  kiosk_mode: false,
+  timeout_seconds: 60,
+  viewport_width: 1,
+  viewport_height: 1,
+  refresh_rate: null,
+  start_url: null,
+  policy: null,
+  invocation_id: null,
+  proxy_id: null,
+  profile_id: null,
+  profile_saves: false,
+};
+
 /** The pools of one node on the real database, and browsers that are only rows. */
 function node(nodeId: string, options: { place?: () => string | undefined } = {}) {
   const sessions = sessionStore(store.db);
@@ -41,23 +60,27 @@ function node(nodeId: string, options: { place?: () => string | undefined } = {}
     make: undefined as Error | undefined,
     lend: undefined as ((id: string) => Promise<void>) | undefined,
     makeAt: 'refused' as Placed,
+    used: true,
   };
   const asked: string[] = [];
   const pools = poolService({
     db: store.db,
     async make(project, pool, _request, onPlaced) {
       if (faults.make) throw faults.make;
-      const row: NewSession = {
-        ...{ id: newId(), project_id: project, node_id: nodeId, name: null, tags: {}, headless: true, stealth: false },
-        ...{ gpu: false, kiosk_mode: false, timeout_seconds: 60, viewport_width: 1, viewport_height: 1 },
-        ...{ refresh_rate: null, start_url: null, policy: null, invocation_id: null, proxy_id: null },
-        ...{ pool_id: pool.id, pool_version: pool.version },
+      const row = {
+        ...blank,
+        id: newId(),
+        project_id: project,
+        node_id: nodeId,
+        pool_id: pool.id,
+        pool_version: pool.version,
       };
       const inserted = await sessions.insertPooled(row, 'live', pool.id);
       if (!inserted) throw errors.pool_full({ pool: pool.id });
       onPlaced();
-      return inserted as SessionRow;
+      return inserted;
     },
+    resolve: async () => ({}),
     refuseUnknownProxy: async () => {},
     place: (except) => (options.place ? options.place() : except.has(nodeId) ? undefined : nodeId),
     sessions: {
@@ -66,7 +89,7 @@ function node(nodeId: string, options: { place?: () => string | undefined } = {}
         await faults.lend?.(id);
         return { session_id: id } as never;
       },
-      takeBack: async () => {},
+      takeBack: async () => faults.used,
       async stop(id) {
         ended.push(id);
         await store.db.rows(
@@ -134,10 +157,11 @@ describe('a waiter', () => {
   });
 
   test.each([
-    ['that nobody has touched: it is lent to the next', {}, true],
-    ['that has opened a page: the next gets another', { start_url: 'x.example' }, false],
-  ])('who hangs up while it is handed a browser %s', async (_, request, same) => {
+    ['that nobody has touched: it is lent to the next', false],
+    ['that has opened a page: the next gets another', true],
+  ])('who hangs up while it is handed a browser %s', async (_, used) => {
     const a = node('a');
+    a.faults.used = used;
     const id = await a.pool(1);
     const hangUp = new AbortController();
     let given: string | undefined;
@@ -146,9 +170,9 @@ describe('a waiter', () => {
       given = session;
       hangUp.abort(new Error('hung up'));
     };
-    await expect(a.acquire(id, request, hangUp.signal)).rejects.toThrow('hung up');
+    await expect(a.acquire(id, {}, hangUp.signal)).rejects.toThrow('hung up');
     const next = await a.acquire(id);
-    expect(next.session.session_id === given).toBe(same);
+    expect(next.session.session_id === given).toBe(!used);
     await a.until(id, { available_count: 0, acquired_count: 1 });
   });
 
@@ -276,6 +300,20 @@ describe('filling', () => {
     await a.until(id, { available_count: 2 });
   });
 
+  test('stops with the project', async () => {
+    const a = node('a');
+    const id = await a.pool(1);
+    await store.db.rows(sql`update projects set status = 'archived' where id = ${projectId}`);
+    try {
+      await a.pools.update(projectId, id, { discard_all_idle: true });
+      expect(await a.pools.makeHere(id)).toBe('pool_full');
+      expect(await a.pools.get(projectId, id)).toMatchObject({ available_count: 0, warming_count: 0 });
+    } finally {
+      await store.db.rows(sql`update projects set status = 'active' where id = ${projectId}`);
+    }
+    expect(await a.acquire(id)).toHaveProperty('session');
+  });
+
   test('retires idle browsers of a pool that became smaller, then those that are released', async () => {
     const a = node('a');
     const id = await a.pool(3);
@@ -284,6 +322,7 @@ describe('filling', () => {
     await a.until(id, { available_count: 0, acquired_count: 2 });
     for (const acquired of held) await a.release(id, acquired);
     await a.until(id, { available_count: 1, acquired_count: 0 });
+    expect(a.ended).toHaveLength(3);
   });
 });
 

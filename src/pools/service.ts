@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { errors, ServiceError } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import { newId } from '../lib/ids.ts';
@@ -15,6 +16,7 @@ import { poolStore, type CountedPool, type PoolRow } from './store.ts';
 
 /** Clients of this interface give a request up after 60 s, and 55 is promised; the rest is for handing the browser over. */
 const longestWaitMs = 50_000;
+const longestSaveMs = 45_000;
 /** How often this node compares what it holds with what the database says that it holds. */
 const tidyMs = 15_000;
 
@@ -30,6 +32,7 @@ export function poolService({
   db,
   sessions,
   make,
+  resolve,
   place,
   events,
   metrics,
@@ -41,6 +44,8 @@ export function poolService({
   db: Db;
   sessions: SessionsAnywhere;
   make: SessionService['makePooled'];
+  /** What the selectors of a request mean. */
+  resolve: SessionService['resolve'];
   /** The node with the most room that is none of these; undefined when nobody has any. */
   place: (except: ReadonlySet<string>) => string | undefined;
   events: EventBus;
@@ -65,7 +70,11 @@ export function poolService({
     log,
     place,
     makeAt: sessions.makeAt,
-    make: async (pool, onPlaced) => (await make(pool.project_id, pool, browserOf(pool), onPlaced)).id,
+    make: async (pool, onPlaced) => {
+      const { id, version, config } = pool;
+      const place = { id, version, opensUrl: config.start_url !== undefined };
+      return (await make(pool.project_id, place, browserOf(pool), onPlaced)).id;
+    },
     retire,
     onShelved: (poolId) => void served(poolId),
     onLaunched: (outcome) => metrics.launches.inc({ outcome }),
@@ -78,11 +87,25 @@ export function poolService({
     for (const id of ids) void sessions.stop(id, 'retired').then(() => fill.fill(poolId));
   }
 
+  /** Never rejects. The idle browsers of pools that ask for it are made anew; leased ones go on with what they have. */
+  async function refresh(profileId: string): Promise<void> {
+    try {
+      for (const poolId of await store.outdate(profileId)) {
+        const outdated = await store.clearShelf(poolId);
+        fill.renew(poolId, outdated.length);
+        retire(poolId, outdated);
+      }
+    } catch (error) {
+      log.warn({ profile: profileId, error: (error as Error).message }, 'pools.not_refreshed');
+    }
+  }
+
   const stopListening = [
     // However a browser of a pool ended (deleted, idle, crashed), its place is to be filled again.
     events.on('session.ended', ({ poolId }) => poolId && void fill.fill(poolId)),
     // Whether it was stopped or given up: what the pools had there is gone.
     events.on('node.left', () => void reopen()),
+    events.on('profile.saved', ({ profileId }) => void refresh(profileId)),
   ];
 
   /** Never rejects. What pools lack because a node went is made at once, by whoever comes first. */
@@ -145,7 +168,7 @@ export function poolService({
         return turn;
       }
       const { sessionId, leaseId } = turn;
-      const undo = () => giveBack(pool.id, sessionId, leaseId, startUrl ? 'used' : 'unused');
+      const undo = () => giveBack(pool.id, sessionId, leaseId);
       try {
         const session = await sessions.lend(sessionId, leaseOf(pool, leaseId, request), startUrl);
         hungUp.throwIfAborted();
@@ -157,47 +180,60 @@ export function poolService({
           throw error;
         }
         if (error instanceof ServiceError && error.code === 'already_exists') {
-          await giveBack(pool.id, sessionId, leaseId, 'unused');
+          await putBack(pool.id, sessionId, leaseId);
           throw error;
         }
         // It does not answer, or is not ours any more: nobody gets it from us, and we keep our place in the line.
         log.warn({ pool: pool.id, session: sessionId, error: (error as Error).message }, 'pool.browser_unfit');
         place = turn.place;
-        await giveBack(pool.id, sessionId, leaseId, 'used');
+        await replace(pool.id, sessionId, leaseId);
       } finally {
         line.settled(leaseId);
       }
     }
   }
 
-  /**
-   * Ends a lease that nobody has heard of. What nobody has touched is as clean as it was; otherwise another takes its place. Never
-   * rejects: what the database does not hear now, `tidy` finds.
-   */
-  async function giveBack(poolId: string, sessionId: string, leaseId: string, state: 'used' | 'unused'): Promise<void> {
+  /** Ends a lease that nobody has heard of. Never rejects: what the database does not hear now, `tidy` finds. */
+  async function giveBack(poolId: string, sessionId: string, leaseId: string): Promise<void> {
     try {
-      if (state === 'used') return await replace(poolId, sessionId, leaseId);
-      await sessions.takeBack(sessionId);
-      await putBack(poolId, sessionId, leaseId);
+      const used = await sessions.takeBack(sessionId);
+      if (used) await replace(poolId, sessionId, leaseId);
+      else await putBack(poolId, sessionId, leaseId);
     } catch (error) {
       log.warn({ pool: poolId, session: sessionId, error: (error as Error).message }, 'pool.not_given_back');
     }
   }
 
-  /** Swaps a fresh browser in behind the place of one whose lease ends. */
-  async function replace(poolId: string, sessionId: string, leaseId: string): Promise<void> {
-    if (!(await store.endLease(sessionId, leaseId))) return;
+  /** Ends a lease together with its browser, and swaps a fresh one in behind its place. False: the lease had ended before. */
+  async function replace(poolId: string, sessionId: string, leaseId: string): Promise<boolean> {
+    if (!(await store.endLease(sessionId, leaseId))) return false;
     fill.renew(poolId);
     retire(poolId, [sessionId]);
+    return true;
   }
 
-  async function putBack(poolId: string, sessionId: string, leaseId: string | null): Promise<void> {
+  /** Ends a lease and puts its browser back on the shelf. False: the lease had ended before. */
+  async function putBack(poolId: string, sessionId: string, leaseId: string | null): Promise<boolean> {
     const shelved = await store.shelve(sessionId, leaseId);
     if (shelved === 'shelved') await served(poolId);
-    if (shelved !== 'expelled') return;
-    fill.renew(poolId);
-    retire(poolId, [sessionId]);
+    if (shelved === 'expelled') {
+      fill.renew(poolId);
+      retire(poolId, [sessionId]);
+    }
+    return shelved !== undefined;
   }
+
+  /** What becomes of a browser that is released. */
+  const endings = {
+    unused: putBack,
+    kept: putBack,
+    renewed: replace,
+    async destroyed(poolId: string, sessionId: string, leaseId: string): Promise<boolean> {
+      const ended = await store.endLease(sessionId, leaseId);
+      if (ended) retire(poolId, [sessionId]);
+      return ended !== undefined;
+    },
+  };
 
   /** What the database says that we have, and we do not know of: something went wrong while it was under way. Never rejects. */
   async function tidy(): Promise<void> {
@@ -223,7 +259,8 @@ export function poolService({
       const config = configOf(rest);
       if (config.proxy_id) await refuseUnknownProxy(projectId, config.proxy_id);
       await refuseTooMany(null, size);
-      const pool = { id: newId(), project_id: projectId, name: name ?? null, size, config };
+      const belongings = { profile_id: null, extension_ids: [], ...(await resolve(projectId, request)) };
+      const pool = { id: newId(), project_id: projectId, name: name ?? null, size, config, ...belongings };
       await unlessTaken(pool.name, () => store.insert(pool));
       void fill.fill(pool.id);
       return counted(pool.id);
@@ -239,14 +276,24 @@ export function poolService({
 
     /** A field left out keeps its value; an empty one clears it, where it can be cleared. */
     async update(projectId: string, idOrName: string, request: UpdatePool): Promise<Pool> {
-      refuseWhatIsNotHere({ ...request, ...(request.profile?.id === '' ? { profile: undefined } : {}) });
+      refuseWhatIsNotHere(request);
       const before = await find(projectId, idOrName);
       const { size = before.size, name, discard_all_idle, ...rest } = request;
       const config = mergeConfig(before.config, rest);
       if (rest.proxy_id) await refuseUnknownProxy(projectId, rest.proxy_id);
       if (size > before.size) await refuseTooMany(before.id, size);
-      const stale = !sameBrowser(before.config, config);
-      const change = { name: name || before.name, size, config, stale, larger: size > before.size };
+      const cleared = { ...request, ...(request.profile?.id === '' ? { profile: null } : {}) };
+      const belongings = { ...belongingsOf(before), ...(await resolve(projectId, cleared)) };
+      const same =
+        sameBrowser(before.config, config) && JSON.stringify(belongingsOf(before)) === JSON.stringify(belongings);
+      const change = {
+        ...belongings,
+        name: name || before.name,
+        size,
+        config,
+        stale: !same,
+        larger: size > before.size,
+      };
       const after = await unlessTaken(change.name, () => store.update(before.id, change));
       if (!after) throw errors.pool_not_found({ pool: idOrName });
       if (discard_all_idle) {
@@ -270,21 +317,24 @@ export function poolService({
       await Promise.all((await store.browsers(pool.id)).map((id) => sessions.stop(id, 'retired')));
     },
 
-    /** Puts a clean browser back on the shelf at once: a fresh one behind the same place, since only that is sure to be clean. */
+    /**
+     * Puts a clean browser back on the shelf at once: the same one when nobody has come to it, otherwise a fresh one behind the
+     * same place, since only that is sure to be clean.
+     */
     async release(projectId: string, idOrName: string, sessionId: string, reuse: boolean): Promise<void> {
       const pool = await find(projectId, idOrName);
       const leaseId = await store.leaseOn(pool.id, sessionId);
       if (!leaseId) throw errors.not_leased({ session: sessionId, pool: idOrName });
-      if (reuse && pool.config.reset_on_release === false) {
-        await sessions.takeBack(sessionId); // its clients are gone before anybody else can have it
-        await putBack(pool.id, sessionId, leaseId);
-        return metrics.releases.inc({ how: 'kept' });
-      }
-      if (!(await store.endLease(sessionId, leaseId))) throw errors.not_leased({ session: sessionId, pool: idOrName });
-      if (reuse) fill.renew(pool.id);
-      retire(pool.id, [sessionId]);
-      if (!reuse) void fill.fill(pool.id);
-      metrics.releases.inc({ how: reuse ? 'renewed' : 'destroyed' });
+      const ownProfile = await store.hasOwnProfile(sessionId);
+      const used = await sessions.takeBack(sessionId); // its clients are gone before anybody else can have it
+      const kept = pool.config.reset_on_release === false && !ownProfile;
+      const how = !reuse ? 'destroyed' : !used ? 'unused' : kept ? 'kept' : 'renewed';
+      const ended = await endings[how](pool.id, sessionId, leaseId);
+      if (!ended) throw errors.not_leased({ session: sessionId, pool: idOrName });
+      metrics.releases.inc({ how });
+      // Whoever gives it back may count on what was saved; if that takes too long, it goes on without them.
+      const saved = ownProfile && sessions.stop(sessionId, 'retired');
+      if (saved) await Promise.race([saved, sleep(longestSaveMs, undefined, { ref: false })]);
     },
 
     async flush(projectId: string, idOrName: string): Promise<void> {
@@ -348,6 +398,8 @@ function leaseOf(pool: PoolRow, id: string, request: Acquire) {
   };
 }
 
+const belongingsOf = ({ profile_id, extension_ids }: PoolRow) => ({ profile_id, extension_ids });
+
 function toPool(pool: CountedPool): Pool {
   const { engine_policy } = pool.config;
   return {
@@ -367,6 +419,7 @@ function toPool(pool: CountedPool): Pool {
       ...pool.config,
       ...(engine_policy ? { chrome_policy: engine_policy } : {}),
     },
-    extension_ids: [],
+    ...(pool.profile_id === null ? {} : { profile_id: pool.profile_id }),
+    extension_ids: pool.extension_ids,
   };
 }

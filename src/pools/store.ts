@@ -8,6 +8,9 @@ export interface PoolRow {
   name: string | null;
   size: number;
   config: Omit<PoolConfig, 'size' | 'name'>;
+  /** What the selectors in the configuration meant when they were given. */
+  profile_id: string | null;
+  extension_ids: string[];
   version: number;
   filled_once: boolean;
   next_fill_at: Date;
@@ -29,6 +32,8 @@ export interface CountedPool extends PoolRow {
 export interface PoolToFill extends CountedPool {
   /** Milliseconds until background filling may make one. */
   fillMs: number;
+  /** Whether its project is: nothing is made for one that is archived. */
+  open: boolean;
   /** How many are being made, by the node that makes them. */
   warmingOn: Record<string, number>;
 }
@@ -51,9 +56,11 @@ export type PoolStore = ReturnType<typeof poolStore>;
  */
 export function poolStore(db: Db) {
   return {
-    async insert(pool: Pick<PoolRow, 'id' | 'project_id' | 'name' | 'size' | 'config'>): Promise<void> {
-      await db.rows(sql`insert into pools (id, project_id, name, size, config)
-        values (${pool.id}, ${pool.project_id}, ${pool.name}, ${pool.size}, ${pool.config})`);
+    async insert(
+      pool: Pick<PoolRow, 'id' | 'project_id' | 'name' | 'size' | 'config' | 'profile_id' | 'extension_ids'>,
+    ): Promise<void> {
+      await db.rows(sql`insert into pools (id, project_id, name, size, config, profile_id, extension_ids)
+        values (${pool.id}, ${pool.project_id}, ${pool.name}, ${pool.size}, ${pool.config}, ${pool.profile_id}, ${pool.extension_ids})`);
     },
 
     find(id: string): Promise<PoolRow | undefined> {
@@ -69,6 +76,7 @@ export function poolStore(db: Db) {
     look(id: string): Promise<PoolToFill | undefined> {
       return db.row(sql`select p.*, c.*,
           greatest(0, extract(epoch from next_fill_at - now()) * 1000)::float as "fillMs",
+          (select status = 'active' and deleted_at is null from projects where id = p.project_id) as open,
           (select coalesce(jsonb_object_agg(node_id, making), '{}') from (select node_id, count(*) as making from sessions
             where pool_id = p.id and deleted_at is null and lease_id is null and idle_since is null group by node_id) m) as "warmingOn"
         from pools p cross join lateral (select
@@ -110,9 +118,13 @@ export function poolStore(db: Db) {
     /** Fresh: whether browsers made before are out of date, and whether it is to be filled without pacing again. */
     update(
       id: string,
-      change: { name: string | null; size: number; config: PoolRow['config']; stale: boolean; larger: boolean },
+      change: Pick<PoolRow, 'name' | 'size' | 'config' | 'profile_id' | 'extension_ids'> & {
+        stale: boolean;
+        larger: boolean;
+      },
     ): Promise<PoolRow | undefined> {
       return db.row(sql`update pools set name = ${change.name}, size = ${change.size}, config = ${change.config},
+          profile_id = ${change.profile_id}, extension_ids = ${change.extension_ids},
           version = version + ${change.stale ? 1 : 0}, filled_once = filled_once and not ${change.larger}
         where id = ${id} and deleted_at is null returning *`);
     },
@@ -229,6 +241,19 @@ export function poolStore(db: Db) {
       const row = await db.row<{ lease_id: string }>(sql`select lease_id from sessions
         where id = ${sessionId} and pool_id = ${poolId} and lease_id is not null and deleted_at is null`);
       return row?.lease_id;
+    },
+
+    /** Whether the holder attached a profile, which goes with the lease. */
+    async hasOwnProfile(sessionId: string): Promise<boolean> {
+      const row = await db.row(sql`select from sessions where id = ${sessionId} and profile_attached`);
+      return row !== undefined;
+    },
+
+    /** The pools that want their browsers made anew when this profile was saved. What was made before is out of date. */
+    async outdate(profileId: string): Promise<string[]> {
+      const rows = await db.rows<{ id: string }>(sql`update pools set version = version + 1
+        where profile_id = ${profileId} and (config->>'refresh_on_profile_update')::boolean and deleted_at is null returning id`);
+      return rows.map(({ id }) => id);
     },
 
     /** Ends a lease together with its browser. Undefined: it has ended before. */

@@ -43,7 +43,8 @@ export function proxyService({
   log: Log;
 }) {
   const store = proxyStore(db);
-  const under = new Set<Promise<void>>();
+  let looking: Promise<void> | undefined;
+  let lookAgain = false;
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
 
@@ -136,16 +137,23 @@ export function proxyService({
     }
   }
 
+  /** Looks now, or once more when it is done looking. */
   function look() {
-    clearTimeout(timer);
     if (closed || checkUrl === '' || checkMinutes === 0) return;
-    const looking = checkDue()
+    if (looking) {
+      lookAgain = true;
+      return;
+    }
+    clearTimeout(timer);
+    looking = checkDue()
       .catch((error: Error) => log.warn({ error: error.message }, 'proxy.checks_not_done'))
       .finally(() => {
-        under.delete(looking);
-        if (!closed) timer = setTimeout(look, lookMs).unref();
+        looking = undefined;
+        if (closed) return;
+        if (lookAgain) look();
+        else timer = setTimeout(look, lookMs).unref();
       });
-    under.add(looking);
+    lookAgain = false;
   }
 
   return {
@@ -241,7 +249,7 @@ export function proxyService({
     async close(): Promise<void> {
       closed = true;
       clearTimeout(timer);
-      await Promise.all(under);
+      await looking;
     },
   };
 }

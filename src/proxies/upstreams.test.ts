@@ -37,13 +37,13 @@ describe('the file', () => {
   ])('with %s is refused at the start', async (_, content, message) => {
     const error = await read(content).catch((error: Error) => error);
     expect(error).toBeInstanceOf(Error);
-    expect((error as Error).message).toMatch(/^CORRAL_PROXY_UPSTREAMS: /);
+    expect((error as Error).message).toMatch(/^CORRAL_PROXY_UPSTREAMS names .*, which /);
     expect((error as Error).message).toMatch(message);
     expect((error as Error).message).not.toContain('hush');
   });
 
   it('that is not there is refused by name', async () => {
-    await expect(readUpstreams('/nowhere/at-all')).rejects.toThrow('/nowhere/at-all cannot be read (ENOENT)');
+    await expect(readUpstreams('/nowhere/at-all')).rejects.toThrow('/nowhere/at-all, which cannot be read (ENOENT)');
   });
 
   it('is not needed', async () => {

@@ -31,7 +31,7 @@ const regions = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' }
 /** Reads the file that CORRAL_PROXY_UPSTREAMS names; docs/proxies.md has its form. Whatever is wrong is said at the start. */
 export async function readUpstreams(path: string): Promise<Upstreams> {
   if (path === '') return upstreams({});
-  const wrong = (what: string) => new Error(`CORRAL_PROXY_UPSTREAMS: ${path} ${what}`);
+  const wrong = (what: string) => new Error(`CORRAL_PROXY_UPSTREAMS names ${path}, which ${what}`);
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw wrong(`cannot be read (${error.code}).`);
   });

@@ -7,6 +7,15 @@ import { endings, type Ending } from './state.ts';
 const standbyMs = 5000;
 const mostCrashes = 3;
 const crashWindowMs = 5 * 60 * 1000;
+/** What a browser may take to write down what it has; it is a few tenths of a second as a rule. */
+const closingMs = 10_000;
+
+interface Planned {
+  start: LiveSessionOptions['relaunch'];
+  reason: string;
+  done: () => void;
+  failed: (error: Error) => void;
+}
 
 export interface LiveSessionOptions {
   id: string;
@@ -44,6 +53,9 @@ export interface Hold {
 export function liveSession(options: LiveSessionOptions) {
   const { id, mayStandBy, relaunch, onIdle, onLost, log } = options;
   let { timeoutSeconds, proxy } = options;
+  let lease: string | null = null;
+  /** Whether anybody has come to it since it was lent, or anything has happened to it. */
+  let used = true;
   /** The browser, or the next one while it is being started. */
   let engine = Promise.resolve(options.engine);
   let holds = 0;
@@ -53,6 +65,8 @@ export function liveSession(options: LiveSessionOptions) {
   let over: Promise<void> | undefined;
   const sinks = new Set<WebSocketSink>();
   const crashes: number[] = [];
+  /** A browser that is about to take this one's place, not because it crashed. */
+  let planned: Planned | undefined;
   const stopping = new AbortController();
 
   let moves = Promise.resolve();
@@ -70,6 +84,7 @@ export function liveSession(options: LiveSessionOptions) {
   async function hold(): Promise<Hold> {
     if (ending) throw new SessionEnded(ending);
     holds++;
+    used = true;
     clearTimeout(standby);
     clearTimeout(idle);
     let held = true;
@@ -116,6 +131,12 @@ export function liveSession(options: LiveSessionOptions) {
     if (timeoutSeconds !== undefined) idle = setTimeout(onIdle, timeoutSeconds * 1000);
   }
 
+  function restart() {
+    clearTimeout(standby);
+    clearTimeout(idle);
+    if (holds === 0) rest();
+  }
+
   function dozeOff() {
     clearTimeout(standby);
     if (mayStandBy) standby = setTimeout(() => void sleep(), standbyMs);
@@ -157,8 +178,8 @@ export function liveSession(options: LiveSessionOptions) {
       for (;;) {
         const watched = await engine;
         await watched.browser.exited;
-        if (ending) return;
-        engine = replace(watched);
+        if (ending) return planned?.failed(new SessionEnded(ending));
+        engine = planned ? follow(watched, planned) : replace(watched);
       }
     } catch (error) {
       if (!ending) onLost((error as Error).message);
@@ -169,6 +190,7 @@ export function liveSession(options: LiveSessionOptions) {
   async function replace(crashed: Engine): Promise<Engine> {
     const { code, reason } = whenGone();
     frozen = false;
+    used = true;
     activeSince ??= performance.now();
     crashes.push(Date.now());
     const count = recentCrashes();
@@ -186,6 +208,25 @@ export function liveSession(options: LiveSessionOptions) {
     return next;
   }
 
+  /** The next browser in the place of one that was stopped for it. */
+  async function follow(stopped: Engine, plan: Planned): Promise<Engine> {
+    try {
+      closeClients(1012, plan.reason);
+      await stopped.close();
+      const before = proxy;
+      const next = await plan.start(stopping.signal, before);
+      if (proxy !== before) next.gateway.setProxy(proxy); // swapped meanwhile
+      plan.done();
+      if (holds === 0 && !ending) dozeOff();
+      return next;
+    } catch (error) {
+      plan.failed(error as Error);
+      throw error;
+    } finally {
+      planned = undefined;
+    }
+  }
+
   function recentCrashes(): number {
     return crashes.filter((at) => Date.now() - at < crashWindowMs).length;
   }
@@ -193,6 +234,7 @@ export function liveSession(options: LiveSessionOptions) {
   /** What clients are told when the browser goes: that it comes back, unless it has crashed too often. */
   function whenGone(): { code: number; reason: string } {
     if (ending) return { code: 1001, reason: endings[ending] };
+    if (planned) return { code: 1012, reason: planned.reason };
     if (recentCrashes() >= mostCrashes) return { code: 1011, reason: endings.crashed };
     return { code: 1012, reason: 'The browser crashed and is being started again. Connect again to the same address.' };
   }
@@ -278,17 +320,47 @@ export function liveSession(options: LiveSessionOptions) {
     /** A lease is over: what it changed goes with it. */
     resetProxy: () => setProxy(options.proxy),
 
-    /** Somebody has it from now on, or (undefined) nobody: its clients go, and its clock stops. */
-    setTimeout(seconds: number | undefined) {
-      timeoutSeconds = seconds;
-      if (seconds === undefined) closeClients(1001, 'The browser went back to its pool.');
-      clearTimeout(standby);
-      clearTimeout(idle);
-      if (holds === 0) rest();
+    /** What its holder has, if it was lent by a pool: an address from before leads nowhere. */
+    get lease() {
+      return lease;
     },
 
-    /** Closes its clients and its browser. Everyone who asks awaits the same end. */
-    end(reason: Ending): Promise<void> {
+    /** For pools: somebody has it from now on. */
+    lend(to: { lease: string; timeoutSeconds: number; used: boolean }) {
+      ({ lease, timeoutSeconds, used } = to);
+      restart();
+    },
+
+    /** For pools: nobody has it from now on. Its clients go, and its clock stops. Answers whether anybody had used it. */
+    takeBack(): boolean {
+      lease = null;
+      timeoutSeconds = undefined;
+      closeClients(1001, 'The browser went back to its pool.');
+      restart();
+      return used;
+    },
+
+    /**
+     * Stops the browser in order and puts another in its place, at the same addresses; its clients are told to come back.
+     * Rejects when there is none after that, which is the session's end.
+     */
+    async restart(start: Planned['start'], reason: string): Promise<void> {
+      const held = await hold();
+      try {
+        const followed = new Promise<void>((done, failed) => (planned = { start, reason, done, failed }));
+        followed.catch(() => {}); // awaited below, once it was stopped
+        await held.engine.close({ graceMs: closingMs });
+        await followed;
+      } finally {
+        held.release();
+      }
+    },
+
+    /**
+     * Closes its clients and its browser. Everyone who asks awaits the same end. With `keep` the browser may close its files in
+     * order, and they stay.
+     */
+    end(reason: Ending, { keep = false } = {}): Promise<void> {
       ending ??= reason;
       return (over ??= (async () => {
         clearTimeout(standby);
@@ -296,7 +368,7 @@ export function liveSession(options: LiveSessionOptions) {
         stopping.abort(new SessionEnded(reason));
         closeClients(1001, endings[reason]);
         const last = await engine.catch(() => undefined);
-        await last?.close({ discard: true });
+        await last?.close(keep ? { graceMs: closingMs } : { discard: true });
         if (activeSince !== undefined) activeMs += performance.now() - activeSince;
         activeSince = undefined;
       })());

@@ -1,7 +1,7 @@
 import Kernel from '@onkernel/sdk';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { sql } from '../../src/store/sql.ts';
 import { logLeases } from '../support/lease-log.ts';
 import { RawClient } from '../support/mux-server.ts';
@@ -19,6 +19,9 @@ beforeAll(async () => {
   faults = await logLeases(nodes.ask);
 });
 afterAll(() => nodes?.close());
+afterEach(async () => {
+  for await (const { id } of client(a).browserPools.list()) await client(a).browserPools.delete(id, { force: true });
+});
 
 /** As users write it: 204 means that the poll is over, and one asks again. */
 const client = (node: Node) => new Kernel({ apiKey: nodes.key, baseURL: node.url, maxRetries: 0, timeout: 120_000 });
@@ -74,7 +77,6 @@ describe('two nodes', () => {
     await client(b).browserPools.release(id, { session_id: away.session_id });
     expect(await waiting).toMatchObject({ name: 'next', pool: { id } });
     expect((await waiting).session_id).not.toBe(away.session_id);
-    await client(b).browserPools.delete(id, { force: true });
   });
 
   test('a node without room is helped by the other, and a name that is taken there is refused here', async () => {
@@ -86,12 +88,11 @@ describe('two nodes', () => {
     await expect(client(a).browserPools.acquire(id, { name: 'TAKEN' })).rejects.toThrow(Kernel.ConflictError);
     expect(await client(b).browserPools.retrieve(id)).toMatchObject({ available_count: 2, acquired_count: 1 });
     await client(a).browserPools.release(id, { session_id: held.session_id });
-    await client(b).browserPools.delete(id, { force: true });
     await Promise.all(full.map(({ session_id }) => client(a).browsers.deleteByID(session_id)));
   });
 
   test('never lend a browser twice: 200 clients, 8 browsers, and a third of them hangs up', async () => {
-    const id = await pool(a, 8, { reset_on_release: false });
+    const id = await pool(a, 8, { reset_on_release: false, timeout_seconds: 10, fill_rate_per_minute: 6000 });
     const before = await browsersOf(id);
     const random = seededRandom(4);
     const held = new Set<string>();
@@ -125,15 +126,23 @@ describe('two nodes', () => {
     );
     expect(served).toBeGreaterThanOrEqual(133);
     await expect
-      .poll(() => client(b).browserPools.retrieve(id), { timeout: 20_000, interval: 200 })
+      .poll(() => client(b).browserPools.retrieve(id), { timeout: 40_000, interval: 200 })
       .toMatchObject(whole(8));
-    expect(await browsersOf(id), 'none was lost').toEqual(before);
+    // Who hangs up while the answer is on the wire holds a lease without knowing: nobody can tell, and it idles out.
+    const now = new Set((await browsersOf(id)).map((row) => row.id));
+    const missing = before.map((row) => row.id).filter((session) => !now.has(session));
+    const ends = await nodes.ask<{ ended_reason: string }>(
+      sql`select ended_reason from sessions where id = any (${missing})`,
+    );
+    expect(
+      ends.map(({ ended_reason }) => ended_reason),
+      'none was lost',
+    ).toEqual(missing.map(() => 'idle'));
     expect(await nodes.ask(sql`select place from pool_waiters`)).toEqual([]);
     expect(await faults()).toEqual([]);
-    await client(a).browserPools.delete(id, { force: true });
   });
 
-  test('the same when each goes back as a fresh browser', async () => {
+  test('the same when each is used, and a fresh browser takes its place', async () => {
     const id = await pool(a, 3);
     const held = new Set<string>();
     await Promise.all(
@@ -145,6 +154,8 @@ describe('two nodes', () => {
         if (!session) return;
         expect(held.has(session.session_id), 'never again').toBe(false);
         held.add(session.session_id);
+        const cdp = await RawClient.open(session.cdp_ws_url);
+        cdp.socket.terminate();
         await client(number % 4 < 2 ? a : b).browserPools.release(id, { session_id: session.session_id });
       }),
     );
@@ -153,7 +164,6 @@ describe('two nodes', () => {
       .poll(() => client(b).browserPools.retrieve(id), { timeout: 30_000, interval: 200 })
       .toMatchObject(whole(3));
     expect(await faults()).toEqual([]);
-    await client(a).browserPools.delete(id, { force: true });
   });
 });
 
@@ -202,13 +212,14 @@ test('three nodes, one killed and one frozen for a while, under load: no double 
     await expect.poll(isGone, { timeout: 40_000, interval: 500 }).toBe(true);
     const atA = async () => (await browsersOf(id)).filter(({ node_id }) => node_id !== idOfB && node_id !== idOfC);
     await expect.poll(async () => (await atA()).length, { timeout: 40_000, interval: 500 }).toBe(6);
+    c.child.kill('SIGCONT');
+    const before = driven;
+    await expect.poll(() => driven, { timeout: 20_000 }).toBeGreaterThan(before + 20);
   } finally {
     c.child.kill('SIGCONT');
+    stop = true;
+    await Promise.all(workers);
   }
-  const before = driven;
-  await expect.poll(() => driven, { timeout: 20_000 }).toBeGreaterThan(before + 20);
-  stop = true;
-  await Promise.all(workers);
   expect(across, 'clients drove browsers of other nodes').toBeGreaterThan(0);
   expect(await faults()).toEqual([]);
   // What a node was holding for a client when it went has nobody to release it; its idle timeout ends it, or its node did.
@@ -221,5 +232,4 @@ test('three nodes, one killed and one frozen for a while, under load: no double 
     .toMatchObject(whole(6));
   expect(await nodes.ask(sql`select place from pool_waiters`)).toEqual([]);
   expect(await nodes.ask(sql`select id from sessions where lease_node is not null and deleted_at is null`)).toEqual([]);
-  await client(a).browserPools.delete(id, { force: true });
 }, 180_000);

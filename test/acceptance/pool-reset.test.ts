@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs';
-import Kernel from '@onkernel/sdk';
+import type Kernel from '@onkernel/sdk';
 import { chromium, type Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startService, type Service } from '../support/service.ts';
@@ -70,5 +70,46 @@ test('a pool that wants it so keeps what was left, and nothing of the lease', as
   const again = await chromium.connectOverCDP(second.cdp_ws_url);
   expect(await again.contexts()[0]!.cookies()).toHaveLength(1);
   await again.close();
+  await sdk.browserPools.delete(pool.id, { force: true });
+});
+
+test('a browser that nobody came to goes back as it is, and the addresses of the lease end with it', async () => {
+  const pool = await sdk.browserPools.create({ size: 1, headless: true });
+  const acquire = () => sdk.browserPools.acquire(pool.id, { acquire_timeout_seconds: 50 });
+  const release = ({ session_id }: { session_id: string }) => sdk.browserPools.release(pool.id, { session_id });
+  const first = await acquire();
+  await release(first);
+  const second = await acquire();
+  expect(second.session_id).toBe(first.session_id);
+  await expect(chromium.connectOverCDP(first.cdp_ws_url), 'somebody else holds it').rejects.toThrow(/404/);
+  expect((await fetch(`${first.base_url}/json/version`)).status).toBe(404);
+  expect((await fetch(first.browser_live_view_url!)).status).toBe(404);
+
+  const version = (await (await fetch(`${second.base_url}/json/version`)).json()) as Record<string, string>;
+  const browser = await chromium.connectOverCDP(version['webSocketDebuggerUrl']!);
+  expect(browser.contexts()).toHaveLength(1);
+  const listed = (await sdk.browsers.list()).getPaginatedItems();
+  await (await chromium.connectOverCDP(listed[0]!.cdp_ws_url)).close();
+  await browser.close();
+  await release(second);
+  const third = await acquire();
+  expect(third.session_id, 'it was used').not.toBe(second.session_id);
+  await sdk.browserPools.delete(pool.id, { force: true });
+});
+
+test.each([
+  ['a start_url', { start_url: 'about:blank#' }, async () => {}],
+  [
+    'a request that touches the page',
+    {},
+    (id: string) => sdk.browsers.update(id, { viewport: { width: 800, height: 600 } }),
+  ],
+])('a lease with %s has used its browser', async (_, request, use) => {
+  const pool = await sdk.browserPools.create({ size: 1, headless: true });
+  const first = await sdk.browserPools.acquire(pool.id, { acquire_timeout_seconds: 50, ...request });
+  await use(first.session_id);
+  await sdk.browserPools.release(pool.id, { session_id: first.session_id });
+  const second = await sdk.browserPools.acquire(pool.id, { acquire_timeout_seconds: 50 });
+  expect(second.session_id).not.toBe(first.session_id);
   await sdk.browserPools.delete(pool.id, { force: true });
 });

@@ -154,6 +154,6 @@ describe('the list', () => {
 });
 
 test('settings that make no sense are refused at the start', async () => {
-  await expect(startService({ CORRAL_PROXY_UPSTREAMS: '/nowhere' })).rejects.toThrow('/nowhere cannot be read');
+  await expect(startService({ CORRAL_PROXY_UPSTREAMS: '/nowhere' })).rejects.toThrow('/nowhere, which cannot be read');
   await expect(startService({ CORRAL_PROXY_CHECK_URL: 'nonsense' })).rejects.toThrow('CORRAL_PROXY_CHECK_URL');
 });

@@ -143,9 +143,11 @@ async function start(
   const dir = mkdtempSync(join(tmpdir(), 'corral-proxy-'));
   const port = await freePort();
   const { args, about } = configure(dir, port);
-  const nobody = isRoot() ? { uid: 65_534, gid: 65_534 } : {};
+  // As nobody, and gone when the test is, however that ends.
+  const asNobody = isRoot() ? ['--reuid', '65534', '--regid', '65534', '--clear-groups'] : [];
+  const words = ['--pdeathsig', 'KILL', ...asNobody, '--', program, ...args];
   if (isRoot()) execFileSync('chown', ['-R', '65534:65534', dir]);
-  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: dir, ...nobody });
+  const child = spawn('setpriv', words, { stdio: ['ignore', 'pipe', 'pipe'], cwd: dir });
   let output = '';
   child.stdout.on('data', (chunk) => (output += chunk));
   child.stderr.on('data', (chunk) => (output += chunk));
@@ -159,9 +161,9 @@ async function start(
   for (const until = Date.now() + 20_000; !(await listens(port)); await sleep(50)) {
     if (child.exitCode !== null || Date.now() > until) {
       const cacheLog = join(dir, 'cache.log');
-      const words = log() + (existsSync(cacheLog) ? readFileSync(cacheLog, 'utf8') : '');
+      const said = log() + (existsSync(cacheLog) ? readFileSync(cacheLog, 'utf8') : '');
       await kill();
-      throw new Error(`${program} did not start:\n${words}`);
+      throw new Error(`${program} did not start:\n${said}`);
     }
   }
   return { host: '127.0.0.1', port, exit, log, kill, ...about };

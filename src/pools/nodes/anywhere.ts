@@ -17,7 +17,7 @@ export type Ask = (
 export type Placed = 'placed' | 'pool_full' | 'node_full' | 'refused';
 
 /** Longer than it takes a browser that will not answer to be found out. */
-const lendMs = 8000;
+const lendMs = 4500;
 /** A place is taken at once or not at all; a node that stands still must not keep the pool from being filled elsewhere. */
 const placeMs = 3000;
 /** A node that does not answer is given up after ten seconds, and its sessions are settled then. */
@@ -58,15 +58,20 @@ export function sessionsAnywhere({
       throw errors.session_not_found({ session: id });
     },
 
-    /** Never rejects: a browser that cannot be told is on a node that is about to be given up. */
-    async takeBack(id: string): Promise<void> {
+    /**
+     * Nobody has it any more; answers whether anybody had used it. Never rejects: a browser that cannot be told is on a node
+     * that is about to be given up, and counts as used.
+     */
+    async takeBack(id: string): Promise<boolean> {
       try {
         const owner = await elsewhere(id);
+        if (!owner) return here.takeBack(id);
         const url = `/nodes/sessions/${id}/take_back`;
-        if (owner) await ask(owner, { method: 'POST', url }, AbortSignal.timeout(lendMs));
-        else await here.takeBack(id);
+        const { status, body } = await ask(owner, { method: 'POST', url }, AbortSignal.timeout(lendMs));
+        return status !== 200 || (body as { used: boolean }).used;
       } catch (error) {
         log.warn({ session: id, error: (error as Error).message }, 'pool.not_taken_back');
+        return true;
       }
     },
 

@@ -6,7 +6,7 @@ import { uniqueViolation, type Db } from '../../store/db.ts';
 import { poolStore, type Lease } from '../store.ts';
 
 /** A browser that has not woken up and answered within this is not fit to be lent. */
-const healthMs = 5000;
+const healthMs = 4000;
 
 export type SessionsHere = ReturnType<typeof sessionsHere>;
 
@@ -36,7 +36,7 @@ export function sessionsHere({
         throw errors.already_exists({ thing: 'session', name: lease.name ?? '' });
       }
       const late = new AbortController();
-      const lent = sessions.lend(id, lease.timeoutSeconds, startUrl);
+      const lent = sessions.lend(id, lease, startUrl);
       lent.catch(() => {});
       try {
         return await Promise.race([lent, unlessWithin(healthMs, late.signal)]);

@@ -34,10 +34,9 @@ export function pooledSessionRoutes({
       sessions.lend(params.id, body.lease, body.start_url),
     );
 
-    app.post('/nodes/sessions/:id/take_back', { config, schema: { params } }, async ({ params }, reply) => {
-      await sessions.takeBack(params.id);
-      return reply.code(204).send();
-    });
+    app.post('/nodes/sessions/:id/take_back', { config, schema: { params } }, async ({ params }) => ({
+      used: await sessions.takeBack(params.id),
+    }));
 
     const End = Type.Object({ reason: Type.Unsafe<Ending>({ enum: Object.keys(endings) }) });
     app.post('/nodes/sessions/:id/stop', { config, schema: { params, body: End } }, async ({ params, body }, reply) => {

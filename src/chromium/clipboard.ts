@@ -1,0 +1,57 @@
+import { randomBytes } from 'node:crypto';
+import type { HiddenPages } from './hidden-pages.ts';
+
+/** The browser's clipboard, which on a headful session is the display's: what is copied anywhere, and what a paste gives. */
+export interface Clipboard {
+  read(): Promise<string>;
+  write(text: string): Promise<void>;
+}
+
+/**
+ * CDP has no command for it, but pages have an interface. So a hidden page uses that, on a site that nobody else can be on and that
+ * no network is asked for, with the permission for that site alone.
+ */
+export function browserClipboard(hidden: HiddenPages): Clipboard {
+  const origin = `https://${randomBytes(12).toString('hex')}.invalid`;
+  const permissions = ['clipboardReadWrite', 'clipboardSanitizedWrite'];
+  let granted: Promise<unknown> | undefined;
+
+  async function evaluate(expression: string): Promise<unknown> {
+    granted ??= hidden.client.send('Browser.grantPermissions', { origin, permissions });
+    await granted.catch(() => (granted = undefined));
+    return hidden.use(async (page) => {
+      const stop = page.on('Fetch.requestPaused', ({ requestId }) => {
+        const responseHeaders = [{ name: 'content-type', value: 'text/html' }];
+        page.send('Fetch.fulfillRequest', { requestId, responseCode: 200, responseHeaders, body: '' }).catch(() => {});
+      });
+      try {
+        await page.send('Fetch.enable', {});
+        await page.send('Page.navigate', { url: `${origin}/` });
+        await page.send('Fetch.disable');
+        await page.send('Emulation.setFocusEmulationEnabled', { enabled: true });
+        const options = { expression, awaitPromise: true, userGesture: true, returnByValue: true };
+        const { result, exceptionDetails } = await page.send<Evaluated>('Runtime.evaluate', options);
+        await page.send('Emulation.setFocusEmulationEnabled', { enabled: false });
+        if (exceptionDetails) throw new Error(result.description ?? 'The clipboard could not be used.');
+        return result.value;
+      } finally {
+        stop();
+      }
+    });
+  }
+
+  return {
+    async read() {
+      const text = await evaluate('navigator.clipboard.readText()');
+      return typeof text === 'string' ? text : '';
+    },
+    async write(text) {
+      await evaluate(`navigator.clipboard.writeText(${JSON.stringify(text)})`);
+    },
+  };
+}
+
+interface Evaluated {
+  result: { value?: unknown; description?: string };
+  exceptionDetails?: object;
+}

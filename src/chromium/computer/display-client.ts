@@ -1,0 +1,217 @@
+import net from 'node:net';
+import { EXTENDED_DESKTOP_SIZE, RAW, reader, setEncodings, shakeHands, type Read } from '../rfb.ts';
+
+/** Encodings beside those of rfb.ts: the pointer's shape, so that it is not drawn into the picture, and where it is. */
+const CURSOR = -239;
+const POINTER_POSITION = 0x574d5666;
+const DESKTOP_SIZE = -223;
+/** For the display to answer. It does within a frame, unless its machine is very busy. */
+const PATIENCE_MS = 10_000;
+
+export interface Rectangle {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Four bytes a pixel: blue, green, red, nothing. */
+export interface Picture {
+  readonly width: number;
+  readonly height: number;
+  readonly pixels: Buffer;
+}
+
+/** A connection to a session's display (RFB): hands that point and press, and an eye. */
+export interface DisplayClient {
+  readonly size: { readonly width: number; readonly height: number };
+  /** Where the pointer is, whoever moved it. */
+  readonly pointer: { readonly x: number; readonly y: number };
+  readonly closed: boolean;
+  point(buttons: number, x: number, y: number): void;
+  key(keysym: number, down: boolean): void;
+  /** The picture as it is now; of all of it when it is not said of which part. */
+  capture(region?: Rectangle): Promise<Picture>;
+  /** Resolves when the display has done what it was told so far. */
+  settled(): Promise<void>;
+  /** Whether the pointer is in the pictures. */
+  showPointer(shown: boolean): void;
+  /** From now on `onChange` is called after each change of `picture`, until it is closed. */
+  follow(onChange: (picture: Picture) => void): void;
+  /** Asks for the next change; one that is asked for twice comes once. */
+  next(): void;
+  close(): void;
+}
+
+export async function connectDisplay(path: string, onClose: () => void = () => {}): Promise<DisplayClient> {
+  const socket = net.connect({ path });
+  const read = reader(socket);
+  let closed = false;
+  socket.once('close', () => {
+    closed = true;
+    onClose();
+  });
+  let { width, height } = await shakeHands(socket, read).catch((error: Error) => {
+    socket.destroy();
+    throw error;
+  });
+  let pointer = { x: 0, y: 0 };
+  /** What is being waited for. */
+  let wanted: { region: Rectangle; pixels: Buffer; left: number; done: () => void } | undefined;
+  let followed: { width: number; height: number; pixels: Buffer } | undefined;
+  let onChange: ((picture: Picture) => void) | undefined;
+  let turn: Promise<unknown> = Promise.resolve();
+
+  socket.write(PIXELS);
+  showPointer(true);
+  listen(read).catch(() => socket.destroy());
+
+  function showPointer(shown: boolean) {
+    socket.write(setEncodings(RAW, EXTENDED_DESKTOP_SIZE, DESKTOP_SIZE, POINTER_POSITION, ...(shown ? [] : [CURSOR])));
+  }
+
+  async function listen(read: Read): Promise<never> {
+    for (;;) {
+      const type = (await read(1)).readUInt8();
+      if (type === 2) continue; // the bell
+      if (type === 3)
+        await read(Math.abs((await read(7)).readInt32BE(3))); // somebody's clipboard
+      else if (type === 0) await update(read);
+      else throw new Error(`The display said something unexpected (message ${type}).`);
+    }
+  }
+
+  async function update(read: Read): Promise<void> {
+    let changed = false;
+    for (let rectangles = (await read(3)).readUInt16BE(1); rectangles > 0; rectangles--) {
+      const head = await read(12);
+      const [x, y, w, h] = [head.readUInt16BE(0), head.readUInt16BE(2), head.readUInt16BE(4), head.readUInt16BE(6)];
+      switch (head.readInt32BE(8)) {
+        case RAW: {
+          const pixels = await read(w * h * 4);
+          const part = { x, y, width: w, height: h };
+          if (wanted) wanted.left -= copy(pixels, part, wanted.pixels, wanted.region);
+          if (followed) copy(pixels, part, followed.pixels, { x: 0, y: 0, ...followed });
+          changed = true;
+          break;
+        }
+        case CURSOR:
+          await read(w * h * 4 + Math.ceil(w / 8) * h);
+          break;
+        case POINTER_POSITION:
+          pointer = { x, y };
+          break;
+        case EXTENDED_DESKTOP_SIZE:
+          await read(16 * (await read(4)).readUInt8());
+          resized(w, h);
+          break;
+        case DESKTOP_SIZE:
+          resized(w, h);
+          break;
+        default:
+          throw new Error('The display sent an encoding nobody asked for.');
+      }
+    }
+    // News of size and pointer come alone and use up the request, but not what it asked for: that counts as changed.
+    if (wanted && wanted.left > 0) request('changes', wanted.region);
+    else wanted?.done();
+    if (!followed) return;
+    if (changed) onChange?.(followed);
+    else request('changes', { x: 0, y: 0, width, height });
+  }
+
+  function resized(w: number, h: number) {
+    if (w === width && h === height) return;
+    [width, height] = [w, h];
+    if (followed) {
+      followed = { width, height, pixels: Buffer.alloc(width * height * 4) };
+      request('all', { x: 0, y: 0, width, height });
+    }
+  }
+
+  function request(what: 'all' | 'changes', { x, y, width, height }: Rectangle) {
+    const message = Buffer.from([3, what === 'all' ? 0 : 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+    [x, y, width, height].forEach((value, i) => message.writeUInt16BE(value, 2 + 2 * i));
+    if (!closed) socket.write(message);
+  }
+
+  function capture(region: Rectangle = { x: 0, y: 0, width, height }): Promise<Picture> {
+    const captured = turn.then(async () => {
+      const { width, height } = region;
+      const pixels = Buffer.alloc(width * height * 4);
+      await new Promise<void>((resolve, reject) => {
+        const late = setTimeout(() => finish(new Error('The display does not answer.')), PATIENCE_MS);
+        const gone = () => finish(new Error('The display went away.'));
+        const finish = (error?: Error) => {
+          clearTimeout(late);
+          socket.off('close', gone);
+          wanted = undefined;
+          if (error) reject(error);
+          else resolve();
+        };
+        if (closed) return gone();
+        socket.once('close', gone);
+        wanted = { region, pixels, left: width * height, done: finish };
+        request('all', region);
+      });
+      return { width, height, pixels };
+    });
+    turn = captured.catch(() => {});
+    return captured;
+  }
+
+  return {
+    get size() {
+      return { width, height };
+    },
+    get pointer() {
+      return pointer;
+    },
+    get closed() {
+      return closed;
+    },
+    capture,
+    showPointer,
+    settled: async () => void (await capture({ x: 0, y: 0, width: 1, height: 1 })),
+
+    point(buttons, x, y) {
+      pointer = { x, y };
+      const message = Buffer.from([5, buttons, 0, 0, 0, 0]);
+      message.writeUInt16BE(x, 2);
+      message.writeUInt16BE(y, 4);
+      socket.write(message);
+    },
+
+    key(keysym, down) {
+      const message = Buffer.from([4, down ? 1 : 0, 0, 0, 0, 0, 0, 0]);
+      message.writeUInt32BE(keysym, 4);
+      socket.write(message);
+    },
+
+    follow(listener) {
+      onChange = listener;
+      followed = { width, height, pixels: Buffer.alloc(width * height * 4) };
+      request('all', { x: 0, y: 0, width, height });
+    },
+    next: () => request('changes', { x: 0, y: 0, width, height }),
+
+    close: () => void socket.destroy(),
+  };
+}
+
+/** Copies the part of `from` that lies in `to`; answers how many pixels that were. */
+function copy(pixels: Buffer, from: Rectangle, into: Buffer, to: Rectangle): number {
+  const left = Math.max(from.x, to.x);
+  const right = Math.min(from.x + from.width, to.x + to.width);
+  const top = Math.max(from.y, to.y);
+  const bottom = Math.min(from.y + from.height, to.y + to.height);
+  if (left >= right || top >= bottom) return 0;
+  for (let y = top; y < bottom; y++) {
+    const start = ((y - from.y) * from.width + left - from.x) * 4;
+    pixels.copy(into, ((y - to.y) * to.width + left - to.x) * 4, start, start + (right - left) * 4);
+  }
+  return (right - left) * (bottom - top);
+}
+
+/** SetPixelFormat: 32 bits, 24 of them colour, little-endian, true colour, red at bit 16, green at 8, blue at 0. */
+const PIXELS = Buffer.from([0, 0, 0, 0, 32, 24, 0, 1, 0, 255, 0, 255, 0, 255, 16, 8, 0, 0, 0, 0]);

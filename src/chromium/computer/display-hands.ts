@@ -1,0 +1,118 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clipboard } from '../clipboard.ts';
+import { isTypeable } from '../keymap.ts';
+import { connectDisplay, type DisplayClient } from './display-client.ts';
+import type { Hands } from './hands.ts';
+import { characterKey, keyNamed } from './keys.ts';
+import { encodePng } from './png.ts';
+
+/** Bits of an RFB pointer event. TigerVNC takes seven, of which four are the wheel. */
+const bits = { left: 1, middle: 2, right: 4 };
+/** The buttons beyond them are the chords that do the same. */
+const chordFor = { back: keysyms('Alt', 'Left'), forward: keysyms('Alt', 'Right') };
+const wheelBits = { up: 8, down: 16, left: 32, right: 64 };
+/** For the browser to take a text from the clipboard before the clipboard gets back what it had. */
+const PASTED_MS = 150;
+/** Between two clicks of the wheel. A browser puts together what comes at once. */
+const NOTCH_MS = 5;
+
+/** Hands at the display of a headful session: the whole screen, native menus, dialogs and the address bar included. */
+export function displayHands(rfbPath: string, clipboard: Clipboard): Hands {
+  let connecting: Promise<DisplayClient> | undefined;
+  let pressed = 0;
+  let shown = true;
+
+  /** One connection for all, made when it is first needed. */
+  function display(): Promise<DisplayClient> {
+    connecting ??= connectDisplay(rfbPath, () => (connecting = undefined)).then(async (client) => {
+      if (!shown) client.showPointer(false);
+      await client.settled(); // by then it has said where the pointer is
+      return client;
+    });
+    connecting.catch(() => (connecting = undefined));
+    return connecting;
+  }
+
+  async function point(mask: number) {
+    const client = await display();
+    const { x, y } = client.pointer;
+    client.point(mask, x, y);
+  }
+
+  async function tap(...keysyms: number[]) {
+    const client = await display();
+    for (const keysym of keysyms) client.key(keysym, true);
+    for (const keysym of keysyms.toReversed()) client.key(keysym, false);
+  }
+
+  /** What no key writes goes through the clipboard, which has its own text again afterwards. */
+  async function paste(text: string) {
+    const before = await clipboard.read().catch(() => '');
+    await clipboard.write(text);
+    await tap(...keysyms('Control', 'v'));
+    await (await display()).settled();
+    await sleep(PASTED_MS);
+    await clipboard.write(before).catch(() => {});
+  }
+
+  return {
+    screen: async () => (await display()).size,
+    async pointer() {
+      const client = await display();
+      await client.settled();
+      return client.pointer;
+    },
+
+    async move({ x, y }) {
+      (await display()).point(pressed, x, y);
+    },
+
+    async button(button, down) {
+      if (button === 'back' || button === 'forward') return void (down || (await tap(...chordFor[button])));
+      pressed = down ? pressed | bits[button] : pressed & ~bits[button];
+      await point(pressed);
+    },
+
+    async wheel(right, down) {
+      const bit = down !== 0 ? wheelBits[down > 0 ? 'down' : 'up'] : wheelBits[right > 0 ? 'right' : 'left'];
+      for (let left = Math.abs(down || right); left > 0; left--) {
+        await point(pressed | bit);
+        await point(pressed);
+        await sleep(NOTCH_MS);
+      }
+    },
+
+    async key({ keysym }, down) {
+      (await display()).key(keysym, down);
+    },
+
+    async write(text) {
+      let untyped = '';
+      for (const character of text) {
+        if (!isTypeable(character)) {
+          untyped += character;
+          continue;
+        }
+        if (untyped !== '') await paste(untyped);
+        untyped = '';
+        await tap(characterKey(character).keysym);
+      }
+      if (untyped !== '') await paste(untyped);
+    },
+
+    async screenshot(region) {
+      return encodePng(await (await display()).capture(region));
+    },
+
+    async showPointer(wanted) {
+      shown = wanted;
+      (await display()).showPointer(wanted);
+    },
+
+    settled: async () => (await display()).settled(),
+  };
+}
+
+function keysyms(...names: string[]): number[] {
+  return names.map((name) => keyNamed(name)!.keysym);
+}

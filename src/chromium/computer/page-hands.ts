@@ -1,0 +1,157 @@
+import type { ActivePage } from '../active-page.ts';
+import type { Rectangle } from './display-client.ts';
+import { Impossible, type Button, type Hands } from './hands.ts';
+import { characterKey, isAmerican, type Key } from './keys.ts';
+
+/** As CDP counts the buttons that are down. */
+const bits: Record<Button, number> = { left: 1, right: 2, middle: 4, back: 8, forward: 16 };
+/** What a notch of a wheel scrolls in a Chromium with a display, in CSS pixels. */
+const NOTCH = 120;
+/** For a page to answer to what is done to it. */
+const PATIENCE_MS = 10_000;
+const CONTROL = 2;
+const SHIFT = 8;
+
+/** Editing by shortcut, which a browser with a window adds to the keys. By key, with Control; upper case: with Shift too. */
+const commands: Record<string, string> = {
+  a: 'selectAll',
+  c: 'copy',
+  x: 'cut',
+  v: 'paste',
+  z: 'undo',
+  Z: 'redo',
+  y: 'redo',
+};
+
+/** What a browser keeps to itself and never shows a page: without a window it would do nothing, in silence. */
+const windowKeys = /^(t|n|w|T|N|W|Tab|PageUp|PageDown)$/;
+
+interface Metrics {
+  cssLayoutViewport: { clientWidth: number; clientHeight: number };
+  cssVisualViewport: { pageX: number; pageY: number };
+}
+
+/** Hands on the active page of a headless session, by CDP: the page is the screen, and there is nothing around it. */
+export function pageHands(active: ActivePage): Hands {
+  let at = { x: 0, y: 0 };
+  let buttons = 0;
+  let modifiers = 0;
+
+  async function session(): Promise<string> {
+    const page = await active.find();
+    if (!page) throw new Impossible('The session has no page. Open one first.');
+    return page.sessionId;
+  }
+
+  async function send<T>(method: string, params: object, sessionId?: string): Promise<T> {
+    const sent = active.client.send<T>(method, params, sessionId ?? (await session()));
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(
+        reject,
+        PATIENCE_MS,
+        new Impossible('The page does not answer: it hangs, or a dialog is open.'),
+      );
+    });
+    return Promise.race([sent, late]).finally(() => clearTimeout(timer));
+  }
+
+  const mouse = (event: object, sessionId?: string) =>
+    send('Input.dispatchMouseEvent', { ...at, buttons, modifiers, ...event }, sessionId);
+
+  /** A part of the screen as a part of the page, which may be scrolled. */
+  async function onPage({ x, y, width, height }: Rectangle) {
+    const { cssVisualViewport: seen } = await send<Metrics>('Page.getLayoutMetrics', {});
+    return { x: x + seen.pageX, y: y + seen.pageY, width, height, scale: 1 };
+  }
+
+  async function press(key: Key, down: boolean, sessionId: string) {
+    if (key.modifier) modifiers = down ? modifiers | key.modifier : modifiers & ~key.modifier;
+    const { key: name, code, keyCode, location } = key;
+    const shifted = modifiers & SHIFT && name.length === 1 ? name.toUpperCase() : name;
+    if (down && modifiers & CONTROL && windowKeys.test(shifted)) {
+      throw new Impossible(`Ctrl+${shifted} is for a browser's window, and a headless session has none.`);
+    }
+    const writes =
+      modifiers & ~SHIFT ? undefined : key.text && (key.text.length === 1 && modifiers & SHIFT ? shifted : key.text);
+    const event = {
+      key: shifted,
+      code,
+      windowsVirtualKeyCode: keyCode,
+      nativeVirtualKeyCode: keyCode,
+      modifiers,
+      location: location ?? 0,
+      isKeypad: location === 3,
+    };
+    if (!down) return send('Input.dispatchKeyEvent', { ...event, type: 'keyUp' }, sessionId);
+    const command = modifiers & CONTROL ? commands[shifted] : undefined;
+    return send(
+      'Input.dispatchKeyEvent',
+      {
+        ...event,
+        type: writes === undefined ? 'rawKeyDown' : 'keyDown',
+        ...(writes !== undefined && { text: writes, unmodifiedText: writes }),
+        ...(command !== undefined && { commands: [command] }),
+      },
+      sessionId,
+    );
+  }
+
+  return {
+    async screen() {
+      const { cssLayoutViewport } = await send<Metrics>('Page.getLayoutMetrics', {});
+      return { width: cssLayoutViewport.clientWidth, height: cssLayoutViewport.clientHeight };
+    },
+
+    pointer: async () => at,
+
+    async move(to) {
+      at = to;
+      const held = (Object.keys(bits) as Button[]).find((button) => buttons & bits[button]);
+      await mouse({ type: 'mouseMoved', button: held ?? 'none' });
+    },
+
+    async button(button, down, count) {
+      buttons = down ? buttons | bits[button] : buttons & ~bits[button];
+      await mouse({ type: down ? 'mousePressed' : 'mouseReleased', button, clickCount: count });
+    },
+
+    async wheel(right, down) {
+      await mouse({ type: 'mouseWheel', deltaX: right * NOTCH, deltaY: down * NOTCH });
+    },
+
+    key: async (key, down) => void (await press(key, down, await session())),
+
+    async write(text) {
+      const sessionId = await session();
+      let untyped = '';
+      const insert = async () => {
+        if (untyped !== '') await send('Input.insertText', { text: untyped }, sessionId);
+        untyped = '';
+      };
+      for (const character of text) {
+        if (!isAmerican(character)) {
+          untyped += character;
+          continue;
+        }
+        await insert();
+        const key = characterKey(character);
+        await press(key, true, sessionId);
+        await press(key, false, sessionId);
+      }
+      await insert();
+    },
+
+    async screenshot(region) {
+      const options = { format: 'png', optimizeForSpeed: true, ...(region && { clip: await onPage(region) }) };
+      const { data } = await send<{ data: string }>('Page.captureScreenshot', options);
+      return Buffer.from(data, 'base64');
+    },
+
+    async showPointer(shown) {
+      if (shown) throw new Impossible('hidden must be true: a headless session has no cursor that could be shown.');
+    },
+
+    settled: async () => {},
+  };
+}

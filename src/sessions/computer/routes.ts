@@ -1,0 +1,186 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type, type TSchema } from 'typebox';
+import { projectOf } from '../../api/caller.ts';
+import { hungUp } from '../../api/hung-up.ts';
+import { empty, refusals } from '../../api/schema.ts';
+import { Impossible, type Action, type Computer } from '../../chromium/computer/computer.ts';
+import { errors } from '../../errors.ts';
+import type { SessionService } from '../service.ts';
+import { actionOf, actionsOf } from './actions.ts';
+import {
+  Batch,
+  ClickMouse,
+  ClipboardContent,
+  DragMouse,
+  MousePosition,
+  MoveMouse,
+  Nothing,
+  Ok,
+  PressKey,
+  Screenshot,
+  Scroll,
+  SetCursor,
+  TypeText,
+  WriteClipboard,
+} from './schema.ts';
+
+const tags = ['browsers'];
+const Id = Type.Object({ id: Type.String() });
+
+/** Mouse, keyboard, screen and clipboard of a session. */
+export function computerRoutes({ sessions }: { sessions: SessionService }): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    /** Whatever is done to a session wakes it and keeps it awake meanwhile. */
+    async function using<T>(request: FastifyRequest, work: (computer: Computer) => Promise<T>): Promise<T> {
+      const { id } = request.params as { id: string };
+      const held = await sessions.holdFor(projectOf(request).id, id);
+      try {
+        return await work(held.engine.computer);
+      } catch (error) {
+        if (error instanceof Impossible) throw errors.invalid_input({ detail: error.message });
+        throw error;
+      } finally {
+        held.release();
+      }
+    }
+
+    async function act(request: FastifyRequest, reply: FastifyReply, actions: Action[]) {
+      const gone = hungUp(reply);
+      await using(request, (computer) => computer.act(actions, gone));
+    }
+
+    const inputs: [string, string, string, TSchema, (body: never) => Action[]][] = [
+      ['click_mouse', 'clickMouse', 'Click, or press or release a button.', ClickMouse, one(actionOf.click_mouse)],
+      [
+        'move_mouse',
+        'moveMouse',
+        'Move the mouse, as a hand would unless told otherwise.',
+        MoveMouse,
+        one(actionOf.move_mouse),
+      ],
+      [
+        'drag_mouse',
+        'dragMouse',
+        'Press a button, move along a path, release it.',
+        DragMouse,
+        one(actionOf.drag_mouse),
+      ],
+      ['scroll', 'scroll', 'Turn the wheel at a point.', Scroll, one(actionOf.scroll)],
+      ['type', 'typeText', 'Write a text, of any characters.', TypeText, one(actionOf.type_text)],
+      ['press_key', 'pressKey', 'Press keys and chords.', PressKey, one(actionOf.press_key)],
+      ['batch', 'batchComputerAction', 'Do several things in a row, undisturbed, until one fails.', Batch, actionsOf],
+    ];
+    for (const [path, operationId, summary, body, actions] of inputs) {
+      app.post(
+        `/browsers/:id/computer/${path}`,
+        {
+          schema: {
+            operationId,
+            summary,
+            tags,
+            params: Id,
+            body,
+            response: { 200: empty('Done.'), ...refusals(400, 404, 500) },
+          },
+        },
+        async (request, reply) => {
+          await act(request, reply, actions(request.body as never));
+          return reply.code(200).send(null);
+        },
+      );
+    }
+
+    app.post(
+      '/browsers/:id/computer/cursor',
+      {
+        schema: {
+          operationId: 'setCursor',
+          summary: 'Hide the cursor from screenshots, or show it.',
+          tags,
+          params: Id,
+          body: SetCursor,
+          response: { 200: Ok, ...refusals(400, 404, 500) },
+        },
+      },
+      async (request, reply) => {
+        await act(request, reply, [actionOf.set_cursor(request.body)]);
+        return { ok: true };
+      },
+    );
+
+    app.post(
+      '/browsers/:id/computer/screenshot',
+      {
+        schema: {
+          operationId: 'takeScreenshot',
+          summary: 'A picture of the display; headless, of the active page.',
+          tags,
+          params: Id,
+          body: Screenshot,
+          response: {
+            200: { description: 'A PNG.', content: { 'image/png': { schema: { type: 'string', format: 'binary' } } } },
+            ...refusals(400, 404, 500),
+          },
+        },
+      },
+      async (request, reply) => {
+        const { region } = request.body;
+        const picture = await using(request, (computer) => computer.screenshot(region));
+        return reply.type('image/png').send(picture as never);
+      },
+    );
+
+    app.post(
+      '/browsers/:id/computer/get_mouse_position',
+      {
+        schema: {
+          operationId: 'getMousePosition',
+          summary: 'Where the mouse is.',
+          tags,
+          params: Id,
+          body: Nothing,
+          response: { 200: MousePosition, ...refusals(400, 404, 500) },
+        },
+      },
+      (request) => using(request, (computer) => computer.pointer()),
+    );
+
+    app.post(
+      '/browsers/:id/computer/clipboard/read',
+      {
+        schema: {
+          operationId: 'readClipboard',
+          summary: 'The text in the clipboard.',
+          tags,
+          params: Id,
+          body: Nothing,
+          response: { 200: ClipboardContent, ...refusals(400, 404, 500) },
+        },
+      },
+      (request) => using(request, async ({ clipboard }) => ({ text: await clipboard.read() })),
+    );
+
+    app.post(
+      '/browsers/:id/computer/clipboard/write',
+      {
+        schema: {
+          operationId: 'writeClipboard',
+          summary: 'Put a text into the clipboard.',
+          tags,
+          params: Id,
+          body: WriteClipboard,
+          response: { 200: empty('Done.'), ...refusals(400, 404, 500) },
+        },
+      },
+      async (request, reply) => {
+        await using(request, ({ clipboard }) => clipboard.write(request.body.text));
+        return reply.code(200).send(null);
+      },
+    );
+  };
+}
+
+const one =
+  <T>(action: (body: T) => Action) =>
+  (body: T) => [action(body)];

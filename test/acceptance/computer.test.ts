@@ -1,0 +1,329 @@
+import { inflateSync } from 'node:zlib';
+import type Kernel from '@onkernel/sdk';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startPages, type Pages } from '../support/pages.ts';
+import { startService, type Service } from '../support/service.ts';
+
+const desk = `<!doctype html><title>desk</title><meta charset=utf-8>
+<style>body { margin: 0; height: 6000px; width: 6000px; background: rgb(10, 200, 30) }
+  #box { position: fixed; left: 100px; top: 50px; width: 100px; height: 60px; background: rgb(200, 0, 0) }
+  #text { position: fixed; left: 100px; top: 150px; width: 300px; height: 60px }
+  #pick { position: fixed; left: 100px; top: 250px; width: 200px }</style>
+<div id=box></div><textarea id=text></textarea>
+<select id=pick><option>one<option>two<option>three</select>
+<script>
+  log = [];
+  const names = ['mousedown', 'mouseup', 'click', 'dblclick', 'contextmenu', 'keydown', 'auxclick'];
+  for (const name of names) addEventListener(name, (e) => log.push([name, e.button ?? e.key, e.ctrlKey, e.shiftKey]));
+  addEventListener('contextmenu', (e) => e.preventDefault());
+  moves = []; addEventListener('mousemove', (e) => moves.push([e.clientX, e.clientY, e.buttons]));
+  wheels = []; addEventListener('wheel', (e) => wheels.push([Math.sign(e.deltaX), Math.sign(e.deltaY)]));
+</script>`;
+
+let pages: Pages;
+let service: Service;
+let sdk: Kernel;
+
+beforeAll(async () => {
+  pages = await startPages({ '/desk': desk, '/next': '<title>next</title>' });
+  service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: pages.host });
+  sdk = service.sdk();
+});
+afterAll(async () => {
+  await service.close();
+  await pages.close();
+});
+
+describe.each([{ headless: true }, { headless: false }])('hands on a session, headless: $headless', ({ headless }) => {
+  let id: string;
+  let playwright: Browser;
+  let page: Page;
+  /** Where the page begins on the screen. */
+  let top = 0;
+  const computer = () => sdk.browsers.computer;
+  const at = (x: number, y: number) => ({ x, y: y + top });
+  const log = () => page.evaluate('log.splice(0)') as Promise<[string, unknown, boolean, boolean][]>;
+  const value = () => page.locator('#text').inputValue();
+  const raw = (path: string, body: unknown = {}) => service.call('POST', `/browsers/${id}/computer/${path}`, body);
+
+  beforeAll(async () => {
+    const browser = await sdk.browsers.create({
+      headless,
+      timeout_seconds: 300,
+      viewport: { width: 1000, height: 700 },
+    });
+    id = browser.session_id;
+    playwright = await chromium.connectOverCDP(browser.cdp_ws_url);
+    page = playwright.contexts()[0]!.pages()[0]!;
+    await page.goto(`${pages.url}desk`);
+    if (!headless) top = await page.evaluate<number>('outerHeight - innerHeight');
+  });
+  afterAll(async () => {
+    await playwright?.close();
+    await sdk.browsers.deleteByID(id);
+  });
+
+  test('clicks with every button, as often as asked, with keys held', async () => {
+    await computer().clickMouse(id, at(150, 80));
+    await expect.poll(log).toEqual([
+      ['mousedown', 0, false, false],
+      ['mouseup', 0, false, false],
+      ['click', 0, false, false],
+    ]);
+    await computer().clickMouse(id, { ...at(150, 80), num_clicks: 2 });
+    await expect.poll(async () => (await log()).map(([name]) => name)).toContain('dblclick');
+    await computer().clickMouse(id, { ...at(150, 80), button: 'right' });
+    await expect.poll(async () => (await log()).map(([name]) => name)).toContain('contextmenu');
+    await computer().clickMouse(id, { ...at(150, 80), button: 'middle' });
+    await expect
+      .poll(async () => (await log()).map(([name, button]) => `${name} ${String(button)}`))
+      .toContain('auxclick 1');
+    await computer().clickMouse(id, { ...at(150, 80), hold_keys: ['Ctrl', 'Shift'] });
+    await expect
+      .poll(async () => (await log()).filter(([name]) => name === 'click'))
+      .toEqual([['click', 0, true, true]]);
+    await computer().clickMouse(id, { ...at(150, 80), click_type: 'down' });
+    await computer().clickMouse(id, { ...at(160, 90), click_type: 'up' });
+    await expect.poll(async () => (await log()).map(([name]) => name)).toEqual(['mousedown', 'mouseup', 'click']);
+  });
+
+  test('moves like a hand, or at once, and knows where it is', async () => {
+    await computer().moveMouse(id, { ...at(10, 10), smooth: false });
+    expect(await computer().getMousePosition(id)).toEqual(at(10, 10));
+    await page.evaluate('moves.length = 0');
+    await computer().moveMouse(id, { ...at(600, 400), duration_ms: 300 });
+    await expect.poll(async () => (await page.evaluate<number[]>('moves.at(-1)')).slice(0, 2)).toEqual([600, 400]);
+    const moves = await page.evaluate<[number, number][]>('moves');
+    expect(moves.length).toBeGreaterThan(5);
+    const off = moves.map(([x, y]) => Math.abs(x * 390 - y * 590 + (590 * 10 - 390 * 10)) / Math.hypot(390, 590));
+    expect(Math.max(...off)).toBeGreaterThan(1); // not along a ruler
+    expect(await computer().getMousePosition(id)).toEqual(at(600, 400));
+  });
+
+  test('drags along a path', async () => {
+    await page.evaluate('moves.length = 0');
+    await log();
+    await computer().dragMouse(id, {
+      path: [at(300, 400), at(400, 450), at(500, 400)].map(({ x, y }) => [x, y]),
+      smooth: false,
+      steps_per_segment: 4,
+      step_delay_ms: 5,
+    });
+    await expect.poll(async () => (await log()).map(([name]) => name)).toContain('mouseup');
+    const dragged = (await page.evaluate<number[][]>('moves')).filter(([, , buttons]) => buttons === 1);
+    expect(dragged.at(-1)!.slice(0, 2)).toEqual([500, 400]);
+    await computer().dragMouse(id, {
+      path: [
+        [300, 400 + top],
+        [350, 420 + top],
+      ],
+      duration_ms: 100,
+      delay: 10,
+    });
+  });
+
+  test('scrolls, down before to the right', async () => {
+    await page.evaluate('wheels.length = 0');
+    await computer().scroll(id, { ...at(600, 400), delta_y: 2, delta_x: 1 });
+    await expect.poll(() => page.evaluate('scrollX')).toBeGreaterThan(50);
+    expect(String(await page.evaluate('wheels[0]'))).toBe('0,1');
+    await expect.poll(() => page.evaluate('scrollY')).toBeGreaterThan(100);
+    await computer().scroll(id, { ...at(600, 400), delta_y: -20, delta_x: -20 });
+    await expect.poll(() => page.evaluate('scrollX + scrollY')).toBe(0);
+  });
+
+  test('writes any text, and presses keys and chords', async () => {
+    await computer().clickMouse(id, at(200, 180));
+    const text = 'Hello, "World"!\tÄñ Ω я € 世界 🎉~{}|';
+    await computer().typeText(id, { text: text.replace('\t', ' ') });
+    await expect.poll(value).toBe(text.replace('\t', ' '));
+    await computer().pressKey(id, { keys: ['Ctrl+a', 'BackSpace'] });
+    await expect.poll(value).toBe('');
+    await computer().typeText(id, { text: 'a\nb', delay: 5 });
+    await expect.poll(value).toBe('a\nb');
+    await computer().pressKey(id, { keys: ['Home', 'X', 'exclam', 'Return'], hold_keys: [] });
+    await expect.poll(value).toBe('a\nX!\nb');
+    await log();
+    await computer().pressKey(id, { keys: ['Right'], hold_keys: ['Shift'], duration: 20 });
+    await expect
+      .poll(async () => (await log()).filter(([, key]) => key === 'ArrowRight')[0])
+      .toEqual(['keydown', 'ArrowRight', false, true]);
+    await computer().pressKey(id, { keys: ['Ctrl+a', 'Delete'] });
+  });
+
+  test('reads and writes the clipboard, which is the one that pages have', async () => {
+    await computer().writeClipboard(id, { text: 'from outside: ž 世 🎉' });
+    await computer().clickMouse(id, at(200, 180));
+    await computer().pressKey(id, { keys: ['Ctrl+v'] });
+    await expect.poll(value).toBe('from outside: ž 世 🎉');
+    await computer().pressKey(id, { keys: ['Ctrl+a', 'Delete'] });
+    await computer().typeText(id, { text: 'copied' });
+    await computer().pressKey(id, { keys: ['Ctrl+a', 'Ctrl+c'] });
+    await expect.poll(async () => (await computer().readClipboard(id)).text).toBe('copied');
+    await computer().pressKey(id, { keys: ['Ctrl+a', 'Delete'] });
+  });
+
+  test('takes pictures of what is there, whole or in part', async () => {
+    const whole = await picture(await computer().captureScreenshot(id));
+    expect([whole.width, whole.height]).toEqual([1000, 700]);
+    expect(whole.at(150, 80 + top)).toEqual([200, 0, 0]);
+    expect(whole.at(600, 400 + top)).toEqual([10, 200, 30]);
+    const region = { ...at(90, 40), width: 40, height: 30 };
+    const part = await picture(await computer().captureScreenshot(id, { region }));
+    expect([part.width, part.height]).toEqual([40, 30]);
+    expect(part.at(5, 5)).toEqual([10, 200, 30]);
+    expect(part.at(15, 15)).toEqual([200, 0, 0]);
+    await page.evaluate('scrollTo(0, 500)');
+    const scrolled = await picture(await computer().captureScreenshot(id, { region }));
+    expect(scrolled.at(15, 15)).toEqual([200, 0, 0]);
+    await page.evaluate('scrollTo(0, 0)');
+  });
+
+  test('does a batch in a row, and stops where it fails', async () => {
+    await computer().batch(id, {
+      actions: [
+        { type: 'click_mouse', click_mouse: at(200, 180) },
+        { type: 'type_text', type_text: { text: 'in ' } },
+        { type: 'sleep', sleep: { duration_ms: 20 } },
+        { type: 'type_text', type_text: { text: 'a row' } },
+      ],
+    });
+    await expect.poll(value).toBe('in a row');
+    const failed = await raw('batch', {
+      actions: [
+        { type: 'type_text', type_text: { text: '!' } },
+        { type: 'move_mouse', move_mouse: { x: 5000, y: 1 } },
+        { type: 'type_text', type_text: { text: 'never' } },
+      ],
+    });
+    expect(failed).toMatchObject({ status: 400, body: { message: expect.stringContaining('actions.1') } });
+    await expect.poll(value).toBe('in a row!');
+    // Two at once do not get into each other's way.
+    await computer().pressKey(id, { keys: ['Ctrl+a', 'Delete'] });
+    await Promise.all(['aaaa', 'bbbb'].map((text) => computer().typeText(id, { text, delay: 5 })));
+    await expect.poll(value).toMatch(/^(aaaabbbb|bbbbaaaa)$/);
+    await computer().pressKey(id, { keys: ['Ctrl+a', 'Delete'] });
+  });
+
+  test('goes back and forward with the buttons for it', async () => {
+    await page.goto(`${pages.url}next`);
+    await computer().clickMouse(id, { ...at(500, 300), button: 'back' });
+    await expect.poll(() => page.title()).toBe('desk');
+    await computer().clickMouse(id, { ...at(500, 300), button: 'forward' });
+    await expect.poll(() => page.title()).toBe('next');
+    await page.goto(`${pages.url}desk`);
+  });
+
+  test('refuses what is not there', async () => {
+    for (const [path, body] of [
+      ['click_mouse', { x: 1000, y: 5 }],
+      ['click_mouse', { x: -1, y: 5 }],
+      ['click_mouse', { x: 1 }],
+      ['click_mouse', { x: 1, y: 1, buton: 'left' }],
+      ['click_mouse', { x: 1, y: 1, num_clicks: 1000 }],
+      ['move_mouse', { x: 1, y: 700 }],
+      ['move_mouse', { x: 1, y: 1, duration_ms: 10 }],
+      ['drag_mouse', { path: [[1, 1]] }],
+      [
+        'drag_mouse',
+        {
+          path: [
+            [1, 1],
+            [1, 9999],
+          ],
+        },
+      ],
+      ['press_key', { keys: ['NoSuchKey'] }],
+      ['press_key', { keys: ['Ctrl+Nothing'] }],
+      ['press_key', { keys: [] }],
+      ['press_key', { keys: ['a'], hold_keys: ['Hyperspace'] }],
+      ['screenshot', { region: { x: 990, y: 0, width: 20, height: 5 } }],
+      ['screenshot', { region: { x: 0, y: 0, width: 0, height: 5 } }],
+      ['batch', { actions: [] }],
+      ['batch', { actions: [{ type: 'sleep', sleep: { duration_ms: 40_000 } }] }],
+      ['batch', { actions: [{ type: 'sleep', type_text: { text: 'x' } }] }],
+      ['batch', { actions: Array.from({ length: 101 }, () => ({ type: 'sleep', sleep: { duration_ms: 0 } })) }],
+      ['cursor', {}],
+      ['type', { text: 'x', smoth: true }],
+    ] as const) {
+      const answer = await raw(path, body);
+      expect([path, body, answer.status]).toEqual([path, body, 400]);
+      expect(answer.body.message).toMatch(/\.$/);
+    }
+    expect(await service.call('POST', '/browsers/nobody/computer/screenshot', {})).toMatchObject({ status: 404 });
+  });
+
+  test.runIf(headless)('headless: says what only a window can do', async () => {
+    expect(await raw('press_key', { keys: ['Ctrl+t'] })).toMatchObject({ status: 400 });
+    expect(await raw('cursor', { hidden: false })).toMatchObject({ status: 400 });
+    expect(await computer().setCursorVisibility(id, { hidden: true })).toEqual({ ok: true });
+  });
+
+  test.runIf(!headless)('headful: uses what is around the page', async () => {
+    // The address bar.
+    await computer().pressKey(id, { keys: ['Ctrl+l'] });
+    await computer().typeText(id, { text: `${pages.url}next\n` });
+    await expect.poll(() => page.title(), { timeout: 5000 }).toBe('next');
+    await page.goto(`${pages.url}desk`);
+    // A native popup of a select.
+    await computer().clickMouse(id, at(200, 260));
+    await expect
+      .poll(async () => picture(await computer().captureScreenshot(id)).then((p) => p.at(600, 400 + top)))
+      .toBeDefined();
+    await computer().pressKey(id, { keys: ['Down', 'Down', 'Return'] });
+    await expect.poll(() => page.locator('#pick').inputValue()).toBe('three');
+    // A new tab.
+    const context = playwright.contexts()[0]!;
+    const opened = context.waitForEvent('page');
+    await computer().pressKey(id, { keys: ['Ctrl+t'] });
+    await (await opened).close();
+    await page.bringToFront();
+    // The cursor.
+    await computer().moveMouse(id, { ...at(600, 400), smooth: false });
+    const around = { region: { ...at(595, 395), width: 30, height: 30 } };
+    const green = async () => {
+      const seen = await picture(await computer().captureScreenshot(id, around));
+      return Array.from({ length: 900 }, (_, i) => seen.at(i % 30, Math.floor(i / 30)).join()).filter(
+        (c) => c === '10,200,30',
+      ).length;
+    };
+    await expect.poll(green).toBeLessThan(900);
+    expect(await computer().setCursorVisibility(id, { hidden: true })).toEqual({ ok: true });
+    await expect.poll(green).toBe(900);
+  });
+});
+
+/** Reads a PNG with eight bits of red, green, blue (and alpha), as far as these have filters. */
+async function picture(response: Response) {
+  const file = Buffer.from(await response.arrayBuffer());
+  expect(response.headers.get('content-type')).toBe('image/png');
+  const [width, height, channels] = [file.readUInt32BE(16), file.readUInt32BE(20), file[25] === 6 ? 4 : 3];
+  const parts: Buffer[] = [];
+  for (let at = 8; at < file.length;) {
+    const length = file.readUInt32BE(at);
+    if (file.toString('latin1', at + 4, at + 8) === 'IDAT') parts.push(file.subarray(at + 8, at + 8 + length));
+    at += 12 + length;
+  }
+  const data = inflateSync(Buffer.concat(parts));
+  const stride = width * channels;
+  const rows = Buffer.alloc(stride * height);
+  for (let y = 0; y < height; y++) {
+    const filter = data[y * (stride + 1)];
+    for (let i = 0; i < stride; i++) {
+      const left = i >= channels ? rows[y * stride + i - channels]! : 0;
+      const above = y > 0 ? rows[(y - 1) * stride + i]! : 0;
+      const corner = y > 0 && i >= channels ? rows[(y - 1) * stride + i - channels]! : 0;
+      const p = left + above - corner;
+      const [a, b, c] = [Math.abs(p - left), Math.abs(p - above), Math.abs(p - corner)];
+      const paeth = a <= b && a <= c ? left : b <= c ? above : corner;
+      const add = [0, left, above, (left + above) >> 1, paeth][filter!]!;
+      rows[y * stride + i] = data[y * (stride + 1) + 1 + i]! + add;
+    }
+  }
+  return {
+    width,
+    height,
+    at: (x: number, y: number) => [...rows.subarray(y * stride + x * channels, y * stride + x * channels + 3)],
+  };
+}
