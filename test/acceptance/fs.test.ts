@@ -2,6 +2,9 @@ import type Kernel from '@onkernel/sdk';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { chromium } from 'playwright-core';
+import { connect } from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fromBuffer, type Entry } from 'yauzl';
 import { detectIsolation } from '../../src/chromium/launch.ts';
@@ -14,10 +17,12 @@ const home = '/home/corral';
 describe.runIf(isolation.sandboxed)('files of a session', () => {
   let service: Service;
   let sdk: Kernel;
+  let site: Awaited<ReturnType<typeof startSite>>;
   const sessions = { headless: '', headful: '' };
 
   beforeAll(async () => {
-    service = await startService();
+    site = await startSite();
+    service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: site.host });
     sdk = service.sdk();
     for (const shape of ['headless', 'headful'] as const)
       sessions[shape] = (
@@ -27,6 +32,7 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
   afterAll(async () => {
     if (service) await expectNothingLeft(service);
     await service?.close();
+    site?.server.close();
   });
 
   const read = async (id: string, path: string) => (await sdk.browsers.fs.readFile(id, { path })).text();
@@ -89,6 +95,50 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
       await expect(fs().downloadDirZip(id(), { path: `${home}/up/one.txt` })).rejects.toMatchObject({ status: 400 });
     });
   });
+
+  test.each(['headless', 'headful'] as const)(
+    'what the browser downloads is found under its own name, %s',
+    async (shape) => {
+      const { cdp_ws_url } = await sdk.browsers.retrieve(sessions[shape]);
+      const names = async () => {
+        const listed = await sdk.browsers.fs.listFiles(sessions[shape], { path: `${home}/Downloads` }).catch(() => []);
+        return listed.map(({ name }) => name).toSorted();
+      };
+      const fetchIt = (url: string) => `location.href = ${JSON.stringify(url)}`;
+
+      // By a client that knows nothing of downloads.
+      const puppeteer = await connect({ browserWSEndpoint: cdp_ws_url, defaultViewport: null });
+      const [page] = await puppeteer.pages();
+      await page!.goto(site.url);
+      await page!.evaluate(fetchIt(`${site.url}file/plain.txt`));
+      await expect.poll(names).toEqual(['plain.txt']);
+      await puppeteer.disconnect();
+
+      // By one that makes up a directory of its own machine, and by another that chooses one of the session's.
+      const playwright = await chromium.connectOverCDP(cdp_ws_url);
+      const theirs = playwright.contexts()[0]!.pages()[0]!;
+      const download = theirs.waitForEvent('download');
+      await theirs.evaluate(fetchIt(`${site.url}file/theirs.txt`)).catch(() => {});
+      expect((await download).suggestedFilename()).toBe('theirs.txt');
+      await expect.poll(names).toEqual(['plain.txt', 'theirs.txt']);
+      const cdp = await playwright.newBrowserCDPSession();
+      await cdp.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: `${home}/chosen` });
+      await theirs.evaluate(fetchIt(`${site.url}file/chosen.txt`)).catch(() => {});
+      await expect.poll(() => read(sessions[shape], `${home}/chosen/chosen.txt`).catch(() => '')).toBe('downloaded');
+      await playwright.close();
+
+      // By code beside it, which has the file in its own hands, too.
+      const { result } = await sdk.browsers.playwright.execute(sessions[shape], {
+        code: `const download = page.waitForEvent('download');
+        await page.evaluate(url => { location.href = url }, '${site.url}file/beside.txt');
+        await (await download).saveAs('${home}/saved.txt');
+        return (await download).suggestedFilename();`,
+      });
+      expect(result).toBe('beside.txt');
+      expect(await read(sessions[shape], `${home}/saved.txt`)).toBe('downloaded');
+      await expect.poll(names).toEqual(['beside.txt', 'plain.txt', 'theirs.txt']);
+    },
+  );
 
   const id = () => sessions.headless;
 
@@ -232,6 +282,17 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
     await expect.poll(() => service.app.sessions.running(id())!.standingBy, { timeout: 20_000 }).toBe(true);
   });
 });
+
+/** Serves attachments. */
+async function startSite() {
+  const server = http.createServer((request, response) => {
+    if (request.url?.startsWith('/file/')) response.setHeader('content-disposition', 'attachment');
+    response.setHeader('content-type', 'text/html').end('downloaded');
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  return { server, host: `127.0.0.1:${port}`, url: `http://127.0.0.1:${port}/` };
+}
 
 function namesIn(archive: Buffer): Promise<string[]> {
   return new Promise((resolve, reject) => {
