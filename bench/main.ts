@@ -1,5 +1,6 @@
 import { cpus, loadavg, totalmem } from 'node:os';
 import { benchCdp } from './cdp-mux.ts';
+import { benchComputer } from './computer.ts';
 import { benchEgress } from './egress.ts';
 import { benchFrontDoor } from './front-door.ts';
 import { print, type Row } from './rows.ts';
@@ -11,6 +12,7 @@ const parts: Record<string, () => Promise<Row[]>> = {
   sessions: benchSessions,
   cdp: benchCdp,
   egress: benchEgress,
+  computer: benchComputer,
 };
 
 const wanted = process.argv.slice(2);

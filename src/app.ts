@@ -32,9 +32,14 @@ import { browserRoutes } from './sessions/browser/routes.ts';
 import { browsers } from './sessions/browsers.ts';
 import { computerRoutes } from './sessions/computer/routes.ts';
 import { curlRoutes } from './sessions/curl/routes.ts';
+import { recorderLog } from './sessions/logs/recorder-log.ts';
+import { logRoutes } from './sessions/logs/routes.ts';
 import { measureSessions } from './sessions/metrics.ts';
 import { sessionProbes } from './sessions/probes.ts';
 import { nodesWithSessions, settleLostNode } from './sessions/reconcile.ts';
+import { replayRoutes } from './sessions/replays/routes.ts';
+import { replayService } from './sessions/replays/service.ts';
+import { replayStore } from './sessions/replays/store.ts';
 import { rateLimit } from './sessions/rate-limit.ts';
 import { sessionRoutes } from './sessions/routes.ts';
 import { sessionService } from './sessions/service.ts';
@@ -149,8 +154,32 @@ export async function buildApp(options: {
       events,
       log: logger,
     });
+    const recorder = recorderLog();
+    const replays = replayService({
+      store: replayStore(db),
+      sessions,
+      addresses,
+      dir: join(dataDir, 'replays'),
+      confinement: isolation,
+      nodeId: store.nodeId,
+      days: config.replayDays,
+      mostBytes: config.replayMegabytes * 2 ** 20,
+      say: (sessionId, line) => recorder.say(sessionId, line),
+      log: logger,
+    });
+    events.on('session.started', (facts) => replays.sessionStarted(facts));
+    events.on('session.ended', ({ sessionId }) => {
+      replays.sessionEnded(sessionId);
+      recorder.forget(sessionId);
+    });
+    settlers.push(async (nodeId, tx) => {
+      await replayStore(tx).loseAll(nodeId);
+      return () => {};
+    });
     await sessions.start();
     undo(() => sessions.close());
+    await replays.open();
+    undo(() => replays.close());
     occupancies.push((projectId) => sessions.occupancy(projectId));
     events.on('project.closed', ({ projectId }) => void sessions.stopProject(projectId));
     const nobody = () => ({ requestId: newId('req_'), clientIp: '', caller: null, project: null });
@@ -216,6 +245,8 @@ export async function buildApp(options: {
     await http.register(browserRoutes({ sessions, addresses }));
     await http.register(computerRoutes({ sessions }));
     await http.register(curlRoutes({ sessions, addresses }));
+    await http.register(logRoutes({ sessions, recorder }));
+    await http.register(replayRoutes({ replays, addresses }));
     serveSessionSockets(http.server, { sessions, addresses, where, nodes, log: logger });
     http.addHook('onListen', async () => {
       for (const { address, port } of http.addresses() as AddressInfo[]) ourselves.add({ host: address, port });
@@ -230,6 +261,7 @@ export async function buildApp(options: {
         void audit
           .removeOlderThan(config.auditDays)
           .catch((error: Error) => logger.warn({ error: error.message }, 'audit.not_pruned'));
+        void replays.expire().catch((error: Error) => logger.warn({ error: error.message }, 'replays.not_pruned'));
       },
       60 * 60 * 1000,
     ).unref();
@@ -238,6 +270,7 @@ export async function buildApp(options: {
       http,
       sessions,
       pools,
+      replays,
       nodes,
       store,
       secrets,
@@ -247,6 +280,7 @@ export async function buildApp(options: {
         await nodes.drain();
         await pools.close();
         await sessions.close();
+        await replays.close(); // what was recorded of them is finished now
         await nodes.leave(); // first: the server waits for websockets, and those that lead to other nodes end here
         await http.close();
         await store.close();

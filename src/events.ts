@@ -4,6 +4,8 @@ import { EventEmitter } from 'node:events';
 export interface Events {
   /** The project was archived or deleted; nothing of it may go on running. */
   'project.closed': { projectId: string };
+  /** It can be used from now on. */
+  'session.started': { sessionId: string; replayBufferSeconds: number | undefined };
   /** Its browser is gone and nothing of it is left. */
   'session.ended': { sessionId: string; projectId: string; poolId: string | null; reason: string };
   /** A node fell silent, and this one has settled what it had. Its sessions have ended by now, each with its own event. */

@@ -102,6 +102,10 @@ export function sessionService(deps: {
         if (launching.size === 0) spares.fillSoon(); // it waited for those who wait
       });
     launching.set(id, { callOff, over: starting.catch(() => {}) });
+    void starting.then(
+      () => events.publish('session.started', { sessionId: id, replayBufferSeconds: request.replay_buffer_seconds }),
+      () => {},
+    );
     return starting;
   }
 
@@ -404,12 +408,15 @@ export function sessionService(deps: {
     holdFor: async (projectId: string, idOrName: string): Promise<Hold> => hold((await find(projectId, idOrName)).id),
     running: (id: string) => live.get(id),
 
-    /** The node that has an active session; undefined when there is no such session. Asks the database only when it is not here. */
-    async nodeOf(ref: SessionRef): Promise<string | undefined> {
+    /**
+     * The node that has an active session, or with `ended` had one; undefined when there is no such session. Asks the database
+     * only when it is not here.
+     */
+    async nodeOf(ref: SessionRef, ended = false): Promise<string | undefined> {
       const key = 'id' in ref ? ref.id : ref.idOrName;
       if (live.has(key) || launching.has(key)) return nodeId;
-      const row = await ('id' in ref ? store.find(ref.id) : store.findByIdOrName(ref.projectId, ref.idOrName, false));
-      return row && !row.deleted_at ? row.node_id : undefined;
+      const row = await ('id' in ref ? store.find(ref.id) : store.findByIdOrName(ref.projectId, ref.idOrName, ended));
+      return row && (ended || !row.deleted_at) ? row.node_id : undefined;
     },
 
     addressesOf: (id: string) => addresses.of(id),
