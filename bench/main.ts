@@ -4,15 +4,19 @@ import { benchComputer } from './computer.ts';
 import { benchEgress } from './egress.ts';
 import { benchFrontDoor } from './front-door.ts';
 import { print, type Row } from './rows.ts';
+import { benchProfiles } from './profiles.ts';
+import { benchPools } from './pools.ts';
 import { benchSessions } from './sessions.ts';
 
 /** `npm run bench`, or `npm run bench -- front-door` for one part. Ratios within one run are what counts. */
 const parts: Record<string, () => Promise<Row[]>> = {
   'front-door': benchFrontDoor,
   sessions: benchSessions,
+  pools: benchPools,
   cdp: benchCdp,
   egress: benchEgress,
   computer: benchComputer,
+  profiles: benchProfiles,
 };
 
 const wanted = process.argv.slice(2);

@@ -17,7 +17,7 @@ export type Lifecycle = (url: string) => Promise<void>;
 export async function corral(dataDir: string, settings: Record<string, string>) {
   const service = await spawnService({ CORRAL_DATA_DIR: dataDir, CORRAL_LOG_LEVEL: 'info', ...settings });
   const key = (await readFile(join(dataDir, 'api-key'), 'utf8')).trim();
-  const http = new Pool(service.url, { connections: 32 });
+  const http = new Pool(service.url, { connections: 128, headersTimeout: 0 });
 
   async function call(method: 'GET' | 'POST' | 'DELETE', path: string, body?: object) {
     const { statusCode, body: answer } = await http.request({
@@ -42,6 +42,7 @@ export async function corral(dataDir: string, settings: Record<string, string>) 
 
   return {
     pid: service.child.pid!,
+    call,
     create,
     remove,
 

@@ -42,7 +42,7 @@ export async function benchSessions(): Promise<Row[]> {
     const pages = await startPages();
     undo.push(() => pages.close());
     const allowed = { CORRAL_ALLOW_PRIVATE_HOSTS: pages.host };
-    const warm = await startCorral(allowed); // as it comes, with its spares
+    const warm = await startCorral({ ...allowed, CORRAL_WARM_SPARES: `headless:${atOnce},headful:1` }); // as it comes with 20 GiB or more
     const cold = await startCorral({ ...allowed, CORRAL_WARM_SPARES: 'off' });
     const server = await start(playwrightServer());
     return [
@@ -64,7 +64,7 @@ interface Sides {
 }
 
 const refilled = async (service: Corral) => {
-  await service.until('corral_spares_headless', 2);
+  await service.until('corral_spares_headless', atOnce);
   await service.until('corral_spares_headful', 1);
 };
 

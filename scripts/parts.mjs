@@ -52,6 +52,12 @@ export const parts = [
     version: ['-version'],
   },
   {
+    name: 'zstd',
+    without: 'profiles',
+    find: () => command('zstd'),
+    version: ['--version'],
+  },
+  {
     name: 'ffmpeg',
     without: 'replays',
     find: () => command('ffmpeg'),

@@ -18,7 +18,7 @@ const rooms = {
   pools: ['sessions'],
   profiles: [],
   extensions: [],
-  proxies: [],
+  proxies: ['chromium'], // a check goes out the way that a session's traffic does
   credentials: [],
   logins: ['sessions', 'credentials', 'profiles', 'proxies'],
   deployments: ['sessions', 'org'],
@@ -61,7 +61,7 @@ const uses = [
   {
     what: 'process.env',
     pattern: /\bprocess\s*\.\s*env\b/,
-    at: /^config\.ts$/,
+    at: /^(config\.ts$|chromium\/guest\/inside\/)/, // inside a session it is the session's own environment
     instead: 'add the setting to config.ts and take it as a parameter',
   },
   {

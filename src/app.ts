@@ -1,13 +1,17 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, statfs } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import { callerByKey } from './api/caller.ts';
 import { measureRequests, metricsRegistry } from './api/metrics.ts';
 import { httpServer, pathOf } from './api/server.ts';
 import { statusRoutes, type Probe } from './api/status.ts';
 import { destinations, parseAllowList, type ServiceAddress } from './chromium/destinations.ts';
+import { openToolbox } from './chromium/guest/toolbox.ts';
 import { detectIsolation } from './chromium/launch.ts';
+import { decompress } from './chromium/profile-archive.ts';
 import { refuseStrangers } from './cluster/agreement.ts';
 import type { Settler } from './cluster/membership.ts';
 import { measureNodes } from './cluster/metrics.ts';
@@ -15,8 +19,13 @@ import { nodesProbe } from './cluster/probe.ts';
 import { relay, relayChannel } from './cluster/relay.ts';
 import { cluster } from './cluster/service.ts';
 import { nodeStore } from './cluster/store.ts';
-import type { Config } from './config.ts';
+import { ConfigError, type Config } from './config.ts';
 import { eventBus } from './events.ts';
+import { extensionRoutes } from './extensions/routes.ts';
+import { extensionService } from './extensions/service.ts';
+import { uploads } from './extensions/uploads.ts';
+import { EgressError } from './chromium/refusals.ts';
+import { reachThrough } from './chromium/proxy-check.ts';
 import { createOnce } from './lib/files.ts';
 import { newId, pick } from './lib/ids.ts';
 import { tokens } from './lib/tokens.ts';
@@ -30,6 +39,9 @@ import { orgRoutes } from './org/routes.ts';
 import { addresses as sessionAddresses } from './sessions/addresses.ts';
 import { browserRoutes } from './sessions/browser/routes.ts';
 import { browsers } from './sessions/browsers.ts';
+import { fsRoutes } from './sessions/fs/routes.ts';
+import { playwrightRoutes } from './sessions/playwright/routes.ts';
+import { processRoutes } from './sessions/process/routes.ts';
 import { computerRoutes } from './sessions/computer/routes.ts';
 import { curlRoutes } from './sessions/curl/routes.ts';
 import { recorderLog } from './sessions/logs/recorder-log.ts';
@@ -45,11 +57,19 @@ import { sessionRoutes } from './sessions/routes.ts';
 import { sessionService } from './sessions/service.ts';
 import { serveSessionSockets } from './sessions/sockets.ts';
 import { sessionStore } from './sessions/store.ts';
+import { profileMetrics } from './profiles/metrics.ts';
+import { profileRoutes } from './profiles/routes.ts';
+import { profileService } from './profiles/service.ts';
 import { poolMetrics } from './pools/metrics.ts';
 import { sessionsAnywhere } from './pools/nodes/anywhere.ts';
+import { sessionsHere } from './pools/nodes/here.ts';
 import { pooledSessionRoutes } from './pools/nodes/routes.ts';
 import { poolRoutes } from './pools/routes.ts';
 import { poolService } from './pools/service.ts';
+import { poolStore } from './pools/store.ts';
+import { proxyRoutes } from './proxies/routes.ts';
+import { proxyService } from './proxies/service.ts';
+import { readUpstreams } from './proxies/upstreams.ts';
 import { whereabouts } from './sessions/whereabouts.ts';
 import { openStore } from './store/open.ts';
 import { openKeys, secretStore } from './store/secrets.ts';
@@ -65,6 +85,9 @@ export async function buildApp(options: {
 }) {
   const { config, logger, onFatal } = options;
   return undoOnFailure(async (undo) => {
+    const upstreams = await readUpstreams(config.proxyUpstreams).catch((error: Error) => {
+      throw new ConfigError([error.message]);
+    });
     await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
     const { dataDir, databaseUrl } = config;
     const masterKeys = await openKeys(dataDir, config.secretKey);
@@ -100,7 +123,10 @@ export async function buildApp(options: {
       shared: databaseUrl !== '',
       settlers,
       nodesInUse: nodesWithSessions,
-      givenUp: () => sessions.endSettled(),
+      async givenUp() {
+        await sessions.endSettled();
+        await pools.catchUp();
+      },
       events,
       onFatal,
       log: logger,
@@ -130,27 +156,65 @@ export async function buildApp(options: {
       },
     };
     const allow = destinations({ allow: config.allowPrivateHosts.flatMap(parseAllowList), service });
+    const proxies = proxyService({
+      db,
+      secrets,
+      upstreams,
+      refuseHost: (host, port) => allow.check(host, port).then(() => undefined, egressError),
+      reach: (proxy, url) => reachThrough(proxy, url, { allow }),
+      checkUrl: config.proxyCheckUrl,
+      checkMinutes: config.proxyCheckMinutes,
+      log: logger,
+    });
+    undo(() => proxies.close());
+    occupancies.push((projectId) => proxies.occupancy(projectId));
     const isolation = await detectIsolation({ full: config.chromium, headlessShell: config.headlessShell });
     for (const reason of isolation.reasons) logger.warn({ reason }, 'degraded');
     const addresses = sessionAddresses({
       tokens: tokens(() => masterKeys.ring()),
       publicUrl: (nodeId) => (nodeId && nodes.publicUrlOf(nodeId)) || config.publicUrl || origin(http),
+      leaseOf: (id) => sessions.leaseOf(id),
     });
+    const profiles = profileService({
+      db,
+      quick,
+      secrets,
+      events,
+      metrics: profileMetrics(metrics),
+      nodeId: store.nodeId,
+      disk: databaseUrl === '' ? { path: dataDir, freeBytes: () => freeBytes(dataDir) } : undefined,
+      decompress,
+      log: logger,
+    });
+    await profiles.start();
+    settlers.push((nodeId, tx) => profiles.nodeLost(nodeId, tx));
+    occupancies.push((projectId) => profiles.occupancy(projectId));
+    const incoming = uploads(join(dataDir, 'uploads'));
+    await incoming.sweep();
+    const extensions = extensionService({ db, uploads: incoming, storeUrl: config.chromeStoreUrl });
+    occupancies.push((projectId) => extensions.occupancy(projectId));
+    const toolbox = openToolbox(join(dataDir, 'tools'));
+    undo(() => toolbox.ready);
     const sessions = sessionService({
       store: sessionStore(db),
       browsers: browsers({
         dir: join(dataDir, 'sessions'),
         isolation,
+        toolbox,
+        allowUnsandboxed: config.allowUnsandboxed,
         allow,
         launchSeconds: config.launchSeconds,
         memoryMb: config.sessionMemory,
         log: logger,
       }),
+      profiles,
+      extensions,
       addresses,
       sessionCap: (projectId) => limits.sessionCap(projectId),
+      proxies,
       nodeId: store.nodeId,
       capacity: config.capacity,
-      spares: config.warmSpares,
+      spares: config.spares,
       events,
       log: logger,
     });
@@ -183,23 +247,31 @@ export async function buildApp(options: {
     occupancies.push((projectId) => sessions.occupancy(projectId));
     events.on('project.closed', ({ projectId }) => void sessions.stopProject(projectId));
     const nobody = () => ({ requestId: newId('req_'), clientIp: '', caller: null, project: null });
+    const pooled = sessionsHere({ db, sessions });
     const pools = poolService({
       db,
       sessions: sessionsAnywhere({
-        sessions,
+        here: pooled,
+        store: poolStore(db),
         nodeId: store.nodeId,
-        ask: (nodeId, request) => nodes.ask(nodeId, request, nobody()),
+        ask: (nodeId, request, signal) => nodes.ask(nodeId, request, nobody(), signal),
         log: logger,
       }),
+      make: sessions.makePooled,
+      resolve: sessions.resolve,
+      place: nodes.place,
       events,
       metrics: poolMetrics(metrics),
       nodeId: store.nodeId,
       capacity: async () => nodes.capacity(),
+      refuseUnknownProxy: (projectId, proxyId) => proxies.refuseUnknown(projectId, proxyId),
       log: logger,
     });
-    await pools.start();
     undo(() => pools.close());
     anchor.on('corral_pools', (message) => pools.hear(message));
+    anchor.onGap(
+      () => void pools.catchUp().catch((error: Error) => logger.warn({ error: error.message }, 'pools.gap')),
+    );
     settlers.push((nodeId, tx) => pools.nodeLost(nodeId, tx));
     occupancies.push((projectId) => pools.occupancy(projectId));
     probes.push(...sessionProbes(isolation));
@@ -240,21 +312,30 @@ export async function buildApp(options: {
     await http.register(statusRoutes({ probes, metrics, version }));
     await http.register(orgRoutes({ projects, limits, keys, audit }));
     await http.register(sessionRoutes({ sessions, limit: rateLimit(config.rateLimit) }));
+    await http.register(profileRoutes({ profiles }));
+    await http.register(extensionRoutes({ extensions, load: sessions.loadExtensions }));
     await http.register(poolRoutes({ pools }));
-    await http.register(pooledSessionRoutes(sessions));
+    await http.register(proxyRoutes(proxies));
+    await http.register(pooledSessionRoutes({ sessions: pooled, pools }));
     await http.register(browserRoutes({ sessions, addresses }));
+    await http.register(processRoutes({ sessions }));
+    await http.register(fsRoutes({ sessions }));
+    await http.register(playwrightRoutes({ sessions }));
     await http.register(computerRoutes({ sessions }));
     await http.register(curlRoutes({ sessions, addresses }));
     await http.register(logRoutes({ sessions, recorder }));
     await http.register(replayRoutes({ replays, addresses }));
-    serveSessionSockets(http.server, { sessions, addresses, where, nodes, log: logger });
+    const who = (request: IncomingMessage) => callerByKey(request, gate);
+    serveSessionSockets(http.server, { sessions, addresses, who, where, nodes, log: logger });
     http.addHook('onListen', async () => {
       for (const { address, port } of http.addresses() as AddressInfo[]) ourselves.add({ host: address, port });
       const publicUrl = config.publicUrl || origin(http);
       ourselves.add(serviceAddress(new URL(publicUrl)));
       await nodes.join({ internalUrl: config.internalUrl || internalOrigin(http), publicUrl });
+      await pools.start();
     });
     await http.ready();
+    proxies.start();
 
     const forgetting = setInterval(
       () => {
@@ -281,12 +362,19 @@ export async function buildApp(options: {
         await pools.close();
         await sessions.close();
         await replays.close(); // what was recorded of them is finished now
+        await proxies.close();
+        await toolbox.ready.catch(() => {}); // it may still be filled
         await nodes.leave(); // first: the server waits for websockets, and those that lead to other nodes end here
         await http.close();
         await store.close();
       },
     };
   });
+}
+
+async function freeBytes(path: string): Promise<number> {
+  const { bavail, bsize } = await statfs(path);
+  return bavail * bsize;
 }
 
 /** Where clients on this machine reach us: a wildcard is an address to listen on, not to connect to. */
@@ -299,6 +387,11 @@ function internalOrigin(http: Pick<FastifyInstance, 'listeningOrigin'>): string 
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   const outward = all.find(({ family, internal }) => family === 'IPv4' && !internal);
   return outward ? http.listeningOrigin.replace(/\/\/(0\.0\.0\.0|\[::\]):/, `//${outward.address}:`) : origin(http);
+}
+
+function egressError(error: unknown): EgressError {
+  if (error instanceof EgressError) return error;
+  throw error;
 }
 
 const serviceAddress = ({ hostname, port, protocol }: URL): ServiceAddress => ({

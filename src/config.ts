@@ -42,6 +42,30 @@ export const settings = {
     'hosts and CIDRs on private, loopback or link-local ranges that browsers may reach, separated by commas',
     list,
   ),
+  allowUnsandboxed: setting(
+    'CORRAL_ALLOW_UNSANDBOXED',
+    'false',
+    'whether sessions get processes and files where the machine gives them no sandbox: they then reach whatever the user they run as can',
+    flag,
+  ),
+  proxyUpstreams: setting(
+    'CORRAL_PROXY_UPSTREAMS',
+    '',
+    'a file that says where datacenter, isp, residential and mobile proxies come from; docs/proxies.md has its form',
+    text,
+  ),
+  proxyCheckUrl: setting(
+    'CORRAL_PROXY_CHECK_URL',
+    'https://api.ipify.org/',
+    'asked through each proxy; answers with the address it was asked from. `off` for no checks but those with a url',
+    checkUrl,
+  ),
+  proxyCheckMinutes: setting(
+    'CORRAL_PROXY_CHECK_MINUTES',
+    '15',
+    'how often each proxy is checked; 0 for only when asked to',
+    integer(0, 10_080),
+  ),
   maxSessions: setting(
     'CORRAL_MAX_SESSIONS',
     '',
@@ -50,9 +74,9 @@ export const settings = {
   ),
   warmSpares: setting(
     'CORRAL_WARM_SPARES',
-    'headless:2,headful:1',
-    'browsers kept running for sessions to come, by shape; `off` for none',
-    spares,
+    '',
+    'browsers kept running for sessions to come, by shape, such as headless:2,headful:1; from memory when empty, `off` for none',
+    optional(spares),
   ),
   launchSeconds: setting('CORRAL_LAUNCH_SECONDS', '30', 'how long a browser may take to start', integer(1, 600)),
   rateLimit: setting(
@@ -73,6 +97,12 @@ export const settings = {
     '',
     'the headless shell, when it is not where distributions put it',
     text,
+  ),
+  chromeStoreUrl: setting(
+    'CORRAL_CHROME_STORE_URL',
+    'https://clients2.google.com/service/update2/crx',
+    'where extensions of the Chrome web store come from',
+    httpUrl,
   ),
   auditDays: setting('CORRAL_AUDIT_DAYS', '365', 'how long audit entries are kept', integer(1, 36_500)),
   replayDays: setting('CORRAL_REPLAY_DAYS', '7', 'how long videos of sessions are kept', integer(1, 3650)),
@@ -99,6 +129,8 @@ export const settings = {
 export type Config = { readonly [K in keyof typeof settings]: ReturnType<(typeof settings)[K]['read']> } & {
   /** `maxSessions`, or what this machine's memory carries. */
   readonly capacity: number;
+  /** `warmSpares`, or what fits the capacity. */
+  readonly spares: ReturnType<typeof spares>;
 };
 
 /** Reads the environment; the only place that does. All that is wrong is said at once, in sentences. */
@@ -114,7 +146,8 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   }
   if (problems.length > 0) throw new ConfigError(problems);
   const config = values as unknown as Config;
-  return Object.freeze({ ...config, capacity: config.maxSessions ?? sessionsByMemory(totalmem()) });
+  const capacity = config.maxSessions ?? sessionsByMemory(totalmem());
+  return Object.freeze({ ...config, capacity, spares: config.warmSpares ?? sparesOf(capacity) });
 }
 
 export class ConfigError extends Error {
@@ -126,6 +159,12 @@ export class ConfigError extends Error {
 
 /** A headful browser with a few tabs takes about half a gigabyte; a gigabyte stays for the system and ourselves. */
 const sessionsByMemory = (bytes: number) => Math.max(1, Math.floor((bytes / 2 ** 30 - 1) * 2));
+
+/** Enough for a burst of headless sessions without taking up more than a fifth of the node. Headful ones are large and rare. */
+const sparesOf = (capacity: number) => ({
+  headless: Math.min(8, Math.max(1, Math.floor(capacity / 5))),
+  headful: capacity < 5 ? 0 : 1,
+});
 
 function setting<T>(name: string, fallback: string, meaning: string, read: (value: string) => T) {
   return { name, fallback, meaning, read };
@@ -171,6 +210,11 @@ function optional<T>(read: (value: string) => T) {
   return (value: string) => (value === '' ? undefined : read(value));
 }
 
+function flag(value: string) {
+  if (value !== 'true' && value !== 'false') throw new Error(`is '${value}'; it takes true or false.`);
+  return value === 'true';
+}
+
 function oneOf<const T extends string>(...allowed: T[]) {
   return (value: string) => {
     if (!(allowed as string[]).includes(value))
@@ -195,6 +239,12 @@ function httpUrl(value: string) {
     throw new Error(`is '${value}'; it takes an address such as https://browsers.example.com.`);
   }
   return value.replace(/\/+$/, '');
+}
+
+function checkUrl(value: string) {
+  if (value === 'off') return '';
+  httpUrl(value);
+  return value;
 }
 
 /** Carries a password, so the message does not repeat it. */

@@ -26,10 +26,72 @@ const catalogue = {
     'The field belongs to a part of the interface that this version does not serve yet.',
     (p: { field: string }) => `${p.field} is not available in this version. Leave it out.`,
   ),
+  extension_refused: entry(
+    400,
+    'Chromium does not load the extension.',
+    (p: { extension: string; detail: string }) => `Extension '${p.extension}' was not loaded: ${p.detail}`,
+  ),
+  proxy_type_unavailable: entry(
+    400,
+    'The operator has configured no upstream for proxies of that type.',
+    (p: { type: string }) =>
+      `This service has no upstream for ${p.type} proxies. Whoever runs it can configure one (CORRAL_PROXY_UPSTREAMS); or use type custom with a proxy of your own.`,
+  ),
+  proxy_host_refused: entry(
+    400,
+    'The proxy is at an address that the service may not connect to.',
+    (p: { host: string; remedy: string }) =>
+      `config.host: ${p.host} is on a private network, this machine or another address that is not public. ${p.remedy}`.trim(),
+  ),
   gpu_unavailable: entry(400, 'There is no GPU to run on.', (p: { detail: string }) => p.detail),
   engine_unavailable: entry(400, 'This machine lacks what the session needs.', (p: { detail: string }) => p.detail),
+  process_not_started: entry(400, 'A command cannot be run as it was asked for.', (p: { detail: string }) => p.detail),
+  process_exited: entry(
+    400,
+    'The process has exited, or does not listen any more.',
+    (p: { detail: string }) => p.detail,
+  ),
+  no_terminal: entry(
+    400,
+    'The process has no terminal.',
+    () => 'The process has no terminal to resize; spawn it with allocate_tty: true.',
+  ),
+  wrong_kind_of_file: entry(
+    400,
+    'A directory where a file is needed, or the other way around.',
+    (p: { detail: string }) => p.detail,
+  ),
+  path_exists: entry(400, 'Something else is there already.', (p: { detail: string }) => p.detail),
+  bad_path: entry(400, 'The path cannot be used.', (p: { detail: string }) => p.detail),
+  empty_file: entry(
+    400,
+    'There is nothing to write.',
+    () => 'The body is empty. Send the file as the body; an empty file can be made with process/exec and touch.',
+  ),
+  bad_archive: entry(
+    400,
+    'The archive is broken, or has entries that lead out of it.',
+    (p: { detail: string }) => p.detail,
+  ),
+  archive_too_large: entry(400, 'The archive unpacks to more than it may.', (p: { detail: string }) => p.detail),
+  too_many_watches: entry(
+    400,
+    'The session watches as many directories as it may.',
+    (p: { detail: string }) => p.detail,
+  ),
   unauthorized: entry(401, 'No key, or one that does not fit.', (p: { detail: string }) => p.detail),
   forbidden: entry(403, 'The key is good, but not for this.', (p: { detail: string }) => p.detail),
+  permission_denied: entry(
+    403,
+    'The session’s user may not do this with the file.',
+    (p: { detail: string }) => p.detail,
+  ),
+  sandbox_unavailable: entry(
+    403,
+    'The machine gives sessions no sandbox, so they get no processes and files.',
+    () =>
+      'This machine gives sessions no sandbox (GET /ready says why), and without one their processes and files would be the machine’s. CORRAL_ALLOW_UNSANDBOXED=true allows it all the same.',
+  ),
   not_found: entry(404, 'No such path, or no such thing.', (p: { detail: string }) => p.detail),
   project_not_found: entry(
     404,
@@ -52,6 +114,22 @@ const catalogue = {
     'The session has no such replay, or its video is gone.',
     (p: { detail: string }) => p.detail,
   ),
+  process_not_found: entry(
+    404,
+    'No process of the session has that id.',
+    (p: { id: string }) => `No process of this session has the id '${p.id}'. Ids end with their session.`,
+  ),
+  path_not_found: entry(404, 'There is nothing at that path in the session.', (p: { detail: string }) => p.detail),
+  watch_not_found: entry(
+    404,
+    'No watch of the session has that id.',
+    (p: { id: string }) => `No watch of this session has the id '${p.id}'; it was stopped, or never was.`,
+  ),
+  proxy_not_found: entry(
+    404,
+    'No proxy of the project has that id.',
+    (p: { id: string }) => `No proxy has the id '${p.id}'. GET /proxies lists them; names do not stand in paths.`,
+  ),
   pool_deleted: entry(
     404,
     'The pool was deleted while a client waited for one of its browsers.',
@@ -61,6 +139,22 @@ const catalogue = {
     404,
     'No pool has that id or name.',
     (p: { pool: string }) => `No pool is '${p.pool}'. GET /browser_pools lists them.`,
+  ),
+  profile_not_found: entry(
+    404,
+    'No profile has that id or name.',
+    (p: { profile: string }) => `No profile is '${p.profile}'. GET /profiles lists them.`,
+  ),
+  profile_version_not_found: entry(
+    404,
+    'The profile has no such version, or not any more.',
+    (p: { profile: string; version: string }) =>
+      `Profile '${p.profile}' has no version '${p.version}'. GET /profiles/${p.profile}/versions lists those that are kept.`,
+  ),
+  extension_not_found: entry(
+    404,
+    'No extension has that id or name.',
+    (p: { extension: string }) => `No extension is '${p.extension}'. GET /extensions lists them.`,
   ),
   not_leased: entry(
     404,
@@ -76,15 +170,33 @@ const catalogue = {
     'The session is being recorded as often as it may.',
     (p: { most: number }) => `${p.most} recordings of this session are running, which is the most. Stop one first.`,
   ),
+  stdin_full: {
+    ...entry(
+      409,
+      'The process does not read its stdin.',
+      () => 'More than a megabyte waits in the stdin of this process already. Try again when it has read some of it.',
+    ),
+    retriable: true,
+  },
   viewport_in_use: conflict(
     'Somebody watches the live view.',
     (p: { viewers: number }) =>
       `${p.viewers} live ${p.viewers === 1 ? 'view shows' : 'views show'} this session; changing the viewport would jump under their hands. Send viewport.force: true to do it all the same.`,
   ),
+  profile_in_use: conflict(
+    'Another session saves to this profile.',
+    (p: { profile: string; session: string }) =>
+      `Session '${p.session}' saves to profile '${p.profile}' when it ends. End it first, leave out save_changes, or send profile.force: true to let whoever ends last win.`,
+  ),
+  profile_loaded: conflict(
+    'The session has a profile already.',
+    (p: { session: string; profile: string }) =>
+      `Session '${p.session}' runs with profile '${p.profile}'; a profile is attached to a session that has none.`,
+  ),
   already_exists: conflict(
     'Something of that name is there already.',
     (p: { thing: string; name: string }) =>
-      `A ${p.thing} named '${p.name}' exists already (case and accents do not count). Choose another name.`,
+      `${/^[aeio]/.test(p.thing) ? 'An' : 'A'} ${p.thing} named '${p.name}' exists already (case and accents do not count). Choose another name.`,
   ),
   project_not_empty: conflict(
     'A project that holds things cannot be deleted.',
@@ -107,6 +219,11 @@ const catalogue = {
     415,
     'The body is of a type this path does not read.',
     (p: { type: string }) => `Bodies of type '${p.type}' are not read here; send application/json.`,
+  ),
+  proxy_check_failed: entry(
+    422,
+    'The check of a proxy failed; `details` has the code of the reason.',
+    (p: { detail: string }) => `The check failed: ${p.detail}`,
   ),
   session_limit_reached: entry(
     429,
@@ -141,6 +258,29 @@ const catalogue = {
     'The browser did not come up.',
     (p: { detail: string }) => `The browser did not start: ${p.detail}`,
   ),
+  chrome_store_unavailable: entry(
+    500,
+    'The Chrome web store does not answer as it should.',
+    (p: { detail: string }) => `The Chrome web store cannot be used (CORRAL_CHROME_STORE_URL): ${p.detail}.`,
+  ),
+  profile_damaged: entry(
+    500,
+    'What is stored of the profile is not what was saved.',
+    (p: { profile: string; version: string; detail: string }) =>
+      `Version '${p.version}' of profile '${p.profile}' does not open: ${p.detail} Restore an earlier one (GET /profiles/${p.profile}/versions).`,
+  ),
+  process_timed_out: final(
+    500,
+    'The command took longer than its timeout_sec, and was killed; details has what it printed.',
+    (p: { seconds: number }) =>
+      `The command was killed after ${p.seconds} s, its timeout_sec. What it printed is in details.`,
+  ),
+  guest_lost: final(
+    500,
+    'What works inside the session ended before it answered.',
+    () =>
+      'What works inside the session ended before it answered, and is started again with the next request. What was asked for may have been done.',
+  ),
   storage_full: entry(
     500,
     'The disk is full.',
@@ -164,6 +304,7 @@ const catalogue = {
     () =>
       'The database does not answer right now; the request changed nothing that was answered. Try again in a moment.',
   ),
+  session_storage_full: final(507, 'There is no room for it in the session.', (p: { detail: string }) => p.detail),
   capacity_exhausted: entry(
     529,
     'This node runs as many browsers as it may.',
@@ -196,7 +337,7 @@ export class ServiceError extends Error {
     this.extras = extras;
   }
 
-  /** False on conflicts that the same request would meet again: clients of this interface retry every 409 otherwise. */
+  /** False where the same request would meet the same again: clients of this interface retry every 409 and 5xx otherwise. */
   get retriable(): boolean {
     return catalogue[this.code].retriable;
   }
@@ -243,6 +384,11 @@ function entry<P extends unknown[]>(status: number, meaning: string, message: (.
   return { status, meaning, message, retriable: status === 429 || status >= 500 };
 }
 
+/** The same request would fail again, or do again what it has done. */
+function final<P extends unknown[]>(status: number, meaning: string, message: (...params: P) => string) {
+  return { ...entry(status, meaning, message), retriable: false };
+}
+
 function conflict<P extends unknown[]>(meaning: string, message: (...params: P) => string) {
-  return { ...entry(409, meaning, message), retriable: false };
+  return final(409, meaning, message);
 }

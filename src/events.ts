@@ -8,8 +8,10 @@ export interface Events {
   'session.started': { sessionId: string; replayBufferSeconds: number | undefined };
   /** Its browser is gone and nothing of it is left. */
   'session.ended': { sessionId: string; projectId: string; poolId: string | null; reason: string };
-  /** A node fell silent, and this one has settled what it had. Its sessions have ended by now, each with its own event. */
-  'node.lost': { nodeId: string };
+  /** Sessions that start with it start with something else from now on. */
+  'profile.saved': { profileId: string };
+  /** It is not among the nodes any more, whether it was stopped or given up. What it had is settled. Every other node tells. */
+  'node.left': { nodeId: string };
 }
 
 export interface EventBus {

@@ -37,13 +37,19 @@ export async function admit(request: FastifyRequest, gate: Gatekeeper): Promise<
   if (access === 'project') request.project = await gate.resolveProject(request.caller, selectorOf(request));
 }
 
+/** For what is not a route: who asks by a key, and for which project. */
+export async function callerByKey(request: Pick<FastifyRequest, 'headers'>, gate: Gatekeeper) {
+  const caller = await gate.authenticate(bearer(request));
+  return { caller, project: await gate.resolveProject(caller, selectorOf(request)) };
+}
+
 export const accessOf = (request: FastifyRequest): Access =>
   request.routeOptions.config.access ?? (isReference(request) ? 'public' : 'project');
 
 /** The pages of /docs come from a plugin, which cannot say for itself that everybody may read them. */
 const isReference = ({ routeOptions }: FastifyRequest) => /^\/docs(\/|$)/.test(routeOptions.url ?? '');
 
-export function bearer(request: FastifyRequest): string {
+export function bearer(request: Pick<FastifyRequest, 'headers'>): string {
   const header = request.headers.authorization;
   if (header === undefined) {
     throw errors.unauthorized({ detail: 'The request has no key. Send it as "Authorization: Bearer <key>".' });

@@ -89,3 +89,15 @@ export function listOf<T extends TSchema>(item: T, description: string) {
 
 /** An answer without a body. */
 export const empty = (description: string) => Type.Null({ description });
+
+/** An answer that is a stream of events, each of them one of these. */
+export const eventsOf = (event: TSchema, description: string) =>
+  Type.Unsafe<unknown>({
+    description,
+    headers: { 'X-SSE-Content-Type': { type: 'string', const: 'application/json' } },
+    content: { 'text/event-stream': { schema: event } },
+  });
+
+/** A body or an answer that is bytes. */
+export const bytesAs = (type: string, description: string) =>
+  Type.Unsafe<unknown>({ description, content: { [type]: { schema: { type: 'string', format: 'binary' } } } });

@@ -26,6 +26,8 @@ export interface AuditTrail {
 export type Server = Awaited<ReturnType<typeof httpServer>>;
 
 const bodyLimit = 1024 * 1024;
+/** How long a body that is read whole may take to arrive. */
+const bodyMs = 120_000;
 
 export async function httpServer(options: {
   gate: Gatekeeper;
@@ -42,8 +44,7 @@ export async function httpServer(options: {
     genReqId: () => newId('req_'),
     requestIdHeader: false,
     bodyLimit,
-    // A stalled client must not hold a socket for ever; long polls and streams are answers, which this does not bound.
-    requestTimeout: 120_000,
+    requestTimeout: 0, // bodies that are read whole have their own clock below; those that stream take as long as they take
     rewriteUrl: (request) => modernPath(request.url ?? '/'),
     routerOptions: { querystringParser: parseQuery, maxParamLength: 1024, ignoreTrailingSlash: true },
     clientErrorHandler,
@@ -72,9 +73,12 @@ export async function httpServer(options: {
       throw errors.bad_request({ detail: 'The address has a NUL character (%00); no path or parameter takes one.' });
     if (accessOf(request) !== 'public') await elsewhere.ready();
     await admit(request, gate);
-    return answerElsewhere(request, reply, elsewhere);
+    const answered = await answerElsewhere(request, reply, elsewhere);
+    if (answered === undefined) awaitBody(request, reply);
+    return answered;
   });
   app.addHook('preValidation', async (request) => {
+    bodies.get(request)?.();
     if (request.body === undefined && request.routeOptions.schema?.body) request.body = {};
   });
   app.addHook('preHandler', async (request, reply) => {
@@ -108,13 +112,26 @@ export async function httpServer(options: {
   return app;
 }
 
+/** How to stop waiting for the rest of a body. */
+const bodies = new WeakMap<FastifyRequest, () => void>();
+
+/** A stalled client must not hold a socket for ever. */
+function awaitBody(request: FastifyRequest, reply: FastifyReply) {
+  if (request.raw.readableEnded) return;
+  const timer = setTimeout(() => request.raw.destroy(), bodyMs).unref();
+  const stop = () => clearTimeout(timer);
+  bodies.set(request, stop);
+  reply.raw.once('close', stop);
+}
+
 /** Errors are thrown anywhere and become answers here. Only the unexpected ones are our fault, and logged so. */
 function answerError(error: FastifyError, request: FastifyRequest, reply: FastifyReply) {
   const answer = refusal(error, request) ?? errors.internal({ requestId: request.id });
   if (answer.status >= 500) request.log.error({ requestId: request.id, code: answer.code, error }, 'request.failed');
   const { details, body, headers } = answer.extras;
   if (headers) void reply.headers(headers);
-  if (answer.status === 409 && !answer.retriable) void reply.header('x-should-retry', 'false');
+  const wouldRetry = answer.status === 409 || answer.status >= 500;
+  if (wouldRetry && !answer.retriable) void reply.header('x-should-retry', 'false');
   void reply
     .code(answer.status)
     .header('X-Request-Id', request.id)

@@ -3,17 +3,25 @@ import ipaddr from 'ipaddr.js';
 import { EgressError } from './refusals.ts';
 import { systemResolver, type Resolve } from './resolver.ts';
 
-/** A place the browser may reach, with the very addresses that were checked. Nobody resolves the name again. */
-export interface Destination {
-  /** As the client asked for it, in canonical form: a lower-case name, or an address without brackets. */
+/** As the client asked for it, in canonical form: a lower-case name, or an address without brackets. */
+export interface Target {
   readonly host: string;
   readonly port: number;
+}
+
+/** A place the browser may reach, with the very addresses that were checked. Nobody resolves the name again. */
+export interface Destination extends Target {
   readonly addresses: readonly [string, ...string[]];
 }
 
 export interface Destinations {
   /** Resolves to where to connect, or throws an `EgressError` that says why not. */
   check(host: string, port: number): Promise<Destination>;
+  /**
+   * The same for a way out that resolves names at its far end: judges what is written, an address or a name, and looks
+   * nothing up. What a name means there is not what it means here, and asking here would tell our resolver of it.
+   */
+  checkUnresolved(host: string, port: number): Target;
 }
 
 /** Where the service itself can be met: what it listens on, and the host and port of its public URL. */
@@ -49,57 +57,73 @@ export function destinations({
   resolve?: Resolve;
   ownAddresses?: () => Iterable<string>;
 }): Destinations {
+  /** Everything that can be said without looking a name up. */
+  function look(host: string, port: number) {
+    if (!Number.isInteger(port) || port < 1 || port > 65_535) {
+      throw new EgressError('bad_request', `${quoted(String(port))} is not a port; ports go from 1 to 65535.`);
+    }
+    const target = canonicalHost(host);
+    const entries = allow.filter((entry) => entry.port === undefined || entry.port === port);
+    const byName = target.address ? [] : entries.filter((entry) => namesHost(entry, target.name));
+    const local = new Set([...ownAddresses()].map((address) => canonicalAddress(address)?.toNormalizedString()));
+
+    const judge = (address: Address): string | undefined => {
+      const real = embedded(address);
+      const listed = [...byName, ...entries.filter((entry) => coversAddress(entry, address, real))];
+      const ours = isThisHost(real, local);
+      // Whoever allows 127.0.0.0/8 means the things beside the service, hardly the service: that takes naming its port.
+      if (isService(service, real, port, ours)) {
+        return listed.some((entry) => entry.port === port) ? undefined : 'the service that runs this browser';
+      }
+      if (listed.length > 0) return undefined;
+      return kindOfRefused(real) ?? (ours ? 'an address of the machine that runs this browser' : undefined);
+    };
+    const refuse = (kind: string, facts: object) => {
+      const shown = target.address ? `[${target.name}]`.replace(/^\[([\d.]+)\]$/, '$1') : target.name;
+      return new EgressError(
+        'destination_refused',
+        `The browser asked for ${shown}:${port}, which is ${kind}. Browsers of this service may not go there.`,
+        {
+          remedy: `If they should, whoever runs the service can start it with \`CORRAL_ALLOW_PRIVATE_HOSTS=${shown}:${port}\`.`,
+          facts,
+        },
+      );
+    };
+    /** The loopback names are ours to answer and never leave the machine, so here a mixed answer is no attack. */
+    const loopback = () => {
+      const both = ['127.0.0.1', '::1'].map((text) => ipaddr.parse(text));
+      const [first, ...rest] = both.filter((address) => judge(address) === undefined).map(String);
+      if (!first) throw refuse(judge(both[0]!)!, {});
+      return [first, ...rest] as const;
+    };
+
+    if (target.address) {
+      const kind = judge(target.address);
+      if (kind) throw refuse(kind, {});
+    }
+    // Nobody browses a mail server; whoever connects to one from a browser wants to send mail in somebody's name.
+    const listed = (entry: AllowEntry) =>
+      namesHost(entry, target.name) || (target.address && coversAddress(entry, target.address));
+    if (port === 25 && !entries.some((entry) => entry.port === port && listed(entry)))
+      throw refuse('the port of mail servers', {});
+    for (const own of service) {
+      if (target.address || own.port !== port || own.host.toLowerCase() !== target.name) continue;
+      if (!byName.some((entry) => entry.port === port)) throw refuse('the service that runs this browser', {});
+    }
+    return { target, byName, judge, refuse, loopback };
+  }
+
   return {
+    checkUnresolved(host, port) {
+      const { target, loopback } = look(host, port);
+      if (isLocalhost(target.name)) loopback();
+      return { host: target.name, port };
+    },
+
     async check(host, port) {
-      if (!Number.isInteger(port) || port < 1 || port > 65_535) {
-        throw new EgressError('bad_request', `${quoted(String(port))} is not a port; ports go from 1 to 65535.`);
-      }
-      const target = canonicalHost(host);
-      const entries = allow.filter((entry) => entry.port === undefined || entry.port === port);
-      const byName = target.address ? [] : entries.filter((entry) => namesHost(entry, target.name));
-      const local = new Set([...ownAddresses()].map((address) => canonicalAddress(address)?.toNormalizedString()));
-
-      const judge = (address: Address): string | undefined => {
-        const real = embedded(address);
-        const listed = [...byName, ...entries.filter((entry) => coversAddress(entry, address, real))];
-        const ours = isThisHost(real, local);
-        // Whoever allows 127.0.0.0/8 means the things beside the service, hardly the service: that takes naming its port.
-        if (isService(service, real, port, ours)) {
-          return listed.some((entry) => entry.port === port) ? undefined : 'the service that runs this browser';
-        }
-        if (listed.length > 0) return undefined;
-        return kindOfRefused(real) ?? (ours ? 'an address of the machine that runs this browser' : undefined);
-      };
-      const refuse = (kind: string, facts: object) => {
-        const shown = target.address ? `[${target.name}]`.replace(/^\[([\d.]+)\]$/, '$1') : target.name;
-        return new EgressError(
-          'destination_refused',
-          `The browser asked for ${shown}:${port}, which is ${kind}. Browsers of this service may not go there.`,
-          {
-            remedy: `If they should, whoever runs the service can start it with \`CORRAL_ALLOW_PRIVATE_HOSTS=${shown}:${port}\`.`,
-            facts,
-          },
-        );
-      };
-
-      if (target.address) {
-        const kind = judge(target.address);
-        if (kind) throw refuse(kind, {});
-        return { host: target.name, port, addresses: [target.address.toString()] };
-      }
-
-      for (const own of service) {
-        if (own.port !== port || own.host.toLowerCase() !== target.name) continue;
-        if (!byName.some((entry) => entry.port === port)) throw refuse('the service that runs this browser', {});
-      }
-
-      // The loopback names are ours to answer and never leave the machine, so here a mixed answer is no attack.
-      if (isLocalhost(target.name)) {
-        const loopback = ['127.0.0.1', '::1'].map((text) => ipaddr.parse(text));
-        const [first, ...rest] = loopback.filter((address) => judge(address) === undefined).map(String);
-        if (!first) throw refuse(judge(loopback[0]!)!, {});
-        return { host: target.name, port, addresses: [first, ...rest] };
-      }
+      const { target, byName, judge, refuse, loopback } = look(host, port);
+      if (target.address) return { host: target.name, port, addresses: [target.address.toString()] };
+      if (isLocalhost(target.name)) return { host: target.name, port, addresses: [...loopback()] };
 
       const answers = (await resolve(target.name, { trusted: byName.length > 0 })).map((text) => {
         const address = canonicalAddress(text);

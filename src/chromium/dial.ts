@@ -1,18 +1,28 @@
-import { connect, type OnReadOpts, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import type { Destination } from './destinations.ts';
 import { EgressError } from './refusals.ts';
 
 /**
- * Opens a connection to a checked destination. This is the seam where a session's proxy will be put: a dial that goes
- * through one connects to the proxy instead and asks it for `destination.host`. It throws an `EgressError`, and lets go
- * of everything it opened when the signal aborts. With `onread`, a dial that can makes a socket that hands what it reads
- * to that instead of emitting it, which is cheaper; one that cannot leaves it alone, and the socket emits as usual.
+ * Opens a connection to a checked destination. It throws an `EgressError`, and lets go of everything it opened when the
+ * signal aborts.
  */
 export type Dial = (destination: Destination, options: DialOptions) => Promise<Socket>;
 
 export interface DialOptions {
   signal: AbortSignal;
-  onread?: OnReadOpts;
+  onread?: Reading;
+}
+
+/**
+ * Takes what is read straight from a buffer of its own, which is cheaper than a socket's events. A dial that can do it does;
+ * with one that cannot, the socket emits as usual.
+ */
+export interface Reading {
+  buffer(): Uint8Array;
+  /** False: read no more until the socket is resumed. */
+  callback(length: number, bytes: Uint8Array): boolean;
+  /** What came along with a proxy's last word, before the caller has heard of the connection. */
+  early(bytes: Buffer): void;
 }
 
 /**
@@ -53,7 +63,7 @@ export function directDial({ timeoutMs = 10_000, staggerMs = 250, attempts = 8 }
         const socket = connect({
           host: address,
           port,
-          onread,
+          ...(onread ? { onread } : {}),
           allowHalfOpen: true,
           noDelay: true,
           keepAlive: true,

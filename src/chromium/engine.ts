@@ -9,17 +9,23 @@ import { pageHands } from './computer/page-hands.ts';
 import type { Destinations } from './destinations.ts';
 import { fitDisplay } from './display.ts';
 import { startGateway, type Gateway } from './gateway.ts';
+import { guestOf, type Guest, type Stream } from './guest/guest.ts';
+import { serveCdp } from './guest/cdp.ts';
+import type { Toolbox } from './guest/toolbox.ts';
 import { hiddenPages, type HiddenPages } from './hidden-pages.ts';
 import { launch, type Browser, type LaunchOptions, type Viewport } from './launch.ts';
 import type { LocalClient } from './local-client.ts';
 import { multiplex, type Mux } from './mux.ts';
 import { openPipe } from './pipe.ts';
+import type { Proxy } from './proxy.ts';
 
 /** A running browser with everything that belongs to it: its way out, its clients, and one client of our own. */
 export interface Engine {
   readonly browser: Browser;
   readonly mux: Mux;
   readonly gateway: Gateway;
+  /** Does things inside the session: processes, files, code beside the browser. */
+  readonly guest: Guest;
   /** Pages of the service's own, made when they are needed. */
   readonly hidden: HiddenPages;
   /** Mouse, keyboard, screen and clipboard. */
@@ -30,13 +36,29 @@ export interface Engine {
   setViewport(viewport: Viewport): Promise<void>;
   /** Opens an address in the first page. Resolves when Chromium has heard of it, not when anything has loaded. */
   open(url: string): Promise<void>;
+  /** Loads what lies under this name in `extensions` of its directory; answers with Chromium's id for it. */
+  loadExtension(name: string): Promise<string>;
+  unloadExtension(id: string): Promise<void>;
+  /** What another engine goes on from, in the same place: all cookies, and the addresses of the pages. */
+  state(): Promise<BrowserState>;
+  resume(state: BrowserState): Promise<void>;
   /** Ends all of it. Resolves when nothing is left but the directory, and that only if it is not to be discarded. */
   close(options?: { graceMs?: number; discard?: boolean }): Promise<void>;
 }
 
+export interface BrowserState {
+  readonly cookies: readonly object[];
+  readonly urls: readonly string[];
+}
+
 export interface EngineOptions {
-  launch: LaunchOptions;
+  launch: Omit<LaunchOptions, 'tools'>;
+  /** Without it there is no guest. */
+  toolbox?: Toolbox | undefined;
+  /** Whether the guest may run where there is no sandbox. */
+  allowUnsandboxed?: boolean;
   allow: Destinations;
+  proxy?: Proxy | undefined;
   log: Log;
   /** What clients are told when the browser is gone. */
   whenGone: () => { code: number; reason: string };
@@ -54,15 +76,18 @@ interface Window {
 }
 
 export async function startEngine(
-  { launch: options, allow, log, whenGone }: EngineOptions,
+  { launch: options, toolbox, allowUnsandboxed = false, allow, proxy, log, whenGone }: EngineOptions,
   signal: AbortSignal,
 ): Promise<Engine> {
   // A browser that was killed leaves the mark of its process, which is another's by now: the next one would not start.
   const marks = ['SingletonLock', 'SingletonSocket', 'SingletonCookie'];
   await Promise.all(marks.map((name) => rm(join(options.dir, 'home/user-data', name), { force: true })));
-  const browser = await launch(options, signal);
-  const gateway = startGateway(browser.egress, { allow, log });
+  const browser = await launch({ ...options, tools: toolbox?.dir }, signal);
+  const gateway = startGateway(browser.egress, { allow, proxy, log });
   const mux = multiplex(openPipe(browser.toBrowser, browser.fromBrowser), { whenGone });
+  const onCdp = (stream: Stream) => serveCdp(stream, mux);
+  const guest = guestOf({ browser, toolbox, allowUnsandboxed, onCdp, log });
+  void browser.exited.then(() => guest.close());
   const headful = browser.engine === 'headful';
   let own: LocalClient | undefined;
   let wanted: Viewport | undefined;
@@ -109,10 +134,23 @@ export async function startEngine(
     await control().send('Target.setDiscoverTargets', { discover: true, filter: [{ type: 'page' }] });
   }
 
+  async function open(url: string) {
+    const [page] = await pages();
+    if (!page) return;
+    const { sessionId } = await control().send<{ sessionId: string }>('Target.attachToTarget', {
+      targetId: page.targetId,
+      flatten: true,
+    });
+    // Answered when the navigation commits or fails, which may be long after; our own client stays for that.
+    const navigating = control().send('Page.navigate', { url }, sessionId);
+    navigating.then(() => control().send('Target.detachFromTarget', { sessionId })).catch(() => {});
+  }
+
   return {
     browser,
     mux,
     gateway,
+    guest,
     hidden,
     get computer() {
       return (seated ??= seat());
@@ -127,20 +165,32 @@ export async function startEngine(
       if (first) await fitNewPages();
     },
 
-    async open(url) {
-      const [page] = await pages();
-      if (!page) return;
-      const { sessionId } = await control().send<{ sessionId: string }>('Target.attachToTarget', {
-        targetId: page.targetId,
-        flatten: true,
-      });
-      // Answered when the navigation commits or fails, which may be long after; our own client stays for that.
-      const navigating = control().send('Page.navigate', { url }, sessionId);
-      navigating.then(() => control().send('Target.detachFromTarget', { sessionId })).catch(() => {});
+    open,
+
+    async loadExtension(name) {
+      const path = join(browser.extensions, name);
+      return (await control().send<{ id: string }>('Extensions.loadUnpacked', { path })).id;
+    },
+
+    async unloadExtension(id) {
+      await control().send('Extensions.uninstall', { id });
+    },
+
+    async state() {
+      const { cookies } = await control().send<{ cookies: object[] }>('Storage.getCookies');
+      return { cookies, urls: (await pages()).map(({ url }) => url) };
+    },
+
+    async resume({ cookies, urls: [first, ...others] }) {
+      await control().send('Storage.setCookies', { cookies });
+      for (const url of others) await control().send('Target.createTarget', { url, background: true });
+      if (first !== undefined && first !== 'about:blank') await open(first);
     },
 
     async close(options = {}) {
+      const left = guest.close(); // it ends what it started; who does not wait for it takes it along
       await browser.stop(options);
+      await left;
       mux.close(1001, 'The browser was stopped.');
       await gateway.close();
     },

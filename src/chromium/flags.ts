@@ -25,6 +25,8 @@ export interface Shape {
   readonly proxyPort: number;
   /** The engine's version, for the user agent of a stealthy browser; undefined keeps the engine's own. */
   readonly version: string | undefined;
+  /** What of an earlier run comes back with its profile: its undated cookies, or those and its open tabs. */
+  readonly resume?: 'cookies' | 'tabs' | undefined;
 }
 
 /** The whole command line after the binary's path, the one page to open included. */
@@ -39,7 +41,8 @@ export function flags(shape: Shape): string[] {
     ...(shape.gpu ? gpu : software),
     ...(shape.stealth ? stealth(shape) : []),
     `--disable-features=${disabledFeatures.join(',')}`, // one list: a second --disable-features would replace the first
-    'about:blank', // exactly one page, and it needs no network
+    ...(shape.resume ? ['--restore-last-session'] : []), // without it Chromium forgets undated cookies, on which most logins rest
+    ...(shape.resume === 'tabs' ? [] : ['about:blank']), // exactly one page, and it needs no network; restored tabs need none beside them
   ];
 }
 
@@ -91,12 +94,18 @@ const headlessShell = [
   '--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4', // a mouse, though no device is attached
 ];
 
+const extensions = [
+  '--enable-unsafe-extension-debugging', // Extensions.loadUnpacked over the pipe: an extension loads into a browser that runs
+];
+
 const headless = [
   '--headless=new', // the full browser without a display: extensions, policies, everything but a window
   ...headlessShell,
+  ...extensions,
 ];
 
 const headful = [
+  ...extensions,
   '--ozone-platform=x11', // the display is Xvnc; do not go looking for Wayland
   '--window-position=0,0', // no window manager: the window is where and as large as it says, which is the whole display
   '--mute-audio', // there is no sound card to open

@@ -1,17 +1,26 @@
 import { setMaxListeners } from 'node:events';
 import http from 'node:http';
-import { Socket, type OnReadOpts, type Server } from 'node:net';
+import { Socket, type Server } from 'node:net';
 import { pipeline, type Duplex } from 'node:stream';
 import { silent, type Log } from '../lib/log.ts';
-import type { Destination, Destinations } from './destinations.ts';
-import { directDial, type Dial, type DialOptions } from './dial.ts';
+import type { Destinations, Target } from './destinations.ts';
+import { directDial, type Dial, type DialOptions, type Reading } from './dial.ts';
+import { endToEnd, hasBody, parseAbsolute, parseAuthority, rawHead } from './http-words.ts';
+import { loginRefused } from './proxy-handshake.ts';
+import { passOn, plainReader, type PlainReader } from './plain-body.ts';
+import { proxyWay, type Proxy, type ProxyWay } from './proxy.ts';
 import { EgressError, refusalPage } from './refusals.ts';
+import { splice, wayDown } from './splice.ts';
 
 /** A session's only way out. */
 export interface Gateway {
   readonly counters: Counters;
-  /** For connections from now on; those that are open stay as they are. */
-  setDial(dial: Dial): void;
+  /**
+   * Everything leaves by this proxy from now on, or by none. Tunnels that are open are closed: who asks for another way out
+   * wants the next request to take it, and Chromium would send that down a tunnel it still has. Requests by plain http that are
+   * under way may finish, since nothing else can follow on theirs.
+   */
+  setProxy(proxy: Proxy | undefined): void;
   /** Destroys every connection at once, and resolves when nothing is open. Closing twice is fine. */
   close(): Promise<void>;
 }
@@ -29,10 +38,12 @@ export interface Counters {
 
 export interface GatewayOptions {
   allow: Destinations;
+  /** How connections are made, to destinations and to proxies. */
   dial?: Dial;
+  proxy?: Proxy | undefined;
   log?: Log;
   /** Told of every connection to the network, once it stands. */
-  onConnect?: (destination: Destination, socket: Socket) => void;
+  onConnect?: (destination: Target, socket: Socket) => void;
   /** Told of everything the gateway would not or could not do. */
   onRefuse?: (error: EgressError, target: string) => void;
   limits?: Partial<typeof defaultLimits>;
@@ -52,7 +63,28 @@ const defaultLimits = {
   keepAliveMs: 330_000,
   /** For a tunnel of which one side has said its last word, without a byte from the other. Whole tunnels have no limit. */
   halfOpenMs: 60_000,
+  /** For a proxy to say that a connection through it stands: it has to make one itself. */
+  handshakeMs: 30_000,
+  /** For a proxy to begin its answer to a plain request once it has all of it. */
+  proxyAnswerMs: 120_000,
 };
+
+/** The way out: straight, or through a proxy. Its signal ends what is being opened when another takes its place. */
+interface Way {
+  proxy: ProxyWay | undefined;
+  left: AbortController;
+  /** Connections for plain http, kept for the next request: to origins, and to the proxy. */
+  origins: http.Agent;
+  toProxy: { agent: http.Agent; connect: CreateConnection } | undefined;
+}
+
+type Created = (error: Error | null, socket: Duplex) => void;
+type CreateConnection = (args: http.ClientRequestArgs, created: Created) => undefined;
+
+/** What a request was written for is no longer the way out. It can be written anew. */
+class WayLeft extends Error {
+  override readonly name = 'WayLeft';
+}
 
 /**
  * Runs the egress gateway of a session on a server that already listens, inside the session's network namespace. It is
@@ -75,8 +107,11 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
   const idle = new Set<Socket>(); // those of the upstreams that wait for the next plain request
   const settled = { up: 0, down: 0, refused: 0 };
   const logLine = sparingly(log);
-  let dial = options.dial ?? directDial();
-  let agent = newAgent();
+  const dial = options.dial ?? directDial();
+  const readers = new WeakMap<Socket, PlainReader>(); // of connections for plain http
+  const ways = new WeakMap<Socket, Way>(); // the one each connection took
+  const tunnels = new Set<Socket>(); // those of the upstreams that are joined to a client
+  let way = newWay(options.proxy);
 
   // ---- the way in
 
@@ -131,46 +166,123 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
 
   // ---- the way out
 
-  async function open(host: string, port: number, options: DialOptions): Promise<Socket> {
+  function newWay(proxy: Proxy | undefined): Way {
+    const through = proxy && proxyWay(proxy, { allow, dial, handshakeMs: limits.handshakeMs });
+    const left = new AbortController();
+    setMaxListeners(0, left.signal);
+    const connect = through?.forward && openToProxy(through.forward.connect, left.signal);
+    return {
+      proxy: through,
+      left,
+      origins: newAgent(openForHttp),
+      toProxy: connect && { agent: newAgent(connect), connect },
+    };
+  }
+
+  /** A connection to where the client asked for, by the way that is now. If that changes meanwhile, by the next one. */
+  function open(host: string, port: number, options: DialOptions): Promise<Socket> {
+    return byThisWay(options, async ({ proxy }, options) => {
+      const target = proxy && allow.checkUnresolved(host, port);
+      if (proxy && target && !proxy.bypasses(target.host)) {
+        return admitted(await proxy.tunnel(target, options), target);
+      }
+      const destination = await allow.check(host, port);
+      options.signal.throwIfAborted();
+      return admitted(await dial(destination, options), destination);
+    });
+  }
+
+  async function byThisWay(
+    options: DialOptions,
+    connect: (way: Way, options: DialOptions) => Promise<Socket>,
+  ): Promise<Socket> {
     const { signal } = options;
-    const destination = await allow.check(host, port);
-    signal.throwIfAborted();
-    const socket = await dial(destination, options);
+    for (;;) {
+      const taken = way;
+      const attempt = new AbortController();
+      const abort = () => attempt.abort();
+      signal.addEventListener('abort', abort, { once: true });
+      taken.left.signal.addEventListener('abort', abort, { once: true });
+      try {
+        signal.throwIfAborted();
+        const socket = await connect(taken, { ...options, signal: attempt.signal });
+        ways.set(socket, taken);
+        if (!attempt.signal.aborted) return socket;
+        socket.destroy();
+      } catch (error) {
+        if (signal.aborted || !attempt.signal.aborted) throw error;
+      } finally {
+        signal.removeEventListener('abort', abort);
+        taken.left.signal.removeEventListener('abort', abort);
+      }
+      signal.throwIfAborted();
+    }
+  }
+
+  function admitted(socket: Socket, target: Target): Socket {
     socket.on('error', ignore);
     upstreams.add(socket);
     socket.once('close', () => {
       upstreams.delete(socket);
+      tunnels.delete(socket);
       idle.delete(socket);
       settled.up += socket.bytesWritten;
       settled.down += socket.bytesRead;
     });
-    if (signal.aborted) socket.destroy();
-    signal.throwIfAborted();
-    onConnect?.(destination, socket);
+    onConnect?.(target, socket);
     return socket;
   }
 
   /** Node's `createConnection`, for plain http. Here the peer's last word is the end, or an idle connection would outlive it. */
-  function openForHttp(
-    { host, port }: http.ClientRequestArgs,
-    created: (error: Error | null, socket: Duplex) => void,
-  ): undefined {
-    const opened = open(host ?? '', Number(port), { signal: closing.signal });
-    opened
+  function openForHttp({ host, port }: http.ClientRequestArgs, created: Created): undefined {
+    return handOver((onread) => open(host ?? '', Number(port), { signal: closing.signal, onread }), created);
+  }
+
+  /**
+   * The same, to a proxy, and only to this one: the request carries its password. The request's own target was checked when it
+   * came in.
+   */
+  function openToProxy(connect: (options: DialOptions) => Promise<Socket>, left: AbortSignal): CreateConnection {
+    return ({ host, port }, created) => {
+      const opened = (onread: Reading) =>
+        connect({ signal: left, onread }).then(
+          (socket) => {
+            if (!left.aborted) return admitted(socket, { host: host ?? '', port: Number(port) });
+            socket.destroy();
+            throw new WayLeft();
+          },
+          (error: unknown) => {
+            throw left.aborted ? new WayLeft() : error;
+          },
+        );
+      return handOver(opened, created);
+    };
+  }
+
+  function handOver(opened: (onread: Reading) => Promise<Socket>, created: Created): undefined {
+    const reader = plainReader();
+    opened(reader)
       .then((socket) => {
+        if (reader.spoiled) {
+          socket.destroy();
+          throw new EgressError('bad_answer', 'The server spoke before it was asked, which is not HTTP.');
+        }
+        reader.socket = socket;
+        readers.set(socket, reader);
         socket.allowHalfOpen = false;
         return created(null, socket);
       })
       .catch((error: Error) => created(error, new Socket())); // the type wants a socket; nobody looks at it
   }
 
-  /** Connections for plain http, kept for the next request to the same origin. A new dial gets a new one of these. */
-  function newAgent(): http.Agent {
-    const pool = new (class extends http.Agent {
-      override createConnection = openForHttp;
+  /** Keeps connections for plain http for the next request to the same place, until there is another way out. */
+  function newAgent(createConnection: CreateConnection): http.Agent {
+    const agent = new (class extends http.Agent {
+      override createConnection = createConnection;
 
       override keepSocketAlive(socket: Socket) {
-        if (idle.size >= limits.idleUpstreams || pool !== agent || closing.signal.aborted) return false;
+        const current = agent === way.origins || agent === way.toProxy?.agent;
+        if (idle.size >= limits.idleUpstreams || !current || closing.signal.aborted) return false;
         const kept: unknown = super.keepSocketAlive(socket); // a boolean, whatever its type says
         if (kept) idle.add(socket);
         return kept;
@@ -181,7 +293,7 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
         idle.delete(socket);
       }
     })({ keepAlive: true, maxFreeSockets: limits.idleUpstreams, timeout: 30_000 }); // of idleness, or less if the server says so
-    return pool;
+    return agent;
   }
 
   // ---- the three things a client can ask for
@@ -194,37 +306,60 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
     try {
       const { host, port } = parseAuthority(target);
       const down = wayDown(socket);
-      const upstream = await open(host, port, { signal: gone.signal, onread: down.onread });
+      const upstream = await open(host, port, { signal: gone.signal, onread: down });
       down.resume = () => upstream.resume();
       socket.write('HTTP/1.1 200 Connection Established\r\n\r\n');
+      if (down.head) socket.write(down.head);
       if (head.length > 0) upstream.write(head);
-      splice(socket, upstream, limits.halfOpenMs);
+      join(socket, upstream);
     } catch (error) {
       answerByHand(socket, error, target);
     }
   }
 
+  /** A tunnel stands from here on, and ends with the way out that it took. */
+  function join(client: Socket, upstream: Socket) {
+    tunnels.add(upstream);
+    if (ways.get(upstream) !== way) upstream.destroy(); // left in the very moment
+    splice(client, upstream, limits.halfOpenMs);
+  }
+
   function forward(request: http.IncomingMessage, response: http.ServerResponse, retried = false): void {
     const target = request.url ?? '';
     let outgoing: http.ClientRequest;
+    let late: NodeJS.Timeout | undefined;
+    let toProxy = false;
     try {
-      outgoing = http.request(outgoingRequest(request, target, retried));
+      const asked = outgoingRequest(request, target, { fresh: retried });
+      toProxy = asked.toProxy;
+      outgoing = http.request(asked);
     } catch (error) {
       return answer(request, response, error, target);
     }
     const hangUp = () => outgoing.destroy();
     const fail = (error: unknown): void => {
+      clearTimeout(late);
       response.off('close', hangUp);
+      if (error instanceof WayLeft && !hasBody(request) && !response.destroyed) return forward(request, response);
       // A kept connection may have been closed by the other side just now. Without a body, asking again is safe.
       if (outgoing.reusedSocket && !retried && !response.destroyed && isHangUp(error))
         return forward(request, response, true);
       answer(request, response, outgoingError(error), target);
     };
     response.once('close', hangUp);
+    if (toProxy) {
+      outgoing.once('finish', () => {
+        const message = `The proxy did not answer within ${limits.proxyAnswerMs / 1000} s.`;
+        late = setTimeout(() => outgoing.destroy(new EgressError('proxy_timeout', message)), limits.proxyAnswerMs);
+      });
+      outgoing.once('close', () => clearTimeout(late));
+    }
     outgoing.once('continue', () => response.writeContinue());
     outgoing.once('response', (incoming): void => {
+      clearTimeout(late);
       outgoing.off('error', fail).on('error', ignore);
       try {
+        if (toProxy && incoming.statusCode === 407) throw loginRefused(rawHead(incoming, incoming.rawHeaders));
         if (incoming.statusCode! < 200) throw new Error('nobody asked to switch protocols');
         response.sendDate = false;
         response.writeHead(incoming.statusCode!, incoming.statusMessage, endToEnd(incoming.rawHeaders));
@@ -232,7 +367,7 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
         outgoing.destroy();
         return answer(request, response, outgoingError(error), target);
       }
-      pipeline(incoming, response, ignore);
+      passOn(incoming, response, readers.get(incoming.socket));
     });
     outgoing.once('error', fail);
     outgoing.once('upgrade', (incoming) => {
@@ -250,7 +385,7 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
     let outgoing: http.ClientRequest;
     try {
       if (hasBody(request)) throw new EgressError('bad_request', 'A request to upgrade the connection has no body.');
-      const { headers, ...rest } = outgoingRequest(request, target, true);
+      const { headers, ...rest } = outgoingRequest(request, target, { fresh: true, tunnel: true });
       headers.push('Connection', 'Upgrade', 'Upgrade', request.headers.upgrade ?? '');
       outgoing = http.request({ ...rest, headers });
     } catch (error) {
@@ -263,7 +398,7 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
       socket.write(rawHead(incoming, incoming.rawHeaders), 'latin1');
       if (upstreamHead.length > 0) socket.write(upstreamHead);
       if (head.length > 0) upstream.write(head);
-      splice(socket, upstream, limits.halfOpenMs);
+      join(socket, upstream);
     });
     outgoing.once('response', (incoming) => {
       // Not switched: an ordinary answer, and its end is the end of the connection.
@@ -273,23 +408,35 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
     outgoing.end();
   }
 
-  /** The request as it goes out: the target's host, the end-to-end headers, and framing that is ours alone. */
-  function outgoingRequest(request: http.IncomingMessage, target: string, fresh: boolean) {
-    const { host, port, authority, path } = parseAbsolute(target);
+  /**
+   * The request as it goes out: the target's host, the end-to-end headers, and framing that is ours alone. To the server
+   * itself; or, where there is an http proxy, in absolute form to that.
+   */
+  function outgoingRequest(
+    request: http.IncomingMessage,
+    asked: string,
+    { fresh, tunnel = false }: { fresh: boolean; tunnel?: boolean },
+  ) {
+    const { host, port, authority, path } = parseAbsolute(asked);
+    const { proxy, origins, toProxy } = way;
+    const target = proxy && allow.checkUnresolved(host, port);
+    const via = !tunnel && target && !proxy.bypasses(target.host) ? proxy.forward : undefined;
     const headers = ['Host', authority, ...endToEnd(request.rawHeaders, ['host', 'content-length'])];
     const length = request.headers['content-length'];
     if (request.headers['transfer-encoding'] !== undefined) headers.push('Transfer-Encoding', 'chunked');
     else if (length !== undefined) headers.push('Content-Length', length);
+    if (via) headers.push(...via.headers);
+    const [agent, createConnection] = via && toProxy ? [toProxy.agent, toProxy.connect] : [origins, openForHttp];
     return {
-      host,
-      port,
-      path,
+      toProxy: via !== undefined,
+      // All that goes to the proxy is one place to the agent.
+      ...(via ? { host: 'proxy', port: 0, path: `http://${authority}${path}` } : { host, port, path }),
       method: request.method,
       headers,
       setHost: false,
       maxHeaderSize: limits.responseHeaderBytes,
       // A body cannot be sent twice, so it never goes over a kept connection that may be closing.
-      ...(fresh || hasBody(request) ? { createConnection: openForHttp } : { agent }),
+      ...(fresh || hasBody(request) ? { createConnection } : { agent }),
     };
   }
 
@@ -338,6 +485,7 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
 
   async function close() {
     closing.abort();
+    way.left.abort();
     const closed = new Promise((resolve) => server.close(resolve));
     const open = [...clients, ...upstreams];
     const ended = open.map((socket) => new Promise((resolve) => socket.once('close', resolve)));
@@ -355,67 +503,17 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
       }
       return { up, down, clients: clients.size, upstreams: upstreams.size, refused: settled.refused };
     },
-    setDial(next) {
-      dial = next;
-      const old = agent;
-      agent = newAgent();
-      for (const free of Object.values(old.freeSockets)) for (const socket of free ?? []) socket.destroy();
+    setProxy(proxy) {
+      const before = way;
+      way = newWay(proxy);
+      before.left.abort();
+      for (const agent of [before.origins, before.toProxy?.agent]) {
+        for (const free of Object.values(agent?.freeSockets ?? {})) for (const socket of free ?? []) socket.destroy();
+      }
+      for (const upstream of tunnels) upstream.destroy();
     },
     close,
   };
-}
-
-function parseAuthority(authority: string, defaultPort?: number): { host: string; port: number } {
-  const [, host = '', portText] = /^(\[[^\]]*\]|[^:@/?#\\]*)(?::(\d{1,5}))?$/.exec(authority) ?? [];
-  const port = portText === undefined ? defaultPort : Number(portText);
-  if (host === '' || port === undefined) {
-    throw new EgressError(
-      'bad_request',
-      'The request does not say where to go: it needs a host and a port, and nothing else.',
-    );
-  }
-  return { host, port };
-}
-
-function parseAbsolute(target: string) {
-  // The path stays as the client wrote it; only the authority decides where to connect, and it has no room for a user name.
-  const [, authority, path] = /^http:\/\/([^/?#]+)([/?][^#]*)?$/i.exec(target) ?? [];
-  if (authority === undefined) {
-    throw new EgressError(
-      'bad_request',
-      'This is the way out for a browser, not a server: it takes CONNECT and requests for http:// addresses.',
-    );
-  }
-  return { ...parseAuthority(authority, 80), authority, path: path?.startsWith('?') ? `/${path}` : (path ?? '/') };
-}
-
-const hopByHop = new Set(
-  'connection keep-alive proxy-connection proxy-authorization proxy-authenticate te trailer transfer-encoding upgrade'.split(
-    ' ',
-  ),
-);
-
-/** The headers that concern both ends, without those that concern only this connection or are named by it. */
-function endToEnd(rawHeaders: readonly string[], without: readonly string[] = []): string[] {
-  const dropped = new Set([...hopByHop, ...without]);
-  const pairs = rawHeaders.flatMap((name, i) => (i % 2 === 0 ? [[name, rawHeaders[i + 1]!] as const] : []));
-  for (const [name, value] of pairs) {
-    if (name.toLowerCase() !== 'connection') continue;
-    for (const token of value.split(',')) {
-      // The length is framing, and nobody may talk us out of it.
-      if (token.trim().toLowerCase() !== 'content-length') dropped.add(token.trim().toLowerCase());
-    }
-  }
-  return pairs.filter(([name]) => !dropped.has(name.toLowerCase())).flat();
-}
-
-function hasBody({ headers }: http.IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
-}
-
-function rawHead({ statusCode, statusMessage }: http.IncomingMessage, rawHeaders: readonly string[]): string {
-  const lines = rawHeaders.map((text, i) => (i % 2 === 0 ? `${text}: ` : `${text}\r\n`));
-  return `HTTP/1.1 ${statusCode} ${statusMessage}\r\n${lines.join('')}\r\n`;
 }
 
 function isHangUp(error: unknown): boolean {
@@ -425,61 +523,11 @@ function isHangUp(error: unknown): boolean {
 
 function outgoingError(error: unknown): unknown {
   if (error instanceof EgressError || (error instanceof Error && error.name === 'AbortError')) return error;
+  if (error instanceof WayLeft)
+    return new EgressError('proxy_unreachable', 'The proxy was swapped while this was under way. Ask again.');
   if (isHangUp(error))
     return new EgressError('connect_failed', 'The server closed the connection without an answer.', { cause: error });
   return new EgressError('bad_answer', 'The server answered with something that is not HTTP/1.1.', { cause: error });
-}
-
-/**
- * Joins two connections until both directions have ended. Each end is passed on as it comes: a clean one lets the other
- * direction finish, a reset is a reset. Nothing here has a limit as long as both sides are there; TCP keepalive sees to
- * peers that are gone. Once one side has ended, the other may not stay silent for longer than `halfOpenMs`.
- */
-function splice(client: Socket, upstream: Socket, halfOpenMs: number) {
-  for (const [from, to] of [
-    [client, upstream],
-    [upstream, client],
-  ] as const) {
-    from.pipe(to);
-    from.once('end', () => {
-      for (const socket of [from, to]) socket.setTimeout(halfOpenMs, () => socket.destroy());
-    });
-    from.once('close', (hadError) => {
-      if (hadError) to.resetAndDestroy();
-      else to.destroySoon();
-      to.setTimeout(halfOpenMs, () => to.destroy());
-    });
-    if (from.destroyed) to.destroy();
-  }
-  client.setKeepAlive(true, 60_000);
-}
-
-/**
- * The way down, where most bytes go: reads into one buffer and writes it out of there, instead of taking a new one for
- * every 64 KiB. Half the CPU time of `pipe`. The buffer grows with what comes, so that a quiet tunnel stays small.
- */
-function wayDown(client: Socket): { onread: OnReadOpts; resume: () => void } {
-  let buffer = Buffer.allocUnsafeSlow(16 * 1024);
-  let waiting = false;
-  const down = {
-    onread: {
-      buffer: () => buffer,
-      callback(length: number) {
-        client.write(buffer.subarray(0, length), written);
-        // Most often the kernel has taken it all by now. If not, the buffer is not ours until it has.
-        waiting = client.writableLength > 0;
-        if (!waiting && length === buffer.length && length < 256 * 1024) buffer = Buffer.allocUnsafeSlow(length * 4);
-        return !waiting;
-      },
-    },
-    resume() {},
-  };
-  const written = () => {
-    if (!waiting || client.writableLength > 0) return;
-    waiting = false;
-    down.resume();
-  };
-  return down;
 }
 
 /** After the last word to a client: takes what it still sends, so that our answer is not lost to a reset, but not for long. */

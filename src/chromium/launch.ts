@@ -1,3 +1,4 @@
+import type { SpawnOptions } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { mkdir, readFile, readdir, rm } from 'node:fs/promises';
@@ -12,7 +13,7 @@ import { detectIsolation, type EngineBinary, type Isolation } from './isolation.
 import type { LogTail } from './log-tail.ts';
 import { killTree, startTime } from './process-tree.ts';
 import { running, type Ending } from './running.ts';
-import { clear, furnish, sandboxed, unsandboxed, type Place } from './sandbox.ts';
+import { beside, clear, enter, furnish, sandboxed, TOOLS, unsandboxed, type Place } from './sandbox.ts';
 
 export { detectIsolation, type Isolation } from './isolation.ts';
 export type { Engine, Viewport } from './flags.ts';
@@ -32,6 +33,8 @@ export interface Browser {
   readonly egress: net.Server;
   /** Headful: the display's unix socket, as this process reaches it. */
   readonly rfbPath: string | undefined;
+  /** What is put into `extensions` of its directory, as the browser sees it. */
+  readonly extensions: string;
   /** Host pid of the session's first process, by which its namespaces can be entered; undefined where it has none. */
   readonly init: number | undefined;
   /** Settles once, when everything of the process tree is gone, however it went, and its cgroup too. Never rejects. */
@@ -43,6 +46,17 @@ export interface Browser {
   thaw(): Promise<void>;
   /** Bytes. */
   memory(): Promise<number>;
+  /** Whether it runs in a sandbox. */
+  readonly confined: boolean;
+  /** Where the session sees the directory of tools; undefined if it was given none. */
+  readonly tools: string | undefined;
+  /** How to start another command in the session, as its user. */
+  inside(
+    command: readonly string[],
+    environment?: Record<string, string>,
+  ): { file: string; args: string[]; options: SpawnOptions };
+  /** A process that entered the session from outside is frozen and ended with it. */
+  adopt(pid: number): void;
   /**
    * Kills it, after up to `graceMs` for it to close its files in order; resolves after `exited`. With `discard` its directory is
    * not wanted any more and goes while the processes die, which takes them as long as it takes the files.
@@ -59,9 +73,13 @@ export interface LaunchOptions {
   readonly gpu: boolean;
   readonly viewport: Viewport;
   readonly policy?: Record<string, unknown> | undefined;
-  /** An extension, for one. */
+  /** A profile or an extension, for two. */
   readonly needsFullBrowser?: boolean;
+  /** What of an earlier run comes back with the profile in `home`; nothing when left out. */
+  readonly resume?: 'cookies' | 'tabs' | undefined;
   readonly limits?: Limits | undefined;
+  /** A directory to be seen inside at TOOLS: the guest's code. Without it there is no guest. */
+  readonly tools?: string | undefined;
   /** What the machine allows, if the caller knows; asked of the machine otherwise. */
   readonly isolation?: Isolation;
 }
@@ -103,7 +121,7 @@ export async function launch(options: LaunchOptions, signal: AbortSignal): Promi
 }
 
 async function start(
-  { dir, viewport, kiosk, stealth, gpu, policy, limits }: LaunchOptions,
+  { dir, viewport, kiosk, stealth, gpu, policy, limits, tools, resume }: LaunchOptions,
   isolation: Isolation,
   engine: Engine,
   binary: EngineBinary,
@@ -122,14 +140,14 @@ async function start(
   undo(() => place.close());
   const display = engine === 'headful' ? rfbSocket(dir, place) : undefined;
   undo(() => display?.close());
-  const shape = { engine, viewport, stealth, kiosk, gpu, version: binary.version };
+  const shape = { engine, viewport, stealth, kiosk, gpu, resume, version: binary.version };
   const chromium = [binary.path, ...flags({ ...shape, userDataDir: place.userData, proxyPort: place.gatewayPort })];
   const command = display ? onDisplay(chromium, viewport, display.inside) : chromium;
 
   const cgroup = isolation.cgroups?.create(cgroupName(dir), { pids: DEFAULT_PIDS, ...limits });
   undo(() => cgroup?.remove());
   signal.throwIfAborted();
-  const process = place.start(command, { gpu, readable: outsideUsr(binary.path) });
+  const process = place.start(command, { gpu, tools, readable: outsideUsr(binary.path) });
   undo(() => process.child.kill('SIGKILL')); // if its cgroup will not have it: until it is let go, it is one shell
   const browser = running(process, cgroup, async () => {
     place.close();
@@ -159,6 +177,7 @@ async function start(
     );
   });
 
+  const init = await process.init;
   return {
     engine,
     version,
@@ -166,12 +185,17 @@ async function start(
     fromBrowser,
     egress: (await process.egress)(),
     rfbPath: display?.outside,
-    init: await process.init,
+    extensions: place.extensions,
+    init,
     exited: browser.exited,
     logTail: browser.logTail,
     freeze: () => browser.freeze(),
     thaw: () => browser.thaw(),
     memory: () => browser.memory(),
+    adopt: (pid) => browser.adopt(pid),
+    confined: isolation.sandboxed,
+    tools: tools === undefined ? undefined : isolation.sandboxed ? TOOLS : tools,
+    inside: (command, more) => (init === undefined ? beside(dir, owner, command, more) : enter(init, command, more)),
 
     async stop({ graceMs = 0, discard = false } = {}) {
       if (graceMs > 0) {

@@ -10,6 +10,12 @@ const statuses = {
   connect_timeout: 504,
   bad_answer: 502,
   too_many_connections: 503,
+  proxy_unreachable: 502,
+  proxy_timeout: 504,
+  proxy_auth_failed: 502,
+  proxy_refused: 502,
+  proxy_connect_failed: 502,
+  proxy_bad_answer: 502,
 } as const;
 
 const titles: Record<EgressCode, string> = {
@@ -20,6 +26,12 @@ const titles: Record<EgressCode, string> = {
   connect_timeout: 'The server did not pick up',
   bad_answer: 'The server answered with something that is not HTTP',
   too_many_connections: 'Too many open connections',
+  proxy_unreachable: 'The proxy could not be reached',
+  proxy_timeout: 'The proxy did not answer in time',
+  proxy_auth_failed: 'The proxy did not accept its user name and password',
+  proxy_refused: 'The proxy refused this address',
+  proxy_connect_failed: 'The proxy could not reach the server',
+  proxy_bad_answer: 'The proxy answered with something it should not',
 };
 
 export type EgressCode = keyof typeof statuses;

@@ -22,12 +22,15 @@ export interface Running {
   freeze(): Promise<void>;
   thaw(): Promise<void>;
   memory(): Promise<number>;
+  /** One that was started beside it belongs to it from now on: where no cgroup holds both, it is not in the tree. */
+  adopt(pid: number): void;
   stop(): Promise<void>;
 }
 
 export function running({ child, init }: Process, cgroup: Cgroup | undefined, cleanUp: () => Promise<void>): Running {
   const { pid } = child;
   const log = logTail(child.stderr);
+  const adopted = new Map<number, string | undefined>();
   let over = false;
   let frozen = false;
   if (pid !== undefined) cgroup?.add(pid);
@@ -47,7 +50,7 @@ export function running({ child, init }: Process, cgroup: Cgroup | undefined, cl
   const lastWords = new Promise((resolve) => child.stderr?.once('close', resolve) ?? resolve(undefined));
 
   const exited = ended.then(async (ending) => {
-    if (pid !== undefined) await killTree(pid);
+    if (pid !== undefined) for (const leader of leaders()) await killTree(leader);
     for (const stream of child.stdio) if (stream !== child.stderr) stream?.destroy();
     if (child.connected) child.disconnect();
     await named;
@@ -60,6 +63,8 @@ export function running({ child, init }: Process, cgroup: Cgroup | undefined, cl
     return ending;
   });
 
+  const leaders = () => [pid!, ...[...adopted].filter(([pid, at]) => startTime(pid) === at).map(([pid]) => pid)];
+
   return {
     pid,
     ended,
@@ -70,20 +75,22 @@ export function running({ child, init }: Process, cgroup: Cgroup | undefined, cl
       if (over || pid === undefined) return;
       frozen = true;
       if (cgroup?.canFreeze) await cgroup.freeze().catch(ifOver);
-      else await freezeTree(pid);
+      else for (const leader of leaders()) await freezeTree(leader);
     },
 
     async thaw() {
       if (over || pid === undefined) return;
       if (cgroup?.canFreeze) await cgroup.thaw().catch(ifOver);
-      else thawTree(pid);
+      else leaders().forEach(thawTree);
       frozen = false;
     },
 
     async memory() {
       if (over || pid === undefined) return 0;
-      return cgroup?.memory() ?? treeMemory(pid);
+      return cgroup?.memory() ?? leaders().reduce((sum, leader) => sum + treeMemory(leader), 0);
     },
+
+    adopt: (pid) => void adopted.set(pid, startTime(pid)),
 
     async stop() {
       if (!over && pid !== undefined) {

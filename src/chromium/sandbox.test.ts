@@ -78,7 +78,7 @@ describe.runIf(isolation.sandboxed)('inside a session', () => {
 
   test('neither the data directory nor the host’s homes, sockets and secrets are there', async () => {
     expect(await inside('ls -A /')).toBe(
-      ['bin', 'dev', 'etc', 'home', 'lib', 'lib64', 'proc', 'run', 'sbin', 'tmp', 'usr', 'var'].join('\n'),
+      ['bin', 'dev', 'etc', 'home', 'lib', 'lib64', 'opt', 'proc', 'run', 'sbin', 'tmp', 'usr', 'var'].join('\n'),
     );
     expect(await inside('ls -A /home /run /var /tmp')).not.toMatch(/dbus|docker|systemd|lock|corral-test/);
     expect(await inside('ls -A /home')).toBe('corral');

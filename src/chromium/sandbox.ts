@@ -1,6 +1,6 @@
-import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
+import { spawn, type ChildProcess, type SpawnOptions, type StdioOptions } from 'node:child_process';
 import { existsSync, lstatSync, openSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
-import { chmod, chown, lchown, mkdir, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, chown, lchown, mkdir, readdir, rm, rmdir, stat, symlink, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import { dirname, join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
@@ -25,7 +25,11 @@ import { parent } from './process-tree.ts';
  */
 
 export const HOME = '/home/corral';
+/** Where a session finds the guest's code and what it needs, to read. */
+export const TOOLS = '/opt/corral';
 export const RUN = '/run/corral';
+/** Not in the home, where the session could put a link in the way of what the service writes. */
+const EXTENSIONS = '/opt/extensions';
 /** The gateway's port inside the session's network namespace. Nobody else is there, so it can be the same for all. */
 const GATEWAY_PORT = 3128;
 
@@ -45,6 +49,8 @@ export interface Owner {
 export interface Place {
   readonly userData: string;
   readonly run: string;
+  /** The session's `extensions`. */
+  readonly extensions: string;
   readonly gatewayPort: number;
   start(command: readonly string[], needs?: Needs): Process;
   /** Stops listening, whoever listens by then. */
@@ -54,6 +60,8 @@ export interface Place {
 interface Needs {
   /** Directories outside /usr that the command reads. */
   readonly readable?: readonly string[];
+  /** What is shown at TOOLS. */
+  readonly tools?: string | undefined;
   readonly gpu?: boolean;
 }
 
@@ -79,6 +87,7 @@ export async function furnish(dir: string, owner: Owner, policy: Record<string, 
     rm(join(dir, 'run'), { recursive: true, force: true }),
   ]);
   await mkdir(policies, { recursive: true });
+  await mkdir(join(dir, 'extensions'), { recursive: true, mode: 0o755 });
   // The unprivileged user walks through the directory but does not own it: nothing in there can be replaced under our hands.
   if (process.getuid?.() === 0) await chown(dir, 0, owner.gid).then(() => chmod(dir, 0o710));
   await Promise.all([
@@ -99,13 +108,17 @@ export async function furnish(dir: string, owner: Owner, policy: Record<string, 
     policy === undefined ? undefined : writeFile(join(policies, 'session.json'), JSON.stringify(policy)),
     own(join(dir, 'home'), owner),
     own(join(dir, 'run'), owner),
+    mkdir(join(dir, 'tools'), { recursive: true }), // something is mounted over it
   ]);
 }
 
 /** Takes away what `furnish` made, except the home: its owner may still want to keep the profile. */
 export async function clear(dir: string): Promise<void> {
+  await rmdir(join(dir, 'extensions')).catch(() => {}); // unless there are some, for the browser that comes next
   await Promise.all(
-    ['etc', 'run', 'process'].map((name) => rm(join(dir, name), { recursive: true, force: true, maxRetries: 3 })),
+    ['etc', 'run', 'tools', 'process'].map((name) =>
+      rm(join(dir, name), { recursive: true, force: true, maxRetries: 3 }),
+    ),
   );
 }
 
@@ -132,13 +145,17 @@ export function sandboxed(dir: string, owner: Owner): Place {
   return {
     userData: `${HOME}/user-data`,
     run: RUN,
+    extensions: EXTENSIONS,
     gatewayPort: GATEWAY_PORT,
 
     start(command, needs = {}) {
-      const script = ['sh', '-c', SCRIPT, 'corral', asRoot ? dir : '', process.execPath, HELPER];
+      const { tools } = needs;
+      const stage = asRoot ? [dir, tools ?? ''] : ['', ''];
+      const script = ['sh', '-c', SCRIPT, 'corral', ...stage, process.execPath, HELPER];
+      const shown = asRoot && tools !== undefined ? { ...needs, tools: join(STAGE, 'tools') } : needs;
       const child = spawn(
         'unshare',
-        [...unshare, '--', ...script, ...drop, 'bwrap', ...bubblewrap(source, needs), '--', ...command],
+        [...unshare, '--', ...script, ...drop, 'bwrap', ...bubblewrap(source, shown), '--', ...command],
         {
           stdio: andNoOther('pipe', 'ignore', 'pipe', 'pipe', 'pipe', 'ipc', 'pipe'),
           detached: true, // its own session and process group, so that a signal to the group reaches all of it
@@ -170,6 +187,7 @@ export async function unsandboxed(dir: string, owner: Owner): Promise<Place> {
   return {
     userData: join(dir, 'home/user-data'),
     run,
+    extensions: join(dir, 'extensions'),
     gatewayPort: typeof address === 'object' && address !== null ? address.port : 0,
 
     start(command) {
@@ -194,21 +212,39 @@ export async function unsandboxed(dir: string, owner: Owner): Promise<Place> {
 }
 
 /**
- * How to run another command inside a running session, seen from the host: what `process exec` of a session will use. Root may
+ * How to run another command inside a running session, seen from the host: what starts the guest. Root may
  * enter everything and then becomes the session's user. Anybody else is that user already, and first has to enter the namespace
  * in which it is root, the outer bwrap's, to be allowed into the others.
  */
-export function enter(init: number, command: readonly string[]): { file: string; args: string[] } {
+export function enter(
+  init: number,
+  command: readonly string[],
+  more: Record<string, string> = {},
+): { file: string; args: string[]; options: SpawnOptions } {
   const asRoot = process.getuid?.() === 0;
   const others = ['--user', '--mount', '--pid', '--ipc', '--uts', '--cgroup'];
   const root = ['--target', `${init}`, '--net', ...others, '--setuid', `${UID}`, '--setgid', `${UID}`];
   const first = ['--target', `${parent(init)}`, '--user', '--net', '--preserve-credentials'];
   const then = ['nsenter', '--target', `${init}`, ...others, '--preserve-credentials'];
-  const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
+  const variables = Object.entries({ ...environment, ...more }).map(([name, value]) => `${name}=${value}`);
   const inside = ['setpriv', '--no-new-privs', '--inh-caps=-all', 'env', '-i', '-C', HOME, ...variables, ...command];
   const groups = groupsOf(init).map((group) => join(group, 'cgroup.procs'));
   const way = ['nsenter', ...(asRoot ? root : [...first, '--', ...then]), '--', ...inside];
-  return { file: 'sh', args: ['-c', JOIN_SCRIPT, 'corral', ...groups, '--', ...way] };
+  const args = ['-c', JOIN_SCRIPT, 'corral', ...groups, '--', ...way];
+  return { file: 'sh', args, options: { cwd: '/', env: { PATH } } };
+}
+
+/** How to run another command as the session's user where there is no sandbox to enter. */
+export function beside(
+  dir: string,
+  owner: Owner,
+  [file = '', ...args]: readonly string[],
+  more: Record<string, string> = {},
+): { file: string; args: string[]; options: SpawnOptions } {
+  const home = join(dir, 'home');
+  const env = { ...environment, HOME: home, USER: owner.name, TMPDIR: join(dir, 'run'), ...more };
+  const as = process.getuid?.() === 0 ? { uid: owner.uid, gid: owner.gid } : {};
+  return { file, args, options: { cwd: home, env, ...as } };
 }
 
 /**
@@ -236,6 +272,27 @@ shift
 exec "$@"
 `;
 
+/**
+ * How to run a command on a session's home while no browser runs there: as the session's user, with the home as its only writable
+ * place, no network and nothing else of the machine to see. What is in the home is hostile: a link in it leads nowhere from in there.
+ */
+export function confined(dir: string, owner: Owner, command: readonly string[]): { file: string; args: string[] } {
+  const asRoot = process.getuid?.() === 0;
+  const args = ['--unshare-all', '--die-with-parent', '--clearenv', '--setenv', 'PATH', PATH];
+  args.push('--setenv', 'LC_ALL', 'C.UTF-8', '--ro-bind', '/usr', '/usr');
+  for (const name of ['bin', 'sbin', 'lib', 'lib32', 'lib64']) args.push(...systemDirectory(`/${name}`));
+  args.push('--ro-bind-try', '/etc/ld.so.cache', '/etc/ld.so.cache', '--dev', '/dev');
+  args.push('--bind', join(asRoot ? STAGE : dir, 'home'), HOME, '--remount-ro', '/', '--chdir', HOME);
+  const inside = ['bwrap', ...args, '--', ...command];
+  if (!asRoot) return { file: 'bwrap', args: inside.slice(1) };
+  return {
+    file: 'unshare',
+    args: ['--mount', '--', 'sh', '-c', STAGE_SCRIPT, 'corral', dir, ...stepDown(owner), ...inside],
+  };
+}
+
+const STAGE_SCRIPT = `mount --bind "$1" ${STAGE} || exit 1; shift; exec "$@"`;
+
 function stepDown({ uid, gid }: Owner): string[] {
   return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--inh-caps=-all'];
 }
@@ -253,7 +310,7 @@ const environment = {
   DBUS_SYSTEM_BUS_ADDRESS: 'disabled:',
 };
 
-function bubblewrap(source: string, { readable = [], gpu = false }: Needs): string[] {
+function bubblewrap(source: string, { readable = [], gpu = false, tools }: Needs): string[] {
   const args: string[] = [];
   const add = (...words: string[]) => args.push(...words);
 
@@ -292,15 +349,18 @@ function bubblewrap(source: string, { readable = [], gpu = false }: Needs): stri
     );
 
   for (const path of readable) add('--ro-bind', path, path);
+  if (tools !== undefined) add('--ro-bind', tools, TOOLS);
   add('--bind', join(source, 'home'), HOME);
   add('--bind', join(source, 'run'), RUN);
+  add('--bind', join(source, 'extensions'), EXTENSIONS); // the directory is the service's, what is in it the session's: Chromium writes there
   add('--remount-ro', '/'); // the rest of the tree is a tmpfs of its own, and nothing is to be written there
   add('--chdir', HOME);
   return args;
 }
 
 /**
- * Runs as root of the new network namespace, before anything is dropped. `$1` is a directory to show at the stage, or empty.
+ * Runs as root of the new network namespace, before anything is dropped. `$1` is a directory to show at the stage, `$2`
+ * one to show within it, or both are empty.
  *
  * `read` waits for the service to have put this process in its cgroup, and ends all of it if the service died meanwhile.
  * A namespace with nothing but `lo` makes navigator.onLine false; both ends of a veth pair inside, and a default route that
@@ -313,6 +373,7 @@ const SCRIPT = `
 read -r go || exit 1
 exec </dev/null >&2
 [ -z "$1" ] || mount --bind "$1" ${STAGE} || exit 1
+[ -z "$2" ] || mount --bind "$2" ${STAGE}/tools || exit 1
 ip -force -batch - <<END
 link set lo up
 link add v0 type veth peer name v1
@@ -323,8 +384,8 @@ link set v0 up
 link set v1 up
 route add default via 10.0.0.1
 END
-"$2" -e "$3" 3<&- 4>&- 6>&- &
-shift 3
+"$3" -e "$4" 3<&- 4>&- 6>&- &
+shift 4
 exec "$@" 5>&-
 `;
 
@@ -391,7 +452,7 @@ function readInit(child: ChildProcess): Promise<number | undefined> {
  * What Node opens closes itself on exec, but what the service was started with does not: a shell's or a supervisor's descriptors
  * would be open in every browser. They cannot be closed from here, so each is covered by /dev/null.
  */
-function andNoOther(...wanted: ('pipe' | 'ignore' | 'ipc')[]): StdioOptions {
+export function andNoOther(...wanted: ('pipe' | 'ignore' | 'ipc')[]): StdioOptions {
   const stdio: (number | 'pipe' | 'ignore' | 'ipc')[] = [...wanted];
   for (const descriptor of inherited()) {
     if (descriptor < wanted.length) continue;
@@ -442,7 +503,7 @@ function kind(path: string): { exists: boolean; isDirectory: boolean } {
 }
 
 /** Makes a directory that only its owner enters. What was in it already, a restored profile, becomes theirs too. */
-async function own(path: string, { uid, gid }: Owner) {
+export async function own(path: string, { uid, gid }: Owner) {
   const made = await mkdir(path, { recursive: true, mode: 0o700 });
   await chmod(path, 0o700);
   if (process.getuid?.() !== 0) return;

@@ -17,8 +17,8 @@ const codes: Record<number, Unreadable> = { 44: 'missing', 45: 'not_a_file', 46:
  * its present end on, also when it is cut or another file takes its place.
  */
 export function tailFile(init: number, path: string, follow: boolean): Promise<Tail | Unreadable> {
-  const { file, args } = enter(init, ['sh', '-c', SCRIPT, 'corral', path, follow ? 'follow' : '']);
-  const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'ignore'] });
+  const { file, args, options } = enter(init, ['sh', '-c', SCRIPT, 'corral', path, follow ? 'follow' : '']);
+  const child = spawn(file, args, { ...options, stdio: ['ignore', 'pipe', 'ignore'] });
   const close = () => {
     child.stdout.destroy(); // tail looks whether anybody still reads, and ends
     child.kill('SIGKILL');

@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { openTestStore } from '../../test/support/store.ts';
-import { eventBus } from '../events.ts';
 import { silent } from '../lib/log.ts';
 import { sql } from '../store/sql.ts';
 import { NodesDisagree } from './agreement.ts';
@@ -33,7 +32,6 @@ function node(id: string, options: Partial<MembershipOptions> = {}) {
     nodesInUse: async () => [],
     givenUp: async () => {},
     onMembers: () => {},
-    events: eventBus(),
     onFatal: () => {},
     log: silent,
     ...options,

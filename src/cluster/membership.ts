@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errors } from '../errors.ts';
-import type { EventBus } from '../events.ts';
 import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import type { Db } from '../store/db.ts';
@@ -39,7 +38,6 @@ export interface MembershipOptions {
   givenUp: () => Promise<void>;
   /** Called with everyone who is there, whenever that was read. */
   onMembers: (members: readonly NodeRow[]) => void;
-  events: EventBus;
   onFatal: (error: Error) => void;
   log: Log;
 }
@@ -51,7 +49,7 @@ export type Membership = ReturnType<typeof membership>;
  * and noticing that one was given up oneself. All that decides is in the database: one row for each node, on its clock.
  */
 export function membership(options: MembershipOptions) {
-  const { id, version, keys, load, shared, settlers, nodesInUse, givenUp, onMembers, events, onFatal, log } = options;
+  const { id, version, keys, load, shared, settlers, nodesInUse, givenUp, onMembers, onFatal, log } = options;
   const store = nodeStore(options.db);
   const pulse = nodeStore(options.quick);
   let place: { internalUrl: string; publicUrl: string } | undefined;
@@ -173,7 +171,6 @@ export function membership(options: MembershipOptions) {
     if (!tell) return;
     log.warn({ node: node.id, silentMs: Math.round(node.silent_ms) }, 'node.lost');
     for (const told of tell) told();
-    events.publish('node.lost', { nodeId: node.id });
   }
 
   /** Sessions of a node that is not on the list: it was given up while it made them, or left without ending them. */

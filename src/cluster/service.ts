@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { errors, ServiceError } from '../errors.ts';
+import type { EventBus } from '../events.ts';
 import type { Keyring } from '../lib/seal.ts';
 import { tokens } from '../lib/tokens.ts';
 import { credentialHeader, credentials, type Passenger } from './credential.ts';
@@ -25,8 +26,11 @@ export interface Member {
  * The nodes that share one database: who is there, which of them has room, and the ways between them. Alone, it is a list
  * with one entry and asks nothing of anybody.
  */
-export function cluster(options: Omit<MembershipOptions, 'keys' | 'onMembers'> & { keys: () => Keyring }) {
-  const { id, load, log } = options;
+export function cluster(
+  options: Omit<MembershipOptions, 'keys' | 'onMembers'> & { keys: () => Keyring; events: EventBus },
+) {
+  const { id, load, events, log } = options;
+  let known: string[] = [];
   const ways = new Map<string, Way>();
   /** What we have sent to a node since its last heartbeat, which therefore does not count it yet. */
   const sent = new Map<string, { since: number; count: number }>();
@@ -39,6 +43,9 @@ export function cluster(options: Omit<MembershipOptions, 'keys' | 'onMembers'> &
   });
 
   function onMembers(nodes: readonly NodeRow[]) {
+    const left = known.filter((nodeId) => !nodes.some((node) => node.id === nodeId));
+    known = nodes.map((node) => node.id);
+    for (const nodeId of left) if (nodeId !== id) events.publish('node.left', { nodeId });
     for (const [nodeId, way] of ways) {
       if (nodes.some((node) => node.id === nodeId && node.internal_url === way.internalUrl)) continue;
       ways.delete(nodeId);
@@ -127,10 +134,12 @@ export function cluster(options: Omit<MembershipOptions, 'keys' | 'onMembers'> &
     /** What all nodes carry together. */
     capacity: () => others().reduce((sum, node) => sum + node.capacity, load().capacity),
 
-    /** The node with the most room, ourselves when no other has more. It counts as one more there. */
-    place(): string {
+    /** The node with the most room that is none of these, ourselves when no other has more. It counts as one more there. */
+    place(except: ReadonlySet<string> = new Set()): string | undefined {
       const { self, others: rest } = rooms();
-      const best = mostRoom(self, rest).id;
+      const [first, ...more] = [self, ...rest].filter((node) => node.free > 0 && !except.has(node.id));
+      if (!first) return undefined;
+      const best = mostRoom(first, more).id;
       count(best);
       return best;
     },

@@ -18,8 +18,8 @@ export interface WebSocketSink {
 
 /** Who is called with what comes from the far end. */
 export interface WebSocketReceiver {
-  /** One whole message. Its bytes are the receiver's, and it is for the receiver to find out whether they are text. */
-  receive(data: Buffer): void;
+  /** One whole message. Its bytes are the receiver's, and it is for the receiver to find out whether they are valid text. */
+  receive(data: Buffer, binary?: boolean): void;
   /** What came together has been received. */
   flush(): void;
   closed(): void;
@@ -79,6 +79,7 @@ export function serveWebSocket(
   /** The frames so far of a message in several. */
   let fragments: Buffer[] | undefined;
   let fragmentBytes = 0;
+  let fragmentsAre = TEXT;
 
   const receiver = attach({
     send(pieces) {
@@ -208,8 +209,9 @@ export function serveWebSocket(
     } else if (closing || opcode === PONG) {
       // nothing to do
     } else if (opcode === PING) control(PONG, payload);
-    else if (final && !fragments) receiver.receive(payload);
+    else if (final && !fragments) receiver.receive(payload, opcode === BINARY);
     else {
+      if (!fragments) fragmentsAre = opcode;
       fragments ??= [];
       fragments.push(payload);
       fragmentBytes += payload.length;
@@ -218,7 +220,7 @@ export function serveWebSocket(
       const whole = Buffer.concat(fragments, fragmentBytes);
       fragments = undefined;
       fragmentBytes = 0;
-      receiver.receive(whole);
+      receiver.receive(whole, fragmentsAre === BINARY);
     }
   }
 

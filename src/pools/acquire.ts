@@ -3,7 +3,16 @@ import { newId } from '../lib/ids.ts';
 import type { PoolStore } from './store.ts';
 
 /** What came of waiting: a lease on a browser, or how many still stand before you. */
-export type Turn = { leaseId: string; sessionId: string } | { ahead: number };
+export type Turn = { leaseId: string; sessionId: string; place: string | undefined } | { ahead: number };
+
+interface Waiter {
+  poolId: string;
+  /** In the line; undefined until it was joined. */
+  place: string | undefined;
+  given: (sessionId: string) => void;
+  /** The poll ends without a browser: the pool is gone, the time is over, or the service stops. */
+  ended: (why: Error) => void;
+}
 
 export type Acquirer = ReturnType<typeof acquirer>;
 
@@ -16,83 +25,108 @@ export function acquirer({
   store,
   nodeId,
   onNeed,
+  onExpelled,
 }: {
   store: PoolStore;
   nodeId: string;
   /** Somebody waits: the pool may have to make one more. */
   onNeed: (poolId: string) => void;
+  /** The pool has moved on from a browser that was to go back on the shelf. */
+  onExpelled: (poolId: string, sessionId: string) => void;
 }) {
   /** Who waits in this process, by the lease they are to get. */
-  const waiting = new Map<
-    string,
-    { poolId: string; given: (sessionId: string) => void; failed: (error: Error) => void }
-  >();
+  const waiting = new Map<string, Waiter>();
+  /** Leases that somebody in this process is about to get or to hand over. Whatever else the database has of ours was left there. */
+  const underWay = new Set<string>();
+  let closed = false;
 
-  async function acquire(poolId: string, waitMs: number, hungUp: AbortSignal): Promise<Turn> {
+  /** The lease is under way until `settled` says that it was handed over or given back. Who had a place in the line keeps it. */
+  async function acquire(poolId: string, waitMs: number, hungUp: AbortSignal, place?: string): Promise<Turn> {
     const leaseId = newId('lease_');
-    const now = await store.leaseNow(poolId, leaseId);
-    if (now) return { leaseId, sessionId: now.id };
-    if (waitMs === 0) return { ahead: await store.waiting(poolId) };
-
-    hungUp.throwIfAborted();
-    const deadline = AbortSignal.timeout(Math.ceil(waitMs));
-    const turn = wait(poolId, leaseId, AbortSignal.any([deadline, hungUp]));
-    turn.catch(() => {}); // awaited below, after the line was joined
+    underWay.add(leaseId);
     try {
-      await store.join(poolId, nodeId, leaseId);
-      onNeed(poolId);
-      void serve(poolId); // one may have come back between asking and joining
-      const sessionId = await turn;
-      await store.leave(leaseId);
-      return { leaseId, sessionId };
+      const turn = await inTurn(poolId, leaseId, waitMs, hungUp, place);
+      if ('ahead' in turn) underWay.delete(leaseId);
+      return turn;
     } catch (error) {
-      waiting.delete(leaseId);
-      // Out of the line first; what was given in that very moment is used if somebody is there, else handed on.
-      const left = await store.leave(leaseId);
-      if (left?.sessionId && !hungUp.aborted) return { leaseId, sessionId: left.sessionId };
-      if (left?.sessionId) await putBack(poolId, left.sessionId);
-      if (deadline.aborted && !hungUp.aborted) return { ahead: left?.ahead ?? 0 };
+      underWay.delete(leaseId);
       throw error;
     }
   }
 
-  function wait(poolId: string, leaseId: string, signal: AbortSignal): Promise<string> {
-    return new Promise<string>((resolve, reject) => {
-      const leave = () => reject(signal.reason as Error);
-      const done = () => {
-        waiting.delete(leaseId);
-        signal.removeEventListener('abort', leave);
-      };
-      waiting.set(leaseId, {
-        poolId,
-        given: (sessionId) => (done(), resolve(sessionId)),
-        failed: (error) => (done(), reject(error)),
-      });
-      signal.addEventListener('abort', leave, { once: true });
-    });
+  async function inTurn(
+    poolId: string,
+    leaseId: string,
+    waitMs: number,
+    hungUp: AbortSignal,
+    place: string | undefined,
+  ): Promise<Turn> {
+    const now = place === undefined && (await store.leaseNow(poolId, leaseId, nodeId));
+    if (now) return { leaseId, sessionId: now.id, place };
+    if (waitMs <= 0 || closed) return { ahead: await store.waiting(poolId) };
+
+    hungUp.throwIfAborted();
+    const { turn, waiter } = wait(poolId, leaseId, waitMs, hungUp);
+    try {
+      waiter.place = await store.join(poolId, nodeId, leaseId, place);
+      if (waiter.place === undefined) throw errors.pool_deleted({ pool: poolId });
+      onNeed(poolId);
+      void serve(poolId).catch(() => {}); // one may have come back between asking and joining; else whoever brings one serves
+      const sessionId = await turn;
+      await store.leave(leaseId);
+      return { leaseId, sessionId, place: waiter.place };
+    } catch (error) {
+      waiting.delete(leaseId);
+      // Out of the line first; what was given in that very moment is used if somebody is there, else handed on.
+      const left = await store.leave(leaseId);
+      if (left?.sessionId && !hungUp.aborted && error instanceof PollOver)
+        return { leaseId, sessionId: left.sessionId, place: waiter.place };
+      if (left?.sessionId) await putBack(poolId, left.sessionId, leaseId);
+      if (error instanceof PollOver) return { ahead: left?.ahead ?? 0 };
+      throw error;
+    }
   }
 
-  async function putBack(poolId: string, sessionId: string) {
-    await store.endLease(poolId, sessionId, true);
-    await store.shelve(sessionId); // nobody has used it
+  function wait(poolId: string, leaseId: string, waitMs: number, hungUp: AbortSignal) {
+    let settle!: { resolve: (sessionId: string) => void; reject: (why: Error) => void };
+    const turn = new Promise<string>((resolve, reject) => (settle = { resolve, reject }));
+    turn.catch(() => {}); // awaited after the line was joined
+    const deadline = setTimeout(() => waiter.ended(new PollOver()), waitMs);
+    const leave = () => waiter.ended(hungUp.reason as Error);
+    const done = () => {
+      waiting.delete(leaseId);
+      clearTimeout(deadline);
+      hungUp.removeEventListener('abort', leave);
+    };
+    const waiter: Waiter = {
+      poolId,
+      place: undefined,
+      given: (sessionId) => (done(), settle.resolve(sessionId)),
+      ended: (why) => (done(), settle.reject(why)),
+    };
+    hungUp.addEventListener('abort', leave, { once: true });
+    waiting.set(leaseId, waiter);
+    return { turn, waiter };
+  }
+
+  /** Nobody has used it. */
+  async function putBack(poolId: string, sessionId: string, leaseId: string) {
+    if ((await store.shelve(sessionId, leaseId)) === 'expelled') onExpelled(poolId, sessionId);
     await serve(poolId);
   }
 
   /** Call whenever a browser may have come free: on release, when a new one is there, when somebody left the line. */
   async function serve(poolId: string): Promise<void> {
     for (;;) {
-      const served = await store.serve(poolId);
+      const served = await store.serve(poolId, nodeId);
       if (!served) return;
-      if (served.nodeId !== nodeId)
-        await store.tell({ given: served.leaseId, to: served.nodeId, sessionId: served.sessionId });
-      else if (!given(served.leaseId, served.sessionId)) await forgotten(poolId, served);
+      if (served.nodeId === nodeId && !given(served.leaseId, served.sessionId)) await forgotten(poolId, served);
     }
   }
 
   /** It was given to somebody of ours who is no longer there, and whose place in the line was not cleared yet. */
   async function forgotten(poolId: string, { leaseId, sessionId }: { leaseId: string; sessionId: string }) {
-    const left = await store.leave(leaseId);
-    if (left) await putBack(poolId, sessionId);
+    if (await store.leave(leaseId)) await putBack(poolId, sessionId, leaseId);
   }
 
   function given(leaseId: string, sessionId: string): boolean {
@@ -105,11 +139,40 @@ export function acquirer({
     acquire,
     serve,
     given,
+    underWay: () => [...underWay],
+    settled: (leaseId: string) => void underWay.delete(leaseId),
+
+    /**
+     * What we were told may have been lost, or we were taken for lost ourselves: asks what became of those who wait here.
+     * Whose place in the line is gone gets it back.
+     */
+    async catchUp(): Promise<void> {
+      const known = new Map((await store.waitersOf(nodeId)).map(({ leaseId, sessionId }) => [leaseId, sessionId]));
+      for (const [leaseId, { poolId, place, ended }] of waiting) {
+        if (place === undefined) continue; // it is about to join
+        const sessionId = known.get(leaseId);
+        if (sessionId) given(leaseId, sessionId);
+        else if (sessionId === undefined && (await store.join(poolId, nodeId, leaseId, place)) === undefined)
+          ended((await store.find(poolId)) ? new PollOver() : errors.pool_deleted({ pool: poolId }));
+      }
+      for (const poolId of new Set([...waiting.values()].map((waiter) => waiter.poolId))) await serve(poolId);
+    },
 
     /** Whoever waits for a browser of this pool hears that there will be none. */
     close(poolId: string, name: string) {
       for (const waiter of waiting.values())
-        if (waiter.poolId === poolId) waiter.failed(errors.pool_deleted({ pool: name }));
+        if (waiter.poolId === poolId) waiter.ended(errors.pool_deleted({ pool: name }));
+    },
+
+    /** The service stops: every poll is over, and who asks again finds another node or the next service. */
+    closeAll() {
+      closed = true;
+      for (const waiter of waiting.values()) waiter.ended(new PollOver());
     },
   };
+}
+
+/** None came free in time. */
+class PollOver extends Error {
+  override readonly name = 'PollOver';
 }

@@ -1,7 +1,7 @@
 import { errors } from '../errors.ts';
 import { policyOf } from '../sessions/policy.ts';
 import type { CreateSession } from '../sessions/schema.ts';
-import type { CreatePool, UpdatePool } from './schema.ts';
+import { PoolConfig, type CreatePool, type UpdatePool } from './schema.ts';
 import type { PoolRow } from './store.ts';
 
 type Config = PoolRow['config'];
@@ -18,7 +18,8 @@ export const defaultConfig = {
 
 /** What a new pool was asked to be, with the defaults. */
 export function configOf(request: Omit<CreatePool, 'size' | 'name'>): Config {
-  return checked({ ...defaultConfig, ...tidy(request) });
+  const refreshes = { refresh_on_profile_update: request.refresh_on_profile_update ?? request.profile !== undefined };
+  return checked({ ...defaultConfig, ...tidy(request), ...refreshes });
 }
 
 /** A field left out keeps its value; an empty one clears it, where it can be cleared. */
@@ -39,9 +40,19 @@ export function mergeConfig(before: Config, request: Omit<UpdatePool, 'size' | '
 }
 
 /** The browsers that a pool's configuration asks for. Its start_url is opened when one is lent, not before. */
-export function browserOf({ config }: PoolRow): CreateSession {
-  const { headless, stealth, kiosk_mode, viewport, engine_policy, timeout_seconds } = config;
-  const asked = { headless, stealth, kiosk_mode, viewport, engine_policy, timeout_seconds };
+export function browserOf({ config, profile_id, extension_ids }: PoolRow): CreateSession {
+  const { headless, stealth, kiosk_mode, viewport, engine_policy, proxy_id, timeout_seconds } = config;
+  const asked = {
+    headless,
+    stealth,
+    kiosk_mode,
+    viewport,
+    engine_policy,
+    proxy_id,
+    timeout_seconds,
+    profile: profile_id ? { id: profile_id } : undefined,
+    extensions: extension_ids?.length ? extension_ids.map((id) => ({ id })) : undefined,
+  };
   return Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));
 }
 
@@ -57,9 +68,13 @@ export function fillSeconds({ config }: PoolRow): number {
   return rate === 0 ? 60 : Math.ceil((100 / rate) * 60);
 }
 
-/** One name for the policy inside, and no save_changes: a pool's profile is never written. */
+/** What is a field of a pool, with one name for the policy, and no save_changes: a pool's profile is never written. */
 function tidy(request: Partial<CreatePool & UpdatePool>): Config {
-  const tidied = { ...request };
+  const known = Object.entries(request).filter(
+    ([field, value]) => field in PoolConfig.properties && value !== undefined,
+  );
+  const tidied: Partial<CreatePool> = Object.fromEntries(known);
+  if (tidied.proxy_id === '') delete tidied.proxy_id;
   const policy = policyOf(request);
   delete tidied.chrome_policy;
   delete tidied.engine_policy;

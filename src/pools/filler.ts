@@ -1,30 +1,49 @@
 import type { ServiceError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
 import type { Db } from '../store/db.ts';
-import { poolStore, type PoolRow } from './store.ts';
+import type { Placed } from './nodes/anywhere.ts';
+import { poolStore, type PoolRow, type PoolToFill } from './store.ts';
 
-/** Browsers of one pool that this node starts at the same time: more only make each other slow. */
+/** Browsers of one pool that a node starts at the same time: more only make each other slow. */
 const atOnce = 2;
+/** How long a node that refused is left alone. */
+const avoidMs = 15_000;
+/** A launch that failed here is tried again after a second, then two, at last after a minute. */
+const longestPauseMs = 60_000;
+/** How soon to look again: for a node that is busy, and for one that has room. */
+const busyMs = 250;
+const noRoomMs = 2000;
+/** Without room for this long, it is no longer the moment between one browser and the next, and is shown. */
+const noRoomShownMs = 10_000;
 
 export type Filler = ReturnType<typeof filler>;
 
 /**
- * Keeps pools as full as they should be. `fill` looks at one pool and makes what it lacks: at once what somebody waits for and the
- * first fill of a new pool, one by one at the pool's rate what is lost later. It is called after every change, and by a
- * timer when the pace or a failed launch says "later"; calls that come together are one.
+ * Keeps pools as full as they should be. `fill` looks at one pool and has made what it lacks, on the node with the most room:
+ * at once what somebody waits for and the first fill of a new pool, one by one at the pool's rate what is lost later. It is
+ * called after every change, and by a timer when the pace or a failed launch says "later"; calls that come together are one.
+ * All that counts is in the database, so it does not matter which node looks.
  */
 export function filler({
   db,
+  nodeId,
   make,
+  place,
+  makeAt,
   retire,
   onShelved,
   onLaunched,
   log,
 }: {
   db: Db;
-  /** Makes one browser of the pool and resolves with its id. */
+  nodeId: string;
+  /** Makes one browser of the pool here and resolves with its id. */
   make: (pool: PoolRow, onPlaced: () => void) => Promise<string>;
-  /** Ends browsers that were taken off the shelf. */
+  /** The node with the most room that is none of these; undefined when nobody has any. */
+  place: (except: ReadonlySet<string>) => string | undefined;
+  /** Asks another node to make one. */
+  makeAt: (target: string, poolId: string) => Promise<Placed>;
+  /** Ends browsers that have left the pool. */
   retire: (poolId: string, sessionIds: string[]) => void;
   onShelved: (poolId: string) => void;
   onLaunched: (outcome: 'launched' | 'failed') => void;
@@ -32,11 +51,14 @@ export function filler({
 }) {
   const store = poolStore(db);
   const busy = new Map<string, { again: boolean }>();
-  const making = new Map<string, number>();
   /** Browsers that were given back and are to be made anew at once. */
   const owed = new Map<string, number>();
   const timers = new Map<string, NodeJS.Timeout>();
-  const launches = new Set<Promise<void>>();
+  const launches = new Set<Promise<unknown>>();
+  /** Where not to ask for a while: other nodes, and this one for a pool whose launch failed here. */
+  const avoided = new Map<string, number>();
+  const failed = new Map<string, { count: number; until: number }>();
+  const noRoomSince = new Map<string, number>();
   let closed = false;
 
   /** Never rejects: nobody could do anything about it but try again later, which it does. */
@@ -60,64 +82,103 @@ export function filler({
   }
 
   async function once(poolId: string): Promise<void> {
-    const pool = await store.find(poolId);
-    const counts = pool && (await store.count(poolId));
-    if (!pool || !counts) return;
-    const there = counts.available + counts.acquired + counts.warming;
-    if (there > pool.size) retire(poolId, await store.clearShelf(poolId, { count: there - pool.size }));
-    if (counts.available + counts.acquired >= pool.size) await store.setFilled(poolId);
-
+    const pool = await store.look(poolId);
+    if (!pool?.open) return forget(poolId);
+    const there = pool.available + pool.acquired + pool.warming;
+    if (there > pool.size) retire(poolId, await store.clearShelf(poolId, there - pool.size));
+    if (pool.available + pool.acquired >= pool.size && !pool.filled_once) await store.setFilled(poolId);
     const missing = pool.size - there;
-    const renewals = owed.get(poolId) ?? 0;
-    if (missing <= 0) return;
-    const { retryMs, fillMs } = await store.pauses(poolId);
-    if (retryMs > 0) return later(poolId, retryMs);
-    const needed = Math.max(renewals, counts.waiting - counts.available - counts.warming, 0);
-    const wanted = Math.min(missing, pool.filled_once ? needed : missing);
-    const room = atOnce - (making.get(poolId) ?? 0);
-    for (let index = 0; index < Math.min(wanted, room); index++) await launch(pool);
-    if (wanted > 0) return; // each of them calls us again
+    if (missing <= 0) return void owed.delete(poolId);
 
+    const needed = Math.max(owed.get(poolId) ?? 0, pool.waiting - pool.available - pool.warming, 0);
+    const wanted = Math.min(missing, pool.filled_once ? needed : missing);
+    if (wanted > 0) return launchSome(pool, wanted);
     const rate = pool.config.fill_rate_per_minute ?? 25;
     if (rate === 0) return;
-    if (fillMs > 0) return later(poolId, fillMs);
-    if (room > 0 && (await store.takeFill(poolId, secondsBetween(pool.size, rate)))) await launch(pool);
-    later(poolId, secondsBetween(pool.size, rate) * 1000);
+    const gap = secondsBetween(pool.size, rate);
+    if (pool.fillMs > 0 || !(await store.takeFill(poolId, gap))) return later(poolId, pool.fillMs || gap * 1000);
+    await launchSome(pool, 1);
+    if (!timers.has(poolId)) later(poolId, gap * 1000);
+  }
+
+  /** As many as there is somebody to make them. Whoever has made one looks at the pool again, wherever that is. */
+  async function launchSome(pool: PoolToFill, wanted: number): Promise<void> {
+    const except = new Set(unfit(pool.id));
+    const warming = new Map(Object.entries(pool.warmingOn));
+    const isBusy = (node: string) => (warming.get(node) ?? 0) >= atOnce;
+    for (const node of warming.keys()) if (isBusy(node)) except.add(node);
+    let left = wanted;
+    while (left > 0 && !closed) {
+      const target = place(except);
+      if (target === undefined) return notNow(pool, except, [...warming.keys()].some(isBusy));
+      const placed = target === nodeId ? await launchHere(pool) : await makeAt(target, pool.id);
+      if (placed === 'pool_full') return; // somebody else was quicker
+      if (placed === 'placed') {
+        left--;
+        warming.set(target, (warming.get(target) ?? 0) + 1);
+        owed.set(pool.id, Math.max(0, (owed.get(pool.id) ?? 0) - 1));
+        noRoomSince.delete(pool.id);
+      }
+      if (placed === 'refused' && target !== nodeId) avoided.set(target, performance.now() + avoidMs);
+      if (placed !== 'placed' || isBusy(target)) except.add(target);
+    }
+  }
+
+  /** Nodes that are not to be asked for one of this pool now. */
+  function unfit(poolId: string): string[] {
+    const now = performance.now();
+    for (const [node, until] of avoided) if (until <= now) avoided.delete(node);
+    const here = (failed.get(poolId)?.until ?? 0) > now;
+    return here ? [...avoided.keys(), nodeId] : [...avoided.keys()];
+  }
+
+  /** Nobody can make one now: they are busy with this pool, or left alone for a while, or full. */
+  async function notNow(pool: PoolToFill, except: ReadonlySet<string>, someBusy: boolean): Promise<void> {
+    const pauses = [failed.get(pool.id)?.until ?? 0, ...avoided.values()].map((until) => until - performance.now());
+    const pause = Math.min(...pauses.filter((ms) => ms > 0));
+    if (someBusy) return later(pool.id, busyMs);
+    if (except.size > 0 && pause < noRoomMs) return later(pool.id, pause);
+    later(pool.id, noRoomMs);
+    const since = noRoomSince.get(pool.id) ?? performance.now();
+    noRoomSince.set(pool.id, since);
+    if (performance.now() - since < noRoomShownMs || pool.last_error) return;
+    await store.recordFailure(pool.id, 'No node has room for one more browser (CORRAL_MAX_SESSIONS).');
   }
 
   /** Resolves when its place is taken, so that who counts next counts it; the browser itself takes longer. */
-  function launch(pool: PoolRow): Promise<void> {
-    making.set(pool.id, (making.get(pool.id) ?? 0) + 1);
-    owed.set(pool.id, Math.max(0, (owed.get(pool.id) ?? 0) - 1));
-    return new Promise((placed) => {
-      const launching = tryLaunch(pool, placed).finally(() => {
-        placed();
-        making.set(pool.id, (making.get(pool.id) ?? 1) - 1);
-        launches.delete(launching);
-        if (!timers.has(pool.id)) void fill(pool.id);
-      });
+  function launchHere(pool: PoolRow): Promise<Placed> {
+    return new Promise((resolve) => {
+      const launching = tryLaunch(pool, () => resolve('placed'))
+        .then(resolve, () => resolve('refused'))
+        .finally(() => {
+          launches.delete(launching);
+          void fill(pool.id);
+        });
       launches.add(launching);
     });
   }
 
-  async function tryLaunch(pool: PoolRow, placed: () => void): Promise<void> {
+  async function tryLaunch(pool: PoolRow, placed: () => void): Promise<Placed> {
     try {
       const sessionId = await make(pool, placed);
-      await store.recordSuccess(pool.id);
+      failed.delete(pool.id);
       onLaunched('launched');
-      if (await store.shelve(sessionId)) onShelved(pool.id);
-      else retire(pool.id, await store.expel(sessionId)); // the pool moved on while it was made
+      const shelved = await store.shelve(sessionId);
+      if (shelved === 'shelved') onShelved(pool.id);
+      if (shelved === 'expelled') retire(pool.id, [sessionId]); // the pool moved on while it was made
+      if (pool.last_error) await store.recordSuccess(pool.id);
+      return 'placed';
     } catch (error) {
       const { code, message } = error as ServiceError;
-      if (code === 'pool_full') return; // another node was quicker
-      if (code === 'capacity_exhausted' && owed.has(pool.id)) {
-        // Still owed: we are called again when the browser that it replaces has made its room.
-        owed.set(pool.id, (owed.get(pool.id) ?? 0) + 1);
-        return later(pool.id, 5000);
-      }
+      if (code === 'pool_full') return 'pool_full';
+      if (code === 'capacity_exhausted') return 'node_full';
+      const count = (failed.get(pool.id)?.count ?? 0) + 1;
+      const pauseMs = Math.min(longestPauseMs, 500 * 2 ** Math.min(count, 7));
+      failed.set(pool.id, { count, until: performance.now() + pauseMs });
       onLaunched('failed');
-      log.warn({ pool: pool.id, error: message }, 'pool.launch_failed');
-      await store.recordFailure(pool.id, message).catch(() => {});
+      log.warn({ pool: pool.id, error: message, retryMs: pauseMs }, 'pool.launch_failed');
+      await store.recordFailure(pool.id, message);
+      return 'refused';
     }
   }
 
@@ -132,18 +193,35 @@ export function filler({
     timers.set(poolId, setTimeout(call, Math.ceil(ms) + 5));
   }
 
+  function forget(poolId: string) {
+    clearTimeout(timers.get(poolId));
+    for (const known of [timers, owed, failed, noRoomSince]) known.delete(poolId);
+  }
+
   return {
     fill,
+    forget,
 
-    /** Makes one more at once, whatever the pace, in the place of one that was given back. */
-    renew(poolId: string) {
-      owed.set(poolId, (owed.get(poolId) ?? 0) + 1);
-      void fill(poolId);
+    /** Another node asks us to make one: that node has seen that the pool lacks it, and the database counts again. */
+    async makeHere(poolId: string): Promise<Placed> {
+      const pool = await store.look(poolId);
+      if (!pool?.open) return 'pool_full';
+      if (closed || unfit(poolId).includes(nodeId)) return 'refused';
+      return launchHere(pool);
     },
 
-    forget(poolId: string) {
-      clearTimeout(timers.get(poolId));
-      timers.delete(poolId);
+    async fillAll(): Promise<void> {
+      try {
+        for (const id of await store.ids()) void fill(id);
+      } catch (error) {
+        log.warn({ error: (error as Error).message }, 'pools.not_filled');
+      }
+    },
+
+    /** Makes so many at once, whatever the pace, in the place of those that were given back. */
+    renew(poolId: string, count = 1) {
+      owed.set(poolId, (owed.get(poolId) ?? 0) + count);
+      void fill(poolId);
     },
 
     async close() {

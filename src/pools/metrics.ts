@@ -12,6 +12,12 @@ export function poolMetrics(registry: Registry) {
       buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
       registers,
     }),
+    waits: new Histogram({
+      name: 'corral_pool_wait_seconds',
+      help: 'From asking for a browser to the end of the wait in the line, with a browser or without.',
+      buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+      registers,
+    }),
     launches: new Counter({
       name: 'corral_pool_launches_total',
       help: 'Browsers made for pools.',
@@ -20,7 +26,7 @@ export function poolMetrics(registry: Registry) {
     }),
     releases: new Counter({
       name: 'corral_pool_releases_total',
-      help: 'Leases given back: renewed by a fresh browser, kept as they were, or destroyed.',
+      help: 'Leases given back: never used and put back, renewed by a fresh browser, kept as they were, or destroyed.',
       labelNames: ['how'],
       registers,
     }),

@@ -19,6 +19,7 @@ export function poolRoutes({ pools }: { pools: PoolService }): FastifyPluginAsyn
       '/browser_pools',
       {
         bodyLimit,
+        preValidation: async ({ body }) => refreshWithProfile(body),
         schema: {
           operationId: 'createBrowserPool',
           summary: 'Declare a pool. Its browsers are made in the background.',
@@ -105,7 +106,11 @@ export function poolRoutes({ pools }: { pools: PoolService }): FastifyPluginAsyn
           response: {
             200: Session,
             204: Object.assign(empty('None came free.'), {
-              headers: { 'X-Queue-Position': Type.Integer({ description: 'How many stood before you.' }) },
+              headers: {
+                'X-Queue-Position': Type.Integer({
+                  description: 'Your place in the line when the poll ended: 1 is next.',
+                }),
+              },
             }),
             ...refusals(400, 401, 403, 404, 409, 500),
           },
@@ -114,10 +119,10 @@ export function poolRoutes({ pools }: { pools: PoolService }): FastifyPluginAsyn
       async (request, reply) => {
         const turn = await pools.acquire(projectOf(request).id, request.params.id_or_name, request.body, hungUp(reply));
         if (!('ahead' in turn)) {
-          const undelivered = () => void (reply.raw.writableFinished || pools.undelivered(turn));
-          if (reply.raw.destroyed) undelivered();
-          else reply.raw.once('close', undelivered);
-          return reply.code(200).send(turn);
+          const heard = () => void (reply.raw.writableFinished || turn.undelivered());
+          if (reply.raw.destroyed) heard();
+          else reply.raw.once('close', heard);
+          return reply.code(200).send(turn.session);
         }
         return reply
           .code(204)
@@ -162,4 +167,10 @@ export function poolRoutes({ pools }: { pools: PoolService }): FastifyPluginAsyn
       },
     );
   };
+}
+
+/** Before the schema's default is filled in, which is for pools without a profile. */
+function refreshWithProfile(body: unknown) {
+  if (typeof body !== 'object' || body === null || !('profile' in body)) return;
+  if (!('refresh_on_profile_update' in body)) Object.assign(body, { refresh_on_profile_update: true });
 }

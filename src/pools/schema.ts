@@ -14,7 +14,12 @@ const PoolProfile = named(
       name: Type.Optional(SlugName),
       save_changes: Type.Optional(Type.Boolean({ description: 'Ignored: a pool’s profile is read-only.' })),
     },
-    { oneOf: [{ required: ['id'] }, { required: ['name'] }] },
+    {
+      oneOf: [
+        { type: 'object', required: ['id'] },
+        { type: 'object', required: ['name'] },
+      ],
+    },
   ),
 );
 
@@ -55,7 +60,12 @@ export const CreatePool = named(
     stealth: Type.Optional(Type.Boolean({ default: false })),
     headless: Type.Optional(Type.Boolean({ default: false })),
     kiosk_mode: Type.Optional(Type.Boolean({ default: false })),
-    refresh_on_profile_update: Type.Optional(Type.Boolean({ default: false })),
+    refresh_on_profile_update: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description: 'Make the idle browsers anew when the profile is saved. true by default when there is one.',
+      }),
+    ),
     reset_on_release: Type.Optional(Type.Boolean({ default: true, ...resetOnRelease })),
     telemetry: Type.Optional(nullable(TelemetryRequest)),
     ...common,

@@ -1,58 +1,118 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { errors, ServiceError } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import type { Session } from '../sessions/schema.ts';
-import { refuseWhatIsNotHere } from '../sessions/service.ts';
+import { refuseWhatIsNotHere, type SessionService } from '../sessions/service.ts';
 import { uniqueViolation, type Db } from '../store/db.ts';
 import { acquirer } from './acquire.ts';
 import { browserOf, configOf, defaultConfig, fillSeconds, mergeConfig, sameBrowser } from './config.ts';
 import { filler } from './filler.ts';
 import type { PoolMetrics } from './metrics.ts';
-import type { PooledSessions } from './nodes/anywhere.ts';
+import type { Placed, SessionsAnywhere } from './nodes/anywhere.ts';
 import type { Acquire, CreatePool, Pool, PoolList, UpdatePool } from './schema.ts';
 import { poolStore, type CountedPool, type PoolRow } from './store.ts';
 
-/** Clients of this interface give a request up after 60 s, so a poll is answered before. */
-const longestPollMs = 55_000;
+/** Clients of this interface give a request up after 60 s, and 55 is promised; the rest is for handing the browser over. */
+const longestWaitMs = 50_000;
+const longestSaveMs = 45_000;
+/** How often this node compares what it holds with what the database says that it holds. */
+const tidyMs = 15_000;
 
 export type PoolService = ReturnType<typeof poolService>;
+
+/** A browser that was acquired. `undelivered` takes it back from a client that never heard of it. */
+export interface Acquired {
+  session: Session;
+  undelivered(): void;
+}
 
 export function poolService({
   db,
   sessions,
+  make,
+  resolve,
+  place,
   events,
   metrics,
   nodeId,
   capacity,
+  refuseUnknownProxy,
   log,
 }: {
   db: Db;
-  sessions: PooledSessions;
+  sessions: SessionsAnywhere;
+  make: SessionService['makePooled'];
+  /** What the selectors of a request mean. */
+  resolve: SessionService['resolve'];
+  /** The node with the most room that is none of these; undefined when nobody has any. */
+  place: (except: ReadonlySet<string>) => string | undefined;
   events: EventBus;
   metrics: PoolMetrics;
   nodeId: string;
   capacity: () => Promise<number>;
+  refuseUnknownProxy: (projectId: string, proxyId: string) => Promise<void>;
   log: Log;
 }) {
   const store = poolStore(db);
-  const line = acquirer({ store, nodeId, onNeed: (poolId) => void fill.fill(poolId) });
+  const line = acquirer({
+    store,
+    nodeId,
+    onNeed: (poolId) => void fill.fill(poolId),
+    onExpelled: (poolId, sessionId) => retire(poolId, [sessionId]),
+  });
+  /** Browsers that were not on the shelf when we last looked, and that nobody held: most of them were just being made. */
+  let unshelved = new Set<string>();
   const fill = filler({
     db,
+    nodeId,
     log,
-    make: async (pool, onPlaced) => (await sessions.makePooled(pool.project_id, pool, browserOf(pool), onPlaced)).id,
+    place,
+    makeAt: sessions.makeAt,
+    make: async (pool, onPlaced) => {
+      const { id, version, config } = pool;
+      const place = { id, version, opensUrl: config.start_url !== undefined };
+      return (await make(pool.project_id, place, browserOf(pool), onPlaced)).id;
+    },
     retire,
     onShelved: (poolId) => void served(poolId),
     onLaunched: (outcome) => metrics.launches.inc({ outcome }),
   });
+  let tidying: NodeJS.Timeout | undefined;
+  let closed = false;
 
-  /** Ends browsers that are no longer the pool's; each leaves room for another. */
+  /** Ends browsers that have left the pool; each leaves room for another. */
   function retire(poolId: string, ids: string[]) {
     for (const id of ids) void sessions.stop(id, 'retired').then(() => fill.fill(poolId));
   }
 
-  // However a browser of a pool ended (deleted, idle, crashed), its place is to be filled again.
-  const stopListening = events.on('session.ended', ({ poolId }) => poolId && void fill.fill(poolId));
+  /** Never rejects. The idle browsers of pools that ask for it are made anew; leased ones go on with what they have. */
+  async function refresh(profileId: string): Promise<void> {
+    try {
+      for (const poolId of await store.outdate(profileId)) {
+        const outdated = await store.clearShelf(poolId);
+        fill.renew(poolId, outdated.length);
+        retire(poolId, outdated);
+      }
+    } catch (error) {
+      log.warn({ profile: profileId, error: (error as Error).message }, 'pools.not_refreshed');
+    }
+  }
+
+  const stopListening = [
+    // However a browser of a pool ended (deleted, idle, crashed), its place is to be filled again.
+    events.on('session.ended', ({ poolId }) => poolId && void fill.fill(poolId)),
+    // Whether it was stopped or given up: what the pools had there is gone.
+    events.on('node.left', () => void reopen()),
+    events.on('profile.saved', ({ profileId }) => void refresh(profileId)),
+  ];
+
+  /** Never rejects. What pools lack because a node went is made at once, by whoever comes first. */
+  async function reopen(): Promise<void> {
+    await store.reopen().catch((error: Error) => log.warn({ error: error.message }, 'pools.not_reopened'));
+    await fill.fillAll();
+  }
 
   async function served(poolId: string) {
     await line
@@ -66,9 +126,10 @@ export function poolService({
     return row;
   }
 
-  async function counted(pool: PoolRow): Promise<Pool> {
-    const counts = await store.count(pool.id);
-    return toPool({ ...pool, ...(counts ?? { available: 0, acquired: 0, warming: 0, waiting: 0 }) });
+  async function counted(id: string): Promise<Pool> {
+    const pool = await store.look(id);
+    if (!pool) throw errors.pool_not_found({ pool: id });
+    return toPool(pool);
   }
 
   async function refuseTooMany(id: string | null, size: number) {
@@ -80,9 +141,7 @@ export function poolService({
     try {
       return await write();
     } catch (error) {
-      const taken = uniqueViolation(error);
-      if (taken === 'pools_name') throw errors.already_exists({ thing: 'pool', name: name ?? '' });
-      if (taken === 'sessions_name') throw errors.already_exists({ thing: 'session', name: name ?? '' });
+      if (uniqueViolation(error) === 'pools_name') throw errors.already_exists({ thing: 'pool', name: name ?? '' });
       throw error;
     }
   }
@@ -92,57 +151,103 @@ export function poolService({
     idOrName: string,
     request: Acquire,
     hungUp: AbortSignal,
-  ): Promise<Session | { ahead: number }> {
+  ): Promise<Acquired | { ahead: number }> {
     refuseWhatIsNotHere(request);
     const started = performance.now();
+    const elapsed = () => performance.now() - started;
     const pool = await find(projectId, idOrName);
-    const waitMs = Math.min(longestPollMs, (request.acquire_timeout_seconds ?? fillSeconds(pool)) * 1000);
+    const waitMs = Math.min(longestWaitMs, (request.acquire_timeout_seconds ?? fillSeconds(pool)) * 1000);
+    const startUrl = request.start_url ?? pool.config.start_url;
+    let place: string | undefined;
     for (;;) {
-      const turn = await line.acquire(pool.id, Math.max(0, waitMs - (performance.now() - started)), hungUp);
+      const turn = await line.acquire(pool.id, Math.max(0, waitMs - elapsed()), hungUp, place);
+      const waited = elapsed();
+      metrics.waits.observe(waited / 1000);
       if ('ahead' in turn) {
-        metrics.acquires.observe({ outcome: 'timed_out' }, (performance.now() - started) / 1000);
+        metrics.acquires.observe({ outcome: 'timed_out' }, waited / 1000);
         return turn;
       }
       const { sessionId, leaseId } = turn;
+      const undo = () => giveBack(pool.id, sessionId, leaseId);
       try {
-        const session = await lend(pool, sessionId, leaseId, request);
+        const session = await sessions.lend(sessionId, leaseOf(pool, leaseId, request), startUrl);
         hungUp.throwIfAborted();
-        metrics.acquires.observe({ outcome: 'leased' }, (performance.now() - started) / 1000);
-        return session;
+        metrics.acquires.observe({ outcome: 'leased' }, elapsed() / 1000);
+        return { session, undelivered: () => void undo() };
       } catch (error) {
         if (hungUp.aborted) {
-          await giveBack(pool, sessionId); // nobody was told of it
+          await undo(); // nobody was told of it
           throw error;
         }
         if (error instanceof ServiceError && error.code === 'already_exists') {
-          await giveBack(pool, sessionId);
+          await putBack(pool.id, sessionId, leaseId);
           throw error;
         }
-        // It does not answer: nobody gets it, and the next in the line is us again.
+        // It does not answer, or is not ours any more: nobody gets it from us, and we keep our place in the line.
         log.warn({ pool: pool.id, session: sessionId, error: (error as Error).message }, 'pool.browser_unfit');
-        await store.endLease(pool.id, sessionId, false);
-        retire(pool.id, [sessionId]);
+        place = turn.place;
+        await replace(pool.id, sessionId, leaseId);
+      } finally {
+        line.settled(leaseId);
       }
     }
   }
 
-  async function lend(pool: PoolRow, sessionId: string, leaseId: string, request: Acquire): Promise<Session> {
-    const lease = {
-      name: request.name ?? null,
-      tags: request.tags ?? {},
-      timeoutSeconds: pool.config.timeout_seconds ?? defaultConfig.timeout_seconds,
-    };
-    const described = await unlessTaken(lease.name, () => store.describeLease(sessionId, leaseId, lease));
-    if (!described) throw errors.session_not_found({ session: sessionId });
-    return sessions.lend(sessionId, lease.timeoutSeconds, request.start_url ?? pool.config.start_url);
+  /** Ends a lease that nobody has heard of. Never rejects: what the database does not hear now, `tidy` finds. */
+  async function giveBack(poolId: string, sessionId: string, leaseId: string): Promise<void> {
+    try {
+      const used = await sessions.takeBack(sessionId);
+      if (used) await replace(poolId, sessionId, leaseId);
+      else await putBack(poolId, sessionId, leaseId);
+    } catch (error) {
+      log.warn({ pool: poolId, session: sessionId, error: (error as Error).message }, 'pool.not_given_back');
+    }
   }
 
-  /** A lease that nobody has used ends: the browser is as clean as it was. */
-  async function giveBack(pool: PoolRow, sessionId: string) {
-    await sessions.takeBack(sessionId);
-    if (!(await store.endLease(pool.id, sessionId, true))) return;
-    if (await store.shelve(sessionId)) await served(pool.id);
-    else retire(pool.id, await store.expel(sessionId));
+  /** Ends a lease together with its browser, and swaps a fresh one in behind its place. False: the lease had ended before. */
+  async function replace(poolId: string, sessionId: string, leaseId: string): Promise<boolean> {
+    if (!(await store.endLease(sessionId, leaseId))) return false;
+    fill.renew(poolId);
+    retire(poolId, [sessionId]);
+    return true;
+  }
+
+  /** Ends a lease and puts its browser back on the shelf. False: the lease had ended before. */
+  async function putBack(poolId: string, sessionId: string, leaseId: string | null): Promise<boolean> {
+    const shelved = await store.shelve(sessionId, leaseId);
+    if (shelved === 'shelved') await served(poolId);
+    if (shelved === 'expelled') {
+      fill.renew(poolId);
+      retire(poolId, [sessionId]);
+    }
+    return shelved !== undefined;
+  }
+
+  /** What becomes of a browser that is released. */
+  const endings = {
+    unused: putBack,
+    kept: putBack,
+    renewed: replace,
+    async destroyed(poolId: string, sessionId: string, leaseId: string): Promise<boolean> {
+      const ended = await store.endLease(sessionId, leaseId);
+      if (ended) retire(poolId, [sessionId]);
+      return ended !== undefined;
+    },
+  };
+
+  /** What the database says that we have, and we do not know of: something went wrong while it was under way. Never rejects. */
+  async function tidy(): Promise<void> {
+    clearTimeout(tidying);
+    try {
+      for (const poolId of await store.forgetWaiters(nodeId, line.underWay())) void served(poolId);
+      for (const id of await store.strays(nodeId)) void sessions.stop(id, 'retired');
+      const found = await store.unshelved(nodeId);
+      for (const { id, poolId } of found) if (unshelved.has(id)) await putBack(poolId, id, null);
+      unshelved = new Set(found.map(({ id }) => id));
+    } catch (error) {
+      if (!closed) log.warn({ error: (error as Error).message }, 'pools.not_tidied');
+    }
+    if (!closed) tidying = setTimeout(() => void tidy(), tidyMs).unref();
   }
 
   return {
@@ -152,11 +257,13 @@ export function poolService({
       refuseWhatIsNotHere(request);
       const { size, name, ...rest } = request;
       const config = configOf(rest);
+      if (config.proxy_id) await refuseUnknownProxy(projectId, config.proxy_id);
       await refuseTooMany(null, size);
-      const pool = { id: newId(), project_id: projectId, name: name ?? null, size, config };
+      const belongings = { profile_id: null, extension_ids: [], ...(await resolve(projectId, request)) };
+      const pool = { id: newId(), project_id: projectId, name: name ?? null, size, config, ...belongings };
       await unlessTaken(pool.name, () => store.insert(pool));
       void fill.fill(pool.id);
-      return counted((await store.find(pool.id))!);
+      return counted(pool.id);
     },
 
     async list(projectId: string, filter: PoolList): Promise<Pool[]> {
@@ -164,49 +271,70 @@ export function poolService({
     },
 
     async get(projectId: string, idOrName: string): Promise<Pool> {
-      return counted(await find(projectId, idOrName));
+      return counted((await find(projectId, idOrName)).id);
     },
 
     /** A field left out keeps its value; an empty one clears it, where it can be cleared. */
     async update(projectId: string, idOrName: string, request: UpdatePool): Promise<Pool> {
-      refuseWhatIsNotHere({ ...request, ...(request.profile?.id === '' ? { profile: undefined } : {}) });
+      refuseWhatIsNotHere(request);
       const before = await find(projectId, idOrName);
       const { size = before.size, name, discard_all_idle, ...rest } = request;
       const config = mergeConfig(before.config, rest);
+      if (rest.proxy_id) await refuseUnknownProxy(projectId, rest.proxy_id);
       if (size > before.size) await refuseTooMany(before.id, size);
-      const stale = !sameBrowser(before.config, config);
-      const change = { name: name || before.name, size, config, stale, larger: size > before.size };
+      const cleared = { ...request, ...(request.profile?.id === '' ? { profile: null } : {}) };
+      const belongings = { ...belongingsOf(before), ...(await resolve(projectId, cleared)) };
+      const same =
+        sameBrowser(before.config, config) && JSON.stringify(belongingsOf(before)) === JSON.stringify(belongings);
+      const change = {
+        ...belongings,
+        name: name || before.name,
+        size,
+        config,
+        stale: !same,
+        larger: size > before.size,
+      };
       const after = await unlessTaken(change.name, () => store.update(before.id, change));
       if (!after) throw errors.pool_not_found({ pool: idOrName });
-      if (discard_all_idle) retire(before.id, await store.clearShelf(before.id));
+      if (discard_all_idle) {
+        const discarded = await store.clearShelf(before.id);
+        fill.renew(before.id, discarded.length);
+        retire(before.id, discarded);
+      }
       void fill.fill(before.id);
-      return counted(after);
+      return counted(before.id);
     },
 
     async remove(projectId: string, idOrName: string, force: boolean): Promise<void> {
       const pool = await find(projectId, idOrName);
-      const leased = (await store.browsers(pool.id)).filter(({ lease_id }) => lease_id !== null).length;
-      if (leased > 0 && !force) throw errors.pool_in_use({ leased });
-      if (!(await store.remove(pool.id))) throw errors.pool_not_found({ pool: idOrName });
+      if (!(await store.remove(pool.id, force))) {
+        const leased = await store.leased(pool.id);
+        throw leased > 0 && !force ? errors.pool_in_use({ leased }) : errors.pool_not_found({ pool: idOrName });
+      }
       fill.forget(pool.id);
       line.close(pool.id, pool.name ?? pool.id);
       await store.tell({ deleted: pool.id, name: pool.name ?? pool.id });
-      await Promise.all((await store.browsers(pool.id)).map(({ id }) => sessions.stop(id, 'retired')));
+      await Promise.all((await store.browsers(pool.id)).map((id) => sessions.stop(id, 'retired')));
     },
 
-    /** Puts a clean browser back on the shelf at once: a fresh one behind the same place, since only that is sure to be clean. */
+    /**
+     * Puts a clean browser back on the shelf at once: the same one when nobody has come to it, otherwise a fresh one behind the
+     * same place, since only that is sure to be clean.
+     */
     async release(projectId: string, idOrName: string, sessionId: string, reuse: boolean): Promise<void> {
       const pool = await find(projectId, idOrName);
-      const keep = reuse && pool.config.reset_on_release === false;
-      const ended = await store.endLease(pool.id, sessionId, keep);
+      const leaseId = await store.leaseOn(pool.id, sessionId);
+      if (!leaseId) throw errors.not_leased({ session: sessionId, pool: idOrName });
+      const ownProfile = await store.hasOwnProfile(sessionId);
+      const used = await sessions.takeBack(sessionId); // its clients are gone before anybody else can have it
+      const kept = pool.config.reset_on_release === false && !ownProfile;
+      const how = !reuse ? 'destroyed' : !used ? 'unused' : kept ? 'kept' : 'renewed';
+      const ended = await endings[how](pool.id, sessionId, leaseId);
       if (!ended) throw errors.not_leased({ session: sessionId, pool: idOrName });
-      await sessions.takeBack(sessionId);
-      metrics.releases.inc({ how: keep ? 'kept' : reuse ? 'renewed' : 'destroyed' });
-      if (!keep) retire(pool.id, [sessionId]);
-      else if (await store.shelve(sessionId)) return served(pool.id);
-      else retire(pool.id, await store.expel(sessionId));
-      if (reuse) fill.renew(pool.id);
-      else void fill.fill(pool.id);
+      metrics.releases.inc({ how });
+      // Whoever gives it back may count on what was saved; if that takes too long, it goes on without them.
+      const saved = ownProfile && sessions.stop(sessionId, 'retired');
+      if (saved) await Promise.race([saved, sleep(longestSaveMs, undefined, { ref: false })]);
     },
 
     async flush(projectId: string, idOrName: string): Promise<void> {
@@ -215,11 +343,8 @@ export function poolService({
       void fill.fill(pool.id);
     },
 
-    /** The client hung up before it heard of its lease: nobody has used it. */
-    async undelivered({ session_id, pool }: Session): Promise<void> {
-      const row = pool && (await store.find(pool.id));
-      if (row) await giveBack(row, session_id);
-    },
+    /** Another node asks for a browser of a pool to be made here. */
+    makeHere: (poolId: string): Promise<Placed> => fill.makeHere(poolId),
 
     /** What another node tells. */
     hear(message: string) {
@@ -231,32 +356,49 @@ export function poolService({
       }
     },
 
+    /** Something we were to be told may have been lost. Rejects when the database cannot say. */
+    catchUp: () => line.catchUp(),
+
     async occupancy(projectId: string): Promise<string | undefined> {
       const pools = await store.list(projectId, { limit: 1, offset: 0 });
       return pools.length === 0 ? undefined : 'browser pools';
     },
 
-    /** In the transaction that settles a lost node: who waited there is gone, and what they were given is free again. */
+    /** In the transaction that settles a lost node: who waited there is gone, and what they were to get is free again. */
     async nodeLost(lost: string, within: Db): Promise<() => void> {
       const freed = await poolStore(within).forgetWaiters(lost);
       return () => {
         for (const poolId of freed) void served(poolId);
-        void store.ids().then((ids) => ids.forEach((id) => void fill.fill(id)));
+        void reopen();
       };
     },
 
-    /** Those who waited here hung up when we went; what the pools lost with us is made again. */
+    /** Once we are one of the nodes: those who waited here hung up when we went; what the pools lost with us is made again. */
     async start(): Promise<void> {
-      await store.forgetWaiters(nodeId);
-      for (const id of await store.ids()) void fill.fill(id);
+      await tidy();
+      await reopen();
     },
 
     async close(): Promise<void> {
-      stopListening();
+      closed = true;
+      clearTimeout(tidying);
+      for (const stop of stopListening) stop();
+      line.closeAll();
       await fill.close();
     },
   };
 }
+
+function leaseOf(pool: PoolRow, id: string, request: Acquire) {
+  return {
+    id,
+    name: request.name ?? null,
+    tags: request.tags ?? {},
+    timeoutSeconds: pool.config.timeout_seconds ?? defaultConfig.timeout_seconds,
+  };
+}
+
+const belongingsOf = ({ profile_id, extension_ids }: PoolRow) => ({ profile_id, extension_ids });
 
 function toPool(pool: CountedPool): Pool {
   const { engine_policy } = pool.config;
@@ -277,6 +419,7 @@ function toPool(pool: CountedPool): Pool {
       ...pool.config,
       ...(engine_policy ? { chrome_policy: engine_policy } : {}),
     },
-    extension_ids: [],
+    ...(pool.profile_id === null ? {} : { profile_id: pool.profile_id }),
+    extension_ids: pool.extension_ids,
   };
 }

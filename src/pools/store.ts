@@ -8,11 +8,12 @@ export interface PoolRow {
   name: string | null;
   size: number;
   config: Omit<PoolConfig, 'size' | 'name'>;
+  /** What the selectors in the configuration meant when they were given. */
+  profile_id: string | null;
+  extension_ids: string[];
   version: number;
   filled_once: boolean;
   next_fill_at: Date;
-  failures: number;
-  retry_at: Date;
   last_error: string | null;
   last_error_at: Date | null;
   created_at: Date;
@@ -27,17 +28,39 @@ export interface CountedPool extends PoolRow {
   waiting: number;
 }
 
+/** A pool as whoever fills it sees it. */
+export interface PoolToFill extends CountedPool {
+  /** Milliseconds until background filling may make one. */
+  fillMs: number;
+  /** Whether its project is: nothing is made for one that is archived. */
+  open: boolean;
+  /** How many are being made, by the node that makes them. */
+  warmingOn: Record<string, number>;
+}
+
+/** What the holder wants a browser to be, for this lease only. */
+export interface Lease {
+  id: string;
+  name: string | null;
+  tags: Record<string, string>;
+  timeoutSeconds: number;
+}
+
 export type PoolStore = ReturnType<typeof poolStore>;
 
 /**
  * Every query on `pools` and on the line of their waiters. The columns of `sessions` that say who holds a pool's browser
- * (pool_id, lease_id, idle_since) are this room's, too: a lease is taken with one statement over both tables.
+ * (pool_id, lease_id, lease_node, idle_since) are this room's, too: a lease is taken with one statement over both tables.
+ * A browser that leaves its pool is marked as deleted in the same statement, while it is still running: from then on it is
+ * nobody's, its place is free, and whoever has it ends it.
  */
 export function poolStore(db: Db) {
   return {
-    async insert(pool: Pick<PoolRow, 'id' | 'project_id' | 'name' | 'size' | 'config'>): Promise<void> {
-      await db.rows(sql`insert into pools (id, project_id, name, size, config)
-        values (${pool.id}, ${pool.project_id}, ${pool.name}, ${pool.size}, ${pool.config})`);
+    async insert(
+      pool: Pick<PoolRow, 'id' | 'project_id' | 'name' | 'size' | 'config' | 'profile_id' | 'extension_ids'>,
+    ): Promise<void> {
+      await db.rows(sql`insert into pools (id, project_id, name, size, config, profile_id, extension_ids)
+        values (${pool.id}, ${pool.project_id}, ${pool.name}, ${pool.size}, ${pool.config}, ${pool.profile_id}, ${pool.extension_ids})`);
     },
 
     find(id: string): Promise<PoolRow | undefined> {
@@ -49,13 +72,20 @@ export function poolStore(db: Db) {
         order by id = ${idOrName} desc limit 1`);
     },
 
-    count(id: string): Promise<Pick<CountedPool, 'available' | 'acquired' | 'warming' | 'waiting'> | undefined> {
-      return db.row(sql`select
-          count(*) filter (where state = 'live' and lease_id is null and idle_since is not null)::integer as available,
-          count(*) filter (where lease_id is not null)::integer as acquired,
-          count(*) filter (where lease_id is null and idle_since is null)::integer as warming,
-          (select count(*) from pool_waiters where pool_id = ${id} and session_id is null)::integer as waiting
-        from sessions where pool_id = ${id} and deleted_at is null`);
+    /** Everything that decides whether one has to be made, seen at one moment. */
+    look(id: string): Promise<PoolToFill | undefined> {
+      return db.row(sql`select p.*, c.*,
+          greatest(0, extract(epoch from next_fill_at - now()) * 1000)::float as "fillMs",
+          (select status = 'active' and deleted_at is null from projects where id = p.project_id) as open,
+          (select coalesce(jsonb_object_agg(node_id, making), '{}') from (select node_id, count(*) as making from sessions
+            where pool_id = p.id and deleted_at is null and lease_id is null and idle_since is null group by node_id) m) as "warmingOn"
+        from pools p cross join lateral (select
+            count(*) filter (where state = 'live' and lease_id is null and idle_since is not null)::integer as available,
+            count(*) filter (where lease_id is not null)::integer as acquired,
+            count(*) filter (where lease_id is null and idle_since is null)::integer as warming,
+            (select count(*) from pool_waiters w where w.pool_id = p.id and w.session_id is null)::integer as waiting
+          from sessions s where s.pool_id = p.id and s.deleted_at is null) c
+        where p.id = ${id} and p.deleted_at is null`);
     },
 
     list(projectId: string, filter: PoolList): Promise<CountedPool[]> {
@@ -88,20 +118,29 @@ export function poolStore(db: Db) {
     /** Fresh: whether browsers made before are out of date, and whether it is to be filled without pacing again. */
     update(
       id: string,
-      change: { name: string | null; size: number; config: PoolRow['config']; stale: boolean; larger: boolean },
+      change: Pick<PoolRow, 'name' | 'size' | 'config' | 'profile_id' | 'extension_ids'> & {
+        stale: boolean;
+        larger: boolean;
+      },
     ): Promise<PoolRow | undefined> {
       return db.row(sql`update pools set name = ${change.name}, size = ${change.size}, config = ${change.config},
+          profile_id = ${change.profile_id}, extension_ids = ${change.extension_ids},
           version = version + ${change.stale ? 1 : 0}, filled_once = filled_once and not ${change.larger}
         where id = ${id} and deleted_at is null returning *`);
     },
 
-    remove(id: string): Promise<PoolRow | undefined> {
-      return db.row(sql`update pools set deleted_at = now() where id = ${id} and deleted_at is null returning *`);
+    /** Undefined: it is gone, or has leases and is not to be removed with them. */
+    remove(id: string, force: boolean): Promise<PoolRow | undefined> {
+      return db.row(sql`update pools set deleted_at = now() where id = ${id} and deleted_at is null
+        and (${force} or not exists (select from sessions where pool_id = ${id} and lease_id is not null and deleted_at is null))
+        returning *`);
     },
 
-    /** Only one node at a time decides what a pool needs; the others will be told of the outcome. */
-    async lock(id: string): Promise<void> {
-      await db.rows(sql`select pg_advisory_xact_lock(hashtextextended('corral pool ' || ${id}, 0))`);
+    async leased(id: string): Promise<number> {
+      const row = await db.row<{ count: number }>(
+        sql`select count(*)::integer as count from sessions where pool_id = ${id} and lease_id is not null and deleted_at is null`,
+      );
+      return row?.count ?? 0;
     },
 
     /** Whether background filling may make one now; if so, the next may be made `seconds` later. */
@@ -111,36 +150,44 @@ export function poolStore(db: Db) {
       return row !== undefined;
     },
 
-    /** Milliseconds until background filling, and until a launch at all, may happen. */
-    async pauses(id: string): Promise<{ fillMs: number; retryMs: number }> {
-      const row = await db.row<{ fill: number; retry: number }>(sql`select
-          greatest(0, extract(epoch from next_fill_at - now()) * 1000)::float as fill,
-          greatest(0, extract(epoch from retry_at - now()) * 1000)::float as retry
-        from pools where id = ${id}`);
-      return { fillMs: row?.fill ?? 0, retryMs: row?.retry ?? 0 };
-    },
-
     async setFilled(id: string): Promise<void> {
       await db.rows(sql`update pools set filled_once = true where id = ${id} and not filled_once`);
     },
 
+    /** What they lack is made at once, as for the first time: a node went, and took it along. */
+    async reopen(): Promise<void> {
+      await db.rows(sql`update pools p set filled_once = false where deleted_at is null and filled_once
+        and size > (select count(*) from sessions s where s.pool_id = p.id and s.deleted_at is null)`);
+    },
+
     async recordFailure(id: string, message: string): Promise<void> {
-      await db.rows(sql`update pools set failures = failures + 1, last_error = ${message}, last_error_at = now(),
-          retry_at = now() + make_interval(secs => least(60, power(2, least(failures, 6))))
-        where id = ${id}`);
+      await db.rows(sql`update pools set last_error = ${message}, last_error_at = now() where id = ${id}`);
     },
 
     async recordSuccess(id: string): Promise<void> {
-      await db.rows(sql`update pools set failures = 0, retry_at = now(), last_error = null, last_error_at = null
-        where id = ${id} and (failures > 0 or last_error is not null)`);
+      await db.rows(
+        sql`update pools set last_error = null, last_error_at = null where id = ${id} and last_error is not null`,
+      );
     },
 
     // The line
 
-    async join(poolId: string, nodeId: string, leaseId: string): Promise<void> {
-      await db.rows(
-        sql`insert into pool_waiters (pool_id, node_id, lease_id) values (${poolId}, ${nodeId}, ${leaseId})`,
+    /** The place in it; undefined when the pool is gone. A place that one had before is kept. */
+    async join(
+      poolId: string,
+      nodeId: string,
+      leaseId: string,
+      place: string | undefined,
+    ): Promise<string | undefined> {
+      const row = await db.row<{ place: string }>(
+        place === undefined
+          ? sql`insert into pool_waiters (pool_id, node_id, lease_id)
+              select id, ${nodeId}, ${leaseId} from pools where id = ${poolId} and deleted_at is null returning place`
+          : sql`insert into pool_waiters (place, pool_id, node_id, lease_id) overriding system value
+              select ${place}::bigint, id, ${nodeId}, ${leaseId} from pools where id = ${poolId} and deleted_at is null
+              on conflict do nothing returning place`,
       );
+      return row?.place;
     },
 
     /** Leaves the line. What it was given meanwhile, if anything, is the caller's to use or to put back. */
@@ -149,83 +196,117 @@ export function poolStore(db: Db) {
         (select count(*)::integer from pool_waiters o where o.pool_id = w.pool_id and o.session_id is null and o.place < w.place) as ahead`);
     },
 
-    /** Gives the browser that has been on the shelf longest to whoever has waited longest, as one. Undefined: one of the two was missing. */
-    serve(poolId: string): Promise<{ leaseId: string; nodeId: string; sessionId: string } | undefined> {
+    /**
+     * Gives the browser that has been on the shelf longest to whoever has waited longest, as one, and tells their node if it is another.
+     * Undefined: one of the two was missing. Whoever is at the head of the line is waited for and not passed over: two who
+     * serve at once would each see half of it, and a waiter would stay beside a browser on the shelf.
+     */
+    serve(
+      poolId: string,
+      ownNode: string,
+    ): Promise<{ leaseId: string; nodeId: string; sessionId: string } | undefined> {
       return db.row(sql`with waiter as (
-          select place from pool_waiters where pool_id = ${poolId} and session_id is null order by place limit 1 for update skip locked
+          select place from pool_waiters where pool_id = ${poolId} and session_id is null order by place limit 1 for update
         ), browser as (
           select id from sessions where pool_id = ${poolId} and state = 'live' and lease_id is null and idle_since is not null
-            and exists (select from waiter) order by idle_since limit 1 for update skip locked
+            and deleted_at is null and exists (select from waiter) order by idle_since limit 1 for update skip locked
         ), given as (
           update pool_waiters w set session_id = (select id from browser) from waiter
           where w.place = waiter.place and exists (select from browser) returning w.lease_id, w.node_id, w.session_id
         )
-        update sessions s set lease_id = given.lease_id, idle_since = null from given where s.id = given.session_id
-        returning given.lease_id as "leaseId", given.node_id as "nodeId", s.id as "sessionId"`);
+        update sessions s set lease_id = given.lease_id, lease_node = given.node_id, idle_since = null from given where s.id = given.session_id
+        returning given.lease_id as "leaseId", given.node_id as "nodeId", s.id as "sessionId",
+          case when given.node_id <> ${ownNode} then
+            pg_notify('corral_pools', json_build_object('given', given.lease_id, 'to', given.node_id, 'sessionId', s.id)::text)::text end`);
     },
 
     /** The browser that has been on the shelf longest, if there is one and nobody stands in line for it. */
-    leaseNow(poolId: string, leaseId: string): Promise<{ id: string } | undefined> {
-      return db.row(sql`update sessions set lease_id = ${leaseId}, idle_since = null
+    leaseNow(poolId: string, leaseId: string, nodeId: string): Promise<{ id: string } | undefined> {
+      return db.row(sql`update sessions set lease_id = ${leaseId}, lease_node = ${nodeId}, idle_since = null
         where id = (select id from sessions where pool_id = ${poolId} and state = 'live' and lease_id is null and idle_since is not null
-            and not exists (select from pool_waiters where pool_id = ${poolId} and session_id is null)
+            and deleted_at is null and not exists (select from pool_waiters where pool_id = ${poolId} and session_id is null)
           order by idle_since limit 1 for update skip locked)
         returning id`);
     },
 
-    /** What the holder wants it to be called, for this lease only. */
-    describeLease(
-      sessionId: string,
-      leaseId: string,
-      lease: { name: string | null; tags: Record<string, string>; timeoutSeconds: number },
-    ): Promise<{ id: string } | undefined> {
-      return db.row(sql`update sessions set name = ${lease.name}, tags = ${lease.tags}, timeout_seconds = ${lease.timeoutSeconds}
+    /** Hands it over. Undefined: the lease has ended meanwhile. */
+    describeLease(sessionId: string, lease: Lease): Promise<{ id: string } | undefined> {
+      return db.row(sql`update sessions set name = ${lease.name}, tags = ${lease.tags}, timeout_seconds = ${lease.timeoutSeconds},
+          lease_node = null
+        where id = ${sessionId} and lease_id = ${lease.id} and deleted_at is null returning id`);
+    },
+
+    /** The lease on a pool's browser, if somebody holds it. */
+    async leaseOn(poolId: string, sessionId: string): Promise<string | undefined> {
+      const row = await db.row<{ lease_id: string }>(sql`select lease_id from sessions
+        where id = ${sessionId} and pool_id = ${poolId} and lease_id is not null and deleted_at is null`);
+      return row?.lease_id;
+    },
+
+    /** Whether the holder attached a profile, which goes with the lease. */
+    async hasOwnProfile(sessionId: string): Promise<boolean> {
+      const row = await db.row(sql`select from sessions where id = ${sessionId} and profile_attached`);
+      return row !== undefined;
+    },
+
+    /** The pools that want their browsers made anew when this profile was saved. What was made before is out of date. */
+    async outdate(profileId: string): Promise<string[]> {
+      const rows = await db.rows<{ id: string }>(sql`update pools set version = version + 1
+        where profile_id = ${profileId} and (config->>'refresh_on_profile_update')::boolean and deleted_at is null returning id`);
+      return rows.map(({ id }) => id);
+    },
+
+    /** Ends a lease together with its browser. Undefined: it has ended before. */
+    endLease(sessionId: string, leaseId: string): Promise<{ id: string } | undefined> {
+      return db.row(sql`update sessions set deleted_at = now(), lease_node = null
         where id = ${sessionId} and lease_id = ${leaseId} and deleted_at is null returning id`);
     },
 
     /**
-     * Ends a lease, and all that was its own; unless it is kept, the browser is no longer the pool's from then on. Undefined: it
-     * was not leased from this pool, or not any more.
+     * Puts a browser on the shelf, one that was just made or one whose lease ends with this. If the pool has moved on from
+     * it, it leaves the pool instead. Undefined: it was not in that state any more.
      */
-    endLease(poolId: string, sessionId: string, keep: boolean): Promise<{ id: string } | undefined> {
-      return db.row(sql`update sessions set lease_id = null, idle_since = null, name = null, tags = '{}',
-          pool_id = case when ${keep} then pool_id end
-        where id = ${sessionId} and pool_id = ${poolId} and lease_id is not null and deleted_at is null returning id`);
+    async shelve(sessionId: string, leaseId: string | null = null): Promise<'shelved' | 'expelled' | undefined> {
+      const row = await db.row<{ shelved: boolean }>(sql`with fit as (
+          select s.id, p.deleted_at is null and s.pool_version = p.version
+            and (select count(*) from sessions o where o.pool_id = p.id and o.deleted_at is null) <= p.size as fits,
+            p.config->>'proxy_id' as proxy_id
+          from sessions s join pools p on p.id = s.pool_id where s.id = ${sessionId}
+        )
+        update sessions s set lease_id = null, lease_node = null, name = null, tags = '{}',
+          proxy_id = fit.proxy_id, default_proxy_disabled = false,
+          idle_since = case when fits then now() end, deleted_at = case when not fits then now() end
+        from fit where s.id = fit.id and s.state = 'live' and s.deleted_at is null and s.idle_since is null
+          and s.lease_id is not distinct from ${leaseId}
+        returning fits as shelved`);
+      return row && (row.shelved ? 'shelved' : 'expelled');
     },
 
-    /** It is no longer the pool's, if nobody holds it. */
-    async expel(sessionId: string): Promise<string[]> {
-      const rows = await db.rows<{ id: string }>(sql`update sessions set pool_id = null, idle_since = null
-        where id = ${sessionId} and lease_id is null and deleted_at is null returning id`);
-      return rows.map(({ id }) => id);
-    },
-
-    /** Puts a browser that nobody holds on the shelf, unless the pool has moved on from it. */
-    async shelve(sessionId: string): Promise<boolean> {
-      const row = await db.row(sql`update sessions s set idle_since = now() from pools p
-        where s.id = ${sessionId} and s.state = 'live' and s.lease_id is null and p.id = s.pool_id and p.deleted_at is null
-          and s.pool_version = p.version
-          and (select count(*) from sessions o where o.pool_id = p.id and o.deleted_at is null) <= p.size
-        returning s.id`);
-      return row !== undefined;
-    },
-
-    /** Takes browsers off the shelf, for good: they are no longer the pool's. At most `count` of them, or only those of an older version. */
-    async clearShelf(
-      poolId: string,
-      { count = null, olderThan = null }: { count?: number | null; olderThan?: number | null } = {},
-    ): Promise<string[]> {
-      const rows = await db.rows<{ id: string }>(sql`update sessions set idle_since = null, pool_id = null where id in (
+    /** Takes idle browsers out of the pool, the oldest first, all of them or so many. */
+    async clearShelf(poolId: string, count: number | null = null): Promise<string[]> {
+      const rows = await db.rows<{
+        id: string;
+      }>(sql`update sessions set deleted_at = now(), idle_since = null where id in (
           select id from sessions where pool_id = ${poolId} and state = 'live' and lease_id is null and idle_since is not null
-            and (${olderThan}::integer is null or pool_version < ${olderThan})
-          order by pool_version, idle_since limit ${count} for update skip locked)
+            and deleted_at is null order by pool_version, idle_since limit ${count} for update skip locked)
         returning id`);
       return rows.map(({ id }) => id);
     },
 
     /** Every browser of a pool that is not gone yet. */
-    async browsers(poolId: string): Promise<{ id: string; lease_id: string | null }[]> {
-      return db.rows(sql`select id, lease_id from sessions where pool_id = ${poolId} and deleted_at is null`);
+    async browsers(poolId: string): Promise<string[]> {
+      const rows = await db.rows<{ id: string }>(
+        sql`select id from sessions where pool_id = ${poolId} and state in ('starting', 'live', 'stopping')`,
+      );
+      return rows.map(({ id }) => id);
+    },
+
+    /** The node that has a browser of a pool, for as long as there is something to end. */
+    async ownerOf(sessionId: string): Promise<string | undefined> {
+      const row = await db.row<{ node_id: string }>(
+        sql`select node_id from sessions where id = ${sessionId} and state in ('starting', 'live', 'stopping')`,
+      );
+      return row?.node_id;
     },
 
     async waiting(poolId: string): Promise<number> {
@@ -235,16 +316,42 @@ export function poolStore(db: Db) {
       return row?.count ?? 0;
     },
 
-    /** Whoever waited on this node hung up with it. What they had been given and not taken is on the shelf again; those pools. */
-    async forgetWaiters(nodeId: string): Promise<string[]> {
-      const gone = await db.rows<{ pool_id: string; session_id: string | null }>(
-        sql`delete from pool_waiters where node_id = ${nodeId} returning pool_id, session_id`,
+    /** This node's part of the line: who has been given what. */
+    async waitersOf(nodeId: string): Promise<{ leaseId: string; sessionId: string | null }[]> {
+      return db.rows(
+        sql`select lease_id as "leaseId", session_id as "sessionId" from pool_waiters where node_id = ${nodeId}`,
       );
-      const given = gone.map(({ session_id }) => session_id).filter((id) => id !== null);
-      await db.rows(
-        sql`update sessions set lease_id = null, idle_since = now() where id = any (${given}) and deleted_at is null`,
-      );
-      return [...new Set(gone.map(({ pool_id }) => pool_id))];
+    },
+
+    // What was left lying about
+
+    /**
+     * Whoever waited on this node hung up with it, except for those it still knows of. What it was about to hand over, and
+     * nobody has touched, is on the shelf again. The pools that have something to give.
+     */
+    async forgetWaiters(nodeId: string, except: readonly string[] = []): Promise<string[]> {
+      await db.rows(sql`delete from pool_waiters where node_id = ${nodeId} and not lease_id = any (${except})`);
+      const freed = await db.rows<{
+        pool_id: string;
+      }>(sql`update sessions set lease_id = null, lease_node = null, idle_since = now()
+        where lease_node = ${nodeId} and not lease_id = any (${except}) and deleted_at is null returning pool_id`);
+      return [...new Set(freed.map(({ pool_id }) => pool_id))];
+    },
+
+    /** Browsers on this node that no pool has any more, and that nobody has ended. */
+    async strays(nodeId: string): Promise<string[]> {
+      const rows = await db.rows<{
+        id: string;
+      }>(sql`update sessions s set deleted_at = coalesce(s.deleted_at, now()), idle_since = null
+        from pools p where p.id = s.pool_id and s.node_id = ${nodeId} and s.state = 'live'
+          and (s.deleted_at is not null or p.deleted_at is not null) returning s.id`);
+      return rows.map(({ id }) => id);
+    },
+
+    /** Browsers on this node that are there and not on the shelf, and that nobody holds. */
+    async unshelved(nodeId: string): Promise<{ id: string; poolId: string }[]> {
+      return db.rows(sql`select id, pool_id as "poolId" from sessions where node_id = ${nodeId} and pool_id is not null
+        and state = 'live' and lease_id is null and idle_since is null and deleted_at is null`);
     },
 
     async tell(message: object): Promise<void> {

@@ -13,24 +13,29 @@ export type Addresses = ReturnType<typeof addresses>;
 export function addresses({
   tokens,
   publicUrl,
+  leaseOf,
 }: {
   tokens: Tokens;
   /** Where clients reach a node; this one when it is not said which, or when that one is not there. */
   publicUrl: (nodeId?: string) => string;
+  /** The lease under which a session of this node is held; null without one, undefined when it is not here. */
+  leaseOf: (sessionId: string) => string | null | undefined;
 }) {
-  const token = (sessionId: string, purpose: Purpose) =>
-    tokens.sign({ sub: sessionId, aud: purpose, exp: Math.floor(Date.now() / 1000) + lifeSeconds });
+  const token = (holder: string, purpose: Purpose) =>
+    tokens.sign({ sub: holder, aud: purpose, exp: Math.floor(Date.now() / 1000) + lifeSeconds });
 
   return {
-    of(sessionId: string, nodeId?: string) {
+    /** With a lease they are good for that lease alone: a pool may lend the same browser to somebody else after it. */
+    of(sessionId: string, nodeId?: string, lease: string | null | undefined = leaseOf(sessionId)) {
+      const holder = lease ? `${sessionId}.${lease}` : sessionId;
       const http = publicUrl(nodeId);
       const ws = http.replace(/^http/, 'ws');
       return {
-        cdp_ws_url: `${ws}/browser/cdp?jwt=${token(sessionId, 'cdp')}`,
-        webdriver_ws_url: `${ws}/browser/webdriver/session?jwt=${token(sessionId, 'webdriver')}`,
-        browser_live_view_url: `${http}/browser/live?jwt=${token(sessionId, 'live')}`,
+        cdp_ws_url: `${ws}/browser/cdp?jwt=${token(holder, 'cdp')}`,
+        webdriver_ws_url: `${ws}/browser/webdriver/session?jwt=${token(holder, 'webdriver')}`,
+        browser_live_view_url: `${http}/browser/live?jwt=${token(holder, 'live')}`,
         // In the path, not in the query: tools append /json/version to it as it is.
-        base_url: `${http}/browser/kernel/${token(sessionId, 'base')}`,
+        base_url: `${http}/browser/kernel/${token(holder, 'base')}`,
       };
     },
 
@@ -58,7 +63,11 @@ export function addresses({
           detail: `This token is for ${claims.aud}, not for ${purpose}. Each address of a session has its own.`,
         });
       }
-      return claims.sub;
+      const [sessionId = '', lease = null] = claims.sub.split('.');
+      const current = leaseOf(sessionId);
+      // On another node than the session's this is not known; that node asks again.
+      if (current !== undefined && current !== lease) throw errors.session_not_found({ session: sessionId });
+      return sessionId;
     },
   };
 }

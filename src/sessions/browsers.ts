@@ -1,8 +1,12 @@
-import { mkdir, readdir, rm, statfs } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rename, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Destinations } from '../chromium/destinations.ts';
 import { startEngine, type Engine } from '../chromium/engine.ts';
+import { ArchiveError, forgetTabs, packProfile, unpackBeside, unpackProfile } from '../chromium/profile-archive.ts';
+import type { Toolbox } from '../chromium/guest/toolbox.ts';
 import { LaunchError, sweep, type Isolation, type LaunchOptions } from '../chromium/launch.ts';
+import type { Proxy } from '../chromium/proxy.ts';
+import { own } from '../chromium/sandbox.ts';
 import { errors } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
 
@@ -10,7 +14,15 @@ import type { Log } from '../lib/log.ts';
 const leastBytes = 1024 * 1024;
 
 /** Everything about a browser that is fixed when it starts. */
-export type BrowserOptions = Pick<LaunchOptions, 'headless' | 'stealth' | 'kiosk' | 'gpu' | 'viewport' | 'policy'>;
+export type BrowserOptions = Pick<
+  LaunchOptions,
+  'headless' | 'stealth' | 'kiosk' | 'gpu' | 'viewport' | 'policy' | 'needsFullBrowser' | 'resume'
+>;
+
+/** What is around the browser when it starts, and may change while it runs. */
+export interface Surroundings {
+  proxy?: Proxy | undefined;
+}
 
 export type Browsers = ReturnType<typeof browsers>;
 
@@ -18,6 +30,8 @@ export type Browsers = ReturnType<typeof browsers>;
 export function browsers({
   dir,
   isolation,
+  toolbox,
+  allowUnsandboxed,
   allow,
   launchSeconds,
   memoryMb,
@@ -25,6 +39,8 @@ export function browsers({
 }: {
   dir: string;
   isolation: Isolation;
+  toolbox: Toolbox;
+  allowUnsandboxed: boolean;
   allow: Destinations;
   launchSeconds: number;
   memoryMb: number;
@@ -35,16 +51,30 @@ export function browsers({
   return {
     async start(
       id: string,
-      options: BrowserOptions,
+      { proxy, ...options }: BrowserOptions & Surroundings,
       whenGone: () => { code: number; reason: string },
       signal?: AbortSignal,
+      /** The profile's archive, for a home that has none yet. */
+      profile?: AsyncIterable<Buffer>,
     ): Promise<Engine> {
       const deadline = AbortSignal.timeout(launchSeconds * 1000);
+      const until = signal ? AbortSignal.any([deadline, signal]) : deadline;
       const limits = { memoryBytes: memoryMb * 2 ** 20 };
+      const at = home(id);
       try {
+        if (profile)
+          await unpackProfile({ dir: at, isolation, bytes: profile, tabs: options.resume === 'tabs' }, until);
         return await startEngine(
-          { launch: { dir: home(id), ...options, limits, isolation }, allow, log, whenGone },
-          signal ? AbortSignal.any([deadline, signal]) : deadline,
+          {
+            launch: { dir: at, ...options, limits, isolation },
+            toolbox,
+            allowUnsandboxed,
+            allow,
+            proxy,
+            log,
+            whenGone,
+          },
+          until,
         );
       } catch (error) {
         const full = saysFull(error) || (await isFull(dir)); // before what it wrote is removed
@@ -53,6 +83,39 @@ export function browsers({
         throw refusal(error, { full, dir, lateSeconds: deadline.aborted ? launchSeconds : undefined });
       }
     },
+
+    /** Makes ready the user data that `swap` gives the browser at its next start: a profile's, or none. */
+    async unpackBeside(id: string, profile: AsyncIterable<Buffer> | undefined, tabs: boolean) {
+      const deadline = AbortSignal.timeout(launchSeconds * 1000);
+      return unpackBeside({ dir: home(id), isolation, bytes: profile, tabs }, deadline).catch(async (error: Error) => {
+        throw refusal(error, { full: saysFull(error) || (await isFull(dir)), dir, lateSeconds: undefined });
+      });
+    },
+
+    /** A directory that `engine.loadExtension` finds by this name. False: there is one already. */
+    async addExtension(id: string, name: string, fill: (to: string) => Promise<void>): Promise<boolean> {
+      const draft = await mkdtemp(join(home(id), 'incoming-'));
+      try {
+        await fill(draft);
+        await own(draft, isolation.owner);
+        await rename(draft, join(home(id), 'extensions', name));
+        return true;
+      } catch (error) {
+        if (['ENOTEMPTY', 'EEXIST', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return false;
+        if (saysFull(error)) throw errors.storage_full({ path: dir }, { cause: error });
+        throw error;
+      } finally {
+        await rm(draft, { recursive: true, force: true });
+      }
+    },
+
+    removeExtension: (id: string, name: string): Promise<void> =>
+      rm(join(home(id), 'extensions', name), { recursive: true, force: true }),
+
+    /** The profile in its home as an archive, once its browser is gone. */
+    pack: (id: string, signal: AbortSignal): AsyncIterable<Buffer> => packProfile(home(id), isolation, signal),
+
+    forgetTabs: (id: string, signal: AbortSignal): Promise<void> => forgetTabs(home(id), isolation, signal),
 
     remove,
 
@@ -97,6 +160,11 @@ function refusal(
       { cause: error },
     );
   }
+  if (error instanceof ArchiveError)
+    return errors.browser_did_not_start(
+      { detail: `its profile could not be unpacked. ${error.message}` },
+      { cause: error },
+    );
   if (!(error instanceof LaunchError)) return error;
   switch (error.code) {
     case 'gpu_unavailable':

@@ -1,4 +1,5 @@
 import type { Engine } from '../chromium/engine.ts';
+import type { Proxy } from '../chromium/proxy.ts';
 import type { Log } from '../lib/log.ts';
 import type { WebSocketReceiver, WebSocketSink } from '../lib/ws-sink.ts';
 import { endings, type Ending } from './state.ts';
@@ -6,6 +7,15 @@ import { endings, type Ending } from './state.ts';
 const standbyMs = 5000;
 const mostCrashes = 3;
 const crashWindowMs = 5 * 60 * 1000;
+/** What a browser may take to write down what it has; it is a few tenths of a second as a rule. */
+const closingMs = 10_000;
+
+interface Planned {
+  start: LiveSessionOptions['relaunch'];
+  reason: string;
+  done: () => void;
+  failed: (error: Error) => void;
+}
 
 export interface LiveSessionOptions {
   id: string;
@@ -14,8 +24,10 @@ export interface LiveSessionOptions {
   timeoutSeconds: number | undefined;
   /** A browser on a GPU cannot be stopped in the middle of things. */
   mayStandBy: boolean;
+  /** What its traffic leaves by, from the start. */
+  proxy: Proxy | undefined;
   /** Starts a browser like the first one, in the same place. */
-  relaunch: (signal: AbortSignal) => Promise<Engine>;
+  relaunch: (signal: AbortSignal, proxy: Proxy | undefined) => Promise<Engine>;
   /** The idle timeout has run out. */
   onIdle: () => void;
   /** The browser is gone for good. */
@@ -30,6 +42,8 @@ export interface Hold {
   engine: Engine;
   /** Giving back twice is giving back once. */
   release(): void;
+  /** Something goes on in it that nobody waits for: until that is over it does not sleep, but it may time out. */
+  stayAwake(): () => void;
 }
 
 /**
@@ -38,18 +52,25 @@ export interface Hold {
  */
 export function liveSession(options: LiveSessionOptions) {
   const { id, mayStandBy, relaunch, onIdle, onLost, log } = options;
-  let { timeoutSeconds } = options;
+  let { timeoutSeconds, proxy } = options;
+  let lease: string | null = null;
+  /** Whether anybody has come to it since it was lent, or anything has happened to it. */
+  let used = true;
   /** The browser, or the next one while it is being started. */
   let engine = Promise.resolve(options.engine);
   let holds = 0;
+  let busy = 0;
   let viewers = 0;
   let ending: Ending | undefined;
   let over: Promise<void> | undefined;
   const sinks = new Set<WebSocketSink>();
   const crashes: number[] = [];
+  /** A browser that is about to take this one's place, not because it crashed. */
+  let planned: Planned | undefined;
   const stopping = new AbortController();
 
   let moves = Promise.resolve();
+  let swaps = Promise.resolve();
   let frozen = false;
   let activeMs = 0;
   let activeSince: number | undefined = performance.now();
@@ -63,6 +84,7 @@ export function liveSession(options: LiveSessionOptions) {
   async function hold(): Promise<Hold> {
     if (ending) throw new SessionEnded(ending);
     holds++;
+    used = true;
     clearTimeout(standby);
     clearTimeout(idle);
     let held = true;
@@ -74,11 +96,22 @@ export function liveSession(options: LiveSessionOptions) {
     };
     try {
       await wake();
-      return { engine: await answering(), release };
+      return { engine: await answering(), release, stayAwake };
     } catch (error) {
       release();
       throw ending ? new SessionEnded(ending) : error;
     }
+  }
+
+  function stayAwake(): () => void {
+    busy++;
+    let over = false;
+    return () => {
+      if (over) return;
+      over = true;
+      busy--;
+      if (busy === 0 && holds === 0 && !ending) dozeOff();
+    };
   }
 
   /** The browser, but never one that has just died: then its successor is waited for. */
@@ -98,6 +131,12 @@ export function liveSession(options: LiveSessionOptions) {
     if (timeoutSeconds !== undefined) idle = setTimeout(onIdle, timeoutSeconds * 1000);
   }
 
+  function restart() {
+    clearTimeout(standby);
+    clearTimeout(idle);
+    if (holds === 0) rest();
+  }
+
   function dozeOff() {
     clearTimeout(standby);
     if (mayStandBy) standby = setTimeout(() => void sleep(), standbyMs);
@@ -112,7 +151,7 @@ export function liveSession(options: LiveSessionOptions) {
   function sleep(): Promise<void> {
     return inTurn(async () => {
       const { browser, mux } = await engine;
-      if (holds > 0 || frozen || ending || mux.isClosed) return;
+      if (holds > 0 || busy > 0 || frozen || ending || mux.isClosed) return;
       frozen = true; // even if it fails halfway: then it has to be woken all the same
       await browser.freeze();
       if (activeSince !== undefined) activeMs += performance.now() - activeSince;
@@ -139,8 +178,8 @@ export function liveSession(options: LiveSessionOptions) {
       for (;;) {
         const watched = await engine;
         await watched.browser.exited;
-        if (ending) return;
-        engine = replace(watched);
+        if (ending) return planned?.failed(new SessionEnded(ending));
+        engine = planned ? follow(watched, planned) : replace(watched);
       }
     } catch (error) {
       if (!ending) onLost((error as Error).message);
@@ -151,6 +190,7 @@ export function liveSession(options: LiveSessionOptions) {
   async function replace(crashed: Engine): Promise<Engine> {
     const { code, reason } = whenGone();
     frozen = false;
+    used = true;
     activeSince ??= performance.now();
     crashes.push(Date.now());
     const count = recentCrashes();
@@ -161,9 +201,30 @@ export function liveSession(options: LiveSessionOptions) {
     if (timeoutSeconds === undefined) throw new Error('The browser crashed while nobody held it.');
     if (count > mostCrashes)
       throw new Error(`The browser crashed ${count} times in five minutes. Its last words: ${lastWords.join(' ')}`);
-    const next = await relaunch(stopping.signal);
+    const before = proxy;
+    const next = await relaunch(stopping.signal, before);
+    if (proxy !== before) next.gateway.setProxy(proxy); // swapped meanwhile
     if (holds === 0 && !ending) dozeOff();
     return next;
+  }
+
+  /** The next browser in the place of one that was stopped for it. */
+  async function follow(stopped: Engine, plan: Planned): Promise<Engine> {
+    try {
+      closeClients(1012, plan.reason);
+      await stopped.close();
+      const before = proxy;
+      const next = await plan.start(stopping.signal, before);
+      if (proxy !== before) next.gateway.setProxy(proxy); // swapped meanwhile
+      plan.done();
+      if (holds === 0 && !ending) dozeOff();
+      return next;
+    } catch (error) {
+      plan.failed(error as Error);
+      throw error;
+    } finally {
+      planned = undefined;
+    }
   }
 
   function recentCrashes(): number {
@@ -173,8 +234,17 @@ export function liveSession(options: LiveSessionOptions) {
   /** What clients are told when the browser goes: that it comes back, unless it has crashed too often. */
   function whenGone(): { code: number; reason: string } {
     if (ending) return { code: 1001, reason: endings[ending] };
+    if (planned) return { code: 1012, reason: planned.reason };
     if (recentCrashes() >= mostCrashes) return { code: 1011, reason: endings.crashed };
     return { code: 1012, reason: 'The browser crashed and is being started again. Connect again to the same address.' };
+  }
+
+  /** Its traffic leaves by this from now on, in this browser and in those that take its place. Undefined: by no proxy. */
+  async function setProxy(next: Proxy | undefined): Promise<void> {
+    if (JSON.stringify(next) === JSON.stringify(proxy)) return; // nothing would change but dropped connections
+    proxy = next;
+    const { gateway } = await engine; // one that is being started hears of it when it stands
+    gateway.setProxy(proxy);
   }
 
   function closeClients(code: number, reason: string) {
@@ -185,19 +255,15 @@ export function liveSession(options: LiveSessionOptions) {
    * Lets a websocket in. It holds the session until it closes; whatever ends the session or the browser closes it with a
    * code and a sentence.
    */
-  function attach(
-    held: Hold,
-    use: (engine: Engine, sink: WebSocketSink) => WebSocketReceiver,
-    kind: 'client' | 'viewer' = 'client',
-  ) {
+  function attach(held: Hold, use: (sink: WebSocketSink) => WebSocketReceiver, kind: 'client' | 'viewer' = 'client') {
     return (sink: WebSocketSink): WebSocketReceiver => {
       sinks.add(sink);
       if (kind === 'viewer') viewers++;
-      const receiver = use(held.engine, sink);
+      const receiver = use(sink);
       if (ending) sink.close(1001, endings[ending]);
       let left = false;
       return {
-        receive: (data) => receiver.receive(data),
+        receive: (data, binary) => receiver.receive(data, binary),
         flush: () => receiver.flush(),
         closed() {
           receiver.closed();
@@ -216,6 +282,10 @@ export function liveSession(options: LiveSessionOptions) {
     hold,
     attach,
 
+    /** It waits on a pool's shelf, and whoever had it before has no business with it. */
+    get shelved() {
+      return timeoutSeconds === undefined;
+    },
     get clientCount() {
       return sinks.size;
     },
@@ -237,17 +307,60 @@ export function liveSession(options: LiveSessionOptions) {
 
     whenGone,
 
-    /** Somebody has it from now on, or (undefined) nobody: its clients go, and its clock stops. */
-    setTimeout(seconds: number | undefined) {
-      timeoutSeconds = seconds;
-      if (seconds === undefined) closeClients(1001, 'The browser went back to its pool.');
-      clearTimeout(standby);
-      clearTimeout(idle);
-      if (holds === 0) rest();
+    setProxy,
+    /** One change of the proxy at a time, so that who comes last has the last word in the row and in the browser. */
+    swapping<T>(work: () => Promise<T>): Promise<T> {
+      const done = swaps.then(work);
+      swaps = done.then(
+        () => {},
+        () => {},
+      );
+      return done;
+    },
+    /** A lease is over: what it changed goes with it. */
+    resetProxy: () => setProxy(options.proxy),
+
+    /** What its holder has, if it was lent by a pool: an address from before leads nowhere. */
+    get lease() {
+      return lease;
     },
 
-    /** Closes its clients and its browser. Everyone who asks awaits the same end. */
-    end(reason: Ending): Promise<void> {
+    /** For pools: somebody has it from now on. */
+    lend(to: { lease: string; timeoutSeconds: number; used: boolean }) {
+      ({ lease, timeoutSeconds, used } = to);
+      restart();
+    },
+
+    /** For pools: nobody has it from now on. Its clients go, and its clock stops. Answers whether anybody had used it. */
+    takeBack(): boolean {
+      lease = null;
+      timeoutSeconds = undefined;
+      closeClients(1001, 'The browser went back to its pool.');
+      restart();
+      return used;
+    },
+
+    /**
+     * Stops the browser in order and puts another in its place, at the same addresses; its clients are told to come back.
+     * Rejects when there is none after that, which is the session's end.
+     */
+    async restart(start: Planned['start'], reason: string): Promise<void> {
+      const held = await hold();
+      try {
+        const followed = new Promise<void>((done, failed) => (planned = { start, reason, done, failed }));
+        followed.catch(() => {}); // awaited below, once it was stopped
+        await held.engine.close({ graceMs: closingMs });
+        await followed;
+      } finally {
+        held.release();
+      }
+    },
+
+    /**
+     * Closes its clients and its browser. Everyone who asks awaits the same end. With `keep` the browser may close its files in
+     * order, and they stay.
+     */
+    end(reason: Ending, { keep = false } = {}): Promise<void> {
       ending ??= reason;
       return (over ??= (async () => {
         clearTimeout(standby);
@@ -255,7 +368,7 @@ export function liveSession(options: LiveSessionOptions) {
         stopping.abort(new SessionEnded(reason));
         closeClients(1001, endings[reason]);
         const last = await engine.catch(() => undefined);
-        await last?.close({ discard: true });
+        await last?.close(keep ? { graceMs: closingMs } : { discard: true });
         if (activeSince !== undefined) activeMs += performance.now() - activeSince;
         activeSince = undefined;
       })());

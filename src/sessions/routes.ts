@@ -88,7 +88,7 @@ export function sessionRoutes({
       {
         schema: {
           operationId: 'deleteBrowser',
-          summary: 'End a session. Answered when nothing is left of it.',
+          summary: 'End a session. Answered when its clients are closed and its browser is killed.',
           tags,
           params: IdOrName,
           response: { 204: empty('Ended.'), ...refusals(400, 401, 404, 500) },

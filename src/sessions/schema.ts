@@ -1,5 +1,9 @@
 import { Type, type Static } from 'typebox';
 import { named, nullable, oneOf, Paging, SlugName, Timestamp } from '../api/schema.ts';
+import { ExtensionSelector } from '../extensions/schema.ts';
+import { ProfileSelector, SessionProfile } from '../profiles/schema.ts';
+
+export { ExtensionSelector };
 
 export const Tags = named(
   'Tags',
@@ -32,15 +36,6 @@ const ViewportUpdate = named(
     ),
   }),
 );
-
-const selector = { id: Type.Optional(Type.String({ maxLength: 255 })), name: Type.Optional(SlugName) };
-const byIdOrName = { oneOf: [{ required: ['id'] }, { required: ['name'] }] };
-
-const ProfileSelector = named(
-  'BrowserProfile',
-  Type.Object({ ...selector, save_changes: Type.Optional(Type.Boolean({ default: false })) }, byIdOrName),
-);
-export const ExtensionSelector = named('BrowserExtension', Type.Object(selector, byIdOrName));
 
 const categories = [
   'console',
@@ -137,17 +132,6 @@ export const UpdateSession = named(
   }),
 );
 
-const Profile = named(
-  'Profile',
-  Type.Object({
-    id: Type.String(),
-    name: Type.Optional(nullable(Type.String())),
-    created_at: Timestamp,
-    updated_at: Type.Optional(Timestamp),
-    last_used_at: Type.Optional(Timestamp),
-  }),
-);
-
 export const Session = named(
   'Browser',
   Type.Object({
@@ -170,7 +154,10 @@ export const Session = named(
     engine_policy: Type.Optional(Policy),
     chrome_policy: Type.Optional(Policy),
     tags: Type.Optional(Tags),
-    profile: Type.Optional(Profile),
+    profile: Type.Optional(SessionProfile),
+    profile_save_changes: Type.Optional(
+      Type.Boolean({ description: 'The profile is written back when the session ends.' }),
+    ),
     proxy_id: Type.Optional(Type.String()),
     pool: Type.Optional(
       named('BrowserPoolRef', Type.Object({ id: Type.String(), name: Type.Optional(Type.String()) })),

@@ -1,41 +1,77 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine } from '../chromium/engine.ts';
+import type { Proxy } from '../chromium/proxy.ts';
 import { errors } from '../errors.ts';
 import type { EventBus } from '../events.ts';
+import type { ExtensionSelector } from '../extensions/schema.ts';
+import type { ExtensionService, Loadable } from '../extensions/service.ts';
 import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import { undoOnFailure } from '../lib/undo.ts';
+import type { ProfileSelector } from '../profiles/schema.ts';
+import type { ProfileService } from '../profiles/service.ts';
+import type { ProxyService } from '../proxies/service.ts';
 import { uniqueViolation } from '../store/db.ts';
 import type { Addresses } from './addresses.ts';
 import type { BrowserOptions, Browsers } from './browsers.ts';
 import { liveSession, SessionEnded, type Hold, type LiveSession } from './live-session.ts';
+import { loadedExtensions } from './loaded-extensions.ts';
 import { policyOf } from './policy.ts';
 import type { CreateSession, Session, SessionList, UpdateSession } from './schema.ts';
 import { warmSpares, type Shape, type Spare } from './spares.ts';
 import type { Ending } from './state.ts';
-import type { NewSession, SessionRow, SessionStore } from './store.ts';
+import { sessionStore, type NewSession, type SessionRow, type SessionStore } from './store.ts';
 
 const defaultTimeoutSeconds = 60;
 const defaultViewport = { width: 1920, height: 1080 };
+/** Ends that are meant. After a crash the profile stays what it was. */
+const savingEnds: ReadonlySet<Ending> = new Set(['deleted', 'idle', 'retired', 'shutdown', 'project_closed']);
+/** Whoever reads an archive of gigabytes from a slow disk takes long; nobody takes longer than this. */
+const longestSaveMs = 5 * 60_000;
+/** Clients of this interface give a request up after 60 s. A save that takes longer goes on without them. */
+const longestDeleteMs = 45_000;
 
 export type SessionService = ReturnType<typeof sessionService>;
 
 /** A session by its id alone, or as a project's clients name it. */
 export type SessionRef = { id: string } | { projectId: string; idOrName: string };
 
+/** The pool a browser is made for. `opensUrl`: it has a start_url, which is opened when the browser is lent. */
+interface PoolPlace {
+  id: string;
+  version: number;
+  opensUrl?: boolean;
+}
+
 interface Making {
   hungUp?: AbortSignal | undefined;
   /** It is made for a pool: nobody's until it is leased, and it does not idle out before. */
-  pool?: { id: string; version: number };
+  pool?: PoolPlace;
   /** Its place is taken: the row is there, the browser is not yet. */
   onPlaced?: () => void;
+}
+
+/** What a session is to be made of. */
+interface Plan {
+  row: NewSession;
+  options: BrowserOptions;
+  spare: Spare | undefined;
+  proxy: Proxy | undefined;
+  /** It may save to a profile that another session saves to. */
+  force: boolean;
+  extensions: Loadable[];
+  signal: AbortSignal;
+  onPlaced: (() => void) | undefined;
 }
 
 export function sessionService(deps: {
   store: SessionStore;
   browsers: Browsers;
+  profiles: Pick<ProfileService, 'choose' | 'open' | 'save'>;
+  extensions: Pick<ExtensionService, 'choose'>;
   addresses: Addresses;
   sessionCap: (projectId: string) => Promise<number | null>;
+  proxies: Pick<ProxyService, 'endpoint' | 'defaultEndpoint'>;
   nodeId: string;
   /** How many browsers this node runs at most, spares included. */
   capacity: number;
@@ -43,13 +79,16 @@ export function sessionService(deps: {
   events: EventBus;
   log: Log;
 }) {
-  const { store, browsers, addresses, sessionCap, nodeId, capacity, events, log } = deps;
+  const { store, browsers, profiles, addresses, sessionCap, proxies, nodeId, capacity, events, log } = deps;
   /** The sessions whose browsers this process holds, until nothing is left of them. */
   const live = new Map<string, LiveSession>();
   /** Sessions whose browsers are being started: how to call that off, and when it is over either way. */
   const launching = new Map<string, { callOff: AbortController; over: Promise<unknown> }>();
-  /** Ways to the end that are being walked. */
-  const endings = new Map<string, Promise<void>>();
+  /** The profiles that sessions write back when they end. */
+  const saving = new Map<string, string>();
+  const extensions = loadedExtensions({ browsers, log });
+  /** Ways to the end that are being walked: `killed` when nobody can use it any more, `over` when nothing is left of it. */
+  const endings = new Map<string, { killed: Promise<unknown>; over: Promise<void> }>();
   /** Places taken by sessions, from before the launch until after the end. */
   let taken = 0;
   let closed = false;
@@ -80,8 +119,16 @@ export function sessionService(deps: {
     { hungUp, pool, onPlaced }: Making,
   ): Promise<SessionRow> {
     refuseWhatIsNotHere(request);
-    const options = optionsOf(request);
-    takePlace();
+    const profile = request.profile && (await profiles.choose(projectId, request.profile));
+    const wanted = request.extensions?.length ? await deps.extensions.choose(projectId, request.extensions) : [];
+    const options = {
+      ...optionsOf(request),
+      ...(wanted.length > 0 ? { needsFullBrowser: true } : {}),
+      ...(profile && withProfile((request.start_url ?? pool?.opensUrl) ? 'cookies' : 'tabs')),
+    };
+    const proxyId = request.proxy_id || null;
+    const proxy = await wayOut(projectId, { proxyId, stealth: options.stealth, defaultDisabled: false });
+    await takePlace();
     const shape = shapeOf(options);
     const spare = shape && spares.take(shape);
     const id = spare?.id ?? newId();
@@ -90,10 +137,14 @@ export function sessionService(deps: {
     const row = {
       ...rowFor(id, projectId, request, options),
       node_id: nodeId,
+      proxy_id: proxyId,
       pool_id: pool?.id ?? null,
       pool_version: pool?.version ?? null,
+      profile_id: profile?.id ?? null,
+      profile_saves: !pool && profile !== undefined && request.profile?.save_changes === true,
     };
-    const starting = launch(row, options, spare, signal, onPlaced)
+    const force = request.profile?.force === true;
+    const starting = launch({ row, options, spare, proxy, force, extensions: wanted, signal, onPlaced })
       .catch((error: Error) => {
         throw callOff.signal.aborted ? errors.session_not_found({ session: id }) : error;
       })
@@ -110,20 +161,23 @@ export function sessionService(deps: {
   }
 
   /** From a place and perhaps a spare to a session that can be used. If it throws, nothing of it is left. */
-  async function launch(
-    row: NewSession,
-    options: BrowserOptions,
-    spare: Spare | undefined,
-    signal: AbortSignal,
-    onPlaced?: () => void,
-  ): Promise<SessionRow> {
-    const { id } = row;
+  async function launch({
+    row,
+    options,
+    spare,
+    proxy,
+    force,
+    extensions: wanted,
+    signal,
+    onPlaced,
+  }: Plan): Promise<SessionRow> {
+    const { id, profile_id: profileId } = row;
     let session: LiveSession | undefined;
     const launched = undoOnFailure(async (undo) => {
       let placed = true;
       undo(() => placed && freePlace());
       if (spare) undo(() => placed && spares.giveBack(options.headless ? 'headless' : 'headful', spare));
-      await insert(row, spare ? 'live' : 'starting');
+      await insert(row, spare ? 'live' : 'starting', force);
       onPlaced?.();
 
       // From here on the session's own end gives everything back.
@@ -131,23 +185,34 @@ export function sessionService(deps: {
       const whenGone = () => session?.whenGone() ?? { code: 1011, reason: 'The browser went away.' };
       if (spare) spare.whenGone = whenGone;
       if (!spare && taken + spareCount() > capacity) await spares.giveUpOne();
-      const engine =
-        spare?.engine ??
-        (await browsers.start(id, options, whenGone, signal).catch((error: Error) => didNotStart(id, error, signal)));
+      const start = async () => {
+        const saved = profileId === null ? undefined : await profiles.open(profileId);
+        const resume = saved || profileId === null ? options.resume : 'cookies'; // an empty one has no tabs
+        return browsers.start(id, { ...options, resume, proxy }, whenGone, signal, saved?.bytes);
+      };
+      const engine = spare?.engine ?? (await start().catch((error: Error) => didNotStart(id, error, signal)));
+      if (profileId !== null && row.profile_saves) saving.set(id, profileId);
       session = liveSession({
         id,
         engine,
         timeoutSeconds: row.pool_id === null ? row.timeout_seconds : undefined,
         mayStandBy: !options.gpu,
+        proxy,
         // As it is now, not as it was asked for; and without start_url, which may be what crashed it.
-        relaunch: async (signal) => browsers.start(id, { ...options, ...(await viewportOf(id)) }, whenGone, signal),
+        relaunch: async (signal, proxy) => {
+          const now = { ...options, ...(await asItIsNow(id)), proxy };
+          if (now.resume) await browsers.forgetTabs(id, signal).catch(() => {}); // they may be, too
+          return extensions.again(id, await browsers.start(id, now, whenGone, signal));
+        },
         onIdle: () => void stop(id, 'idle'),
         onLost: (detail) => void stop(id, 'crashed', detail),
         log,
       });
       live.set(id, session);
       undo(() => stop(id, whyNot(signal)));
+      if (spare && proxy) engine.gateway.setProxy(proxy);
       if (spare) await fit(engine, options);
+      if (wanted.length > 0) await extensions.load(id, engine, wanted);
       if (row.start_url) void open(engine, row.start_url);
       const now = spare ? await store.find(id) : await store.apply(id, 'launched');
       if (!now || now.deleted_at) throw errors.session_not_found({ session: id }); // stopped while it was starting
@@ -160,11 +225,28 @@ export function sessionService(deps: {
     });
   }
 
-  async function viewportOf(id: string): Promise<Pick<BrowserOptions, 'viewport'> | undefined> {
+  /**
+   * What a session's traffic leaves by; undefined for no proxy. The label is new each time: a rotating proxy keeps its exit
+   * for as long as the session keeps the proxy, and giving it the same one again is asking for another exit.
+   */
+  async function wayOut(
+    projectId: string,
+    { proxyId, stealth, defaultDisabled }: { proxyId: string | null; stealth: boolean; defaultDisabled: boolean },
+  ): Promise<Proxy | undefined> {
+    if (proxyId) return proxies.endpoint(projectId, proxyId, newId());
+    return stealth && !defaultDisabled ? proxies.defaultEndpoint(newId()) : undefined;
+  }
+
+  async function asItIsNow(id: string): Promise<Partial<BrowserOptions>> {
     const row = await store.find(id);
-    if (!row) return undefined;
+    if (!row) return {};
     const { viewport_width: width, viewport_height: height, refresh_rate } = row;
-    return { viewport: { width, height, ...(refresh_rate === null ? {} : { refreshRate: refresh_rate }) } };
+    const viewport = { width, height, ...(refresh_rate === null ? {} : { refreshRate: refresh_rate }) };
+    return {
+      viewport,
+      ...(extensions.any(id) ? { needsFullBrowser: true } : {}),
+      ...(row.profile_id === null ? {} : withProfile('cookies')),
+    };
   }
 
   /** A spare was started in the default size. */
@@ -180,14 +262,16 @@ export function sessionService(deps: {
       .catch((error: Error) => log.info({ error: error.message }, 'session.start_url_failed'));
   }
 
-  async function insert(row: NewSession, state: 'starting' | 'live'): Promise<void> {
+  async function insert(row: NewSession, state: 'starting' | 'live', force: boolean): Promise<void> {
     try {
       if (row.pool_id) {
         if (!(await store.insertPooled(row, state, row.pool_id))) throw errors.pool_full({ pool: row.pool_id });
         return;
       }
       const cap = await sessionCap(row.project_id);
-      const inserted = cap === null ? await store.insert(row, state) : await store.insertWithin(row, state, cap);
+      const inserted = await unlessWritten(row.id, row.profile_saves && !force ? row.profile_id : null, (store) =>
+        cap === null ? store.insert(row, state) : store.insertWithin(row, state, cap),
+      );
       if (!inserted)
         throw errors.session_limit_reached({ active: await store.countActive(row.project_id), cap: cap ?? 0 });
     } catch (error) {
@@ -195,6 +279,79 @@ export function sessionService(deps: {
         throw errors.already_exists({ thing: 'session', name: row.name ?? '' });
       throw error;
     }
+  }
+
+  /** A second session that saves to a profile would undo what the first one saved, so it is told. */
+  async function unlessWritten<T>(
+    sessionId: string,
+    profileId: string | null,
+    write: (store: SessionStore) => Promise<T>,
+  ): Promise<T> {
+    if (profileId === null) return write(store);
+    const outcome = await store.asOnlyWriter({ profileId, sessionId }, (tx) => write(sessionStore(tx)));
+    if ('written' in outcome) return outcome.written;
+    const { writer } = outcome;
+    throw errors.profile_in_use({ profile: profileId, session: writer }, { body: { session_id: writer } });
+  }
+
+  /**
+   * Gives a profile to a session that has none: its browser is stopped and started again with it, at the same addresses. A profile
+   * that cannot be had leaves the session as it was.
+   */
+  async function attachProfile(row: SessionRow, selector: ProfileSelector): Promise<void> {
+    const { id } = row;
+    const session = live.get(id);
+    if (!session) throw errors.session_not_found({ session: id });
+    const profile = await profiles.choose(row.project_id, selector);
+    const saves = selector.save_changes === true;
+    const claimed = await unlessWritten(id, saves && !selector.force ? profile.id : null, (store) =>
+      store.attachProfile(id, profile.id, saves),
+    );
+    if (!claimed) throw errors.profile_loaded({ session: id, profile: (await store.find(id))?.profile_id ?? '' });
+    try {
+      const saved = await profiles.open(profile.id);
+      const resume = saved && !row.start_url ? 'tabs' : 'cookies';
+      const beside = await browsers.unpackBeside(id, saved?.bytes, resume === 'tabs');
+      const now = { ...optionsOf(requestOf(row)), ...(await asItIsNow(id)), resume } as const;
+      const restart = session.restart(async (signal, proxy) => {
+        await beside.swap();
+        const started = await browsers.start(id, { ...now, proxy }, () => session.whenGone(), signal);
+        const engine = await extensions.again(id, started);
+        if (row.start_url) void open(engine, row.start_url);
+        return engine;
+      }, 'The browser is started again with a profile. Connect again to the same address.');
+      await restart.catch(async (error: Error) => {
+        await beside.discard();
+        throw error instanceof SessionEnded ? errors.session_not_found({ session: id }) : error;
+      });
+      if (saves) saving.set(id, profile.id);
+    } catch (error) {
+      await store.detachProfile(id);
+      throw error;
+    }
+  }
+
+  async function startAnew(row: SessionRow, shell: Engine): Promise<void> {
+    const { id } = row;
+    const session = live.get(id);
+    if (!session) throw errors.session_not_found({ session: id });
+    const was = await shell.state();
+    const now = { ...optionsOf(requestOf(row)), ...(await asItIsNow(id)), needsFullBrowser: true };
+    await session
+      .restart(async (signal, proxy) => {
+        const engine = await browsers.start(id, { ...now, proxy }, () => session.whenGone(), signal);
+        await engine.resume(was);
+        return engine;
+      }, 'The browser is started again as one that runs extensions. Connect again to the same address.')
+      .catch((error: Error) => {
+        throw error instanceof SessionEnded ? errors.session_not_found({ session: id }) : error;
+      });
+  }
+
+  /** Once its browser is gone and its files are closed. Resolves with why not, if it was not saved. */
+  async function save(id: string, profileId: string): Promise<string | undefined> {
+    const why = await profiles.save(profileId, id, browsers.pack(id, AbortSignal.timeout(longestSaveMs)));
+    return why && `The profile was not saved: ${why}`;
   }
 
   async function didNotStart(id: string, error: Error, signal: AbortSignal): Promise<never> {
@@ -205,7 +362,10 @@ export function sessionService(deps: {
 
   const spareCount = () => spares.count('headless') + spares.count('headful');
 
-  function takePlace() {
+  /** A session that was deleted has its place until it is all gone; that takes milliseconds, and is waited for. */
+  async function takePlace() {
+    while (!closed && taken >= capacity && endings.size > 0)
+      await Promise.race(Array.from(endings.values(), ({ over }) => over));
     if (closed || taken >= capacity) {
       throw errors.capacity_exhausted({ running: taken, most: capacity }, { headers: { 'Retry-After': '5' } });
     }
@@ -223,17 +383,20 @@ export function sessionService(deps: {
    */
   function stop(id: string, reason: Ending, detail?: string): Promise<void> {
     const under = endings.get(id);
-    if (under) return under;
+    if (under) return under.over;
     const session = live.get(id);
     if (!session) return callOff(id, reason);
-    const end = (async () => {
-      const uptimeMs = session.uptimeMs();
-      const lost = reason === 'crashed' || reason === 'did_not_start';
-      // Told at once, so that the browser dies while the row is written; and dies too where it cannot be written.
-      const [heard] = await Promise.all([
-        lost || store.apply(id, 'stop_requested', { reason, uptimeMs }).then(yes, no),
-        session.end(reason),
-      ]);
+    const uptimeMs = session.uptimeMs();
+    const lost = reason === 'crashed' || reason === 'did_not_start';
+    const profileId = savingEnds.has(reason) ? saving.get(id) : undefined;
+    // Told at once, so that the browser dies while the row is written; and dies too where it cannot be written.
+    const gone = session.end(reason, { keep: profileId !== undefined });
+    const written = lost
+      ? Promise.resolve(true)
+      : store.apply(id, 'stop_requested', { reason, uptimeMs }).then(yes, no);
+    const over = (async () => {
+      const [heard] = await Promise.all([written, gone]);
+      if (profileId !== undefined) detail ??= await save(id, profileId);
       await browsers.remove(id);
       return heard;
     })()
@@ -243,14 +406,18 @@ export function sessionService(deps: {
       })
       .then((heard) => {
         live.delete(id);
+        saving.delete(id);
+        extensions.forget(id);
         freePlace();
         const uptimeMs = session.uptimeMs();
         log.info({ session: id, reason, uptimeMs }, 'session.ended');
         return settle(id, { reason, uptimeMs, ...(detail === undefined ? {} : { detail }) }, heard);
       })
       .finally(() => endings.delete(id));
-    endings.set(id, end);
-    return end;
+    // Whoever deletes a session that saves its profile may count on what was saved.
+    const killed = profileId === undefined ? written.then((heard) => (heard ? undefined : over)) : over;
+    endings.set(id, { killed, over });
+    return over;
   }
 
   /** Ends a session that is not there yet. */
@@ -300,7 +467,7 @@ export function sessionService(deps: {
     return {
       session_id: row.id,
       created_at: row.created_at.toISOString(),
-      ...addresses.of(row.id, row.node_id),
+      ...addresses.of(row.id, row.node_id, row.lease_id),
       headless: row.headless,
       stealth: row.stealth,
       gpu: row.gpu,
@@ -311,9 +478,11 @@ export function sessionService(deps: {
         height: row.viewport_height,
         ...(row.refresh_rate === null ? {} : { refresh_rate: row.refresh_rate }),
       },
+      ...(row.profile ? { profile: toProfile(row.profile), profile_save_changes: row.profile_saves } : {}),
       ...(row.pool_id ? { pool: { id: row.pool_id, ...(row.pool_name ? { name: row.pool_name } : {}) } } : {}),
       ...(row.name === null ? {} : { name: row.name }),
       ...(row.start_url === null ? {} : { start_url: row.start_url }),
+      ...(row.proxy_id === null ? {} : { proxy_id: row.proxy_id }),
       ...(policy ? { engine_policy: policy, chrome_policy: policy } : {}),
       tags: row.tags,
       telemetry: null,
@@ -345,10 +514,14 @@ export function sessionService(deps: {
 
     async update(projectId: string, idOrName: string, request: UpdateSession): Promise<Session> {
       refuseWhatIsNotHere(request);
-      const { id } = await find(projectId, idOrName);
-      const { viewport } = request;
-      const held = viewport && (await hold(id));
-      try {
+      const before = await find(projectId, idOrName);
+      const { id, profile_id } = before;
+      const { viewport, profile } = request;
+      if (profile && profile_id !== null) throw errors.profile_loaded({ session: id, profile: profile_id });
+      const proxy = proxyChange(before, request);
+      const way = proxy && (await wayOut(projectId, { ...proxy, proxyId: proxy.id, stealth: before.stealth }));
+      const held = (viewport ?? proxy) && (await hold(id));
+      const change = async () => {
         const viewers = live.get(id)?.viewerCount ?? 0;
         if (viewport && viewers > 0 && !viewport.force) throw errors.viewport_in_use({ viewers });
         // The row first: it may refuse the name, and it is what a browser that crashes now is started again from.
@@ -356,10 +529,18 @@ export function sessionService(deps: {
           ...(request.name === undefined ? {} : { name: request.name || null }),
           ...(request.tags ? { tags: request.tags } : {}),
           ...(viewport ? { viewport: { ...viewport, rate: viewport.refresh_rate ?? null } } : {}),
+          ...(proxy ? { proxy } : {}),
         });
         if (!row) throw errors.session_not_found({ session: idOrName });
+        if (proxy) await live.get(id)?.setProxy(way);
         if (viewport) await held?.engine.setViewport(viewport);
-        return toSession(row);
+        return row;
+      };
+      try {
+        const session = live.get(id);
+        const row = await (proxy && session ? session.swapping(change) : change());
+        if (profile) await attachProfile(row, profile);
+        return toSession(profile ? await find(projectId, id) : row);
       } catch (error) {
         if (uniqueViolation(error) === 'sessions_name')
           throw errors.already_exists({ thing: 'session', name: request.name ?? '' });
@@ -369,15 +550,32 @@ export function sessionService(deps: {
       }
     },
 
+    /** Resolves when its clients are closed, its browser is killed and its row says so; the kernel may take a moment more. */
     async remove(projectId: string, idOrName: string): Promise<void> {
       const { id } = await find(projectId, idOrName);
-      await stop(id, 'deleted');
+      const over = stop(id, 'deleted');
+      const late = sleep(longestDeleteMs, undefined, { ref: false }); // for a save that takes long, and goes on
+      await Promise.race([endings.get(id)?.killed ?? over, late]);
+    },
+
+    /** For pools: the ids of what a request selects; nothing of what it leaves out, and null for a profile that it clears. */
+    async resolve(
+      projectId: string,
+      request: { profile?: Pick<ProfileSelector, 'id' | 'name'> | null; extensions?: ExtensionSelector[] },
+    ): Promise<{ profile_id?: string | null; extension_ids?: string[] }> {
+      const chosen = request.extensions && (await deps.extensions.choose(projectId, request.extensions));
+      return {
+        ...(request.profile === undefined
+          ? {}
+          : { profile_id: request.profile && (await profiles.choose(projectId, request.profile)).id }),
+        ...(chosen ? { extension_ids: chosen.map(({ id }) => id!) } : {}),
+      };
     },
 
     /** For pools: makes a browser that nobody holds yet. */
     makePooled: (
       projectId: string,
-      pool: { id: string; version: number },
+      pool: PoolPlace,
       request: CreateSession,
       onPlaced: () => void,
     ): Promise<SessionRow> => make(projectId, request, { pool, onPlaced }),
@@ -386,12 +584,18 @@ export function sessionService(deps: {
      * For pools: somebody has it from now on. Resolves when it has shown that it answers; rejects when it does not, and then
      * nobody should get it.
      */
-    async lend(id: string, timeoutSeconds: number, startUrl: string | undefined): Promise<Session> {
-      const held = await hold(id);
+    async lend(
+      id: string,
+      { id: lease, timeoutSeconds }: { id: string; timeoutSeconds: number },
+      startUrl: string | undefined,
+    ): Promise<Session> {
+      const session = live.get(id);
+      if (!session) throw errors.session_not_found({ session: id });
+      const held = await awake(session);
       try {
         await held.engine.control().send('Browser.getVersion');
         if (startUrl) void open(held.engine, startUrl);
-        live.get(id)?.setTimeout(timeoutSeconds);
+        session.lend({ lease, timeoutSeconds, used: !!startUrl });
         const row = await store.find(id);
         if (!row || row.deleted_at) throw errors.session_not_found({ session: id });
         return toSession(row);
@@ -400,13 +604,53 @@ export function sessionService(deps: {
       }
     },
 
-    /** For pools: nobody has it any more. Its clients are closed. */
-    takeBack: (id: string) => live.get(id)?.setTimeout(undefined),
+    /**
+     * For pools: nobody has it any more. Its clients are closed, and it leaves by the pool's proxy again. Answers whether anybody
+     * had used it.
+     */
+    async takeBack(id: string): Promise<boolean> {
+      const session = live.get(id);
+      if (!session) return true;
+      const used = session.takeBack();
+      await session.swapping(() => session.resetProxy());
+      return used;
+    },
+    /** For pools: under which lease it is held here; null without one, undefined when it is not here. */
+    leaseOf: (id: string) => live.get(id)?.lease,
+
+    /**
+     * Loads extensions into a session that runs. Its clients stay connected, unless it is the headless shell, which cannot have
+     * any: then the full browser takes its place, with the same cookies and pages.
+     */
+    async loadExtensions(projectId: string, idOrName: string, wanted: Loadable[]): Promise<void> {
+      const row = await find(projectId, idOrName);
+      const { id } = row;
+      const held = await hold(id);
+      try {
+        if (held.engine.browser.engine === 'headless-shell') await startAnew(row, held.engine);
+        const again = await hold(id);
+        await extensions.load(id, again.engine, wanted).finally(() => again.release());
+      } finally {
+        held.release();
+      }
+    },
 
     hold,
     /** The same, as a project's clients name it. */
     holdFor: async (projectId: string, idOrName: string): Promise<Hold> => hold((await find(projectId, idOrName)).id),
-    running: (id: string) => live.get(id),
+    /** A session that clients may come to, and that runs here. */
+    running(id: string): LiveSession | undefined {
+      const session = live.get(id);
+      return session?.shelved ? undefined : session;
+    },
+    isHere: (id: string) => live.has(id),
+
+    /** A session whose browser this node has. */
+    async here(ref: SessionRef): Promise<LiveSession | undefined> {
+      if ('id' in ref) return live.get(ref.id);
+      const row = await store.findByIdOrName(ref.projectId, ref.idOrName, false);
+      return row && live.get(row.id);
+    },
 
     /**
      * The node that has an active session, or with `ended` had one; undefined when there is no such session. Asks the database
@@ -458,16 +702,20 @@ export function sessionService(deps: {
       closed = true;
       const sessions = new Set([...launching.keys(), ...live.keys()]);
       await Promise.all([spares.close(), ...[...sessions].map((id) => stop(id, 'shutdown'))]);
-      await Promise.all(endings.values());
+      await Promise.all(Array.from(endings.values(), ({ over }) => over));
     },
   };
 
   /** Wakes a session of this node and keeps it awake until released. */
   async function hold(id: string): Promise<Hold> {
     const session = live.get(id);
-    if (!session) throw errors.session_not_found({ session: id });
+    if (!session || session.shelved) throw errors.session_not_found({ session: id });
+    return awake(session);
+  }
+
+  function awake(session: LiveSession): Promise<Hold> {
     return session.hold().catch((error: Error) => {
-      throw error instanceof SessionEnded ? errors.session_not_found({ session: id }) : error;
+      throw error instanceof SessionEnded ? errors.session_not_found({ session: session.id }) : error;
     });
   }
 }
@@ -491,8 +739,16 @@ const spareOptions = (shape: Shape): BrowserOptions => ({
 });
 
 /** Which spare would do; none for what cannot be applied to a browser that runs. */
-function shapeOf({ headless, stealth, kiosk, gpu, policy }: BrowserOptions): Shape | undefined {
-  if (stealth || kiosk || gpu || policy) return undefined;
+function shapeOf({
+  headless,
+  stealth,
+  kiosk,
+  gpu,
+  policy,
+  needsFullBrowser,
+  resume,
+}: BrowserOptions): Shape | undefined {
+  if (stealth || kiosk || gpu || policy || resume || (headless && needsFullBrowser)) return undefined;
   return headless ? 'headless' : 'headful';
 }
 
@@ -510,12 +766,31 @@ function optionsOf(request: CreateSession): BrowserOptions {
   return { headless, stealth, kiosk, gpu, viewport: { width, height, ...rate }, policy: policyOf(request) };
 }
 
+/** The headless shell keeps neither tabs nor undated cookies, so what runs with a profile is always the full browser. */
+const withProfile = (resume: 'cookies' | 'tabs') => ({ needsFullBrowser: true, resume });
+
+const toProfile = ({ last_used_at, ...profile }: NonNullable<SessionRow['profile']>): Session['profile'] => ({
+  ...profile,
+  created_at: new Date(profile.created_at).toISOString(),
+  updated_at: new Date(profile.updated_at).toISOString(),
+  ...(last_used_at === null ? {} : { last_used_at: new Date(last_used_at).toISOString() }),
+});
+
+/** What a session was asked to be, as far as its browser is concerned. */
+const requestOf = (row: SessionRow): CreateSession => ({
+  headless: row.headless,
+  stealth: row.stealth,
+  gpu: row.gpu,
+  kiosk_mode: row.kiosk_mode,
+  ...(row.policy ? { engine_policy: row.policy } : {}),
+});
+
 function rowFor(
   id: string,
   projectId: string,
   request: CreateSession,
   options: BrowserOptions,
-): Omit<NewSession, 'node_id' | 'pool_id' | 'pool_version'> {
+): Omit<NewSession, 'node_id' | 'proxy_id' | 'pool_id' | 'pool_version' | 'profile_id' | 'profile_saves'> {
   return {
     id,
     project_id: projectId,
@@ -535,19 +810,32 @@ function rowFor(
   };
 }
 
+/** What an update makes of a session's proxy; undefined when it leaves it alone. Null means left out, as it does for tags. */
+function proxyChange(
+  row: SessionRow,
+  { proxy_id: id, disable_default_proxy: disable }: UpdateSession,
+): { id: string | null; defaultDisabled: boolean } | undefined {
+  const given = id !== undefined && id !== null;
+  if (!given && disable === undefined) return undefined;
+  const refuse = (detail: string) => errors.invalid_input({ detail });
+  if (disable !== undefined && given)
+    throw refuse(
+      'disable_default_proxy cannot stand together with proxy_id: a proxy that is named is never the default.',
+    );
+  if (disable === true && !row.stealth)
+    throw refuse('disable_default_proxy is for sessions with stealth; no other has a default proxy.');
+  return { id: given ? id || null : row.proxy_id, defaultDisabled: disable ?? row.default_proxy_disabled };
+}
+
 /** Fields of rooms that do not stand yet. What they mean when they ask for nothing is fine. */
 export function refuseWhatIsNotHere(
   request: Partial<
-    Pick<CreateSession, 'extensions' | 'invocation_id'> & Omit<UpdateSession, 'name' | 'tags' | 'viewport'>
+    Pick<CreateSession, 'invocation_id'> & Omit<UpdateSession, 'name' | 'tags' | 'viewport' | 'profile'>
   >,
 ) {
-  const { profile, proxy_id, extensions, telemetry, invocation_id, disable_default_proxy } = request;
+  const { telemetry, invocation_id } = request;
   const asksForTelemetry = telemetry && (telemetry.enabled === true || Object.keys(telemetry.browser ?? {}).length > 0);
   const asked = {
-    profile: profile !== undefined,
-    proxy_id: !!proxy_id,
-    disable_default_proxy: disable_default_proxy === true,
-    extensions: extensions !== undefined && extensions.length > 0,
     telemetry: asksForTelemetry,
     invocation_id: invocation_id !== undefined,
   };

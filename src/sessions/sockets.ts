@@ -1,15 +1,17 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { declineUpgrade } from '../api/declined-upgrade.ts';
 import type { Elsewhere, Passenger } from '../api/elsewhere.ts';
 import { attachBidi } from '../chromium/bidi.ts';
 import { attachDisplay } from '../chromium/display-view.ts';
-import type { Engine } from '../chromium/engine.ts';
 import { attachScreencast } from '../chromium/screencast.ts';
 import { errors, ServiceError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
 import { asksForWebSocket, serveWebSocket, type WebSocketReceiver, type WebSocketSink } from '../lib/ws-sink.ts';
 import type { Addresses, Purpose } from './addresses.ts';
-import type { SessionService } from './service.ts';
+import type { Hold } from './live-session.ts';
+import { attachProcess } from './process/attach.ts';
+import type { SessionRef, SessionService } from './service.ts';
 import type { Whereabouts } from './whereabouts.ts';
 
 /** The websockets of a session, each with the purpose its token must have and what it is attached to. */
@@ -18,7 +20,15 @@ interface Door {
   kind: 'client' | 'viewer';
   /** The most that one message may have. */
   maxPayload: number;
-  use: (engine: Engine, sink: WebSocketSink, how: How) => WebSocketReceiver;
+  use: (held: Hold, sink: WebSocketSink, how: How) => WebSocketReceiver;
+}
+
+/** Who comes to which session by which door. */
+interface Visit {
+  door: Door;
+  /** The session, by a token or as a project's clients name it. */
+  ref: SessionRef;
+  passenger: Pick<Passenger, 'caller' | 'project'>;
 }
 
 interface How {
@@ -40,24 +50,41 @@ interface Nodes extends Pick<Elsewhere, 'ready' | 'passengerOf'> {
 const MIB = 1024 * 1024;
 
 const doors: Record<string, Door> = {
-  '/browser/cdp': { purpose: 'cdp', kind: 'client', maxPayload: 256 * MIB, use: ({ mux }, sink) => mux.attach(sink) },
+  '/browser/cdp': {
+    purpose: 'cdp',
+    kind: 'client',
+    maxPayload: 256 * MIB,
+    use: ({ engine }, sink) => engine.mux.attach(sink),
+  },
   '/browser/webdriver/session': {
     purpose: 'webdriver',
     kind: 'client',
     maxPayload: 256 * MIB,
-    use: ({ mux }, sink, { log }) => attachBidi(mux, sink, { log }),
+    use: ({ engine }, sink, { log }) => attachBidi(engine.mux, sink, { log }),
   },
   // Headful: the session's own display. Headless: a screencast of one tab, and the list of them.
   '/browser/live/socket': {
     purpose: 'live',
     kind: 'viewer',
     maxPayload: 2 * MIB,
-    use: ({ browser, mux }, sink, { readOnly, log, whenGone }) =>
+    use: ({ engine: { browser, mux } }, sink, { readOnly, log, whenGone }) =>
       browser.rfbPath === undefined
         ? attachScreencast(mux, sink, { readOnly, log })
         : attachDisplay(browser.rfbPath, sink, { readOnly, whenGone }),
   },
 };
+
+/** A process of the session, for those who have its base_url and for those who have a key. */
+const terminal = (processId: string): Door => ({
+  purpose: 'base',
+  kind: 'client',
+  maxPayload: MIB,
+  use: (held, sink, { log }) => attachProcess(held, processId, sink, log),
+});
+const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
+const BY_TOKEN = new RegExp(`^/browser/kernel/([^/]+)/process/(${UUID})/attach$`);
+const BY_KEY = new RegExp(`^/browsers/([^/]+)/process/(${UUID})/attach$`);
+const nobody = { caller: null, project: null };
 
 /**
  * Takes every websocket upgrade of the server. Who may not come in is answered in HTTP, with the same body as everywhere, before
@@ -68,36 +95,63 @@ export function serveSessionSockets(
   {
     sessions,
     addresses,
+    who,
     where,
     nodes,
     log,
-  }: { sessions: SessionService; addresses: Addresses; where: Pick<Whereabouts, 'ofSession'>; nodes: Nodes; log: Log },
+  }: {
+    sessions: SessionService;
+    addresses: Addresses;
+    /** Whom a request's key lets in, and to which project. */
+    who: (request: IncomingMessage) => Promise<Pick<Passenger, 'caller' | 'project'>>;
+    where: Pick<Whereabouts, 'ofSession'>;
+    nodes: Nodes;
+    log: Log;
+  },
 ) {
+  async function visit(request: IncomingMessage, path: string, search: URLSearchParams): Promise<Visit> {
+    const door = doors[path];
+    if (door)
+      return { door, ref: { id: addresses.admit(search.get('jwt') ?? undefined, door.purpose) }, passenger: nobody };
+    const [, token, ofToken] = BY_TOKEN.exec(path) ?? [];
+    if (token !== undefined && ofToken !== undefined)
+      return { door: terminal(ofToken), ref: { id: addresses.admit(token, 'base') }, passenger: nobody };
+    const [, idOrName, ofKey] = BY_KEY.exec(path) ?? [];
+    if (idOrName === undefined || ofKey === undefined)
+      throw errors.not_found({ detail: `No websocket is served at ${path}.` });
+    const { caller, project } = nodes.passengerOf(request) ?? (await who(request));
+    if (!project) throw errors.session_not_found({ session: idOrName });
+    return {
+      door: terminal(ofKey),
+      ref: { projectId: project.id, idOrName: decodeURIComponent(idOrName) },
+      passenger: { caller, project },
+    };
+  }
+
   async function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
     const [path = '', query] = (request.url ?? '').split('?', 2);
     const search = new URLSearchParams(query);
-    const door = doors[path.replace(/\/+$/, '')];
-    if (!door) throw errors.not_found({ detail: `No websocket is served at ${path}.` });
     if (!asksForWebSocket(request))
       throw errors.bad_request({ detail: 'This is not a websocket handshake (RFC 6455).' });
-    const id = addresses.admit(search.get('jwt') ?? undefined, door.purpose);
+    const { door, ref, passenger } = await visit(request, path.replace(/\/+$/, ''), search);
     const sentOn = nodes.passengerOf(request) !== undefined;
     await nodes.ready();
-    const session = sessions.running(id);
+    const session = await sessions.here(ref);
     if (!session) {
-      const owner = sentOn ? undefined : await where.ofSession({ id });
-      if (owner === undefined) throw errors.session_not_found({ session: id });
+      const owner = sentOn ? undefined : await where.ofSession(ref);
+      if (owner === undefined) throw errors.session_not_found({ session: 'id' in ref ? ref.id : ref.idOrName });
       const clientIp = request.socket.remoteAddress ?? '';
-      return nodes.splice(owner, { request, socket, head }, { requestId: '', clientIp, caller: null, project: null });
+      return nodes.splice(owner, { request, socket, head }, { requestId: '', clientIp, ...passenger });
     }
-    const held = await sessions.hold(id); // awake before the first byte is answered
+    const held = await sessions.hold(session.id); // awake before the first byte is answered
     if (socket.destroyed) return held.release(); // it left while we woke the browser
     const how = { readOnly: search.get('readOnly') === 'true', whenGone: session.whenGone, log };
-    const attach = session.attach(held, (engine, sink) => door.use(engine, sink, how), door.kind);
+    const attach = session.attach(held, (sink) => door.use(held, sink, how), door.kind);
     serveWebSocket({ request, socket, head }, attach, { maxPayload: door.maxPayload });
   }
 
   server.on('upgrade', (request, socket, head) => {
+    if (request.headers.upgrade?.toLowerCase() !== 'websocket') return declineUpgrade(server, request, socket, head);
     // Attached first: a client that resets the connection now must not take the service with it.
     socket.on('error', () => socket.destroy());
     upgrade(request, socket, head).catch((error: Error) => {

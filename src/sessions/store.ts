@@ -19,12 +19,24 @@ export interface SessionRow {
   refresh_rate: number | null;
   start_url: string | null;
   policy: Record<string, unknown> | null;
+  proxy_id: string | null;
+  default_proxy_disabled: boolean;
   invocation_id: string | null;
   pool_id: string | null;
   pool_version: number | null;
   lease_id: string | null;
+  profile_id: string | null;
+  profile_saves: boolean;
   /** Only where it is asked for. */
   pool_name?: string | null;
+  /** The same; null when it has none. Times are text in here. */
+  profile?: {
+    id: string;
+    name: string | null;
+    created_at: string;
+    updated_at: string;
+    last_used_at: string | null;
+  } | null;
   /** A bigint, which arrives as text. */
   uptime_ms: string;
   ended_reason: Ending | null;
@@ -35,7 +47,16 @@ export interface SessionRow {
 
 export type NewSession = Omit<
   SessionRow,
-  'state' | 'lease_id' | 'pool_name' | 'uptime_ms' | 'ended_reason' | 'ended_detail' | 'created_at' | 'deleted_at'
+  | 'state'
+  | 'default_proxy_disabled'
+  | 'lease_id'
+  | 'pool_name'
+  | 'profile'
+  | 'uptime_ms'
+  | 'ended_reason'
+  | 'ended_detail'
+  | 'created_at'
+  | 'deleted_at'
 >;
 
 export interface SessionFilter {
@@ -54,10 +75,10 @@ export function sessionStore(db: Db) {
   return {
     insert(row: NewSession, state: 'starting' | 'live'): Promise<SessionRow | undefined> {
       return db.row(sql`insert into sessions (id, project_id, node_id, state, name, tags, headless, stealth, gpu, kiosk_mode, timeout_seconds,
-          viewport_width, viewport_height, refresh_rate, start_url, policy, invocation_id, pool_id, pool_version)
+          viewport_width, viewport_height, refresh_rate, start_url, policy, proxy_id, invocation_id, pool_id, pool_version, profile_id, profile_saves)
         values (${row.id}, ${row.project_id}, ${row.node_id}, ${state}, ${row.name}, ${row.tags}, ${row.headless}, ${row.stealth}, ${row.gpu},
           ${row.kiosk_mode}, ${row.timeout_seconds}, ${row.viewport_width}, ${row.viewport_height}, ${row.refresh_rate},
-          ${row.start_url}, ${row.policy}, ${row.invocation_id}, ${row.pool_id}, ${row.pool_version})
+          ${row.start_url}, ${row.policy}, ${row.proxy_id}, ${row.invocation_id}, ${row.pool_id}, ${row.pool_version}, ${row.profile_id}, ${row.profile_saves})
         returning *`);
     },
 
@@ -82,6 +103,31 @@ export function sessionStore(db: Db) {
       });
     },
 
+    /** Does it if no other session saves to the profile, as one; else answers with that session. */
+    asOnlyWriter<T>(
+      { profileId, sessionId }: { profileId: string; sessionId: string },
+      write: (within: Db) => Promise<T>,
+    ): Promise<{ written: T } | { writer: string }> {
+      return db.transaction(async (tx) => {
+        await tx.rows(sql`select from profiles where id = ${profileId} for update`);
+        const other = await tx.row<{ id: string }>(sql`select id from sessions
+          where profile_id = ${profileId} and profile_saves and state in ('starting', 'live', 'stopping') and id <> ${sessionId} limit 1`);
+        return other ? { writer: other.id } : { written: await write(tx) };
+      });
+    },
+
+    /** Undefined: it has one already, or is gone. */
+    attachProfile(id: string, profileId: string, saves: boolean): Promise<SessionRow | undefined> {
+      return db.row(sql`update sessions set profile_id = ${profileId}, profile_saves = ${saves}, profile_attached = true
+        where id = ${id} and profile_id is null and deleted_at is null returning *, profile_of(sessions) as profile`);
+    },
+
+    async detachProfile(id: string): Promise<void> {
+      await db.rows(
+        sql`update sessions set profile_id = null, profile_saves = false, profile_attached = false where id = ${id}`,
+      );
+    },
+
     async countActive(projectId: string): Promise<number> {
       const row = await db.row<{ count: number }>(
         sql`select count(*)::integer as count from sessions where project_id = ${projectId} and deleted_at is null`,
@@ -91,24 +137,24 @@ export function sessionStore(db: Db) {
 
     find(id: string): Promise<SessionRow | undefined> {
       return db.row(
-        sql`select *, (select name from pools where id = pool_id) as pool_name from sessions where id = ${id}`,
+        sql`select *, (select name from pools where id = pool_id) as pool_name, profile_of(sessions) as profile from sessions where id = ${id}`,
       );
     },
 
     /** What somebody holds: browsers on a pool's shelf are nobody's. An id wins over a name; a name means the active session that has it, else the newest that had it. */
     findByIdOrName(projectId: string, idOrName: string, includeDeleted: boolean): Promise<SessionRow | undefined> {
-      return db.row(sql`select *, (select name from pools where id = pool_id) as pool_name from sessions
+      return db.row(sql`select *, (select name from pools where id = pool_id) as pool_name, profile_of(sessions) as profile from sessions
         where project_id = ${projectId} and (id = ${idOrName} or name = ${idOrName}) and (${includeDeleted} or deleted_at is null)
           and (pool_id is null or lease_id is not null)
         order by id = ${idOrName} desc, deleted_at is null desc, created_at desc limit 1`);
     },
 
     list({ projectId, status, query, tags, limit, offset }: SessionFilter): Promise<SessionRow[]> {
-      return db.rows(sql`select s.*, p.name as pool_name from sessions s left join pools p on p.id = s.pool_id
+      return db.rows(sql`select s.*, p.name as pool_name, profile_of(s) as profile from sessions s left join pools p on p.id = s.pool_id
         where s.project_id = ${projectId} and (s.pool_id is null or s.lease_id is not null)
           and (${status} = 'all' or (${status} = 'deleted') = (s.deleted_at is not null))
           and s.tags @> ${tags}
-          and (${query}::text is null or s.id = ${query}
+          and (${query}::text is null or s.id = ${query} or s.profile_id = ${query} or s.proxy_id = ${query}
             or strpos(lower(s.name collate "und-x-icu"), lower(${query} collate "und-x-icu")) > 0
             or strpos(lower(p.name collate "und-x-icu"), lower(${query} collate "und-x-icu")) > 0)
         order by s.created_at desc, s.id limit ${limit + 1} offset ${offset}`);
@@ -129,8 +175,8 @@ export function sessionStore(db: Db) {
           ended_reason = coalesce(ended_reason, ${ending.reason ?? null}),
           ended_detail = coalesce(ended_detail, ${ending.detail ?? null}),
           uptime_ms = coalesce(${ending.uptimeMs ?? null}::bigint, uptime_ms),
-          deleted_at = case when ${over} then coalesce(deleted_at, now()) end
-        where id = ${id} and state = any (${[...from]}) returning *`);
+          deleted_at = case when ${over} then coalesce(deleted_at, now()) else deleted_at end
+        where id = ${id} and state = any (${[...from]}) returning *, profile_of(sessions) as profile`);
     },
 
     /** Fields left undefined keep their value. */
@@ -140,16 +186,19 @@ export function sessionStore(db: Db) {
         name?: string | null;
         tags?: Record<string, string>;
         viewport?: { width: number; height: number; rate: number | null };
+        proxy?: { id: string | null; defaultDisabled: boolean };
       },
     ): Promise<SessionRow | undefined> {
-      const { name, tags, viewport } = changes;
+      const { name, tags, viewport, proxy } = changes;
       return db.row(sql`update sessions set
           name = case when ${name === undefined} then name else ${name ?? null} end,
           tags = coalesce(${tags ?? null}::jsonb, tags),
           viewport_width = coalesce(${viewport?.width ?? null}::integer, viewport_width),
           viewport_height = coalesce(${viewport?.height ?? null}::integer, viewport_height),
-          refresh_rate = case when ${viewport === undefined} then refresh_rate else ${viewport?.rate ?? null}::integer end
-        where id = ${id} and deleted_at is null returning *`);
+          refresh_rate = case when ${viewport === undefined} then refresh_rate else ${viewport?.rate ?? null}::integer end,
+          proxy_id = case when ${proxy === undefined} then proxy_id else ${proxy?.id ?? null} end,
+          default_proxy_disabled = coalesce(${proxy?.defaultDisabled ?? null}::boolean, default_proxy_disabled)
+        where id = ${id} and deleted_at is null returning *, profile_of(sessions) as profile`);
     },
 
     /** What a node left unfinished that is no more. */

@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startService, type Service } from '../support/service.ts';
 
@@ -176,6 +177,26 @@ describe('manners', () => {
     const answer = await service.call('DELETE', `/org/projects/${body.id}`);
     expect(answer).toMatchObject({ status: 204, text: '' });
     expect(answer.headers.get('content-type')).toBeNull();
+  });
+
+  test('an invitation to HTTP/2 is declined by answering, body, next request and all', async () => {
+    const { hostname, port } = new URL(service.url);
+    const socket = connect(Number(port), hostname);
+    let heard = '';
+    socket.on('data', (data) => (heard += data.toString()));
+    const invitation = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAA\r\n';
+    const common = `Host: ${hostname}\r\nAuthorization: Bearer ${service.key}\r\n`;
+    const body = JSON.stringify({ name: 'Invited' });
+    socket.write(
+      `POST /org/projects HTTP/1.1\r\n${common}${invitation}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 5)}`,
+    );
+    await sleep(50); // the rest comes later, as from a client that sends head and body apart
+    socket.write(body.slice(5));
+    await expect.poll(() => heard).toMatch(/^HTTP\/1\.1 201 .*"name":"Invited"/s);
+    heard = '';
+    socket.write(`GET /org/projects HTTP/1.1\r\n${common}${invitation}\r\n`);
+    await expect.poll(() => heard).toMatch(/^HTTP\/1\.1 200 .*"name":"Invited"/s);
+    socket.destroy();
   });
 
   test('a request id stands in the answer and in the log', async () => {

@@ -100,7 +100,7 @@ describe('two nodes', () => {
     expect(renamed.headers.get('x-ignored-fields')).toBe('unheard');
     await playwright.close();
     expect((await a.call('DELETE', '/browsers/over-there')).status).toBe(204);
-    expect(await rowOf(session.session_id)).toMatchObject({ state: 'stopped', ended_reason: 'deleted' });
+    await expect.poll(() => rowOf(session.session_id)).toMatchObject({ state: 'stopped', ended_reason: 'deleted' });
     expect((await a.call('GET', `/browsers/${session.session_id}`)).body).toMatchObject({ code: 'session_not_found' });
   });
 

@@ -1,68 +1,235 @@
 import Kernel from '@onkernel/sdk';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { sql } from '../../src/store/sql.ts';
+import { logLeases } from '../support/lease-log.ts';
+import { RawClient } from '../support/mux-server.ts';
 import { startNodes, type Node, type Nodes } from '../support/nodes.ts';
+import { seededRandom } from '../support/random.ts';
 
 let nodes: Nodes;
+let faults: () => Promise<string[]>;
 let a: Node;
 let b: Node;
 beforeAll(async () => {
   nodes = await startNodes();
-  [a, b] = await Promise.all([nodes.start(), nodes.start()]);
+  a = await nodes.start({ CORRAL_MAX_SESSIONS: '8' });
+  b = await nodes.start({ CORRAL_MAX_SESSIONS: '8' });
+  faults = await logLeases(nodes.ask);
 });
 afterAll(() => nodes?.close());
+afterEach(async () => {
+  for await (const { id } of client(a).browserPools.list()) await client(a).browserPools.delete(id, { force: true });
+});
 
-const client = (node: Node) => new Kernel({ apiKey: nodes.key, baseURL: node.url });
+/** As users write it: 204 means that the poll is over, and one asks again. */
+const client = (node: Node) => new Kernel({ apiKey: nodes.key, baseURL: node.url, maxRetries: 0, timeout: 120_000 });
 
-/** Fills a pool by asking one node: its browsers are there. */
-async function poolOn(node: Node, size: number) {
-  const pool = await client(node).browserPools.create({ size, headless: true });
+interface PoolState {
+  available_count: number;
+  acquired_count: number;
+  waiting_count: number;
+  warming_count: number;
+}
+const whole = (size: number): PoolState => ({
+  available_count: size,
+  acquired_count: 0,
+  waiting_count: 0,
+  warming_count: 0,
+});
+
+/** A pool that is full. Kept ones lend the same browsers over and over, so that a lease that is not over would show. */
+async function pool(node: Node, size: number, config: object = {}): Promise<string> {
+  const { id } = await client(node).browserPools.create({ size, headless: true, ...config });
   await expect
-    .poll(async () => (await client(node).browserPools.retrieve(pool.id)).available_count, { timeout: 30_000 })
-    .toBe(size);
-  return pool.id;
+    .poll(() => client(node).browserPools.retrieve(id), { timeout: 60_000, interval: 100 })
+    .toMatchObject(whole(size));
+  return id;
 }
 
+const browsersOf = (id: string) =>
+  nodes.ask<{ id: string; node_id: string }>(
+    sql`select id, node_id from sessions where pool_id = ${id} and deleted_at is null order by id`,
+  );
+
 describe('two nodes', () => {
-  test('lend each other’s browsers, and a client does not notice', async () => {
-    const id = await poolOn(a, 1);
-    const leased = await client(b).browserPools.acquire(id, { name: 'from-b' });
-    expect(leased).toMatchObject({ name: 'from-b', pool: { id } });
-    const browser = await chromium.connectOverCDP(leased.cdp_ws_url.replace(new URL(a.url).host, new URL(b.url).host));
-    expect(await browser.contexts()[0]!.pages()[0]!.evaluate('1 + 1')).toBe(2);
-    const waiting = client(a).browserPools.acquire(id, {});
-    await client(b).browserPools.release(id, { session_id: leased.session_id });
-    expect((await waiting).session_id).not.toBe(leased.session_id);
-    await client(b).browserPools.delete(id, { force: true });
+  test('share a pool’s browsers out, lend each other’s, and a client does not notice', async () => {
+    const id = await pool(a, 4);
+    const shares = (await browsersOf(id)).map(({ node_id }) => node_id);
+    expect(
+      shares.filter((node) => node === shares[0]),
+      'each has as much room',
+    ).toHaveLength(2);
+    const [idOfA, idOfB] = [await a.id(), await b.id()];
+    const leases = await Promise.all(
+      Array.from({ length: 4 }, () => client(b).browserPools.acquire(id, { start_url: 'about:blank#here' })),
+    );
+    const owners = new Map((await browsersOf(id)).map((row) => [row.id, row.node_id]));
+    expect(new Set(owners.values())).toEqual(new Set([idOfA, idOfB]));
+    const away = leases.find(({ session_id }) => owners.get(session_id) === idOfA)!;
+    const browser = await chromium.connectOverCDP(b.here(away.cdp_ws_url));
+    const page = browser.contexts()[0]!.pages()[0]!;
+    await expect.poll(() => page.url()).toBe('about:blank#here');
+    expect(await page.evaluate('1 + 1')).toBe(2);
+
+    const waiting = client(a).browserPools.acquire(id, { name: 'next' });
+    await client(b).browserPools.release(id, { session_id: away.session_id });
+    expect(await waiting).toMatchObject({ name: 'next', pool: { id } });
+    expect((await waiting).session_id).not.toBe(away.session_id);
   });
 
-  test('never lend a browser twice, whoever hangs up', async () => {
-    const id = await poolOn(a, 3);
-    const held = new Map<string, number>();
+  test('a node without room is helped by the other, and a name that is taken there is refused here', async () => {
+    const full = await Promise.all(
+      Array.from({ length: 7 }, () => client(a).browsers.create({ headless: true, timeout_seconds: 600 })),
+    );
+    const id = await pool(b, 3);
+    const held = await client(a).browserPools.acquire(id, { name: 'taken' });
+    await expect(client(a).browserPools.acquire(id, { name: 'TAKEN' })).rejects.toThrow(Kernel.ConflictError);
+    expect(await client(b).browserPools.retrieve(id)).toMatchObject({ available_count: 2, acquired_count: 1 });
+    await client(a).browserPools.release(id, { session_id: held.session_id });
+    await Promise.all(full.map(({ session_id }) => client(a).browsers.deleteByID(session_id)));
+  });
+
+  test('never lend a browser twice: 200 clients, 8 browsers, and a third of them hangs up', async () => {
+    const id = await pool(a, 8, { reset_on_release: false, timeout_seconds: 10, fill_rate_per_minute: 6000 });
+    const before = await browsersOf(id);
+    const random = seededRandom(4);
+    const held = new Set<string>();
     let served = 0;
+    const acquire = async (
+      node: Node,
+      signal?: AbortSignal,
+    ): Promise<Kernel.BrowserPoolAcquireResponse | undefined> => {
+      for (;;) {
+        const session = await client(node).browserPools.acquire(id, { acquire_timeout_seconds: 50 }, { signal });
+        if (session) return session;
+      }
+    };
     await Promise.all(
-      Array.from({ length: 40 }, async (_, number) => {
-        const node = number % 2 === 0 ? a : b;
-        const hangUp = new AbortController();
-        if (number % 3 === 0) setTimeout(() => hangUp.abort(), 50 + number * 20);
-        const session = await client(node)
-          .browserPools.acquire(id, { acquire_timeout_seconds: 50 }, { signal: hangUp.signal, maxRetries: 0 })
-          .catch(() => undefined);
+      Array.from({ length: 200 }, async (_, number) => {
+        await sleep(random(500));
+        const hangsUp = number % 3 === 0;
+        const signal = hangsUp ? AbortSignal.timeout(random(1500)) : undefined;
+        const session = await acquire(number % 2 === 0 ? a : b, signal).catch((error: Error) => {
+          if (!hangsUp) throw error;
+          return undefined;
+        });
         if (!session) return;
-        expect(held.has(session.session_id)).toBe(false);
-        held.set(session.session_id, number);
-        await new Promise((resolve) => setTimeout(resolve, 20));
+        expect(held.has(session.session_id), 'one holder').toBe(false);
+        held.add(session.session_id);
+        await sleep(random(40));
         held.delete(session.session_id);
         served++;
         await client(number % 4 < 2 ? a : b).browserPools.release(id, { session_id: session.session_id });
       }),
     );
-    expect(served).toBeGreaterThanOrEqual(26);
+    expect(served).toBeGreaterThanOrEqual(133);
     await expect
-      .poll(async () => client(b).browserPools.retrieve(id), { timeout: 20_000 })
-      .toMatchObject({ available_count: 3, acquired_count: 0, waiting_count: 0, warming_count: 0 });
-    expect(await nodes.ask(sql`select place from corral.pool_waiters`)).toEqual([]);
-    await client(a).browserPools.delete(id, { force: true });
+      .poll(() => client(b).browserPools.retrieve(id), { timeout: 40_000, interval: 200 })
+      .toMatchObject(whole(8));
+    // Who hangs up while the answer is on the wire holds a lease without knowing: nobody can tell, and it idles out.
+    const now = new Set((await browsersOf(id)).map((row) => row.id));
+    const missing = before.map((row) => row.id).filter((session) => !now.has(session));
+    const ends = await nodes.ask<{ ended_reason: string }>(
+      sql`select ended_reason from sessions where id = any (${missing})`,
+    );
+    expect(
+      ends.map(({ ended_reason }) => ended_reason),
+      'none was lost',
+    ).toEqual(missing.map(() => 'idle'));
+    expect(await nodes.ask(sql`select place from pool_waiters`)).toEqual([]);
+    expect(await faults()).toEqual([]);
+  });
+
+  test('the same when each is used, and a fresh browser takes its place', async () => {
+    const id = await pool(a, 3);
+    const held = new Set<string>();
+    await Promise.all(
+      Array.from({ length: 24 }, async (_, number) => {
+        const signal = number % 3 === 0 ? AbortSignal.timeout(100 + number * 40) : undefined;
+        const session = await client(number % 2 === 0 ? a : b)
+          .browserPools.acquire(id, { acquire_timeout_seconds: 50 }, { signal })
+          .catch(() => undefined);
+        if (!session) return;
+        expect(held.has(session.session_id), 'never again').toBe(false);
+        held.add(session.session_id);
+        const cdp = await RawClient.open(session.cdp_ws_url);
+        cdp.socket.terminate();
+        await client(number % 4 < 2 ? a : b).browserPools.release(id, { session_id: session.session_id });
+      }),
+    );
+    expect(held.size).toBeGreaterThanOrEqual(16);
+    await expect
+      .poll(() => client(b).browserPools.retrieve(id), { timeout: 30_000, interval: 200 })
+      .toMatchObject(whole(3));
+    expect(await faults()).toEqual([]);
   });
 });
+
+test('three nodes, one killed and one frozen for a while, under load: no double lease, no ghost, everybody is answered', async () => {
+  const c = await nodes.start({ CORRAL_MAX_SESSIONS: '8' });
+  const id = await pool(a, 6, { reset_on_release: false, timeout_seconds: 600 });
+  const [idOfB, idOfC] = [await b.id(), await c.id()];
+  const at = new Set((await browsersOf(id)).map(({ node_id }) => node_id));
+  expect(at, 'or this test shows nothing').toEqual(new Set([await a.id(), idOfB, idOfC]));
+
+  const held = new Set<string>();
+  let stop = false;
+  let driven = 0;
+  let across = 0;
+  /** Goes on until told, whatever happens to its node; every request it makes is answered or refused. */
+  const worker = async (node: Node) => {
+    while (!stop) {
+      const answer = await node
+        .call('POST', `/browser_pools/${id}/acquire`, { acquire_timeout_seconds: 5 })
+        .catch(() => undefined);
+      if (answer?.status !== 200) {
+        await sleep(answer ? 20 : 500);
+        continue;
+      }
+      const { session_id, cdp_ws_url } = answer.body as { session_id: string; cdp_ws_url: string };
+      expect(held.has(session_id), `${session_id} has one holder`).toBe(false);
+      held.add(session_id);
+      try {
+        const cdp = await RawClient.open(node.here(cdp_ws_url));
+        await cdp.result('Browser.getVersion');
+        if (node.here(cdp_ws_url) !== cdp_ws_url) across++;
+        driven++;
+        cdp.socket.terminate();
+      } catch {} // it was on the node that went
+      held.delete(session_id);
+      await node.call('POST', `/browser_pools/${id}/release`, { session_id }).catch(() => {});
+    }
+  };
+  const workers = [a, a, a, a, b, b, b, c, c, c].map(worker);
+  await expect.poll(() => driven, { timeout: 20_000 }).toBeGreaterThan(20);
+  await b.kill('SIGKILL');
+  c.child.kill('SIGSTOP');
+  try {
+    const isGone = async () =>
+      (await nodes.ask(sql`select id from nodes where id = any (${[idOfB, idOfC]})`)).length === 0;
+    await expect.poll(isGone, { timeout: 40_000, interval: 500 }).toBe(true);
+    const atA = async () => (await browsersOf(id)).filter(({ node_id }) => node_id !== idOfB && node_id !== idOfC);
+    await expect.poll(async () => (await atA()).length, { timeout: 40_000, interval: 500 }).toBe(6);
+    c.child.kill('SIGCONT');
+    const before = driven;
+    await expect.poll(() => driven, { timeout: 20_000 }).toBeGreaterThan(before + 20);
+  } finally {
+    c.child.kill('SIGCONT');
+    stop = true;
+    await Promise.all(workers);
+  }
+  expect(across, 'clients drove browsers of other nodes').toBeGreaterThan(0);
+  expect(await faults()).toEqual([]);
+  // What a node was holding for a client when it went has nobody to release it; its idle timeout ends it, or its node did.
+  const left = await nodes.ask<{ id: string }>(
+    sql`select id from sessions where pool_id = ${id} and lease_id is not null and deleted_at is null`,
+  );
+  for (const { id: session_id } of left) await a.call('POST', `/browser_pools/${id}/release`, { session_id });
+  await expect
+    .poll(() => client(c).browserPools.retrieve(id), { timeout: 40_000, interval: 500 })
+    .toMatchObject(whole(6));
+  expect(await nodes.ask(sql`select place from pool_waiters`)).toEqual([]);
+  expect(await nodes.ask(sql`select id from sessions where lease_node is not null and deleted_at is null`)).toEqual([]);
+}, 180_000);

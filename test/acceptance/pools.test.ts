@@ -1,7 +1,11 @@
 import Kernel from '@onkernel/sdk';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startPages, type Pages } from '../support/pages.ts';
+import { spawnService } from '../support/process.ts';
 import { startService, type Service } from '../support/service.ts';
 
 let pages: Pages;
@@ -160,4 +164,30 @@ describe('a pool', () => {
       await filled(pool.id, 1);
       expect(await sdk.browserPools.retrieve(pool.id)).toMatchObject({ available_count: 1, acquired_count: 0 });
     }));
+});
+
+test('a service that is killed with leases held comes back with whole pools, and without anybody’s lease', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'corral-killed-'));
+  const settings = { CORRAL_DATA_DIR: dataDir, CORRAL_API_KEY: 'sk_operators_own_key', CORRAL_WARM_SPARES: 'off' };
+  let killed = await spawnService(settings);
+  const client = () => new Kernel({ apiKey: settings.CORRAL_API_KEY, baseURL: killed.url });
+  try {
+    const { id } = await client().browserPools.create({ size: 3, headless: true });
+    const whole = { available_count: 3, acquired_count: 0, warming_count: 0, waiting_count: 0 };
+    const state = () => client().browserPools.retrieve(id);
+    await expect.poll(state, { timeout: 30_000 }).toMatchObject(whole);
+    const held = await client().browserPools.acquire(id, { name: 'mine' });
+    await client().browserPools.acquire(id, {});
+    await killed.kill('SIGKILL');
+
+    killed = await spawnService(settings);
+    await expect.poll(state, { timeout: 30_000 }).toMatchObject(whole);
+    await expect(client().browsers.retrieve(held.session_id)).rejects.toThrow(Kernel.NotFoundError);
+    await expect(client().browserPools.release(id, { session_id: held.session_id })).rejects.toThrow(/not leased/);
+    const again = await client().browserPools.acquire(id, { name: 'mine' });
+    expect(again.session_id).not.toBe(held.session_id);
+  } finally {
+    await killed.kill();
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
+  }
 });

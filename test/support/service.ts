@@ -21,6 +21,7 @@ export async function startService(settings: Record<string, string> = {}) {
     CORRAL_PORT: '0',
     CORRAL_LOG_LEVEL: 'debug',
     CORRAL_WARM_SPARES: 'off',
+    CORRAL_PROXY_CHECK_URL: 'off', // tests stay on this machine
     ...settings,
     CORRAL_DATA_DIR: dataDir,
   });

@@ -295,8 +295,9 @@ async function oneSession(
       const known = status === 204 || ((disturbed || deleting.length > 1) && status === 404);
       if (!known) throw new Error(`DELETE answered ${status}: ${text}`);
       if (status !== 204) continue;
-      const traces = [...life.trace.directories(), ...life.trace.cgroups(), ...life.trace.processes()];
-      const stayed = traces.filter((thing) => thing.includes(id));
+      // Killed by now; the kernel may take a moment to bury it.
+      const all = () => [...life.trace.directories(), ...life.trace.cgroups(), ...life.trace.processes()];
+      const stayed = await untilNothing(() => all().filter((thing) => thing.includes(id)), 10_000);
       if (stayed.length > 0) throw new Error(`DELETE was answered, and there is still ${stayed.join(', ')}`);
     }
   } catch (error) {

@@ -2,75 +2,103 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { errors } from '../../errors.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Session } from '../../sessions/schema.ts';
-import type { SessionService } from '../../sessions/service.ts';
-
-/** What pools ask of sessions. */
-export interface PooledSessions extends Pick<SessionService, 'makePooled' | 'lend' | 'stop'> {
-  /** Never rejects: a browser that cannot be told is on a node that is about to be given up. */
-  takeBack(id: string): Promise<void>;
-}
+import type { Ending } from '../../sessions/state.ts';
+import type { Lease, PoolStore } from '../store.ts';
+import type { SessionsHere } from './here.ts';
 
 /** Asks another node, and resolves with what it answered. */
 export type Ask = (
   nodeId: string,
   request: { method: string; url: string; body?: unknown },
+  signal: AbortSignal,
 ) => Promise<{ status: number; body: unknown }>;
 
+/** What came of asking a node to make a browser: its place is taken there, the pool is full, the node is, or it cannot. */
+export type Placed = 'placed' | 'pool_full' | 'node_full' | 'refused';
+
+/** Longer than it takes a browser that will not answer to be found out. */
+const lendMs = 4500;
+/** A place is taken at once or not at all; a node that stands still must not keep the pool from being filled elsewhere. */
+const placeMs = 3000;
 /** A node that does not answer is given up after ten seconds, and its sessions are settled then. */
 const patienceMs = 20_000;
 
+export type SessionsAnywhere = ReturnType<typeof sessionsAnywhere>;
+
 /** A pool's browsers, on whichever node they are: here by a call, elsewhere by asking the node that has them. */
 export function sessionsAnywhere({
-  sessions,
+  here,
+  store,
   nodeId,
   ask,
   log,
 }: {
-  sessions: Pick<SessionService, 'makePooled' | 'lend' | 'stop' | 'takeBack' | 'nodeOf'>;
+  here: SessionsHere;
+  store: Pick<PoolStore, 'ownerOf'>;
   nodeId: string;
   ask: Ask;
   log: Log;
-}): PooledSessions {
+}) {
   /** The other node that has it; undefined when it is ours, or nobody's. */
   async function elsewhere(id: string): Promise<string | undefined> {
-    const owner = await sessions.nodeOf({ id });
+    if (here.has(id)) return undefined;
+    const owner = await store.ownerOf(id);
     return owner === nodeId ? undefined : owner;
   }
 
   return {
-    makePooled: sessions.makePooled,
-
-    async lend(id, timeoutSeconds, startUrl) {
+    async lend(id: string, lease: Lease, startUrl: string | undefined): Promise<Session> {
       const owner = await elsewhere(id);
-      if (!owner) return sessions.lend(id, timeoutSeconds, startUrl);
-      const body = { timeout_seconds: timeoutSeconds, ...(startUrl === undefined ? {} : { start_url: startUrl }) };
-      const answer = await ask(owner, { method: 'POST', url: `/nodes/sessions/${id}/lend`, body });
-      if (answer.status !== 200) throw errors.session_not_found({ session: id });
-      return answer.body as Session;
+      if (!owner) return here.lend(id, lease, startUrl);
+      const body = { lease, ...(startUrl === undefined ? {} : { start_url: startUrl }) };
+      const url = `/nodes/sessions/${id}/lend`;
+      const answer = await ask(owner, { method: 'POST', url, body }, AbortSignal.timeout(lendMs));
+      if (answer.status === 200) return answer.body as Session;
+      if (answer.status === 409) throw errors.already_exists({ thing: 'session', name: lease.name ?? '' });
+      throw errors.session_not_found({ session: id });
     },
 
-    async takeBack(id) {
+    /**
+     * Nobody has it any more; answers whether anybody had used it. Never rejects: a browser that cannot be told is on a node
+     * that is about to be given up, and counts as used.
+     */
+    async takeBack(id: string): Promise<boolean> {
       try {
         const owner = await elsewhere(id);
-        if (owner) await ask(owner, { method: 'POST', url: `/nodes/sessions/${id}/take_back` });
-        else sessions.takeBack(id);
+        if (!owner) return here.takeBack(id);
+        const url = `/nodes/sessions/${id}/take_back`;
+        const { status, body } = await ask(owner, { method: 'POST', url }, AbortSignal.timeout(lendMs));
+        return status !== 200 || (body as { used: boolean }).used;
       } catch (error) {
         log.warn({ session: id, error: (error as Error).message }, 'pool.not_taken_back');
+        return true;
       }
     },
 
-    async stop(id, reason, detail) {
+    /** Never rejects: what cannot be told now is settled with its node, or found by it later. */
+    async stop(id: string, reason: Ending): Promise<void> {
       for (const until = performance.now() + patienceMs; ; await sleep(1000)) {
         try {
           const owner = await elsewhere(id);
-          if (!owner) return await sessions.stop(id, reason, detail);
-          const body = { reason, ...(detail === undefined ? {} : { detail }) };
-          await ask(owner, { method: 'POST', url: `/nodes/sessions/${id}/stop`, body });
-          return;
+          if (!owner) return await here.stop(id, reason);
+          const request = { method: 'POST', url: `/nodes/sessions/${id}/stop`, body: { reason } };
+          return void (await ask(owner, request, AbortSignal.timeout(patienceMs)));
         } catch (error) {
           log.warn({ session: id, error: (error as Error).message }, 'pool.browser_not_stopped');
-          if (performance.now() > until) return; // its node is given up by now, and its rows are settled
+          if (performance.now() > until) return;
         }
+      }
+    },
+
+    /** Asks another node to make one for a pool. The rest is up to that node. */
+    async makeAt(target: string, poolId: string): Promise<Placed> {
+      try {
+        const url = `/nodes/pools/${poolId}/browsers`;
+        const { status, body } = await ask(target, { method: 'POST', url }, AbortSignal.timeout(placeMs));
+        return status === 200 ? (body as { placed: Placed }).placed : 'refused';
+      } catch (error) {
+        log.warn({ pool: poolId, node: target, error: (error as Error).message }, 'pool.node_did_not_make');
+        return 'refused';
       }
     },
   };

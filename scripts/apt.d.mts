@@ -1,0 +1,1 @@
+export function aptInstall(names: string[]): Promise<string[]>;

@@ -1,0 +1,87 @@
+import type { Mux } from '../mux.ts';
+import { MAX_TO_CHROMIUM } from '../mux.ts';
+import type { Stream } from './channel.ts';
+
+/** How far behind it may be before it is cut off. */
+const HEAD = 4;
+
+/**
+ * A connection to the browser for what runs beside it: messages, each after its length, over a stream of the guest's. To
+ * the multiplexer it is a client like any other.
+ */
+export function serveCdp(stream: Stream, mux: Pick<Mux, 'attach'>): void {
+  let waiting = 0; // bytes on their way to it
+  let sending = Promise.resolve();
+  let paused: { resume: () => void; until: Promise<void> } | undefined;
+  let left = false;
+
+  const client = mux.attach({
+    get bufferedAmount() {
+      return waiting;
+    },
+    send(pieces) {
+      const size = pieces.reduce((sum, piece) => sum + piece.length, 0);
+      const head = Buffer.allocUnsafe(HEAD);
+      head.writeUInt32LE(size);
+      const message = Buffer.concat([head, ...pieces]);
+      waiting += message.length;
+      sending = sending
+        .then(() => stream.bytes(message))
+        .catch(() => {})
+        .then(() => void (waiting -= message.length));
+    },
+    flush() {},
+    close: () => leave(),
+    pause() {
+      let resume!: () => void;
+      const until = new Promise<void>((resolve) => (resume = resolve));
+      paused ??= { resume, until };
+    },
+    resume() {
+      paused?.resume();
+      paused = undefined;
+    },
+  });
+
+  function leave() {
+    if (left) return;
+    left = true;
+    paused?.resume();
+    client?.closed();
+    void sending.then(() => stream.reset());
+  }
+
+  async function read() {
+    const messages = splitter();
+    for (let item; (item = await stream.next());) {
+      if (!item.bytes) continue;
+      for (const message of messages(item.bytes)) client.receive(message);
+      client.flush();
+      await paused?.until;
+    }
+  }
+
+  read()
+    .catch(() => {})
+    .finally(leave);
+}
+
+/** Cuts bytes into messages. One that claims to be larger than Chromium takes is the end of it. */
+function splitter() {
+  let parts: Buffer[] = [];
+  let size = 0;
+  return function* (bytes: Buffer): Generator<Buffer> {
+    parts.push(bytes);
+    size += bytes.length;
+    while (size >= HEAD) {
+      if (parts[0]!.length < HEAD) parts = [Buffer.concat(parts)];
+      const wanted = HEAD + parts[0]!.readUInt32LE(0);
+      if (wanted > MAX_TO_CHROMIUM) throw new Error('a message that is too large');
+      if (size < wanted) return;
+      const whole = parts.length === 1 ? parts[0]! : Buffer.concat(parts);
+      yield Buffer.from(whole.subarray(HEAD, wanted)); // the multiplexer keeps and changes what it is given
+      parts = [whole.subarray(wanted)];
+      size -= wanted;
+    }
+  };
+}

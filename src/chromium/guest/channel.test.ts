@@ -1,0 +1,105 @@
+import { Duplex, PassThrough } from 'node:stream';
+import { expect, test } from 'vitest';
+import { channel, ChannelClosed, Refusal, type Stream } from './channel.ts';
+
+type Handler = (name: string, args: unknown, stream: Stream) => void;
+
+/** Two ends of one wire, in this process. */
+function pair(inside: Handler, most = 100) {
+  const [there, back] = [new PassThrough(), new PassThrough()];
+  const near = Duplex.from({ readable: back, writable: there });
+  const far = Duplex.from({ readable: there, writable: back });
+  const host = channel(near, { host: true, onOpen: (_name, _args, stream) => stream.reset(), most: 0 });
+  const guest = channel(far, { host: false, onOpen: inside, most });
+  return { host, guest, toHost: back };
+}
+
+async function all(stream: Stream): Promise<unknown[]> {
+  const items: unknown[] = [];
+  for (let item; (item = await stream.next());) items.push(item.json ?? item.bytes?.toString());
+  return items;
+}
+
+test('a stream carries JSON and bytes both ways, in order', async () => {
+  const { host } = pair(async (name, args, stream) => {
+    await stream.json({ name, args });
+    for (let item; (item = await stream.next());) await stream.bytes(item.bytes!);
+    stream.end();
+  });
+  const stream = host.open('echo', { a: 1 });
+  await stream.bytes(Buffer.from('one'));
+  await stream.bytes(Buffer.from('two'));
+  stream.end();
+  const [first, ...rest] = await all(stream);
+  expect(first).toEqual({ name: 'echo', args: { a: 1 } });
+  expect(rest.join('')).toBe('onetwo');
+});
+
+test('a reader who does not read holds up the sender of that stream, and no other', async () => {
+  let sent = 0;
+  const { host } = pair(async (name, _args, stream) => {
+    if (name === 'quick') return void stream.json('here').then(() => stream.end());
+    for (; sent < 64 && !stream.gone.aborted; sent++) await stream.bytes(Buffer.alloc(65_536));
+    stream.end();
+  });
+  const slow = host.open('slow');
+  expect(await all(host.open('quick'))).toEqual(['here']);
+  expect(sent).toBeLessThan(20); // a window of 1 MiB, of the 4 MiB it has
+  let bytes = 0;
+  for (let item; (item = await slow.next());) bytes += item.bytes!.length;
+  expect(bytes).toBe(64 * 65_536);
+});
+
+test('a refusal arrives as itself, with what came of it', async () => {
+  const { host } = pair((_name, _args, stream) => stream.fail('ENOENT', 'It is not there.', { so: 'far' }));
+  await expect(host.open('any').next()).rejects.toMatchObject({
+    code: 'ENOENT',
+    message: 'It is not there.',
+    details: { so: 'far' },
+  });
+});
+
+test('who gives up is heard at the other end', async () => {
+  let gone: AbortSignal | undefined;
+  const { host } = pair((_name, _args, stream) => void (gone = stream.gone));
+  const stream = host.open('any');
+  await expect.poll(() => gone).toBeDefined();
+  stream.reset();
+  await expect.poll(() => gone!.aborted).toBe(true);
+  await expect(stream.next()).rejects.toThrow(ChannelClosed);
+});
+
+test('more streams than allowed are refused', async () => {
+  const { host } = pair(() => {}, 2);
+  host.open('one');
+  host.open('two');
+  await expect(host.open('three').next()).rejects.toThrow(Refusal);
+});
+
+test.each([
+  ['an unknown kind', Buffer.from([5, 0, 0, 0, 99, 2, 0, 0, 0])],
+  ['an impossible size', Buffer.from([255, 255, 255, 255, 1, 2, 0, 0, 0])],
+  ['a size below nothing', Buffer.from([1, 0, 0, 0, 1, 2, 0, 0, 0])],
+  ['a stream of our own numbers', Buffer.from([7, 0, 0, 0, 0, 1, 0, 0, 0, 0x7b, 0x7d])],
+  ['JSON that is none', Buffer.from([6, 0, 0, 0, 1, 1, 0, 0, 0, 0x7b])],
+])('%s ends the channel, and everything on it', async (_what, frame) => {
+  const { host, toHost } = pair(() => {});
+  const stream = host.open('any');
+  toHost.write(frame);
+  await expect(stream.next()).rejects.toThrow(ChannelClosed);
+  await host.closed;
+});
+
+test('more than the window ends the channel: nobody can make the service keep it', async () => {
+  const { host, toHost } = pair(() => {});
+  const stream = host.open('any');
+  const chunk = Buffer.alloc(9 + 65_536);
+  chunk.writeUInt32LE(5 + 65_536, 0);
+  chunk.writeUInt8(2, 4);
+  chunk.writeUInt32LE(1, 5);
+  for (let sent = 0; sent < 200; sent++) toHost.write(chunk);
+  await host.closed;
+  await expect(async () => {
+    for (;;) await stream.next();
+  }).rejects.toThrow(ChannelClosed);
+});

@@ -1,0 +1,109 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { silent } from '../../lib/log.ts';
+import { destinations } from '../destinations.ts';
+import { startEngine, type Engine } from '../engine.ts';
+import { detectIsolation } from '../launch.ts';
+import { openToolbox } from './toolbox.ts';
+import { ChannelClosed, Refusal, type Stream } from './guest.ts';
+
+const isolation = await detectIsolation();
+
+describe.runIf(isolation.sandboxed)('the guest of a session', () => {
+  let dir: string;
+  let engine: Engine;
+
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'corral-guest-'));
+    engine = await startEngine(
+      {
+        launch: {
+          dir: join(dir, 'session'),
+          headless: true,
+          stealth: false,
+          kiosk: false,
+          gpu: false,
+          viewport: { width: 800, height: 600 },
+        },
+        toolbox: openToolbox(join(dir, 'tools')),
+        allow: destinations({ allow: [] }),
+        log: silent,
+        whenGone: () => ({ code: 1011, reason: 'gone' }),
+      },
+      AbortSignal.timeout(30_000),
+    );
+  });
+  afterAll(async () => {
+    await engine?.close();
+    await rm(dir, { recursive: true, force: true });
+  });
+
+  const command = (command: string, ...args: string[]) => ({
+    command,
+    args,
+    cwd: null,
+    env: {},
+    as_user: null,
+    as_root: false,
+    timeout_sec: null,
+    most: 1024 * 1024,
+  });
+
+  async function run(ask: object): Promise<{ code: number; stdout: string; stderr: string }> {
+    const stream = await engine.guest.open('exec', ask);
+    stream.end();
+    await stream.next(); // its pid
+    const { exit_code, stdout_bytes } = (await stream.next())!.json as { exit_code: number; stdout_bytes: number };
+    const parts: Buffer[] = [];
+    for (let item; (item = await stream.next());) parts.push(item.bytes!);
+    const all = Buffer.concat(parts);
+    return {
+      code: exit_code,
+      stdout: all.subarray(0, stdout_bytes).toString(),
+      stderr: all.subarray(stdout_bytes).toString(),
+    };
+  }
+
+  test('runs a command as the session’s user, with nothing of ours open', async () => {
+    const { stdout, code } = await run(command('sh', '-c', 'id -u; pwd; ls -l /proc/$$/fd | grep socket | wc -l; env'));
+    expect(code).toBe(0);
+    const [uid, cwd, sockets, ...env] = stdout.split('\n');
+    expect([uid, cwd, sockets]).toEqual(['1000', '/home/corral', '2']); // its own two outputs
+    expect(env).toContain('HOME=/home/corral');
+    expect(env.join()).not.toMatch(/CORRAL|VITEST/);
+  });
+
+  test('root is root of one more namespace', async () => {
+    const { stdout } = await run({
+      ...command('sh', '-c', 'id -u; cat /proc/self/uid_map; mount -t tmpfs x /mnt 2>&1 || echo no'),
+      as_root: true,
+    });
+    expect(stdout).toMatch(/^0\n\s+0\s+1000\s+1\n[^]*no\n$/);
+  });
+
+  test('a guest that is killed takes what it started along, and the next one comes when there is something to ask', async () => {
+    const spawned = await engine.guest.open('spawn', {
+      ...command('sleep', '1000'),
+      allocate_tty: false,
+      rows: 24,
+      cols: 80,
+    });
+    const { pid } = (await spawned.next())!.json as { pid: number };
+    engine.guest.started.add(pid);
+    const killer = await engine.guest.open('exec', command('sh', '-c', 'kill -9 $PPID'));
+    await expect(drain(killer)).rejects.toThrow(ChannelClosed);
+    const { stdout } = await run(command('sh', '-c', `kill -0 ${pid} 2>/dev/null && echo alive || echo gone`));
+    expect(stdout).toBe('gone\n');
+  });
+
+  test('what cannot be done is refused with its reason', async () => {
+    await expect(engine.guest.call('info', { path: '/none' })).rejects.toMatchObject({ code: 'ENOENT' });
+    await expect(engine.guest.call('nothing', {})).rejects.toThrow(Refusal);
+  });
+});
+
+async function drain(stream: Stream) {
+  while (await stream.next());
+}

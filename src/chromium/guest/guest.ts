@@ -1,0 +1,173 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { Duplex } from 'node:stream';
+import type { Log } from '../../lib/log.ts';
+import type { Browser } from '../launch.ts';
+import { logTail } from '../log-tail.ts';
+import { killTree } from '../process-tree.ts';
+import { andNoOther } from '../sandbox.ts';
+import { channel, ChannelClosed, type Channel, type Stream } from './channel.ts';
+import type { Toolbox } from './toolbox.ts';
+
+export { ChannelClosed, Refusal, type Stream } from './channel.ts';
+
+/**
+ * What does things inside a session: one small program in its sandbox, started when it is first needed and kept from then
+ * on. The session's own processes run as the same user and may do anything to it, so it is asked and never believed: what it
+ * answers is for the asker to check. When it dies or talks nonsense it is ended, and everything it had started with it; whoever
+ * asks next has a new one.
+ */
+export interface Guest {
+  /** Asks for something; the stream carries what there is to say both ways. Aborted, it is given up. */
+  open(name: string, args?: unknown, signal?: AbortSignal): Promise<Stream>;
+  /** Asks for one thing that is answered at once. */
+  call(name: string, args?: unknown, signal?: AbortSignal): Promise<unknown>;
+  /** It said what it should not have. */
+  distrust(what: string): void;
+  /** The first process of something it started: buried by its successor, should it die first. */
+  readonly started: Set<number>;
+  /** Ends it. For good: the session is over. */
+  close(): Promise<void>;
+}
+
+/** There is no guest to be had. */
+export class NoGuest extends Error {
+  override readonly name = 'NoGuest';
+  readonly code: 'unsandboxed' | 'not_started';
+
+  constructor(code: NoGuest['code'], message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+export interface GuestOptions {
+  browser: Browser;
+  toolbox: Toolbox | undefined;
+  /** Whether it may run where there is no sandbox. */
+  allowUnsandboxed: boolean;
+  /** It asks for a connection to the browser it lives beside. */
+  onCdp: (stream: Stream) => void;
+  log: Log;
+}
+
+interface Running {
+  channel: Channel;
+  child: ChildProcess;
+}
+
+/** Connections to the browser that it may have at once. */
+const MOST_OF_ITS_OWN = 4;
+const PATIENCE_MS = 2000;
+
+export function guestOf({ browser, toolbox, allowUnsandboxed, onCdp, log }: GuestOptions): Guest {
+  const started = new Set<number>();
+  let running: Promise<Running> | undefined;
+  let over = false;
+
+  async function start(): Promise<Running> {
+    if (!browser.confined && !allowUnsandboxed) {
+      throw new NoGuest(
+        'unsandboxed',
+        'This machine gives sessions no sandbox, and without one they get no processes and files.',
+      );
+    }
+    const { tools } = browser;
+    if (!toolbox || tools === undefined) throw new NoGuest('not_started', 'The browser was started without its tools.');
+    await toolbox.ready;
+    if (over) throw new ChannelClosed('The session is over.');
+    const command = [toolbox.node(tools), `${tools}/guest/inside/main.js`];
+    const more: Record<string, string> = browser.engine === 'headful' && browser.confined ? { DISPLAY: ':0' } : {};
+    const { file, args, options } = browser.inside(command, more);
+    const child = spawn(file, args, {
+      ...options,
+      detached: true,
+      stdio: andNoOther('ignore', 'ignore', 'pipe', 'pipe'),
+    });
+    const words = logTail(child.stderr);
+    child.on('error', () => {}); // its socket closes then, which says all
+    const socket = child.stdio[3];
+    if (!(socket instanceof Duplex)) throw new NoGuest('not_started', 'The guest was started without a socket.');
+    if (child.pid !== undefined) browser.adopt(child.pid);
+    const made: Running = {
+      child,
+      channel: channel(socket, {
+        host: true,
+        most: MOST_OF_ITS_OWN,
+        onOpen: (name, _args, stream) =>
+          name === 'cdp' ? onCdp(stream) : stream.fail('unknown', 'This is not served.'),
+      }),
+    };
+    void made.channel.closed.then((reason) => {
+      running = undefined;
+      if (!over) log.warn({ reason, lastWords: words().slice(-5) }, 'guest.ended');
+      void bury(child);
+    });
+    if (started.size > 0) {
+      const pids = [...started];
+      started.clear();
+      await ask(made.channel, 'bury', { pids });
+    }
+    return made;
+  }
+
+  /** Its end is the end of its socket; who does not see it in time is killed. */
+  async function bury(child: ChildProcess): Promise<void> {
+    if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
+    const late = setTimeout(() => void killTree(child.pid!), PATIENCE_MS);
+    await new Promise((resolve) => child.once('exit', resolve));
+    clearTimeout(late);
+  }
+
+  async function open(name: string, args: unknown, signal?: AbortSignal): Promise<Stream> {
+    if (over) throw new ChannelClosed('The session is over.');
+    running ??= start().catch((error: Error) => {
+      running = undefined;
+      throw error;
+    });
+    const { channel } = await running;
+    signal?.throwIfAborted();
+    const stream = channel.open(name, args);
+    if (signal) {
+      const giveUp = () => stream.reset();
+      signal.addEventListener('abort', giveUp, { once: true });
+      stream.gone.addEventListener('abort', () => signal.removeEventListener('abort', giveUp), { once: true });
+    }
+    return stream;
+  }
+
+  return {
+    started,
+    open,
+
+    async call(name, args, signal) {
+      return answer(await open(name, args, signal));
+    },
+
+    distrust(what) {
+      void running?.then(
+        ({ channel }) => channel.close(what),
+        () => {},
+      );
+    },
+
+    async close() {
+      over = true;
+      const last = await running?.catch(() => undefined);
+      if (!last) return;
+      last.channel.close('the session is over.');
+      await bury(last.child);
+    },
+  };
+}
+
+const ask = (channel: Channel, name: string, args: unknown) => answer(channel.open(name, args));
+
+async function answer(stream: Stream): Promise<unknown> {
+  stream.end();
+  try {
+    const item = await stream.next();
+    return item?.json;
+  } finally {
+    stream.reset();
+  }
+}

@@ -1,0 +1,94 @@
+import { accessSync, constants, readFileSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { Fault } from './fault.ts';
+
+export interface Command {
+  command: string;
+  args: string[];
+  cwd: string | null;
+  env: Record<string, string>;
+  as_user: string | null;
+  as_root: boolean;
+}
+
+export interface Runnable {
+  file: string;
+  args: string[];
+  cwd: string;
+  env: Record<string, string>;
+}
+
+/**
+ * What is to be executed, and as whom. Root is root of one more user namespace: it may do there what root may, and to the
+ * session what the session's own user may. So is any other user: outside of its namespace it is the same one.
+ */
+export function runnable({ command, args, cwd: wanted, env: theirs, as_user, as_root }: Command): Runnable {
+  const env = { ...ownEnvironment(), ...theirs };
+  const cwd = wanted ?? env['HOME'] ?? '/';
+  if (!isDirectory(cwd)) throw new Fault('bad_cwd', `cwd '${cwd}' is not a directory of the session.`);
+  const file = find(command, env['PATH'] ?? '', cwd);
+  const map = as_root ? ['--map-root-user'] : as_user === null ? undefined : mapUser(as_user);
+  if (!map) return { file, args, cwd, env };
+  // The home stays the session's: there is no other that could be written to.
+  const user: Record<string, string> = as_root ? { USER: 'root', LOGNAME: 'root' } : {};
+  const words = ['--user', ...map, '--', file, ...args];
+  return { file: '/usr/bin/unshare', args: words, cwd, env: { ...env, ...user, ...theirs } };
+}
+
+const ownEnvironment = () =>
+  Object.fromEntries(Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined));
+
+/** As execvp looks, but with a sentence when there is none. */
+function find(command: string, path: string, cwd: string): string {
+  const places = command.includes('/')
+    ? [resolve(cwd, command)]
+    : path.split(':').map((dir) => resolve(cwd, dir, command));
+  const found = places.find((place) => isFile(place));
+  if (found === undefined) throw new Fault('no_command', `There is no command '${command}' in the session.`);
+  const runs = places.find((place) => isFile(place) && isExecutable(place));
+  if (runs === undefined) throw new Fault('no_command', `'${found}' is not executable.`);
+  return runs;
+}
+
+/** A name of /etc/passwd, a uid, or uid:gid. Undefined for who it is anyway. */
+function mapUser(user: string): string[] | undefined {
+  const lines = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'));
+  const [, uid, gid] = /^(\d{1,9})(?::(\d{1,9}))?$/.exec(user) ?? [];
+  const line = lines.find(([name, , id]) => name === user || (uid !== undefined && id === uid));
+  const wanted = { uid: uid ?? line?.[2], gid: gid ?? line?.[3] ?? uid };
+  if (user === 'root') return ['--map-root-user'];
+  if (wanted.uid === undefined) {
+    throw new Fault(
+      'no_user',
+      `as_user '${user}' is not a user of the session; it takes ${lines
+        .map(([name]) => name)
+        .filter(Boolean)
+        .join(', ')}, root, a uid or uid:gid.`,
+    );
+  }
+  if (Number(wanted.uid) === process.getuid?.() && Number(wanted.gid) === process.getgid?.()) return undefined;
+  return [`--map-user=${wanted.uid}`, `--map-group=${wanted.gid}`];
+}
+
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+function isFile(path: string): boolean {
+  try {
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

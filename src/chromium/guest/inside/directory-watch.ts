@@ -1,0 +1,255 @@
+import { watch as watchDirectory, type BigIntStats, type FSWatcher } from 'node:fs';
+import { lstat, opendir } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { Fault } from './fault.ts';
+import { isIncoming } from './incoming.ts';
+
+export interface FileEvent {
+  type: 'CREATE' | 'WRITE' | 'DELETE' | 'RENAME' | 'OVERFLOW';
+  path: string;
+  name?: string;
+  is_dir?: boolean;
+  dropped?: number;
+}
+
+/** What was there when we last looked. */
+interface Known {
+  ino: bigint;
+  mtime: bigint;
+  size: bigint;
+  isDir: boolean;
+  /** It was told as created, and not yet as written. */
+  fresh: boolean;
+}
+
+interface Directory {
+  watcher: FSWatcher;
+  known: Map<string, Known>;
+}
+
+/** Waits in line until it is known whether what went comes back under another name. */
+interface Pending {
+  event: FileEvent;
+  settled: boolean;
+  /** What was known of a directory that went, and of those below it, by their paths. */
+  below: Map<string, Map<string, Known>>;
+}
+
+const MOST_DIRECTORIES = 20_000;
+/** The kernel keeps 16,384 of its events and does not tell Node when there were more: from here on we look for ourselves. */
+const BURST = 8000;
+/** How long something that went may take to come back under another name. */
+const RENAME_MS = 50;
+/** For how long the kernel may still tell of something that we have seen go. */
+const ECHO_MS = 200;
+
+/**
+ * A directory, and what is below it if that is wanted. The kernel says where something happened; what happened is found by
+ * looking, and compared with what was there. So nothing is lost when it says too little: the next look finds it.
+ */
+export class DirectoryWatch {
+  readonly #root: string;
+  readonly #recursive: boolean;
+  readonly #tell: (event: FileEvent | 'over') => void;
+  readonly #directories = new Map<string, Directory>();
+  readonly #vanished = new Map<bigint, Pending>();
+  readonly #echoes = new Map<string, number>();
+  #hints: { dir: string; name: string }[] = [];
+  #outbox: Pending[] = [];
+  #working = false;
+  #lookEverywhere = false;
+  #over = false;
+
+  constructor(root: string, recursive: boolean, tell: (event: FileEvent | 'over') => void) {
+    this.#root = root;
+    this.#recursive = recursive;
+    this.#tell = tell;
+  }
+
+  async start(): Promise<void> {
+    try {
+      await this.#add(this.#root, false);
+    } catch (error) {
+      this.stop();
+      throw error;
+    }
+  }
+
+  stop() {
+    this.#over = true;
+    for (const { watcher } of this.#directories.values()) watcher.close();
+    this.#directories.clear();
+    this.#hints = [];
+  }
+
+  /** Watched first and then looked through, so that nothing falls in between. */
+  async #add(path: string, announce: boolean, before?: Map<string, Known>): Promise<void> {
+    if (this.#over || this.#directories.has(path)) return;
+    if (this.#directories.size >= MOST_DIRECTORIES)
+      throw new Fault('too_many_watches', `There are more than ${MOST_DIRECTORIES} directories to watch.`);
+    let watcher: FSWatcher;
+    try {
+      watcher = watchDirectory(path, { encoding: 'utf8' }, (_kind, name) => this.#hint(path, name ?? ''));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+      throw new Fault('too_many_watches', 'The kernel watches as many directories as it may.');
+    }
+    watcher.on('error', () => this.#hint(path, ''));
+    this.#directories.set(path, { watcher, known: before ?? new Map() });
+    await this.#look(path, announce);
+  }
+
+  /** Lets go of a directory and those below; answers with what was known of them. */
+  #remove(path: string): Map<string, Map<string, Known>> {
+    const below = new Map<string, Map<string, Known>>();
+    for (const [dir, { watcher, known }] of this.#directories) {
+      if (dir !== path && !dir.startsWith(`${path}/`)) continue;
+      watcher.close();
+      this.#directories.delete(dir);
+      below.set(dir.slice(path.length), known);
+    }
+    return below;
+  }
+
+  #hint(dir: string, name: string) {
+    if (this.#over) return;
+    if (this.#hints.length < BURST) this.#hints.push({ dir, name });
+    else this.#lookEverywhere = true;
+    if (!this.#working) void this.#work();
+  }
+
+  async #work(): Promise<void> {
+    this.#working = true;
+    try {
+      for (;;) {
+        const hint = this.#hints.shift();
+        if (hint) await this.#compare(hint.dir, hint.name);
+        else if (this.#lookEverywhere) {
+          this.#lookEverywhere = false;
+          for (const dir of this.#directories.keys()) await this.#look(dir, true);
+        } else return;
+      }
+    } catch (error) {
+      process.stderr.write(`a watch failed: ${(error as Error).message}\n`);
+    } finally {
+      this.#working = false;
+    }
+  }
+
+  /** Compares all of a directory with what is known of it. */
+  async #look(dir: string, announce: boolean): Promise<void> {
+    const directory = this.#directories.get(dir);
+    if (!directory) return;
+    const names = new Set(directory.known.keys());
+    try {
+      for await (const { name } of await opendir(dir)) names.add(name);
+    } catch {
+      return; // gone since; whoever holds it tells
+    }
+    for (const name of names) {
+      if (announce) await this.#compare(dir, name);
+      else await this.#remember(dir, name);
+    }
+  }
+
+  async #remember(dir: string, name: string): Promise<void> {
+    const path = join(dir, name);
+    const found = await statOf(path);
+    if (!found || isIncoming(name)) return;
+    this.#directories.get(dir)?.known.set(name, known(found, false));
+    if (found.isDirectory() && this.#recursive) await this.#addBelow(path, false);
+  }
+
+  async #compare(dir: string, name: string): Promise<void> {
+    const directory = this.#directories.get(dir);
+    if (!directory || isIncoming(name)) return;
+    const path = join(dir, name);
+    const found = name === '' ? undefined : await statOf(path);
+    const before = directory.known.get(name);
+    if (found && before && found.ino === before.ino) this.#changed(path, before, found);
+    else if (found && before && !before.isDir && !found.isDirectory()) {
+      directory.known.set(name, known(found, false)); // another file took its place
+      this.#say({ type: 'WRITE', path, name, is_dir: false });
+    } else {
+      if (before) this.#went(directory, path, before);
+      if (found) await this.#came(directory, path, found);
+      else if (!before) await this.#cameAndWent(dir, name);
+    }
+  }
+
+  #changed(path: string, before: Known, found: BigIntStats) {
+    if (before.isDir) return;
+    const written = before.fresh || before.mtime !== found.mtimeNs || before.size !== found.size; // not only its rights
+    Object.assign(before, known(found, false));
+    if (written) this.#say({ type: 'WRITE', path, name: basename(path), is_dir: false });
+  }
+
+  #went(directory: Directory, path: string, before: Known) {
+    directory.known.delete(basename(path));
+    const below = before.isDir ? this.#remove(path) : new Map<string, Map<string, Known>>();
+    const pending = this.#say({ type: 'DELETE', path, name: basename(path), is_dir: before.isDir }, false, below);
+    this.#echoes.set(path, performance.now());
+    this.#vanished.set(before.ino, pending);
+    setTimeout(() => {
+      pending.settled = true;
+      if (this.#vanished.get(before.ino) === pending) this.#vanished.delete(before.ino);
+      this.#pump();
+    }, RENAME_MS);
+  }
+
+  async #came(directory: Directory, path: string, found: BigIntStats): Promise<void> {
+    const isDir = found.isDirectory();
+    const pending = this.#vanished.get(found.ino);
+    this.#vanished.delete(found.ino);
+    if (pending) {
+      pending.event.type = 'RENAME';
+      pending.settled = true;
+    }
+    directory.known.set(basename(path), known(found, !pending && !isDir && found.size > 0n));
+    this.#say({ type: 'CREATE', path, name: basename(path), is_dir: isDir });
+    if (!isDir || !this.#recursive) return;
+    for (const [under, known] of pending?.below ?? []) await this.#addBelow(path + under, true, known);
+    await this.#addBelow(path, true);
+  }
+
+  /** It was there for less time than it took us to look. Or the hint is about the directory itself. */
+  async #cameAndWent(dir: string, name: string): Promise<void> {
+    if (name === '' || name === basename(dir)) {
+      if (dir !== this.#root || (await statOf(dir))) return;
+      this.#say({ type: 'DELETE', path: dir, name: basename(dir), is_dir: true });
+      return this.#tell('over');
+    }
+    this.#hints = this.#hints.filter((hint) => hint.dir !== dir || hint.name !== name);
+    const path = join(dir, name);
+    for (const [gone, at] of this.#echoes) if (performance.now() - at > ECHO_MS) this.#echoes.delete(gone);
+    if (this.#echoes.has(path)) return;
+    this.#echoes.set(path, performance.now());
+    this.#say({ type: 'CREATE', path, name });
+    this.#say({ type: 'DELETE', path, name });
+  }
+
+  async #addBelow(path: string, announce: boolean, before?: Map<string, Known>): Promise<void> {
+    await this.#add(path, announce, before).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'too_many_watches') this.#say({ type: 'OVERFLOW', path, name: basename(path), is_dir: true });
+    });
+  }
+
+  #say(event: FileEvent, settled = true, below: Pending['below'] = new Map()): Pending {
+    const pending = { event, settled, below };
+    this.#outbox.push(pending);
+    this.#pump();
+    return pending;
+  }
+
+  #pump() {
+    while (this.#outbox[0]?.settled) this.#tell(this.#outbox.shift()!.event);
+  }
+}
+
+async function statOf(path: string): Promise<BigIntStats | undefined> {
+  return lstat(path, { bigint: true }).catch(() => undefined);
+}
+
+function known(found: BigIntStats, fresh: boolean): Known {
+  return { ino: found.ino, mtime: found.mtimeNs, size: found.size, isDir: found.isDirectory(), fresh };
+}

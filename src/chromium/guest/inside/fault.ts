@@ -1,0 +1,11 @@
+/** Why something was not done: a code the service knows (an errno's name, or one of our own), and a sentence. */
+export class Fault extends Error {
+  readonly code: string;
+  readonly details: unknown;
+
+  constructor(code: string, message: string, details?: unknown) {
+    super(message);
+    this.code = code;
+    this.details = details;
+  }
+}

@@ -1,0 +1,38 @@
+import { Socket } from 'node:net';
+import { channel, type Channel, type Stream } from '../channel.ts';
+import { fileAsks } from './files.ts';
+import { killEverything, processAsks } from './processes.ts';
+import { playwrightAsks } from './playwright.ts';
+import { watchAsks } from './watches.ts';
+
+/**
+ * The guest: a small program inside a session's sandbox that does there what the service is asked to do. It lives in the
+ * session's namespaces with the session's rights, so nothing it can be talked into reaches further than the session does.
+ *
+ * It speaks on descriptor 3. When that ends, so does everything it started.
+ */
+export type Ask = (args: never, stream: Stream, service: Channel) => Promise<void> | void;
+
+const asks: Record<string, Ask> = { ...processAsks, ...fileAsks, ...watchAsks, ...playwrightAsks };
+
+const service = channel(new Socket({ fd: 3, readable: true, writable: true }), { host: false, onOpen, most: 1024 });
+
+function onOpen(name: string, args: unknown, stream: Stream) {
+  const ask = Object.hasOwn(asks, name) ? asks[name] : undefined;
+  if (!ask) return stream.fail('unknown', `Nobody here does '${name}'.`);
+  Promise.resolve()
+    .then(() => ask(args as never, stream, service))
+    .then(() => stream.end())
+    .catch((error: NodeJS.ErrnoException & { details?: unknown }) =>
+      stream.fail(error.code ?? 'internal', error.message, error.details),
+    );
+}
+
+void service.closed.then(() => {
+  killEverything();
+  process.exit();
+});
+
+// The session's own processes may do anything to this one; what they break must not break the rest of it.
+process.on('uncaughtException', (error) => process.stderr.write(`${error.stack}\n`));
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});

@@ -1,0 +1,80 @@
+/** What a process has printed, as far back as it is kept. Readers count in chunks since the beginning. */
+export interface Chunk {
+  stream: 'stdout' | 'stderr';
+  bytes: Buffer;
+}
+
+/** The most that is kept of one process, and of all of them. */
+const MOST = 4 * 1024 * 1024;
+const MOST_OF_ALL = 64 * 1024 * 1024;
+
+const everyone = new Set<Output>();
+let kept = 0;
+
+export class Output {
+  /** How many chunks were dropped, and how many bytes were in them. */
+  first = 0;
+  droppedBytes = 0;
+  ended = false;
+  #chunks: Chunk[] = [];
+  #bytes = 0;
+  #waiting: (() => void)[] = [];
+
+  constructor() {
+    everyone.add(this);
+  }
+
+  add(stream: Chunk['stream'], bytes: Buffer) {
+    // Many small writes are one chunk, as long as nobody has seen the last one: an entry costs more than a byte does.
+    this.#chunks.push({ stream, bytes });
+    this.#bytes += bytes.length;
+    kept += bytes.length;
+    while (this.#bytes > MOST) this.#drop();
+    for (const other of everyone) {
+      if (kept <= MOST_OF_ALL) break;
+      while (kept > MOST_OF_ALL && other.#chunks.length > 0) other.#drop(); // the oldest process first
+    }
+    this.#wake();
+  }
+
+  at(index: number): Chunk | undefined {
+    return this.#chunks[index - this.first];
+  }
+
+  end() {
+    this.ended = true;
+    this.#wake();
+  }
+
+  /** Resolves when there may be more to read. */
+  more(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        signal.removeEventListener('abort', done);
+        resolve();
+      };
+      signal.addEventListener('abort', done, { once: true });
+      this.#waiting.push(done);
+    });
+  }
+
+  forget() {
+    while (this.#chunks.length > 0) this.#drop();
+    everyone.delete(this);
+  }
+
+  #drop() {
+    const gone = this.#chunks.shift();
+    if (!gone) return;
+    this.first++;
+    this.#bytes -= gone.bytes.length;
+    kept -= gone.bytes.length;
+    this.droppedBytes += gone.bytes.length;
+  }
+
+  #wake() {
+    const those = this.#waiting;
+    this.#waiting = [];
+    for (const resolve of those) resolve();
+  }
+}

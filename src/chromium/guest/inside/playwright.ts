@@ -1,0 +1,174 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { Duplex } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import type { Channel, Stream } from '../channel.ts';
+import { Fault } from './fault.ts';
+import { killTree } from './tree.ts';
+
+export const playwrightAsks = { execute };
+
+/** Of each output of a run. */
+const MOST_PRINTED = 1024 * 1024;
+const MOST_RESULT = 8 * 1024 * 1024;
+/** How long the rest of what a run printed is waited for, when something else prints in between. */
+const LINGER_MS = 250;
+
+interface Outcome {
+  success: boolean;
+  /** JSON. */
+  result?: string;
+  error?: string;
+  stack?: string;
+  /** It cannot be used again. */
+  spent?: boolean;
+}
+
+interface Runner {
+  child: ChildProcess;
+  /** Who hears what it prints. */
+  onPrint: ((stream: 'stdout' | 'stderr', bytes: Buffer) => void) | undefined;
+  onOutcome: ((outcome: Outcome) => void) | undefined;
+  over: boolean;
+}
+
+/** One run after the other: they share the page. */
+let turn = Promise.resolve();
+let warm: Runner | undefined;
+
+function execute(ask: { code: string; timeout_sec: number }, stream: Stream, service: Channel): Promise<void> {
+  const run = turn.then(() => (stream.gone.aborted ? undefined : one(ask, stream, service)));
+  turn = run.then(
+    () => {},
+    () => {},
+  );
+  return run;
+}
+
+async function one(
+  { code, timeout_sec }: { code: string; timeout_sec: number },
+  stream: Stream,
+  service: Channel,
+): Promise<void> {
+  const runner = (warm ??= start(service));
+  const mark = randomBytes(16).toString('hex');
+  const printed = { stdout: new Printed(mark), stderr: new Printed(mark) };
+  runner.onPrint = (from, bytes) => printed[from].add(bytes);
+
+  let timer: NodeJS.Timeout | undefined;
+  const giveUp = () => void end(runner);
+  stream.gone.addEventListener('abort', giveUp, { once: true });
+  const outcome = await new Promise<Outcome>((resolve) => {
+    runner.onOutcome = resolve;
+    timer = setTimeout(() => {
+      resolve({
+        success: false,
+        error: `The code did not end within ${timeout_sec} s (timeout_sec), and was stopped.`,
+      });
+      giveUp();
+    }, timeout_sec * 1000);
+    runner.child.send({ code, mark }, (error) => error && resolve(broken(runner)));
+  });
+  clearTimeout(timer);
+  if (outcome.spent && warm === runner) warm = undefined;
+  stream.gone.removeEventListener('abort', giveUp);
+  const whole = Promise.all([printed.stdout.whole, printed.stderr.whole]);
+  await Promise.race([whole, new Promise((resolve) => setTimeout(resolve, runner.over ? 50 : LINGER_MS))]);
+  runner.onPrint = runner.onOutcome = undefined;
+
+  const result = Buffer.from(outcome.result ?? 'null');
+  const fits = result.length <= MOST_RESULT;
+  const stderr = printed.stderr.text() + (outcome.stack === undefined ? '' : `${outcome.stack}\n`);
+  const error = fits ? outcome.error : `The result has ${result.length} bytes, and ${MOST_RESULT} are the most.`;
+  await stream.json({
+    success: outcome.success && fits,
+    ...(error === undefined ? {} : { error: error.slice(0, 65_536) }),
+  });
+  for (const part of [fits ? result : Buffer.from('null'), Buffer.from(printed.stdout.text()), Buffer.from(stderr)]) {
+    await stream.json({ bytes: part.length });
+    await stream.bytes(part);
+  }
+}
+
+function start(service: Channel): Runner {
+  const file = fileURLToPath(new URL('runner.js', import.meta.url));
+  const stdio = ['ignore', 'pipe', 'pipe', 'pipe', 'ipc'] as const;
+  const child = spawn(process.execPath, [file], { stdio: [...stdio], detached: true });
+  const runner: Runner = { child, onPrint: undefined, onOutcome: undefined, over: false };
+  const [, , , cdp] = child.stdio;
+  if (!(cdp instanceof Duplex)) throw new Fault('internal', 'The runner was started without a socket.');
+  const stream = service.open('cdp');
+  void relay(cdp, stream);
+  child.stdout?.on('data', (bytes: Buffer) => runner.onPrint?.('stdout', bytes));
+  child.stderr?.on('data', (bytes: Buffer) => runner.onPrint?.('stderr', bytes));
+  child.on('message', (message) => runner.onOutcome?.(message as Outcome));
+  child.on('error', () => {});
+  child.once('exit', () => {
+    runner.over = true;
+    if (warm === runner) warm = undefined;
+    stream.reset();
+    runner.onOutcome?.(broken(runner));
+  });
+  return runner;
+}
+
+const broken = ({ child: { exitCode, signalCode } }: Runner): Outcome => ({
+  success: false,
+  error: `The code ended the process it ran in (${signalCode ?? `exit code ${exitCode}`}).`,
+});
+
+/** The next run has a new one. */
+async function end(runner: Runner): Promise<void> {
+  runner.over = true;
+  if (warm === runner) warm = undefined;
+  if (runner.child.pid !== undefined) await killTree(runner.child.pid);
+}
+
+/** Between the runner's own socket and the browser: nobody else in the session has one like it. */
+async function relay(socket: Duplex, stream: Stream): Promise<void> {
+  socket.on('error', () => {});
+  socket.once('close', () => stream.reset());
+  const up = (async () => {
+    for await (const chunk of socket) await stream.bytes(chunk as Buffer);
+  })();
+  const down = (async () => {
+    for (let item; (item = await stream.next());) {
+      if (item.bytes && !socket.write(item.bytes))
+        await new Promise((resolve) => socket.once('drain', resolve).once('close', resolve));
+    }
+  })();
+  await Promise.race([up, down]).catch(() => {});
+  socket.destroy();
+  stream.reset();
+  await Promise.allSettled([up, down]);
+}
+
+/** What one output of a run says, up to the mark that the runner prints after it. */
+class Printed {
+  readonly whole: Promise<void>;
+  readonly #mark: string;
+  #text = Buffer.alloc(0);
+  #dropped = 0;
+  #tail = '';
+  #resolve!: () => void;
+
+  constructor(mark: string) {
+    this.#mark = mark;
+    this.whole = new Promise((resolve) => (this.#resolve = resolve));
+  }
+
+  add(bytes: Buffer) {
+    const fits = bytes.subarray(0, MOST_PRINTED + this.#mark.length - this.#text.length);
+    this.#text = Buffer.concat([this.#text, fits]);
+    this.#dropped += bytes.length - fits.length;
+    this.#tail = (this.#tail + bytes.toString('latin1')).slice(-this.#mark.length);
+    if (this.#tail === this.#mark) this.#resolve();
+  }
+
+  text(): string {
+    const text = this.#text.toString();
+    const at = text.lastIndexOf(this.#mark);
+    const own = at === -1 ? text : text.slice(0, at);
+    return this.#dropped > this.#mark.length ? `${own}\n[${this.#dropped} bytes more were dropped]\n` : own;
+  }
+}

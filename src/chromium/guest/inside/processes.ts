@@ -1,0 +1,308 @@
+import { spawn as startProcess, type ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { constants } from 'node:os';
+import type { IPty } from '@lydell/node-pty';
+import type { Stream } from '../channel.ts';
+import { runnable, type Command } from './command.ts';
+import { Fault } from './fault.ts';
+import { Output } from './output.ts';
+import { killTree, members, memoryOf, signalTree } from './tree.ts';
+
+interface Exec extends Command {
+  timeout_sec: number | null;
+  /** The most that is kept of each of its outputs. */
+  most: number;
+}
+
+interface Spawn extends Command {
+  timeout_sec: number | null;
+  allocate_tty: boolean;
+  rows: number;
+  cols: number;
+}
+
+interface Process {
+  readonly id: string;
+  readonly pid: number;
+  readonly output: Output;
+  readonly pty: IPty | undefined;
+  readonly child: ChildProcess | undefined;
+  exitCode: number | null;
+  measured: { at: number; ticks: Map<number, number> } | undefined;
+  readonly startedAt: number;
+}
+
+/** Exited ones beyond this are forgotten, oldest first. */
+const MOST_KEPT = 1000;
+/** How long the output of a process that has exited is waited for, when what it left behind keeps the pipe open. */
+const LINGER_MS = 250;
+const MOST_STDIN = 1024 * 1024;
+const TICKS_PER_SECOND = 100;
+
+const processes = new Map<string, Process>();
+const execs = new Set<number>();
+
+export const processAsks = { exec, spawn, status, output, stdin, kill, resize, bury };
+
+async function exec(ask: Exec, stream: Stream): Promise<void> {
+  const { file, args, cwd, env } = runnable(ask);
+  const began = performance.now();
+  const child = startProcess(file, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  const { pid } = child;
+  const kept = { stdout: collect(child.stdout, ask.most), stderr: collect(child.stderr, ask.most) };
+  const ending = new Promise<number>((resolve, reject) => {
+    child.once('error', (error) =>
+      reject(new Fault('not_started', `'${ask.command}' did not start: ${error.message}`)),
+    );
+    child.once('exit', (code, signal) => resolve(exitCode(code, signal)));
+  });
+  const closed = new Promise((resolve) => child.once('close', resolve));
+  if (pid !== undefined) execs.add(pid);
+  let timedOut = false;
+  const timer =
+    ask.timeout_sec === null
+      ? undefined
+      : setTimeout(() => {
+          timedOut = true;
+          if (pid !== undefined) void killTree(pid);
+        }, ask.timeout_sec * 1000);
+  const hungUp = () => void (pid !== undefined && killTree(pid));
+  stream.gone.addEventListener('abort', hungUp, { once: true });
+  try {
+    if (pid !== undefined) await stream.json({ pid });
+    const code = await ending;
+    // What it left running may keep the pipes open for as long as it likes; that is no reason to wait.
+    await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, LINGER_MS))]);
+    for (const pipe of [child.stdout, child.stderr]) pipe.destroy();
+    const [stdout, stderr] = [kept.stdout(), kept.stderr()];
+    await stream.json({
+      exit_code: code,
+      duration_ms: Math.round(performance.now() - began),
+      timed_out: timedOut,
+      stdout_bytes: stdout.bytes.length,
+      stderr_bytes: stderr.bytes.length,
+      stdout_dropped: stdout.dropped,
+      stderr_dropped: stderr.dropped,
+    });
+    await stream.bytes(stdout.bytes);
+    await stream.bytes(stderr.bytes);
+  } finally {
+    clearTimeout(timer);
+    stream.gone.removeEventListener('abort', hungUp);
+    if (pid !== undefined) execs.delete(pid);
+  }
+}
+
+/** The beginning of what a pipe says, and how much was beyond it. */
+function collect(pipe: NodeJS.ReadableStream, most: number) {
+  const parts: Buffer[] = [];
+  let size = 0;
+  let dropped = 0;
+  pipe.on('data', (part: Buffer) => {
+    const fits = part.subarray(0, most - size);
+    if (fits.length > 0) parts.push(fits);
+    size += fits.length;
+    dropped += part.length - fits.length;
+  });
+  pipe.on('error', () => {});
+  return () => ({ bytes: Buffer.concat(parts), dropped });
+}
+
+async function spawn(ask: Spawn, stream: Stream): Promise<void> {
+  const { file, args, cwd, env } = runnable(ask);
+  const output = new Output();
+  const started = ask.allocate_tty
+    ? await onTerminal(file, args, { cwd, env, rows: ask.rows, cols: ask.cols }, output)
+    : await onPipes(file, args, { cwd, env }, output);
+  const process: Process = {
+    id: randomUUID(),
+    output,
+    exitCode: null,
+    measured: undefined,
+    startedAt: Date.now(),
+    ...started,
+  };
+  processes.set(process.id, process);
+  const timer =
+    ask.timeout_sec === null ? undefined : setTimeout(() => void killTree(process.pid), ask.timeout_sec * 1000);
+  const ended = started.ending.then((code) => {
+    clearTimeout(timer);
+    process.exitCode = code;
+    output.end();
+    forgetOldest();
+    return code;
+  });
+  await stream.json({
+    process_id: process.id,
+    pid: process.pid,
+    started_at: new Date(process.startedAt).toISOString(),
+  });
+  await stream.json({ exit_code: await ended }); // the service keeps the session awake until then
+}
+
+interface Started {
+  pid: number;
+  child: ChildProcess | undefined;
+  pty: IPty | undefined;
+  ending: Promise<number>;
+}
+
+async function onPipes(
+  file: string,
+  args: string[],
+  options: { cwd: string; env: Record<string, string> },
+  output: Output,
+): Promise<Started> {
+  const child = startProcess(file, args, { ...options, detached: true, stdio: 'pipe' });
+  for (const pipe of child.stdio) pipe?.on('error', () => {});
+  child.stdout.on('data', (bytes: Buffer) => output.add('stdout', bytes));
+  child.stderr.on('data', (bytes: Buffer) => output.add('stderr', bytes));
+  const exited = new Promise<number>((resolve) =>
+    child.once('exit', (code, signal) => resolve(exitCode(code, signal))),
+  );
+  const closed = new Promise((resolve) => child.once('close', resolve));
+  await new Promise<void>((resolve, reject) => {
+    child.once('spawn', resolve);
+    child.once('error', (error) => reject(new Fault('not_started', `'${file}' did not start: ${error.message}`)));
+  });
+  const ending = exited.then(async (code) => {
+    await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, LINGER_MS))]);
+    return code;
+  });
+  return { pid: child.pid!, child, pty: undefined, ending };
+}
+
+async function onTerminal(
+  file: string,
+  args: string[],
+  { cwd, env, rows, cols }: { cwd: string; env: Record<string, string>; rows: number; cols: number },
+  output: Output,
+): Promise<Started> {
+  const { default: terminal } = await import('@lydell/node-pty'); // most sessions never need one
+  const name = env['TERM'] ?? 'xterm-256color';
+  const pty = terminal.spawn(file, args, { name, cwd, env: { ...env, TERM: name }, rows, cols, encoding: null });
+  pty.onData((data) => output.add('stdout', Buffer.from(data)));
+  const ending = new Promise<number>((resolve) =>
+    pty.onExit(({ exitCode, signal }) => resolve(signal ? 128 + signal : exitCode)),
+  );
+  return { pid: pty.pid, child: undefined, pty, ending };
+}
+
+async function status({ process_id }: { process_id: string }, stream: Stream): Promise<void> {
+  const process = find(process_id);
+  const running = process.exitCode === null;
+  const those = running ? members(process.pid) : [];
+  await stream.json({
+    state: running ? 'running' : 'exited',
+    exit_code: process.exitCode,
+    cpu_pct: running ? cpu(process, those) : 0,
+    mem_bytes: memoryOf(those),
+  });
+}
+
+/** Since it was last asked for; the first time, or long after, since the process began. */
+function cpu(process: Process, those: { pid: number; ticks: number }[]): number {
+  const now = Date.now();
+  const before = process.measured && now - process.measured.at < 60_000 ? process.measured : undefined;
+  const since = before?.at ?? process.startedAt;
+  const ticks = those.reduce((sum, one) => sum + Math.max(0, one.ticks - (before?.ticks.get(one.pid) ?? 0)), 0);
+  // Asked twice at once, there is too little time to have measured anything: then the older figure stays.
+  if (!before || now - before.at >= 100)
+    process.measured = { at: now, ticks: new Map(those.map((one) => [one.pid, one.ticks])) };
+  const seconds = Math.max(now - since, 10) / 1000;
+  return Math.round((ticks / TICKS_PER_SECOND / seconds) * 1000) / 10;
+}
+
+/** Everything from the beginning, as far as it is kept, then the rest as it comes, then how it ended. */
+async function output({ process_id }: { process_id: string }, stream: Stream): Promise<void> {
+  const process = find(process_id);
+  const { output } = process;
+  await stream.json({ tty: process.pty !== undefined });
+  let index = 0;
+  let missed = 0;
+  while (!stream.gone.aborted) {
+    if (index < output.first) {
+      await stream.json({ event: 'dropped', dropped_bytes: output.droppedBytes - missed });
+      index = output.first;
+    }
+    missed = output.droppedBytes;
+    const chunk = output.at(index);
+    if (chunk) {
+      index++;
+      await stream.json({ stream: chunk.stream, data_b64: chunk.bytes.toString('base64') });
+    } else if (output.ended) {
+      return stream.json({ event: 'exit', exit_code: process.exitCode });
+    } else await output.more(stream.gone);
+  }
+}
+
+async function stdin(
+  { process_id, data_b64, eof }: { process_id: string; data_b64: string; eof: boolean },
+  stream: Stream,
+): Promise<void> {
+  const process = find(process_id);
+  if (process.exitCode !== null) throw new Fault('exited', 'The process has exited.');
+  const data = Buffer.from(data_b64, 'base64');
+  const { pty, child } = process;
+  if (pty)
+    pty.write(data as unknown as string); // it takes both, whatever its types say
+  else if (!child?.stdin || child.stdin.writableEnded || child.stdin.destroyed) {
+    throw new Fault('stdin_closed', 'The stdin of the process is closed.');
+  } else {
+    if (child.stdin.writableLength > MOST_STDIN) throw new Fault('stdin_full', 'The process does not read its stdin.');
+    if (data.length > 0) child.stdin.write(data);
+  }
+  if (eof) {
+    if (pty) pty.write('\u0004');
+    else child?.stdin?.end();
+  }
+  await stream.json({ written_bytes: data.length });
+}
+
+async function kill({ process_id, signal }: { process_id: string; signal: string }, stream: Stream): Promise<void> {
+  const process = find(process_id);
+  const name = `SIG${signal}` as NodeJS.Signals;
+  if (name === 'SIGKILL') await killTree(process.pid);
+  else signalTree(process.pid, name);
+  await stream.json({ ok: true });
+}
+
+async function resize(
+  { process_id, rows, cols }: { process_id: string; rows: number; cols: number },
+  stream: Stream,
+): Promise<void> {
+  const { pty, exitCode } = find(process_id);
+  if (!pty) throw new Fault('no_tty', 'The process has no terminal; spawn it with allocate_tty: true.');
+  if (exitCode !== null) throw new Fault('exited', 'The process has exited.');
+  pty.resize(cols, rows);
+  await stream.json({ ok: true });
+}
+
+/** Ends what a guest before this one started. */
+async function bury({ pids }: { pids: number[] }, stream: Stream): Promise<void> {
+  await Promise.all(pids.map((pid) => killTree(pid)));
+  await stream.json({ ok: true });
+}
+
+export function killEverything() {
+  for (const pid of [...execs, ...[...processes.values()].filter((one) => one.exitCode === null).map((one) => one.pid)])
+    signalTree(pid, 'SIGKILL');
+}
+
+function find(id: string): Process {
+  const found = processes.get(id);
+  if (!found) throw new Fault('no_process', `No process of this session has the id '${id}'.`);
+  return found;
+}
+
+function forgetOldest() {
+  if (processes.size <= MOST_KEPT) return;
+  const oldest = [...processes.values()].find(({ exitCode }) => exitCode !== null);
+  if (!oldest) return;
+  processes.delete(oldest.id);
+  oldest.output.forget();
+}
+
+function exitCode(code: number | null, signal: NodeJS.Signals | null): number {
+  return code ?? 128 + (signal ? constants.signals[signal] : 0);
+}

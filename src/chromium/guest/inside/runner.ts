@@ -1,0 +1,191 @@
+import { link, mkdir } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { Socket } from 'node:net';
+import { join, parse } from 'node:path';
+import vm from 'node:vm';
+import {
+  chromium,
+  type Browser,
+  type BrowserContext,
+  type CDPSession,
+  type Download,
+  type Page,
+} from 'playwright-core';
+
+/**
+ * Runs Playwright code beside the browser it drives. It stays from one run to the next, connected; what it runs may do
+ * anything to it, and then there is a new one. Messages of CDP go over descriptor 3, each after its length.
+ */
+const HOME = process.env['HOME'] ?? '/tmp';
+/** Where Playwright lets downloads arrive, under names of its own. On the same file system as Downloads. */
+const ARTIFACTS = join(HOME, '.cache/corral/playwright');
+const DOWNLOADS = join(HOME, 'Downloads');
+const LOOK_MS = 500;
+/** Of a message that Playwright did not send. It counts from one. */
+const OURS = 2 ** 31 - 1;
+
+const amaro = createRequire(import.meta.url)('amaro') as {
+  transformSync(code: string, options: object): { code: string };
+};
+const socket = new Socket({ fd: 3, readable: true, writable: true });
+const say = process.send?.bind(process);
+let connected: Promise<Browser> | undefined;
+/** The code has closed the browser, which is to say this connection to it: there is only the one. */
+let spent = false;
+
+process.on('message', (message: { code: string; mark: string }) => {
+  void run(message.code).then((outcome) => {
+    // What was printed has been written by now: outputs to pipes are not put off.
+    for (const stream of [process.stdout, process.stderr]) stream.write(message.mark);
+    say?.({ ...outcome, spent });
+    if (spent) process.disconnect();
+  });
+});
+process.on('disconnect', () => process.exit());
+
+async function run(code: string): Promise<object> {
+  try {
+    const work = compile(code);
+    const browser = await connect();
+    const context = browser.contexts()[0] ?? (await browser.newContext());
+    const page = await activePage(context);
+    const letGo = await keepAwake(context);
+    const result = await work(page, context, browser).finally(letGo);
+    return { success: true, result: toJson(result) };
+  } catch (error) {
+    const { message, stack } = error instanceof Error ? error : { message: String(error), stack: undefined };
+    return { success: false, error: message, ...(stack === undefined ? {} : { stack }) };
+  }
+}
+
+type Work = (page: Page, context: BrowserContext, browser: Browser) => Promise<unknown>;
+
+/** TypeScript or JavaScript: the body of an async function. */
+function compile(code: string): Work {
+  let plain: string;
+  try {
+    plain = amaro.transformSync(`(async (page, context, browser) => {\n${code}\n});`, { mode: 'transform' }).code;
+  } catch (error) {
+    const { message } = error instanceof Error ? error : { message: String(error) };
+    throw new SyntaxError(`The code cannot be read: ${message}`, { cause: error });
+  }
+  return new vm.Script(plain, {
+    filename: 'code.ts',
+    lineOffset: -1,
+    importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+  }).runInThisContext() as Work;
+}
+
+function toJson(result: unknown): string {
+  try {
+    return JSON.stringify(result) ?? 'null';
+  } catch (error) {
+    throw new TypeError(`The result cannot be put into JSON: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+async function connect(): Promise<Browser> {
+  const there = await connected?.catch(() => undefined);
+  if (there?.isConnected()) return there;
+  await mkdir(ARTIFACTS, { recursive: true });
+  const connection = transport();
+  // The browser is its user's: Playwright changes nothing about it, but has to hear of downloads.
+  connected = chromium.connectOverCDP(connection, { artifactsDir: ARTIFACTS, noDefaults: true });
+  const browser = await connected;
+  const behaviour = { behavior: 'allowAndName', downloadPath: ARTIFACTS, eventsEnabled: true };
+  connection.send({ id: OURS, method: 'Browser.setDownloadBehavior', params: behaviour });
+  for (const context of browser.contexts()) context.on('page', watchDownloads).pages().forEach(watchDownloads);
+  return browser;
+}
+
+const watchDownloads = (page: Page) => void page.on('download', (download) => void keep(download));
+
+/** Playwright has a file under a name of its own; it is to be found under the one it came with, too. */
+async function keep(download: Download): Promise<void> {
+  const path = await download.path().catch(() => undefined);
+  if (path === undefined) return;
+  await mkdir(DOWNLOADS, { recursive: true });
+  const { name, ext } = parse(download.suggestedFilename());
+  for (let count = 0; count < 1000; count++) {
+    const wanted = join(DOWNLOADS, count === 0 ? `${name}${ext}` : `${name} (${count})${ext}`);
+    const taken = await link(path, wanted).then(
+      () => false,
+      (error: NodeJS.ErrnoException) => error.code === 'EEXIST',
+    );
+    if (!taken) return;
+  }
+}
+
+/** The tab somebody looks at, or the last one that is visible, or the first. */
+async function activePage(context: BrowserContext): Promise<Page> {
+  const pages = context.pages();
+  if (pages.length <= 1) return pages[0] ?? context.newPage();
+  const looks = await Promise.all(pages.map((page) => soon(page.evaluate(seen), 0)));
+  const best = Math.max(...looks);
+  return pages[looks.lastIndexOf(best)] ?? pages[0]!;
+}
+
+const seen = `document.visibilityState === 'visible' ? (document.hasFocus() ? 2 : 1) : 0`;
+
+/**
+ * As Playwright would do by itself: tabs in the background go on as if they were in front, or whatever waits for them to be
+ * drawn would wait for ever. Only while code runs, since otherwise nobody could tell which one is in front.
+ */
+async function keepAwake(context: BrowserContext): Promise<() => Promise<void>> {
+  const sessions: CDPSession[] = [];
+  const wake = async (page: Page) => {
+    const session = await context.newCDPSession(page);
+    sessions.push(session);
+    await session.send('Emulation.setFocusEmulationEnabled', { enabled: true });
+  };
+  const later = (page: Page) => void wake(page).catch(() => {});
+  context.on('page', later);
+  await soon(Promise.allSettled(context.pages().map(wake)), []);
+  return async () => {
+    context.off('page', later);
+    await soon(Promise.allSettled(sessions.map((session) => session.detach())), []);
+  };
+}
+
+/** A page that is stuck has no say. */
+async function soon<T>(work: Promise<unknown>, otherwise: T): Promise<T> {
+  const late = new Promise<T>((resolve) => setTimeout(() => resolve(otherwise), LOOK_MS));
+  return Promise.race([work as Promise<T>, late]).catch(() => otherwise);
+}
+
+function transport() {
+  const connection = {
+    onmessage: undefined as ((message: object) => void) | undefined,
+    onclose: undefined as ((reason?: string) => void) | undefined,
+    send(message: object) {
+      const body = Buffer.from(JSON.stringify(message));
+      const head = Buffer.allocUnsafe(4);
+      head.writeUInt32LE(body.length);
+      socket.cork();
+      socket.write(head);
+      socket.write(body);
+      socket.uncork();
+    },
+    close() {
+      spent = true;
+      connection.onclose?.();
+    },
+  };
+  let rest: Buffer = Buffer.alloc(0);
+  socket.on('data', (chunk: Buffer) => {
+    rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    while (rest.length >= 4 && rest.length >= 4 + rest.readUInt32LE(0)) {
+      const end = 4 + rest.readUInt32LE(0);
+      const message = rest.toString('utf8', 4, end);
+      rest = rest.subarray(end);
+      const parsed = JSON.parse(message) as { id?: number };
+      if (parsed.id !== OURS) connection.onmessage?.(parsed);
+    }
+  });
+  socket.once('close', () => {
+    connection.onclose?.();
+    process.exit();
+  });
+  socket.on('error', () => {});
+  return connection;
+}

@@ -1,0 +1,134 @@
+import { randomBytes } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import type { Stream } from '../channel.ts';
+import { Fault } from './fault.ts';
+import { DirectoryWatch, type FileEvent } from './directory-watch.ts';
+
+export const watchAsks = { watch, unwatch, watch_events };
+
+const MOST_WATCHES = 100;
+/** What is kept for a reader, or until there is one. */
+const MOST_EVENTS = 10_000;
+
+interface Watch {
+  readonly root: string;
+  readonly events: DirectoryWatch;
+  /** What happened while nobody read. */
+  waiting: Line;
+  readonly readers: Set<Line>;
+  over: boolean;
+}
+
+const watches = new Map<string, Watch>();
+
+async function watch({ path, recursive }: { path: string; recursive: boolean }, stream: Stream): Promise<void> {
+  if (!(await stat(path)).isDirectory()) throw new Fault('ENOTDIR', `'${path}' is not a directory.`);
+  if (watches.size >= MOST_WATCHES)
+    throw new Fault('too_many_watches', `The session has ${MOST_WATCHES} watches already; stop one first.`);
+  const id = randomBytes(12).toString('hex');
+  const one: Watch = {
+    root: path,
+    events: new DirectoryWatch(path, recursive, (event) => {
+      if (event === 'over') return end(id);
+      if (one.readers.size === 0) one.waiting.add(event);
+      for (const reader of one.readers) reader.add(event);
+    }),
+    waiting: new Line(path),
+    readers: new Set(),
+    over: false,
+  };
+  await one.events.start();
+  watches.set(id, one);
+  await stream.json({ watch_id: id });
+}
+
+async function unwatch({ watch_id }: { watch_id: string }, stream: Stream): Promise<void> {
+  find(watch_id);
+  end(watch_id);
+  watches.delete(watch_id);
+  await stream.json({});
+}
+
+/** What waited for a reader, and then what happens. Who leaves leaves behind what was not sent. */
+async function watch_events({ watch_id }: { watch_id: string }, stream: Stream): Promise<void> {
+  const one = find(watch_id);
+  const line = one.waiting;
+  one.waiting = new Line(one.root);
+  one.readers.add(line);
+  if (one.over) line.end();
+  try {
+    await stream.json({});
+    while (!stream.gone.aborted) {
+      const event = line.take();
+      if (event) await stream.json(event);
+      else if (line.ended) return;
+      else await line.more(stream.gone);
+    }
+  } finally {
+    one.readers.delete(line);
+    if (one.readers.size === 0) one.waiting = line;
+  }
+}
+
+/** Its directory is gone, or it was stopped: what happened stays to be read. */
+function end(id: string) {
+  const one = watches.get(id);
+  if (!one || one.over) return;
+  one.over = true;
+  one.events.stop();
+  for (const reader of one.readers) reader.end();
+}
+
+function find(id: string): Watch {
+  const found = watches.get(id);
+  if (!found) throw new Fault('no_watch', 'There is no such watch.');
+  return found;
+}
+
+/** Events in order, up to a bound; what is beyond is counted and told in its place. */
+class Line {
+  ended = false;
+  readonly #root: string;
+  #events: FileEvent[] = [];
+  #dropped = 0;
+  #wake: (() => void) | undefined;
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  add(event: FileEvent) {
+    const last = this.#events.at(-1);
+    // Many writes to one file are one, as long as nobody has been told of the first.
+    if (event.type === 'WRITE' && last?.type === 'WRITE' && last.path === event.path) return;
+    this.#events.push(event);
+    if (this.#events.length > MOST_EVENTS) {
+      this.#events.shift();
+      this.#dropped++;
+    }
+    this.#wake?.();
+  }
+
+  take(): FileEvent | undefined {
+    const dropped = this.#dropped;
+    this.#dropped = 0;
+    return dropped > 0 ? { type: 'OVERFLOW', path: this.#root, dropped } : this.#events.shift();
+  }
+
+  end() {
+    this.ended = true;
+    this.#wake?.();
+  }
+
+  more(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        signal.removeEventListener('abort', done);
+        this.#wake = undefined;
+        resolve();
+      };
+      signal.addEventListener('abort', done, { once: true });
+      this.#wake = done;
+    });
+  }
+}

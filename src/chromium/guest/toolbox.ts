@@ -1,0 +1,121 @@
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync } from 'node:fs';
+import { chmod, copyFile, mkdir, readFile, readdir, realpath, rm, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/**
+ * What sessions see of this installation, to read: the guest's code, the packages it uses, and Node where that is not in
+ * /usr. A copy, because the installation itself may lie where the sessions' user cannot walk to, and holds more than is theirs.
+ */
+export interface Toolbox {
+  readonly dir: string;
+  /** It is there from the start, so that it can be mounted; this is when everything is in it. */
+  readonly ready: Promise<void>;
+  /** Node, as it is called where the toolbox is seen at `at`. */
+  node(at: string): string;
+}
+
+const SOURCES = ['channel', 'inside'];
+const PACKAGES = ['@lydell/node-pty', 'yauzl', 'yazl', 'playwright-core', 'amaro'];
+/** The trace viewer, types and notices: nothing that runs. */
+const UNUSED = /\/(types|vite|tools|bin)$|\.(d\.ts|md|map)$|ThirdPartyNotices|LICENSE$/;
+
+const here = dirname(fileURLToPath(import.meta.url));
+
+export function openToolbox(dir: string): Toolbox {
+  mkdirSync(dir, { recursive: true, mode: 0o755 });
+  const ready = fill(dir);
+  ready.catch(() => {}); // whoever needs it hears of it
+  return { dir, ready, node: (at) => (nodeIsEverywhere() ? process.execPath : join(at, 'bin/node')) };
+}
+
+const nodeIsEverywhere = () => process.execPath.startsWith('/usr/');
+
+async function fill(dir: string): Promise<void> {
+  await chmod(dir, 0o755); // whatever the umask
+  const sources = await compiled();
+  const packages = await packagesOf(PACKAGES);
+  const stamp = join(dir, 'made-of');
+  const wanted = fingerprint([process.execPath, process.version, ...sources.flat(), ...[...packages].flat()]);
+  if ((await readFile(stamp, 'utf8').catch(() => '')) === wanted) return;
+
+  for (const name of await readdir(dir)) await rm(join(dir, name), { recursive: true, force: true });
+  await put(join(dir, 'package.json'), '{ "type": "module" }\n');
+  for (const [name, code] of sources) await put(join(dir, 'guest', name), code);
+  for (const [name, from] of packages) await copy(from, join(dir, 'node_modules', name));
+  if (!nodeIsEverywhere()) {
+    await mkdir(join(dir, 'bin'));
+    await copyFile(process.execPath, join(dir, 'bin/node'));
+    await chmod(join(dir, 'bin/node'), 0o755);
+  }
+  await put(stamp, wanted);
+}
+
+/** The guest's code as Node runs it. In a build it is that already; from the sources, types are taken out here. */
+async function compiled(): Promise<[name: string, code: string][]> {
+  const files: string[] = [];
+  for (const name of await readdir(here, { recursive: true }))
+    if (SOURCES.some((source) => name.startsWith(source)) && /(?<!\.test)\.[jt]s$/.test(name)) files.push(name);
+  return Promise.all(
+    files.map(async (name): Promise<[string, string]> => {
+      const code = await readFile(join(here, name), 'utf8');
+      if (name.endsWith('.js')) return [name, code];
+      const stripped = amaro().transformSync(code, { mode: 'strip-only' }).code;
+      return [name.replace(/\.ts$/, '.js'), stripped.replace(/(from\s+'\.[^']*)\.ts'/g, "$1.js'")];
+    }),
+  );
+}
+
+/** Comes without types. */
+const amaro = () =>
+  createRequire(import.meta.url)('amaro') as { transformSync(code: string, options: object): { code: string } };
+
+/** Packages with all they depend on, each with where it is installed. */
+async function packagesOf(names: string[], from = here, found = new Map<string, string>()) {
+  for (const name of names) {
+    if (found.has(name)) continue;
+    const at = ancestors(from)
+      .map((dir) => join(dir, 'node_modules', name))
+      .find((path) => existsSync(join(path, 'package.json')));
+    if (at === undefined) continue; // a binary for another machine
+    found.set(name, await realpath(at));
+    const { dependencies = {}, optionalDependencies = {} } = JSON.parse(
+      await readFile(join(at, 'package.json'), 'utf8'),
+    ) as Record<string, Record<string, string> | undefined>;
+    await packagesOf(Object.keys({ ...dependencies, ...optionalDependencies }), await realpath(at), found);
+  }
+  return found;
+}
+
+function ancestors(dir: string): string[] {
+  return dir === dirname(dir) ? [dir] : [dir, ...ancestors(dirname(dir))];
+}
+
+async function copy(from: string, to: string): Promise<void> {
+  await mkdir(to, { recursive: true });
+  await chmod(to, 0o755);
+  for (const entry of await readdir(from, { withFileTypes: true })) {
+    const path = join(from, entry.name);
+    if (UNUSED.test(path)) continue;
+    if (entry.isDirectory()) await copy(path, join(to, entry.name));
+    else if (entry.isFile()) {
+      await copyFile(path, join(to, entry.name));
+      await chmod(join(to, entry.name), 0o644);
+    }
+  }
+}
+
+async function put(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  await chmod(dirname(path), 0o755);
+  await writeFile(path, text);
+  await chmod(path, 0o644);
+}
+
+function fingerprint(parts: string[]): string {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(`${part.length}:`).update(part);
+  return hash.digest('hex');
+}

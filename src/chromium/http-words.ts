@@ -1,0 +1,57 @@
+import type http from 'node:http';
+import { EgressError } from './refusals.ts';
+
+/** What the gateway reads off requests and writes into them. Every word of a client is taken for hostile. */
+
+export function parseAuthority(authority: string, defaultPort?: number): { host: string; port: number } {
+  const [, host = '', portText] = /^(\[[^\]]*\]|[^:@/?#\\]*)(?::(\d{1,5}))?$/.exec(authority) ?? [];
+  const port = portText === undefined ? defaultPort : Number(portText);
+  if (host === '' || port === undefined) {
+    throw new EgressError(
+      'bad_request',
+      'The request does not say where to go: it needs a host and a port, and nothing else.',
+    );
+  }
+  return { host, port };
+}
+
+export function parseAbsolute(target: string) {
+  // The path stays as the client wrote it; only the authority decides where to connect, and it has no room for a user name.
+  const [, authority, path] = /^http:\/\/([^/?#]+)([/?][^#]*)?$/i.exec(target) ?? [];
+  if (authority === undefined) {
+    throw new EgressError(
+      'bad_request',
+      'This is the way out for a browser, not a server: it takes CONNECT and requests for http:// addresses.',
+    );
+  }
+  return { ...parseAuthority(authority, 80), authority, path: path?.startsWith('?') ? `/${path}` : (path ?? '/') };
+}
+
+const hopByHop = new Set(
+  'connection keep-alive proxy-connection proxy-authorization proxy-authenticate te trailer transfer-encoding upgrade'.split(
+    ' ',
+  ),
+);
+
+/** The headers that concern both ends, without those that concern only this connection or are named by it. */
+export function endToEnd(rawHeaders: readonly string[], without: readonly string[] = []): string[] {
+  const dropped = new Set([...hopByHop, ...without]);
+  const pairs = rawHeaders.flatMap((name, i) => (i % 2 === 0 ? [[name, rawHeaders[i + 1]!] as const] : []));
+  for (const [name, value] of pairs) {
+    if (name.toLowerCase() !== 'connection') continue;
+    for (const token of value.split(',')) {
+      // The length is framing, and nobody may talk us out of it.
+      if (token.trim().toLowerCase() !== 'content-length') dropped.add(token.trim().toLowerCase());
+    }
+  }
+  return pairs.filter(([name]) => !dropped.has(name.toLowerCase())).flat();
+}
+
+export function hasBody({ headers }: http.IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+export function rawHead({ statusCode, statusMessage }: http.IncomingMessage, rawHeaders: readonly string[]): string {
+  const lines = rawHeaders.map((text, i) => (i % 2 === 0 ? `${text}: ` : `${text}\r\n`));
+  return `HTTP/1.1 ${statusCode} ${statusMessage}\r\n${lines.join('')}\r\n`;
+}

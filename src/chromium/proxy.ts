@@ -1,0 +1,247 @@
+import type { Socket } from 'node:net';
+import tls from 'node:tls';
+import type { Destinations, Target } from './destinations.ts';
+import type { Dial, DialOptions, Reading } from './dial.ts';
+import { basic, connectHandshake, socksHandshake, type Handshake, type Login } from './proxy-handshake.ts';
+import { EgressError } from './refusals.ts';
+
+/** A proxy that connections can be made through. */
+export interface Proxy {
+  readonly protocol: 'http' | 'https' | 'socks5';
+  readonly host: string;
+  readonly port: number;
+  readonly login?: Login | undefined;
+  /** PEM certificates that vouch for an https proxy, instead of those the system trusts. */
+  readonly ca?: string | undefined;
+  /** Names that are reached without it: `shop.example`, or `*.shop.example` for all below. In lower case. */
+  readonly bypassHosts: readonly string[];
+}
+
+/** The ways through a proxy. All of them throw an `EgressError`, and let go of what they opened when the signal aborts. */
+export interface ProxyWay {
+  readonly protocol: Proxy['protocol'];
+  bypasses(host: string): boolean;
+  /** A connection to the target, all bytes passed on as they are. The proxy resolves the name. */
+  tunnel(target: Target, options: DialOptions): Promise<Socket>;
+  /**
+   * A connection to the proxy itself, for plain http in absolute form: proxies as they come from the box do not let CONNECT
+   * through to port 80. Undefined where there is no such thing.
+   */
+  forward: { connect(options: DialOptions): Promise<Socket>; headers: readonly string[] } | undefined;
+}
+
+export function proxyWay(
+  proxy: Proxy,
+  { allow, dial, handshakeMs = 30_000 }: { allow: Destinations; dial: Dial; handshakeMs?: number },
+): ProxyWay {
+  const { protocol, host, port, login } = proxy;
+  const bypass = new Set(proxy.bypassHosts);
+  const facts = { proxy: `${host}:${port}` };
+  let context: tls.SecureContext | undefined; // takes long to make, and is the same for every connection
+
+  /** To the proxy's own port. Its addresses are checked like any destination: a proxy is no way around that. */
+  async function reach(options: DialOptions): Promise<Socket> {
+    try {
+      const plain = protocol !== 'https'; // TLS reads in its own way
+      const socket = await dial(
+        await allow.check(host.includes(':') ? `[${host}]` : host, port),
+        plain ? options : { signal: options.signal },
+      );
+      if (plain) return socket;
+      context ??= tls.createSecureContext(proxy.ca ? { ca: proxy.ca } : {});
+      return await secured(socket, host, context, options.signal, handshakeMs);
+    } catch (error) {
+      throw aboutTheProxy(error, facts);
+    }
+  }
+
+  async function tunnel(target: Target, { signal, onread }: DialOptions): Promise<Socket> {
+    const handshake = protocol === 'socks5' ? socksHandshake(target, login) : connectHandshake(target, login);
+    // TLS reads in its own way; there the socket emits, as it does when nobody asked for more.
+    const reader = protocol === 'https' ? undefined : onread && switched(onread);
+    const socket = await reach({ signal, ...(reader ? { onread: reader.onread } : {}) });
+    try {
+      const early = await shakeHands(socket, handshake, { signal, handshakeMs, reader });
+      if (early.length === 0) return socket;
+      if (reader) onread!.early(early);
+      else socket.unshift(early);
+      return socket;
+    } catch (error) {
+      socket.destroy();
+      throw aboutTheProxy(error, facts);
+    }
+  }
+
+  return {
+    protocol,
+    bypasses: (name) => bypass.has(name) || parents(name).some((parent) => bypass.has(`*.${parent}`)),
+    tunnel,
+    forward:
+      protocol === 'socks5'
+        ? undefined
+        : { connect: reach, headers: login ? ['Proxy-Authorization', basic(login)] : [] },
+  };
+}
+
+/** `b.c` and `c` for a.b.c. */
+function parents(name: string): string[] {
+  const labels = name.split('.');
+  return labels.slice(1).map((_, i) => labels.slice(i + 1).join('.'));
+}
+
+/** Says the handshake over the socket; resolves with what came after it. */
+function shakeHands(
+  socket: Socket,
+  handshake: Handshake,
+  {
+    signal,
+    handshakeMs,
+    reader,
+  }: { signal: AbortSignal; handshakeMs: number; reader: ReturnType<typeof switched> | undefined },
+): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    let over = false;
+    const finish = (settle: () => void) => {
+      over = true;
+      clearTimeout(late);
+      signal.removeEventListener('abort', abort);
+      socket.off('readable', drain).off('error', failed).off('end', hungUp).off('close', hungUp);
+      settle();
+    };
+    const abort = () => finish(() => reject(signal.reason));
+    const failed = (error: Error) =>
+      finish(() => reject(new EgressError('proxy_unreachable', 'The proxy broke the connection.', { cause: error })));
+    const hungUp = () =>
+      finish(() => reject(new EgressError('proxy_bad_answer', 'The proxy hung up without an answer.')));
+    const late = setTimeout(() => {
+      const message = `The proxy took the connection and did not answer within ${handshakeMs / 1000} s.`;
+      finish(() => reject(new EgressError('proxy_timeout', message)));
+    }, handshakeMs);
+    const receive = (chunk: Buffer) => {
+      try {
+        const next = handshake.feed(chunk);
+        if (next && 'send' in next) socket.write(next.send);
+        if (!next || !('through' in next)) return;
+        reader?.through();
+        finish(() => resolve(next.through));
+      } catch (error) {
+        finish(() => reject(error));
+      }
+    };
+
+    const drain = () => {
+      for (let chunk: Buffer | null; !over && (chunk = socket.read() as Buffer | null) !== null;) receive(chunk);
+    };
+
+    if (signal.aborted) return abort();
+    signal.addEventListener('abort', abort, { once: true });
+    socket.on('error', failed).on('end', hungUp).on('close', hungUp);
+    if (reader) {
+      reader.receive = receive;
+      socket.resume(); // or nobody would tell us that it ended
+    } else socket.on('readable', drain); // unlike 'data', it leaves no trace: whoever has the socket next reads as they like
+    socket.write(handshake.hello);
+  });
+}
+
+/** Reads for the handshake first, and then as it was asked to. */
+function switched(wanted: Reading) {
+  const head = Buffer.allocUnsafe(4096);
+  let through = false;
+  const reader = {
+    receive: (_chunk: Buffer): void => {},
+    through: () => void (through = true),
+    onread: {
+      buffer: () => (through ? wanted.buffer() : head),
+      callback(length: number, bytes: Uint8Array) {
+        if (through) return wanted.callback(length, bytes);
+        reader.receive(Buffer.from(head.subarray(0, length)));
+        return true;
+      },
+      early: () => {},
+    } satisfies Reading,
+  };
+  return reader;
+}
+
+function secured(
+  socket: Socket,
+  host: string,
+  secureContext: tls.SecureContext,
+  signal: AbortSignal,
+  ms: number,
+): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const finish = (settle: () => void) => {
+      clearTimeout(late);
+      signal.removeEventListener('abort', abort);
+      secure.off('error', failed).off('close', closed);
+      settle();
+    };
+    const giveUp = (error: unknown) =>
+      finish(() => {
+        secure.on('error', () => {}).destroy();
+        socket.destroy();
+        reject(error);
+      });
+    const abort = () => giveUp(signal.reason);
+    const failed = (error: NodeJS.ErrnoException) => giveUp(tlsFailure(error));
+    const closed = () => giveUp(new EgressError('proxy_unreachable', 'The proxy hung up before TLS stood.'));
+    const late = setTimeout(
+      () => giveUp(new EgressError('proxy_timeout', `The proxy did not speak TLS within ${ms / 1000} s.`)),
+      ms,
+    );
+    const name = host.includes(':') || /^[\d.]+$/.test(host) ? undefined : host;
+    const secure = tls.connect({
+      socket,
+      host, // what its certificate has to say
+      ...(name ? { servername: name } : {}),
+      secureContext,
+      ALPNProtocols: ['http/1.1'],
+    });
+    secure.once('secureConnect', () => finish(() => resolve(secure)));
+    secure.on('error', failed).on('close', closed);
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
+  });
+}
+
+function tlsFailure(error: NodeJS.ErrnoException): EgressError {
+  const { code = '' } = error;
+  if (code === 'EPROTO' || code.startsWith('ERR_SSL')) {
+    return new EgressError('proxy_bad_answer', `What answers at the proxy’s address does not speak TLS (${code}).`, {
+      remedy: 'A proxy that is spoken to in the clear has `protocol: http`.',
+      cause: error,
+    });
+  }
+  if (code === 'ECONNRESET')
+    return new EgressError('proxy_unreachable', 'The proxy hung up before TLS stood.', { cause: error });
+  return new EgressError('proxy_unreachable', `The proxy’s certificate is not trusted (${code}).`, {
+    remedy: 'Send the certificates that vouch for it in `config.ca_bundle`.',
+    cause: error,
+  });
+}
+
+/** What went wrong on the way to the proxy, in words about the proxy. Where it stands is for the log and not for pages. */
+function aboutTheProxy(error: unknown, facts: object): unknown {
+  if (!(error instanceof EgressError)) return error;
+  const about = (code: EgressError['code'], message: string) =>
+    new EgressError(code, message, { facts: { ...facts, reason: error.message, ...error.facts }, cause: error });
+  switch (error.code) {
+    case 'connect_timeout':
+      return about('proxy_timeout', 'The proxy did not pick up.');
+    case 'connect_failed':
+      return about('proxy_unreachable', 'The proxy could not be reached.');
+    case 'dns_failed':
+      return about('proxy_unreachable', 'The name of the proxy could not be resolved.');
+    case 'destination_refused':
+    case 'bad_request':
+      return about('proxy_unreachable', 'The proxy is at an address that this service may not reach.');
+    default:
+      return new EgressError(error.code, error.message, {
+        ...(error.remedy === undefined ? {} : { remedy: error.remedy }),
+        facts: { ...facts, ...error.facts },
+        cause: error.cause,
+      });
+  }
+}

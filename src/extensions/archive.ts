@@ -1,0 +1,132 @@
+import { createWriteStream } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { text } from 'node:stream/consumers';
+import { openPromise, type Entry, type ZipFile } from 'yauzl';
+import { errors } from '../errors.ts';
+
+/** Bounds of what a zip may become. The zip itself has its own, where it is taken in. */
+const mostEntries = 10_000;
+const mostBytes = 500 * 1024 * 1024;
+/** What deflate makes of a long row of zeros is a thousandth of it; what it makes of code and pictures, a tenth at best. */
+const mostRatio = 200;
+/** Below this a ratio says nothing: an empty page of a few kilobytes may well be squeezed that far. */
+const ratioMatters = 10 * 1024 * 1024;
+const manifestBytes = 1024 * 1024;
+
+/**
+ * An unpacked extension, zipped. Everything is looked at before anything is written: paths, kinds, sizes as they are claimed (and yauzl
+ * holds what is read to the claims), and the manifest. `root` is where the manifest is: at the top, or one directory down.
+ */
+export async function checkExtension(path: string): Promise<{ root: string }> {
+  return withEntries(path, async (zip, entries) => {
+    refuseBombs(entries);
+    refuseOddities(entries);
+    const manifests = entries.filter(({ fileName }) => /^([^/]+\/)?manifest\.json$/.test(fileName));
+    const manifest = manifests.find(({ fileName }) => fileName === 'manifest.json') ?? manifests[0];
+    if (!manifest)
+      throw unfit('has no manifest.json, neither at its top nor in a directory there. Zip the unpacked extension.');
+    if (manifests.length > 1 && manifest.fileName !== 'manifest.json')
+      throw unfit('has several directories with a manifest.json. Zip one extension at a time.');
+    if (manifest.uncompressedSize > manifestBytes) throw unfit('has a manifest.json of more than 1 MiB.');
+    checkManifest(await text(await zip.openReadStreamPromise(manifest)));
+    return { root: dirname(manifest.fileName) === '.' ? '' : `${dirname(manifest.fileName)}/` };
+  });
+}
+
+/** Writes what is below the manifest's place into a directory that is there, empty, and nobody else's. */
+export async function unpackExtension(path: string, to: string): Promise<void> {
+  const { root } = await checkExtension(path);
+  await withEntries(path, async (zip, entries) => {
+    for (const entry of entries) {
+      if (!entry.fileName.startsWith(root)) continue;
+      const at = join(to, entry.fileName.slice(root.length));
+      await mkdir(isDirectory(entry) ? at : dirname(at), { recursive: true });
+      if (!isDirectory(entry))
+        await pipeline(await zip.openReadStreamPromise(entry), createWriteStream(at, { flags: 'wx', mode: 0o644 }));
+    }
+  });
+}
+
+async function withEntries<T>(path: string, use: (zip: ZipFile, entries: Entry[]) => Promise<T>): Promise<T> {
+  let zip: ZipFile | undefined;
+  try {
+    zip = await openPromise(path, { autoClose: false, validateEntrySizes: true, decodeStrings: true });
+    if (zip.entryCount > mostEntries) throw unfit(`has more than ${mostEntries} entries.`);
+    const entries: Entry[] = [];
+    for await (const entry of zip.eachEntry()) {
+      entries.push(entry);
+      if (entries.length > mostEntries) throw unfit(`has more than ${mostEntries} entries.`);
+    }
+    return await use(zip, entries);
+  } catch (error) {
+    if (error instanceof UnfitZip) throw errors.invalid_input({ detail: error.message });
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code !== undefined && /^E[A-Z]+$/.test(code) && code !== 'EEXIST' && code !== 'ENOTDIR') throw error; // our disk's fault
+    throw errors.invalid_input({ detail: `The zip cannot be read: ${message}.` }, { cause: error });
+  } finally {
+    zip?.close();
+  }
+}
+
+class UnfitZip extends Error {}
+const unfit = (what: string) => new UnfitZip(`The zip ${what}`);
+
+const isDirectory = ({ fileName }: Entry) => fileName.endsWith('/');
+
+function refuseBombs(entries: Entry[]) {
+  let [packed, unpacked] = [0, 0];
+  for (const { compressedSize, uncompressedSize } of entries) {
+    packed += compressedSize;
+    unpacked += uncompressedSize;
+  }
+  if (unpacked > mostBytes) throw unfit(`unpacks to more than ${mostBytes / 2 ** 20} MiB.`);
+  if (unpacked > ratioMatters && unpacked > packed * mostRatio)
+    throw unfit(`unpacks to more than ${mostRatio} times its size.`);
+}
+
+/** yauzl has refused absolute paths and `..` by now. */
+function refuseOddities(entries: Entry[]) {
+  const files = new Set<string>();
+  const directories = new Set<string>();
+  for (const entry of entries) {
+    const { fileName } = entry;
+    // oxlint-disable-next-line no-control-regex -- they are what it looks for
+    if (fileName.length > 1024 || /[\u0000-\u001f]|[^/]{256}/.test(fileName) || fileName.includes('//'))
+      throw unfit('has a name that no file should have.');
+    const kind = (entry.externalFileAttributes >>> 16) & 0o170000;
+    if (kind !== 0 && kind !== 0o100000 && kind !== 0o040000)
+      throw unfit(`has '${fileName}', which is a link or a device. It may have files and directories only.`);
+    if (!entry.canDecodeFileData()) throw unfit(`has '${fileName}', which is encrypted or packed in an unusual way.`);
+    const path = fileName.replace(/\/$/, '');
+    if (files.has(path) || (!isDirectory(entry) && directories.has(path))) throw unfit(`has '${path}' twice.`);
+    (isDirectory(entry) ? directories : files).add(path);
+    for (let at = path.indexOf('/'); at !== -1; at = path.indexOf('/', at + 1)) {
+      if (files.has(path.slice(0, at))) throw unfit(`has '${path.slice(0, at)}' as a file and as a directory.`);
+      directories.add(path.slice(0, at));
+    }
+  }
+}
+
+function checkManifest(json: string) {
+  let manifest: Record<string, unknown>;
+  try {
+    manifest = JSON.parse(withoutComments(json.replace(/^\uFEFF/, '')));
+  } catch (error) {
+    throw unfit(`has a manifest.json that is not JSON: ${(error as Error).message}.`);
+  }
+  if (typeof manifest !== 'object' || manifest === null || Array.isArray(manifest))
+    throw unfit('has a manifest.json that is not an object.');
+  const { manifest_version: version } = manifest;
+  if (version === 2)
+    throw unfit('holds an extension of manifest version 2, which Chromium no longer runs. Use its version 3.');
+  if (version !== 3) throw unfit(`has a manifest.json with manifest_version ${JSON.stringify(version)}; it must be 3.`);
+  for (const field of ['name', 'version'])
+    if (typeof manifest[field] !== 'string') throw unfit(`has a manifest.json without a ${field}.`);
+}
+
+/** Chromium allows them in a manifest. What stands between quotes is left alone. */
+function withoutComments(json: string): string {
+  return json.replace(/("(?:[^"\\]|\\.)*")|\/\/[^\n]*|\/\*[\s\S]*?\*\//g, (_, quoted?: string) => quoted ?? '');
+}

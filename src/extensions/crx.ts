@@ -1,0 +1,19 @@
+/**
+ * A CRX is a zip behind a header: `Cr24`, the format's version, and the length of what is signed. Where the zip begins, or undefined
+ * when this is not the beginning of a CRX. Sixteen bytes are enough to tell.
+ */
+export function zipOffset(head: Buffer): number | undefined {
+  if (head.length < 16 || head.toString('latin1', 0, 4) !== 'Cr24') return undefined;
+  const version = head.readUInt32LE(4);
+  if (version === 3) return 12 + head.readUInt32LE(8);
+  if (version === 2) return 16 + head.readUInt32LE(8) + head.readUInt32LE(12);
+  return undefined;
+}
+
+/** The id in the address of an extension's page: `…/detail/<words>/<id>`. */
+export function storeIdOf(url: string): string | undefined {
+  if (!URL.canParse(url)) return undefined;
+  const { hostname, pathname, protocol } = new URL(url);
+  if (protocol !== 'https:' || !['chromewebstore.google.com', 'chrome.google.com'].includes(hostname)) return undefined;
+  return /\/detail\/(?:[^/]+\/)?([a-p]{32})(?:\/|$)/.exec(pathname)?.[1];
+}

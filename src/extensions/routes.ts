@@ -1,0 +1,220 @@
+import { Readable } from 'node:stream';
+import multipart from '@fastify/multipart';
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
+import { Type, type TSchema } from 'typebox';
+import { projectOf } from '../api/caller.ts';
+import { hungUp } from '../api/hung-up.ts';
+import { sendPage } from '../api/paging.ts';
+import { bytesAs, empty, listOf, refusals } from '../api/schema.ts';
+import { errors } from '../errors.ts';
+import { Extension, ExtensionList, FromChromeStore, LoadExtensions, UploadExtension } from './schema.ts';
+import type { ExtensionService, Loadable } from './service.ts';
+import { mostZipBytes, type Upload } from './uploads.ts';
+
+const tags = ['extensions'];
+const IdOrName = Type.Object({ id_or_name: Type.String() });
+const slug = /^[A-Za-z0-9._-]{1,255}$/;
+const octets = 'application/octet-stream';
+const asForm = (schema: TSchema) => Type.Unsafe<unknown>({ content: { 'multipart/form-data': { schema } } });
+/** Forms are looked at part by part as they arrive; the schema is for the reference. */
+const anything = () => () => true;
+
+export interface ExtensionRoom {
+  extensions: ExtensionService;
+  /** Loads them into a session that runs. */
+  load: (projectId: string, sessionId: string, extensions: Loadable[]) => Promise<void>;
+}
+
+/** HTTP in, one service call, HTTP out. */
+export function extensionRoutes({ extensions, load }: ExtensionRoom): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.get(
+      '/extensions',
+      {
+        schema: {
+          operationId: 'listExtensions',
+          summary: 'List extensions, oldest first.',
+          tags,
+          querystring: ExtensionList,
+          response: { 200: listOf(Extension, 'A page of extensions.'), ...refusals(401, 500) },
+        },
+      },
+      async (request, reply) =>
+        sendPage(reply, request.query, await extensions.list(projectOf(request).id, request.query)),
+    );
+
+    app.get(
+      '/extensions/from_chrome_store',
+      {
+        schema: {
+          operationId: 'getExtensionFromChromeStore',
+          summary: 'Get an extension of the Chrome web store as a zip. Nothing is stored.',
+          tags,
+          querystring: FromChromeStore,
+          response: { 200: bytesAs(octets, 'The zip.'), ...refusals(400, 401, 403, 500) },
+        },
+      },
+      async (request, reply) =>
+        reply.type(octets).send(Readable.from(await extensions.fromChromeStore(request.query, hungUp(reply)))),
+    );
+
+    app.get(
+      '/extensions/:id_or_name',
+      {
+        schema: {
+          operationId: 'downloadExtension',
+          summary: 'Download an extension: the zip as it was uploaded.',
+          tags,
+          params: IdOrName,
+          response: { 200: bytesAs(octets, 'The zip.'), ...refusals(401, 404, 500) },
+        },
+      },
+      async (request, reply) => {
+        const { size, bytes } = await extensions.download(projectOf(request).id, request.params.id_or_name);
+        return reply.type(octets).header('Content-Length', size).send(Readable.from(bytes));
+      },
+    );
+
+    app.get(
+      '/extensions/:id_or_name/metadata',
+      {
+        schema: {
+          operationId: 'getExtension',
+          summary: 'Get what is known of an extension.',
+          tags,
+          params: IdOrName,
+          response: { 200: Extension, ...refusals(401, 404, 500) },
+        },
+      },
+      (request) => extensions.get(projectOf(request).id, request.params.id_or_name),
+    );
+
+    app.delete(
+      '/extensions/:id_or_name',
+      {
+        schema: {
+          operationId: 'deleteExtension',
+          summary: 'Delete an extension. Browsers that have loaded it keep it.',
+          tags,
+          params: IdOrName,
+          response: { 204: empty('Deleted.'), ...refusals(400, 401, 404, 500) },
+        },
+      },
+      async (request, reply) => {
+        await extensions.remove(projectOf(request).id, request.params.id_or_name);
+        return reply.code(204).send(null);
+      },
+    );
+
+    await app.register(async (forms) => {
+      forms.removeAllContentTypeParsers();
+      await forms.register(multipart, {
+        limits: { fileSize: mostZipBytes + 1, files: 20, fields: 40, parts: 60, fieldSize: 1024, fieldNameSize: 200 },
+      });
+
+      forms.post(
+        '/extensions',
+        {
+          validatorCompiler: anything,
+          schema: {
+            operationId: 'uploadExtension',
+            summary: 'Upload an extension: a zip of its unpacked directory, manifest version 3, at most 50 MiB.',
+            tags,
+            body: asForm(UploadExtension),
+            response: { 201: Extension, ...refusals(400, 401, 403, 409, 500) },
+          },
+        },
+        (request, reply) =>
+          withForm(request, async (form) => {
+            const zip = form.files.get('file');
+            if (!zip) throw errors.invalid_input({ detail: 'file is missing.' });
+            const name = form.fields.get('name');
+            if (name !== undefined) checkName('name', name);
+            return reply.code(201).send(await extensions.create(projectOf(request).id, name, zip));
+          }),
+      );
+
+      forms.post(
+        '/browsers/:id/extensions',
+        {
+          validatorCompiler: anything,
+          schema: {
+            operationId: 'uploadExtensionsToBrowser',
+            summary: 'Load extensions into a browser that runs. Its clients stay connected.',
+            tags: ['browsers'],
+            params: Type.Object({ id: Type.String() }),
+            body: asForm(LoadExtensions),
+            response: { 201: { description: 'Loaded.' }, ...refusals(400, 401, 403, 404, 500) },
+          },
+        },
+        (request, reply) =>
+          withForm(request, async (form) => {
+            const { id } = request.params as { id: string };
+            await load(projectOf(request).id, id, await extensions.adHoc(listed(form)));
+            return reply.code(201).send();
+          }),
+      );
+    });
+  };
+
+  /** Takes all of a form in, each file to our disk; nothing of it is left there afterwards. */
+  async function withForm<T>(request: FastifyRequest, use: (form: Form) => Promise<T>): Promise<T> {
+    if (!request.isMultipart()) throw errors.bad_request({ detail: 'The body must be multipart/form-data.' });
+    const form: Form = { fields: new Map(), files: new Map() };
+    try {
+      for await (const part of request.parts()) {
+        const name = nextName(form, part.fieldname);
+        if (form.fields.has(name) || form.files.has(name))
+          throw errors.invalid_input({ detail: `${name} came twice.` });
+        if (part.type === 'file') form.files.set(name, await extensions.takeIn(part.file));
+        else form.fields.set(name, String(part.value));
+      }
+      return await use(form);
+    } finally {
+      for (const file of form.files.values()) await file.remove();
+    }
+  }
+}
+
+interface Form {
+  fields: Map<string, string>;
+  files: Map<string, Upload>;
+}
+
+/** Clients write `extensions[0][name]`, `extensions[0].name` or `extensions.0.name`; and `extensions.name` in pairs, one after the other. */
+function nextName({ fields, files }: Form, name: string): string {
+  const plain = name.replace(/\[(\w*)\]/g, '.$1');
+  const [, field] = /^extensions\.\.?(name|zip_file)$/.exec(plain) ?? [];
+  if (!field) return plain;
+  for (let index = 0; ; index++) {
+    const key = `extensions.${index}.${field}`;
+    if (!fields.has(key) && !files.has(key)) return key;
+  }
+}
+
+/** The items of a form, in the order of their numbers: parts come as they please. */
+function listed({ fields, files }: Form): { name: string; zip: Upload }[] {
+  const numbers = new Set<number>();
+  for (const key of [...fields.keys(), ...files.keys()]) {
+    const [, number] = /^extensions\.(\d{1,4})\.(?:name|zip_file)$/.exec(key) ?? [];
+    if (number === undefined) throw errors.invalid_input({ detail: `${key} is not a field here; send extensions.` });
+    numbers.add(Number(number));
+  }
+  return [...numbers]
+    .sort((a, b) => a - b)
+    .map((number) => {
+      const name = fields.get(`extensions.${number}.name`);
+      const zip = files.get(`extensions.${number}.zip_file`);
+      if (name === undefined) throw errors.invalid_input({ detail: `extensions.${number}.name is missing.` });
+      if (!zip) throw errors.invalid_input({ detail: `extensions.${number}.zip_file is missing.` });
+      checkName(`extensions.${number}.name`, name);
+      return { name, zip };
+    });
+}
+
+/** `.` and `..` are names of no directory of its own. */
+function checkName(field: string, name: string) {
+  if (!slug.test(name) || /^\.\.?$/.test(name))
+    throw errors.invalid_input({ detail: `${field} has characters it may not have; it must match ${slug.source}.` });
+}

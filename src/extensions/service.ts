@@ -1,0 +1,207 @@
+import { open } from 'node:fs/promises';
+import { errors } from '../errors.ts';
+import { newId } from '../lib/ids.ts';
+import { uniqueViolation, type Db } from '../store/db.ts';
+import { checkExtension, unpackExtension } from './archive.ts';
+import { storeIdOf, zipOffset } from './crx.ts';
+import type { Extension, ExtensionList, ExtensionSelector, FromChromeStore } from './schema.ts';
+import { extensionStore, type ExtensionRow } from './store.ts';
+import { mostZipBytes, type Upload, type Uploads } from './uploads.ts';
+
+const mostOfASession = 20;
+const storeMs = 30_000;
+/** What the store asks for, to know what it may offer; any browser of today would do. */
+const storeBrowser = '150.0.0.0';
+
+export type ExtensionService = ReturnType<typeof extensionService>;
+
+/** An extension on its way into a session: how its directory is called, and how that is filled. */
+export interface Loadable {
+  name: string;
+  /** Of a stored one. */
+  id?: string;
+  unpack(to: string): Promise<void>;
+}
+
+export function extensionService({ db, uploads, storeUrl }: { db: Db; uploads: Uploads; storeUrl: string }) {
+  const store = extensionStore(db);
+
+  async function find(projectId: string, idOrName: string): Promise<ExtensionRow> {
+    const row = await store.findByIdOrName(projectId, idOrName);
+    if (!row) throw errors.extension_not_found({ extension: idOrName });
+    return row;
+  }
+
+  async function* bytesOf({ id, size_bytes }: Pick<ExtensionRow, 'id' | 'size_bytes'>): AsyncGenerator<Buffer> {
+    let sent = 0;
+    for (let position = 0; sent < size_bytes; position++) {
+      const chunk = await store.chunk(id, position);
+      if (!chunk) throw errors.extension_not_found({ extension: id }); // deleted meanwhile
+      sent += chunk.length;
+      yield chunk;
+    }
+  }
+
+  async function keep(projectId: string, name: string | null, zip: Upload): Promise<ExtensionRow> {
+    const id = newId();
+    try {
+      return await db.transaction(async (tx) => {
+        const within = extensionStore(tx);
+        const row = { id, project_id: projectId, name, size_bytes: zip.size, checksum: zip.sha256 };
+        const kept = await within.insert(row);
+        let position = 0;
+        for await (const piece of zip.bytes()) await within.addChunk(id, position++, piece);
+        return kept!;
+      });
+    } catch (error) {
+      if (uniqueViolation(error) === 'extensions_name')
+        throw errors.already_exists({ thing: 'extension', name: name ?? '' });
+      throw error;
+    }
+  }
+
+  /** From wherever it is to a directory of the session's. */
+  const loadable = (row: ExtensionRow): Loadable => ({
+    name: row.name ?? row.id,
+    id: row.id,
+    async unpack(to) {
+      const zip = await uploads.take(bytesOf(row));
+      try {
+        await unpackExtension(zip.path, to);
+        await store.touch(row.id);
+      } finally {
+        await zip.remove();
+      }
+    },
+  });
+
+  return {
+    /** `content` is read to its end or to the bound, whichever comes first. */
+    async create(projectId: string, name: string | undefined, zip: Upload): Promise<Extension> {
+      await checkExtension(zip.path);
+      return toExtension(await keep(projectId, name ?? null, zip));
+    },
+
+    takeIn: (content: AsyncIterable<Buffer>): Promise<Upload> => uploads.take(content),
+
+    async list(projectId: string, filter: ExtensionList): Promise<Extension[]> {
+      return (await store.list(projectId, filter)).map(toExtension);
+    },
+
+    async get(projectId: string, idOrName: string): Promise<Extension> {
+      return toExtension(await find(projectId, idOrName));
+    },
+
+    async download(projectId: string, idOrName: string): Promise<{ size: number; bytes: AsyncIterable<Buffer> }> {
+      const row = await find(projectId, idOrName);
+      return { size: row.size_bytes, bytes: bytesOf(row) };
+    },
+
+    async remove(projectId: string, idOrName: string): Promise<void> {
+      const { id } = await find(projectId, idOrName);
+      if (!(await store.remove(id))) throw errors.extension_not_found({ extension: idOrName });
+    },
+
+    /** The zip in the store's CRX. Nothing of it is kept: whoever reads it to the end or gives up removes it. */
+    async fromChromeStore({ url, os }: FromChromeStore, gone: AbortSignal): Promise<AsyncIterable<Buffer>> {
+      const id = storeIdOf(url);
+      if (!id)
+        throw errors.invalid_input({
+          detail: 'url is not the page of an extension; it takes https://chromewebstore.google.com/detail/<name>/<id>.',
+        });
+      const crx = await uploads.take(fetchCrx(id, os, AbortSignal.any([gone, AbortSignal.timeout(storeMs)])));
+      try {
+        const from = await zipIn(crx);
+        return (async function* () {
+          try {
+            yield* crx.bytes(from);
+          } finally {
+            await crx.remove();
+          }
+        })();
+      } catch (error) {
+        await crx.remove();
+        throw error;
+      }
+    },
+
+    /** For sessions and pools: the extensions that a request means, in its order. */
+    async choose(projectId: string, selectors: ExtensionSelector[]): Promise<Loadable[]> {
+      const chosen: Loadable[] = [];
+      for (const [index, { id, name }] of selectors.entries()) {
+        const row = await store.findBy(projectId, id ?? null, name ?? null);
+        if (!row)
+          throw errors.invalid_input({
+            detail: `extensions.${index}: no extension has the ${id === undefined ? 'name' : 'id'} '${id ?? name}'. GET /extensions lists them.`,
+          });
+        if (chosen.some((other) => other.id === row.id))
+          throw errors.invalid_input({ detail: `extensions.${index} names an extension that is named before.` });
+        chosen.push(loadable(row));
+      }
+      return chosen;
+    },
+
+    /** For one session alone: extensions that are not stored. All of them are looked at before any is loaded. */
+    async adHoc(zips: { name: string; zip: Upload }[]): Promise<Loadable[]> {
+      if (zips.length === 0 || zips.length > mostOfASession)
+        throw errors.invalid_input({ detail: `extensions must have 1 to ${mostOfASession} items.` });
+      for (const [index, { name, zip }] of zips.entries()) {
+        if (zips.findIndex((other) => other.name === name) !== index)
+          throw errors.invalid_input({ detail: `extensions.${index}.name is the name of one before.` });
+        await checkExtension(zip.path);
+      }
+      return zips.map(({ name, zip }) => ({ name, unpack: (to) => unpackExtension(zip.path, to) }));
+    },
+
+    async occupancy(projectId: string): Promise<string | undefined> {
+      const count = await store.count(projectId);
+      return count === 0 ? undefined : `${count} ${count === 1 ? 'extension' : 'extensions'}`;
+    },
+  };
+
+  async function* fetchCrx(id: string, os: string, signal: AbortSignal): AsyncGenerator<Buffer> {
+    const address = new URL(storeUrl);
+    const asked = { response: 'redirect', os, arch: 'x64', prod: 'chromiumcrx', prodversion: storeBrowser };
+    for (const [key, value] of Object.entries({ ...asked, acceptformat: 'crx2,crx3', x: `id=${id}&uc` }))
+      address.searchParams.set(key, value);
+    const response = await fetch(address, { signal }).catch((error: Error) => {
+      throw errors.chrome_store_unavailable({
+        detail: (error.cause as Error | undefined)?.message ?? error.message,
+      });
+    });
+    if (response.status === 204 || response.status === 404)
+      throw errors.invalid_input({ detail: `The store has no extension '${id}', or none for ${os}.` });
+    if (!response.ok || !response.body)
+      throw errors.chrome_store_unavailable({ detail: `it answered ${response.status}` });
+    if (Number(response.headers.get('content-length')) > mostZipBytes)
+      throw errors.payload_too_large({ limit: mostZipBytes });
+    for await (const piece of response.body) yield Buffer.from(piece as Uint8Array);
+  }
+}
+
+/** Where the zip begins in what the store sent. */
+async function zipIn(crx: Upload): Promise<number> {
+  const file = await open(crx.path);
+  try {
+    const { buffer: head, bytesRead } = await file.read(Buffer.alloc(16), 0, 16, 0);
+    const from = zipOffset(head.subarray(0, bytesRead));
+    if (from !== undefined && from + 4 <= crx.size) {
+      const { buffer } = await file.read(Buffer.alloc(4), 0, 4, from);
+      if (buffer.equals(Buffer.from('PK\x03\x04', 'latin1'))) return from;
+    }
+    throw errors.chrome_store_unavailable({ detail: 'what it sent is not an extension' });
+  } finally {
+    await file.close();
+  }
+}
+
+function toExtension(row: ExtensionRow): Extension {
+  return {
+    id: row.id,
+    name: row.name,
+    created_at: row.created_at.toISOString(),
+    size_bytes: row.size_bytes,
+    checksum: row.checksum,
+    last_used_at: row.last_used_at?.toISOString() ?? null,
+  };
+}

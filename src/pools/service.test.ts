@@ -1,0 +1,352 @@
+import { Registry } from 'prom-client';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { openTestStore } from '../../test/support/store.ts';
+import { errors } from '../errors.ts';
+import { eventBus } from '../events.ts';
+import { newId } from '../lib/ids.ts';
+import { silent } from '../lib/log.ts';
+import type { NewSession } from '../sessions/store.ts';
+import { sessionStore } from '../sessions/store.ts';
+import { sql } from '../store/sql.ts';
+import { poolMetrics } from './metrics.ts';
+import type { Placed } from './nodes/anywhere.ts';
+import { poolService, type Acquired, type PoolService } from './service.ts';
+import { poolStore, type Lease } from './store.ts';
+
+let store: Awaited<ReturnType<typeof openTestStore>>;
+const projectId = 'proj_test';
+beforeAll(async () => {
+  store = await openTestStore();
+  await store.db.rows(sql`insert into projects (id, name) values (${projectId}, 'test')`);
+});
+afterAll(() => store?.close());
+
+const open: PoolService[] = [];
+afterEach(async () => {
+  for (const pools of open.splice(0)) await pools.close();
+  await store.db.rows(sql`delete from pool_waiters`);
+  await store.db.rows(sql`delete from sessions`);
+  await store.db.rows(sql`delete from pools`);
+});
+
+const nobodyHangsUp = new AbortController().signal;
+
+const blank: Omit<NewSession, 'id' | 'project_id' | 'node_id' | 'pool_id' | 'pool_version'> = {
+  name: null,
+  tags: {},
+  headless: true,
+  stealth: false,
+  gpu: false,
+  kiosk_mode: false,
+  timeout_seconds: 60,
+  viewport_width: 1,
+  viewport_height: 1,
+  refresh_rate: null,
+  start_url: null,
+  policy: null,
+  invocation_id: null,
+  proxy_id: null,
+  profile_id: null,
+  profile_saves: false,
+};
+
+/** The pools of one node on the real database, and browsers that are only rows. */
+function node(nodeId: string, options: { place?: () => string | undefined } = {}) {
+  const sessions = sessionStore(store.db);
+  const leases = poolStore(store.db);
+  const ended: string[] = [];
+  const events = eventBus();
+  const faults = {
+    make: undefined as Error | undefined,
+    lend: undefined as ((id: string) => Promise<void>) | undefined,
+    makeAt: 'refused' as Placed,
+    used: true,
+  };
+  const asked: string[] = [];
+  const pools = poolService({
+    db: store.db,
+    async make(project, pool, _request, onPlaced) {
+      if (faults.make) throw faults.make;
+      const row = {
+        ...blank,
+        id: newId(),
+        project_id: project,
+        node_id: nodeId,
+        pool_id: pool.id,
+        pool_version: pool.version,
+      };
+      const inserted = await sessions.insertPooled(row, 'live', pool.id);
+      if (!inserted) throw errors.pool_full({ pool: pool.id });
+      onPlaced();
+      return inserted;
+    },
+    resolve: async () => ({}),
+    refuseUnknownProxy: async () => {},
+    place: (except) => (options.place ? options.place() : except.has(nodeId) ? undefined : nodeId),
+    sessions: {
+      async lend(id: string, lease: Lease) {
+        if (!(await leases.describeLease(id, lease))) throw errors.session_not_found({ session: id });
+        await faults.lend?.(id);
+        return { session_id: id } as never;
+      },
+      takeBack: async () => faults.used,
+      async stop(id) {
+        ended.push(id);
+        await store.db.rows(
+          sql`update sessions set state = 'stopped', deleted_at = coalesce(deleted_at, now()) where id = ${id}`,
+        );
+      },
+      async makeAt(target) {
+        asked.push(target);
+        return faults.makeAt;
+      },
+    },
+    events,
+    metrics: poolMetrics(new Registry()),
+    nodeId,
+    capacity: async () => 100,
+    log: silent,
+  });
+  const made = {
+    pools,
+    ended,
+    events,
+    faults,
+    asked,
+    async pool(size: number, config: object = {}): Promise<string> {
+      const { id } = await pools.create(projectId, { size, headless: true, ...config });
+      if (!faults.make && !options.place) await made.until(id, { available_count: size });
+      return id;
+    },
+    until: (id: string, state: object) =>
+      vi.waitFor(async () => expect(await pools.get(projectId, id)).toMatchObject(state), { timeout: 5000 }),
+    acquire: (id: string, request: object = {}, hungUp = nobodyHangsUp) =>
+      pools.acquire(projectId, id, { acquire_timeout_seconds: 20, ...request }, hungUp) as Promise<Acquired>,
+    release: (id: string, { session }: Acquired, reuse = true) =>
+      pools.release(projectId, id, session.session_id, reuse),
+  };
+  open.push(pools);
+  return made;
+}
+
+describe('a waiter', () => {
+  test('who gets a browser that does not answer keeps the place in the line, and nobody gets that browser', async () => {
+    const a = node('a');
+    const id = await a.pool(1);
+    const held = await a.acquire(id);
+    const order: string[] = [];
+    const waiters = ['first', 'second'].map(async (name, index) => {
+      await a.until(id, { waiting_count: index });
+      const acquired = await a.acquire(id, { name });
+      order.push(name);
+      await a.release(id, acquired);
+      return acquired.session.session_id;
+    });
+    await a.until(id, { waiting_count: 2 });
+    let unfit: string | undefined;
+    a.faults.lend = async (session) => {
+      if (unfit !== undefined) return;
+      unfit = session;
+      throw new Error('no answer');
+    };
+    await a.release(id, held);
+    expect(await Promise.all(waiters)).not.toContain(unfit);
+    expect(order).toEqual(['first', 'second']);
+    expect(a.ended).toContain(unfit);
+    await a.until(id, { available_count: 1, acquired_count: 0, waiting_count: 0 });
+  });
+
+  test.each([
+    ['that nobody has touched: it is lent to the next', false],
+    ['that has opened a page: the next gets another', true],
+  ])('who hangs up while it is handed a browser %s', async (_, used) => {
+    const a = node('a');
+    a.faults.used = used;
+    const id = await a.pool(1);
+    const hangUp = new AbortController();
+    let given: string | undefined;
+    a.faults.lend = async (session) => {
+      a.faults.lend = undefined;
+      given = session;
+      hangUp.abort(new Error('hung up'));
+    };
+    await expect(a.acquire(id, {}, hangUp.signal)).rejects.toThrow('hung up');
+    const next = await a.acquire(id);
+    expect(next.session.session_id === given).toBe(!used);
+    await a.until(id, { available_count: 0, acquired_count: 1 });
+  });
+
+  test('who hangs up leaves the line at once', async () => {
+    const a = node('a');
+    const id = await a.pool(1);
+    await a.acquire(id);
+    const hangUp = new AbortController();
+    const waiter = a.acquire(id, {}, hangUp.signal);
+    await a.until(id, { waiting_count: 1 });
+    hangUp.abort(new Error('hung up'));
+    await expect(waiter).rejects.toThrow('hung up');
+    expect(await a.pools.get(projectId, id)).toMatchObject({ waiting_count: 0 });
+  });
+
+  test('is told when the pool is deleted, here and at the other node', async () => {
+    const [a, b] = [node('a'), node('b')];
+    const id = await a.pool(1);
+    await a.acquire(id);
+    const told = Promise.all(
+      [a, b].map((at) => expect(at.acquire(id)).rejects.toMatchObject({ code: 'pool_deleted' })),
+    );
+    await a.until(id, { waiting_count: 2 });
+    await a.pools.remove(projectId, id, true);
+    b.pools.hear(JSON.stringify({ deleted: id }));
+    await told;
+    expect(await store.db.rows(sql`select place from pool_waiters`)).toEqual([]);
+  });
+
+  test('is answered when the service stops: nothing came free, ask again', async () => {
+    const a = node('a');
+    const id = await a.pool(1);
+    await a.acquire(id);
+    const waiter = a.acquire(id);
+    await a.until(id, { waiting_count: 1 });
+    await a.pools.close();
+    expect(await waiter).toEqual({ ahead: 0 });
+    expect(await a.acquire(id)).toEqual({ ahead: 0 });
+  });
+
+  test('whose node was taken for lost gets the place in the line back when the node is back', async () => {
+    const a = node('a');
+    const id = await a.pool(1);
+    const held = await a.acquire(id);
+    const waiter = a.acquire(id);
+    await a.until(id, { waiting_count: 1 });
+    (await node('b').pools.nodeLost('a', store.db))();
+    await a.until(id, { waiting_count: 0 });
+    await a.pools.catchUp();
+    await a.until(id, { waiting_count: 1 });
+    await a.release(id, held);
+    expect(await waiter).toHaveProperty('session');
+  });
+
+  test('who was given a browser without hearing of it gets it after the gap', async () => {
+    const [a, b] = [node('a'), node('b')];
+    const id = await a.pool(1);
+    const held = await a.acquire(id);
+    const waiter = a.acquire(id);
+    await a.until(id, { waiting_count: 1 });
+    await b.release(id, held); // it serves the line, and its notification reaches nobody
+    await b.until(id, { waiting_count: 0 });
+    await a.pools.catchUp();
+    expect(await waiter).toHaveProperty('session');
+  });
+});
+
+describe('a node that was taken for lost', () => {
+  test('cannot end the lease of whoever has the browser since', async () => {
+    const [a, b] = [node('a'), node('b')];
+    const id = await a.pool(1);
+    const lease = poolStore(store.db);
+    const stale = await lease.leaseNow(id, 'lease_stale', 'a');
+    (await b.pools.nodeLost('a', store.db))();
+    const other = await b.acquire(id);
+    expect(other.session.session_id, 'what was about to be handed over went back on the shelf').toBe(stale!.id);
+    expect(await lease.endLease(stale!.id, 'lease_stale')).toBeUndefined();
+    expect(await lease.shelve(stale!.id, 'lease_stale')).toBeUndefined();
+    const late = { id: 'lease_stale', name: null, tags: {}, timeoutSeconds: 60 };
+    expect(await lease.describeLease(stale!.id, late)).toBeUndefined();
+    expect(await lease.leaseOn(id, stale!.id)).toBeDefined();
+  });
+});
+
+describe('filling', () => {
+  test('passes over a node that refuses, and does not ask it again for a while', async () => {
+    const turn = ['other', 'a'];
+    const a = node('a', { place: () => turn.shift() ?? 'a' });
+    const id = await a.pool(2);
+    await a.until(id, { available_count: 2 });
+    expect(a.asked).toEqual(['other']);
+  });
+
+  test('that fails is shown, backs off, and forgets it when one succeeds', async () => {
+    const a = node('a');
+    a.faults.make = new Error('no browser today');
+    const id = await a.pool(1);
+    await a.until(id, { last_error: { message: 'no browser today' }, available_count: 0 });
+    a.faults.make = undefined;
+    await a.until(id, { available_count: 1 });
+    expect(await a.pools.get(projectId, id)).not.toHaveProperty('last_error');
+  });
+
+  test('after the first time is paced, except for what somebody waits for', async () => {
+    const a = node('a');
+    const id = await a.pool(3, { fill_rate_per_minute: 0 });
+    await a.pools.flush(projectId, id);
+    expect(await a.pools.get(projectId, id)).toMatchObject({ available_count: 0, warming_count: 0 });
+    expect(await a.acquire(id)).toHaveProperty('session');
+    expect(await a.pools.get(projectId, id)).toMatchObject({ available_count: 0, acquired_count: 1 });
+  });
+
+  test('makes at once what a release, discard_all_idle or a lost node took away', async () => {
+    const a = node('a');
+    const id = await a.pool(2, { fill_rate_per_minute: 0 });
+    await a.release(id, await a.acquire(id));
+    await a.until(id, { available_count: 2 });
+    await a.pools.update(projectId, id, { discard_all_idle: true });
+    await a.until(id, { available_count: 2 });
+    expect(a.ended).toHaveLength(3);
+    await store.db.rows(
+      sql`update sessions set state = 'failed', deleted_at = now() where pool_id = ${id} and deleted_at is null`,
+    );
+    a.events.publish('node.left', { nodeId: 'z' });
+    await a.until(id, { available_count: 2 });
+  });
+
+  test('stops with the project', async () => {
+    const a = node('a');
+    const id = await a.pool(1);
+    await store.db.rows(sql`update projects set status = 'archived' where id = ${projectId}`);
+    try {
+      await a.pools.update(projectId, id, { discard_all_idle: true });
+      expect(await a.pools.makeHere(id)).toBe('pool_full');
+      expect(await a.pools.get(projectId, id)).toMatchObject({ available_count: 0, warming_count: 0 });
+    } finally {
+      await store.db.rows(sql`update projects set status = 'active' where id = ${projectId}`);
+    }
+    expect(await a.acquire(id)).toHaveProperty('session');
+  });
+
+  test('retires idle browsers of a pool that became smaller, then those that are released', async () => {
+    const a = node('a');
+    const id = await a.pool(3);
+    const held = [await a.acquire(id), await a.acquire(id)];
+    await a.pools.update(projectId, id, { size: 1 });
+    await a.until(id, { available_count: 0, acquired_count: 2 });
+    for (const acquired of held) await a.release(id, acquired);
+    await a.until(id, { available_count: 1, acquired_count: 0 });
+    expect(a.ended).toHaveLength(3);
+  });
+});
+
+test('what was left lying about is found: a stray, a browser that is on no shelf, a lease that nobody hands over', async () => {
+  const a = node('a');
+  const id = await a.pool(3, { fill_rate_per_minute: 0 });
+  const rows = await store.db.rows<{ id: string }>(
+    sql`select id from sessions where pool_id = ${id} and deleted_at is null`,
+  );
+  const [stray, unshelved] = rows.map((row) => row.id);
+  await store.db.rows(sql`update sessions set deleted_at = now() where id = ${stray}`);
+  await store.db.rows(sql`update sessions set idle_since = null where id = ${unshelved}`);
+  await poolStore(store.db).leaseNow(id, 'lease_forgotten', 'a');
+  await a.pools.start();
+  await a.pools.start(); // what was seen twice is not just being made
+  await a.until(id, { available_count: 3, acquired_count: 0, warming_count: 0 });
+  expect(a.ended).toEqual([stray]);
+});
+
+test('a pool is deleted with its leases by force only', async () => {
+  const a = node('a');
+  const id = await a.pool(1);
+  await a.acquire(id);
+  await expect(a.pools.remove(projectId, id, false)).rejects.toMatchObject({ code: 'pool_in_use' });
+  await a.pools.remove(projectId, id, true);
+  expect(a.ended).toHaveLength(1);
+});

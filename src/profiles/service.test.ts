@@ -1,0 +1,146 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Registry } from 'prom-client';
+import { openTestStore } from '../../test/support/store.ts';
+import { eventBus } from '../events.ts';
+import { silent } from '../lib/log.ts';
+import { openKeys, secretStore } from '../store/secrets.ts';
+import { sql } from '../store/sql.ts';
+import { profileMetrics } from './metrics.ts';
+import { profileService } from './service.ts';
+
+let store: Awaited<ReturnType<typeof openTestStore>>;
+let free = Infinity;
+const project = 'proj_a';
+const saved: string[] = [];
+beforeAll(async () => {
+  store = await openTestStore();
+  await store.db.rows(sql`insert into projects (id, name) values (${project}, 'a')`);
+});
+afterAll(() => store?.close());
+
+async function service(nodeId = 'node_a') {
+  const { db, quick } = store;
+  const secrets = secretStore(db, await openKeys(store.dataDir, ''));
+  const events = eventBus();
+  events.on('profile.saved', ({ profileId }) => saved.push(profileId));
+  const metrics = profileMetrics(new Registry());
+  const disk = { path: '/data', freeBytes: async () => free };
+  return profileService({
+    db,
+    quick,
+    secrets,
+    events,
+    metrics,
+    nodeId,
+    disk,
+    decompress: (bytes) => bytes,
+    log: silent,
+  });
+}
+
+async function* from(...pieces: Buffer[]) {
+  yield* pieces;
+}
+
+async function contentOf(profiles: Awaited<ReturnType<typeof service>>, id: string): Promise<Buffer | undefined> {
+  const found = await profiles.open(id);
+  if (!found) return undefined;
+  const pieces: Buffer[] = [];
+  for await (const piece of found.bytes) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
+
+const rowsOf = (table: 'versions' | 'chunks' | 'secrets') =>
+  store.db.rows(
+    table === 'versions'
+      ? sql`select id from profile_versions`
+      : table === 'chunks'
+        ? sql`select version_id from profile_chunks`
+        : sql`select owner from secrets`,
+  );
+
+describe('a profile', () => {
+  test('is what was saved last, of any size, and its last ten versions are kept', async () => {
+    const profiles = await service();
+    const { id } = await profiles.create(project, 'kept');
+    expect(await contentOf(profiles, id)).toBeUndefined();
+    for (let turn = 1; turn <= 12; turn++) {
+      expect(await profiles.save(id, `session_${turn}`, from(Buffer.from(`state ${turn}`)))).toBeUndefined();
+    }
+    const big = randomBytes(3_000_000);
+    await profiles.save(id, 'session_13', from(big.subarray(0, 7), big.subarray(7)));
+    expect((await contentOf(profiles, id))!.equals(big)).toBe(true);
+    const versions = await profiles.versions(project, id);
+    expect(versions.map(({ session_id }) => session_id)).toEqual(
+      [13, 12, 11, 10, 9, 8, 7, 6, 5, 4].map((turn) => `session_${turn}`),
+    );
+    expect(versions.map(({ current }) => current)).toEqual([true, ...Array(9).fill(false)]);
+    expect(await rowsOf('secrets')).toHaveLength(10);
+    expect(saved.filter((profileId) => profileId === id)).toHaveLength(13);
+
+    // The one that is restored stays for as long as it is in use, however old it is.
+    await profiles.restore(project, id, versions[9]!.id);
+    expect(String(await contentOf(profiles, id))).toBe('state 4');
+    await profiles.save(id, 'session_14', from(Buffer.from('state 14')));
+    expect(await profiles.versions(project, id)).toHaveLength(10);
+    await profiles.remove(project, id);
+    expect(await rowsOf('versions')).toEqual([]);
+    expect(await rowsOf('chunks')).toEqual([]);
+    expect(await rowsOf('secrets')).toEqual([]);
+  });
+
+  test('stays what it was when a save breaks off, whoever breaks it off', async () => {
+    const profiles = await service();
+    const { id } = await profiles.create(project, 'whole');
+    await profiles.save(id, 'first', from(Buffer.from('first')));
+    async function* breaking() {
+      yield randomBytes(1_000_000);
+      throw new Error('The packing broke.');
+    }
+    expect(await profiles.save(id, 'second', breaking())).toBe('The packing broke.');
+    expect(await profiles.get(project, id)).toMatchObject({ last_save_error: { message: 'The packing broke.' } });
+
+    free = 1_000_000; // a full disk
+    expect(await profiles.save(id, 'third', from(randomBytes(1_000_000)))).toMatch(/no space left below \/data/);
+    free = Infinity;
+    expect(String(await contentOf(profiles, id))).toBe('first');
+    expect(await rowsOf('versions')).toHaveLength(1);
+
+    // Killed in the middle: what it had written is there, until it starts again or the others give it up.
+    for (const heir of ['itself', 'another']) {
+      let blocked!: () => void;
+      const reached = new Promise<void>((resolve) => (blocked = resolve));
+      const never = async function* () {
+        yield randomBytes(1_000_000);
+        blocked();
+        await new Promise(() => {});
+      };
+      void (await service('node_b')).save(id, 'killed', never());
+      await reached;
+      expect((await rowsOf('chunks')).length).toBeGreaterThan(1);
+      expect(String(await contentOf(profiles, id))).toBe('first');
+      if (heir === 'itself') await (await service('node_b')).start();
+      else await store.db.transaction((tx) => profiles.nodeLost('node_b', tx));
+      expect(await rowsOf('chunks')).toHaveLength(1);
+    }
+    expect(await profiles.save(id, 'fourth', from(Buffer.from('fourth')))).toBeUndefined();
+    expect(await profiles.get(project, id)).not.toHaveProperty('last_save_error');
+    await profiles.remove(project, id);
+  });
+
+  test('is whole for twenty who read it while others write', async () => {
+    const profiles = await service();
+    const { id } = await profiles.create(project, 'read');
+    const state = (turn: number) => Buffer.alloc(2_000_000, turn);
+    await profiles.save(id, 'session_0', from(state(0)));
+    const writing = (async () => {
+      for (let turn = 1; turn <= 5; turn++) await profiles.save(id, `session_${turn}`, from(state(turn)));
+    })();
+    const read = await Promise.all(Array.from({ length: 20 }, () => contentOf(profiles, id)));
+    for (const content of read) expect(content!.equals(state(content![0]!))).toBe(true);
+    await writing;
+    expect((await contentOf(profiles, id))!.equals(state(5))).toBe(true);
+    await profiles.remove(project, id);
+  });
+});

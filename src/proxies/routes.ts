@@ -1,0 +1,105 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { projectOf } from '../api/caller.ts';
+import { sendPage } from '../api/paging.ts';
+import { empty, listOf, refusals } from '../api/schema.ts';
+import { CheckProxy, CreateProxy, Proxy, ProxyList, UpdateProxy } from './schema.ts';
+import type { ProxyService } from './service.ts';
+
+const tags = ['proxies'];
+const params = Type.Object({ id: Type.String() });
+
+/** HTTP in, one service call, HTTP out. */
+export function proxyRoutes(proxies: ProxyService): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.post(
+      '/proxies',
+      {
+        schema: {
+          operationId: 'createProxy',
+          summary: 'Create a proxy. It is checked soon after, and every so often from then on.',
+          tags,
+          body: CreateProxy,
+          response: { 201: Proxy, ...refusals(400, 401, 403, 500) },
+        },
+      },
+      async (request, reply) => reply.code(201).send(await proxies.create(projectOf(request).id, request.body)),
+    );
+
+    app.get(
+      '/proxies',
+      {
+        schema: {
+          operationId: 'listProxies',
+          summary: 'List the proxies of the project, oldest first.',
+          tags,
+          querystring: ProxyList,
+          response: { 200: listOf(Proxy, 'A page of proxies.'), ...refusals(400, 401, 403, 500) },
+        },
+      },
+      async (request, reply) =>
+        sendPage(reply, request.query, await proxies.list(projectOf(request).id, request.query)),
+    );
+
+    app.get(
+      '/proxies/:id',
+      {
+        schema: {
+          operationId: 'getProxy',
+          summary: 'Get a proxy.',
+          tags,
+          params,
+          response: { 200: Proxy, ...refusals(401, 403, 404, 500) },
+        },
+      },
+      (request) => proxies.get(projectOf(request).id, request.params.id),
+    );
+
+    app.patch(
+      '/proxies/:id',
+      {
+        schema: {
+          operationId: 'updateProxy',
+          summary: 'Rename a proxy. Nothing else about it can be changed.',
+          tags,
+          params,
+          body: UpdateProxy,
+          response: { 200: Proxy, ...refusals(400, 401, 404, 500) },
+        },
+      },
+      (request) => proxies.rename(projectOf(request).id, request.params.id, request.body.name),
+    );
+
+    app.delete(
+      '/proxies/:id',
+      {
+        schema: {
+          operationId: 'deleteProxy',
+          summary: 'Delete a proxy. Sessions that go by it go on doing so until they end or are given another.',
+          tags,
+          params,
+          response: { 204: empty('Deleted.'), ...refusals(400, 401, 403, 404, 500) },
+        },
+      },
+      async (request, reply) => {
+        await proxies.remove(projectOf(request).id, request.params.id);
+        return reply.code(204).send(null);
+      },
+    );
+
+    app.post(
+      '/proxies/:id/check',
+      {
+        schema: {
+          operationId: 'checkProxy',
+          summary: 'Go through the proxy now: whether that works, how long it takes, and where it comes out.',
+          tags,
+          params,
+          body: CheckProxy,
+          response: { 200: Proxy, ...refusals(400, 401, 403, 404, 422, 500) },
+        },
+      },
+      (request) => proxies.check(projectOf(request).id, request.params.id, request.body.url),
+    );
+  };
+}

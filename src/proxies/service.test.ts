@@ -1,0 +1,134 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { openTestStore } from '../../test/support/store.ts';
+import { EgressError } from '../chromium/refusals.ts';
+import { silent } from '../lib/log.ts';
+import { orgStore } from '../org/store.ts';
+import { openKeys, secretStore } from '../store/secrets.ts';
+import { sql } from '../store/sql.ts';
+import type { Reach } from './checker.ts';
+import { proxyService } from './service.ts';
+import { upstreams } from './upstreams.ts';
+
+let store: Awaited<ReturnType<typeof openTestStore>>;
+let secrets: ReturnType<typeof secretStore>;
+beforeAll(async () => {
+  store = await openTestStore();
+  secrets = secretStore(store.db, await openKeys(store.dataDir, ''));
+  await orgStore(store.db).ensureDefaultProject('proj');
+});
+afterAll(() => store.close());
+
+const running: ReturnType<typeof proxyService>[] = [];
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((service) => service.close()));
+  await store.db.rows(sql`delete from proxies`);
+});
+
+/** A node's service that asks nobody: `reach` says what came of it. */
+function node(reach: Reach, changes: Partial<Parameters<typeof proxyService>[0]> = {}) {
+  const service = proxyService({
+    db: store.db,
+    secrets,
+    upstreams: upstreams({}),
+    refuseHost: async () => undefined,
+    reach,
+    checkUrl: 'http://exit.test/',
+    checkMinutes: 15,
+    log: silent,
+    ...changes,
+  });
+  running.push(service);
+  return service;
+}
+const config = { host: 'proxy.test', port: 3128, username: 'ann', password: 'open-sesame' };
+const answer: Reach = async () => ({ status: 200, body: '203.0.113.7', latencyMs: 5 });
+
+describe('scheduled checks', () => {
+  test('are done by one node each, whoever looks', async () => {
+    const off = node(answer, { checkMinutes: 0 });
+    const ids = await Promise.all(
+      Array.from({ length: 12 }, async () => (await off.create('proj', { type: 'custom', config })).id!),
+    );
+    const asked: string[] = [];
+    const reach: Reach = async (proxy, url) => {
+      asked.push(`${proxy.host} ${proxy.login?.password} ${url.href}`);
+      return answer(proxy, url);
+    };
+    const nodes = [node(reach), node(reach), node(reach)];
+    for (const each of nodes) each.start();
+    const statuses = async () => (await off.list('proj', { limit: 100, offset: 0 })).map(({ status }) => status);
+    await expect.poll(statuses).toEqual(ids.map(() => 'available'));
+    for (const each of nodes) each.start(); // none is due any more
+    await Promise.all(nodes.map((each) => each.close()));
+    expect(asked).toEqual(ids.map(() => 'proxy.test open-sesame http://exit.test/'));
+  });
+
+  test('say when a proxy went away, keep the address it had, and say when it is back', async () => {
+    let there = true;
+    const service = node(async (proxy, url) => {
+      if (!there) throw new EgressError('proxy_unreachable', 'The proxy could not be reached.');
+      return answer(proxy, url);
+    });
+    const { id } = await service.create('proj', { type: 'custom', config });
+    const look = async () => {
+      await store.db.rows(sql`update proxies set next_check_at = now()`);
+      service.start();
+      return (await service.get('proj', id!)).status;
+    };
+    await expect.poll(look).toBe('available');
+    there = false;
+    await expect.poll(look).toBe('unavailable');
+    expect(await service.get('proj', id!)).toMatchObject({ ip_address: '203.0.113.7' });
+    expect(await service.get('proj', id!)).not.toHaveProperty('latency_ms');
+    there = true;
+    await expect.poll(look).toBe('available');
+  });
+
+  test('end with the service, and nothing is asked afterwards', async () => {
+    let asked = 0;
+    const service = node(async (proxy, url) => {
+      asked++;
+      return answer(proxy, url);
+    });
+    await service.close();
+    await service.create('proj', { type: 'custom', config });
+    service.start();
+    expect(asked).toBe(0);
+  });
+});
+
+describe('a check', () => {
+  test.each([
+    ['203.0.113.7\n', '203.0.113.7'],
+    ['{"ip":"2001:db8::1"}', '2001:db8::1'],
+    ['{"country":"DE","origin":"203.0.113.8"}', '203.0.113.8'],
+  ])('reads the address from %j', async (body, ip) => {
+    const service = node(async () => ({ status: 200, body, latencyMs: 5 }), { checkMinutes: 0 });
+    const { id } = await service.create('proj', { type: 'custom', config });
+    expect(await service.check('proj', id!, undefined)).toMatchObject({ ip_address: ip, latency_ms: 5 });
+  });
+
+  test.each<[string, number]>([
+    ['<html>Welcome</html>', 200],
+    ['203.0.113.7', 503],
+    ['{"ip":5}', 200],
+    ['', 200],
+    ['[', 200],
+  ])('fails on %j with status %i', async (body, status) => {
+    const service = node(async () => ({ status, body, latencyMs: 5 }), { checkMinutes: 0 });
+    const { id } = await service.create('proj', { type: 'custom', config });
+    await expect(service.check('proj', id!, undefined)).rejects.toMatchObject({ code: 'proxy_check_failed' });
+    expect(await service.get('proj', id!)).toMatchObject({ status: 'unavailable' });
+  });
+});
+
+test('a password is sealed, and gone when its proxy is', async () => {
+  const service = node(answer, { checkMinutes: 0 });
+  const { id } = await service.create('proj', { type: 'custom', config });
+  const sealed = () => store.db.rows<{ envelope: string }>(sql`select envelope from secrets where owner = ${id}`);
+  expect(await sealed()).toEqual([{ envelope: expect.stringMatching(/^v1\./) }]);
+  expect((await service.endpoint('proj', id!, 'label')).login).toEqual({ username: 'ann', password: 'open-sesame' });
+  await service.remove('proj', id!);
+  expect(await sealed()).toEqual([]);
+  await expect(service.endpoint('proj', id!, 'label')).rejects.toMatchObject({ code: 'invalid_input' });
+});

@@ -1,0 +1,299 @@
+import { X509Certificate } from 'node:crypto';
+import type { Proxy as Endpoint } from '../chromium/proxy.ts';
+import type { EgressError } from '../chromium/refusals.ts';
+import { errors, ServiceError } from '../errors.ts';
+import { newId } from '../lib/ids.ts';
+import type { Log } from '../lib/log.ts';
+import type { Db } from '../store/db.ts';
+import type { Secrets } from '../store/secrets.ts';
+import { seeExit, seeSite, type Reach } from './checker.ts';
+import { bypassHosts, proxyHost } from './hosts.ts';
+import { fieldsOf, types, type ConfigRequest, type CreateProxy, type Proxy, type ProxyList } from './schema.ts';
+import { proxyStore, type ProxyRow } from './store.ts';
+import type { Upstreams } from './upstreams.ts';
+
+/** The kind of secret that a proxy's password is. */
+const passwordOf = 'proxy password';
+/** How often a node looks for checks that are due, and how many it does at a time. */
+const lookMs = 30_000;
+const atOnce = 4;
+
+export type ProxyService = ReturnType<typeof proxyService>;
+
+export function proxyService({
+  db,
+  secrets,
+  upstreams,
+  refuseHost,
+  reach,
+  checkUrl,
+  checkMinutes,
+  log,
+}: {
+  db: Db;
+  secrets: Secrets;
+  upstreams: Upstreams;
+  /** Why the service may not or cannot connect there: a private address, say. Undefined when it may. */
+  refuseHost: (host: string, port: number) => Promise<EgressError | undefined>;
+  reach: Reach;
+  /** Answers with the address it is asked from; empty for no checks of that kind. */
+  checkUrl: string;
+  /** Between scheduled checks; 0 for none. */
+  checkMinutes: number;
+  log: Log;
+}) {
+  const store = proxyStore(db);
+  let looking: Promise<void> | undefined;
+  let lookAgain = false;
+  let timer: NodeJS.Timeout | undefined;
+  let closed = false;
+
+  async function find(projectId: string, id: string): Promise<ProxyRow> {
+    const row = await store.find(projectId, id);
+    if (!row) throw errors.proxy_not_found({ id });
+    return row;
+  }
+
+  /** The one that a session or a pool names. */
+  async function named(projectId: string, id: string): Promise<ProxyRow> {
+    const row = await store.find(projectId, id);
+    if (row) return row;
+    throw errors.invalid_input({
+      detail: `proxy_id: no proxy of this project has the id '${id}'. GET /proxies lists them.`,
+    });
+  }
+
+  /** The proxy to connect to. `session` keeps the exit of a rotating one for as long as it is the same. */
+  async function endpointOf(row: ProxyRow, session: string): Promise<Endpoint> {
+    const { type, config, bypass_hosts: hosts } = row;
+    if (type !== 'custom') return { ...upstreams.resolve(type, config, session), bypassHosts: hosts };
+    const { host = '', port = 0, username, ca_bundle: ca } = config;
+    const password = row.has_password ? await secrets.get(passwordOf, row.id) : undefined;
+    return {
+      protocol: row.protocol,
+      host,
+      port,
+      login: username === undefined ? undefined : { username, password: password ?? '' },
+      ca,
+      bypassHosts: hosts,
+    };
+  }
+
+  async function customConfig(asked: ConfigRequest, protocol: ProxyRow['protocol']) {
+    const { port = 0, username, password, ca_bundle } = asked;
+    const host = proxyHost(asked.host ?? '');
+    const refuse = (detail: string) => errors.invalid_input({ detail });
+    if (password !== undefined && username === undefined) throw refuse('config.password needs config.username.');
+    for (const field of ['username', 'password'] as const) {
+      if (Buffer.byteLength(asked[field] ?? '') > 255) throw refuse(`config.${field} is longer than 255 bytes.`);
+    }
+    if (ca_bundle !== undefined) {
+      if (protocol !== 'https') throw refuse('config.ca_bundle is for proxies with protocol https.');
+      if (!isPem(ca_bundle)) throw refuse('config.ca_bundle is not a list of PEM certificates.');
+    }
+    // A name that cannot be resolved today may be tomorrow; what it leads to is looked at again for every connection.
+    const why = await refuseHost(host, port);
+    if (why?.code === 'destination_refused') throw errors.proxy_host_refused({ host, remedy: why.remedy ?? '' });
+    return {
+      config: {
+        host,
+        port,
+        ...(username === undefined ? {} : { username }),
+        ...(ca_bundle === undefined ? {} : { ca_bundle }),
+      },
+      password,
+    };
+  }
+
+  /** The check that keeps status and address current. Throws when it failed, after that was written down. */
+  async function checkExit(row: ProxyRow): Promise<ProxyRow> {
+    try {
+      const endpoint = await endpointOf(row, newId());
+      const { ip, latencyMs } = await seeExit(reach, endpoint, checkUrl);
+      return (await store.record(row.id, { status: 'available', ip, latencyMs })) ?? row;
+    } catch (error) {
+      await store.record(row.id, { status: 'unavailable', ip: null, latencyMs: null });
+      throw error;
+    }
+  }
+
+  /** Those that are due, a few at a time, until there are none. */
+  async function checkDue(): Promise<void> {
+    for (;;) {
+      const due = closed ? [] : await store.takeDue(atOnce, checkMinutes);
+      if (due.length === 0) return;
+      await Promise.all(
+        due.map(async (row) => {
+          const before = row.status;
+          const after = await checkExit(row).catch((error: Error) => {
+            const code = error instanceof ServiceError ? error.extras.details?.[0]?.code : undefined;
+            log.debug({ proxy: row.id, code, error: error.message }, 'proxy.check_failed');
+            return undefined;
+          });
+          const status = after?.status ?? 'unavailable';
+          if (before !== status) log.info({ proxy: row.id, status }, 'proxy.status');
+        }),
+      );
+    }
+  }
+
+  /** Looks now, or once more when it is done looking. */
+  function look() {
+    if (closed || checkUrl === '' || checkMinutes === 0) return;
+    if (looking) {
+      lookAgain = true;
+      return;
+    }
+    clearTimeout(timer);
+    looking = checkDue()
+      .catch((error: Error) => log.warn({ error: error.message }, 'proxy.checks_not_done'))
+      .finally(() => {
+        looking = undefined;
+        if (closed) return;
+        if (lookAgain) look();
+        else timer = setTimeout(look, lookMs).unref();
+      });
+    lookAgain = false;
+  }
+
+  return {
+    async create(projectId: string, request: CreateProxy): Promise<Proxy> {
+      const { type, protocol = 'https', config: asked = {} } = request;
+      for (const field of Object.keys(asked)) {
+        const others = types.filter((other) => fieldsOf(other).includes(field));
+        if (others.length > 0 && !others.includes(type))
+          throw errors.invalid_input({ detail: `config.${field} is not a field of ${type} proxies. Leave it out.` });
+      }
+      const hosts = bypassHosts(request.bypass_hosts ?? []);
+      const { config, password } =
+        type === 'custom'
+          ? await customConfig(asked, protocol)
+          : { config: upstreams.check(type, asked), password: undefined };
+      const row = await db.transaction(async (tx) => {
+        const id = newId();
+        if (password !== undefined) await secrets.put(passwordOf, id, password, tx);
+        return proxyStore(tx).insert({
+          id,
+          project_id: projectId,
+          name: trimmed(request.name),
+          type,
+          protocol: type === 'custom' ? protocol : upstreams.protocolOf(type),
+          bypass_hosts: hosts,
+          config,
+          has_password: password !== undefined,
+        });
+      });
+      look(); // it was never checked, so it is due
+      return toProxy(row);
+    },
+
+    async list(projectId: string, filter: ProxyList): Promise<Proxy[]> {
+      return (await store.list(projectId, filter)).map(toProxy);
+    },
+
+    get: async (projectId: string, id: string): Promise<Proxy> => toProxy(await find(projectId, id)),
+
+    async rename(projectId: string, id: string, name: string): Promise<Proxy> {
+      const wanted = trimmed(name);
+      if (wanted === null)
+        throw errors.invalid_input({ detail: 'name must have at least one character that is not blank.' });
+      const row = await store.rename(projectId, id, wanted);
+      if (!row) throw errors.proxy_not_found({ id });
+      return toProxy(row);
+    },
+
+    /** Sessions that go by it go on doing so: they have all they need of it. */
+    async remove(projectId: string, id: string): Promise<void> {
+      await db.transaction(async (tx) => {
+        if (!(await proxyStore(tx).remove(projectId, id))) throw errors.proxy_not_found({ id });
+        await secrets.remove(passwordOf, id, tx);
+      });
+    },
+
+    async check(projectId: string, id: string, url: string | undefined): Promise<Proxy> {
+      const row = await find(projectId, id);
+      if (url === undefined) {
+        if (checkUrl === '')
+          throw errors.invalid_input({
+            detail: 'This service has no address to check proxies with (CORRAL_PROXY_CHECK_URL is off). Send a url.',
+          });
+        return toProxy(await checkExit(row));
+      }
+      const site = siteOf(url);
+      const why = await refuseHost(site.hostname, Number(site.port) || (site.protocol === 'https:' ? 443 : 80));
+      if (why)
+        throw errors.invalid_input({ detail: `url must lead to a public address. ${why.remedy ?? why.message}` });
+      const { latencyMs } = await seeSite(reach, await endpointOf(row, newId()), site);
+      return { ...toProxy(row), latency_ms: latencyMs };
+    },
+
+    /** For rooms that go by a proxy, or will. */
+    refuseUnknown: async (projectId: string, id: string): Promise<void> => void (await named(projectId, id)),
+    endpoint: async (projectId: string, id: string, session: string): Promise<Endpoint> =>
+      endpointOf(await named(projectId, id), session),
+
+    /** What a stealthy session goes by if it names no proxy: an ISP's address, where the operator has a source of those. */
+    defaultEndpoint(session: string): Endpoint | undefined {
+      if (!upstreams.has('isp')) return undefined;
+      return { ...upstreams.resolve('isp', { country: 'US' }, session), bypassHosts: [] };
+    },
+
+    async occupancy(projectId: string): Promise<string | undefined> {
+      const count = await store.count(projectId);
+      return count === 0 ? undefined : `${count} ${count === 1 ? 'proxy' : 'proxies'}`;
+    },
+
+    /** Begins the scheduled checks. */
+    start: look,
+
+    async close(): Promise<void> {
+      closed = true;
+      clearTimeout(timer);
+      await looking;
+    },
+  };
+}
+
+function siteOf(text: string): URL {
+  const wrong = errors.invalid_input({
+    detail: 'url must be an http or https address without a user name, such as https://example.com/.',
+  });
+  if (!URL.canParse(text)) throw wrong;
+  const url = new URL(text);
+  if ((url.protocol !== 'http:' && url.protocol !== 'https:') || url.username || url.password) throw wrong;
+  url.hash = '';
+  return url;
+}
+
+function trimmed(name: string | undefined): string | null {
+  return name?.trim() || null;
+}
+
+function isPem(text: string): boolean {
+  const blocks = text.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g);
+  if (!blocks) return false;
+  try {
+    return blocks.every((block) => new X509Certificate(block).fingerprint256 !== '');
+  } catch {
+    return false;
+  }
+}
+
+function toProxy(row: ProxyRow): Proxy {
+  const { ca_bundle, ...config } = row.config;
+  const custom = row.type === 'custom';
+  return {
+    id: row.id,
+    ...(row.name === null ? {} : { name: row.name }),
+    type: row.type,
+    protocol: row.protocol,
+    bypass_hosts: row.bypass_hosts,
+    ...(row.status === null ? {} : { status: row.status }),
+    ...(row.last_checked === null ? {} : { last_checked: row.last_checked.toISOString() }),
+    ...(row.ip_address === null ? {} : { ip_address: row.ip_address }),
+    ...(row.latency_ms === null ? {} : { latency_ms: row.latency_ms }),
+    config: custom
+      ? { ...config, has_password: row.has_password, ...(ca_bundle ? { has_ca_bundle: true } : {}) }
+      : config,
+  };
+}

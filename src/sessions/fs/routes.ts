@@ -1,0 +1,395 @@
+import { Readable } from 'node:stream';
+import multipart, { type Multipart } from '@fastify/multipart';
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type, type TSchema } from 'typebox';
+import { projectOf } from '../../api/caller.ts';
+import { hungUp } from '../../api/hung-up.ts';
+import { bytesAs, empty, eventsOf, refusals } from '../../api/schema.ts';
+import { eventStream } from '../../api/sse.ts';
+import { errors } from '../../errors.ts';
+import type { Hold } from '../live-session.ts';
+import type { SessionService } from '../service.ts';
+import {
+  AtPath,
+  CreateDirectory,
+  FileEvent,
+  FileInfo,
+  MovePath,
+  PathRequest,
+  SetPermissions,
+  StartedWatch,
+  StartWatch,
+  UploadFiles,
+  UploadZip,
+  WriteFile,
+} from './schema.ts';
+import {
+  change,
+  download,
+  info,
+  list,
+  readWatch,
+  startWatch,
+  stopWatch,
+  upload,
+  uploadArchive,
+  uploadFiles,
+  type Part,
+} from './service.ts';
+
+const tags = ['browsers'];
+const Id = Type.Object({ id: Type.String() });
+const OneWatch = Type.Object({ id: Type.String(), watch_id: Type.String({ maxLength: 64 }) });
+const limits = { fileSize: Number.POSITIVE_INFINITY, fieldSize: 8192, fields: 2000, files: 1000, parts: 3000 };
+/** Bodies that stream are looked at on their way, not before. */
+const anything = () => () => true;
+
+/** No body at all: clients take an empty one for JSON, and `null` for an answer. */
+const nothing = undefined as never;
+
+type App = Parameters<FastifyPluginAsyncTypebox>[0];
+
+/** Files inside a session. */
+export function fsRoutes({ sessions }: { sessions: SessionService }): FastifyPluginAsyncTypebox {
+  const holdFor = (request: FastifyRequest) =>
+    sessions.holdFor(projectOf(request).id, (request.params as { id: string }).id);
+
+  /** Holds the session for as long as `work` takes. */
+  async function holding<T>(request: FastifyRequest, work: (held: Hold) => Promise<T>): Promise<T> {
+    const held = await holdFor(request);
+    return work(held).finally(() => held.release());
+  }
+
+  /** A body that comes while it is worked on. If it is refused the rest of it is let through, so that the answer is read. */
+  async function taking(request: FastifyRequest, work: (held: Hold) => Promise<void>): Promise<void> {
+    try {
+      await holding(request, work);
+    } catch (error) {
+      request.raw.unpipe();
+      request.raw.resume();
+      throw error;
+    }
+  }
+
+  /** Sends what streams out of a session, and holds it until the last byte has left or nobody takes them any more. */
+  async function sending(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    what: Parameters<typeof download>[1],
+    args: object,
+    headers: Record<string, string>,
+  ): Promise<FastifyReply> {
+    const held = await holdFor(request);
+    try {
+      const { size, content, close } = await download(held, what, args);
+      reply.raw.once('close', () => {
+        close();
+        held.release();
+      });
+      // A file of /proc says that it has no bytes, and has some.
+      if (size !== undefined && size > 0) void reply.header('Content-Length', size);
+      return reply.headers(headers).send(Readable.from(size ? exactly(size, content) : content, { objectMode: false }));
+    } catch (error) {
+      held.release();
+      throw error;
+    }
+  }
+
+  return async (app) => {
+    app.get(
+      '/browsers/:id/fs/read_file',
+      {
+        schema: {
+          operationId: 'readFile',
+          summary: 'The contents of a file.',
+          tags,
+          params: Id,
+          querystring: AtPath,
+          response: {
+            200: bytesAs('application/octet-stream', 'The file.'),
+            ...refusals(400, 403, 404, 500),
+          },
+        },
+      },
+      (request, reply) =>
+        sending(request, reply, 'read', request.query, { 'Content-Type': 'application/octet-stream' }),
+    );
+
+    app.get(
+      '/browsers/:id/fs/download_dir_zip',
+      {
+        schema: {
+          operationId: 'downloadDirZip',
+          summary: 'A directory and all below it, as a zip archive.',
+          tags,
+          params: Id,
+          querystring: AtPath,
+          response: { 200: bytesAs('application/zip', 'The archive.'), ...refusals(400, 403, 404, 500) },
+        },
+      },
+      (request, reply) => sending(request, reply, 'zip', request.query, { 'Content-Type': 'application/zip' }),
+    );
+
+    app.get(
+      '/browsers/:id/fs/list_files',
+      {
+        schema: {
+          operationId: 'listFiles',
+          summary: 'What is in a directory.',
+          tags,
+          params: Id,
+          querystring: AtPath,
+          response: { 200: Type.Array(FileInfo), ...refusals(400, 403, 404, 500) },
+        },
+      },
+      (request) => holding(request, (held) => list(held, request.query.path)),
+    );
+
+    app.get(
+      '/browsers/:id/fs/file_info',
+      {
+        schema: {
+          operationId: 'fileInfo',
+          summary: 'What a file or directory is.',
+          tags,
+          params: Id,
+          querystring: AtPath,
+          response: { 200: FileInfo, ...refusals(400, 403, 404, 500) },
+        },
+      },
+      (request) => holding(request, (held) => info(held, request.query.path)),
+    );
+
+    changes(app, 'create_directory', 201, {
+      operationId: 'createDirectory',
+      summary: 'Make a directory, and those above it. One that is there already is fine.',
+      body: CreateDirectory,
+      refusals: refusals(400, 403, 500),
+      args: ({ path, mode = null }: { path: string; mode?: string | null }) => ({ path, mode }),
+    });
+    changes(app, 'delete_file', 200, {
+      operationId: 'deleteFile',
+      summary: 'Delete a file.',
+      body: PathRequest,
+      refusals: refusals(400, 403, 404, 500),
+    });
+    changes(app, 'delete_directory', 200, {
+      operationId: 'deleteDirectory',
+      summary: 'Delete a directory and all below it.',
+      body: PathRequest,
+      refusals: refusals(400, 403, 404, 500),
+    });
+    changes(app, 'move', 200, {
+      operationId: 'movePath',
+      summary: 'Move or rename a file or directory.',
+      body: MovePath,
+      refusals: refusals(400, 403, 404, 500),
+    });
+    changes(app, 'set_file_permissions', 200, {
+      operationId: 'setFilePermissions',
+      summary: 'Change who may do what with a file, and whose it is.',
+      body: SetPermissions,
+      refusals: refusals(400, 403, 404, 500),
+      ask: 'set_permissions',
+      args: (body: { owner?: string; group?: string }) => ({ owner: null, group: null, ...body }),
+    });
+
+    app.post(
+      '/browsers/:id/fs/watch',
+      {
+        schema: {
+          operationId: 'startFsWatch',
+          summary: 'Watch a directory. What happens is kept until it is read.',
+          tags,
+          params: Id,
+          body: StartWatch,
+          response: { 201: StartedWatch, ...refusals(400, 403, 404, 500) },
+        },
+      },
+      async (request, reply) => {
+        const { path, recursive = false } = request.body;
+        return reply.code(201).send(await holding(request, (held) => startWatch(held, { path, recursive })));
+      },
+    );
+
+    app.get(
+      '/browsers/:id/fs/watch/:watch_id/events',
+      {
+        schema: {
+          operationId: 'streamFsEvents',
+          summary: 'What happens in a watched directory, in order, until the watch is stopped.',
+          tags,
+          params: OneWatch,
+          response: { 200: eventsOf(FileEvent, 'The events.'), ...refusals(400, 403, 404, 500) },
+        },
+      },
+      (request, reply) =>
+        holding(request, async (held) => {
+          const watch = await readWatch(held, request.params.watch_id);
+          const events = eventStream(reply, { everyMs: 15_000, comment: 'still here' });
+          events.closed.addEventListener('abort', () => watch.close(), { once: true });
+          for (let event; !events.closed.aborted && (event = await watch.next());)
+            if (!(await events.send(event))) break;
+          events.end();
+          watch.close();
+        }),
+    );
+
+    app.delete(
+      '/browsers/:id/fs/watch/:watch_id',
+      {
+        schema: {
+          operationId: 'stopFsWatch',
+          summary: 'Stop watching. Who reads its events reads the rest and then their end.',
+          tags,
+          params: OneWatch,
+          response: { 204: empty('Stopped.'), ...refusals(400, 403, 404, 500) },
+        },
+      },
+      async (request, reply) => {
+        await holding(request, (held) => stopWatch(held, request.params.watch_id));
+        return reply.code(204).send(null);
+      },
+    );
+
+    await app.register(bytesIn);
+    await app.register(formsIn);
+  };
+
+  /** The paths that do one thing and answer nothing. */
+  function changes(
+    app: App,
+    name: string,
+    status: 200 | 201,
+    route: {
+      operationId: string;
+      summary: string;
+      body: TSchema;
+      refusals: Record<number, TSchema>;
+      ask?: Parameters<typeof change>[1];
+      args?: (body: never) => object;
+    },
+  ) {
+    const { operationId, summary, body, args = (given: object) => given } = route;
+    app.put(
+      `/browsers/:id/fs/${name}`,
+      {
+        schema: {
+          operationId,
+          summary,
+          tags,
+          params: Id,
+          body,
+          response: { [status]: empty('Done.'), ...route.refusals },
+        },
+      },
+      async (request, reply) => {
+        const ask = route.ask ?? (name as Parameters<typeof change>[1]);
+        await holding(request, (held) => change(held, ask, args(request.body as never)));
+        return reply.code(status).send(nothing);
+      },
+    );
+  }
+
+  /** In a scope of its own: the body is a file, whatever its type says. */
+  async function bytesIn(app: App) {
+    app.removeAllContentTypeParsers();
+    app.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
+    app.put(
+      '/browsers/:id/fs/write_file',
+      {
+        validatorCompiler: ({ schema, httpPart }) =>
+          httpPart === 'body' ? anything() : app.validatorCompiler!({ schema, httpPart } as never),
+        schema: {
+          operationId: 'writeFile',
+          summary: 'Write a file; the directories above it are made. It is there whole, or as it was.',
+          tags,
+          params: Id,
+          querystring: WriteFile,
+          body: bytesAs('application/octet-stream', 'The file.'),
+          response: { 201: empty('Written.'), ...refusals(400, 403, 404, 500) },
+        },
+      },
+      async (request, reply) => {
+        const gone = hungUp(reply);
+        const { path, mode = null } = request.query;
+        const content = request.body instanceof Readable ? request.body : Readable.from([]);
+        await taking(request, (held) => upload(held, 'write', { path, mode }, content, gone));
+        return reply.code(201).send(nothing);
+      },
+    );
+  }
+
+  async function formsIn(app: App) {
+    app.removeAllContentTypeParsers();
+    await app.register(multipart, { limits, throwFileSizeLimit: true });
+
+    app.post(
+      '/browsers/:id/fs/upload',
+      {
+        validatorCompiler: anything,
+        schema: {
+          operationId: 'uploadFiles',
+          summary: 'Write several files. All of them are written, or none.',
+          tags,
+          params: Id,
+          body: asForm(UploadFiles),
+          response: { 201: empty('Written.'), ...refusals(400, 403, 404, 500) },
+        },
+      },
+      async (request, reply) => {
+        const gone = hungUp(reply);
+        await taking(request, (held) => uploadFiles(held, partsOf(request), gone));
+        return reply.code(201).send(nothing);
+      },
+    );
+
+    app.post(
+      '/browsers/:id/fs/upload_zip',
+      {
+        validatorCompiler: anything,
+        schema: {
+          operationId: 'uploadZip',
+          summary: 'Unpack a zip archive. One that is refused has changed nothing.',
+          tags,
+          params: Id,
+          body: asForm(UploadZip),
+          response: { 201: empty('Unpacked.'), ...refusals(400, 403, 404, 500) },
+        },
+      },
+      async (request, reply) => {
+        const gone = hungUp(reply);
+        await taking(request, (held) => uploadArchive(held, 'zip', partsOf(request), gone));
+        return reply.code(201).send(nothing);
+      },
+    );
+  }
+}
+
+const asForm = (schema: TSchema) => Type.Unsafe<unknown>({ content: { 'multipart/form-data': { schema } } });
+
+async function* partsOf(request: FastifyRequest): AsyncGenerator<Part> {
+  refuseOtherThanForms(request);
+  for await (const part of request.parts()) yield partOf(part);
+}
+
+function partOf(part: Multipart): Part {
+  if (part.type === 'file') return { name: part.fieldname, content: part.file };
+  return { name: part.fieldname, value: String(part.value) };
+}
+
+function refuseOtherThanForms(request: FastifyRequest) {
+  if (!request.isMultipart()) throw errors.bad_request({ detail: 'The body must be multipart/form-data.' });
+}
+
+/** As many bytes as were promised: the client counts them, and so does HTTP. */
+async function* exactly(size: number, content: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let left = size;
+  for await (const chunk of content) {
+    yield chunk.length > left ? chunk.subarray(0, left) : chunk;
+    left -= chunk.length;
+    if (left <= 0) return; // it grew since
+  }
+  if (left > 0) throw new Error('The file became shorter while it was read.');
+}

@@ -1,0 +1,288 @@
+import type { Readable } from 'node:stream';
+import { Type, type Static } from 'typebox';
+import type { Guest, Stream } from '../../chromium/guest/guest.ts';
+import { errors } from '../../errors.ts';
+import { checked, inOurWords, inside, nextOf } from '../inside.ts';
+import type { Hold } from '../live-session.ts';
+import { eventTypes, type FileEvent } from './schema.ts';
+
+const size = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const path = Type.String({ maxLength: 16_384 });
+
+/** What the guest says, as far as it is believed. */
+const Done = Type.Object({});
+const Opened = Type.Object({ size_bytes: size });
+const Info = Type.Object({
+  name: path,
+  path,
+  size_bytes: size,
+  is_dir: Type.Boolean(),
+  mod_time: Type.String({ maxLength: 40, pattern: '^[+0-9T:.Z-]+$' }),
+  mode: Type.String({ maxLength: 16 }),
+});
+const Infos = Type.Array(Info, { maxItems: 1000 });
+const Watch = Type.Object({ watch_id: Type.String({ pattern: '^[a-z0-9]{24}$' }) });
+const Event = Type.Object({
+  type: Type.Union(eventTypes.map((type) => Type.Literal(type))),
+  path,
+  name: Type.Optional(path),
+  is_dir: Type.Optional(Type.Boolean()),
+  dropped: Type.Optional(size),
+});
+
+/** The most files of one directory that are listed in one answer. */
+const MOST_LISTED = 100_000;
+
+export type Asked = 'create_directory' | 'delete_file' | 'delete_directory' | 'move' | 'set_permissions';
+
+/** Something that is done, and has nothing to answer. */
+export function change({ engine: { guest } }: Hold, what: Asked, args: object): Promise<void> {
+  return inside(async () => void checked(guest, Done, await guest.call(what, args)));
+}
+
+export function info({ engine: { guest } }: Hold, path: string): Promise<Static<typeof Info>> {
+  return inside(async () => checked(guest, Info, await guest.call('info', { path })));
+}
+
+export function list({ engine: { guest } }: Hold, path: string): Promise<Static<typeof Infos>> {
+  return inside(async () => {
+    const stream = await guest.open('list', { path });
+    stream.end();
+    const found: Static<typeof Infos> = [];
+    try {
+      for (let item; (item = await stream.next());) {
+        found.push(...checked(guest, Infos, item.json));
+        if (found.length > MOST_LISTED)
+          throw errors.bad_path({
+            detail: `'${path}' holds more than ${MOST_LISTED} files; list it with process/exec.`,
+          });
+      }
+    } finally {
+      stream.reset();
+    }
+    return found;
+  });
+}
+
+/** A file's bytes, or a directory's as an archive, at the speed at which they are taken. */
+export function download(
+  { engine: { guest } }: Hold,
+  what: 'read' | 'zip' | 'pack',
+  args: object,
+): Promise<{ size: number | undefined; content: AsyncIterable<Buffer>; close(): void }> {
+  return inside(async () => {
+    const stream = await guest.open(what, args);
+    stream.end();
+    try {
+      const size = what === 'read' ? (await nextOf(guest, Opened, stream)).size_bytes : undefined;
+      if (size === undefined) await nextOf(guest, Done, stream);
+      return { size, content: bytesOf(guest, stream), close: () => stream.reset() };
+    } catch (error) {
+      stream.reset();
+      throw error;
+    }
+  });
+}
+
+async function* bytesOf(guest: Guest, stream: Stream): AsyncGenerator<Buffer> {
+  try {
+    for (let item; (item = await stream.next());) {
+      if (!item.bytes) {
+        guest.distrust('it sent something else than bytes.');
+        throw errors.guest_lost();
+      }
+      yield item.bytes;
+    }
+  } catch (error) {
+    throw inOurWords(error);
+  } finally {
+    stream.reset();
+  }
+}
+
+/** The archives that are unpacked: who does it, and the part of the form that holds one. */
+const archives = { zip: { ask: 'unzip', field: 'zip_file' }, zstd: { ask: 'unpack', field: 'archive' } } as const;
+
+/** An archive of a form, and where it is to be unpacked. */
+export function uploadArchive(
+  { engine: { guest } }: Hold,
+  kind: keyof typeof archives,
+  parts: AsyncIterable<Part>,
+  hungUp: AbortSignal,
+): Promise<void> {
+  const { ask, field } = archives[kind];
+  return inside(async () => {
+    const stream = await guest.open(ask, {}, hungUp);
+    const seen = new Set<string>();
+    try {
+      for await (const part of parts) {
+        const { name } = part;
+        if (seen.has(name)) throw errors.invalid_input({ detail: `The part '${name.slice(0, 100)}' is there twice.` });
+        seen.add(name);
+        if ('content' in part && name === field) await send(stream, part.content);
+        else if ('value' in part && name === 'dest_path') await stream.json({ dest_path: absolute(part.value) });
+        else if ('value' in part && name === 'strip_components' && kind === 'zstd')
+          await stream.json({ strip_components: wholeNumber(name, part.value) });
+        else
+          throw errors.invalid_input({ detail: `'${name.slice(0, 100)}' is not a field here, or not of that kind.` });
+      }
+      for (const name of [field, 'dest_path'])
+        if (!seen.has(name)) throw errors.invalid_input({ detail: `${name} is missing.` });
+      stream.end();
+      await nextOf(guest, Done, stream);
+    } catch (error) {
+      throw hungUp.aborted ? hungUp.reason : error;
+    } finally {
+      stream.reset();
+    }
+  });
+}
+
+function wholeNumber(name: string, text: string): number {
+  if (!/^\d{1,3}$/.test(text)) throw errors.invalid_input({ detail: `${name} must be a whole number.` });
+  return Number(text);
+}
+
+/** A body into the session, at the speed at which it is taken there. It is there whole, or not at all. */
+export function upload(
+  { engine: { guest } }: Hold,
+  what: 'write',
+  args: object,
+  content: Readable,
+  hungUp: AbortSignal,
+): Promise<void> {
+  return inside(async () => {
+    const stream = await guest.open(what, args, hungUp);
+    try {
+      await send(stream, content);
+      stream.end();
+      await nextOf(guest, Done, stream);
+    } catch (error) {
+      throw hungUp.aborted ? hungUp.reason : error;
+    } finally {
+      stream.reset();
+    }
+  });
+}
+
+/** What comes of a form, in whatever order. */
+export type Part = { name: string; value: string } | { name: string; content: Readable };
+
+/** Several files of a form, each with where it belongs. */
+export function uploadFiles(
+  { engine: { guest } }: Hold,
+  parts: AsyncIterable<Part>,
+  hungUp: AbortSignal,
+): Promise<void> {
+  return inside(async () => {
+    const stream = await guest.open('upload', {}, hungUp);
+    const files = new Set<string>();
+    const places = new Set<string>();
+    try {
+      for await (const part of parts) {
+        const { key, field } = fieldOf(part.name);
+        if ('content' in part) {
+          if (field !== 'file')
+            throw errors.invalid_input({
+              detail: `The part '${part.name}' has a file; files[n][file] is where those go.`,
+            });
+          if (files.has(key)) throw errors.invalid_input({ detail: `The part '${part.name}' is there twice.` });
+          files.add(key);
+          await stream.json({ file: key });
+          await send(stream, part.content);
+        } else {
+          if (field !== 'dest_path')
+            throw errors.invalid_input({ detail: `The part '${part.name}' needs a file, with a filename.` });
+          places.add(key);
+          await stream.json({ dest: key, path: absolute(part.value) });
+        }
+      }
+      const astray = [...files].find((key) => !places.has(key)) ?? [...places].find((key) => !files.has(key));
+      if (astray !== undefined)
+        throw errors.invalid_input({
+          detail: `files[${astray}] lacks its ${files.has(astray) ? 'dest_path' : 'file'}.`,
+        });
+      if (files.size === 0)
+        throw errors.invalid_input({ detail: 'files is missing: send files[0][file] and files[0][dest_path].' });
+      stream.end();
+      await nextOf(guest, Done, stream);
+    } catch (error) {
+      throw hungUp.aborted ? hungUp.reason : error;
+    } finally {
+      stream.reset();
+    }
+  });
+}
+
+/** `files[0][file]`, `files[0].file`, `files.0.file`, and `file` where there is one. */
+function fieldOf(name: string): { key: string; field: string } {
+  const [, key, field] = /^files(?:\[(?=\d+\])|\.)(\d{1,4})\]?(?:\[(?=\w+\]$)|\.)(file|dest_path)\]?$/.exec(name) ?? [];
+  if (key !== undefined && field !== undefined) return { key, field };
+  if (name === 'file' || name === 'dest_path') return { key: '0', field: name };
+  throw errors.invalid_input({
+    detail: `'${name.slice(0, 100)}' is not a field here; send files[0][file] and files[0][dest_path].`,
+  });
+}
+
+function absolute(path: string): string {
+  if (!path.startsWith('/') || path.length > 4096 || path.includes('\0'))
+    throw errors.invalid_input({
+      detail: 'dest_path must be an absolute path of the session, such as /home/corral/file.',
+    });
+  return path;
+}
+
+/** A client that sends nothing for so long has gone, whatever its connection says. */
+const SILENCE_MS = 120_000;
+
+async function send(stream: Stream, content: Readable): Promise<void> {
+  // Not destroyed when we give up: it is the client's connection, and there is still an answer to be read from it.
+  const chunks = content.iterator({ destroyOnReturn: false });
+  for (;;) {
+    const { value, done } = await inTime(chunks.next());
+    if (done) return;
+    await stream.bytes(value as Buffer);
+  }
+}
+
+async function inTime<T>(work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const silent = () => reject(errors.bad_request({ detail: `The body stopped for ${SILENCE_MS / 1000} s.` }));
+    timer = setTimeout(silent, SILENCE_MS);
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
+}
+
+export function startWatch({ engine: { guest } }: Hold, args: { path: string; recursive: boolean }) {
+  return inside(async () => checked(guest, Watch, await guest.call('watch', args)));
+}
+
+export function stopWatch({ engine: { guest } }: Hold, id: string): Promise<void> {
+  return inside(
+    async () => void (await guest.call('unwatch', { watch_id: id }).catch((error: Error) => unknownWatch(id, error))),
+  );
+}
+
+/** What happened since the watch began or was last read, then what happens from now on. Ends with the watch. */
+export function readWatch(
+  { engine: { guest } }: Hold,
+  id: string,
+): Promise<{ next(): Promise<FileEvent | undefined>; close(): void }> {
+  return inside(async () => {
+    const stream = await guest.open('watch_events', { watch_id: id });
+    stream.end();
+    await nextOf(guest, Done, stream).catch((error: Error) => unknownWatch(id, error));
+    return {
+      async next() {
+        const item = await stream.next().catch(() => undefined); // the session is over, and the watch with it
+        return item && checked(guest, Event, item.json);
+      },
+      close: () => stream.reset(),
+    };
+  });
+}
+
+function unknownWatch(id: string, error: Error & { code?: string }): never {
+  throw error.code === 'no_watch' ? errors.watch_not_found({ id }) : error;
+}

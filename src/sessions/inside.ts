@@ -1,0 +1,95 @@
+import { Value } from 'typebox/value';
+import type { Static, TSchema } from 'typebox';
+import { ChannelClosed, NoGuest, Refusal, type Guest, type Stream } from '../chromium/guest/guest.ts';
+import { errors, ServiceError } from '../errors.ts';
+
+/** Does something inside a session. What goes wrong there is said in the words of the API. */
+export async function inside<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw inOurWords(error);
+  }
+}
+
+/** What a session's guest says is what the session's own processes may have made it say: it fits, or the guest goes. */
+export function checked<S extends TSchema>(guest: Guest, schema: S, said: unknown): Static<S> {
+  if (Value.Check(schema, said)) return said;
+  guest.distrust('it said something that does not fit.');
+  throw errors.guest_lost();
+}
+
+/** The next message of a stream, which has to be there and to fit. */
+export async function nextOf<S extends TSchema>(guest: Guest, schema: S, stream: Stream): Promise<Static<S>> {
+  const item = await stream.next();
+  return checked(guest, schema, item?.json);
+}
+
+/** Our own end of a stream that is given up is not the guest's fault. */
+export function inOurWords(error: unknown): unknown {
+  if (error instanceof ServiceError) return error;
+  if (error instanceof NoGuest) return error.code === 'unsandboxed' ? errors.sandbox_unavailable() : error;
+  if (error instanceof ChannelClosed) return errors.guest_lost({}, { cause: error });
+  if (!(error instanceof Refusal)) return error;
+  const detail = error.message.slice(0, 2000);
+  switch (error.code) {
+    case 'ENOENT':
+      return errors.path_not_found({ detail: sentence(detail) });
+    case 'EACCES':
+    case 'EPERM':
+    case 'EROFS':
+    case 'EBUSY':
+      return errors.permission_denied({ detail: sentence(detail) });
+    case 'ENOTDIR':
+    case 'EISDIR':
+    case 'ERR_FS_EISDIR':
+    case 'not_a_file':
+    case 'ENXIO':
+    case 'ENODEV':
+      return errors.wrong_kind_of_file({ detail: sentence(detail) });
+    case 'EEXIST':
+    case 'ENOTEMPTY':
+      return errors.path_exists({ detail: sentence(detail) });
+    case 'ENOSPC':
+    case 'EDQUOT':
+    case 'EFBIG':
+      return errors.session_storage_full({ detail: sentence(detail) });
+    case 'ENAMETOOLONG':
+    case 'ELOOP':
+    case 'EINVAL':
+    case 'ERR_INVALID_ARG_VALUE':
+    case 'ERR_FS_CP_EINVAL':
+    case 'ERR_FS_CP_DIR_TO_NON_DIR':
+    case 'ERR_FS_CP_NON_DIR_TO_DIR':
+      return errors.bad_path({ detail: sentence(detail) });
+    case 'empty':
+      return errors.empty_file();
+    case 'bad_archive':
+      return errors.bad_archive({ detail });
+    case 'archive_too_large':
+      return errors.archive_too_large({ detail });
+    case 'no_user':
+      return errors.invalid_input({ detail });
+    case 'bad_cwd':
+    case 'no_command':
+    case 'not_started':
+      return errors.process_not_started({ detail });
+    case 'exited':
+    case 'stdin_closed':
+      return errors.process_exited({ detail });
+    case 'no_tty':
+      return errors.no_terminal();
+    case 'stdin_full':
+      return errors.stdin_full();
+    case 'too_many_watches':
+      return errors.too_many_watches({ detail });
+    default:
+      return errors.guest_lost({}, { cause: error });
+  }
+}
+
+/** `ENOENT: no such file or directory, open '/x'` as a person would say it. */
+function sentence(text: string): string {
+  const [, what, where] = /^E[A-Z]+: ([^,]+), \w+ (.*)$/s.exec(text) ?? [];
+  return what === undefined ? text : `${where}: ${what}.`;
+}

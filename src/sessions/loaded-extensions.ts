@@ -1,0 +1,79 @@
+import type { Engine } from '../chromium/engine.ts';
+import { errors } from '../errors.ts';
+import type { Loadable } from '../extensions/service.ts';
+import type { Log } from '../lib/log.ts';
+import type { Browsers } from './browsers.ts';
+
+const mostOfASession = 20;
+
+/** Which extensions the sessions of this node have, in the order in which they were loaded. */
+export function loadedExtensions({
+  browsers,
+  log,
+}: {
+  browsers: Pick<Browsers, 'addExtension' | 'removeExtension'>;
+  log: Log;
+}) {
+  const loaded = new Map<string, string[]>();
+  /** One request after the other: each counts what the one before has loaded. */
+  const turns = new Map<string, Promise<void>>();
+
+  async function loadNow(id: string, engine: Engine, wanted: Loadable[]): Promise<void> {
+    const before = loaded.get(id) ?? [];
+    if (before.length + wanted.length > mostOfASession)
+      throw errors.invalid_input({
+        detail: `A session takes ${mostOfASession} extensions; this one has ${before.length}, and ${wanted.length} more do not fit.`,
+      });
+    const added: { name: string; id?: string }[] = [];
+    try {
+      for (const extension of wanted) {
+        const { name } = extension;
+        if (!(await browsers.addExtension(id, name, (to) => extension.unpack(to))))
+          throw errors.invalid_input({ detail: `The session has an extension named '${name}' already.` });
+        added.push({ name });
+      }
+      for (const extension of added) {
+        extension.id = await engine.loadExtension(extension.name).catch((error: Error) => {
+          const detail = error.message.replace(/^Extensions\.loadUnpacked: /, '');
+          throw errors.extension_refused({ extension: extension.name, detail }, { cause: error });
+        });
+      }
+      loaded.set(id, [...before, ...added.map(({ name }) => name)]);
+    } catch (error) {
+      // All of them or none.
+      for (const extension of added.reverse()) {
+        if (extension.id !== undefined) await engine.unloadExtension(extension.id).catch(() => {});
+        await browsers.removeExtension(id, extension.name);
+      }
+      throw error;
+    }
+  }
+
+  return {
+    any: (id: string) => (loaded.get(id)?.length ?? 0) > 0,
+
+    load(id: string, engine: Engine, wanted: Loadable[]): Promise<void> {
+      const turn = (turns.get(id) ?? Promise.resolve()).then(() => loadNow(id, engine, wanted));
+      turns.set(
+        id,
+        turn.catch(() => {}),
+      );
+      return turn;
+    },
+
+    /** Into the next browser of the session. One that is refused now was fine before; the others are loaded all the same. */
+    async again(id: string, engine: Engine): Promise<Engine> {
+      for (const name of loaded.get(id) ?? []) {
+        await engine
+          .loadExtension(name)
+          .catch((error: Error) => log.warn({ session: id, extension: name, error: error.message }, 'extension.lost'));
+      }
+      return engine;
+    },
+
+    forget(id: string) {
+      loaded.delete(id);
+      turns.delete(id);
+    },
+  };
+}

@@ -1,0 +1,33 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { projectOf } from '../../api/caller.ts';
+import { hungUp } from '../../api/hung-up.ts';
+import { refusals } from '../../api/schema.ts';
+import type { SessionService } from '../service.ts';
+import { ExecuteRequest, ExecuteResult } from './schema.ts';
+import { execute } from './service.ts';
+
+/** Playwright code that runs beside the browser, in the session. */
+export function playwrightRoutes({ sessions }: { sessions: SessionService }): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.post(
+      '/browsers/:id/playwright/execute',
+      {
+        bodyLimit: 4 * 1024 * 1024,
+        schema: {
+          operationId: 'executePlaywrightCode',
+          summary: 'Run Playwright code beside the browser, and answer with what it returns.',
+          tags: ['browsers'],
+          params: Type.Object({ id: Type.String() }),
+          body: ExecuteRequest,
+          response: { 200: ExecuteResult, ...refusals(400, 404, 500) },
+        },
+      },
+      async (request, reply) => {
+        const gone = hungUp(reply);
+        const held = await sessions.holdFor(projectOf(request).id, request.params.id);
+        return execute(held, request.body, gone).finally(() => held.release());
+      },
+    );
+  };
+}

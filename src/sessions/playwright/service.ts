@@ -1,0 +1,67 @@
+import { Type } from 'typebox';
+import type { Guest, Stream } from '../../chromium/guest/guest.ts';
+import { errors } from '../../errors.ts';
+import { inside, nextOf } from '../inside.ts';
+import type { Hold } from '../live-session.ts';
+import type { ExecuteRequest, ExecuteResult } from './schema.ts';
+
+const MOST_BYTES = 10 * 1024 * 1024;
+
+/** What the guest says, as far as it is believed. */
+const Outcome = Type.Object({ success: Type.Boolean(), error: Type.Optional(Type.String({ maxLength: 100_000 })) });
+const Part = Type.Object({ bytes: Type.Integer({ minimum: 0, maximum: MOST_BYTES }) });
+
+/** Runs code beside the browser. One after the other; who hangs up stops theirs. */
+export function execute(
+  { engine: { guest } }: Hold,
+  { code, timeout_sec = 60 }: ExecuteRequest,
+  hungUp: AbortSignal,
+): Promise<ExecuteResult> {
+  return inside(async () => {
+    const stream = await guest.open('execute', { code, timeout_sec }, hungUp);
+    stream.end();
+    try {
+      const { success, error } = await nextOf(guest, Outcome, stream);
+      const [result, stdout, stderr] = [
+        await part(guest, stream),
+        await part(guest, stream),
+        await part(guest, stream),
+      ];
+      return {
+        success,
+        ...(success ? { result: parsed(guest, result) } : {}),
+        ...(error === undefined ? {} : { error }),
+        ...(stdout === '' ? {} : { stdout }),
+        ...(stderr === '' ? {} : { stderr }),
+      };
+    } catch (error) {
+      throw hungUp.aborted ? hungUp.reason : error;
+    } finally {
+      stream.reset();
+    }
+  });
+}
+
+async function part(guest: Guest, stream: Stream): Promise<string> {
+  let { bytes: left } = await nextOf(guest, Part, stream);
+  const parts: Buffer[] = [];
+  while (left > 0) {
+    const item = await stream.next();
+    if (!item?.bytes || item.bytes.length > left) {
+      guest.distrust('it sent other bytes than it said.');
+      throw errors.guest_lost();
+    }
+    parts.push(item.bytes);
+    left -= item.bytes.length;
+  }
+  return Buffer.concat(parts).toString();
+}
+
+function parsed(guest: Guest, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    guest.distrust('it sent JSON that is none.');
+    throw errors.guest_lost();
+  }
+}

@@ -1,0 +1,86 @@
+import type { Log } from '../../lib/log.ts';
+import type { WebSocketReceiver, WebSocketSink } from '../../lib/ws-sink.ts';
+import type { Hold } from '../live-session.ts';
+import { read, resize, writeStdin, type OutputItem } from './service.ts';
+
+/** How much may wait for a reader before the process's output waits for it, too. */
+const MOST_WAITING = 1024 * 1024;
+/** Of what was typed and not yet taken. */
+const MOST_TYPED = 64;
+
+/**
+ * A terminal on a websocket: binary messages are what is typed and what is printed, text messages are JSON about the
+ * terminal itself (`resize` from the client, `exit` and `error` to it). Several may look at one, and each sees it from the beginning.
+ */
+export function attachProcess(held: Hold, processId: string, sink: WebSocketSink, log: Log): WebSocketReceiver {
+  const gone = new AbortController();
+  const over = new Promise((resolve) => gone.signal.addEventListener('abort', resolve, { once: true }));
+  let typed = Promise.resolve();
+  let waiting = 0;
+
+  const tell = (message: object) => {
+    sink.send([Buffer.from(JSON.stringify(message))]);
+    sink.flush();
+  };
+  const complain = (error: Error) => tell({ type: 'error', message: error.message });
+
+  async function print() {
+    const reading = await read(held, processId);
+    gone.signal.addEventListener('abort', () => reading.close(), { once: true });
+    for (let item: OutputItem | undefined; !gone.signal.aborted && (item = await reading.next());) {
+      if ('stream' in item) await printed(Buffer.from(item.data_b64, 'base64'));
+      else if (item.event === 'exit') tell({ type: 'exit', exitCode: item.exit_code });
+      else tell({ type: 'dropped', bytes: item.dropped_bytes });
+    }
+  }
+
+  /** Resolves when it has left, if much waits already. */
+  async function printed(bytes: Buffer): Promise<void> {
+    if (sink.bufferedAmount <= MOST_WAITING) return sink.sendBinary([bytes]);
+    const left = new Promise<void>((resolve) => sink.sendBinary([bytes], resolve));
+    await Promise.race([left, over]);
+  }
+
+  /** One thing after the other, as it was typed. */
+  function type(work: () => Promise<unknown>) {
+    waiting++;
+    if (waiting >= MOST_TYPED) sink.pause();
+    typed = typed
+      .then(work)
+      .catch(complain)
+      .then(() => {
+        waiting--;
+        if (waiting < MOST_TYPED) sink.resume();
+      });
+  }
+
+  function control(text: string) {
+    const { type: what, rows, cols } = JSON.parse(text) as Record<string, unknown>;
+    const fits = (size: unknown): size is number =>
+      Number.isInteger(size) && Number(size) >= 1 && Number(size) <= 65_535;
+    if (what !== 'resize' || !fits(rows) || !fits(cols))
+      throw new Error('Text messages are {"type":"resize","rows":24,"cols":80}.');
+    type(() => resize(held, processId, rows, cols));
+  }
+
+  print()
+    .then(() => sink.close(1000, 'The process has exited.'))
+    .catch((error: Error) => {
+      log.debug({ error: error.message }, 'process.attach_failed');
+      complain(error);
+      sink.close(1008, 'The process cannot be read.');
+    });
+
+  return {
+    receive(data, binary = false) {
+      if (binary) return type(() => writeStdin(held, processId, data.toString('base64'), false));
+      try {
+        control(data.toString());
+      } catch (error) {
+        complain(error as Error);
+      }
+    },
+    flush() {},
+    closed: () => gone.abort(),
+  };
+}

@@ -1,0 +1,244 @@
+import type Kernel from '@onkernel/sdk';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import http from 'node:http';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { fromBuffer, type Entry } from 'yauzl';
+import { detectIsolation } from '../../src/chromium/launch.ts';
+import { expectNothingLeft } from '../support/nothing-left.ts';
+import { startService, type Service } from '../support/service.ts';
+
+const isolation = await detectIsolation();
+const home = '/home/corral';
+
+describe.runIf(isolation.sandboxed)('files of a session', () => {
+  let service: Service;
+  let sdk: Kernel;
+  const sessions = { headless: '', headful: '' };
+
+  beforeAll(async () => {
+    service = await startService();
+    sdk = service.sdk();
+    for (const shape of ['headless', 'headful'] as const)
+      sessions[shape] = (
+        await sdk.browsers.create({ headless: shape === 'headless', timeout_seconds: 600 })
+      ).session_id;
+  });
+  afterAll(async () => {
+    if (service) await expectNothingLeft(service);
+    await service?.close();
+  });
+
+  const read = async (id: string, path: string) => (await sdk.browsers.fs.readFile(id, { path })).text();
+
+  describe.each(['headless', 'headful'] as const)('%s', (shape) => {
+    const id = () => sessions[shape];
+    const fs = () => sdk.browsers.fs;
+
+    test('a file is written, read, described, moved and deleted', async () => {
+      await fs().writeFile(id(), Buffer.from('hello'), { path: `${home}/a/b/file.txt`, mode: '600' });
+      expect(await read(id(), `${home}/a/b/file.txt`)).toBe('hello');
+      expect(await fs().fileInfo(id(), { path: `${home}/a/b/file.txt` })).toMatchObject({
+        name: 'file.txt',
+        path: `${home}/a/b/file.txt`,
+        size_bytes: 5,
+        is_dir: false,
+        mode: '-rw-------',
+        mod_time: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+      });
+      await fs().writeFile(id(), Buffer.from('again'), { path: `${home}/a/b/file.txt` });
+      await fs().setFilePermissions(id(), {
+        path: `${home}/a/b/file.txt`,
+        mode: '755',
+        owner: 'corral',
+        group: '1000',
+      });
+      expect((await fs().fileInfo(id(), { path: `${home}/a/b/file.txt` })).mode).toBe('-rwxr-xr-x');
+      await fs().move(id(), { src_path: `${home}/a/b/file.txt`, dest_path: `/tmp/there/moved.txt` }); // to another file system
+      expect(await read(id(), '/tmp/there/moved.txt')).toBe('again');
+      await fs().deleteFile(id(), { path: '/tmp/there/moved.txt' });
+      await expect(fs().fileInfo(id(), { path: '/tmp/there/moved.txt' })).rejects.toMatchObject({ status: 404 });
+    });
+
+    test('directories are made, listed and deleted', async () => {
+      await fs().createDirectory(id(), { path: `${home}/d/e/f`, mode: '700' });
+      await fs().createDirectory(id(), { path: `${home}/d/e/f` });
+      await fs().writeFile(id(), Buffer.from('x'), { path: `${home}/d/e/one` });
+      const listed = await fs().listFiles(id(), { path: `${home}/d/e` });
+      expect(
+        listed.map(({ name, is_dir, size_bytes, mode }) => [name, is_dir, size_bytes, mode].join()).toSorted(),
+      ).toEqual(['f,true,0,drwx------', 'one,false,1,-rw-r--r--']);
+      await fs().deleteDirectory(id(), { path: `${home}/d` });
+      await expect(fs().listFiles(id(), { path: `${home}/d` })).rejects.toMatchObject({ status: 404 });
+    });
+
+    test('several files are uploaded in one go, and a directory comes back as an archive', async () => {
+      await fs().upload(id(), {
+        files: [
+          { dest_path: `${home}/up/one.txt`, file: new File(['one'], 'x') },
+          { dest_path: `${home}/up/deep/two.txt`, file: new File(['two'], 'y') },
+        ],
+      });
+      expect(await read(id(), `${home}/up/deep/two.txt`)).toBe('two');
+      await sdk.browsers.process.exec(id(), { command: 'ln', args: ['-s', 'one.txt', `${home}/up/link`] });
+      const archive = Buffer.from(await (await fs().downloadDirZip(id(), { path: `${home}/up` })).arrayBuffer());
+      expect((await namesIn(archive)).toSorted()).toEqual(['deep/', 'deep/two.txt', 'link', 'one.txt']);
+      await fs().uploadZip(id(), { dest_path: `${home}/copy`, zip_file: new File([archive], 'up.zip') });
+      expect(await read(id(), `${home}/copy/link`)).toBe('one');
+      expect(await read(id(), `${home}/copy/deep/two.txt`)).toBe('two');
+      await expect(fs().downloadDirZip(id(), { path: `${home}/up/one.txt` })).rejects.toMatchObject({ status: 400 });
+    });
+  });
+
+  const id = () => sessions.headless;
+
+  /** A form in exactly this order. */
+  function form(path: string, parts: { name: string; value: string; filename?: string }[]) {
+    const boundary = 'corral-boundary';
+    const body = parts
+      .map(({ name, value, filename }) => {
+        const file = filename === undefined ? '' : `; filename="${filename}"\r\nContent-Type: application/octet-stream`;
+        return `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${file}\r\n\r\n${value}\r\n`;
+      })
+      .join('');
+    const type = { 'content-type': `multipart/form-data; boundary=${boundary}` };
+    return service.call('POST', `/browsers/${id()}/fs/${path}`, `${body}--${boundary}--\r\n`, type);
+  }
+
+  test('the parts of a form come in any order and spelling', async () => {
+    const answer = await form('upload', [
+      { name: 'files[1][file]', value: 'second', filename: 'b' },
+      { name: 'files[0].file', value: 'first', filename: 'a' },
+      { name: 'files.0.dest_path', value: `${home}/forms/first` },
+      { name: 'files[1][dest_path]', value: `${home}/forms/second` },
+    ]);
+    expect(answer).toMatchObject({ status: 201, text: '' });
+    expect(await read(id(), `${home}/forms/first`)).toBe('first');
+    expect(await read(id(), `${home}/forms/second`)).toBe('second');
+    const short = await form('upload', [
+      { name: 'dest_path', value: `${home}/forms/third` },
+      { name: 'file', value: 'third', filename: 'c' },
+    ]);
+    expect(short.status).toBe(201);
+  });
+
+  test('a form that lacks something is refused, and leaves nothing', async () => {
+    const lacking = await form('upload', [
+      { name: 'files[0][file]', value: 'a', filename: 'a' },
+      { name: 'files[0][dest_path]', value: `${home}/none/a` },
+      { name: 'files[1][file]', value: 'b', filename: 'b' },
+    ]);
+    expect(lacking).toMatchObject({ status: 400, body: { message: 'files[1] lacks its dest_path.' } });
+    expect(await form('upload', [])).toMatchObject({ status: 400 });
+    expect(await form('upload', [{ name: 'other', value: 'a' }])).toMatchObject({ status: 400 });
+    expect(await form('upload', [{ name: 'dest_path', value: 'relative' }])).toMatchObject({ status: 400 });
+    expect(await form('upload_zip', [{ name: 'dest_path', value: '/tmp/x' }])).toMatchObject({ status: 400 });
+    expect(await service.call('POST', `/browsers/${id()}/fs/upload`, {})).toMatchObject({ status: 415 });
+    const left = await sdk.browsers.fs.listFiles(id(), { path: home });
+    expect(left.map(({ name }) => name).filter((name) => name.includes('corral-') || name === 'none')).toEqual([]);
+  });
+
+  test.each([
+    ['GET', 'read_file?path=/none', undefined, 404, 'path_not_found'],
+    ['GET', `read_file?path=${home}`, undefined, 400, 'wrong_kind_of_file'],
+    ['GET', 'read_file?path=relative', undefined, 400, 'invalid_input'],
+    ['GET', 'read_file', undefined, 400, 'invalid_input'],
+    ['GET', 'list_files?path=/etc/passwd', undefined, 400, 'wrong_kind_of_file'],
+    ['GET', `list_files?path=/${'x'.repeat(300)}`, undefined, 400, 'bad_path'],
+    ['GET', 'download_dir_zip?path=/none', undefined, 404, 'path_not_found'],
+    ['PUT', 'delete_file', { path: home }, 400, 'wrong_kind_of_file'],
+    ['PUT', 'delete_file', { path: '/etc/passwd' }, 403, 'permission_denied'],
+    ['PUT', 'delete_directory', { path: '/etc/passwd' }, 400, 'wrong_kind_of_file'],
+    ['PUT', 'delete_directory', { path: '/' }, 403, 'permission_denied'],
+    ['PUT', 'create_directory', { path: '/usr/mine' }, 403, 'permission_denied'],
+    ['PUT', 'create_directory', { path: '/etc/passwd' }, 400, 'path_exists'],
+    ['PUT', 'create_directory', { path: '/tmp/x', mode: 'rwx' }, 400, 'invalid_input'],
+    ['PUT', 'move', { src_path: '/none', dest_path: '/tmp/x' }, 404, 'path_not_found'],
+    ['PUT', 'move', { src_path: home, dest_path: '/tmp/x' }, 403, 'permission_denied'],
+    ['PUT', 'set_file_permissions', { path: home, mode: '755', owner: 'root' }, 400, 'invalid_input'],
+    ['PUT', 'set_file_permissions', { path: home, mode: '755', owner: '0' }, 403, 'permission_denied'],
+    ['PUT', 'set_file_permissions', { path: '/none', mode: '755' }, 404, 'path_not_found'],
+  ])('%s %s is refused with a reason', async (method, path, body, status, code) => {
+    const answer = await service.call(method, `/browsers/${id()}/fs/${path}`, body);
+    expect([answer.status, answer.body?.code]).toEqual([status, code]);
+    expect(answer.body.message).toMatch(/[.]$/);
+  });
+
+  test('an empty body and a directory that is not ours are refused when writing', async () => {
+    const put = (path: string, body: string) =>
+      service.call('PUT', `/browsers/${id()}/fs/write_file?path=${path}`, body, { 'content-type': 'text/plain' });
+    expect(await put(`${home}/empty`, '')).toMatchObject({ status: 400, body: { code: 'empty_file' } });
+    expect(await put('/etc/mine', 'x')).toMatchObject({ status: 403 });
+    expect(await put('/etc/passwd/x', 'x')).toMatchObject({ status: 400 });
+    expect(await put(home, 'x')).toMatchObject({ status: 400, body: { code: 'wrong_kind_of_file' } });
+    expect(await put(`${home}/json`, '{"is":"a file"}')).toMatchObject({ status: 201 });
+  });
+
+  test('a client that goes away in the middle leaves the file as it was', async () => {
+    await sdk.browsers.fs.writeFile(id(), Buffer.from('before'), { path: `${home}/kept` });
+    const request = http.request(`${service.url}/browsers/${id()}/fs/write_file?path=${home}/kept`, {
+      method: 'PUT',
+      headers: { authorization: `Bearer ${service.key}`, 'content-length': 10_000_000 },
+    });
+    request.on('error', () => {});
+    request.write(Buffer.alloc(3_000_000));
+    const parts = async () =>
+      (await sdk.browsers.fs.listFiles(id(), { path: home })).filter(({ name }) => name.endsWith('.part'));
+    await expect.poll(async () => (await parts()).length).toBe(1);
+    request.destroy();
+    await expect.poll(async () => (await parts()).length).toBe(0);
+    expect(await read(id(), `${home}/kept`)).toBe('before');
+  });
+
+  test('many megabytes go in and out as they are, without the service keeping them', async () => {
+    const size = 256 * 1024 * 1024;
+    const block = Buffer.alloc(64 * 1024, 'corral');
+    const hash = (send: (block: Buffer) => void) => {
+      const sum = createHash('sha256');
+      return { add: (chunk: Buffer) => (sum.update(chunk), send(chunk)), digest: () => sum.digest('hex') };
+    };
+    let peak = 0;
+    const before = process.memoryUsage().arrayBuffers;
+    const look = () => void (peak = Math.max(peak, process.memoryUsage().arrayBuffers - before));
+    const headers = { authorization: `Bearer ${service.key}` };
+    const url = `${service.url}/browsers/${id()}/fs`;
+
+    const request = http.request(`${url}/write_file?path=${home}/large`, { method: 'PUT', headers });
+    const sent = hash(() => {});
+    for (let at = 0; at < size; at += block.length) {
+      sent.add(block);
+      if (!request.write(block)) await once(request, 'drain');
+      look();
+    }
+    request.end();
+    const [written] = (await once(request, 'response')) as [http.IncomingMessage];
+    expect(written.resume().statusCode).toBe(201);
+
+    const [file] = (await once(http.get(`${url}/read_file?path=${home}/large`, { headers }), 'response')) as [
+      http.IncomingMessage,
+    ];
+    expect(file.headers['content-length']).toBe(String(size));
+    const received = hash(look);
+    for await (const chunk of file) received.add(chunk as Buffer);
+    expect(received.digest()).toBe(sent.digest());
+    expect(peak).toBeLessThan(size / 2); // of the client and the service, which are one process here
+    await sdk.browsers.fs.deleteFile(id(), { path: `${home}/large` });
+  });
+
+  test('who stops reading a download lets the session go', async () => {
+    await sdk.browsers.process.exec(id(), { command: 'truncate', args: ['-s', '50M', `${home}/sparse`] });
+    const file = await sdk.browsers.fs.readFile(id(), { path: `${home}/sparse` });
+    await file.body!.cancel();
+    await expect.poll(() => service.app.sessions.running(id())!.standingBy, { timeout: 20_000 }).toBe(true);
+  });
+});
+
+function namesIn(archive: Buffer): Promise<string[]> {
+  return new Promise((resolve, reject) => {
+    fromBuffer(archive, (error, zip) => {
+      if (error) return reject(error);
+      const names: string[] = [];
+      zip.on('entry', ({ fileName }: Entry) => void names.push(fileName)).on('end', () => resolve(names));
+    });
+  });
+}

@@ -1,0 +1,40 @@
+import { buffer } from 'node:stream/consumers';
+import { ZipFile } from 'yazl';
+
+/** A zip of these files. A mode other than a file's makes a link or a device of it. */
+export async function zipOf(
+  files: Record<string, string | Buffer | { content: string; mode: number }>,
+): Promise<Buffer> {
+  const zip = new ZipFile();
+  for (const [name, content] of Object.entries(files)) {
+    if (name.endsWith('/')) zip.addEmptyDirectory(name);
+    else if (typeof content === 'object' && 'mode' in content)
+      zip.addBuffer(Buffer.from(content.content), name, { mode: content.mode });
+    else zip.addBuffer(Buffer.from(content as string), name);
+  }
+  zip.end();
+  return buffer(zip.outputStream);
+}
+
+/**
+ * A real extension: its content script asks its service worker, which counts in its own storage, and writes the answer into the page
+ * under `data-<mark>`.
+ */
+export const extensionFiles = (mark: string): Record<string, string> => ({
+  'manifest.json': JSON.stringify({
+    manifest_version: 3,
+    name: `Marks pages with ${mark}`,
+    version: '1.0',
+    permissions: ['storage'],
+    background: { service_worker: 'worker.js' },
+    content_scripts: [{ matches: ['<all_urls>'], js: ['scripts/content.js'], run_at: 'document_start' }],
+  }),
+  'worker.js': `chrome.runtime.onMessage.addListener((message, sender, answer) => {
+    chrome.storage.local.get('count').then(async ({ count = 0 }) => {
+      await chrome.storage.local.set({ count: count + 1 });
+      answer('${mark} ' + (count + 1));
+    });
+    return true;
+  });`,
+  'scripts/content.js': `chrome.runtime.sendMessage('hello').then((answer) => { document.documentElement.dataset['${mark}'] = answer; });`,
+});

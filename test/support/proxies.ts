@@ -1,0 +1,202 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { aptInstall } from '../../scripts/apt.mjs';
+import { isDebian, isRoot } from '../../scripts/parts.mjs';
+
+/** Real proxies from Debian's packages, each with an address of its own on loopback that its traffic comes from. */
+const programs = {
+  squid: '/usr/sbin/squid',
+  tinyproxy: '/usr/bin/tinyproxy',
+  'dante-server': '/usr/sbin/danted',
+  microsocks: '/usr/bin/microsocks',
+};
+
+/** Brings them in where that is possible. False: they are not here, and cannot be. */
+export async function provideProxies(): Promise<boolean> {
+  const missing = () => Object.entries(programs).flatMap(([name, path]) => (existsSync(path) ? [] : [name]));
+  if (missing().length > 0 && isRoot() && isDebian()) await aptInstall(missing());
+  return missing().length === 0;
+}
+
+export interface RunningProxy {
+  protocol: 'http' | 'https' | 'socks5';
+  host: string;
+  port: number;
+  username?: string;
+  password?: string;
+  /** Where servers see its traffic come from. */
+  exit: string;
+  ca?: string;
+  /** What it wrote down so far. */
+  log(): string;
+  kill(signal?: NodeJS.Signals): Promise<void>;
+}
+
+export interface SquidOptions {
+  exit: string;
+  /** Ports that CONNECT may go to, besides 443: what is not listed is refused, as squid comes from the box. */
+  connectTo?: number[];
+  /** Names that only this proxy knows. */
+  hosts?: Record<string, string>;
+  login?: { username: string; password: string };
+  tls?: boolean;
+}
+
+export function startSquid({ exit, connectTo = [], hosts = {}, login, tls }: SquidOptions): Promise<RunningProxy> {
+  return start(programs.squid, exit, (dir, port) => {
+    writeFileSync(
+      join(dir, 'hosts'),
+      Object.entries(hosts)
+        .map(([name, address]) => `${address} ${name}\n`)
+        .join(''),
+    );
+    if (login) writeFileSync(join(dir, 'passwd'), `${login.username}:${md5crypt(login.password)}\n`);
+    const certificate = tls ? makeCertificate(dir, '127.0.0.1') : undefined;
+    const listen = certificate
+      ? `https_port 127.0.0.1:${port} tls-cert=${dir}/cert.pem tls-key=${dir}/key.pem`
+      : `http_port 127.0.0.1:${port}`;
+    writeFileSync(
+      join(dir, 'squid.conf'),
+      `${listen}
+pid_filename none
+access_log stdio:${dir}/log
+cache_log ${dir}/cache.log
+coredump_dir ${dir}
+cache deny all
+memory_pools off
+hosts_file ${dir}/hosts
+dns_nameservers 127.0.0.1
+shutdown_lifetime 0 seconds
+pinger_enable off
+tcp_outgoing_address ${exit}
+acl SSL_ports port 443 ${connectTo.join(' ')}
+acl Safe_ports port 80 443 1025-65535
+http_access deny !Safe_ports
+http_access deny CONNECT !SSL_ports
+${
+  login
+    ? `auth_param basic program /usr/lib/squid/basic_ncsa_auth ${dir}/passwd
+auth_param basic children 1
+acl known proxy_auth REQUIRED
+http_access allow known
+http_access deny all`
+    : 'http_access allow localhost'
+}
+`,
+    );
+    return {
+      args: ['-N', '-f', join(dir, 'squid.conf')],
+      about: { protocol: tls ? 'https' : 'http', ...login, ...(certificate ? { ca: certificate } : {}) },
+    };
+  });
+}
+
+export function startTinyproxy(options: { exit: string; login?: { username: string; password: string } }) {
+  const { exit, login } = options;
+  return start(programs.tinyproxy, exit, (dir, port) => {
+    const auth = login ? `BasicAuth ${login.username} ${login.password}\n` : '';
+    writeFileSync(
+      join(dir, 'tinyproxy.conf'),
+      `Port ${port}\nListen 127.0.0.1\nBind ${exit}\nTimeout 60\nLogFile "${dir}/log"\nLogLevel Info\nMaxClients 100\n${auth}`,
+    );
+    return { args: ['-d', '-c', join(dir, 'tinyproxy.conf')], about: { protocol: 'http', ...login } };
+  });
+}
+
+export function startDante({ exit }: { exit: string }) {
+  return start(programs['dante-server'], exit, (dir, port) => {
+    writeFileSync(
+      join(dir, 'danted.conf'),
+      `logoutput: ${dir}/log
+internal: 127.0.0.1 port = ${port}
+external: ${exit}
+clientmethod: none
+socksmethod: none
+client pass { from: 127.0.0.0/8 to: 0.0.0.0/0 }
+socks pass { from: 127.0.0.0/8 to: 0.0.0.0/0 log: connect error }
+`,
+    );
+    return { args: ['-f', join(dir, 'danted.conf'), '-p', join(dir, 'pid')], about: { protocol: 'socks5' } };
+  });
+}
+
+/** Dante knows only the system's own users, so a SOCKS proxy with a password is another one. */
+export function startMicrosocks({ exit, login }: { exit: string; login: { username: string; password: string } }) {
+  return start(programs.microsocks, exit, (_dir, port) => ({
+    args: ['-i', '127.0.0.1', '-p', String(port), '-b', exit, '-u', login.username, '-P', login.password],
+    about: { protocol: 'socks5', ...login },
+  }));
+}
+
+type About = Pick<RunningProxy, 'protocol' | 'username' | 'password' | 'ca'>;
+
+async function start(
+  program: string,
+  exit: string,
+  configure: (dir: string, port: number) => { args: string[]; about: About },
+): Promise<RunningProxy> {
+  const dir = mkdtempSync(join(tmpdir(), 'corral-proxy-'));
+  const port = await freePort();
+  const { args, about } = configure(dir, port);
+  // As nobody, and gone when the test is, however that ends.
+  const asNobody = isRoot() ? ['--reuid', '65534', '--regid', '65534', '--clear-groups'] : [];
+  const words = ['--pdeathsig', 'KILL', ...asNobody, '--', program, ...args];
+  if (isRoot()) execFileSync('chown', ['-R', '65534:65534', dir]);
+  const child = spawn('setpriv', words, { stdio: ['ignore', 'pipe', 'pipe'], cwd: dir });
+  let output = '';
+  child.stdout.on('data', (chunk) => (output += chunk));
+  child.stderr.on('data', (chunk) => (output += chunk));
+  const gone = once(child, 'exit');
+  const log = () => (existsSync(join(dir, 'log')) ? readFileSync(join(dir, 'log'), 'utf8') : '') + output;
+  const kill = async (signal: NodeJS.Signals = 'SIGKILL') => {
+    if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+    await gone;
+    rmSync(dir, { recursive: true, force: true });
+  };
+  for (const until = Date.now() + 20_000; !(await listens(port)); await sleep(50)) {
+    if (child.exitCode !== null || Date.now() > until) {
+      const cacheLog = join(dir, 'cache.log');
+      const said = log() + (existsSync(cacheLog) ? readFileSync(cacheLog, 'utf8') : '');
+      await kill();
+      throw new Error(`${program} did not start:\n${said}`);
+    }
+  }
+  return { host: '127.0.0.1', port, exit, log, kill, ...about };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+function listens(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
+}
+
+const md5crypt = (password: string) => execFileSync('openssl', ['passwd', '-1', password], { encoding: 'utf8' }).trim();
+
+/** A key, and a certificate that vouches for itself. Returns the certificate. */
+export function makeCertificate(dir: string, address: string): string {
+  const [key, cert] = [join(dir, 'key.pem'), join(dir, 'cert.pem')];
+  execFileSync(
+    'openssl',
+    `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=corral-test -addext subjectAltName=IP:${address},DNS:localhost,DNS:shop.test -keyout ${key} -out ${cert}`.split(
+      ' ',
+    ),
+    { stdio: 'ignore' },
+  );
+  return readFileSync(cert, 'utf8');
+}
