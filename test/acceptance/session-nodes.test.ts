@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startNodes, type Node, type Nodes } from '../support/nodes.ts';
 import { startPages, type Pages } from '../support/pages.ts';
@@ -45,9 +47,10 @@ test('a session of another node is used, recorded and read through this one, and
   ).toBe(200);
 
   const { body: replay } = await away.call('POST', `${path}/replays`, { framerate: 5 });
-  await new Promise((resolve) => setTimeout(resolve, 3500));
   expect((await away.call('GET', `${path}/replays/${replay.replay_id}`)).status).toBe(202);
 
+  const part = join(home.dataDir, 'replays', `${replay.replay_id}.part`);
+  await expect.poll(async () => (await readFile(part)).includes('moof'), { timeout: 15_000 }).toBe(true); // two seconds of it
   await home.kill('SIGKILL');
   const list = async () => (await away.call('GET', `${path}/replays`)).body;
   await expect.poll(list, { timeout: 40_000 }).toMatchObject([{ status: 'failed', ended_reason: 'node_lost' }]);
