@@ -232,6 +232,7 @@ export async function buildApp(options: {
       log: logger,
     });
     events.on('session.started', (facts) => replays.sessionStarted(facts));
+    events.on('session.returned', ({ sessionId }) => replays.sessionReturned(sessionId));
     events.on('session.ended', ({ sessionId }) => {
       replays.sessionEnded(sessionId);
       recorder.forget(sessionId);

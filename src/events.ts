@@ -6,6 +6,8 @@ export interface Events {
   'project.closed': { projectId: string };
   /** It can be used from now on. */
   'session.started': { sessionId: string; replayBufferSeconds: number | undefined };
+  /** Whoever had it from a pool has it no more. */
+  'session.returned': { sessionId: string };
   /** Its browser is gone and nothing of it is left. */
   'session.ended': { sessionId: string; projectId: string; poolId: string | null; reason: string };
   /** Sessions that start with it start with something else from now on. */

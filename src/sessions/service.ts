@@ -612,6 +612,7 @@ export function sessionService(deps: {
       const session = live.get(id);
       if (!session) return true;
       const used = session.takeBack();
+      events.publish('session.returned', { sessionId: id });
       await session.swapping(() => session.resetProxy());
       return used;
     },

@@ -217,6 +217,11 @@ export function replayService(deps: {
       rings.set(sessionId, keepRing({ seconds: replayBufferSeconds, engine, confinement }));
     },
 
+    /** The next holder is nobody that the last one may film. */
+    sessionReturned(sessionId: string) {
+      for (const one of running.values()) if (one.sessionId === sessionId) one.stop('session_ended');
+    },
+
     sessionEnded(sessionId: string) {
       rings.get(sessionId)?.close();
       rings.delete(sessionId);
