@@ -1,5 +1,6 @@
 import { cpus, loadavg, totalmem } from 'node:os';
 import { benchCdp } from './cdp-mux.ts';
+import { benchComputer } from './computer.ts';
 import { benchEgress } from './egress.ts';
 import { benchFrontDoor } from './front-door.ts';
 import { print, type Row } from './rows.ts';
@@ -14,6 +15,7 @@ const parts: Record<string, () => Promise<Row[]>> = {
   pools: benchPools,
   cdp: benchCdp,
   egress: benchEgress,
+  computer: benchComputer,
   profiles: benchProfiles,
 };
 

@@ -153,6 +153,10 @@ export function sessionService(deps: {
         if (launching.size === 0) spares.fillSoon(); // it waited for those who wait
       });
     launching.set(id, { callOff, over: starting.catch(() => {}) });
+    void starting.then(
+      () => events.publish('session.started', { sessionId: id, replayBufferSeconds: request.replay_buffer_seconds }),
+      () => {},
+    );
     return starting;
   }
 
@@ -612,6 +616,7 @@ export function sessionService(deps: {
       const session = live.get(id);
       if (!session) return true;
       const used = session.takeBack();
+      events.publish('session.returned', { sessionId: id });
       await session.swapping(() => session.resetProxy());
       return used;
     },
@@ -652,12 +657,15 @@ export function sessionService(deps: {
       return row && live.get(row.id);
     },
 
-    /** The node that has an active session; undefined when there is no such session. Asks the database only when it is not here. */
-    async nodeOf(ref: SessionRef): Promise<string | undefined> {
+    /**
+     * The node that has an active session, or with `ended` had one; undefined when there is no such session. Asks the database
+     * only when it is not here.
+     */
+    async nodeOf(ref: SessionRef, ended = false): Promise<string | undefined> {
       const key = 'id' in ref ? ref.id : ref.idOrName;
       if (live.has(key) || launching.has(key)) return nodeId;
-      const row = await ('id' in ref ? store.find(ref.id) : store.findByIdOrName(ref.projectId, ref.idOrName, false));
-      return row && !row.deleted_at ? row.node_id : undefined;
+      const row = await ('id' in ref ? store.find(ref.id) : store.findByIdOrName(ref.projectId, ref.idOrName, ended));
+      return row && (ended || !row.deleted_at) ? row.node_id : undefined;
     },
 
     addressesOf: (id: string) => addresses.of(id),
