@@ -2,6 +2,7 @@ import { cpus, loadavg, totalmem } from 'node:os';
 import { benchCdp } from './cdp-mux.ts';
 import { benchEgress } from './egress.ts';
 import { benchFrontDoor } from './front-door.ts';
+import { benchInside } from './inside.ts';
 import { print, type Row } from './rows.ts';
 import { benchProfiles } from './profiles.ts';
 import { benchPools } from './pools.ts';
@@ -14,6 +15,7 @@ const parts: Record<string, () => Promise<Row[]>> = {
   pools: benchPools,
   cdp: benchCdp,
   egress: benchEgress,
+  inside: benchInside,
   profiles: benchProfiles,
 };
 
