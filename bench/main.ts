@@ -3,6 +3,7 @@ import { benchCdp } from './cdp-mux.ts';
 import { benchComputer } from './computer.ts';
 import { benchEgress } from './egress.ts';
 import { benchFrontDoor } from './front-door.ts';
+import { benchInside } from './inside.ts';
 import { print, type Row } from './rows.ts';
 import { benchProfiles } from './profiles.ts';
 import { benchPools } from './pools.ts';
@@ -16,6 +17,7 @@ const parts: Record<string, () => Promise<Row[]>> = {
   cdp: benchCdp,
   egress: benchEgress,
   computer: benchComputer,
+  inside: benchInside,
   profiles: benchProfiles,
 };
 

@@ -188,6 +188,46 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
     expect(left.map(({ name }) => name).filter((name) => name.includes('corral-') || name === 'none')).toEqual([]);
   });
 
+  test('a directory goes out and in as tar and zstd, and what would lead out of it is refused', async () => {
+    const sh = (script: string) => sdk.browsers.process.exec(id(), { command: 'sh', args: ['-c', script] });
+    await sh('mkdir -p ~/tar/deep; echo one >~/tar/one; echo two >~/tar/deep/two; ln -s one ~/tar/link');
+    const headers = { authorization: `Bearer ${service.key}` };
+    const packed = await fetch(
+      `${service.url}/browsers/${id()}/fs/download_dir_zstd?path=${home}/tar&compression_level=fastest`,
+      { headers },
+    );
+    expect([packed.status, packed.headers.get('content-type')]).toEqual([200, 'application/zstd']);
+    const unpack = async (archive: Blob, more: Record<string, string> = {}) => {
+      const form = new FormData();
+      form.append('archive', archive, 'a.tar.zst');
+      for (const [name, value] of Object.entries({ dest_path: `${home}/untar`, ...more })) form.append(name, value);
+      const answer = await fetch(`${service.url}/browsers/${id()}/fs/upload_zstd`, {
+        method: 'POST',
+        headers,
+        body: form,
+      });
+      return [answer.status, ((await answer.json().catch(() => ({}))) as { code?: string }).code];
+    };
+    expect(await unpack(await packed.blob(), { strip_components: '1' })).toEqual([201, undefined]);
+    expect(await read(id(), `${home}/untar/deep/two`)).toBe('two\n');
+    expect(await read(id(), `${home}/untar/link`)).toBe('one\n');
+
+    const hostile = {
+      climbing: 'tar -P -I zstd --transform "s,one,../evil," -cf ~/a.tar.zst one',
+      absolute: 'tar -P -I zstd --transform "s,one,/tmp/evil," -cf ~/a.tar.zst one',
+      linked: 'ln -sf /etc/passwd evil; tar -I zstd -cf ~/a.tar.zst evil',
+      pipe: 'mkfifo pipe; tar -I zstd -cf ~/a.tar.zst pipe',
+      none: 'echo no archive >~/a.tar.zst',
+    };
+    for (const [what, script] of Object.entries(hostile)) {
+      await sh(`cd ~/tar && ${script}`);
+      const archive = await (await sdk.browsers.fs.readFile(id(), { path: `${home}/a.tar.zst` })).blob();
+      expect(await unpack(archive, { dest_path: `${home}/hostile` }), what).toEqual([400, 'bad_archive']);
+    }
+    await expect(sdk.browsers.fs.listFiles(id(), { path: `${home}/hostile` })).rejects.toMatchObject({ status: 404 });
+    expect(await unpack(new Blob(['x']), { strip_components: '-1' })).toEqual([400, 'invalid_input']);
+  });
+
   test.each([
     ['GET', 'read_file?path=/none', undefined, 404, 'path_not_found'],
     ['GET', `read_file?path=${home}`, undefined, 400, 'wrong_kind_of_file'],
@@ -200,6 +240,7 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
     ['PUT', 'delete_file', { path: '/etc/passwd' }, 403, 'permission_denied'],
     ['PUT', 'delete_directory', { path: '/etc/passwd' }, 400, 'wrong_kind_of_file'],
     ['PUT', 'delete_directory', { path: '/' }, 403, 'permission_denied'],
+    ['PUT', 'delete_directory', { path: `${home}/` }, 403, 'permission_denied'],
     ['PUT', 'create_directory', { path: '/usr/mine' }, 403, 'permission_denied'],
     ['PUT', 'create_directory', { path: '/etc/passwd' }, 400, 'path_exists'],
     ['PUT', 'create_directory', { path: '/tmp/x', mode: 'rwx' }, 400, 'invalid_input'],
