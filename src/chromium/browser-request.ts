@@ -38,12 +38,19 @@ const EXTRA_MS = 500;
 interface Paused {
   requestId: string;
   networkId?: string;
-  request: { headers: Record<string, string> };
+  request: { url: string; method: string; headers: Record<string, string> };
   redirectedRequestId?: string;
   responseErrorReason?: string;
   responseStatusCode?: number;
   responseStatusText?: string;
   responseHeaders?: { name: string; value: string }[];
+}
+
+/** What Chromium tells its network panel of an answer. */
+interface Extra {
+  requestId: string;
+  statusCode: number;
+  headers: Record<string, string>;
 }
 
 /** Resolves when the headers of the answer are there; the signal ends it, until then and while the body is read. */
@@ -53,7 +60,12 @@ export function requestThrough(
   signal: AbortSignal,
 ): Promise<BrowserResponse> {
   return new Promise((resolve, reject) => {
-    pages.use((page) => travel(page, request, signal, resolve)).catch(reject); // after `resolve` nobody hears the second
+    const aborted = () => reject(signal.reason as Error); // also while it waits in line
+    signal.addEventListener('abort', aborted, { once: true });
+    pages
+      .use((page) => travel(page, request, signal, resolve), signal)
+      .catch(reject) // after `resolve` nobody hears the second
+      .finally(() => signal.removeEventListener('abort', aborted));
   });
 }
 
@@ -67,6 +79,7 @@ async function travel(
   signal.throwIfAborted();
   const stop: (() => void)[] = [];
   const extras = new Map<string, Record<string, string>>();
+  const onward = journey(request);
   let navigated: Promise<{ errorText?: string }> | undefined;
   try {
     const arrived = new Promise<Paused>((resolve, reject) => {
@@ -75,8 +88,9 @@ async function travel(
       signal.addEventListener('abort', aborted, { once: true });
       stop.push(() => signal.removeEventListener('abort', aborted));
       stop.push(
-        page.on('Network.responseReceivedExtraInfo', ({ requestId, headers }) => {
-          extras.set(requestId as string, headers as Record<string, string>);
+        page.on('Network.responseReceivedExtraInfo', (params) => {
+          const { requestId, headers } = params as unknown as Extra;
+          if (!isOfRedirect(params as unknown as Extra)) extras.set(requestId, headers);
         }),
         page.on('Fetch.authRequired', ({ requestId }) => {
           const cancel = { requestId, authChallengeResponse: { response: 'CancelAuth' } };
@@ -86,7 +100,7 @@ async function travel(
         page.on('Fetch.requestPaused', (params) => {
           const paused = params as unknown as Paused;
           if (isAnswer(paused)) return resolve(paused);
-          page.send('Fetch.continueRequest', onward(paused, request)).catch(fail);
+          page.send('Fetch.continueRequest', onward(paused)).catch(fail);
         }),
       );
     });
@@ -120,25 +134,49 @@ const atAnswer = { requestStage: 'Response' };
 
 /** The end of the journey: an answer that leads nowhere else. */
 function isAnswer({ responseStatusCode: status, responseHeaders = [] }: Paused): boolean {
-  if (status === undefined) return false;
-  const leadsOn = [301, 302, 303, 307, 308].includes(status);
-  return !(leadsOn && responseHeaders.some(({ name, value }) => name.toLowerCase() === 'location' && value !== ''));
+  return status !== undefined && !leadsOn(status, new Map(responseHeaders.map(({ name, value }) => [name, value])));
 }
 
+/** All stations of a journey have one id, so what is told of those before the last is told by their status. */
+function isOfRedirect({ statusCode, headers }: Extra): boolean {
+  return leadsOn(statusCode, new Map(Object.entries(headers)));
+}
+
+function leadsOn(status: number, headers: Map<string, string>): boolean {
+  if (![301, 302, 303, 307, 308].includes(status)) return false;
+  return [...headers].some(([name, value]) => name.toLowerCase() === 'location' && value !== '');
+}
+
+/** Said to one server and meant for no other. */
+const confidential = new Set(['authorization', 'cookie']);
+/** What the Fetch standard takes away together with a body. */
+const ofTheBody = /^content-(encoding|language|location|type)$/i;
+
 /** How a request goes on that was stopped on its way: as it was asked for, or (an answer that leads on, or a failure) as it is. */
-function onward(paused: Paused, { method, headers, body }: BrowserRequest): object {
-  const { requestId } = paused;
-  if (paused.responseStatusCode !== undefined || paused.responseErrorReason !== undefined) return { requestId };
-  const own = new Set(headers.map(([name]) => name.toLowerCase()));
-  const theirs = Object.entries(paused.request.headers).filter(
-    // The cookies that it lists are put in by the network itself; and it is no page that asks.
-    ([name]) => !own.has(name.toLowerCase()) && !/^(cookie|upgrade-insecure-requests|accept)$/i.test(name),
-  );
-  const accept: [string, string][] = own.has('accept') ? [] : [['Accept', '*/*']];
-  const all = [...theirs, ...accept, ...headers].map(([name, value]) => ({ name, value }));
-  // After a redirect the method and the body are as Chromium has made them: a 303 is fetched with GET.
-  if (paused.redirectedRequestId !== undefined) return { requestId, headers: all };
-  return { requestId, method, headers: all, ...(body && { postData: body.toString('base64') }) };
+function journey({ url, method, headers, body }: BrowserRequest): (paused: Paused) => object {
+  const { origin } = new URL(url);
+  let strayed = false; // from the server that was asked; once it has, what it says next may be the other's words
+
+  return (paused) => {
+    const { requestId, redirectedRequestId, request } = paused;
+    if (paused.responseStatusCode !== undefined || paused.responseErrorReason !== undefined) return { requestId };
+    strayed ||= redirectedRequestId !== undefined && new URL(request.url).origin !== origin;
+    const lostBody = redirectedRequestId !== undefined && request.method !== method;
+    const left = (name: string) =>
+      (strayed && confidential.has(name.toLowerCase())) || (lostBody && ofTheBody.test(name));
+    const mine = headers.filter(([name]) => !left(name));
+    const own = new Set(mine.map(([name]) => name.toLowerCase()));
+    const theirs = Object.entries(request.headers).filter(
+      // The cookies that it lists are put in by the network itself; and it is no page that asks.
+      ([name]) =>
+        !own.has(name.toLowerCase()) && !left(name) && !/^(cookie|upgrade-insecure-requests|accept)$/i.test(name),
+    );
+    const accept: [string, string][] = own.has('accept') ? [] : [['Accept', '*/*']];
+    const all = [...theirs, ...accept, ...mine].map(([name, value]) => ({ name, value }));
+    // After a redirect the method and the body are as Chromium has made them: a 303 is fetched with GET.
+    if (redirectedRequestId !== undefined) return { requestId, headers: all };
+    return { requestId, method, headers: all, ...(body && { postData: body.toString('base64') }) };
+  };
 }
 
 /** What Chromium lets interceptors see lacks Set-Cookie; what it tells its network panel has them. */
@@ -155,8 +193,8 @@ async function headersOf(
       const late = setTimeout(resolve, EXTRA_MS);
       stop.push(
         () => clearTimeout(late),
-        page.on('Network.responseReceivedExtraInfo', ({ requestId }) => {
-          if (requestId === networkId) resolve();
+        page.on('Network.responseReceivedExtraInfo', () => {
+          if (extras.has(networkId)) resolve();
         }),
       );
     });

@@ -11,9 +11,9 @@ export interface HiddenPage {
 export interface HiddenPages {
   /**
    * Runs `work` with a page that nobody else uses meanwhile. The page is used again, unless `work` throws: then nobody knows
-   * what state it is in.
+   * what state it is in. The signal is for those who wait in line.
    */
-  use<T>(work: (page: HiddenPage) => Promise<T>): Promise<T>;
+  use<T>(work: (page: HiddenPage) => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** The client they are made by, for commands that are the browser's. */
   readonly client: LocalClient;
 }
@@ -69,6 +69,21 @@ export function hiddenPages(mux: Mux): HiddenPages {
     }
   }
 
+  function inLine(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        waiting.splice(waiting.indexOf(come), 1);
+        reject(signal!.reason as Error);
+      };
+      const come = () => {
+        signal?.removeEventListener('abort', leave);
+        resolve();
+      };
+      waiting.push(come);
+      signal?.addEventListener('abort', leave, { once: true });
+    });
+  }
+
   function keep(slot: Slot) {
     if (idle.length >= KEPT) return slot.close();
     idle.push(slot);
@@ -83,8 +98,9 @@ export function hiddenPages(mux: Mux): HiddenPages {
       return client();
     },
 
-    async use(work) {
-      if (busy >= MOST) await new Promise<void>((resolve) => waiting.push(resolve));
+    async use(work, signal) {
+      signal?.throwIfAborted();
+      if (busy >= MOST) await inLine(signal);
       else busy += 1;
       try {
         const slot = idle.pop() ?? (await make());

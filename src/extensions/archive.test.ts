@@ -94,6 +94,12 @@ describe('a zip with an extension', () => {
     await expect(checkExtension(await file(await make()))).rejects.toThrow(sentence);
   });
 
+  test.each(['"', '/*'])('whose manifest never closes its %s is refused in one look', async (opened) => {
+    const escaped = '\\"'.repeat(150_000);
+    const path = await file(await zipOf({ 'manifest.json': `{${opened}${escaped}` }));
+    await expect(checkExtension(path)).rejects.toThrow(/not JSON/);
+  });
+
   test('that claims to be smaller than it is does not get beyond its claim', async () => {
     const zip = await zipOf({ ...good, zeros: Buffer.alloc(1024 * 1024) });
     const claimed = Buffer.alloc(4);

@@ -26,6 +26,9 @@ async function startTarget() {
       response.end(Buffer.from([0, 255, 128, 10]));
     },
     '/moved': (_request, response) => response.writeHead(303, { location: '/echo' }).end(),
+    '/away': (request, response) => {
+      response.writeHead(307, { location: `http://localhost:${request.socket.localPort}/echo` }).end();
+    },
     '/kept': (_request, response) => response.writeHead(307, { location: '/echo' }).end(),
     '/never': () => {},
     '/broken': (_request, response) => {
@@ -60,7 +63,7 @@ async function startTarget() {
       response.end(JSON.stringify({ method, url, headers, body: body.toString('base64') }));
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(0, '0.0.0.0', resolve));
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
     host,
@@ -76,7 +79,7 @@ let sdk: Kernel;
 
 beforeAll(async () => {
   target = await startTarget();
-  service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: '127.0.0.1' });
+  service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: '127.0.0.0/8,localhost' });
   sdk = service.sdk();
 });
 afterAll(async () => {
@@ -172,6 +175,20 @@ describe.each([{ headless: true }, { headless: false }])(
       expect(Buffer.from(file.body, 'base64')).toEqual(Buffer.from([0, 255, 128, 10]));
     });
 
+    test('tells another server than the one that was asked nothing that was meant for the first', async () => {
+      const headers = { Authorization: 'Bearer mine', Cookie: 'secret=1', 'X-Mine': 'on', 'Content-Type': 'text/x' };
+      const seen = async (path: string, more = {}) =>
+        JSON.parse((await curl({ url: target.url(path), headers, ...more })).body).headers as Record<string, string>;
+      const away = await seen('/away');
+      expect(away).toMatchObject({ host: target.host.replace('127.0.0.1', 'localhost'), 'x-mine': 'on' });
+      expect(away.authorization).toBeUndefined();
+      expect(away.cookie ?? '').not.toContain('secret');
+      expect(await seen('/kept')).toMatchObject({ authorization: 'Bearer mine', cookie: 'secret=1' });
+      const moved = await seen('/moved', { method: 'POST', body: 'x' });
+      expect(moved).toMatchObject({ authorization: 'Bearer mine' });
+      expect(moved['content-type']).toBeUndefined(); // there is no content any more
+    });
+
     test('says what went wrong on the way', async () => {
       const failing = async (url: string, more = {}) =>
         service.call('POST', `/browsers/${browser.session_id}/curl`, { url, ...more });
@@ -234,6 +251,25 @@ describe.each([{ headless: true }, { headless: false }])(
       }
       expect(bytes).toBe(100 * MIB);
       expect(most).toBeLessThan(80 * MIB);
+    });
+
+    test('waits in line for no longer than it may take', async () => {
+      const leaving = new AbortController();
+      // From four hosts: Chromium keeps no more than six connections to one.
+      const streams = Array.from({ length: 16 }, (_, i) =>
+        sdk.browsers.fetch(browser.session_id, target.url('/drip').replace('0.0.1', `0.0.${1 + (i % 4)}`), {
+          signal: leaving.signal,
+        }),
+      );
+      try {
+        await Promise.all(streams);
+        const asked = { url: target.url('/echo'), timeout_ms: 1000 };
+        const late = await service.call('POST', `/browsers/${browser.session_id}/curl`, asked);
+        expect(late).toMatchObject({ status: 502, body: { net_error_name: 'ERR_TIMED_OUT' } });
+      } finally {
+        leaving.abort();
+      }
+      expect(await curl({ url: target.url('/echo') })).toMatchObject({ status: 200 });
     });
 
     test('ends when its client hangs up', async () => {
