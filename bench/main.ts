@@ -1,7 +1,9 @@
 import { cpus, loadavg, totalmem } from 'node:os';
 import { benchCdp } from './cdp-mux.ts';
+import { benchComputer } from './computer.ts';
 import { benchEgress } from './egress.ts';
 import { benchFrontDoor } from './front-door.ts';
+import { benchInside } from './inside.ts';
 import { print, type Row } from './rows.ts';
 import { benchProfiles } from './profiles.ts';
 import { benchPools } from './pools.ts';
@@ -14,6 +16,8 @@ const parts: Record<string, () => Promise<Row[]>> = {
   pools: benchPools,
   cdp: benchCdp,
   egress: benchEgress,
+  computer: benchComputer,
+  inside: benchInside,
   profiles: benchProfiles,
 };
 

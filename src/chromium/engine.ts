@@ -8,6 +8,7 @@ import { displayHands } from './computer/display-hands.ts';
 import { pageHands } from './computer/page-hands.ts';
 import type { Destinations } from './destinations.ts';
 import { fitDisplay } from './display.ts';
+import { toDownloads } from './downloads.ts';
 import { startGateway, type Gateway } from './gateway.ts';
 import { guestOf, type Guest, type Stream } from './guest/guest.ts';
 import { serveCdp } from './guest/cdp.ts';
@@ -84,7 +85,7 @@ export async function startEngine(
   await Promise.all(marks.map((name) => rm(join(options.dir, 'home/user-data', name), { force: true })));
   const browser = await launch({ ...options, tools: toolbox?.dir }, signal);
   const gateway = startGateway(browser.egress, { allow, proxy, log });
-  const mux = multiplex(openPipe(browser.toBrowser, browser.fromBrowser), { whenGone });
+  const mux = multiplex(openPipe(browser.toBrowser, browser.fromBrowser), { whenGone, onDownloadsLeft: keepDownloads });
   const onCdp = (stream: Stream) => serveCdp(stream, mux);
   const guest = guestOf({ browser, toolbox, allowUnsandboxed, onCdp, log });
   void browser.exited.then(() => guest.close());
@@ -103,6 +104,14 @@ export async function startEngine(
   }
 
   const control = () => (own ??= mux.attachLocal());
+  // Nobody waits for it: what a client asks for reaches Chromium after it.
+  function keepDownloads() {
+    if (browser.confined)
+      control()
+        .send('Browser.setDownloadBehavior', toDownloads)
+        .catch(() => {});
+  }
+  keepDownloads();
   const pages = async () => {
     const { targetInfos } = await control().send<{ targetInfos: Target[] }>('Target.getTargets');
     return targetInfos.filter(({ type }) => type === 'page');

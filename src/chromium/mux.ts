@@ -1,5 +1,6 @@
 import { Backlog, type BacklogBounds } from './backlog.ts';
 import { readCommand, type Command, type Fault } from './command.ts';
+import { meantDownloads } from './downloads.ts';
 import { localClient, type LocalClient } from './local-client.ts';
 import type { Message, Pipe } from './pipe.ts';
 import { secretTargets } from './secret-targets.ts';
@@ -45,6 +46,8 @@ export interface MuxOptions extends BacklogBounds {
   whenGone?: () => { code: number; reason: string };
   /** How many commands of one client may be without an answer. */
   maxInFlight?: number;
+  /** A client who said where downloads go has left; Chromium has forgotten whatever was said before. */
+  onDownloadsLeft?: () => void;
 }
 
 /**
@@ -308,6 +311,7 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
     const backlog = new Backlog(options);
     let sweepAt = 1000;
     let left = false;
+    let tookDownloads = false;
 
     if (closed) {
       left = true;
@@ -372,7 +376,8 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
 
     function forward(command: Command, session: Session): void {
       const id = nextId();
-      const { method, params } = command;
+      const { method } = command;
+      const params = method === SET_DOWNLOADS ? aboutDownloads(command.params) : command.params;
       pending.set(id, { owner: connection, session, id: command.id, ...(secrets.any && looksAt(method)) });
       connection.inFlight += 1;
       if (Buffer.isBuffer(params)) {
@@ -383,6 +388,11 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
         paused.add(connection);
         sink.pause();
       }
+    }
+
+    function aboutDownloads(params: Command['params']): Command['params'] {
+      tookDownloads = true;
+      return params === undefined || Buffer.isBuffer(params) ? params : meantDownloads(params);
     }
 
     function refuse({ id, code, message }: Fault, sessionId?: string): void {
@@ -439,6 +449,7 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
       connection.held = undefined;
       connection.sessions.clear();
       if (connection.root && !closed) void ask('Target.detachFromTarget', { sessionId: connection.root.id });
+      if (tookDownloads && !closed) options.onDownloadsLeft?.();
     }
   }
 
@@ -469,6 +480,7 @@ interface TargetEvent {
   params: { targetId?: string; sessionId?: string; targetInfo?: { targetId: string; type: string } };
 }
 
+const SET_DOWNLOADS = 'Browser.setDownloadBehavior';
 const ANSWER = '{"id":';
 const TARGET = '{"method":"Target.';
 const ATTACHED = '{"method":"Target.attachedToTarget",';

@@ -58,9 +58,6 @@ export function inOurWords(error: unknown): unknown {
     case 'ELOOP':
     case 'EINVAL':
     case 'ERR_INVALID_ARG_VALUE':
-    case 'ERR_FS_CP_EINVAL':
-    case 'ERR_FS_CP_DIR_TO_NON_DIR':
-    case 'ERR_FS_CP_NON_DIR_TO_DIR':
       return errors.bad_path({ detail: sentence(detail) });
     case 'empty':
       return errors.empty_file();
@@ -84,6 +81,8 @@ export function inOurWords(error: unknown): unknown {
     case 'too_many_watches':
       return errors.too_many_watches({ detail });
     default:
+      // What a file system says besides: true of the path, whatever it is.
+      if (/^E[A-Z0-9]+$|^ERR_FS_/.test(error.code)) return errors.bad_path({ detail: sentence(detail) });
       return errors.guest_lost({}, { cause: error });
   }
 }

@@ -2,6 +2,9 @@ import type Kernel from '@onkernel/sdk';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { chromium } from 'playwright-core';
+import { connect } from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fromBuffer, type Entry } from 'yauzl';
 import { detectIsolation } from '../../src/chromium/launch.ts';
@@ -14,10 +17,12 @@ const home = '/home/corral';
 describe.runIf(isolation.sandboxed)('files of a session', () => {
   let service: Service;
   let sdk: Kernel;
+  let site: Awaited<ReturnType<typeof startSite>>;
   const sessions = { headless: '', headful: '' };
 
   beforeAll(async () => {
-    service = await startService();
+    site = await startSite();
+    service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: site.host });
     sdk = service.sdk();
     for (const shape of ['headless', 'headful'] as const)
       sessions[shape] = (
@@ -27,6 +32,7 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
   afterAll(async () => {
     if (service) await expectNothingLeft(service);
     await service?.close();
+    site?.server.close();
   });
 
   const read = async (id: string, path: string) => (await sdk.browsers.fs.readFile(id, { path })).text();
@@ -90,6 +96,50 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
     });
   });
 
+  test.each(['headless', 'headful'] as const)(
+    'what the browser downloads is found under its own name, %s',
+    async (shape) => {
+      const { cdp_ws_url } = await sdk.browsers.retrieve(sessions[shape]);
+      const names = async () => {
+        const listed = await sdk.browsers.fs.listFiles(sessions[shape], { path: `${home}/Downloads` }).catch(() => []);
+        return listed.map(({ name }) => name).toSorted();
+      };
+      const fetchIt = (url: string) => `location.href = ${JSON.stringify(url)}`;
+
+      // By a client that knows nothing of downloads.
+      const puppeteer = await connect({ browserWSEndpoint: cdp_ws_url, defaultViewport: null });
+      const [page] = await puppeteer.pages();
+      await page!.goto(site.url);
+      await page!.evaluate(fetchIt(`${site.url}file/plain.txt`));
+      await expect.poll(names).toEqual(['plain.txt']);
+      await puppeteer.disconnect();
+
+      // By one that makes up a directory of its own machine, and by another that chooses one of the session's.
+      const playwright = await chromium.connectOverCDP(cdp_ws_url);
+      const theirs = playwright.contexts()[0]!.pages()[0]!;
+      const download = theirs.waitForEvent('download');
+      await theirs.evaluate(fetchIt(`${site.url}file/theirs.txt`)).catch(() => {});
+      expect((await download).suggestedFilename()).toBe('theirs.txt');
+      await expect.poll(names).toEqual(['plain.txt', 'theirs.txt']);
+      const cdp = await playwright.newBrowserCDPSession();
+      await cdp.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: `${home}/chosen` });
+      await theirs.evaluate(fetchIt(`${site.url}file/chosen.txt`)).catch(() => {});
+      await expect.poll(() => read(sessions[shape], `${home}/chosen/chosen.txt`).catch(() => '')).toBe('downloaded');
+      await playwright.close();
+
+      // By code beside it, which has the file in its own hands, too.
+      const { result } = await sdk.browsers.playwright.execute(sessions[shape], {
+        code: `const download = page.waitForEvent('download');
+        await page.evaluate(url => { location.href = url }, '${site.url}file/beside.txt');
+        await (await download).saveAs('${home}/saved.txt');
+        return (await download).suggestedFilename();`,
+      });
+      expect(result).toBe('beside.txt');
+      expect(await read(sessions[shape], `${home}/saved.txt`)).toBe('downloaded');
+      await expect.poll(names).toEqual(['beside.txt', 'plain.txt', 'theirs.txt']);
+    },
+  );
+
   const id = () => sessions.headless;
 
   /** A form in exactly this order. */
@@ -138,6 +188,46 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
     expect(left.map(({ name }) => name).filter((name) => name.includes('corral-') || name === 'none')).toEqual([]);
   });
 
+  test('a directory goes out and in as tar and zstd, and what would lead out of it is refused', async () => {
+    const sh = (script: string) => sdk.browsers.process.exec(id(), { command: 'sh', args: ['-c', script] });
+    await sh('mkdir -p ~/tar/deep; echo one >~/tar/one; echo two >~/tar/deep/two; ln -s one ~/tar/link');
+    const headers = { authorization: `Bearer ${service.key}` };
+    const packed = await fetch(
+      `${service.url}/browsers/${id()}/fs/download_dir_zstd?path=${home}/tar&compression_level=fastest`,
+      { headers },
+    );
+    expect([packed.status, packed.headers.get('content-type')]).toEqual([200, 'application/zstd']);
+    const unpack = async (archive: Blob, more: Record<string, string> = {}) => {
+      const form = new FormData();
+      form.append('archive', archive, 'a.tar.zst');
+      for (const [name, value] of Object.entries({ dest_path: `${home}/untar`, ...more })) form.append(name, value);
+      const answer = await fetch(`${service.url}/browsers/${id()}/fs/upload_zstd`, {
+        method: 'POST',
+        headers,
+        body: form,
+      });
+      return [answer.status, ((await answer.json().catch(() => ({}))) as { code?: string }).code];
+    };
+    expect(await unpack(await packed.blob(), { strip_components: '1' })).toEqual([201, undefined]);
+    expect(await read(id(), `${home}/untar/deep/two`)).toBe('two\n');
+    expect(await read(id(), `${home}/untar/link`)).toBe('one\n');
+
+    const hostile = {
+      climbing: 'tar -P -I zstd --transform "s,one,../evil," -cf ~/a.tar.zst one',
+      absolute: 'tar -P -I zstd --transform "s,one,/tmp/evil," -cf ~/a.tar.zst one',
+      linked: 'ln -sf /etc/passwd evil; tar -I zstd -cf ~/a.tar.zst evil',
+      pipe: 'mkfifo pipe; tar -I zstd -cf ~/a.tar.zst pipe',
+      none: 'echo no archive >~/a.tar.zst',
+    };
+    for (const [what, script] of Object.entries(hostile)) {
+      await sh(`cd ~/tar && ${script}`);
+      const archive = await (await sdk.browsers.fs.readFile(id(), { path: `${home}/a.tar.zst` })).blob();
+      expect(await unpack(archive, { dest_path: `${home}/hostile` }), what).toEqual([400, 'bad_archive']);
+    }
+    await expect(sdk.browsers.fs.listFiles(id(), { path: `${home}/hostile` })).rejects.toMatchObject({ status: 404 });
+    expect(await unpack(new Blob(['x']), { strip_components: '-1' })).toEqual([400, 'invalid_input']);
+  });
+
   test.each([
     ['GET', 'read_file?path=/none', undefined, 404, 'path_not_found'],
     ['GET', `read_file?path=${home}`, undefined, 400, 'wrong_kind_of_file'],
@@ -150,6 +240,7 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
     ['PUT', 'delete_file', { path: '/etc/passwd' }, 403, 'permission_denied'],
     ['PUT', 'delete_directory', { path: '/etc/passwd' }, 400, 'wrong_kind_of_file'],
     ['PUT', 'delete_directory', { path: '/' }, 403, 'permission_denied'],
+    ['PUT', 'delete_directory', { path: `${home}/` }, 403, 'permission_denied'],
     ['PUT', 'create_directory', { path: '/usr/mine' }, 403, 'permission_denied'],
     ['PUT', 'create_directory', { path: '/etc/passwd' }, 400, 'path_exists'],
     ['PUT', 'create_directory', { path: '/tmp/x', mode: 'rwx' }, 400, 'invalid_input'],
@@ -232,6 +323,17 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
     await expect.poll(() => service.app.sessions.running(id())!.standingBy, { timeout: 20_000 }).toBe(true);
   });
 });
+
+/** Serves attachments. */
+async function startSite() {
+  const server = http.createServer((request, response) => {
+    if (request.url?.startsWith('/file/')) response.setHeader('content-disposition', 'attachment');
+    response.setHeader('content-type', 'text/html').end('downloaded');
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  return { server, host: `127.0.0.1:${port}`, url: `http://127.0.0.1:${port}/` };
+}
 
 function namesIn(archive: Buffer): Promise<string[]> {
   return new Promise((resolve, reject) => {

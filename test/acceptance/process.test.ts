@@ -36,7 +36,7 @@ describe.runIf(isolation.sandboxed)('processes of a session', () => {
       sdk.browsers.process.exec(id(), { command: 'sh', args: ['-c', script], ...more });
 
     test('a command is run where the browser runs, and answered with all it said', async () => {
-      const result = await sh('echo out; echo err >&2; pwd; exit 3');
+      const result = await sh('echo out; echo err >/dev/stderr; pwd >/dev/stdout; exit 3');
       expect(result).toMatchObject({ exit_code: 3, duration_ms: expect.any(Number) });
       expect(text(result.stdout_b64)).toBe('out\n/home/corral\n');
       expect(text(result.stderr_b64)).toBe('err\n');

@@ -48,18 +48,30 @@ export interface GuestOptions {
   /** It asks for a connection to the browser it lives beside. */
   onCdp: (stream: Stream) => void;
   log: Log;
+  silenceMs?: number;
 }
 
 interface Running {
   channel: Channel;
   child: ChildProcess;
+  /** It was asked whether it is there, and has not answered yet. */
+  asked: boolean;
 }
 
 /** Connections to the browser that it may have at once. */
 const MOST_OF_ITS_OWN = 4;
 const PATIENCE_MS = 2000;
+/** Who says nothing for so long was stopped by somebody, or is stuck. */
+const SILENCE_MS = 20_000;
 
-export function guestOf({ browser, toolbox, allowUnsandboxed, onCdp, log }: GuestOptions): Guest {
+export function guestOf({
+  browser,
+  toolbox,
+  allowUnsandboxed,
+  onCdp,
+  log,
+  silenceMs = SILENCE_MS,
+}: GuestOptions): Guest {
   const started = new Set<number>();
   let running: Promise<Running> | undefined;
   let over = false;
@@ -90,6 +102,7 @@ export function guestOf({ browser, toolbox, allowUnsandboxed, onCdp, log }: Gues
     if (child.pid !== undefined) browser.adopt(child.pid);
     const made: Running = {
       child,
+      asked: false,
       channel: channel(socket, {
         host: true,
         most: MOST_OF_ITS_OWN,
@@ -110,6 +123,19 @@ export function guestOf({ browser, toolbox, allowUnsandboxed, onCdp, log }: Gues
     return made;
   }
 
+  /** Whoever waits for an answer must not wait for one who was stopped. */
+  function makeSure(there: Running): void {
+    if (there.asked) return;
+    there.asked = true;
+    const late = setTimeout(() => there.channel.close('it does not answer.'), silenceMs);
+    ask(there.channel, 'ping', {})
+      .catch(() => {})
+      .finally(() => {
+        clearTimeout(late);
+        there.asked = false;
+      });
+  }
+
   /** Its end is the end of its socket; who does not see it in time is killed. */
   async function bury(child: ChildProcess): Promise<void> {
     if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
@@ -124,8 +150,10 @@ export function guestOf({ browser, toolbox, allowUnsandboxed, onCdp, log }: Gues
       running = undefined;
       throw error;
     });
-    const { channel } = await running;
+    const there = await running;
+    const { channel } = there;
     signal?.throwIfAborted();
+    makeSure(there);
     const stream = channel.open(name, args);
     if (signal) {
       const giveUp = () => stream.reset();

@@ -13,6 +13,7 @@ import type { SessionService } from '../service.ts';
 import {
   AtPath,
   CreateDirectory,
+  DownloadZstd,
   FileEvent,
   FileInfo,
   MovePath,
@@ -22,6 +23,7 @@ import {
   StartWatch,
   UploadFiles,
   UploadZip,
+  UploadZstd,
   WriteFile,
 } from './schema.ts';
 import {
@@ -129,6 +131,24 @@ export function fsRoutes({ sessions }: { sessions: SessionService }): FastifyPlu
         },
       },
       (request, reply) => sending(request, reply, 'zip', request.query, { 'Content-Type': 'application/zip' }),
+    );
+
+    app.get(
+      '/browsers/:id/fs/download_dir_zstd',
+      {
+        schema: {
+          operationId: 'downloadDirZstd',
+          summary: 'A directory and all below it, as a tar archive packed with zstd.',
+          tags,
+          params: Id,
+          querystring: DownloadZstd,
+          response: { 200: bytesAs('application/zstd', 'The archive.'), ...refusals(400, 403, 404, 500) },
+        },
+      },
+      (request, reply) => {
+        const { path, compression_level: level = 'default' } = request.query;
+        return sending(request, reply, 'pack', { path, level }, { 'Content-Type': 'application/zstd' });
+      },
     );
 
     app.get(
@@ -361,6 +381,26 @@ export function fsRoutes({ sessions }: { sessions: SessionService }): FastifyPlu
       async (request, reply) => {
         const gone = hungUp(reply);
         await taking(request, (held) => uploadArchive(held, 'zip', partsOf(request), gone));
+        return reply.code(201).send(nothing);
+      },
+    );
+
+    app.post(
+      '/browsers/:id/fs/upload_zstd',
+      {
+        validatorCompiler: anything,
+        schema: {
+          operationId: 'uploadZstd',
+          summary: 'Unpack a tar archive packed with zstd. One that is refused has changed nothing.',
+          tags,
+          params: Id,
+          body: asForm(UploadZstd),
+          response: { 201: empty('Unpacked.'), ...refusals(400, 403, 404, 500) },
+        },
+      },
+      async (request, reply) => {
+        const gone = hungUp(reply);
+        await taking(request, (held) => uploadArchive(held, 'zstd', partsOf(request), gone));
         return reply.code(201).send(nothing);
       },
     );

@@ -49,6 +49,18 @@ export const UploadFiles = Type.Object({
 });
 export const UploadZip = Type.Object({ zip_file: File, dest_path: Path });
 
+export const DownloadZstd = Type.Object({
+  path: Path,
+  compression_level: Type.Optional(oneOf(['fastest', 'default', 'better', 'best'], { default: 'default' })),
+});
+export const UploadZstd = Type.Object({
+  archive: File,
+  dest_path: Path,
+  strip_components: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 999, default: 0, description: 'Leave out so many directories of each name.' }),
+  ),
+});
+
 export const StartWatch = named(
   'StartFsWatchRequest',
   Type.Object(

@@ -8,8 +8,9 @@ import type { ZipFile as NewZip } from 'yazl';
 import type { Stream } from '../channel.ts';
 import { Fault } from './fault.ts';
 import { Incoming, isIncoming, makeDirectories } from './incoming.ts';
+import { tarAsks } from './tars.ts';
 
-export const archiveAsks = { zip, unzip };
+export const archiveAsks = { zip, unzip, ...tarAsks };
 
 const MOST_ENTRIES = 100_000;
 /** What unpacks to more than this, and to so many times its own size, was made to fill a disk. */

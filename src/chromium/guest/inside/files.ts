@@ -119,13 +119,13 @@ async function delete_file({ path }: { path: string }, stream: Stream): Promise<
 
 async function delete_directory({ path }: { path: string }, stream: Stream): Promise<void> {
   if (!(await lstat(path)).isDirectory()) throw new Fault('ENOTDIR', `'${path}' is not a directory; use delete_file.`);
-  if (normalize(path) === '/') throw new Fault('EACCES', 'The root of the session cannot be deleted.');
+  await refuseMounted(path);
   await rm(path, { recursive: true });
   await stream.json({});
 }
 
 async function move({ src_path, dest_path }: { src_path: string; dest_path: string }, stream: Stream): Promise<void> {
-  await lstat(src_path); // so that what is missing is the source, not some directory on the way to the destination
+  await refuseMounted(src_path); // and, if something is missing, it is the source and no directory on the way to the destination
   await makeDirectories(dirname(dest_path));
   await rename(src_path, dest_path).catch(async (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EXDEV') throw error;
@@ -133,6 +133,13 @@ async function move({ src_path, dest_path }: { src_path: string; dest_path: stri
     await rm(src_path, { recursive: true });
   });
   await stream.json({});
+}
+
+/** What is mounted there cannot go; all that is in it would, before anybody noticed. */
+async function refuseMounted(path: string): Promise<void> {
+  const [own, above] = [await lstat(path), await lstat(dirname(normalize(path).replace(/(?<=.)\/$/, '')))];
+  if (own.dev !== above.dev || own.ino === above.ino)
+    throw new Fault('EBUSY', `'${path}' belongs to the session itself and has to stay.`);
 }
 
 async function set_permissions(

@@ -13,7 +13,9 @@ import { watchAsks } from './watches.ts';
  */
 export type Ask = (args: never, stream: Stream, service: Channel) => Promise<void> | void;
 
-const asks: Record<string, Ask> = { ...processAsks, ...fileAsks, ...watchAsks, ...playwrightAsks };
+const ping: Ask = (_args, stream) => stream.json({});
+
+const asks: Record<string, Ask> = { ping, ...processAsks, ...fileAsks, ...watchAsks, ...playwrightAsks };
 
 const service = channel(new Socket({ fd: 3, readable: true, writable: true }), { host: false, onOpen, most: 1024 });
 

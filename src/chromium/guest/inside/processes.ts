@@ -1,11 +1,13 @@
-import { spawn as startProcess, type ChildProcess } from 'node:child_process';
+import { spawn as startProcess, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:os';
+import type { Readable } from 'node:stream';
 import type { IPty } from '@lydell/node-pty';
 import type { Stream } from '../channel.ts';
 import { runnable, type Command } from './command.ts';
 import { Fault } from './fault.ts';
 import { Output } from './output.ts';
+import { outputs } from './pipes.ts';
 import { killTree, members, memoryOf, signalTree } from './tree.ts';
 
 interface Exec extends Command {
@@ -47,16 +49,16 @@ export const processAsks = { exec, spawn, status, output, stdin, kill, resize, b
 async function exec(ask: Exec, stream: Stream): Promise<void> {
   const { file, args, cwd, env } = runnable(ask);
   const began = performance.now();
-  const child = startProcess(file, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  const { child, stdout: fromStdout, stderr: fromStderr } = await begin(file, args, { cwd, env }, 'ignore');
   const { pid } = child;
-  const kept = { stdout: collect(child.stdout, ask.most), stderr: collect(child.stderr, ask.most) };
+  const kept = { stdout: collect(fromStdout, ask.most), stderr: collect(fromStderr, ask.most) };
   const ending = new Promise<number>((resolve, reject) => {
     child.once('error', (error) =>
       reject(new Fault('not_started', `'${ask.command}' did not start: ${error.message}`)),
     );
     child.once('exit', (code, signal) => resolve(exitCode(code, signal)));
   });
-  const closed = new Promise((resolve) => child.once('close', resolve));
+  const closed = Promise.all([endOf(fromStdout), endOf(fromStderr)]);
   if (pid !== undefined) execs.add(pid);
   let timedOut = false;
   const timer =
@@ -73,7 +75,7 @@ async function exec(ask: Exec, stream: Stream): Promise<void> {
     const code = await ending;
     // What it left running may keep the pipes open for as long as it likes; that is no reason to wait.
     await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, LINGER_MS))]);
-    for (const pipe of [child.stdout, child.stderr]) pipe.destroy();
+    for (const pipe of [fromStdout, fromStderr]) pipe.destroy();
     const [stdout, stderr] = [kept.stdout(), kept.stderr()];
     await stream.json({
       exit_code: code,
@@ -92,6 +94,27 @@ async function exec(ask: Exec, stream: Stream): Promise<void> {
     if (pid !== undefined) execs.delete(pid);
   }
 }
+
+/** Starts a process in a session (of the kernel's kind) of its own, so that it can be found with all it starts. */
+async function begin(
+  file: string,
+  args: string[],
+  options: { cwd: string; env: Record<string, string> },
+  stdin: 'ignore' | 'pipe',
+): Promise<{ child: ChildProcess; stdout: Readable; stderr: Readable }> {
+  const own = await outputs();
+  const stdio: StdioOptions = [stdin, own?.stdout.write ?? 'pipe', own?.stderr.write ?? 'pipe'];
+  try {
+    const child = startProcess(file, args, { ...options, detached: true, stdio });
+    for (const pipe of child.stdio) pipe?.on('error', () => {});
+    return { child, stdout: own?.stdout.read ?? child.stdout!, stderr: own?.stderr.read ?? child.stderr! };
+  } finally {
+    own?.stdout.handedOver();
+    own?.stderr.handedOver();
+  }
+}
+
+const endOf = (pipe: Readable) => new Promise((resolve) => pipe.once('close', resolve));
 
 /** The beginning of what a pipe says, and how much was beyond it. */
 function collect(pipe: NodeJS.ReadableStream, most: number) {
@@ -153,14 +176,13 @@ async function onPipes(
   options: { cwd: string; env: Record<string, string> },
   output: Output,
 ): Promise<Started> {
-  const child = startProcess(file, args, { ...options, detached: true, stdio: 'pipe' });
-  for (const pipe of child.stdio) pipe?.on('error', () => {});
-  child.stdout.on('data', (bytes: Buffer) => output.add('stdout', bytes));
-  child.stderr.on('data', (bytes: Buffer) => output.add('stderr', bytes));
+  const { child, stdout, stderr } = await begin(file, args, options, 'pipe');
+  stdout.on('data', (bytes: Buffer) => output.add('stdout', bytes));
+  stderr.on('data', (bytes: Buffer) => output.add('stderr', bytes));
   const exited = new Promise<number>((resolve) =>
     child.once('exit', (code, signal) => resolve(exitCode(code, signal))),
   );
-  const closed = new Promise((resolve) => child.once('close', resolve));
+  const closed = Promise.all([endOf(stdout), endOf(stderr)]);
   await new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve);
     child.once('error', (error) => reject(new Fault('not_started', `'${file}' did not start: ${error.message}`)));

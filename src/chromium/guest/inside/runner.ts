@@ -179,7 +179,8 @@ function transport() {
       const message = rest.toString('utf8', 4, end);
       rest = rest.subarray(end);
       const parsed = JSON.parse(message) as { id?: number };
-      if (parsed.id !== OURS) connection.onmessage?.(parsed);
+      // Each in a turn of its own: Playwright begins to listen for what follows an answer only after it has taken the answer in.
+      if (parsed.id !== OURS) setImmediate(() => connection.onmessage?.(parsed));
     }
   });
   socket.once('close', () => {

@@ -2,13 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import type { Stream } from '../channel.ts';
 import { Fault } from './fault.ts';
-import { DirectoryWatch, type FileEvent } from './directory-watch.ts';
+import { DirectoryWatch } from './directory-watch.ts';
+import { Line } from './line.ts';
 
 export const watchAsks = { watch, unwatch, watch_events };
 
 const MOST_WATCHES = 100;
-/** What is kept for a reader, or until there is one. */
-const MOST_EVENTS = 10_000;
 
 interface Watch {
   readonly root: string;
@@ -83,52 +82,4 @@ function find(id: string): Watch {
   const found = watches.get(id);
   if (!found) throw new Fault('no_watch', 'There is no such watch.');
   return found;
-}
-
-/** Events in order, up to a bound; what is beyond is counted and told in its place. */
-class Line {
-  ended = false;
-  readonly #root: string;
-  #events: FileEvent[] = [];
-  #dropped = 0;
-  #wake: (() => void) | undefined;
-
-  constructor(root: string) {
-    this.#root = root;
-  }
-
-  add(event: FileEvent) {
-    const last = this.#events.at(-1);
-    // Many writes to one file are one, as long as nobody has been told of the first.
-    if (event.type === 'WRITE' && last?.type === 'WRITE' && last.path === event.path) return;
-    this.#events.push(event);
-    if (this.#events.length > MOST_EVENTS) {
-      this.#events.shift();
-      this.#dropped++;
-    }
-    this.#wake?.();
-  }
-
-  take(): FileEvent | undefined {
-    const dropped = this.#dropped;
-    this.#dropped = 0;
-    return dropped > 0 ? { type: 'OVERFLOW', path: this.#root, dropped } : this.#events.shift();
-  }
-
-  end() {
-    this.ended = true;
-    this.#wake?.();
-  }
-
-  more(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const done = () => {
-        signal.removeEventListener('abort', done);
-        this.#wake = undefined;
-        resolve();
-      };
-      signal.addEventListener('abort', done, { once: true });
-      this.#wake = done;
-    });
-  }
 }
