@@ -71,6 +71,7 @@ export function liveSession(options: LiveSessionOptions) {
 
   let moves = Promise.resolve();
   let swaps = Promise.resolve();
+  let restarts = Promise.resolve(); // one plan at a time: a second would take the first one's place, and its end never come
   let frozen = false;
   let activeMs = 0;
   let activeSince: number | undefined = performance.now();
@@ -227,6 +228,19 @@ export function liveSession(options: LiveSessionOptions) {
     }
   }
 
+  async function restartNow(start: Planned['start'], reason: string, isOld: (engine: Engine) => Promise<boolean>) {
+    const held = await hold();
+    try {
+      if (!(await isOld(held.engine))) return;
+      const followed = new Promise<void>((done, failed) => (planned = { start, reason, done, failed }));
+      followed.catch(() => {}); // awaited below, once it was stopped
+      await held.engine.close({ graceMs: closingMs });
+      await followed;
+    } finally {
+      held.release();
+    }
+  }
+
   function recentCrashes(): number {
     return crashes.filter((at) => Date.now() - at < crashWindowMs).length;
   }
@@ -344,16 +358,15 @@ export function liveSession(options: LiveSessionOptions) {
      * Stops the browser in order and puts another in its place, at the same addresses; its clients are told to come back.
      * Rejects when there is none after that, which is the session's end.
      */
-    async restart(start: Planned['start'], reason: string): Promise<void> {
-      const held = await hold();
-      try {
-        const followed = new Promise<void>((done, failed) => (planned = { start, reason, done, failed }));
-        followed.catch(() => {}); // awaited below, once it was stopped
-        await held.engine.close({ graceMs: closingMs });
-        await followed;
-      } finally {
-        held.release();
-      }
+    restart(
+      start: Planned['start'],
+      reason: string,
+      /** Whether this browser is one to replace, once it is our turn. */
+      isOld: (engine: Engine) => Promise<boolean> = async () => true,
+    ): Promise<void> {
+      const done = restarts.then(() => restartNow(start, reason, isOld));
+      restarts = done.catch(() => {});
+      return done;
     },
 
     /**

@@ -1,4 +1,4 @@
-import type { Engine } from '../chromium/engine.ts';
+import type { BrowserState, Engine } from '../chromium/engine.ts';
 import { errors } from '../errors.ts';
 import type { ProfileSelector } from '../profiles/schema.ts';
 import type { ProfileService } from '../profiles/service.ts';
@@ -60,6 +60,19 @@ export function restarts({
     const { id } = row;
     const session = live.get(id);
     if (!session) throw errors.session_not_found({ session: id });
+    const held = await session.hold().catch((error: Error) => {
+      throw error instanceof SessionEnded ? errors.session_not_found({ session: id }) : error;
+    });
+    // Unpacking takes as long as it takes: it must not idle out meanwhile.
+    return attachTo(session, row, selector).finally(() => held.release());
+  }
+
+  async function attachTo(
+    session: LiveSession,
+    row: SessionRow,
+    selector: ProfileSelector,
+  ): Promise<string | undefined> {
+    const { id } = row;
     const profile = await profiles.choose(row.project_id, selector);
     const saves = selector.save_changes === true;
     const claimed = await unlessWritten(id, saves && !selector.force ? profile.id : null, (store) =>
@@ -85,22 +98,33 @@ export function restarts({
       return saves ? profile.id : undefined;
     } catch (error) {
       await store.detachProfile(id);
+      // What was unpacked after the end of the session is in nobody's way to be removed but ours.
+      if (session.ending) await session.end(session.ending).then(() => browsers.remove(id));
       throw error;
     }
   }
 
-  async function startAnew(row: SessionRow, shell: Engine): Promise<void> {
+  /** The full browser in the place of the headless shell. */
+  async function startAnew(row: SessionRow): Promise<void> {
     const { id } = row;
     const session = live.get(id);
     if (!session) throw errors.session_not_found({ session: id });
-    const was = await shell.state();
     const now = { ...optionsOf(requestOf(row)), ...(await asItIsNow(id)), needsFullBrowser: true };
+    let was: BrowserState | undefined;
     await session
-      .restart(async (signal, proxy) => {
-        const engine = await browsers.start(id, { ...now, proxy }, () => session.whenGone(), signal);
-        await engine.resume(was);
-        return engine;
-      }, 'The browser is started again as one that runs extensions. Connect again to the same address.')
+      .restart(
+        async (signal, proxy) => {
+          const engine = await browsers.start(id, { ...now, proxy }, () => session.whenGone(), signal);
+          await engine.resume(was!);
+          return engine;
+        },
+        'The browser is started again as one that runs extensions. Connect again to the same address.',
+        async (shell) => {
+          if (shell.browser.engine !== 'headless-shell') return false; // somebody was quicker
+          was = await shell.state();
+          return true;
+        },
+      )
       .catch((error: Error) => {
         throw error instanceof SessionEnded ? errors.session_not_found({ session: id }) : error;
       });

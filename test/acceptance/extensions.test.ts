@@ -197,14 +197,19 @@ describe('an extension', () => {
     await context.pages()[0]!.goto(pages.url);
     await browser.close();
     const client = await RawClient.open(session.cdp_ws_url);
-    await sdk.browsers.loadExtensions(session.session_id, {
-      extensions: [{ name: 'shell', zip_file: await toFile(await zipOf(extensionFiles('shell')), 'shell.zip') }],
-    });
+    const load = async (name: string) =>
+      sdk.browsers.loadExtensions(session.session_id, {
+        extensions: [{ name, zip_file: await toFile(await zipOf(extensionFiles(name)), `${name}.zip`) }],
+      });
+    await Promise.all([load('shell'), load('pearl')]); // both find the shell, and it goes once
     expect(await client.closed).toMatchObject({
       code: 1012,
       reason: expect.stringMatching(/extensions.*same address/),
     });
-    expect(await marksIn(session, ['shell'])).toMatchObject({ shell: expect.stringMatching(/^shell \d$/) });
+    expect(await marksIn(session, ['shell', 'pearl'])).toMatchObject({
+      shell: expect.stringMatching(/^shell \d$/),
+      pearl: expect.stringMatching(/^pearl \d$/),
+    });
     const again = await chromium.connectOverCDP(session.cdp_ws_url);
     expect(await again.contexts()[0]!.cookies()).toMatchObject([{ name: 'undated', value: 'kept' }]);
     expect(
