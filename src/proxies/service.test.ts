@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { openTestStore } from '../../test/support/store.ts';
+import { destinations } from '../chromium/destinations.ts';
 import { EgressError } from '../chromium/refusals.ts';
 import { silent } from '../lib/log.ts';
 import { orgStore } from '../org/store.ts';
@@ -42,6 +43,20 @@ function node(reach: Reach, changes: Partial<Parameters<typeof proxyService>[0]>
 }
 const config = { host: 'proxy.test', port: 3128, username: 'ann', password: 'open-sesame' };
 const answer: Reach = async () => ({ status: 200, body: '203.0.113.7', latencyMs: 5 });
+
+test.each(['127.0.0.1', '[::1]', '::1', 'fd00::7', '::ffff:10.0.0.1', '0x7f.1', 'localhost'])(
+  'a proxy at %s is refused before anything is kept of it',
+  async (host) => {
+    const allow = destinations({});
+    const refuseHost = (name: string, port: number) =>
+      allow.check(name, port).then(
+        () => undefined,
+        (error: EgressError) => error,
+      );
+    const creating = node(answer, { refuseHost }).create('proj', { type: 'custom', config: { ...config, host } });
+    await expect(creating).rejects.toMatchObject({ code: 'proxy_host_refused' });
+  },
+);
 
 describe('scheduled checks', () => {
   test('are done by one node each, whoever looks', async () => {

@@ -92,7 +92,7 @@ export function proxyService({
       if (!isPem(ca_bundle)) throw refuse('config.ca_bundle is not a list of PEM certificates.');
     }
     // A name that cannot be resolved today may be tomorrow; what it leads to is looked at again for every connection.
-    const why = await refuseHost(host, port);
+    const why = await refuseHost(host.includes(':') ? `[${host}]` : host, port);
     if (why?.code === 'destination_refused') throw errors.proxy_host_refused({ host, remedy: why.remedy ?? '' });
     return {
       config: {
