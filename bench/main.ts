@@ -1,5 +1,6 @@
 import { cpus, loadavg, totalmem } from 'node:os';
 import { benchCdp } from './cdp-mux.ts';
+import { benchComputer } from './computer.ts';
 import { benchEgress } from './egress.ts';
 import { benchFrontDoor } from './front-door.ts';
 import { benchInside } from './inside.ts';
@@ -16,6 +17,7 @@ const parts: Record<string, () => Promise<Row[]>> = {
   cdp: benchCdp,
   egress: benchEgress,
   inside: benchInside,
+  computer: benchComputer,
   profiles: benchProfiles,
 };
 

@@ -44,9 +44,14 @@ import { playwrightRoutes } from './sessions/playwright/routes.ts';
 import { processRoutes } from './sessions/process/routes.ts';
 import { computerRoutes } from './sessions/computer/routes.ts';
 import { curlRoutes } from './sessions/curl/routes.ts';
+import { recorderLog } from './sessions/logs/recorder-log.ts';
+import { logRoutes } from './sessions/logs/routes.ts';
 import { measureSessions } from './sessions/metrics.ts';
 import { sessionProbes } from './sessions/probes.ts';
 import { nodesWithSessions, settleLostNode } from './sessions/reconcile.ts';
+import { replayRoutes } from './sessions/replays/routes.ts';
+import { replayService } from './sessions/replays/service.ts';
+import { replayStore } from './sessions/replays/store.ts';
 import { rateLimit } from './sessions/rate-limit.ts';
 import { sessionRoutes } from './sessions/routes.ts';
 import { sessionService } from './sessions/service.ts';
@@ -213,8 +218,33 @@ export async function buildApp(options: {
       events,
       log: logger,
     });
+    const recorder = recorderLog();
+    const replays = replayService({
+      store: replayStore(db),
+      sessions,
+      addresses,
+      dir: join(dataDir, 'replays'),
+      confinement: isolation,
+      nodeId: store.nodeId,
+      days: config.replayDays,
+      mostBytes: config.replayMegabytes * 2 ** 20,
+      say: (sessionId, line) => recorder.say(sessionId, line),
+      log: logger,
+    });
+    events.on('session.started', (facts) => replays.sessionStarted(facts));
+    events.on('session.returned', ({ sessionId }) => replays.sessionReturned(sessionId));
+    events.on('session.ended', ({ sessionId }) => {
+      replays.sessionEnded(sessionId);
+      recorder.forget(sessionId);
+    });
+    settlers.push(async (nodeId, tx) => {
+      await replayStore(tx).loseAll(nodeId);
+      return () => {};
+    });
     await sessions.start();
     undo(() => sessions.close());
+    await replays.open();
+    undo(() => replays.close());
     occupancies.push((projectId) => sessions.occupancy(projectId));
     events.on('project.closed', ({ projectId }) => void sessions.stopProject(projectId));
     const nobody = () => ({ requestId: newId('req_'), clientIp: '', caller: null, project: null });
@@ -294,6 +324,8 @@ export async function buildApp(options: {
     await http.register(playwrightRoutes({ sessions }));
     await http.register(computerRoutes({ sessions }));
     await http.register(curlRoutes({ sessions, addresses }));
+    await http.register(logRoutes({ sessions, recorder }));
+    await http.register(replayRoutes({ replays, addresses }));
     const who = (request: IncomingMessage) => callerByKey(request, gate);
     serveSessionSockets(http.server, { sessions, addresses, who, where, nodes, log: logger });
     http.addHook('onListen', async () => {
@@ -311,6 +343,7 @@ export async function buildApp(options: {
         void audit
           .removeOlderThan(config.auditDays)
           .catch((error: Error) => logger.warn({ error: error.message }, 'audit.not_pruned'));
+        void replays.expire().catch((error: Error) => logger.warn({ error: error.message }, 'replays.not_pruned'));
       },
       60 * 60 * 1000,
     ).unref();
@@ -319,6 +352,7 @@ export async function buildApp(options: {
       http,
       sessions,
       pools,
+      replays,
       nodes,
       store,
       secrets,
@@ -328,6 +362,7 @@ export async function buildApp(options: {
         await nodes.drain();
         await pools.close();
         await sessions.close();
+        await replays.close(); // what was recorded of them is finished now
         await proxies.close();
         await toolbox.ready.catch(() => {}); // it may still be filled
         await nodes.leave(); // first: the server waits for websockets, and those that lead to other nodes end here

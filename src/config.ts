@@ -105,6 +105,13 @@ export const settings = {
     httpUrl,
   ),
   auditDays: setting('CORRAL_AUDIT_DAYS', '365', 'how long audit entries are kept', integer(1, 36_500)),
+  replayDays: setting('CORRAL_REPLAY_DAYS', '7', 'how long videos of sessions are kept', integer(1, 3650)),
+  replayMegabytes: setting(
+    'CORRAL_REPLAY_MB',
+    '500',
+    'the most one video of a session may have; its recording ends there',
+    integer(1, 100_000),
+  ),
   trustProxy: setting(
     'CORRAL_TRUST_PROXY',
     '',

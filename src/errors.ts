@@ -109,6 +109,11 @@ const catalogue = {
     (p: { session: string }) =>
       `No active session is '${p.session}'. GET /browsers lists them; status=deleted shows those that ended.`,
   ),
+  replay_not_found: entry(
+    404,
+    'The session has no such replay, or its video is gone.',
+    (p: { detail: string }) => p.detail,
+  ),
   process_not_found: entry(
     404,
     'No process of the session has that id.',
@@ -160,6 +165,10 @@ const catalogue = {
   pool_full: conflict(
     'The pool has all the browsers it may have.',
     (p: { pool: string }) => `Pool '${p.pool}' has as many browsers as its size.`,
+  ),
+  recording_limit_reached: conflict(
+    'The session is being recorded as often as it may.',
+    (p: { most: number }) => `${p.most} recordings of this session are running, which is the most. Stop one first.`,
   ),
   stdin_full: {
     ...entry(

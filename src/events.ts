@@ -4,6 +4,10 @@ import { EventEmitter } from 'node:events';
 export interface Events {
   /** The project was archived or deleted; nothing of it may go on running. */
   'project.closed': { projectId: string };
+  /** It can be used from now on. */
+  'session.started': { sessionId: string; replayBufferSeconds: number | undefined };
+  /** Whoever had it from a pool has it no more. */
+  'session.returned': { sessionId: string };
   /** Its browser is gone and nothing of it is left. */
   'session.ended': { sessionId: string; projectId: string; poolId: string | null; reason: string };
   /** Sessions that start with it start with something else from now on. */

@@ -14,6 +14,9 @@ import { processRoutes } from './sessions/process/routes.ts';
 import { proxyRoutes } from './proxies/routes.ts';
 import { computerRoutes } from './sessions/computer/routes.ts';
 import { curlRoutes } from './sessions/curl/routes.ts';
+import { logRoutes } from './sessions/logs/routes.ts';
+import { replayRoutes } from './sessions/replays/routes.ts';
+import { replayLife } from './sessions/replays/state.ts';
 import { sessionRoutes } from './sessions/routes.ts';
 import { endings, sessionLife } from './sessions/state.ts';
 
@@ -41,6 +44,8 @@ async function emitted(): Promise<Record<string, string>> {
   await app.register(playwrightRoutes(nothing));
   await app.register(computerRoutes(nothing));
   await app.register(curlRoutes(nothing));
+  await app.register(logRoutes(nothing));
+  await app.register(replayRoutes(nothing));
   await app.register(poolRoutes(nothing));
   await app.register(proxyRoutes(nothing));
   await app.ready();
@@ -68,6 +73,16 @@ function describeLives(): string {
     '| Reason | Meaning |',
     '|---|---|',
     ...Object.entries(endings).map(([reason, meaning]) => `| \`${reason}\` | ${meaning} |`),
+    '',
+    '## A replay',
+    '',
+    '```mermaid',
+    replayLife.toMermaid(),
+    '```',
+    '',
+    '| State | Meaning |',
+    '|---|---|',
+    ...Object.entries(replayLife.states).map(([state, meaning]) => `| \`${state}\` | ${meaning} |`),
     '',
   ].join('\n');
 }

@@ -25,6 +25,9 @@ export function fitDisplay(rfbPath: string, viewport: Viewport, signal: AbortSig
   return resizeDisplay(rfbPath, viewport, signal);
 }
 
+/** Beside its socket. */
+export const DISPLAY_LOG = 'xvnc.log';
+
 const XVNC = [
   'Xvnc',
   '-rfbunixpath "$1" -rfbunixmode 0600', // the live view's way in; its directory is the session's alone
@@ -36,7 +39,7 @@ const XVNC = [
   '-AlwaysShared', // several viewers at once
   '-AcceptSetDesktopSize=1', // the viewport changes while the browser runs
   '-br -noreset', // black until the window is there; the last client's leaving is no reason to start over
-  '-Log *:stderr:0', // the log tail is for Chromium's words
+  '-Log *:stderr:30', // into a file of its own: the log tail is for Chromium's words
   '-displayfd 5', // picks a free number, and says which when it is ready
 ].join(' ');
 
@@ -48,9 +51,10 @@ const SCRIPT = `
 set -f
 ready="$(mktemp -u)"
 mkfifo -m 600 "$ready" || exit 1
-${XVNC} 3<&- 4>&- 5>"$ready" &
+log="\${1%/*}/${DISPLAY_LOG}"
+${XVNC} 3<&- 4>&- 5>"$ready" 2>"$log" &
 display=$!
-read -r number <"$ready" || { echo 'the display did not start'; exit 1; }
+read -r number <"$ready" || { echo 'the display did not start'; tail -n 5 "$log"; exit 1; }
 rm "$ready"
 xkbcomp -w0 - ":$number" <<'KEYS' || echo 'the keymap could not be set; letters beyond ASCII may get lost'
 ${displayKeymap()}

@@ -10,6 +10,7 @@ import { fitDisplay, onDisplay } from './display.ts';
 import { flags, type Engine, type Viewport } from './flags.ts';
 import { hello, type BrowserVersion } from './hello.ts';
 import { detectIsolation, type EngineBinary, type Isolation } from './isolation.ts';
+import type { LogTail } from './log-tail.ts';
 import { killTree, startTime } from './process-tree.ts';
 import { running, type Ending } from './running.ts';
 import { beside, clear, enter, furnish, sandboxed, TOOLS, unsandboxed, type Place } from './sandbox.ts';
@@ -38,8 +39,8 @@ export interface Browser {
   readonly init: number | undefined;
   /** Settles once, when everything of the process tree is gone, however it went, and its cgroup too. Never rejects. */
   readonly exited: Promise<Ending>;
-  /** The last 200 lines of its log. */
-  logTail(): string[];
+  /** The last 200 lines of its log, and those to come. */
+  readonly logTail: LogTail;
   /** No CPU from here on, until `thaw`. Both may be called twice, and on a browser that is gone. */
   freeze(): Promise<void>;
   thaw(): Promise<void>;
@@ -187,7 +188,7 @@ async function start(
     extensions: place.extensions,
     init,
     exited: browser.exited,
-    logTail: () => browser.logTail(),
+    logTail: browser.logTail,
     freeze: () => browser.freeze(),
     thaw: () => browser.thaw(),
     memory: () => browser.memory(),

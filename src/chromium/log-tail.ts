@@ -5,8 +5,16 @@ const LONGEST = 2000;
 /** There is no D-Bus in the sandbox, and no flag that keeps Chromium from saying so a dozen times at every start. */
 const NOISE = /:ERROR:dbus\/|dconf-CRITICAL/;
 
+/** The last lines a process wrote, and those to come. */
+export interface LogTail {
+  (): string[];
+  /** Answers with what stops it. */
+  follow(listener: (line: string) => void): () => void;
+}
+
 /** Keeps the last lines a process wrote: what an error message quotes. */
-export function logTail(stream: Readable | null): () => string[] {
+export function logTail(stream: Readable | null): LogTail {
+  const listeners = new Set<(line: string) => void>();
   const lines: string[] = [];
   let partial = '';
 
@@ -15,10 +23,21 @@ export function logTail(stream: Readable | null): () => string[] {
     const parts = (partial + text).split('\n');
     // A process that never ends its line must not grow the service.
     partial = parts.pop()!.slice(0, LONGEST);
-    for (const line of parts) if (line.trim() !== '' && !NOISE.test(line)) lines.push(line.slice(0, LONGEST));
+    for (const part of parts) {
+      if (part.trim() === '' || NOISE.test(part)) continue;
+      const line = part.slice(0, LONGEST);
+      lines.push(line);
+      for (const listener of listeners) listener(line);
+    }
     if (lines.length > LINES) lines.splice(0, lines.length - LINES);
   });
   stream?.on('error', () => {}); // the process is gone; `exited` says so
 
-  return () => (partial.trim() === '' ? [...lines] : [...lines, partial].slice(-LINES));
+  const tail = () => (partial.trim() === '' ? [...lines] : [...lines, partial].slice(-LINES));
+  return Object.assign(tail, {
+    follow(listener: (line: string) => void) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  });
 }

@@ -214,8 +214,10 @@ const compressor = (args: string[], signal: AbortSignal) => program('zstd', 'zst
 function program(name: string, file: string, args: string[], signal: AbortSignal, options: SpawnOptions = {}): Program {
   // A group of its own: a sandbox that is killed while it starts has children that do not yet die with it.
   const child = spawn(file, args, { stdio: 'pipe', env: { PATH: PROGRAMS }, cwd: '/', detached: true, ...options });
+  let over = false;
+  child.once('close', () => (over = true));
   const kill = () => {
-    if (child.pid === undefined) return;
+    if (over || child.pid === undefined) return; // by now its number may be another's
     try {
       process.kill(-child.pid, 'SIGKILL');
     } catch {

@@ -3,7 +3,7 @@ import net from 'node:net';
 /** A little of the RFB protocol (RFC 6143, and the community's ExtendedDesktopSize): enough to give a display another size. */
 
 export const RAW = 0;
-export const EXTENDED_DESKTOP_SIZE = -308;
+const EXTENDED_DESKTOP_SIZE = -308;
 const BY_THIS_CLIENT = 1;
 const REFUSALS = ['', 'resizing is prohibited', 'out of resources', 'invalid screen layout'];
 

@@ -1,5 +1,5 @@
 import type { Cgroup } from './cgroup.ts';
-import { logTail } from './log-tail.ts';
+import { logTail, type LogTail } from './log-tail.ts';
 import { freezeTree, gone, killTree, signal, startTime, thawTree, treeMemory } from './process-tree.ts';
 import type { Process } from './sandbox.ts';
 
@@ -18,7 +18,7 @@ export interface Running {
   readonly ended: Promise<Ending>;
   /** The last one is gone too, and the cgroup, and what the caller wanted cleaned up. Neither rejects. */
   readonly exited: Promise<Ending>;
-  logTail(): string[];
+  readonly logTail: LogTail;
   freeze(): Promise<void>;
   thaw(): Promise<void>;
   memory(): Promise<number>;

@@ -27,7 +27,7 @@ import { parent } from './process-tree.ts';
 export const HOME = '/home/corral';
 /** Where a session finds the guest's code and what it needs, to read. */
 export const TOOLS = '/opt/corral';
-const RUN = '/run/corral';
+export const RUN = '/run/corral';
 /** Not in the home, where the session could put a link in the way of what the service writes. */
 const EXTENSIONS = '/opt/extensions';
 /** The gateway's port inside the session's network namespace. Nobody else is there, so it can be the same for all. */
@@ -245,6 +245,24 @@ export function beside(
   const env = { ...environment, HOME: home, USER: owner.name, TMPDIR: join(dir, 'run'), ...more };
   const as = process.getuid?.() === 0 ? { uid: owner.uid, gid: owner.gid } : {};
   return { file, args, options: { cwd: home, env, ...as } };
+}
+
+/**
+ * A program of the service's own that reads what a session made, in a sandbox of its own: it sees the system and what it is handed,
+ * and reaches nothing else. Without sandboxes it is an ordinary process of the unprivileged user.
+ */
+export function confine(
+  command: readonly string[],
+  { sandboxed, owner }: { sandboxed: boolean; owner: Owner },
+  stdio: StdioOptions,
+): ChildProcess {
+  const drop = process.getuid?.() === 0 ? stepDown(owner) : [];
+  const args = ['--unshare-all', '--die-with-parent', '--new-session', '--clearenv', '--setenv', 'PATH', PATH];
+  args.push('--ro-bind', '/usr', '/usr', '--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp');
+  for (const name of ['bin', 'sbin', 'lib', 'lib32', 'lib64']) args.push(...systemDirectory(`/${name}`));
+  for (const name of ['alternatives', 'ld.so.cache']) args.push('--ro-bind-try', `/etc/${name}`, `/etc/${name}`);
+  const [file = '', ...rest] = [...drop, ...(sandboxed ? ['bwrap', ...args, '--'] : []), ...command];
+  return spawn(file, rest, { stdio, cwd: '/', env: { PATH } });
 }
 
 /** A namespace is not a cgroup: who enters the one counts against the session's limits only by joining the other. */

@@ -2,7 +2,7 @@ import { errors } from '../errors.ts';
 import type { Tokens } from '../lib/tokens.ts';
 
 /** What a token is for. One for watching cannot drive, and one for CDP cannot read files. */
-export type Purpose = 'cdp' | 'webdriver' | 'live' | 'base';
+export type Purpose = 'cdp' | 'webdriver' | 'live' | 'base' | 'replay';
 
 /** As long as a session may idle. A token ends with its session in any case, and every answer carries fresh ones. */
 const lifeSeconds = 72 * 60 * 60;
@@ -37,6 +37,11 @@ export function addresses({
         // In the path, not in the query: tools append /json/version to it as it is.
         base_url: `${http}/browser/kernel/${token(holder, 'base')}`,
       };
+    },
+
+    /** The page that shows a video of a session, which may have ended. */
+    ofReplay(sessionId: string, replayId: string, nodeId: string) {
+      return `${publicUrl(nodeId)}/browser/replays?jwt=${token(sessionId, 'replay')}&replay_id=${replayId}`;
     },
 
     /** The session a token is for. */

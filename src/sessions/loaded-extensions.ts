@@ -6,6 +6,8 @@ import type { Browsers } from './browsers.ts';
 
 const mostOfASession = 20;
 
+export type LoadedExtensions = ReturnType<typeof loadedExtensions>;
+
 /** Which extensions the sessions of this node have, in the order in which they were loaded. */
 export function loadedExtensions({
   browsers,

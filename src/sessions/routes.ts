@@ -73,7 +73,8 @@ export function sessionRoutes({
       {
         schema: {
           operationId: 'updateBrowser',
-          summary: 'Change name, tags or viewport while the browser runs.',
+          summary:
+            'Change name, tags, viewport or proxy while the browser runs, or give it a profile, with which it starts again.',
           tags,
           params: IdOrName,
           body: UpdateSession,

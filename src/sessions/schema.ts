@@ -102,6 +102,14 @@ export const CreateSession = named(
     proxy_id: Type.Optional(Type.String({ maxLength: 255 })),
     telemetry: Type.Optional(nullable(TelemetryRequest)),
     invocation_id: Type.Optional(Type.String({ maxLength: 255 })),
+    replay_buffer_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 5,
+        maximum: 300,
+        description:
+          'Keeps a video of the last so many seconds (and 32 MiB at most), for POST /browsers/{id}/replays with last_seconds.',
+      }),
+    ),
   }),
 );
 

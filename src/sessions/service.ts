@@ -13,17 +13,27 @@ import type { ProfileService } from '../profiles/service.ts';
 import type { ProxyService } from '../proxies/service.ts';
 import { uniqueViolation } from '../store/db.ts';
 import type { Addresses } from './addresses.ts';
+import { asSession } from './answer.ts';
 import type { BrowserOptions, Browsers } from './browsers.ts';
 import { liveSession, SessionEnded, type Hold, type LiveSession } from './live-session.ts';
 import { loadedExtensions } from './loaded-extensions.ts';
-import { policyOf } from './policy.ts';
+import {
+  absolute,
+  defaultViewport,
+  optionsOf,
+  proxyChange,
+  refuseWhatIsNotHere,
+  rowFor,
+  shapeOf,
+  spareOptions,
+  withProfile,
+} from './request.ts';
+import { restarts } from './restarts.ts';
 import type { CreateSession, Session, SessionList, UpdateSession } from './schema.ts';
 import { warmSpares, type Shape, type Spare } from './spares.ts';
 import type { Ending } from './state.ts';
-import { sessionStore, type NewSession, type SessionRow, type SessionStore } from './store.ts';
+import type { NewSession, SessionRow, SessionStore } from './store.ts';
 
-const defaultTimeoutSeconds = 60;
-const defaultViewport = { width: 1920, height: 1080 };
 /** Ends that are meant. After a crash the profile stays what it was. */
 const savingEnds: ReadonlySet<Ending> = new Set(['deleted', 'idle', 'retired', 'shutdown', 'project_closed']);
 /** Whoever reads an archive of gigabytes from a slow disk takes long; nobody takes longer than this. */
@@ -87,6 +97,14 @@ export function sessionService(deps: {
   /** The profiles that sessions write back when they end. */
   const saving = new Map<string, string>();
   const extensions = loadedExtensions({ browsers, log });
+  const { asItIsNow, unlessWritten, attachProfile, startAnew } = restarts({
+    store,
+    browsers,
+    profiles,
+    extensions,
+    live,
+    open,
+  });
   /** Ways to the end that are being walked: `killed` when nobody can use it any more, `over` when nothing is left of it. */
   const endings = new Map<string, { killed: Promise<unknown>; over: Promise<void> }>();
   /** Places taken by sessions, from before the launch until after the end. */
@@ -153,6 +171,10 @@ export function sessionService(deps: {
         if (launching.size === 0) spares.fillSoon(); // it waited for those who wait
       });
     launching.set(id, { callOff, over: starting.catch(() => {}) });
+    void starting.then(
+      () => events.publish('session.started', { sessionId: id, replayBufferSeconds: request.replay_buffer_seconds }),
+      () => {},
+    );
     return starting;
   }
 
@@ -187,7 +209,6 @@ export function sessionService(deps: {
         return browsers.start(id, { ...options, resume, proxy }, whenGone, signal, saved?.bytes);
       };
       const engine = spare?.engine ?? (await start().catch((error: Error) => didNotStart(id, error, signal)));
-      if (profileId !== null && row.profile_saves) saving.set(id, profileId);
       session = liveSession({
         id,
         engine,
@@ -213,6 +234,7 @@ export function sessionService(deps: {
       const now = spare ? await store.find(id) : await store.apply(id, 'launched');
       if (!now || now.deleted_at) throw errors.session_not_found({ session: id }); // stopped while it was starting
       signal.throwIfAborted(); // nobody is there to be told its id, so nobody could use it
+      if (profileId !== null && row.profile_saves) saving.set(id, profileId);
       return now;
     });
     // Whatever went wrong then went wrong because somebody ended it meanwhile.
@@ -231,18 +253,6 @@ export function sessionService(deps: {
   ): Promise<Proxy | undefined> {
     if (proxyId) return proxies.endpoint(projectId, proxyId, newId());
     return stealth && !defaultDisabled ? proxies.defaultEndpoint(newId()) : undefined;
-  }
-
-  async function asItIsNow(id: string): Promise<Partial<BrowserOptions>> {
-    const row = await store.find(id);
-    if (!row) return {};
-    const { viewport_width: width, viewport_height: height, refresh_rate } = row;
-    const viewport = { width, height, ...(refresh_rate === null ? {} : { refreshRate: refresh_rate }) };
-    return {
-      viewport,
-      ...(extensions.any(id) ? { needsFullBrowser: true } : {}),
-      ...(row.profile_id === null ? {} : withProfile('cookies')),
-    };
   }
 
   /** A spare was started in the default size. */
@@ -275,73 +285,6 @@ export function sessionService(deps: {
         throw errors.already_exists({ thing: 'session', name: row.name ?? '' });
       throw error;
     }
-  }
-
-  /** A second session that saves to a profile would undo what the first one saved, so it is told. */
-  async function unlessWritten<T>(
-    sessionId: string,
-    profileId: string | null,
-    write: (store: SessionStore) => Promise<T>,
-  ): Promise<T> {
-    if (profileId === null) return write(store);
-    const outcome = await store.asOnlyWriter({ profileId, sessionId }, (tx) => write(sessionStore(tx)));
-    if ('written' in outcome) return outcome.written;
-    const { writer } = outcome;
-    throw errors.profile_in_use({ profile: profileId, session: writer }, { body: { session_id: writer } });
-  }
-
-  /**
-   * Gives a profile to a session that has none: its browser is stopped and started again with it, at the same addresses. A profile
-   * that cannot be had leaves the session as it was.
-   */
-  async function attachProfile(row: SessionRow, selector: ProfileSelector): Promise<void> {
-    const { id } = row;
-    const session = live.get(id);
-    if (!session) throw errors.session_not_found({ session: id });
-    const profile = await profiles.choose(row.project_id, selector);
-    const saves = selector.save_changes === true;
-    const claimed = await unlessWritten(id, saves && !selector.force ? profile.id : null, (store) =>
-      store.attachProfile(id, profile.id, saves),
-    );
-    if (!claimed) throw errors.profile_loaded({ session: id, profile: (await store.find(id))?.profile_id ?? '' });
-    try {
-      const saved = await profiles.open(profile.id);
-      const resume = saved && !row.start_url ? 'tabs' : 'cookies';
-      const beside = await browsers.unpackBeside(id, saved?.bytes, resume === 'tabs');
-      const now = { ...optionsOf(requestOf(row)), ...(await asItIsNow(id)), resume } as const;
-      const restart = session.restart(async (signal, proxy) => {
-        await beside.swap();
-        const started = await browsers.start(id, { ...now, proxy }, () => session.whenGone(), signal);
-        const engine = await extensions.again(id, started);
-        if (row.start_url) void open(engine, row.start_url);
-        return engine;
-      }, 'The browser is started again with a profile. Connect again to the same address.');
-      await restart.catch(async (error: Error) => {
-        await beside.discard();
-        throw error instanceof SessionEnded ? errors.session_not_found({ session: id }) : error;
-      });
-      if (saves) saving.set(id, profile.id);
-    } catch (error) {
-      await store.detachProfile(id);
-      throw error;
-    }
-  }
-
-  async function startAnew(row: SessionRow, shell: Engine): Promise<void> {
-    const { id } = row;
-    const session = live.get(id);
-    if (!session) throw errors.session_not_found({ session: id });
-    const was = await shell.state();
-    const now = { ...optionsOf(requestOf(row)), ...(await asItIsNow(id)), needsFullBrowser: true };
-    await session
-      .restart(async (signal, proxy) => {
-        const engine = await browsers.start(id, { ...now, proxy }, () => session.whenGone(), signal);
-        await engine.resume(was);
-        return engine;
-      }, 'The browser is started again as one that runs extensions. Connect again to the same address.')
-      .catch((error: Error) => {
-        throw error instanceof SessionEnded ? errors.session_not_found({ session: id }) : error;
-      });
   }
 
   /** Once its browser is gone and its files are closed. Resolves with why not, if it was not saved. */
@@ -458,35 +401,8 @@ export function sessionService(deps: {
     return row;
   }
 
-  function toSession(row: SessionRow): Session {
-    const policy = row.policy ?? undefined;
-    return {
-      session_id: row.id,
-      created_at: row.created_at.toISOString(),
-      ...addresses.of(row.id, row.node_id, row.lease_id),
-      headless: row.headless,
-      stealth: row.stealth,
-      gpu: row.gpu,
-      kiosk_mode: row.kiosk_mode,
-      timeout_seconds: row.timeout_seconds,
-      viewport: {
-        width: row.viewport_width,
-        height: row.viewport_height,
-        ...(row.refresh_rate === null ? {} : { refresh_rate: row.refresh_rate }),
-      },
-      ...(row.profile ? { profile: toProfile(row.profile), profile_save_changes: row.profile_saves } : {}),
-      ...(row.pool_id ? { pool: { id: row.pool_id, ...(row.pool_name ? { name: row.pool_name } : {}) } } : {}),
-      ...(row.name === null ? {} : { name: row.name }),
-      ...(row.start_url === null ? {} : { start_url: row.start_url }),
-      ...(row.proxy_id === null ? {} : { proxy_id: row.proxy_id }),
-      ...(policy ? { engine_policy: policy, chrome_policy: policy } : {}),
-      tags: row.tags,
-      telemetry: null,
-      usage: { uptime_ms: live.get(row.id)?.uptimeMs() ?? Number(row.uptime_ms) },
-      ...(row.deleted_at ? { deleted_at: row.deleted_at.toISOString() } : {}),
-      ...(row.ended_reason ? { ended_reason: row.ended_reason } : {}),
-    };
-  }
+  const toSession = (row: SessionRow): Session =>
+    asSession(row, addresses, live.get(row.id)?.uptimeMs() ?? Number(row.uptime_ms));
 
   return {
     create,
@@ -535,7 +451,8 @@ export function sessionService(deps: {
       try {
         const session = live.get(id);
         const row = await (proxy && session ? session.swapping(change) : change());
-        if (profile) await attachProfile(row, profile);
+        const saves = profile && (await attachProfile(row, profile));
+        if (saves) saving.set(id, saves);
         return toSession(profile ? await find(projectId, id) : row);
       } catch (error) {
         if (uniqueViolation(error) === 'sessions_name')
@@ -546,12 +463,16 @@ export function sessionService(deps: {
       }
     },
 
-    /** Resolves when its clients are closed, its browser is killed and its row says so; the kernel may take a moment more. */
+    /**
+     * Resolves when its clients are closed, its browser is killed and its row says so; the kernel may take a moment more. A profile that
+     * it saves is saved by then, unless that takes too long; it goes on all the same.
+     */
     async remove(projectId: string, idOrName: string): Promise<void> {
       const { id } = await find(projectId, idOrName);
+      const saves = saving.has(id);
       const over = stop(id, 'deleted');
-      const late = sleep(longestDeleteMs, undefined, { ref: false }); // for a save that takes long, and goes on
-      await Promise.race([endings.get(id)?.killed ?? over, late]);
+      const killed = endings.get(id)?.killed ?? over;
+      await (saves ? Promise.race([killed, sleep(longestDeleteMs, undefined, { ref: false })]) : killed);
     },
 
     /** For pools: the ids of what a request selects; nothing of what it leaves out, and null for a profile that it clears. */
@@ -608,6 +529,7 @@ export function sessionService(deps: {
       const session = live.get(id);
       if (!session) return true;
       const used = session.takeBack();
+      events.publish('session.returned', { sessionId: id });
       await session.swapping(() => session.resetProxy());
       return used;
     },
@@ -648,12 +570,15 @@ export function sessionService(deps: {
       return row && live.get(row.id);
     },
 
-    /** The node that has an active session; undefined when there is no such session. Asks the database only when it is not here. */
-    async nodeOf(ref: SessionRef): Promise<string | undefined> {
+    /**
+     * The node that has an active session, or with `ended` had one; undefined when there is no such session. Asks the database
+     * only when it is not here.
+     */
+    async nodeOf(ref: SessionRef, ended = false): Promise<string | undefined> {
       const key = 'id' in ref ? ref.id : ref.idOrName;
       if (live.has(key) || launching.has(key)) return nodeId;
-      const row = await ('id' in ref ? store.find(ref.id) : store.findByIdOrName(ref.projectId, ref.idOrName, false));
-      return row && !row.deleted_at ? row.node_id : undefined;
+      const row = await ('id' in ref ? store.find(ref.id) : store.findByIdOrName(ref.projectId, ref.idOrName, ended));
+      return row && (ended || !row.deleted_at) ? row.node_id : undefined;
     },
 
     addressesOf: (id: string) => addresses.of(id),
@@ -721,121 +646,3 @@ function whyNot({ aborted, reason }: AbortSignal): Ending {
   if (reason instanceof SessionEnded) return reason.reason;
   return aborted ? 'deleted' : 'did_not_start';
 }
-
-const spareOptions = (shape: Shape): BrowserOptions => ({
-  headless: shape === 'headless',
-  stealth: false,
-  kiosk: false,
-  gpu: false,
-  viewport: defaultViewport,
-  policy: undefined,
-});
-
-/** Which spare would do; none for what cannot be applied to a browser that runs. */
-function shapeOf({
-  headless,
-  stealth,
-  kiosk,
-  gpu,
-  policy,
-  needsFullBrowser,
-  resume,
-}: BrowserOptions): Shape | undefined {
-  if (stealth || kiosk || gpu || policy || resume || (headless && needsFullBrowser)) return undefined;
-  return headless ? 'headless' : 'headful';
-}
-
-function optionsOf(request: CreateSession): BrowserOptions {
-  const {
-    headless = false,
-    stealth = false,
-    kiosk_mode: kiosk = false,
-    gpu = false,
-    viewport = defaultViewport,
-  } = request;
-  if (gpu && headless) throw errors.invalid_input({ detail: 'gpu needs a display; leave out headless or gpu.' });
-  const { width, height, refresh_rate } = viewport as { width: number; height: number; refresh_rate?: number };
-  const rate = refresh_rate === undefined ? {} : { refreshRate: refresh_rate };
-  return { headless, stealth, kiosk, gpu, viewport: { width, height, ...rate }, policy: policyOf(request) };
-}
-
-/** The headless shell keeps neither tabs nor undated cookies, so what runs with a profile is always the full browser. */
-const withProfile = (resume: 'cookies' | 'tabs') => ({ needsFullBrowser: true, resume });
-
-const toProfile = ({ last_used_at, ...profile }: NonNullable<SessionRow['profile']>): Session['profile'] => ({
-  ...profile,
-  created_at: new Date(profile.created_at).toISOString(),
-  updated_at: new Date(profile.updated_at).toISOString(),
-  ...(last_used_at === null ? {} : { last_used_at: new Date(last_used_at).toISOString() }),
-});
-
-/** What a session was asked to be, as far as its browser is concerned. */
-const requestOf = (row: SessionRow): CreateSession => ({
-  headless: row.headless,
-  stealth: row.stealth,
-  gpu: row.gpu,
-  kiosk_mode: row.kiosk_mode,
-  ...(row.policy ? { engine_policy: row.policy } : {}),
-});
-
-function rowFor(
-  id: string,
-  projectId: string,
-  request: CreateSession,
-  options: BrowserOptions,
-): Omit<NewSession, 'node_id' | 'proxy_id' | 'pool_id' | 'pool_version' | 'profile_id' | 'profile_saves'> {
-  return {
-    id,
-    project_id: projectId,
-    name: request.name ?? null,
-    tags: request.tags ?? {},
-    headless: options.headless,
-    stealth: options.stealth,
-    gpu: options.gpu,
-    kiosk_mode: options.kiosk,
-    timeout_seconds: request.timeout_seconds ?? defaultTimeoutSeconds,
-    viewport_width: options.viewport.width,
-    viewport_height: options.viewport.height,
-    refresh_rate: options.viewport.refreshRate ?? null,
-    start_url: request.start_url ?? null,
-    policy: options.policy ?? null,
-    invocation_id: null,
-  };
-}
-
-/** What an update makes of a session's proxy; undefined when it leaves it alone. Null means left out, as it does for tags. */
-function proxyChange(
-  row: SessionRow,
-  { proxy_id: id, disable_default_proxy: disable }: UpdateSession,
-): { id: string | null; defaultDisabled: boolean } | undefined {
-  const given = id !== undefined && id !== null;
-  if (!given && disable === undefined) return undefined;
-  const refuse = (detail: string) => errors.invalid_input({ detail });
-  if (disable !== undefined && given)
-    throw refuse(
-      'disable_default_proxy cannot stand together with proxy_id: a proxy that is named is never the default.',
-    );
-  if (disable === true && !row.stealth)
-    throw refuse('disable_default_proxy is for sessions with stealth; no other has a default proxy.');
-  return { id: given ? id || null : row.proxy_id, defaultDisabled: disable ?? row.default_proxy_disabled };
-}
-
-/** Fields of rooms that do not stand yet. What they mean when they ask for nothing is fine. */
-export function refuseWhatIsNotHere(
-  request: Partial<
-    Pick<CreateSession, 'invocation_id'> & Omit<UpdateSession, 'name' | 'tags' | 'viewport' | 'profile'>
-  >,
-) {
-  const { telemetry, invocation_id } = request;
-  const asksForTelemetry = telemetry && (telemetry.enabled === true || Object.keys(telemetry.browser ?? {}).length > 0);
-  const asked = {
-    telemetry: asksForTelemetry,
-    invocation_id: invocation_id !== undefined,
-  };
-  const field = Object.entries(asked).find(([, is]) => is)?.[0];
-  if (field) throw errors.feature_not_available({ field });
-}
-
-/** A bare host is meant to be reached by https, as in an address bar. */
-const absolute = (url: string) =>
-  /^[a-z][a-z0-9+.-]*:/i.test(url) && !/^[^/]*:\d+(\/|$)/.test(url) ? url : `https://${url}`;

@@ -44,6 +44,12 @@ export function whereabouts({
     return nodeId;
   }
 
+  /** What is left of a session is where it was; if that node is gone, whoever is asked says so. */
+  async function ofReplay(ref: SessionRef): Promise<string | undefined> {
+    const nodeId = await sessions.nodeOf(ref, true);
+    return nodeId !== undefined && nodeId !== nodes.id && (await nodes.knows(nodeId)) ? nodeId : undefined;
+  }
+
   return {
     ofSession,
 
@@ -53,11 +59,15 @@ export function whereabouts({
       if (method === 'POST' && route === '/browsers') return Promise.resolve(nodes.placeElsewhere());
       const idOrName = /^\/browsers\/:(\w+)/.exec(route)?.[1];
       if (idOrName !== undefined && projectId !== null) {
-        return ofSession({ projectId, idOrName: params[idOrName] ?? '' });
+        const ref = { projectId, idOrName: params[idOrName] ?? '' };
+        return /^\/browsers\/:\w+\/replays\b/.test(route) ? ofReplay(ref) : ofSession(ref);
       }
       const admitted = (token: unknown, purpose: Purpose) =>
         ofSession({ id: addresses.admit(typeof token === 'string' ? token : undefined, purpose) });
       if (route.startsWith('/browser/kernel/:token')) return admitted(params['token'], 'base');
+      if (route.startsWith('/browser/replays')) {
+        return ofReplay({ id: addresses.admit(typeof query['jwt'] === 'string' ? query['jwt'] : undefined, 'replay') });
+      }
       if (route === '/browser/live') return admitted(query['jwt'], 'live');
       return undefined;
     },

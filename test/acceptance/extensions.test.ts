@@ -1,5 +1,5 @@
 import Kernel, { toFile } from '@onkernel/sdk';
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readdir } from 'node:fs/promises';
@@ -64,7 +64,7 @@ async function marksIn(session: { cdp_ws_url: string }, marks: string[]) {
 
 describe('an extension', () => {
   test('is uploaded, listed, downloaded as it was, described and deleted', async () => {
-    const zip = await zipOf(extensionFiles('a'));
+    const zip = await zipOf({ ...extensionFiles('a'), 'large.bin': randomBytes(1_000_000) });
     const extension = await upload('Marker', zip);
     const checksum = createHash('sha256').update(zip).digest('hex');
     expect(extension).toMatchObject({ name: 'Marker', size_bytes: zip.length, checksum, last_used_at: null });
@@ -121,6 +121,24 @@ describe('an extension', () => {
       for (const id of ids) await sdk.extensions.delete(id);
     },
   );
+
+  test('keeps what it stores in a profile, which opens without it, too', async () => {
+    const extension = await marked('storing');
+    const profile = await sdk.profiles.create({});
+    const writing = { headless: true, profile: { id: profile.id, save_changes: true }, start_url: 'about:blank' };
+    const start = (wishes: Kernel.BrowserCreateParams) => sdk.browsers.create({ ...writing, ...wishes });
+    for (const count of [1, 2]) {
+      const session = await start({ extensions: [{ id: extension.id }] });
+      expect(await marksIn(session, ['storing'])).toEqual({ storing: `storing ${count}` });
+      await sdk.browsers.deleteByID(session.session_id);
+      // Without the extension its directory is not there; the browser does without.
+      const without = await start({ headless: count === 1 });
+      expect(await marksIn(without, [])).toEqual({});
+      await sdk.browsers.deleteByID(without.session_id);
+    }
+    await sdk.extensions.delete(extension.id);
+    await sdk.profiles.delete(profile.id);
+  });
 
   test('that is not there, or twice there, is said before a browser starts', async () => {
     const start = (extensions: object[]) => service.call('POST', '/browsers', { headless: true, extensions });

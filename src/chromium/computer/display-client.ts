@@ -1,5 +1,5 @@
 import net from 'node:net';
-import { EXTENDED_DESKTOP_SIZE, RAW, reader, setEncodings, shakeHands, type Read } from '../rfb.ts';
+import { RAW, reader, setEncodings, shakeHands, type Read } from '../rfb.ts';
 
 /** Encodings beside those of rfb.ts: the pointer's shape, so that it is not drawn into the picture, and where it is. */
 const CURSOR = -239;
@@ -67,7 +67,8 @@ export async function connectDisplay(path: string, onClose: () => void = () => {
   listen(read).catch(() => socket.destroy());
 
   function showPointer(shown: boolean) {
-    socket.write(setEncodings(RAW, EXTENDED_DESKTOP_SIZE, DESKTOP_SIZE, POINTER_POSITION, ...(shown ? [] : [CURSOR])));
+    // Not the extended form of the size: who knows that one is told it in answer to every request, before the picture.
+    socket.write(setEncodings(RAW, DESKTOP_SIZE, POINTER_POSITION, ...(shown ? [] : [CURSOR])));
   }
 
   async function listen(read: Read): Promise<never> {
@@ -100,10 +101,6 @@ export async function connectDisplay(path: string, onClose: () => void = () => {
           break;
         case POINTER_POSITION:
           pointer = { x, y };
-          break;
-        case EXTENDED_DESKTOP_SIZE:
-          await read(16 * (await read(4)).readUInt8());
-          resized(w, h);
           break;
         case DESKTOP_SIZE:
           resized(w, h);

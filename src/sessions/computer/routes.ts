@@ -86,7 +86,7 @@ export function computerRoutes({ sessions }: { sessions: SessionService }): Fast
         },
         async (request, reply) => {
           await act(request, reply, actions(request.body as never));
-          return reply.code(200).send(null);
+          return reply.code(200).send(undefined as never);
         },
       );
     }
@@ -175,7 +175,7 @@ export function computerRoutes({ sessions }: { sessions: SessionService }): Fast
       },
       async (request, reply) => {
         await using(request, ({ clipboard }) => clipboard.write(request.body.text));
-        return reply.code(200).send(null);
+        return reply.code(200).send(undefined as never);
       },
     );
   };

@@ -1,0 +1,113 @@
+import { existsSync } from 'node:fs';
+import type { Readable } from 'node:stream';
+import { logTail } from '../log-tail.ts';
+import { confine, type Owner } from '../sandbox.ts';
+
+/** How a program is confined; see sandbox.ts. */
+export interface Confinement {
+  readonly sandboxed: boolean;
+  readonly owner: Owner;
+}
+
+export interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** ffmpeg, fed with pictures as they come; each lasts until the next. */
+export interface Encoder {
+  /** False: it is behind, and `drained` resolves when it is not. A picture that is not taken is not missed. */
+  feed(picture: Buffer): boolean;
+  drained(): Promise<void>;
+  /** No more pictures; `output` ends when the last one is in it. */
+  end(): void;
+  /** H.264 in fragmented MP4: what is there can be played, whatever happens next. */
+  readonly output: Readable;
+  /** Settles once, when ffmpeg is gone. */
+  readonly exited: Promise<{ failed: boolean; lastWords: string[] }>;
+  kill(): void;
+}
+
+/** Whether there is an ffmpeg. */
+export const canEncode = () => ['/usr/local/bin', '/usr/bin', '/bin'].some((folder) => existsSync(`${folder}/ffmpeg`));
+
+/** A key frame, and with it a fragment, so often: what a killed ffmpeg loses at most. */
+export const FRAGMENT_SECONDS = 2;
+
+export function startEncoder(
+  options: { pictures: 'pixels' | 'jpeg'; size: Size; framerate: number },
+  confinement: Confinement,
+): Encoder {
+  const { pictures, framerate } = options;
+  const { width, height } = options.size;
+  const pixels = ['-f', 'rawvideo', '-pixel_format', 'bgr0', '-video_size', `${width}x${height}`];
+  const [w, h] = [even(width), even(height)];
+  const source = pictures === 'pixels' ? [...pixels, '-framerate', String(framerate)] : ['-f', 'mpjpeg'];
+  const args: string[] = [];
+  const add = (...words: string[]) => args.push(...words);
+  add('-hide_banner', '-loglevel', 'error', '-nostdin', '-fflags', 'nobuffer');
+  add('-probesize', '32', '-analyzeduration', '0', '-use_wallclock_as_timestamps', '1', ...source, '-i', 'pipe:0');
+  // Of whatever size a picture comes, the video has one; and an even one, as its colours are halved.
+  add('-vf', `scale=${w}:${h}:force_original_aspect_ratio=decrease,pad=${w}:${h}:(ow-iw)/2:(oh-ih)/2`);
+  add('-an', '-fps_mode', 'vfr', '-enc_time_base', '1:1000');
+  add('-c:v', 'libx264', '-preset', 'ultrafast', '-tune', 'zerolatency', '-crf', '27', '-pix_fmt', 'yuv420p');
+  add('-threads', '1', '-g', '600', '-force_key_frames', `expr:gte(t,n_forced*${FRAGMENT_SECONDS})`);
+  add('-movflags', 'frag_keyframe+empty_moov+default_base_moof', '-f', 'mp4', 'pipe:1');
+  const child = confine(['ffmpeg', ...args], confinement, ['pipe', 'pipe', 'pipe']);
+  const { stdin, stdout } = child;
+  const words = logTail(child.stderr);
+  stdin!.on('error', () => {}); // it died; `exited` says so
+  const exited = new Promise<{ failed: boolean; lastWords: string[] }>((resolve) => {
+    child.once('error', (error) => resolve({ failed: true, lastWords: [error.message] }));
+    child.once('close', (code) => resolve({ failed: code !== 0, lastWords: words() }));
+  });
+
+  return {
+    feed(picture) {
+      if (stdin!.writableEnded || stdin!.destroyed) return true;
+      if (pictures === 'jpeg') {
+        stdin!.write(`--corral\r\nContent-Type: image/jpeg\r\nContent-Length: ${picture.length}\r\n\r\n`);
+        stdin!.write(picture);
+        return stdin!.write('\r\n');
+      }
+      return stdin!.write(picture);
+    },
+    drained: () =>
+      new Promise((resolve) => {
+        if (!stdin!.writableNeedDrain || stdin!.destroyed) return resolve();
+        const done = () => {
+          stdin!.off('drain', done).off('close', done);
+          resolve();
+        };
+        stdin!.once('drain', done).once('close', done);
+      }),
+    end: () => void stdin!.end(),
+    output: stdout!,
+    exited,
+    kill: () => void child.kill('SIGKILL'),
+  };
+}
+
+/** Puts the index first and takes the fragments out, so that a player can start, and jump, at once. */
+export async function makeFast(
+  from: number,
+  to: number,
+  confinement: Confinement,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const args = ['-hide_banner', '-loglevel', 'error', '-nostdin', '-i', 'pipe:0', '-c', 'copy'];
+  args.push('-movflags', '+faststart', '-f', 'mp4', '-y', '/proc/self/fd/3');
+  const child = confine(['ffmpeg', ...args], confinement, [from, 'ignore', 'ignore', to]);
+  const kill = () => void child.kill('SIGKILL');
+  signal.addEventListener('abort', kill, { once: true });
+  try {
+    return await new Promise((resolve) => {
+      child.once('error', () => resolve(false));
+      child.once('exit', (code) => resolve(code === 0));
+    });
+  } finally {
+    signal.removeEventListener('abort', kill);
+  }
+}
+
+const even = (n: number) => n + (n % 2);

@@ -1,0 +1,118 @@
+import { activePage } from '../active-page.ts';
+import { connectDisplay } from '../computer/display-client.ts';
+import type { Engine } from '../engine.ts';
+import type { Size } from './encoder.ts';
+
+/** Pictures of a session as they change. */
+export interface Frames {
+  readonly pictures: 'pixels' | 'jpeg';
+  readonly size: Size;
+  /** Whoever has used a picture asks for the next one; it comes when there is something new. */
+  start(onPicture: (picture: Buffer) => void, onGone: () => void): void;
+  next(): void;
+  close(): void;
+}
+
+const JPEG_QUALITY = 85;
+/** How often it is looked which page is in front. */
+const LOOK_MS = 500;
+
+export function framesOf(engine: Engine): Promise<Frames> {
+  const { rfbPath } = engine.browser;
+  return rfbPath === undefined ? pageFrames(engine) : displayFrames(rfbPath);
+}
+
+/** Headful: the display, with everything on it. One that gets another size is cut, or put on black. */
+async function displayFrames(rfbPath: string): Promise<Frames> {
+  let gone = () => {};
+  const display = await connectDisplay(rfbPath, () => gone());
+  const size = display.size;
+  const canvas = Buffer.alloc(size.width * size.height * 4);
+  return {
+    pictures: 'pixels',
+    size,
+    start(onPicture, onGone) {
+      gone = onGone;
+      display.follow((picture) => {
+        const same = picture.width === size.width && picture.height === size.height;
+        if (!same) {
+          canvas.fill(0);
+          const bytes = Math.min(picture.width, size.width) * 4;
+          for (let y = 0; y < Math.min(picture.height, size.height); y++) {
+            const from = y * picture.width * 4;
+            picture.pixels.copy(canvas, y * size.width * 4, from, from + bytes);
+          }
+        }
+        // A copy: the display paints on while it is written.
+        onPicture(Buffer.from(same ? picture.pixels : canvas));
+      });
+    },
+    next: () => display.next(),
+    close() {
+      gone = () => {};
+      display.close();
+    },
+  };
+}
+
+/** Headless: the page in front, by screencast; when another one comes to the front, that one. */
+async function pageFrames({ mux }: Engine): Promise<Frames> {
+  const active = activePage(mux);
+  const { client } = active;
+  const first = await active.find();
+  if (!first) {
+    active.close();
+    throw new Error('The session has no page that could be recorded.');
+  }
+  const { cssLayoutViewport } = await client.send<{
+    cssLayoutViewport: { clientWidth: number; clientHeight: number };
+  }>('Page.getLayoutMetrics', {}, first.sessionId);
+  const size = { width: cssLayoutViewport.clientWidth, height: cssLayoutViewport.clientHeight };
+  let shown: string | undefined;
+  let looking: NodeJS.Timeout | undefined;
+  let unacknowledged: { sessionId: string; number: number } | undefined;
+  let over = false;
+
+  async function show(sessionId: string | undefined): Promise<void> {
+    if (sessionId === shown || over) return;
+    const previous = shown;
+    shown = sessionId;
+    unacknowledged = undefined;
+    if (previous !== undefined) client.send('Page.stopScreencast', {}, previous).catch(() => {});
+    if (sessionId === undefined) return;
+    const bounds = { maxWidth: size.width, maxHeight: size.height };
+    const picture = { format: 'jpeg', quality: JPEG_QUALITY, everyNthFrame: 1, maxFramesInFlight: 1 };
+    await client.send('Page.startScreencast', { ...picture, ...bounds }, sessionId);
+  }
+
+  async function look(): Promise<void> {
+    const page = await active.find().catch(() => undefined);
+    await show(page?.sessionId).catch(() => (shown = undefined));
+    if (!over) looking = setTimeout(() => void look(), LOOK_MS);
+  }
+
+  return {
+    pictures: 'jpeg',
+    size,
+    start(onPicture, onGone) {
+      client.on('Page.screencastFrame', ({ data, sessionId: number }, sessionId) => {
+        if (over || sessionId === undefined || sessionId !== shown) return;
+        unacknowledged = { sessionId, number: number as number };
+        onPicture(Buffer.from(data as string, 'base64'));
+      });
+      void client.closed.then(() => over || onGone());
+      void look();
+    },
+    next() {
+      if (!unacknowledged) return;
+      const { sessionId, number } = unacknowledged;
+      unacknowledged = undefined;
+      client.send('Page.screencastFrameAck', { sessionId: number }, sessionId).catch(() => {});
+    },
+    close() {
+      over = true;
+      clearTimeout(looking);
+      active.close();
+    },
+  };
+}

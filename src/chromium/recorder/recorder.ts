@@ -1,0 +1,84 @@
+import type { Readable } from 'node:stream';
+import type { Engine } from '../engine.ts';
+import { startEncoder, type Confinement } from './encoder.ts';
+import { framesOf } from './frames.ts';
+
+/** A video in the making. */
+export interface Recording {
+  /** Fragmented MP4, as it comes; ends when all of it is there. */
+  readonly output: Readable;
+  /** Takes one more picture, so that it lasts until now, and ends. */
+  stop(): void;
+  /** Settles once, when the encoder is gone. */
+  readonly ended: Promise<{ how: 'stopped' | 'session_ended' | 'encoder_failed'; lastWords: string[] }>;
+}
+
+/** What stands still is still shown: a picture so often, whether there is a new one or not. */
+const STILL_MS = 1000;
+/** And for so long without one. Nobody misses more of the same, and a session that stands by is left alone. */
+const STILL_FOR_MS = 30_000;
+/** For ffmpeg to write what it has. */
+const FLUSH_MS = 20_000;
+
+export async function record(engine: Engine, framerate: number, confinement: Confinement): Promise<Recording> {
+  const frames = await framesOf(engine);
+  const encoder = startEncoder({ pictures: frames.pictures, size: frames.size, framerate }, confinement);
+  const everyMs = 1000 / framerate;
+  let last: Buffer | undefined;
+  let fedAt = 0;
+  let changedAt = 0;
+  let how: 'stopped' | 'session_ended' | 'encoder_failed' | undefined;
+  let asking: NodeJS.Timeout | undefined;
+  let due: NodeJS.Timeout | undefined;
+  let kill: NodeJS.Timeout | undefined;
+
+  frames.start(
+    (picture) => {
+      last = picture;
+      changedAt = performance.now();
+      due ??= setTimeout(feed, Math.max(0, fedAt + everyMs - changedAt));
+    },
+    () => end('session_ended'),
+  );
+  const still = setInterval(() => {
+    const now = performance.now();
+    if (now - fedAt >= STILL_MS && now - changedAt < STILL_FOR_MS) due ??= setTimeout(feed);
+  }, STILL_MS);
+  const ended = encoder.exited.then(({ failed, lastWords }) => {
+    how ??= 'encoder_failed';
+    clearInterval(still);
+    clearTimeout(asking);
+    clearTimeout(due);
+    clearTimeout(kill);
+    frames.close();
+    return { how: failed && how === 'stopped' ? ('encoder_failed' as const) : how, lastWords };
+  });
+
+  /**
+   * The newest picture, at the frame rate. The next one is asked for at half time, so that one which comes late is not too late; an
+   * encoder that is behind gets fewer.
+   */
+  function feed(): void {
+    due = undefined;
+    if (how || !last) return;
+    fedAt = performance.now();
+    const taken = encoder.feed(last);
+    clearTimeout(asking);
+    if (taken) asking = setTimeout(frames.next, everyMs / 2);
+    else void encoder.drained().then(() => how ?? frames.next());
+  }
+
+  function end(reason: 'stopped' | 'session_ended') {
+    if (how) return;
+    how = reason;
+    clearInterval(still);
+    clearTimeout(asking);
+    clearTimeout(due);
+    if (last) encoder.feed(last); // so that it lasts until now
+    encoder.end();
+    kill = setTimeout(() => encoder.kill(), FLUSH_MS);
+    frames.close();
+  }
+
+  return { output: encoder.output, stop: () => end('stopped'), ended };
+}

@@ -1,0 +1,34 @@
+/** The longest line that is told; what is beyond it is left out. */
+export const longestLine = 64 * 1024;
+
+/** Puts lines together from pieces of any size, and cuts those that are too long. In bytes, since a piece may end within a letter. */
+export function lineReader(onLine: (line: string) => void) {
+  let parts: Buffer[] = [];
+  let length = 0;
+
+  function add(part: Buffer) {
+    if (length < longestLine) parts.push(part.subarray(0, longestLine - length));
+    length += part.length;
+  }
+
+  function end() {
+    const text = Buffer.concat(parts).toString();
+    onLine(length > longestLine ? text.replace(/\uFFFD$/, '') : text.replace(/\r$/, ''));
+    parts = [];
+    length = 0;
+  }
+
+  return {
+    read(data: Buffer) {
+      let from = 0;
+      for (let at = data.indexOf(10); at !== -1; at = data.indexOf(10, from)) {
+        add(data.subarray(from, at));
+        end();
+        from = at + 1;
+      }
+      if (from < data.length) add(data.subarray(from));
+    },
+    /** The last line may have no end. */
+    end: () => void (length > 0 && end()),
+  };
+}

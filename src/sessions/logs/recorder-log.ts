@@ -1,0 +1,29 @@
+const most = 200;
+
+export type RecorderLog = ReturnType<typeof recorderLog>;
+
+/** What the recorders of sessions have to say: the last lines of each, for as long as the session is there. */
+export function recorderLog() {
+  const logs = new Map<string, { lines: string[]; listeners: Set<(line: string) => void> }>();
+  const of = (sessionId: string) => {
+    const there = logs.get(sessionId) ?? { lines: [], listeners: new Set() };
+    logs.set(sessionId, there);
+    return there;
+  };
+
+  return {
+    say(sessionId: string, line: string) {
+      const { lines, listeners } = of(sessionId);
+      lines.push(line.slice(0, 2000));
+      if (lines.length > most) lines.shift();
+      for (const listener of listeners) listener(line);
+    },
+    lines: (sessionId: string) => [...(logs.get(sessionId)?.lines ?? [])],
+    follow(sessionId: string, listener: (line: string) => void) {
+      const { listeners } = of(sessionId);
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    forget: (sessionId: string) => void logs.delete(sessionId),
+  };
+}

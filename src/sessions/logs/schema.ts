@@ -1,0 +1,23 @@
+import { Type, type Static } from 'typebox';
+import { named, oneOf, Timestamp } from '../../api/schema.ts';
+
+export const LogQuery = Type.Object({
+  source: oneOf(['path', 'supervisor'], { description: 'A file of the session, or one of its own processes.' }),
+  follow: Type.Optional(
+    Type.Boolean({
+      default: true,
+      description: 'A file is told from its end on, and as it grows; without, it is told whole and the stream ends.',
+    }),
+  ),
+  path: Type.Optional(Type.String({ maxLength: 4096, description: 'With source=path: as the session sees it.' })),
+  supervisor_process: Type.Optional(
+    Type.String({ maxLength: 100, description: 'With source=supervisor: chromium, xvnc or recorder.' }),
+  ),
+});
+
+export const LogEvent = named(
+  'LogEvent',
+  Type.Object({ event: oneOf(['log']), timestamp: Timestamp, message: Type.String() }),
+);
+
+export type LogQuery = Static<typeof LogQuery>;

@@ -1,0 +1,130 @@
+import { DISPLAY_LOG } from '../../chromium/display.ts';
+import { RUN } from '../../chromium/sandbox.ts';
+import { tailFile, type Unreadable } from '../../chromium/tail.ts';
+import { errors } from '../../errors.ts';
+import type { Hold } from '../live-session.ts';
+import { lineReader } from './lines.ts';
+import type { RecorderLog } from './recorder-log.ts';
+import type { LogQuery } from './schema.ts';
+
+/** Who gets the lines. Resolves when there is room for more; false: nobody reads any more. */
+export interface LineSink {
+  send(line: string): Promise<boolean>;
+  readonly closed: AbortSignal;
+}
+
+/** Lines of a log: told to a sink until they end or nobody reads them. It exists before the first is told. */
+export type LogSource = (sink: LineSink) => Promise<void>;
+
+/** Lines that a process wrote while their reader was behind. More of them are counted, not kept. */
+const mostWaiting = 1000;
+
+const refusals: Record<Unreadable, (path: string) => string> = {
+  missing: (path) => `The session has no file ${path}.`,
+  not_a_file: (path) => `${path} is not a file.`,
+  not_readable: (path) => `${path} may not be read by the session's user.`,
+};
+
+/** Finds what is asked for; what is not there is refused before anything is streamed. */
+export async function openLog(
+  held: Hold,
+  sessionId: string,
+  query: LogQuery,
+  recorder: RecorderLog,
+): Promise<LogSource> {
+  const { source, follow = true, path, supervisor_process: process } = query;
+  const { browser } = held.engine;
+  if (source === 'path') {
+    if (!path) throw errors.invalid_input({ detail: 'path is missing; source=path needs one.' });
+    return fileLog(browser.init, path, follow);
+  }
+  if (!process) {
+    throw errors.invalid_input({ detail: 'supervisor_process is missing; source=supervisor needs one.' });
+  }
+  switch (process) {
+    case 'chromium':
+      return lineLog(browser.logTail(), follow && browser.logTail.follow, browser.exited);
+    case 'recorder':
+      return lineLog(
+        recorder.lines(sessionId),
+        follow && ((listener) => recorder.follow(sessionId, listener)),
+        browser.exited,
+      );
+    case 'xvnc': {
+      if (browser.rfbPath === undefined) {
+        throw errors.not_found({ detail: 'A headless session has no display, and so no process xvnc.' });
+      }
+      return fileLog(browser.init, `${RUN}/${DISPLAY_LOG}`, follow);
+    }
+    default:
+      throw errors.not_found({
+        detail: `The session has no process '${process}'; it has chromium, xvnc (headful) and recorder.`,
+      });
+  }
+}
+
+async function fileLog(init: number | undefined, path: string, follow: boolean): Promise<LogSource> {
+  if (init === undefined) {
+    throw errors.engine_unavailable({
+      detail: 'This machine runs sessions without a sandbox; their files are not read.',
+    });
+  }
+  const tail = await tailFile(init, path, follow);
+  if (typeof tail === 'string') throw errors.not_found({ detail: refusals[tail](path) });
+  return async (sink) => {
+    sink.closed.addEventListener('abort', () => tail.close(), { once: true });
+    if (sink.closed.aborted) tail.close();
+    const lines: string[] = [];
+    const reader = lineReader((line) => lines.push(line));
+    try {
+      for await (const data of tail.output as AsyncIterable<Buffer>) {
+        reader.read(data);
+        for (const line of lines.splice(0)) if (!(await sink.send(line))) return;
+      }
+      reader.end();
+      for (const line of lines) await sink.send(line);
+    } catch {
+      // The reader left, or the session ended: either way there is nobody to tell.
+    } finally {
+      tail.close();
+    }
+  };
+}
+
+/** The last lines that are kept, and those to come until `over`. */
+function lineLog(
+  kept: string[],
+  follow: false | ((listener: (line: string) => void) => () => void),
+  over: Promise<unknown>,
+): LogSource {
+  return async (sink) => {
+    const waiting = [...kept];
+    let dropped = 0;
+    let wake: (() => void) | undefined;
+    let ended = !follow;
+    const stop =
+      follow &&
+      follow((line) => {
+        if (waiting.length < mostWaiting) waiting.push(line);
+        else dropped += 1;
+        wake?.();
+      });
+    const finish = () => ((ended = true), wake?.());
+    void over.then(finish);
+    sink.closed.addEventListener('abort', finish, { once: true });
+    try {
+      for (;;) {
+        for (let line = waiting.shift(); line !== undefined; line = waiting.shift()) {
+          if (!(await sink.send(line))) return;
+        }
+        if (dropped > 0) waiting.push(`… ${dropped} more lines came while they were not read.`);
+        dropped = 0;
+        if (waiting.length > 0) continue;
+        if (ended || sink.closed.aborted) return;
+        await new Promise<void>((resolve) => (wake = resolve));
+      }
+    } finally {
+      if (stop) stop();
+    }
+  };
+}

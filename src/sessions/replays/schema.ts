@@ -1,0 +1,40 @@
+import { Type, type Static } from 'typebox';
+import { named, nullable, Timestamp } from '../../api/schema.ts';
+
+export const StartReplay = Type.Object({
+  framerate: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 60, description: 'Pictures a second at most; 10 when left out.' }),
+  ),
+  max_duration_in_seconds: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'It ends by itself after so long; an hour when left out, a day at most.' }),
+  ),
+  record_audio: Type.Optional(
+    Type.Boolean({ default: false, description: 'Sessions have no sound; true is refused.' }),
+  ),
+  last_seconds: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 300,
+      description:
+        'Saves what happened before this request instead of what comes after it. The session has to be created with replay_buffer_seconds.',
+    }),
+  ),
+});
+
+export const Replay = named(
+  'BrowserReplay',
+  Type.Object({
+    replay_id: Type.String(),
+    started_at: Type.Optional(nullable(Timestamp)),
+    finished_at: Type.Optional(nullable(Timestamp)),
+    replay_view_url: Type.Optional(Type.String({ description: 'A page with a player.' })),
+    status: Type.Optional(
+      Type.String({ description: 'recording, processing, available or failed; see docs/lifecycles.md.' }),
+    ),
+    ended_reason: Type.Optional(Type.String({ description: 'Why the recording ended, once it has.' })),
+    size_bytes: Type.Optional(Type.Integer()),
+  }),
+);
+
+export type StartReplay = Static<typeof StartReplay>;
+export type Replay = Static<typeof Replay>;

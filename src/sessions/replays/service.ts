@@ -1,0 +1,255 @@
+import { randomUUID } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import { canEncode, type Confinement } from '../../chromium/recorder/encoder.ts';
+import { record, type Recording } from '../../chromium/recorder/recorder.ts';
+import { keepRing, type Ring } from '../../chromium/recorder/ring.ts';
+import { errors } from '../../errors.ts';
+import type { Log } from '../../lib/log.ts';
+import type { Addresses } from '../addresses.ts';
+import type { Hold } from '../live-session.ts';
+import type { SessionService } from '../service.ts';
+import { replayFiles } from './files.ts';
+import type { Replay, StartReplay } from './schema.ts';
+import type { ReplayEnding } from './state.ts';
+import type { ReplayRow, ReplayStore } from './store.ts';
+
+const mostAtOnce = 8;
+const defaultFramerate = 10;
+const defaultSeconds = 60 * 60;
+const mostSeconds = 24 * 60 * 60;
+/** For what is being finished when the service stops. */
+const closingMs = 15_000;
+
+export type ReplayService = ReturnType<typeof replayService>;
+
+/** Videos of sessions: made here, kept here, and finished whatever ends them. */
+export function replayService(deps: {
+  store: ReplayStore;
+  sessions: Pick<SessionService, 'get' | 'hold' | 'holdFor' | 'running'>;
+  addresses: Addresses;
+  dir: string;
+  confinement: Confinement;
+  nodeId: string;
+  days: number;
+  mostBytes: number;
+  /** What the recorder of a session has to say. */
+  say: (sessionId: string, line: string) => void;
+  log: Log;
+}) {
+  const { store, sessions, addresses, confinement, nodeId, days, mostBytes, say, log } = deps;
+  const files = replayFiles(deps.dir, confinement);
+  const running = new Map<string, { sessionId: string; stop: (reason: ReplayEnding) => void; over: Promise<void> }>();
+  const rings = new Map<string, Ring>();
+  const closing = new AbortController();
+
+  function toReplay(row: ReplayRow): Replay {
+    return {
+      replay_id: row.id,
+      started_at: row.started_at.toISOString(),
+      finished_at: row.finished_at?.toISOString() ?? null,
+      replay_view_url: addresses.ofReplay(row.session_id, row.id, row.node_id),
+      status: row.state,
+      ...(row.ended_reason ? { ended_reason: row.ended_reason } : {}),
+      ...(row.state === 'available' ? { size_bytes: Number(row.bytes) } : {}),
+    };
+  }
+
+  async function start(projectId: string, idOrName: string, request: StartReplay): Promise<Replay> {
+    const seconds = request.max_duration_in_seconds ?? defaultSeconds;
+    if (request.record_audio) {
+      throw errors.invalid_input({
+        detail: 'record_audio must be false: sessions have no sound that could be recorded.',
+      });
+    }
+    if (seconds > mostSeconds) {
+      throw errors.invalid_input({ detail: `max_duration_in_seconds must be at most ${mostSeconds}.` });
+    }
+    if (!canEncode())
+      throw errors.engine_unavailable({ detail: 'Replays need ffmpeg, which this machine does not have.' });
+    const { session_id: sessionId } = await sessions.get(projectId, idOrName, false);
+    if (request.last_seconds !== undefined) return saveLast(projectId, sessionId, request.last_seconds);
+
+    if ([...running.values()].filter((one) => one.sessionId === sessionId).length >= mostAtOnce) {
+      throw errors.recording_limit_reached({ most: mostAtOnce });
+    }
+    const framerate = request.framerate ?? defaultFramerate;
+    const id = randomUUID();
+    const held = await sessions.hold(sessionId); // awake for as long as it is recorded
+    try {
+      const recording = await record(held.engine, framerate, confinement);
+      const row = await store
+        .insert({ id, sessionId, projectId, nodeId, framerate, startedAt: new Date() })
+        .catch((error: Error) => {
+          recording.output.resume();
+          recording.stop();
+          throw error;
+        });
+      keep(id, sessionId, recording, held, seconds);
+      return toReplay(row!);
+    } catch (error) {
+      held.release();
+      throw error;
+    }
+  }
+
+  /** Writes a recording down until something ends it, then finishes it. */
+  function keep(id: string, sessionId: string, recording: Recording, held: Hold, seconds: number) {
+    let reason: ReplayEnding | undefined;
+    const stop = (why: ReplayEnding) => {
+      reason ??= why;
+      recording.stop();
+    };
+    const longest = setTimeout(stop, seconds * 1000, 'max_duration');
+    let bytes = 0;
+    const written = pipeline(
+      recording.output,
+      async function* (source: AsyncIterable<Buffer>) {
+        for await (const part of source) {
+          bytes += part.length;
+          yield part;
+          if (bytes > mostBytes) stop('max_size');
+        }
+      },
+      createWriteStream(files.part(id), { flags: 'wx', mode: 0o600 }),
+    ).catch((error: NodeJS.ErrnoException) => {
+      stop(error.code === 'ENOSPC' || error.code === 'EDQUOT' ? 'disk_full' : 'encoder_failed');
+      log.warn({ session: sessionId, replay: id, error: error.message }, 'replay.not_written');
+    });
+    say(sessionId, `recording ${id} started`);
+    const over = (async () => {
+      const { how, lastWords } = await recording.ended;
+      clearTimeout(longest);
+      held.release();
+      await written;
+      for (const line of lastWords) say(sessionId, line);
+      say(sessionId, `recording ${id} ended: ${reason ?? how}`);
+      await finish(id, reason ?? how);
+    })().finally(() => running.delete(id));
+    running.set(id, { sessionId, stop, over: over.catch(() => {}) });
+  }
+
+  async function finish(id: string, reason: ReplayEnding): Promise<void> {
+    try {
+      await store.apply(id, 'stopped', { reason });
+      const bytes = await files.finish(id, closing.signal);
+      if (bytes === undefined) await store.apply(id, 'lost', { reason });
+      else await store.apply(id, 'finished', { reason, bytes });
+    } catch (error) {
+      log.error({ replay: id, error: (error as Error).message }, 'replay.not_finished'); // the next start does it
+    }
+  }
+
+  async function saveLast(projectId: string, sessionId: string, seconds: number): Promise<Replay> {
+    const ring = rings.get(sessionId);
+    if (!ring) {
+      throw errors.invalid_input({
+        detail: 'last_seconds needs a session that was created with replay_buffer_seconds.',
+      });
+    }
+    const held = await sessions.hold(sessionId);
+    try {
+      const saved = await ring.save(seconds);
+      if (!saved) throw errors.replay_not_found({ detail: 'Nothing has been recorded yet. Try again in a moment.' });
+      const id = randomUUID();
+      await writeFile(files.part(id), saved.file, { mode: 0o600, flag: 'wx' });
+      const { startedAt } = saved;
+      const row = await store.insert({ id, sessionId, projectId, nodeId, framerate: defaultFramerate, startedAt });
+      const over = finish(id, 'saved').finally(() => running.delete(id));
+      running.set(id, { sessionId: '', stop() {}, over });
+      return toReplay(row!);
+    } finally {
+      held.release();
+    }
+  }
+
+  async function find(sessionId: string, id: string): Promise<ReplayRow> {
+    const row = await store.find(sessionId, id);
+    if (!row) throw errors.replay_not_found({ detail: `The session has no replay '${id}'. GET …/replays lists them.` });
+    return row;
+  }
+
+  /** The file, or undefined while it is being made. */
+  async function video(sessionId: string, id: string): Promise<{ path: string } | undefined> {
+    const row = await find(sessionId, id);
+    if (row.state === 'failed') {
+      throw errors.replay_not_found({
+        detail: `There is no video of this replay: ${row.ended_reason ?? 'it failed'}.`,
+      });
+    }
+    if (row.node_id !== nodeId) {
+      throw errors.replay_not_found({ detail: `The video is on node ${row.node_id}, which is not there right now.` });
+    }
+    return row.state === 'available' ? { path: files.done(id) } : undefined;
+  }
+
+  /** A session's id, also of one that has ended. */
+  const sessionIdOf = async (projectId: string, idOrName: string) =>
+    (await sessions.get(projectId, idOrName, true)).session_id;
+
+  return {
+    start,
+
+    async list(projectId: string, idOrName: string): Promise<Replay[]> {
+      return (await store.list(await sessionIdOf(projectId, idOrName))).map(toReplay);
+    },
+
+    async stop(projectId: string, idOrName: string, id: string): Promise<void> {
+      await find(await sessionIdOf(projectId, idOrName), id);
+      running.get(id)?.stop('stopped'); // what has ended is stopped
+    },
+
+    async videoFor(projectId: string, idOrName: string, id: string) {
+      return video(await sessionIdOf(projectId, idOrName), id);
+    },
+    video,
+    find,
+
+    /** A session can be used from now on: its last seconds are kept, if it wants that. */
+    sessionStarted({ sessionId, replayBufferSeconds }: { sessionId: string; replayBufferSeconds: number | undefined }) {
+      if (replayBufferSeconds === undefined || !canEncode()) return;
+      const engine = async () => {
+        const held = await sessions.hold(sessionId);
+        held.release(); // keeping its last seconds does not keep it awake
+        return held.engine;
+      };
+      rings.set(sessionId, keepRing({ seconds: replayBufferSeconds, engine, confinement }));
+    },
+
+    /** The next holder is nobody that the last one may film. */
+    sessionReturned(sessionId: string) {
+      for (const one of running.values()) if (one.sessionId === sessionId) one.stop('session_ended');
+    },
+
+    sessionEnded(sessionId: string) {
+      rings.get(sessionId)?.close();
+      rings.delete(sessionId);
+    },
+
+    /** Finishes what a service that went away had not, and removes what nobody knows. Before anything is served. */
+    async open(): Promise<void> {
+      await files.prepare();
+      const known = new Set(await store.idsOf(nodeId));
+      for (const id of await files.list()) if (!known.has(id)) await files.remove(id);
+      for (const row of await store.unfinished(nodeId)) {
+        if (row.state === 'failed') await store.apply(row.id, 'found_again');
+        const over = finish(row.id, 'service_restarted').finally(() => running.delete(row.id));
+        running.set(row.id, { sessionId: row.session_id, stop() {}, over });
+      }
+    },
+
+    async expire(): Promise<void> {
+      for (const id of await store.expire(nodeId, days)) await files.remove(id);
+    },
+
+    async close(): Promise<void> {
+      for (const ring of rings.values()) ring.close();
+      rings.clear();
+      for (const { stop } of running.values()) stop('service_stopped');
+      const late = setTimeout(() => closing.abort(), closingMs);
+      await Promise.all([...running.values()].map(({ over }) => over));
+      clearTimeout(late);
+    },
+  };
+}

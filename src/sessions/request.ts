@@ -1,0 +1,122 @@
+import { errors } from '../errors.ts';
+import type { BrowserOptions } from './browsers.ts';
+import { policyOf } from './policy.ts';
+import type { CreateSession, UpdateSession } from './schema.ts';
+import type { Shape } from './spares.ts';
+import type { NewSession, SessionRow } from './store.ts';
+
+/** What a request asks for: of the browser, of the row, and of what is not there to be asked for. */
+
+const defaultTimeoutSeconds = 60;
+export const defaultViewport = { width: 1920, height: 1080 };
+
+export const spareOptions = (shape: Shape): BrowserOptions => ({
+  headless: shape === 'headless',
+  stealth: false,
+  kiosk: false,
+  gpu: false,
+  viewport: defaultViewport,
+  policy: undefined,
+});
+
+/** Which spare would do; none for what cannot be applied to a browser that runs. */
+export function shapeOf({
+  headless,
+  stealth,
+  kiosk,
+  gpu,
+  policy,
+  needsFullBrowser,
+  resume,
+}: BrowserOptions): Shape | undefined {
+  if (stealth || kiosk || gpu || policy || resume || (headless && needsFullBrowser)) return undefined;
+  return headless ? 'headless' : 'headful';
+}
+
+export function optionsOf(request: CreateSession): BrowserOptions {
+  const {
+    headless = false,
+    stealth = false,
+    kiosk_mode: kiosk = false,
+    gpu = false,
+    viewport = defaultViewport,
+  } = request;
+  if (gpu && headless) throw errors.invalid_input({ detail: 'gpu needs a display; leave out headless or gpu.' });
+  const { width, height, refresh_rate } = viewport as { width: number; height: number; refresh_rate?: number };
+  const rate = refresh_rate === undefined ? {} : { refreshRate: refresh_rate };
+  return { headless, stealth, kiosk, gpu, viewport: { width, height, ...rate }, policy: policyOf(request) };
+}
+
+/** The headless shell keeps neither tabs nor undated cookies, so what runs with a profile is always the full browser. */
+export const withProfile = (resume: 'cookies' | 'tabs') => ({ needsFullBrowser: true, resume });
+
+/** What a session was asked to be, as far as its browser is concerned. */
+export const requestOf = (row: SessionRow): CreateSession => ({
+  headless: row.headless,
+  stealth: row.stealth,
+  gpu: row.gpu,
+  kiosk_mode: row.kiosk_mode,
+  ...(row.policy ? { engine_policy: row.policy } : {}),
+});
+
+export function rowFor(
+  id: string,
+  projectId: string,
+  request: CreateSession,
+  options: BrowserOptions,
+): Omit<NewSession, 'node_id' | 'proxy_id' | 'pool_id' | 'pool_version' | 'profile_id' | 'profile_saves'> {
+  return {
+    id,
+    project_id: projectId,
+    name: request.name ?? null,
+    tags: request.tags ?? {},
+    headless: options.headless,
+    stealth: options.stealth,
+    gpu: options.gpu,
+    kiosk_mode: options.kiosk,
+    timeout_seconds: request.timeout_seconds ?? defaultTimeoutSeconds,
+    viewport_width: options.viewport.width,
+    viewport_height: options.viewport.height,
+    refresh_rate: options.viewport.refreshRate ?? null,
+    start_url: request.start_url ?? null,
+    policy: options.policy ?? null,
+    invocation_id: null,
+  };
+}
+
+/** What an update makes of a session's proxy; undefined when it leaves it alone. Null means left out, as it does for tags. */
+export function proxyChange(
+  row: SessionRow,
+  { proxy_id: id, disable_default_proxy: disable }: UpdateSession,
+): { id: string | null; defaultDisabled: boolean } | undefined {
+  const given = id !== undefined && id !== null;
+  if (!given && disable === undefined) return undefined;
+  const refuse = (detail: string) => errors.invalid_input({ detail });
+  if (disable !== undefined && given)
+    throw refuse(
+      'disable_default_proxy cannot stand together with proxy_id: a proxy that is named is never the default.',
+    );
+  if (disable === true && !row.stealth)
+    throw refuse('disable_default_proxy is for sessions with stealth; no other has a default proxy.');
+  return { id: given ? id || null : row.proxy_id, defaultDisabled: disable ?? row.default_proxy_disabled };
+}
+
+/** Fields of rooms that do not stand yet. What they mean when they ask for nothing is fine. */
+export function refuseWhatIsNotHere(
+  request: Partial<
+    Pick<CreateSession, 'invocation_id'> & Omit<UpdateSession, 'name' | 'tags' | 'viewport' | 'profile'>
+  >,
+) {
+  const { telemetry, invocation_id } = request;
+  const asksForTelemetry = telemetry && (telemetry.enabled === true || Object.keys(telemetry.browser ?? {}).length > 0);
+  const asked = {
+    telemetry: asksForTelemetry,
+    invocation_id: invocation_id !== undefined,
+  };
+  const field = Object.entries(asked).find(([, is]) => is)?.[0];
+  if (field) throw errors.feature_not_available({ field });
+}
+
+/** A bare host is meant to be reached by https, as in an address bar. */
+export const absolute = (url: string) =>
+  /^[a-z][a-z0-9+.-]*:/i.test(url) && !/^[^/]*:\d+(\/|$)/.test(url) ? url : `https://${url}`;

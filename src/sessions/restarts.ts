@@ -1,0 +1,110 @@
+import type { Engine } from '../chromium/engine.ts';
+import { errors } from '../errors.ts';
+import type { ProfileSelector } from '../profiles/schema.ts';
+import type { ProfileService } from '../profiles/service.ts';
+import type { BrowserOptions, Browsers } from './browsers.ts';
+import { SessionEnded, type LiveSession } from './live-session.ts';
+import type { LoadedExtensions } from './loaded-extensions.ts';
+import { optionsOf, requestOf, withProfile } from './request.ts';
+import { sessionStore, type SessionRow, type SessionStore } from './store.ts';
+
+/**
+ * What cannot be given to a browser that runs: a profile, and extensions to the headless shell. The session keeps its id, its
+ * addresses and its place; its browser is stopped and another one is started in its stead.
+ */
+export function restarts({
+  store,
+  browsers,
+  profiles,
+  extensions,
+  live,
+  open,
+}: {
+  store: SessionStore;
+  browsers: Browsers;
+  profiles: Pick<ProfileService, 'choose' | 'open'>;
+  extensions: LoadedExtensions;
+  live: ReadonlyMap<string, LiveSession>;
+  open: (engine: Engine, url: string) => Promise<void>;
+}) {
+  async function asItIsNow(id: string): Promise<Partial<BrowserOptions>> {
+    const row = await store.find(id);
+    if (!row) return {};
+    const { viewport_width: width, viewport_height: height, refresh_rate } = row;
+    const viewport = { width, height, ...(refresh_rate === null ? {} : { refreshRate: refresh_rate }) };
+    return {
+      viewport,
+      ...(extensions.any(id) ? { needsFullBrowser: true } : {}),
+      ...(row.profile_id === null ? {} : withProfile('cookies')),
+    };
+  }
+
+  /** A second session that saves to a profile would undo what the first one saved, so it is told. */
+  async function unlessWritten<T>(
+    sessionId: string,
+    profileId: string | null,
+    write: (store: SessionStore) => Promise<T>,
+  ): Promise<T> {
+    if (profileId === null) return write(store);
+    const outcome = await store.asOnlyWriter({ profileId, sessionId }, (tx) => write(sessionStore(tx)));
+    if ('written' in outcome) return outcome.written;
+    const { writer } = outcome;
+    throw errors.profile_in_use({ profile: profileId, session: writer }, { body: { session_id: writer } });
+  }
+
+  /**
+   * Gives a profile to a session that has none: its browser is stopped and started again with it, at the same addresses. A profile
+   * that cannot be had leaves the session as it was. Answers with the profile, if the session is to write it back.
+   */
+  async function attachProfile(row: SessionRow, selector: ProfileSelector): Promise<string | undefined> {
+    const { id } = row;
+    const session = live.get(id);
+    if (!session) throw errors.session_not_found({ session: id });
+    const profile = await profiles.choose(row.project_id, selector);
+    const saves = selector.save_changes === true;
+    const claimed = await unlessWritten(id, saves && !selector.force ? profile.id : null, (store) =>
+      store.attachProfile(id, profile.id, saves),
+    );
+    if (!claimed) throw errors.profile_loaded({ session: id, profile: (await store.find(id))?.profile_id ?? '' });
+    try {
+      const saved = await profiles.open(profile.id);
+      const resume = saved && !row.start_url ? 'tabs' : 'cookies';
+      const beside = await browsers.unpackBeside(id, saved?.bytes, resume === 'tabs');
+      const now = { ...optionsOf(requestOf(row)), ...(await asItIsNow(id)), resume } as const;
+      const restart = session.restart(async (signal, proxy) => {
+        await beside.swap();
+        const started = await browsers.start(id, { ...now, proxy }, () => session.whenGone(), signal);
+        const engine = await extensions.again(id, started);
+        if (row.start_url) void open(engine, row.start_url);
+        return engine;
+      }, 'The browser is started again with a profile. Connect again to the same address.');
+      await restart.catch(async (error: Error) => {
+        await beside.discard();
+        throw error instanceof SessionEnded ? errors.session_not_found({ session: id }) : error;
+      });
+      return saves ? profile.id : undefined;
+    } catch (error) {
+      await store.detachProfile(id);
+      throw error;
+    }
+  }
+
+  async function startAnew(row: SessionRow, shell: Engine): Promise<void> {
+    const { id } = row;
+    const session = live.get(id);
+    if (!session) throw errors.session_not_found({ session: id });
+    const was = await shell.state();
+    const now = { ...optionsOf(requestOf(row)), ...(await asItIsNow(id)), needsFullBrowser: true };
+    await session
+      .restart(async (signal, proxy) => {
+        const engine = await browsers.start(id, { ...now, proxy }, () => session.whenGone(), signal);
+        await engine.resume(was);
+        return engine;
+      }, 'The browser is started again as one that runs extensions. Connect again to the same address.')
+      .catch((error: Error) => {
+        throw error instanceof SessionEnded ? errors.session_not_found({ session: id }) : error;
+      });
+  }
+
+  return { asItIsNow, unlessWritten, attachProfile, startAnew };
+}

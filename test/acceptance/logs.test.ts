@@ -1,0 +1,116 @@
+import { appendFile, mkdir, rename, symlink, truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type Kernel from '@onkernel/sdk';
+import { chromium } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startService, type Service } from '../support/service.ts';
+
+let service: Service;
+let sdk: Kernel;
+beforeAll(async () => {
+  service = await startService();
+  sdk = service.sdk();
+});
+afterAll(() => service.close());
+
+describe.each([{ headless: true }, { headless: false }])('logs of a session, headless: $headless', ({ headless }) => {
+  let id: string;
+  let cdp: string;
+  /** The session's home, as we see it. */
+  let home: string;
+  beforeAll(async () => {
+    ({ session_id: id, cdp_ws_url: cdp } = await sdk.browsers.create({ headless, timeout_seconds: 300 }));
+    home = join(service.dataDir, 'sessions', id, 'home');
+  });
+  afterAll(() => sdk.browsers.deleteByID(id));
+
+  const write = (name: string, text: string) => writeFile(join(home, name), text, { mode: 0o644 });
+  const append = (name: string, text: string) => appendFile(join(home, name), text);
+  const stream = (query: Parameters<typeof sdk.browsers.logs.stream>[1]) => sdk.browsers.logs.stream(id, query);
+
+  test('tells a file whole, long lines cut', async () => {
+    await write('whole.log', `one\nzwei: ä 世\n${'x'.repeat(100_000)}\nlast`);
+    const seen: string[] = [];
+    for await (const { event, message, timestamp } of await stream({
+      source: 'path',
+      path: '/home/corral/whole.log',
+      follow: false,
+    })) {
+      expect(event).toBe('log');
+      expect(Date.parse(timestamp)).toBeGreaterThan(0);
+      seen.push(message);
+    }
+    expect(seen).toEqual(['one', 'zwei: ä 世', 'x'.repeat(64 * 1024), 'last']);
+  });
+
+  test('follows a file from its end, cut or replaced', async () => {
+    await write('app.log', 'before\n');
+    const lines = await stream({ source: 'path', path: '/home/corral/app.log' });
+    const reader = lines[Symbol.asyncIterator]();
+    const next = async () => (await reader.next()).value?.message as string;
+    await append('app.log', 'after\nmore\n');
+    expect([await next(), await next()]).toEqual(['after', 'more']);
+    await truncate(join(home, 'app.log'), 0);
+    await new Promise((resolve) => setTimeout(resolve, 1500)); // what is cut and grown again within a look is not seen as cut
+    await append('app.log', 'cut\n');
+    expect(await next()).toBe('cut');
+    await write('next.log', 'fresh\n');
+    await rename(join(home, 'next.log'), join(home, 'app.log'));
+    expect(await next()).toBe('fresh');
+    lines.controller.abort();
+  });
+
+  test('refuses what is not there, and reads nothing outside of the session', async () => {
+    await mkdir(join(home, 'folder'));
+    await symlink(join(service.dataDir, 'api-key'), join(home, 'link'));
+    for (const [query, status] of [
+      ['source=path', 400],
+      ['source=supervisor', 400],
+      ['source=elsewhere', 400],
+      ['source=path&path=/home/corral/nothing', 404],
+      ['source=path&path=/home/corral/folder', 404],
+      ['source=path&path=/dev/zero', 404],
+      ['source=path&path=/home/corral/link', 404],
+      [`source=path&path=${join(service.dataDir, 'api-key')}`, 404],
+      ['source=supervisor&supervisor_process=sshd', 404],
+    ] as const) {
+      const answer = await service.call('GET', `/browsers/${id}/logs/stream?${query}`);
+      expect([query, answer.status]).toEqual([query, status]);
+    }
+    expect(await service.call('GET', '/browsers/nobody/logs/stream?source=path&path=/x')).toMatchObject({
+      status: 404,
+    });
+  });
+
+  test('tells what the session’s own processes write', async () => {
+    const once = async (supervisor_process: string) => {
+      const seen: string[] = [];
+      const lines = await stream({ source: 'supervisor', supervisor_process, follow: false });
+      for await (const { message } of lines) seen.push(message);
+      return seen;
+    };
+    expect(await once('chromium')).toBeInstanceOf(Array);
+    expect(await once('recorder')).toEqual([]);
+    if (headless) {
+      const answer = await service.call('GET', `/browsers/${id}/logs/stream?source=supervisor&supervisor_process=xvnc`);
+      expect(answer.status).toBe(404);
+    } else {
+      expect((await once('xvnc')).join('\n')).toContain('Xvnc');
+    }
+  });
+
+  test('a stream ends with its session', async () => {
+    const lines = await stream({ source: 'path', path: '/home/corral/app.log' });
+    const processes = await stream({ source: 'supervisor', supervisor_process: 'chromium' });
+    const browser = await chromium.connectOverCDP(cdp);
+    const all = Promise.all(
+      [lines, processes].map(async (events) => {
+        for await (const _ of events);
+      }),
+    );
+    await sdk.browsers.deleteByID(id);
+    expect(await all).toHaveLength(2);
+    await browser.close();
+    ({ session_id: id } = await sdk.browsers.create({ headless: true }));
+  });
+});
