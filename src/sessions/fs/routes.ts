@@ -69,7 +69,7 @@ export function fsRoutes({ sessions }: { sessions: SessionService }): FastifyPlu
       await holding(request, work);
     } catch (error) {
       request.raw.unpipe();
-      request.raw.resume();
+      setImmediate(() => request.raw.resume()); // once whoever read it has let go of it
       throw error;
     }
   }
