@@ -22,8 +22,14 @@ export const jsonHeartbeat: Heartbeat = {
   event: () => ({ event: 'sse_heartbeat', timestamp: new Date().toISOString() }),
 };
 
-export function eventStream(reply: FastifyReply, heartbeat: Heartbeat = jsonHeartbeat): EventStream {
+/** `until` ends it, as the end of its source does. */
+export function eventStream(
+  reply: FastifyReply,
+  heartbeat: Heartbeat = jsonHeartbeat,
+  until?: AbortSignal,
+): EventStream {
   const out = reply.raw;
+  const end = () => void out.end();
   const gone = new AbortController();
   reply.hijack();
   for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) out.setHeader(name, value);
@@ -40,8 +46,11 @@ export function eventStream(reply: FastifyReply, heartbeat: Heartbeat = jsonHear
     else void send(heartbeat.event());
     beat.refresh();
   }, heartbeat.everyMs);
+  if (until?.aborted) end();
+  until?.addEventListener('abort', end, { once: true });
   out.once('close', () => {
     clearTimeout(beat);
+    until?.removeEventListener('abort', end);
     gone.abort();
   });
   out.on('error', () => {}); // `close` follows and says all there is to say
@@ -52,7 +61,7 @@ export function eventStream(reply: FastifyReply, heartbeat: Heartbeat = jsonHear
   }
 
   async function send(event: unknown): Promise<boolean> {
-    if (gone.signal.aborted) return false;
+    if (gone.signal.aborted || out.writableEnded) return false;
     if (write(`data: ${JSON.stringify(event)}\n\n`)) return true;
     await new Promise<void>((resolve) => {
       const done = () => {
@@ -67,8 +76,8 @@ export function eventStream(reply: FastifyReply, heartbeat: Heartbeat = jsonHear
   }
 
   function comment(text: string) {
-    if (!gone.signal.aborted) write(`: ${text}\n\n`);
+    if (!gone.signal.aborted && !out.writableEnded) write(`: ${text}\n\n`);
   }
 
-  return { send, comment, end: () => void out.end(), closed: gone.signal };
+  return { send, comment, end, closed: gone.signal };
 }

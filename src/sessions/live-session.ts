@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Engine } from '../chromium/engine.ts';
 import type { Proxy } from '../chromium/proxy.ts';
 import type { Log } from '../lib/log.ts';
@@ -40,6 +41,8 @@ export type LiveSession = ReturnType<typeof liveSession>;
 /** Somebody who uses the session. While there is one, it stays awake and does not time out. */
 export interface Hold {
   engine: Engine;
+  /** Aborts when the browser goes back to its pool: what still streams to whoever had it must not show the next holder. */
+  until: AbortSignal;
   /** Giving back twice is giving back once. */
   release(): void;
   /** Something goes on in it that nobody waits for: until that is over it does not sleep, but it may time out. */
@@ -54,6 +57,7 @@ export function liveSession(options: LiveSessionOptions) {
   const { id, mayStandBy, relaunch, onIdle, onLost, log } = options;
   let { timeoutSeconds, proxy } = options;
   let lease: string | null = null;
+  let lending = new AbortController();
   /** Whether anybody has come to it since it was lent, or anything has happened to it. */
   let used = true;
   /** The browser, or the next one while it is being started. */
@@ -97,7 +101,7 @@ export function liveSession(options: LiveSessionOptions) {
     };
     try {
       await wake();
-      return { engine: await answering(), release, stayAwake };
+      return { engine: await answering(), until: lending.signal, release, stayAwake };
     } catch (error) {
       release();
       throw ending ? new SessionEnded(ending) : error;
@@ -342,6 +346,8 @@ export function liveSession(options: LiveSessionOptions) {
     /** For pools: somebody has it from now on. */
     lend(to: { lease: string; timeoutSeconds: number; used: boolean }) {
       ({ lease, timeoutSeconds, used } = to);
+      lending = new AbortController();
+      setMaxListeners(0, lending.signal); // one for each stream
       restart();
     },
 
@@ -349,6 +355,7 @@ export function liveSession(options: LiveSessionOptions) {
     takeBack(): boolean {
       lease = null;
       timeoutSeconds = undefined;
+      lending.abort();
       closeClients(1001, 'The browser went back to its pool.');
       restart();
       return used;

@@ -61,8 +61,11 @@ test('a pool that wants it so keeps what was left, and nothing of the lease', as
   const browser = await chromium.connectOverCDP(first.cdp_ws_url);
   await browser.contexts()[0]!.addCookies([{ name: 'left', value: 'behind', url: `http://${site.host}/` }]);
   const gone = new Promise((resolve) => browser.once('disconnected', resolve));
+  const ofChromium = { source: 'supervisor', supervisor_process: 'chromium' } as const;
+  const log = await sdk.browsers.logs.stream(first.session_id, ofChromium);
   await sdk.browserPools.release(pool.id, { session_id: first.session_id });
   await gone;
+  for await (const line of log) expect(line.event).toBe('log'); // and it ends: what comes now is the next holder's
   await expect(chromium.connectOverCDP(first.cdp_ws_url), 'nobody holds it').rejects.toThrow(/404/);
   const second = await sdk.browserPools.acquire(pool.id, {});
   expect(second).toMatchObject({ session_id: first.session_id, tags: {} });

@@ -5,7 +5,7 @@ import { characterKey, isAmerican, type Key } from './keys.ts';
 
 /** As CDP counts the buttons that are down. */
 const bits: Record<Button, number> = { left: 1, right: 2, middle: 4, back: 8, forward: 16 };
-/** What a notch of a wheel scrolls in a Chromium with a display, in CSS pixels. */
+/** What a notch of the wheel scrolls, in CSS pixels. Chosen, not measured: a display's notch may scroll another way far. */
 const NOTCH = 120;
 /** For a page to answer to what is done to it. */
 const PATIENCE_MS = 10_000;

@@ -5,8 +5,8 @@ import type { Picture } from './display-client.ts';
 const compress = promisify(deflate);
 
 /**
- * A picture of a display as PNG. Each row is written as its difference from the row above, which on pages is mostly nothing, so
- * the fastest compression does; the slow ones gain a tenth and take five times as long.
+ * A picture of a display as PNG. Each row is written as its difference from the row above, which on pages is mostly nothing.
+ * The fastest compression is chosen for speed; what the slower ones would gain was not measured.
  */
 export async function encodePng({ width, height, pixels }: Picture): Promise<Buffer> {
   const rows = Buffer.allocUnsafe(height * (1 + width * 3));

@@ -69,7 +69,7 @@ export function fsRoutes({ sessions }: { sessions: SessionService }): FastifyPlu
       await holding(request, work);
     } catch (error) {
       request.raw.unpipe();
-      request.raw.resume();
+      setImmediate(() => request.raw.resume()); // once whoever read it has let go of it
       throw error;
     }
   }
@@ -247,7 +247,7 @@ export function fsRoutes({ sessions }: { sessions: SessionService }): FastifyPlu
       (request, reply) =>
         holding(request, async (held) => {
           const watch = await readWatch(held, request.params.watch_id);
-          const events = eventStream(reply, { everyMs: 15_000, comment: 'still here' });
+          const events = eventStream(reply, { everyMs: 15_000, comment: 'still here' }, held.until);
           events.closed.addEventListener('abort', () => watch.close(), { once: true });
           for (let event; !events.closed.aborted && (event = await watch.next());)
             if (!(await events.send(event))) break;

@@ -238,10 +238,14 @@ const SILENCE_MS = 120_000;
 async function send(stream: Stream, content: Readable): Promise<void> {
   // Not destroyed when we give up: it is the client's connection, and there is still an answer to be read from it.
   const chunks = content.iterator({ destroyOnReturn: false });
-  for (;;) {
-    const { value, done } = await inTime(chunks.next());
-    if (done) return;
-    await stream.bytes(value as Buffer);
+  try {
+    for (;;) {
+      const { value, done } = await inTime(chunks.next());
+      if (done) return;
+      await stream.bytes(value as Buffer);
+    }
+  } finally {
+    void chunks.return?.(); // it would hold the rest back, and with it the connection
   }
 }
 

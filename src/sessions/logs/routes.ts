@@ -40,7 +40,7 @@ export function logRoutes({
         const held = await sessions.hold(id);
         try {
           const tell = await openLog(held, id, request.query, recorder);
-          const events = eventStream(reply, { everyMs: 15_000, comment: 'still here' });
+          const events = eventStream(reply, { everyMs: 15_000, comment: 'still here' }, held.until);
           const send = (message: string) => events.send({ event: 'log', timestamp: new Date().toISOString(), message });
           await tell({ send, closed: events.closed });
           events.end();

@@ -99,7 +99,7 @@ export function processRoutes({ sessions }: { sessions: SessionService }): Fasti
         const held = await sessions.holdFor(projectOf(request).id, request.params.id);
         try {
           const reading = await read(held, request.params.process_id);
-          const events = eventStream(reply, { everyMs: 15_000, comment: 'still here' });
+          const events = eventStream(reply, { everyMs: 15_000, comment: 'still here' }, held.until);
           events.closed.addEventListener('abort', () => reading.close(), { once: true });
           for (let item; !events.closed.aborted && (item = await reading.next());)
             if (!(await events.send(item))) break;

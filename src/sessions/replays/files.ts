@@ -61,7 +61,8 @@ async function hasPictures(path: string): Promise<boolean> {
   if (!file) return false;
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(8192), 0, 8192, 0);
-    return buffer.subarray(0, bytesRead).includes('moof');
+    const start = buffer.subarray(0, bytesRead);
+    return start.includes('moof') || start.includes('mdat');
   } finally {
     await file.close();
   }
