@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, lstatSync, mkdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -61,6 +70,20 @@ test('a profile comes back as it was, without what Chromium makes again and with
   expect(lstatSync(at('.')).uid).toBe((await detectIsolation()).owner.uid);
   await unpacked(join(root, 'c'), from(archive), false);
   expect(existsSync(join(root, 'c/home/user-data/Default/Sessions'))).toBe(false);
+});
+
+test('a file of two names comes back as two files, whichever of them is left out', async () => {
+  const names = Array.from({ length: 100 }, (_, i) => String(i)); // in whatever order the disk has them
+  const tabs = (name: string) => [`Default/Sessions/${name}`, name] as const;
+  const { dir, give } = await session('a', Object.fromEntries(names.map(tabs)));
+  const at = (of: string, path: string) => join(of, 'home/user-data', path);
+  for (const name of names) {
+    mkdirSync(at(dir, name));
+    linkSync(at(dir, `Default/Sessions/${name}`), at(dir, `${name}/other`));
+  }
+  give();
+  await unpacked(join(root, 'b'), from(await packed(dir)), false);
+  expect(names.map((name) => readFileSync(at(join(root, 'b'), `${name}/other`), 'utf8'))).toEqual(names);
 });
 
 test('user data that are a link to somewhere else are not packed', async () => {

@@ -62,7 +62,7 @@ export class ArchiveError extends Error {
 const PACK = `
 [ ! -L user-data ] && cd user-data || exit 1
 find . -mindepth 1 \\( ${BALLAST.map((name) => `-name '${name}'`).join(' -o ')} \\) -prune -o \\( -type f -o -type d \\) -print0 |
-  exec tar --create --file=- --null --no-recursion --files-from=- --owner=0 --group=0 --numeric-owner
+  exec tar --create --file=- --null --no-recursion --files-from=- --hard-dereference --owner=0 --group=0 --numeric-owner
 `;
 const UNPACK = `mkdir -m 700 user-data && cd user-data && exec tar --extract --file=- --no-same-owner "$@"`;
 const FORGET = `cd user-data && exec rm -rf -- "$@"`;
