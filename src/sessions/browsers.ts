@@ -1,18 +1,15 @@
-import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, rename, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import type { Destinations } from '../chromium/destinations.ts';
 import { startEngine, type Engine } from '../chromium/engine.ts';
 import { ArchiveError, forgetTabs, packProfile, unpackBeside, unpackProfile } from '../chromium/profile-archive.ts';
 import type { Toolbox } from '../chromium/guest/toolbox.ts';
 import { LaunchError, sweep, type Isolation, type LaunchOptions } from '../chromium/launch.ts';
 import type { Proxy } from '../chromium/proxy.ts';
+import { removeTree } from '../chromium/remove-tree.ts';
 import { own } from '../chromium/sandbox.ts';
 import { errors } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
-
-const run = promisify(execFile);
 
 /** Below this no browser can write its profile. */
 const leastBytes = 1024 * 1024;
@@ -113,15 +110,10 @@ export function browsers({
       }
     },
 
-    /**
-     * By the program, which goes down by open directories: what is in there is the session's, and a link that it puts in the way while
-     * Node's `rm` walks by names would lead that out of it.
-     */
-    async removeExtension(id: string, name: string): Promise<void> {
-      await run('rm', ['-rf', '--', join(home(id), 'extensions', name)], { cwd: '/' }).catch((error: Error) =>
+    removeExtension: (id: string, name: string): Promise<void> =>
+      removeTree(join(home(id), 'extensions', name)).catch((error: Error) =>
         log.warn({ session: id, extension: name, error: error.message }, 'extension.directory_left'),
-      ); // it goes with the session
-    },
+      ), // it goes with the session
 
     /** The profile in its home as an archive, once its browser is gone. */
     pack: (id: string, signal: AbortSignal): AsyncIterable<Buffer> => packProfile(home(id), isolation, signal),

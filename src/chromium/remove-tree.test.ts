@@ -4,8 +4,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { silent } from '../lib/log.ts';
-import { browsers } from './browsers.ts';
+import { removeTree } from './remove-tree.ts';
 
 /** As soon as one of its files is gone, puts a link in the place of the directory. */
 const SWAP = `
@@ -18,7 +17,7 @@ const SWAP = `
   symlinkSync(others, sub);
 `;
 
-test('an extension is removed, and nothing that a session links to from within it while that goes on', async () => {
+test('a directory is removed, and nothing that a session links to from within it while that goes on', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'corral-browsers-'));
   const others = join(dir, 'others');
   const extension = join(dir, 'session/extensions/x');
@@ -30,8 +29,7 @@ test('an extension is removed, and nothing that a session links to from within i
   const swapping = spawn(process.execPath, ['-e', SWAP, join(extension, 'sub'), others]);
   try {
     await once(swapping.stdout, 'data');
-    const { removeExtension } = browsers({ dir, log: silent } as Parameters<typeof browsers>[0]);
-    await removeExtension('session', 'x');
+    await removeTree(extension).catch(() => {}); // it may fail over what comes and goes, but not go elsewhere
     expect(await readdir(others)).toHaveLength(names.length);
   } finally {
     swapping.kill('SIGKILL');
