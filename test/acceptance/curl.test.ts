@@ -237,6 +237,9 @@ describe.each([{ headless: true }, { headless: false }])(
       expect(seen.headers['user-agent']).toMatch(/Chrome\/\d+/);
 
       const packed = await sdk.browsers.fetch(browser.session_id, target.url('/gzip'));
+      expect(packed.headers.get('content-security-policy'), 'opened in a browser, it runs nothing in our name').toBe(
+        'sandbox',
+      );
       expect(await packed.json()).toEqual({ packed: true });
       const cookies = await sdk.browsers.fetch(browser.session_id, target.url('/cookies'));
       expect(cookies.headers.getSetCookie()).toHaveLength(2);

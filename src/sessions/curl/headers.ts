@@ -62,15 +62,24 @@ function saidByTheClient(name: string, value: string): boolean {
   return name === 'user-agent' && /^(Kernel\/|node\b|undici\b|python-httpx\/|Go-http-client\/|curl\/)/i.test(value);
 }
 
-/** An answer's headers as they go to the client: without those of a connection that is not theirs, and of an encoding that is undone. */
+/** What a site may say to a browser about its own origin, and not about ours, under whose address its answer is read. */
+const ofTheOrigin = new Set(['clear-site-data', 'strict-transport-security', 'service-worker-allowed']);
+
+/**
+ * An answer's headers as they go to the client: without those of a connection that is not theirs, and of an encoding that is undone.
+ * Whoever opens the address in a browser of their own gets a page that may run nothing in our name.
+ */
 export function passedBack(headers: readonly (readonly [string, string])[]): Record<string, string | string[]> {
   const encoded = headers.some(([name]) => name.toLowerCase() === 'content-encoding');
   const kept: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>;
   for (const [given, value] of headers) {
     const name = given.toLowerCase();
+    if (ofTheOrigin.has(name)) continue;
     if (name === 'content-encoding' || (name === 'content-length' ? encoded : ofTheConnection.has(name))) continue;
     const there = kept[name];
     kept[name] = there === undefined ? value : [there, value].flat();
   }
+  kept['content-security-policy'] = [kept['content-security-policy'] ?? [], 'sandbox'].flat();
+  kept['x-content-type-options'] = 'nosniff';
   return kept;
 }
