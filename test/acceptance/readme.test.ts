@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startPages, type Pages } from '../support/pages.ts';
@@ -9,16 +10,37 @@ import { startService, type Service } from '../support/service.ts';
 const root = join(import.meta.dirname, '../..');
 const readme = await readFile(join(root, 'README.md'), 'utf8');
 
+const blocks = (text: string) =>
+  [...text.matchAll(/```(ts|sh)\n([\s\S]*?)```/g)].map(([, language, code]) => ({ language: language!, code: code! }));
+
 /** Every example of the README that talks to a service, by language. */
-const examples = [...readme.matchAll(/```(ts|sh)\n([\s\S]*?)```/g)]
-  .map(([, language, code]) => ({ language: language!, code: code!, title: code!.trim().split('\n')[0]! }))
-  .filter(({ code }) => code.includes('127.0.0.1:3000'));
+const examples = blocks(readme)
+  .filter(({ code }) => code.includes('127.0.0.1:3000'))
+  .map((example) => ({ ...example, title: example.code.trim().split('\n')[0]! }));
+
+/** The pages of docs/ that have examples. Each is one program, from top to bottom, after what its reader has by then. */
+const docs = ['extensions', 'inside', 'pools', 'profiles', 'proxies', 'using-a-session'];
+const BEFORE = `
+import fs from 'node:fs';
+import Kernel from '@onkernel/sdk';
+import yazl from 'yazl';
+const corral = new Kernel({ apiKey: process.env.KEY, baseURL: 'http://127.0.0.1:3000' });
+const { session_id: id } = await corral.browsers.create({ headless: true, timeout_seconds: 600 });
+const work = async (address) => console.log(address);
+const another = { id: '' };
+for (const name of ['my-extension', 'another']) {
+  const zip = new yazl.ZipFile();
+  zip.addBuffer(Buffer.from(JSON.stringify({ name, version: '1', manifest_version: 3 })), 'manifest.json');
+  zip.end();
+  await new Promise((done) => zip.outputStream.pipe(fs.createWriteStream(name + '.zip')).on('close', done));
+}
+`;
 
 let pages: Pages;
 let service: Service;
 beforeAll(async () => {
   pages = await startPages();
-  service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: pages.host });
+  service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: `${pages.host},127.0.0.1:3128` });
 });
 afterAll(async () => {
   await service?.close();
@@ -31,21 +53,36 @@ describe('the README', () => {
   });
 
   // Word for word, but for the addresses: the service's is the test's, and example.com is a page of ours.
-  test.each(examples)('$title', async ({ language, code }) => {
-    const text = code.replaceAll('http://127.0.0.1:3000', service.url).replaceAll('https://example.com', pages.url);
-    const file = join(root, `readme-example-${process.pid}-${Math.random().toString(36).slice(2)}.mjs`);
-    if (language === 'ts') await writeFile(file, text);
-    try {
-      const [command, args] = language === 'ts' ? [process.execPath, [file]] : ['sh', ['-ec', text]];
-      const child = spawn(command, args, { cwd: root, env: { ...process.env, KEY: service.key } });
-      let output = '';
-      child.stdout.on('data', (chunk) => (output += chunk));
-      child.stderr.on('data', (chunk) => (output += chunk));
-      const [exit] = (await once(child, 'close')) as [number];
-      expect(exit, output).toBe(0);
-      expect(output).not.toMatch(/"code":|rror:/);
-    } finally {
-      await rm(file, { force: true });
-    }
+  test.each(examples)('$title', ({ language, code }) => run(language, code));
+});
+
+describe('docs', () => {
+  test.each(docs)('%s.md', async (name) => {
+    const text = await readFile(join(root, `docs/${name}.md`), 'utf8');
+    const program = blocks(text).flatMap(({ language, code }) => (language === 'ts' ? [code] : []));
+    expect(program).not.toEqual([]);
+    await run('ts', BEFORE + program.join('').replace('size: 10', 'size: 1').replace('proxy.example.com', '127.0.0.1'));
+    for (const { session_id } of (await service.call('GET', '/browsers')).body)
+      await service.call('DELETE', `/browsers/${session_id}`);
   });
 });
+
+async function run(language: string, code: string): Promise<void> {
+  const text = code.replaceAll('http://127.0.0.1:3000', service.url).replaceAll('https://example.com', pages.url);
+  const file = join(root, `readme-example-${process.pid}-${Math.random().toString(36).slice(2)}.mjs`);
+  const cwd = await mkdtemp(join(tmpdir(), 'corral-docs-'));
+  if (language === 'ts') await writeFile(file, text);
+  try {
+    const [command, args] = language === 'ts' ? [process.execPath, [file]] : ['sh', ['-ec', text]];
+    const child = spawn(command, args, { cwd, env: { ...process.env, KEY: service.key } });
+    let output = '';
+    child.stdout.on('data', (chunk) => (output += chunk));
+    child.stderr.on('data', (chunk) => (output += chunk));
+    const [exit] = (await once(child, 'close')) as [number];
+    expect(exit, output).toBe(0);
+    expect(output).not.toMatch(/"code":|rror:/);
+  } finally {
+    await rm(file, { force: true });
+    await rm(cwd, { recursive: true, force: true });
+  }
+}

@@ -16,10 +16,11 @@ const programs = {
   microsocks: '/usr/bin/microsocks',
 };
 
-/** Brings them in where that is possible. False: they are not here, and cannot be. */
+/** Brings them in where that is possible. False: they are not here, and cannot be; in CI that is a failure, not a choice. */
 export async function provideProxies(): Promise<boolean> {
   const missing = () => Object.entries(programs).flatMap(([name, path]) => (existsSync(path) ? [] : [name]));
   if (missing().length > 0 && isRoot() && isDebian()) await aptInstall(missing());
+  if (missing().length > 0 && process.env['CI']) throw new Error(`Not to be had here: ${missing().join(', ')}.`);
   return missing().length === 0;
 }
 
