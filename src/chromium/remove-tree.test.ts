@@ -1,10 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { removeTree } from './remove-tree.ts';
+
+const nobody = 65_534;
 
 /** As soon as one of its files is gone, puts a link in the place of the directory. */
 const SWAP = `
@@ -33,6 +35,28 @@ test('a directory is removed, and nothing that a session links to from within it
     expect(await readdir(others)).toHaveLength(names.length);
   } finally {
     swapping.kill('SIGKILL');
+    await rm(dir, { recursive: true, force: true });
+  }
+});
+
+test('what a session locked against its own user goes, too', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'corral-browsers-'));
+  const locked = join(dir, 'home/locked/within');
+  await mkdir(locked, { recursive: true });
+  await writeFile(join(locked, 'file'), '');
+  if (process.getuid?.() === 0) {
+    for (const path of [dir, ...(await readdir(dir, { recursive: true })).map((name) => join(dir, name))])
+      await chown(path, nobody, nobody);
+  }
+  await chmod(locked, 0);
+  await chmod(join(dir, 'home/locked'), 0);
+  const asRoot = process.geteuid?.() === 0;
+  try {
+    if (asRoot) process.seteuid?.(nobody); // root is not kept out of anything
+    await removeTree(join(dir, 'home'));
+    expect(await readdir(dir)).toEqual([]);
+  } finally {
+    if (asRoot) process.seteuid?.(0);
     await rm(dir, { recursive: true, force: true });
   }
 });

@@ -66,10 +66,10 @@ export function extensionStore(db: Db) {
     },
 
     async remove(id: string): Promise<boolean> {
-      const row = await db.row(
-        sql`update extensions set deleted_at = now() where id = ${id} and deleted_at is null returning id`,
-      );
-      await db.rows(sql`delete from extension_chunks where extension_id = ${id}`);
+      const row = await db.row(sql`with gone as (
+          update extensions set deleted_at = now() where id = ${id} and deleted_at is null returning id
+        ), bytes as (delete from extension_chunks where extension_id in (select id from gone))
+        select id from gone`);
       return row !== undefined;
     },
 

@@ -131,9 +131,10 @@ export function browsers({
   };
 
   async function remove(id: string) {
-    await rm(home(id), { recursive: true, force: true, maxRetries: 5 }).catch((error: Error) =>
-      log.error({ session: id, error: error.message }, 'session.directory_left'),
-    );
+    const at = home(id);
+    await rm(at, { recursive: true, force: true, maxRetries: 5 })
+      .catch(() => removeTree(at))
+      .catch((error: Error) => log.error({ session: id, error: error.message }, 'session.directory_left'));
   }
 }
 
