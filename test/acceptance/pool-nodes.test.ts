@@ -143,7 +143,8 @@ describe('two nodes', () => {
   });
 
   test('the same when each is used, and a fresh browser takes its place', async () => {
-    const id = await pool(a, 3);
+    // The short timeout is for who hangs up while the answer is on the wire, as above.
+    const id = await pool(a, 3, { timeout_seconds: 10, fill_rate_per_minute: 6000 });
     const held = new Set<string>();
     await Promise.all(
       Array.from({ length: 24 }, async (_, number) => {
@@ -161,7 +162,7 @@ describe('two nodes', () => {
     );
     expect(held.size).toBeGreaterThanOrEqual(16);
     await expect
-      .poll(() => client(b).browserPools.retrieve(id), { timeout: 30_000, interval: 200 })
+      .poll(() => client(b).browserPools.retrieve(id), { timeout: 40_000, interval: 200 })
       .toMatchObject(whole(3));
     expect(await faults()).toEqual([]);
   });
