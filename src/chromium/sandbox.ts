@@ -36,7 +36,10 @@ const GATEWAY_PORT = 3128;
 const UID = 1000;
 const CLOSE_ON_EXEC = 0o2000000;
 const PATH = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin';
-/** Where root shows a session's directory to the unprivileged user, who may not be able to walk to the data directory. */
+/**
+ * Where a session's directory is shown to bubblewrap: under root the unprivileged user may not be able to walk to the data directory,
+ * and a session that reads bubblewrap's command line need not learn where that is.
+ */
 const STAGE = '/mnt';
 
 export interface Owner {
@@ -137,8 +140,7 @@ const MOUNTED_ETC = [
 /** A sandbox for each command that is started; a session starts one. */
 export function sandboxed(dir: string, owner: Owner): Place {
   const asRoot = process.getuid?.() === 0;
-  const source = asRoot ? STAGE : dir;
-  const unshare = asRoot ? ['--net', '--mount'] : ['--net', '--user', '--map-root-user'];
+  const unshare = ['--net', '--mount', ...(asRoot ? [] : ['--user', '--map-root-user'])];
   const drop = asRoot ? stepDown(owner) : [];
   const sockets: { close(): void }[] = [];
 
@@ -150,12 +152,11 @@ export function sandboxed(dir: string, owner: Owner): Place {
 
     start(command, needs = {}) {
       const { tools } = needs;
-      const stage = asRoot ? [dir, tools ?? ''] : ['', ''];
-      const script = ['sh', '-c', SCRIPT, 'corral', ...stage, process.execPath, HELPER];
-      const shown = asRoot && tools !== undefined ? { ...needs, tools: join(STAGE, 'tools') } : needs;
+      const script = ['sh', '-c', SCRIPT, 'corral', dir, tools ?? '', process.execPath, HELPER];
+      const shown = tools === undefined ? needs : { ...needs, tools: join(STAGE, 'tools') };
       const child = spawn(
         'unshare',
-        [...unshare, '--', ...script, ...drop, 'bwrap', ...bubblewrap(source, shown), '--', ...command],
+        [...unshare, '--', ...script, ...drop, 'bwrap', ...bubblewrap(STAGE, shown), '--', ...command],
         {
           stdio: andNoOther('pipe', 'ignore', 'pipe', 'pipe', 'pipe', 'ipc', 'pipe'),
           detached: true, // its own session and process group, so that a signal to the group reaches all of it
@@ -359,8 +360,8 @@ function bubblewrap(source: string, { readable = [], gpu = false, tools }: Needs
 }
 
 /**
- * Runs as root of the new network namespace, before anything is dropped. `$1` is a directory to show at the stage, `$2`
- * one to show within it, or both are empty.
+ * Runs as root of the new network namespace, before anything is dropped. `$1` is the directory to show at the stage, `$2`
+ * one to show within it, if there is one.
  *
  * `read` waits for the service to have put this process in its cgroup, and ends all of it if the service died meanwhile.
  * A namespace with nothing but `lo` makes navigator.onLine false; both ends of a veth pair inside, and a default route that
@@ -372,7 +373,7 @@ function bubblewrap(source: string, { readable = [], gpu = false, tools }: Needs
 const SCRIPT = `
 read -r go || exit 1
 exec </dev/null >&2
-[ -z "$1" ] || mount --bind "$1" ${STAGE} || exit 1
+mount --bind "$1" ${STAGE} || exit 1
 [ -z "$2" ] || mount --bind "$2" ${STAGE}/tools || exit 1
 ip -force -batch - <<END
 link set lo up

@@ -282,7 +282,7 @@ describe.each([{ headless: true }, { headless: false }])(
       const reader = stream.body!.getReader();
       await reader.read();
       leaving.abort();
-      await expect.poll(() => target.gone).toEqual(['/drip']);
+      await expect.poll(() => target.gone, { timeout: 10_000 }).toEqual(['/drip']);
 
       // And while nothing has been answered yet.
       const { port } = new URL(service.url);

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { aptInstall } from '../../scripts/apt.mjs';
 import { isDebian, isRoot } from '../../scripts/parts.mjs';
@@ -91,7 +91,8 @@ http_access deny all`
 `,
     );
     return {
-      args: ['-N', '-f', join(dir, 'squid.conf')],
+      // A name of its own: what it keeps in shared memory is named after it, and stays when it is killed.
+      args: ['-N', '-n', `corral${basename(dir).replace(/\W/g, '')}`, '-f', join(dir, 'squid.conf')],
       about: { protocol: tls ? 'https' : 'http', ...login, ...(certificate ? { ca: certificate } : {}) },
     };
   });
