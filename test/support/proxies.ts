@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -48,6 +48,9 @@ export interface SquidOptions {
   tls?: boolean;
 }
 
+/** What a squid keeps in shared memory is named after it, and stays when it is killed: two must not have one name. */
+const nameOf = (dir: string) => basename(dir).replace(/\W/g, '');
+
 export function startSquid({ exit, connectTo = [], hosts = {}, login, tls }: SquidOptions): Promise<RunningProxy> {
   return start(programs.squid, exit, (dir, port) => {
     writeFileSync(
@@ -91,8 +94,7 @@ http_access deny all`
 `,
     );
     return {
-      // A name of its own: what it keeps in shared memory is named after it, and stays when it is killed.
-      args: ['-N', '-n', `corral${basename(dir).replace(/\W/g, '')}`, '-f', join(dir, 'squid.conf')],
+      args: ['-N', '-n', nameOf(dir), '-f', join(dir, 'squid.conf')],
       about: { protocol: tls ? 'https' : 'http', ...login, ...(certificate ? { ca: certificate } : {}) },
     };
   });
@@ -159,6 +161,8 @@ async function start(
     if (child.exitCode === null && child.signalCode === null) child.kill(signal);
     await gone;
     rmSync(dir, { recursive: true, force: true });
+    for (const name of readdirSync('/dev/shm'))
+      if (name.startsWith(`${nameOf(dir)}-`)) rmSync(join('/dev/shm', name), { force: true });
   };
   for (const until = Date.now() + 20_000; !(await listens(port)); await sleep(50)) {
     if (child.exitCode !== null || Date.now() > until) {
