@@ -267,12 +267,14 @@ describe.each([{ headless: true }, { headless: false }])('hands on a session, he
     await expect.poll(() => page.title(), { timeout: 5000 }).toBe('next');
     await page.goto(`${pages.url}desk`);
     // A native popup of a select.
+    const below = { region: { ...at(150, 280), width: 60, height: 40 } };
+    const look = async () =>
+      Buffer.from(await (await computer().captureScreenshot(id, below)).arrayBuffer()).toString('base64');
+    const closed = await look();
     await computer().clickMouse(id, at(200, 260));
-    await expect
-      .poll(async () => picture(await computer().captureScreenshot(id)).then((p) => p.at(600, 400 + top)))
-      .toBeDefined();
+    await expect.poll(look, { timeout: 5000 }).not.toBe(closed); // it is open
     await computer().pressKey(id, { keys: ['Down', 'Down', 'Return'] });
-    await expect.poll(() => page.locator('#pick').inputValue()).toBe('three');
+    await expect.poll(() => page.locator('#pick').inputValue(), { timeout: 5000 }).toBe('three');
     // A new tab.
     const context = playwright.contexts()[0]!;
     const opened = context.waitForEvent('page');

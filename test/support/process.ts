@@ -10,7 +10,14 @@ export async function spawnService(
 ): Promise<{ url: string; output: () => string; child: ChildProcess; kill(signal?: NodeJS.Signals): Promise<void> }> {
   const child = spawn(process.execPath, ['scripts/start.mjs'], {
     cwd: root,
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], CORRAL_PORT: '0', CORRAL_LOG_LEVEL: 'warn', ...env },
+    env: {
+      PATH: process.env['PATH'],
+      HOME: process.env['HOME'],
+      CORRAL_PORT: '0',
+      CORRAL_LOG_LEVEL: 'warn',
+      CORRAL_PROXY_CHECK_URL: 'off', // tests stay on this machine
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const exited = once(child, 'exit');
