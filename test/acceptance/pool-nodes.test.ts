@@ -194,7 +194,8 @@ test('three nodes, one killed and one frozen for a while, under load: no double 
       held.add(session_id);
       try {
         const cdp = await RawClient.open(node.here(cdp_ws_url));
-        await cdp.result('Browser.getVersion');
+        const cutOff = cdp.closed.then(() => Promise.reject(new Error('cut off before it was answered')));
+        await Promise.race([cdp.result('Browser.getVersion'), cutOff]);
         if (node.here(cdp_ws_url) !== cdp_ws_url) across++;
         driven++;
         cdp.socket.terminate();
