@@ -335,7 +335,7 @@ export function fsRoutes({ sessions }: { sessions: SessionService }): FastifyPlu
         const gone = hungUp(reply);
         const { path, mode = null } = request.query;
         const content = request.body instanceof Readable ? request.body : Readable.from([]);
-        await taking(request, (held) => upload(held, 'write', { path, mode }, content, gone));
+        await taking(request, (held) => upload(held, { path, mode }, content, gone));
         return reply.code(201).send(nothing);
       },
     );

@@ -105,36 +105,26 @@ const archives = { zip: { ask: 'unzip', field: 'zip_file' }, zstd: { ask: 'unpac
 
 /** An archive of a form, and where it is to be unpacked. */
 export function uploadArchive(
-  { engine: { guest } }: Hold,
+  held: Hold,
   kind: keyof typeof archives,
   parts: AsyncIterable<Part>,
   hungUp: AbortSignal,
 ): Promise<void> {
   const { ask, field } = archives[kind];
-  return inside(async () => {
-    const stream = await guest.open(ask, {}, hungUp);
+  return intoSession(held, ask, {}, hungUp, async (stream) => {
     const seen = new Set<string>();
-    try {
-      for await (const part of parts) {
-        const { name } = part;
-        if (seen.has(name)) throw errors.invalid_input({ detail: `The part '${name.slice(0, 100)}' is there twice.` });
-        seen.add(name);
-        if ('content' in part && name === field) await send(stream, part.content);
-        else if ('value' in part && name === 'dest_path') await stream.json({ dest_path: absolute(part.value) });
-        else if ('value' in part && name === 'strip_components' && kind === 'zstd')
-          await stream.json({ strip_components: wholeNumber(name, part.value) });
-        else
-          throw errors.invalid_input({ detail: `'${name.slice(0, 100)}' is not a field here, or not of that kind.` });
-      }
-      for (const name of [field, 'dest_path'])
-        if (!seen.has(name)) throw errors.invalid_input({ detail: `${name} is missing.` });
-      stream.end();
-      await nextOf(guest, Done, stream);
-    } catch (error) {
-      throw hungUp.aborted ? hungUp.reason : error;
-    } finally {
-      stream.reset();
+    for await (const part of parts) {
+      const { name } = part;
+      if (seen.has(name)) throw errors.invalid_input({ detail: `The part '${name.slice(0, 100)}' is there twice.` });
+      seen.add(name);
+      if ('content' in part && name === field) await send(stream, part.content);
+      else if ('value' in part && name === 'dest_path') await stream.json({ dest_path: absolute(part.value) });
+      else if ('value' in part && name === 'strip_components' && kind === 'zstd')
+        await stream.json({ strip_components: wholeNumber(name, part.value) });
+      else throw errors.invalid_input({ detail: `'${name.slice(0, 100)}' is not a field here, or not of that kind.` });
     }
+    for (const name of [field, 'dest_path'])
+      if (!seen.has(name)) throw errors.invalid_input({ detail: `${name} is missing.` });
   });
 }
 
@@ -144,17 +134,21 @@ function wholeNumber(name: string, text: string): number {
 }
 
 /** A body into the session, at the speed at which it is taken there. It is there whole, or not at all. */
-export function upload(
+export const upload = (held: Hold, args: object, content: Readable, hungUp: AbortSignal): Promise<void> =>
+  intoSession(held, 'write', args, hungUp, (stream) => send(stream, content));
+
+/** The one road for bytes into a session: `fill` sends them, and it is over when the guest has said that it is done. */
+function intoSession(
   { engine: { guest } }: Hold,
-  what: 'write',
+  ask: 'write' | 'upload' | 'unzip' | 'unpack',
   args: object,
-  content: Readable,
   hungUp: AbortSignal,
+  fill: (stream: Stream) => Promise<void>,
 ): Promise<void> {
   return inside(async () => {
-    const stream = await guest.open(what, args, hungUp);
+    const stream = await guest.open(ask, args, hungUp);
     try {
-      await send(stream, content);
+      await fill(stream);
       stream.end();
       await nextOf(guest, Done, stream);
     } catch (error) {
@@ -169,48 +163,35 @@ export function upload(
 export type Part = { name: string; value: string } | { name: string; content: Readable };
 
 /** Several files of a form, each with where it belongs. */
-export function uploadFiles(
-  { engine: { guest } }: Hold,
-  parts: AsyncIterable<Part>,
-  hungUp: AbortSignal,
-): Promise<void> {
-  return inside(async () => {
-    const stream = await guest.open('upload', {}, hungUp);
+export function uploadFiles(held: Hold, parts: AsyncIterable<Part>, hungUp: AbortSignal): Promise<void> {
+  return intoSession(held, 'upload', {}, hungUp, async (stream) => {
     const files = new Set<string>();
     const places = new Set<string>();
-    try {
-      for await (const part of parts) {
-        const { key, field } = fieldOf(part.name);
-        if ('content' in part) {
-          if (field !== 'file')
-            throw errors.invalid_input({
-              detail: `The part '${part.name}' has a file; files[n][file] is where those go.`,
-            });
-          if (files.has(key)) throw errors.invalid_input({ detail: `The part '${part.name}' is there twice.` });
-          files.add(key);
-          await stream.json({ file: key });
-          await send(stream, part.content);
-        } else {
-          if (field !== 'dest_path')
-            throw errors.invalid_input({ detail: `The part '${part.name}' needs a file, with a filename.` });
-          places.add(key);
-          await stream.json({ dest: key, path: absolute(part.value) });
-        }
+    for await (const part of parts) {
+      const { key, field } = fieldOf(part.name);
+      if ('content' in part) {
+        if (field !== 'file')
+          throw errors.invalid_input({
+            detail: `The part '${part.name}' has a file; files[n][file] is where those go.`,
+          });
+        if (files.has(key)) throw errors.invalid_input({ detail: `The part '${part.name}' is there twice.` });
+        files.add(key);
+        await stream.json({ file: key });
+        await send(stream, part.content);
+      } else {
+        if (field !== 'dest_path')
+          throw errors.invalid_input({ detail: `The part '${part.name}' needs a file, with a filename.` });
+        places.add(key);
+        await stream.json({ dest: key, path: absolute(part.value) });
       }
-      const astray = [...files].find((key) => !places.has(key)) ?? [...places].find((key) => !files.has(key));
-      if (astray !== undefined)
-        throw errors.invalid_input({
-          detail: `files[${astray}] lacks its ${files.has(astray) ? 'dest_path' : 'file'}.`,
-        });
-      if (files.size === 0)
-        throw errors.invalid_input({ detail: 'files is missing: send files[0][file] and files[0][dest_path].' });
-      stream.end();
-      await nextOf(guest, Done, stream);
-    } catch (error) {
-      throw hungUp.aborted ? hungUp.reason : error;
-    } finally {
-      stream.reset();
     }
+    const astray = [...files].find((key) => !places.has(key)) ?? [...places].find((key) => !files.has(key));
+    if (astray !== undefined)
+      throw errors.invalid_input({
+        detail: `files[${astray}] lacks its ${files.has(astray) ? 'dest_path' : 'file'}.`,
+      });
+    if (files.size === 0)
+      throw errors.invalid_input({ detail: 'files is missing: send files[0][file] and files[0][dest_path].' });
   });
 }
 
