@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import net, { type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { listenOnLoopback } from '../../test/support/listen.ts';
 import type { Log } from '../lib/log.ts';
 import { destinations, parseAllowList } from './destinations.ts';
 import { directDial, type Dial } from './dial.ts';
@@ -17,17 +18,9 @@ afterEach(async () => {
 });
 
 async function listen(server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const sockets = new Set<Socket>();
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket.on('error', () => {}).on('close', () => sockets.delete(socket)));
-  });
-  cleanUp.push(() => {
-    for (const socket of sockets) socket.destroy();
-    return new Promise((resolve) => server.close(resolve));
-  });
-  return portOf(server);
+  const { port, close } = await listenOnLoopback(server);
+  cleanUp.push(close);
+  return port;
 }
 
 /** A gateway that lets browsers reach `ports` of 127.0.0.1, and nothing else on this machine. */

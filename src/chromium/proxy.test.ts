@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import net, { type AddressInfo, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { listenOnLoopback } from '../../test/support/listen.ts';
 import type { Log } from '../lib/log.ts';
 import { destinations, parseAllowList } from './destinations.ts';
 import { startGateway, type Gateway, type GatewayOptions } from './gateway.ts';
@@ -16,17 +17,9 @@ afterEach(async () => {
 });
 
 async function listen(server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const sockets = new Set<Socket>();
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket.on('error', () => {}).on('close', () => sockets.delete(socket)));
-  });
-  cleanUp.push(() => {
-    for (const socket of sockets) socket.destroy();
-    return new Promise((resolve) => server.close(resolve));
-  });
-  return (server.address() as AddressInfo).port;
+  const { port, close } = await listenOnLoopback(server);
+  cleanUp.push(close);
+  return port;
 }
 
 /** A proxy that does what it is told with each connection, and what it heard. */
