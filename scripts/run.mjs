@@ -40,7 +40,11 @@ export function listen(program, args, options = {}) {
 }
 
 function start(program, args, options) {
-  return program in programs
-    ? spawn(process.execPath, [programs[program], ...args], { cwd: root, ...options })
-    : spawn(program, args, { cwd: root, ...options });
+  const [file, ...words] = commandLine(program, args);
+  return spawn(file, words, { cwd: root, ...options });
+}
+
+/** What runs a program, as words; those of our dependencies are named from the package's folder. */
+export function commandLine(program, args) {
+  return program in programs ? [process.execPath, programs[program], ...args] : [program, ...args];
 }

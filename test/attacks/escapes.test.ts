@@ -4,16 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ZipFile } from 'yazl';
-import { detectIsolation } from '../../src/chromium/launch.ts';
+import { requireSandbox } from '../support/attacks.ts';
 import { expectNothingLeft } from '../support/nothing-left.ts';
 import { startService, type Service } from '../support/service.ts';
 
-const isolation = await detectIsolation();
+const isolation = await requireSandbox();
 const SECRET = 'a-word-nobody-inside-may-read';
 const home = '/home/corral';
 
 /** What can be asked of a session's files and processes, and where it must not lead. */
-describe.runIf(isolation.sandboxed)('there is no way out of a session', () => {
+describe('there is no way out of a session', () => {
   let service: Service;
   let sdk: Kernel;
   let hostDir: string;

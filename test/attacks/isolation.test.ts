@@ -10,20 +10,20 @@ import { promisify } from 'node:util';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { groupsOf } from '../../src/chromium/cgroup.ts';
-import { detectIsolation } from '../../src/chromium/launch.ts';
 import { enter } from '../../src/chromium/sandbox.ts';
+import { requireSandbox } from '../support/attacks.ts';
 import { expectNothingLeft } from '../support/nothing-left.ts';
 import { startPages, type Pages } from '../support/pages.ts';
 import { startService, type Service } from '../support/service.ts';
 
-const isolation = await detectIsolation();
+const isolation = await requireSandbox();
 const SECRET = 'a-word-nobody-inside-may-read';
 
 /**
  * What one session can reach of the host, of the service and of another session: nothing. Every address that is tried is a
  * loopback address, or lies in the session's own network namespace, which has no way out.
  */
-describe.runIf(isolation.sandboxed)('from inside a session', () => {
+describe('from inside a session', () => {
   let pages: Pages;
   let service: Service;
   let mine: Kernel.BrowserCreateResponse;
@@ -422,5 +422,3 @@ describe.runIf(isolation.sandboxed)('from inside a session', () => {
     }
   }
 });
-
-if (!isolation.sandboxed) console.log(`Skipped: ${isolation.reasons.join(' ')}`);
