@@ -77,8 +77,8 @@ async function initdb(launch: Launcher, directory: string): Promise<void> {
       '--locale-provider=icu',
       '--icu-locale=und',
       '--locale=C',
-      // Who may enter the directory may connect; nobody else gets as far as the socket.
-      '--auth-local=trust',
+      // Nobody, until it has its password; see password.ts.
+      '--auth-local=reject',
       '--auth-host=reject',
       '--no-instructions',
     ],

@@ -122,6 +122,74 @@ test('listens on no TCP port, behind a directory that is closed to other users',
   expect((await stat(join(dataDir, 'postgres'))).mode & 0o777).toBe(0o700);
 });
 
+/** Makes the cluster one of an earlier version: whoever reaches the socket is let in. */
+async function trustEverybody(dataDir: string, postgres: EmbeddedPostgres): Promise<void> {
+  await query(postgres, 'create table t (n int)', 'alter role corral password null');
+  await writeFile(join(dataDir, 'postgres/pg_hba.conf'), 'local all all trust\n');
+  await query(postgres, 'select pg_reload_conf()').catch(() => {}); // refused already, if it was quick
+  await rm(join(dataDir, 'postgres-password'));
+}
+
+/** What a client hears who does not know the password. */
+async function withoutPassword(postgres: EmbeddedPostgres): Promise<string> {
+  const client = new Client({ ...postgres.connection, password: 'wrong' });
+  try {
+    await client.connect();
+    return 'let in';
+  } catch (error) {
+    return (error as Error).message;
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+test('lets in nobody without its password', async () => {
+  const postgres = await start(await openDirectory());
+  expect(await withoutPassword(postgres)).toContain('password authentication failed');
+});
+
+test('gives a cluster of an earlier version, which asked for no password, one at its next start', async () => {
+  const dataDir = await openDirectory();
+  const first = await start(dataDir);
+  await trustEverybody(dataDir, first);
+  await first.stop();
+
+  const second = await start(dataDir);
+  expect(await withoutPassword(second)).toContain('password authentication failed');
+  expect(await query(second, 'select * from t')).toEqual([]);
+});
+
+test('gives one to a running server that an earlier version left when it was killed', async () => {
+  const dataDir = await openDirectory();
+  const kill = `process.kill(process.pid, 'SIGKILL'); await new Promise(() => setInterval(() => {}, 1000));`;
+  const first = await start(dataDir);
+  await trustEverybody(dataDir, first);
+  await first.stop();
+  // Started by hand as that version did: without a word about passwords, and outliving who started it.
+  const hba = join(dataDir, 'postgres/pg_hba.conf');
+  await expect(inAnotherProcess(dataDir, kill)).rejects.toMatchObject({ signal: 'SIGKILL' });
+  const left = await postmasterOf(dataDir);
+  await writeFile(hba, 'local all all trust\n');
+  process.kill(left, 'SIGHUP');
+  await rm(join(dataDir, 'postgres-password'));
+  await expect.poll(() => withoutPassword(first), { timeout: 10_000 }).toBe('let in');
+
+  const second = await start(dataDir);
+  expect(await postmasterOf(dataDir)).not.toBe(left);
+  expect(await withoutPassword(second)).toContain('password authentication failed');
+  expect(await query(second, 'select * from t')).toEqual([]);
+});
+
+test('makes a new password when the file was lost, and says what to do while a server runs with the old one', async () => {
+  const dataDir = await openDirectory();
+  const first = await start(dataDir);
+  await query(first, 'create table t (n int)');
+  await rm(join(dataDir, 'postgres-password'));
+  await expect(start(dataDir)).rejects.toThrow(/with another password .* run 'kill \d+'/);
+  await first.stop();
+  expect(await query(await start(dataDir), 'select * from t')).toEqual([]);
+});
+
 test('puts every answered write on disk', async () => {
   const postgres = await start(await openDirectory());
   expect(await query(postgres, 'show fsync')).toEqual([{ fsync: 'on' }]);
@@ -263,7 +331,7 @@ test('sweeps away what a start that was killed during initdb left behind', async
   const dataDir = await openDirectory();
   await mkdir(join(dataDir, 'postgres.new-killed', 'base'), { recursive: true });
   await start(dataDir);
-  expect((await readdir(dataDir)).sort()).toEqual(['postgres', 'postgres.lock', 'postgres.log']);
+  expect((await readdir(dataDir)).sort()).toEqual(['postgres', 'postgres-password', 'postgres.lock', 'postgres.log']);
 });
 
 test('does not touch a directory that holds something else', async () => {

@@ -8,15 +8,16 @@ import { claimCluster, clusterExists, initCluster, removeDrafts } from './cluste
 import { findLauncher, type Launcher } from './launcher.ts';
 import { endPostmaster, isPostmaster, mark, outlivedItsFiles, readPidFile } from './postmaster.ts';
 import { lastLines, openLog, readTail } from './server-log.ts';
+import { asksFor, readPassword, setPassword } from './password.ts';
 import { settingsArgs } from './server-settings.ts';
-import { serverUser } from './server-user.ts';
-import { answers, DATABASE, isInUse, openSocketDirectory, PORT, USER } from './socket.ts';
+import { serverUser, type ServerUser } from './server-user.ts';
+import { answers, connectionAt, isInUse, openSocketDirectory, WrongPassword, type Connection } from './socket.ts';
 import { withStartLock } from './start-lock.ts';
 
 /** The PostgreSQL in the data directory, which we start, find again after a crash, and stop. */
 export interface EmbeddedPostgres {
-  /** What `pg` needs to connect: the host is the directory of the socket. Good in this process only. */
-  readonly connection: { host: string; port: number; user: string; database: string };
+  /** The host is the directory of the socket. Good in this process only. */
+  readonly connection: Connection;
   /** Starts the server again if it died. Safe to call often and at once; after `stop` it refuses. */
   ensureRunning(): Promise<void>;
   /** Ends the server, whoever started it, and resolves when it is gone. */
@@ -27,6 +28,7 @@ export interface EmbeddedPostgres {
 const START_SECONDS = 120;
 /** The processes of a killed server end by themselves, but not at once. */
 const LEFTOVERS_SECONDS = 30;
+const LEAVING_SECONDS = 3;
 
 export async function startEmbeddedPostgres({
   dataDir,
@@ -40,24 +42,25 @@ export async function startEmbeddedPostgres({
   await mkdir(home, { recursive: true });
   const exclusively = <T>(work: () => Promise<T>) => withStartLock(join(home, 'postgres.lock'), START_SECONDS, work);
 
-  const { server, socket } = await exclusively(async () => {
-    const launch = await prepareCluster(home, cluster, log);
+  const { server, socket, connection } = await exclusively(async () => {
+    const { launch, user } = await prepareCluster(home, cluster, log);
     const socket = openSocketDirectory(cluster);
-    const server = serverOf({ cluster, host: socket.host, launch, logFile: join(home, 'postgres.log'), log });
     try {
+      const connection = connectionAt(socket.host, await readPassword(home));
+      const server = serverOf({ cluster, user, connection, launch, logFile: join(home, 'postgres.log'), log });
       await server.bringUp();
+      return { server, socket, connection };
     } catch (error) {
       socket.close();
       throw error;
     }
-    return { server, socket };
   });
 
   let starting: Promise<void> | undefined;
   let stopping: Promise<void> | undefined;
 
   async function restart(): Promise<void> {
-    if (await answers(socket.host)) return;
+    if (await answers(connection)) return;
     log.warn({ cluster }, 'PostgreSQL does not answer');
     await exclusively(server.bringUp);
   }
@@ -69,7 +72,7 @@ export async function startEmbeddedPostgres({
   }
 
   return {
-    connection: { host: socket.host, port: PORT, user: USER, database: DATABASE },
+    connection,
 
     async ensureRunning() {
       // A pool that reconnects late must not bring back what was stopped.
@@ -84,32 +87,35 @@ export async function startEmbeddedPostgres({
 }
 
 /** A whole cluster that belongs to the server's user, and the way to run programs on it. */
-async function prepareCluster(dataDir: string, cluster: string, log: Log): Promise<Launcher> {
+async function prepareCluster(dataDir: string, cluster: string, log: Log) {
   const user = await serverUser(cluster);
   await removeDrafts(cluster);
   const launcherFor = (directory: string) => findLauncher(dataDir, directory, user);
   if (await clusterExists(cluster)) {
     await claimCluster(cluster, user);
-    return launcherFor(cluster);
+    return { user, launch: await launcherFor(cluster) };
   }
   log.info({ cluster, user: user?.name }, 'making the PostgreSQL data directory');
-  return initCluster(cluster, user, launcherFor);
+  return { user, launch: await initCluster(cluster, user, launcherFor) };
 }
 
 /** Both verbs want the start lock held. */
 function serverOf({
   cluster,
-  host,
+  user,
+  connection,
   launch,
   logFile,
   log,
 }: {
   cluster: string;
-  host: string;
+  user: ServerUser | undefined;
+  connection: Connection;
   launch: Launcher;
   logFile: string;
   log: Log;
 }) {
+  const { password } = connection;
   /** The server as our child, if it is: before it may stand a process that only waits for its end. */
   let child: ChildProcess | undefined;
 
@@ -121,26 +127,39 @@ function serverOf({
     for (;;) {
       const claim = await readPidFile(cluster);
       if (claim && (await isPostmaster(claim.pid, cluster))) {
-        if (claim.status === 'ready' && (await answers(host))) {
+        if (claim.status === 'ready' && (await answers(connection).catch(says(claim.pid)))) {
           log.info({ pid: claim.pid }, 'found PostgreSQL running');
-          // An install after the service was killed replaced the files. Nobody minds a restart, so restart it.
-          if (!(await outlivedItsFiles(claim.pid)) || (await isInUse(host))) return;
-          await end();
-          continue;
+          // An install after the service was killed replaced the files, or an earlier version started it without a password.
+          const outdated = (await outlivedItsFiles(claim.pid)) || !(await asksFor(password, cluster));
+          if (!outdated) return;
+          // What another process uses stays as it is; otherwise nobody minds a restart.
+          if (!(await staysInUse(connection))) {
+            await end();
+            continue;
+          }
+          log.warn(
+            { pid: claim.pid },
+            'PostgreSQL is of an earlier version and in use: it is renewed at the next start',
+          );
+          return;
         }
         // On its way up or down, and we cannot tell how far: wait.
         if (passed(START_SECONDS)) {
           throw failed(`runs as process ${claim.pid} but does not answer`, await readTail(logFile));
         }
       } else {
-        const words = await launchServer(claim?.pid);
-        if (words === undefined) return;
+        const ready = await asksFor(password, cluster);
+        const words = await (ready ? launchServer(claim?.pid) : secure(claim?.pid));
+        if (words === undefined && ready) return;
+        if (words === undefined) continue;
         const leftovers = words.includes('pre-existing shared memory block');
         if (!leftovers || passed(LEFTOVERS_SECONDS)) throw failed('did not start', words);
       }
       await sleep(50);
     }
   }
+
+  const secure = (stalePid: number | undefined) => setPassword(password, cluster, user, launch, overlook(stalePid));
 
   /** Undefined when the new server answers; otherwise what it said before it went. */
   async function launchServer(stalePid: number | undefined): Promise<string | undefined> {
@@ -151,10 +170,7 @@ function serverOf({
       // Its own process group and a file for its words: the server outlives a service that is killed.
       detached: true,
       stdio: ['ignore', output.fd, output.fd],
-      // A killed server's pid file may name a process that has the number now. PostgreSQL would take it for a
-      // server and refuse; it overlooks the number in this variable, which pg_ctl uses for its caller. Deleting the
-      // file instead would also delete what PostgreSQL needs to see that processes of the old server are left.
-      env: stalePid === undefined ? {} : { PG_GRANDPARENT_PID: String(stalePid) },
+      env: overlook(stalePid),
     });
     const over = once(server, 'exit').catch((error: unknown) => [error]);
     server.unref();
@@ -167,7 +183,7 @@ function serverOf({
       const claim = await readPidFile(cluster);
       // The old file says ready until it is replaced.
       if (claim?.status !== 'ready' || !(await isPostmaster(claim.pid, cluster))) continue;
-      if (await answers(host)) {
+      if (await answers(connection)) {
         child = server;
         log.info({ pid: claim.pid, ms: Date.now() - began }, 'started PostgreSQL');
         return undefined;
@@ -188,6 +204,34 @@ function serverOf({
   }
 
   return { bringUp, end };
+}
+
+/**
+ * A killed server's pid file may name a process that has the number now. PostgreSQL would take it for a
+ * server and refuse; it overlooks the number in this variable, which pg_ctl uses for its caller. Deleting the
+ * file instead would also delete what PostgreSQL needs to see that processes of the old server are left.
+ */
+function overlook(stalePid: number | undefined): NodeJS.ProcessEnv {
+  return stalePid === undefined ? {} : { PG_GRANDPARENT_PID: String(stalePid) };
+}
+
+/** The connections of a killed service are gone when the server notices, which takes it some milliseconds. */
+async function staysInUse(connection: Connection): Promise<boolean> {
+  for (const deadline = Date.now() + LEAVING_SECONDS * 1000; Date.now() < deadline; await sleep(50)) {
+    if (!(await isInUse(connection))) return false;
+  }
+  return true;
+}
+
+/** Whether a service still uses that server cannot be asked without its password, so it is not ended here. */
+function says(pid: number) {
+  return (error: unknown): never => {
+    if (!(error instanceof WrongPassword)) throw error;
+    throw new Error(
+      `The embedded PostgreSQL runs as process ${pid} with another password than the one in 'postgres-password' of the data ` +
+        `directory. Stop the service that uses it; if there is none, run 'kill ${pid}'. Then start again.`,
+    );
+  };
 }
 
 function failed(what: string, words: string): Error {

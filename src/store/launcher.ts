@@ -77,7 +77,8 @@ async function canWork(stage: Stage, cluster: string): Promise<boolean> {
 
 function launcherOn(stage: Stage): Launcher {
   return (program, cluster, args, options) => {
-    const argv = [join(stage.native, 'bin', program), '-D', stage.at(cluster), ...args];
+    const mode = args[0] === '--single' ? args.slice(0, 1) : []; // PostgreSQL wants it first
+    const argv = [join(stage.native, 'bin', program), ...mode, '-D', stage.at(cluster), ...args.slice(mode.length)];
     return run(stage, cluster, argv, options);
   };
 }

@@ -22,37 +22,48 @@ export function openSocketDirectory(cluster: string): { host: string; close(): v
   return { host: `/proc/self/fd/${fd}`, close: () => closeSync(fd) };
 }
 
+/** What `pg` needs to connect. */
+export interface Connection {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly password: string;
+  readonly database: string;
+}
+
+export function connectionAt(host: string, password: string): Connection {
+  return { host, port: PORT, user: USER, password, database: DATABASE };
+}
+
 /** Whoever answers on the socket is the cluster's server: nobody else may enter its directory. */
-export async function answers(host: string): Promise<boolean> {
+export async function answers(connection: Connection): Promise<boolean> {
   try {
-    await ask(host, 'select 1');
+    await ask(connection, 'select 1');
     return true;
   } catch (error) {
+    if (errorCode(error) === '28P01') throw new WrongPassword('The embedded PostgreSQL has another password.');
     // Too many connections is an answer too.
     return errorCode(error) === '53300';
   }
 }
 
+/** A server runs that was started with another password than the one in the data directory. */
+export class WrongPassword extends Error {
+  override readonly name = 'WrongPassword';
+}
+
 /** Whether a client is connected, apart from the one that asks. */
-export async function isInUse(host: string): Promise<boolean> {
+export async function isInUse(connection: Connection): Promise<boolean> {
   const others = await ask(
-    host,
+    connection,
     `select 1 from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`,
   );
   return others > 0;
 }
 
 /** How many rows the statement gives. */
-async function ask(host: string, statement: string): Promise<number> {
-  const client = new Client({
-    host,
-    port: PORT,
-    user: USER,
-    database: DATABASE,
-    ssl: false,
-    connectionTimeoutMillis: 5000,
-    query_timeout: 5000,
-  });
+async function ask(connection: Connection, statement: string): Promise<number> {
+  const client = new Client({ ...connection, ssl: false, connectionTimeoutMillis: 5000, query_timeout: 5000 });
   client.on('error', () => {});
   try {
     await client.connect();

@@ -16,7 +16,8 @@ export type Nodes = Awaited<ReturnType<typeof startNodes>>;
 export async function startNodes() {
   const dir = await mkdtemp(join(tmpdir(), 'corral-nodes-'));
   const postgres = await startEmbeddedPostgres({ dataDir: dir, log: silent });
-  const databaseUrl = `postgres://corral@/postgres?host=${encodeURIComponent(postgres.connection.host)}`;
+  const { host, password } = postgres.connection;
+  const databaseUrl = `postgres://corral:${password}@/postgres?host=${encodeURIComponent(host)}`;
   const key = 'sk_operators_own_key';
   const secretKey = newKey();
   const running = new Set<{ kill(signal?: NodeJS.Signals): Promise<void> }>();
