@@ -265,6 +265,8 @@ export async function buildApp(options: {
       metrics: poolMetrics(metrics),
       nodeId: store.nodeId,
       capacity: async () => nodes.capacity(),
+      sessionCap: (projectId) => limits.sessionCap(projectId),
+      usage: (within, projectId, except) => sessionStore(within).lockUsage(projectId, except),
       refuseUnknownProxy: (projectId, proxyId) => proxies.refuseUnknown(projectId, proxyId),
       log: logger,
     });

@@ -228,8 +228,14 @@ const catalogue = {
   session_limit_reached: entry(
     429,
     'The project has as many sessions as it may.',
-    (p: { active: number; cap: number }) =>
-      `The project has ${p.active} active sessions, and may have ${p.cap}. Delete one, or raise max_concurrent_sessions of the project.`,
+    (p: { active: number; kept: number; cap: number }) =>
+      `The project has ${p.active} active sessions${p.kept ? ` and keeps ${p.kept} places for its pools` : ''}, and may have ${p.cap}. Delete one, or raise max_concurrent_sessions of the project.`,
+  ),
+  project_limit_reached: entry(
+    429,
+    'A pool of this size does not fit into what the project may run.',
+    (p: { size: number; others: number; cap: number }) =>
+      `A pool of ${p.size} does not fit: the project may run ${p.cap} browsers at once (max_concurrent_sessions), and its sessions and other pools take ${p.others}.`,
   ),
   pool_limit_reached: entry(
     429,

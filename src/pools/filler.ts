@@ -88,7 +88,11 @@ export function filler({
     if (there > pool.size) retire(poolId, await store.clearShelf(poolId, there - pool.size));
     if (pool.available + pool.acquired >= pool.size && !pool.filled_once) await store.setFilled(poolId);
     const missing = pool.size - there;
-    if (missing <= 0) return void owed.delete(poolId);
+    if (missing <= 0) {
+      owed.delete(poolId);
+      if (pool.last_error && pool.warming === 0) await store.recordSuccess(poolId);
+      return;
+    }
 
     const needed = Math.max(owed.get(poolId) ?? 0, pool.waiting - pool.available - pool.warming, 0);
     const wanted = Math.min(missing, pool.filled_once ? needed : missing);
@@ -113,6 +117,7 @@ export function filler({
       if (target === undefined) return notNow(pool, except, [...warming.keys()].some(isBusy));
       const placed = target === nodeId ? await launchHere(pool) : await makeAt(target, pool.id);
       if (placed === 'pool_full') return; // somebody else was quicker
+      if (placed === 'project_full') return later(pool.id, noRoomMs); // its cap was lowered
       if (placed === 'placed') {
         left--;
         warming.set(target, (warming.get(target) ?? 0) + 1);
@@ -163,15 +168,19 @@ export function filler({
       const sessionId = await make(pool, placed);
       failed.delete(pool.id);
       onLaunched('launched');
+      if (pool.last_error) await store.recordSuccess(pool.id);
       const shelved = await store.shelve(sessionId);
       if (shelved === 'shelved') onShelved(pool.id);
       if (shelved === 'expelled') retire(pool.id, [sessionId]); // the pool moved on while it was made
-      if (pool.last_error) await store.recordSuccess(pool.id);
       return 'placed';
     } catch (error) {
       const { code, message } = error as ServiceError;
       if (code === 'pool_full') return 'pool_full';
       if (code === 'capacity_exhausted') return 'node_full';
+      if (code === 'session_limit_reached') {
+        if (pool.last_error !== message) await store.recordFailure(pool.id, message);
+        return 'project_full';
+      }
       const count = (failed.get(pool.id)?.count ?? 0) + 1;
       const pauseMs = Math.min(longestPauseMs, 500 * 2 ** Math.min(count, 7));
       failed.set(pool.id, { count, until: performance.now() + pauseMs });

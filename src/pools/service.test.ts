@@ -5,7 +5,7 @@ import { errors } from '../errors.ts';
 import { eventBus } from '../events.ts';
 import { newId } from '../lib/ids.ts';
 import { silent } from '../lib/log.ts';
-import type { NewSession } from '../sessions/store.ts';
+import type { NewSession, SessionRow } from '../sessions/store.ts';
 import { sessionStore } from '../sessions/store.ts';
 import { sql } from '../store/sql.ts';
 import { poolMetrics } from './metrics.ts';
@@ -75,10 +75,10 @@ function node(nodeId: string, options: { place?: () => string | undefined } = {}
         pool_id: pool.id,
         pool_version: pool.version,
       };
-      const inserted = await sessions.insertPooled(row, 'live', pool.id);
+      const inserted = await sessions.insertPooled(row, 'live', pool.id, null);
       if (!inserted) throw errors.pool_full({ pool: pool.id });
       onPlaced();
-      return inserted;
+      return inserted as SessionRow;
     },
     resolve: async () => ({}),
     refuseUnknownProxy: async () => {},
@@ -105,6 +105,8 @@ function node(nodeId: string, options: { place?: () => string | undefined } = {}
     metrics: poolMetrics(new Registry()),
     nodeId,
     capacity: async () => 100,
+    sessionCap: async () => null,
+    usage: async () => ({ active: 0, kept: 0 }),
     log: silent,
   });
   const made = {

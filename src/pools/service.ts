@@ -13,7 +13,7 @@ import { filler } from './filler.ts';
 import type { PoolMetrics } from './metrics.ts';
 import type { Placed, SessionsAnywhere } from './nodes/anywhere.ts';
 import type { Acquire, CreatePool, Pool, PoolList, UpdatePool } from './schema.ts';
-import { poolStore, type CountedPool, type PoolRow } from './store.ts';
+import { poolStore, type CountedPool, type PoolRow, type PoolStore } from './store.ts';
 
 /** Clients of this interface give a request up after 60 s, and 55 is promised; the rest is for handing the browser over. */
 const longestWaitMs = 50_000;
@@ -39,6 +39,8 @@ export function poolService({
   metrics,
   nodeId,
   capacity,
+  sessionCap,
+  usage,
   refuseUnknownProxy,
   log,
 }: {
@@ -53,6 +55,10 @@ export function poolService({
   metrics: PoolMetrics;
   nodeId: string;
   capacity: () => Promise<number>;
+  /** How many browsers a project may run; null for no cap. */
+  sessionCap: (projectId: string) => Promise<number | null>;
+  /** How many a project has besides this pool's, and how many places its other pools keep; both stay until the transaction ends. */
+  usage: (within: Db, projectId: string, except: string) => Promise<{ active: number; kept: number }>;
   refuseUnknownProxy: (projectId: string, proxyId: string) => Promise<void>;
   log: Log;
 }) {
@@ -133,9 +139,22 @@ export function poolService({
     return toPool(pool);
   }
 
-  async function refuseTooMany(id: string | null, size: number) {
-    const [others, most] = await Promise.all([store.sizesOtherThan(id), capacity()]);
-    if (others + size > most) throw errors.pool_limit_reached({ size, others, most });
+  /** Writes a pool with its size. If it takes more places than before, they have to be there: those who ask at the same moment count each other. */
+  async function ifItFits<T>(
+    { id, project_id, size }: Pick<PoolRow, 'id' | 'project_id' | 'size'>,
+    write: (within: PoolStore) => Promise<T>,
+  ): Promise<T> {
+    const [most, cap] = await Promise.all([capacity(), sessionCap(project_id)]);
+    return db.transaction(async (tx) => {
+      const { own, others } = await poolStore(tx).lockSizes(id);
+      const larger = size > own;
+      if (larger && others + size > most) throw errors.pool_limit_reached({ size, others, most });
+      if (larger && cap !== null) {
+        const { active, kept } = await usage(tx, project_id, id);
+        if (active + kept + size > cap) throw errors.project_limit_reached({ size, others: active + kept, cap });
+      }
+      return write(poolStore(tx));
+    });
   }
 
   async function unlessTaken<T>(name: string | null, write: () => Promise<T>): Promise<T> {
@@ -259,10 +278,9 @@ export function poolService({
       const { size, name, ...rest } = request;
       const config = configOf(rest);
       if (config.proxy_id) await refuseUnknownProxy(projectId, config.proxy_id);
-      await refuseTooMany(null, size);
       const belongings = { profile_id: null, extension_ids: [], ...(await resolve(projectId, request)) };
       const pool = { id: newId(), project_id: projectId, name: name ?? null, size, config, ...belongings };
-      await unlessTaken(pool.name, () => store.insert(pool));
+      await unlessTaken(pool.name, () => ifItFits(pool, (store) => store.insert(pool)));
       void fill.fill(pool.id);
       return counted(pool.id);
     },
@@ -282,7 +300,6 @@ export function poolService({
       const { size = before.size, name, discard_all_idle, ...rest } = request;
       const config = mergeConfig(before.config, rest);
       if (rest.proxy_id) await refuseUnknownProxy(projectId, rest.proxy_id);
-      if (size > before.size) await refuseTooMany(before.id, size);
       const cleared = { ...request, ...(request.profile?.id === '' ? { profile: null } : {}) };
       const belongings = { ...belongingsOf(before), ...(await resolve(projectId, cleared)) };
       const same =
@@ -290,12 +307,16 @@ export function poolService({
       const change = {
         ...belongings,
         name: name || before.name,
-        size,
+        size: request.size ?? null,
         config,
         stale: !same,
         larger: size > before.size,
       };
-      const after = await unlessTaken(change.name, () => store.update(before.id, change));
+      const after = await unlessTaken(change.name, () =>
+        request.size === undefined
+          ? store.update(before.id, change)
+          : ifItFits({ ...before, size }, (store) => store.update(before.id, change)),
+      );
       if (!after) throw errors.pool_not_found({ pool: idOrName });
       if (discard_all_idle) {
         const discarded = await store.clearShelf(before.id);

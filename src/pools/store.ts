@@ -108,22 +108,26 @@ export function poolStore(db: Db) {
       return (await db.rows<{ id: string }>(sql`select id from pools where deleted_at is null`)).map(({ id }) => id);
     },
 
-    async sizesOtherThan(id: string | null): Promise<number> {
-      const row = await db.row<{ sum: number }>(
-        sql`select coalesce(sum(size), 0)::integer as sum from pools where deleted_at is null and id is distinct from ${id}`,
-      );
-      return row?.sum ?? 0;
+    /** How many browsers this pool and all others are to have. Until the transaction ends, no other one that asks changes it. */
+    async lockSizes(id: string): Promise<{ own: number; others: number }> {
+      await db.rows(sql`select pg_advisory_xact_lock(hashtextextended('corral sizes of pools', 0))`);
+      const row = await db.row<{ own: number; others: number }>(sql`select
+          coalesce(sum(size) filter (where id = ${id}), 0)::integer as own,
+          coalesce(sum(size) filter (where id <> ${id}), 0)::integer as others
+        from pools where deleted_at is null`);
+      return row!;
     },
 
-    /** Fresh: whether browsers made before are out of date, and whether it is to be filled without pacing again. */
+    /** Fresh: whether browsers made before are out of date, and whether it is to be filled without pacing again. No size keeps it. */
     update(
       id: string,
-      change: Pick<PoolRow, 'name' | 'size' | 'config' | 'profile_id' | 'extension_ids'> & {
+      change: Pick<PoolRow, 'name' | 'config' | 'profile_id' | 'extension_ids'> & {
+        size: number | null;
         stale: boolean;
         larger: boolean;
       },
     ): Promise<PoolRow | undefined> {
-      return db.row(sql`update pools set name = ${change.name}, size = ${change.size}, config = ${change.config},
+      return db.row(sql`update pools set name = ${change.name}, size = coalesce(${change.size}::integer, size), config = ${change.config},
           profile_id = ${change.profile_id}, extension_ids = ${change.extension_ids},
           version = version + ${change.stale ? 1 : 0}, filled_once = filled_once and not ${change.larger}
         where id = ${id} and deleted_at is null returning *`);

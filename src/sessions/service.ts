@@ -270,16 +270,14 @@ export function sessionService(deps: {
 
   async function insert(row: NewSession, state: 'starting' | 'live', force: boolean): Promise<void> {
     try {
-      if (row.pool_id) {
-        if (!(await store.insertPooled(row, state, row.pool_id))) throw errors.pool_full({ pool: row.pool_id });
-        return;
-      }
       const cap = await sessionCap(row.project_id);
-      const inserted = await unlessWritten(row.id, row.profile_saves && !force ? row.profile_id : null, (store) =>
-        cap === null ? store.insert(row, state) : store.insertWithin(row, state, cap),
-      );
-      if (!inserted)
-        throw errors.session_limit_reached({ active: await store.countActive(row.project_id), cap: cap ?? 0 });
+      const inserted = row.pool_id
+        ? await store.insertPooled(row, state, row.pool_id, cap)
+        : await unlessWritten(row.id, row.profile_saves && !force ? row.profile_id : null, (store) =>
+            cap === null ? store.insert(row, state) : store.insertWithin(row, state, cap),
+          );
+      if (!inserted) throw errors.pool_full({ pool: row.pool_id ?? '' });
+      if ('kept' in inserted) throw errors.session_limit_reached({ ...inserted, cap: cap ?? 0 });
     } catch (error) {
       if (uniqueViolation(error) === 'sessions_name')
         throw errors.already_exists({ thing: 'session', name: row.name ?? '' });

@@ -59,6 +59,12 @@ export type NewSession = Omit<
   | 'deleted_at'
 >;
 
+/** How many browsers a project has, and how many places its pools keep for browsers that are not there yet. */
+export interface Usage {
+  active: number;
+  kept: number;
+}
+
 export interface SessionFilter {
   projectId: string;
   status: 'active' | 'deleted' | 'all';
@@ -83,24 +89,45 @@ export function sessionStore(db: Db) {
     },
 
     /** Counts and inserts as one, for projects with a cap: creates that come together must not all see the last free place. */
-    insertWithin(row: NewSession, state: 'starting' | 'live', cap: number): Promise<SessionRow | undefined> {
+    insertWithin(row: NewSession, state: 'starting' | 'live', cap: number): Promise<SessionRow | Usage> {
       return db.transaction(async (tx) => {
-        await tx.rows(
-          sql`select pg_advisory_xact_lock(hashtextextended('corral sessions of ' || ${row.project_id}, 0))`,
-        );
-        const count = await sessionStore(tx).countActive(row.project_id);
-        return count >= cap ? undefined : sessionStore(tx).insert(row, state);
+        const usage = await sessionStore(tx).lockUsage(row.project_id);
+        return usage.active + usage.kept >= cap ? usage : (await sessionStore(tx).insert(row, state))!;
       });
     },
 
-    /** The same for a place in a pool, on whichever node it is made. Undefined: the pool is full, or gone. */
-    insertPooled(row: NewSession, state: 'starting' | 'live', poolId: string): Promise<SessionRow | undefined> {
+    /**
+     * The same for a place in a pool, on whichever node it is made. Undefined: the pool is full, or gone. The pool's places were counted
+     * when it got its size, so only what runs counts here: it is too much when the cap was lowered since.
+     */
+    insertPooled(
+      row: NewSession,
+      state: 'starting' | 'live',
+      poolId: string,
+      cap: number | null,
+    ): Promise<SessionRow | Usage | undefined> {
       return db.transaction(async (tx) => {
+        const usage = cap === null ? undefined : await sessionStore(tx).lockUsage(row.project_id);
+        if (usage && usage.active >= cap!) return { active: usage.active, kept: 0 };
         const pool = await tx.row<{ size: number; there: number }>(sql`select size,
             (select count(*)::integer from sessions where pool_id = ${poolId} and deleted_at is null) as there
           from pools where id = ${poolId} and deleted_at is null for update`);
         return pool && pool.there < pool.size ? sessionStore(tx).insert(row, state) : undefined;
       });
+    },
+
+    /**
+     * What a project's cap counts: a pool of N counts N, however many of its browsers are there. `except` is a pool that is left out.
+     * Until the transaction ends, no other one that asks changes it.
+     */
+    async lockUsage(projectId: string, except: string | null = null): Promise<Usage> {
+      await db.rows(sql`select pg_advisory_xact_lock(hashtextextended('corral sessions of ' || ${projectId}, 0))`);
+      const row = await db.row<Usage>(sql`select
+          (select count(*)::integer from sessions
+            where project_id = ${projectId} and deleted_at is null and (${except}::text is null or pool_id is distinct from ${except})) as active,
+          (select coalesce(sum(greatest(0, p.size - (select count(*) from sessions s where s.pool_id = p.id and s.deleted_at is null))), 0)::integer
+            from pools p where p.project_id = ${projectId} and p.deleted_at is null and p.id is distinct from ${except}) as kept`);
+      return row!;
     },
 
     /** Does it if no other session saves to the profile, as one; else answers with that session. */

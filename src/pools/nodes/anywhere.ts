@@ -13,8 +13,8 @@ export type Ask = (
   signal: AbortSignal,
 ) => Promise<{ status: number; body: unknown }>;
 
-/** What came of asking a node to make a browser: its place is taken there, the pool is full, the node is, or it cannot. */
-export type Placed = 'placed' | 'pool_full' | 'node_full' | 'refused';
+/** What came of asking a node to make a browser: its place is taken there, the pool is full, the project or the node is, or it cannot. */
+export type Placed = 'placed' | 'pool_full' | 'project_full' | 'node_full' | 'refused';
 
 /** Longer than it takes a browser that will not answer to be found out. */
 const lendMs = 4500;
