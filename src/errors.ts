@@ -310,6 +310,11 @@ const catalogue = {
     () =>
       'The database does not answer right now; the request changed nothing that was answered. Try again in a moment.',
   ),
+  browser_silent: entry(
+    504,
+    'The browser, or its display, did not answer in time.',
+    (p: { detail: string }) => `${p.detail} It hangs, was stopped, or its machine is too busy.`,
+  ),
   session_storage_full: final(507, 'There is no room for it in the session.', (p: { detail: string }) => p.detail),
   capacity_exhausted: entry(
     529,

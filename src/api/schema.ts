@@ -61,6 +61,7 @@ const meanings: Record<number, string> = {
   429: 'A limit is reached.',
   500: 'Our fault.',
   502: 'What we asked did not answer.',
+  504: 'The browser did not answer in time.',
   529: 'This node is full.',
 };
 

@@ -9,6 +9,7 @@ import Fastify, {
 import type { Socket } from 'node:net';
 import { STATUS_CODES } from 'node:http';
 import { errors, ServiceError } from '../errors.ts';
+import { Overdue } from '../lib/deadline.ts';
 import { newId } from '../lib/ids.ts';
 import type { Gatekeeper } from '../org/caller.ts';
 import { accessOf, admit } from './caller.ts';
@@ -149,6 +150,7 @@ export const pathOf = (request: FastifyRequest) => request.url.split('?', 1)[0] 
 
 function refusal(error: FastifyError, request: FastifyRequest): ServiceError | undefined {
   if (error instanceof ServiceError) return error;
+  if (error instanceof Overdue) return errors.browser_silent({ detail: error.message }, { cause: error });
   if (error instanceof InvalidInput) {
     return errors.invalid_input(
       { detail: error.message },

@@ -42,8 +42,14 @@ export function activePage(mux: Mux): ActivePage {
   client.on('Target.detachedFromTarget', ({ sessionId }) => {
     for (const [targetId, known] of sessions) if (known === sessionId) sessions.delete(targetId);
   });
-  const ready = client.send('Target.setDiscoverTargets', { discover: true, filter: [{ type: 'page' }] });
-  ready.catch(() => {}); // then the browser is gone, and whoever asks hears of it
+  let ready: Promise<unknown> | undefined;
+  /** Asked again after a failure: a browser that stood still may go on. */
+  function discovered(): Promise<unknown> {
+    ready ??= client.send('Target.setDiscoverTargets', { discover: true, filter: [{ type: 'page' }] });
+    ready.catch(() => (ready = undefined));
+    return ready;
+  }
+  discovered().catch(() => {}); // whoever asks for the page hears of it
 
   async function attach(targetId: string): Promise<string> {
     const known = sessions.get(targetId);
@@ -73,7 +79,7 @@ export function activePage(mux: Mux): ActivePage {
     client,
 
     async find() {
-      await ready;
+      await discovered();
       for (;;) {
         const all = [...pages.keys()].toReversed();
         const ranked = [

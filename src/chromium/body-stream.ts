@@ -51,7 +51,7 @@ export function bodyStream(
   function askOn(): void {
     for (const most = inEvents ? AHEAD : 1; asked < most && !full && !body.destroyed && !body.readableEnded;) {
       asked += 1;
-      page.send<Piece>('IO.read', { handle, size }).then(take, broken);
+      page.send<Piece>('IO.read', { handle, size }, { patient: true }).then(take).catch(broken);
     }
   }
 

@@ -1,6 +1,8 @@
 import type { Readable } from 'node:stream';
+import { within } from '../lib/deadline.ts';
 import { bodyStream } from './body-stream.ts';
 import type { HiddenPage, HiddenPages } from './hidden-pages.ts';
+import { ANSWER_MS } from './local-client.ts';
 import { gatewayRefusal, TransportError, transportError } from './net-errors.ts';
 
 /**
@@ -110,7 +112,7 @@ async function travel(
       page.send('Network.setBypassServiceWorker', { bypass: true }),
       page.send('Fetch.enable', { handleAuthRequests: true, patterns: [{ requestStage: 'Request' }, atAnswer] }),
     ]);
-    navigated = page.send<{ errorText?: string }>('Page.navigate', { url: request.url });
+    navigated = page.send<{ errorText?: string }>('Page.navigate', { url: request.url }, { patient: true });
     const failed = navigated.then(({ errorText }) => {
       throw transportError(errorText ?? 'it became something else than an answer');
     });
@@ -122,7 +124,7 @@ async function travel(
     if (refused) throw refused;
     await deliver(page, paused, headers, request, signal, answer);
     await page.send('Fetch.failRequest', { requestId: paused.requestId, errorReason: 'Aborted' }).catch(() => {});
-    await navigated; // a page that still travels would take the next journey for a part of this one
+    await within(ANSWER_MS, 'The browser', navigated); // a page that still travels would take the next journey for a part of this one
     await page.send('Fetch.disable');
   } finally {
     for (const step of stop) step();

@@ -45,6 +45,8 @@ type Places = Partial<Record<Controller, string>>;
 
 const GROUP = 'corral';
 const KILL_PATIENCE_MS = 10_000;
+/** For the kernel to stop or wake every process of a group; milliseconds as a rule. */
+const FREEZE_PATIENCE_MS = 10_000;
 
 /** What the service may use here, by what /proc says of it; undefined where it may use nothing. */
 export function findCgroups(
@@ -228,7 +230,11 @@ function subgroups(path: string): string[] {
 }
 
 async function until(reached: () => boolean) {
-  for (let wait = 0; !reached(); wait = Math.min(wait + 1, 20)) await sleep(wait);
+  const patience = performance.now() + FREEZE_PATIENCE_MS;
+  for (let wait = 0; !reached(); wait = Math.min(wait + 1, 20)) {
+    if (performance.now() > patience) throw new Error('the kernel did not freeze or thaw the group in time');
+    await sleep(wait);
+  }
 }
 
 function fields(text: string): string[][] {

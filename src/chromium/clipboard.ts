@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { Overdue, within } from '../lib/deadline.ts';
 import type { HiddenPages } from './hidden-pages.ts';
 
 /** The browser's clipboard, which on a headful session is the display's: what is copied anywhere, and what a paste gives. */
@@ -6,6 +7,9 @@ export interface Clipboard {
   read(): Promise<string>;
   write(text: string): Promise<void>;
 }
+
+/** For all that one use of it takes, waiting for a page included. */
+const PATIENCE_MS = 30_000;
 
 /**
  * CDP has no command for it, but pages have an interface. So a hidden page uses that, on a site that nobody else can be on and that
@@ -16,9 +20,14 @@ export function browserClipboard(hidden: HiddenPages): Clipboard {
   const permissions = ['clipboardReadWrite', 'clipboardSanitizedWrite'];
   let granted: Promise<unknown> | undefined;
 
-  async function evaluate(expression: string): Promise<unknown> {
+  const evaluate = (expression: string) => within(PATIENCE_MS, 'The browser', inPage(expression));
+
+  async function inPage(expression: string): Promise<unknown> {
     granted ??= hidden.client.send('Browser.grantPermissions', { origin, permissions });
-    await granted.catch(() => (granted = undefined));
+    await granted.catch((error: Error) => {
+      granted = undefined;
+      if (error instanceof Overdue) throw error;
+    });
     return hidden.use(async (page) => {
       const stop = page.on('Fetch.requestPaused', ({ requestId }) => {
         const responseHeaders = [{ name: 'content-type', value: 'text/html' }];
@@ -37,7 +46,7 @@ export function browserClipboard(hidden: HiddenPages): Clipboard {
       } finally {
         stop();
       }
-    });
+    }, AbortSignal.timeout(PATIENCE_MS));
   }
 
   return {

@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Overdue, within } from '../lib/deadline.ts';
 import type { Log } from '../lib/log.ts';
 import { activePage } from './active-page.ts';
 import { browserClipboard } from './clipboard.ts';
@@ -65,6 +66,12 @@ export interface EngineOptions {
   whenGone: () => { code: number; reason: string };
 }
 
+/** For all that setting a viewport takes, on every page. */
+const VIEWPORT_MS = 40_000;
+/** How many pages are looked after. A browser that says it has more is slow, or lies. */
+const MOST_PAGES = 200;
+const DISPLAY_MS = 5000;
+
 interface Target {
   targetId: string;
   type: string;
@@ -114,7 +121,7 @@ export async function startEngine(
   keepDownloads();
   const pages = async () => {
     const { targetInfos } = await control().send<{ targetInfos: Target[] }>('Target.getTargets');
-    return targetInfos.filter(({ type }) => type === 'page');
+    return targetInfos.filter(({ type }) => type === 'page').slice(0, MOST_PAGES);
   };
 
   /**
@@ -134,13 +141,36 @@ export async function startEngine(
     await control().send('Target.detachFromTarget', { sessionId });
   }
 
+  let fitting = 0;
+  let hears = false;
   /** New windows come in the size the browser was started with. */
   async function fitNewPages() {
-    control().on('Target.targetCreated', ({ targetInfo }) => {
-      const { type, targetId } = targetInfo as Target;
-      if (type === 'page' && wanted) fit(targetId, wanted).catch(() => {}); // closed again before we looked
-    });
+    if (!hears) {
+      hears = true;
+      control().on('Target.targetCreated', ({ targetInfo }) => {
+        const { type, targetId } = targetInfo as Target;
+        if (type !== 'page' || !wanted || fitting >= MOST_PAGES) return;
+        fitting += 1;
+        fit(targetId, wanted)
+          .catch(() => {}) // closed again before we looked
+          .finally(() => (fitting -= 1));
+      });
+    }
     await control().send('Target.setDiscoverTargets', { discover: true, filter: [{ type: 'page' }] });
+  }
+
+  async function setViewport(viewport: Viewport): Promise<void> {
+    wanted = viewport;
+    for (const { targetId } of await pages()) {
+      await fit(targetId, viewport).catch((error: Error) => {
+        if (error instanceof Overdue) throw error; // other errors: it was closed meanwhile
+      });
+    }
+    if (browser.rfbPath !== undefined) {
+      const late = AbortSignal.timeout(DISPLAY_MS);
+      await within(DISPLAY_MS, 'The display', fitDisplay(browser.rfbPath, viewport, late));
+    }
+    await fitNewPages();
   }
 
   async function open(url: string) {
@@ -151,8 +181,9 @@ export async function startEngine(
       flatten: true,
     });
     // Answered when the navigation commits or fails, which may be long after; our own client stays for that.
-    const navigating = control().send('Page.navigate', { url }, sessionId);
-    navigating.then(() => control().send('Target.detachFromTarget', { sessionId })).catch(() => {});
+    const navigating = control().send('Page.navigate', { url }, sessionId, { patient: true });
+    const detach = () => control().send('Target.detachFromTarget', { sessionId });
+    navigating.then(detach, detach).catch(() => {});
   }
 
   return {
@@ -166,13 +197,7 @@ export async function startEngine(
     },
     control,
 
-    async setViewport(viewport) {
-      const first = wanted === undefined;
-      wanted = viewport;
-      for (const { targetId } of await pages()) await fit(targetId, viewport).catch(() => {});
-      if (browser.rfbPath !== undefined) await fitDisplay(browser.rfbPath, viewport, AbortSignal.timeout(5000));
-      if (first) await fitNewPages();
-    },
+    setViewport: (viewport) => within(VIEWPORT_MS, 'The browser', setViewport(viewport)),
 
     open,
 

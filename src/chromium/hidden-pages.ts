@@ -1,9 +1,10 @@
-import type { CdpListener, LocalClient } from './local-client.ts';
+import { Overdue } from '../lib/deadline.ts';
+import type { CdpListener, LocalClient, SendOptions } from './local-client.ts';
 import type { Mux } from './mux.ts';
 
 /** A page of the service's own inside the session's browser. Its windows do not show it, and its clients do not hear of it. */
 export interface HiddenPage {
-  send<Result = Record<string, unknown>>(method: string, params?: object): Promise<Result>;
+  send<Result = Record<string, unknown>>(method: string, params?: object, options?: SendOptions): Promise<Result>;
   /** Listens to an event of this page, until the answer is called. */
   on(event: string, listener: (params: Record<string, unknown>) => void): () => void;
 }
@@ -43,13 +44,21 @@ export function hiddenPages(mux: Mux): HiddenPages {
     return own;
   }
 
+  /** A browser that does not say which page it made keeps the news of all targets from its clients: until we let it go. */
+  function forget(error: unknown): never {
+    if (error instanceof Overdue || own?.closeCode !== undefined) {
+      own?.close();
+      own = ready = undefined;
+      for (const slot of idle.splice(0)) clearTimeout(slot.expiry);
+    }
+    throw error;
+  }
+
   async function make(): Promise<Slot> {
     const cdp = client();
-    await ready;
-    const { targetId } = await cdp.send<{ targetId: string }>('Target.createTarget', {
-      url: 'about:blank',
-      hidden: true,
-    });
+    await ready!.catch(forget);
+    const making = cdp.send<{ targetId: string }>('Target.createTarget', { url: 'about:blank', hidden: true });
+    const { targetId } = await making.catch(forget);
     const close = () => void cdp.send('Target.closeTarget', { targetId }).catch(() => {});
     try {
       const attaching = cdp.send<{ sessionId: string }>('Target.attachToTarget', { targetId, flatten: true });
@@ -57,7 +66,7 @@ export function hiddenPages(mux: Mux): HiddenPages {
       return {
         close,
         expiry: undefined,
-        send: (method, params) => cdp.send(method, params, sessionId),
+        send: (method, params, options) => cdp.send(method, params, sessionId, options),
         on(event, listener) {
           const mine: CdpListener = (params, from) => from === sessionId && listener(params);
           return cdp.on(event, mine);
@@ -88,7 +97,8 @@ export function hiddenPages(mux: Mux): HiddenPages {
     if (idle.length >= KEPT) return slot.close();
     idle.push(slot);
     slot.expiry = setTimeout(() => {
-      idle.splice(idle.indexOf(slot), 1);
+      const at = idle.indexOf(slot);
+      if (at !== -1) idle.splice(at, 1);
       slot.close();
     }, KEPT_MS).unref();
   }

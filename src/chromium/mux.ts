@@ -1,7 +1,8 @@
 import { Backlog, type BacklogBounds } from './backlog.ts';
 import { readCommand, type Command, type Fault } from './command.ts';
 import { meantDownloads } from './downloads.ts';
-import { localClient, type LocalClient } from './local-client.ts';
+import { Overdue } from '../lib/deadline.ts';
+import { ANSWER_MS, localClient, type LocalClient } from './local-client.ts';
 import type { Message, Pipe } from './pipe.ts';
 import { secretTargets } from './secret-targets.ts';
 
@@ -46,6 +47,8 @@ export interface MuxOptions extends BacklogBounds {
   whenGone?: () => { code: number; reason: string };
   /** How many commands of one client may be without an answer. */
   maxInFlight?: number;
+  /** How long Chromium has for an answer to us. Clients wait as long as they like. */
+  answerMs?: number;
   /** A client who said where downloads go has left; Chromium has forgotten whatever was said before. */
   onDownloadsLeft?: () => void;
 }
@@ -117,12 +120,12 @@ interface Connection extends Client {
  * it can use them. Ids are mapped, so clients may count as they like.
  */
 export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
-  const { maxInFlight = 100_000 } = options;
+  const { maxInFlight = 100_000, answerMs = ANSWER_MS } = options;
   const whenGone = options.whenGone ?? (() => ({ code: 1011, reason: 'The browser went away.' }));
   const sessions = new Map<string, Session>();
   const pending = new Map<number, Pending>();
   /** Our own commands on the pipe's own session. */
-  const asked = new Map<number, (answer: { result?: { sessionId: string } }) => void>();
+  const asked = new Map<number, { answer: (answer: Answer) => void; late: NodeJS.Timeout }>();
   const connections = new Set<Connection>();
   const paused = new Set<Connection>();
   const secrets = secretTargets();
@@ -167,11 +170,13 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
     return lastId;
   }
 
-  function ask(method: string, params?: object, sessionId?: string): Promise<{ result?: { sessionId: string } }> {
+  /** `done` is called once: with the answer, or with nothing when none came in time. Never, once the pipe is closed. */
+  function ask(method: string, params?: object, sessionId?: string, done: (answer?: Answer) => void = () => {}): void {
     const id = nextId();
+    const late = setTimeout(() => asked.delete(id) && done(), answerMs);
+    asked.set(id, { answer: done, late });
     pipe.send(JSON.stringify({ id, method, params, sessionId }));
     pipe.flush();
-    return new Promise((resolve) => asked.set(id, resolve));
   }
 
   /** From Chromium. Answers begin with their id, events with their method, and both end with their session's id. */
@@ -187,8 +192,11 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
     const { id, end } = answerId(head);
     const entry = pending.get(id);
     if (!entry) {
-      const answer = asked.get(id);
-      if (asked.delete(id)) answer!(JSON.parse(wholeText(message)));
+      const question = asked.get(id);
+      if (!question) return;
+      asked.delete(id);
+      clearTimeout(question.late);
+      question.answer(readAnswer(message));
       return; // or the answer comes too late: whoever asked is gone
     }
     pending.delete(id);
@@ -249,8 +257,8 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
     }
     if (targetId === undefined || !secrets.has(targetId)) return false;
     if (method === 'Target.attachedToTarget' && params.sessionId !== undefined) {
-      void ask('Runtime.runIfWaitingForDebugger', {}, params.sessionId); // it was stopped for a client that must not know
-      void ask('Target.detachFromTarget', { sessionId: params.sessionId }, session.id);
+      ask('Runtime.runIfWaitingForDebugger', {}, params.sessionId); // it was stopped for a client that must not know
+      ask('Target.detachFromTarget', { sessionId: params.sessionId }, session.id);
     }
     return true;
   }
@@ -289,7 +297,7 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
     session.detachedAt = Date.now();
   }
 
-  function attach(sink: Sink, secretive = false): Client {
+  function attach(sink: Sink, { secretive = false, local = false } = {}): Client {
     if (secretive) secrets.any = true;
     const connection: Connection = {
       secretive,
@@ -320,14 +328,23 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
       return connection;
     }
     connections.add(connection);
-    void open();
+    connect();
     return connection;
 
-    async function open() {
-      const { result } = await ask('Target.attachToBrowserTarget');
-      if (!result) return end(1011, 'The browser refused a new connection.');
-      if (left) return void ask('Target.detachFromTarget', { sessionId: result.sessionId });
-      const root = { id: result.sessionId, owner: connection, parent: undefined, children: new Set<Session>() };
+    function connect(): void {
+      ask('Target.attachToBrowserTarget', undefined, undefined, open);
+    }
+
+    function open(answer?: Answer): void {
+      if (!answer) {
+        if (left) return;
+        // Our own clients outlive a browser that stands still for a while: each of their commands has a deadline.
+        return local ? connect() : end(1011, new Overdue('The browser', answerMs).message);
+      }
+      const { sessionId } = answer;
+      if (sessionId === undefined || sessions.has(sessionId)) return end(1011, 'The browser refused a new connection.');
+      if (left) return ask('Target.detachFromTarget', { sessionId });
+      const root = { id: sessionId, owner: connection, parent: undefined, children: new Set<Session>() };
       connection.root = { ...root, detachedAt: 0 };
       sessions.set(root.id, connection.root);
       connection.sessions.add(connection.root);
@@ -448,7 +465,7 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
       if (secretive && secrets.making === 0) letGo();
       connection.held = undefined;
       connection.sessions.clear();
-      if (connection.root && !closed) void ask('Target.detachFromTarget', { sessionId: connection.root.id });
+      if (connection.root && !closed) ask('Target.detachFromTarget', { sessionId: connection.root.id });
       if (tookDownloads && !closed) options.onDownloadsLeft?.();
     }
   }
@@ -458,13 +475,15 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
     closed = true;
     for (const connection of connections) connection.end(code, reason);
     pending.clear();
+    for (const { late } of asked.values()) clearTimeout(late);
     asked.clear();
     pipe.close();
   }
 
   return {
-    attach,
-    attachLocal: ({ secretive = false } = {}) => localClient((sink) => attach(sink, secretive)),
+    attach: (sink) => attach(sink),
+    attachLocal: ({ secretive = false } = {}) =>
+      localClient((sink) => attach(sink, { secretive, local: true }), answerMs),
     close,
     get clientCount() {
       return connections.size;
@@ -473,6 +492,11 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
       return closed;
     },
   };
+}
+
+/** Of an answer to us: the session it names, where it is an answer that does. */
+interface Answer {
+  sessionId: string | undefined;
 }
 
 interface TargetEvent {
@@ -491,6 +515,7 @@ const LETTER_T = 0x54;
 const SESSION = ',"sessionId":"';
 /** `,"sessionId":"`, 32 hexadecimal digits, `"}` */
 const TAIL = SESSION.length + 32 + 2;
+const SESSION_ID = /^[0-9A-F]{32}$/i;
 const COMMA = 0x2c;
 const QUOTE = 0x22;
 const CLOSE_BRACE = 0x7d;
@@ -523,6 +548,17 @@ function stripSession(message: Message, id: string): void {
 function attachedSession(message: Message): string {
   const { params }: { params: { sessionId: string } } = JSON.parse(wholeText(message));
   return params.sessionId;
+}
+
+function readAnswer(message: Message): Answer {
+  try {
+    const { result }: { result?: { sessionId?: unknown } } = JSON.parse(wholeText(message));
+    const sessionId = result?.sessionId;
+    if (typeof sessionId === 'string' && SESSION_ID.test(sessionId)) return { sessionId };
+  } catch {
+    // Not what Chromium answers, and as good as a refusal.
+  }
+  return { sessionId: undefined };
 }
 
 function isTargetEvent(head: Buffer): boolean {

@@ -86,10 +86,12 @@ export async function gone(pid: number, startedAt: string | undefined, patienceM
 }
 
 /** Stops every process of a tree, and looks again until no new one has slipped through. */
-export async function freezeTree(leader: number): Promise<void> {
+export async function freezeTree(leader: number, patienceMs = 10_000): Promise<void> {
+  const end = performance.now() + patienceMs;
   for (const stopped = new Set<number>(); ;) {
     const running = tree(leader).filter((pid) => !stopped.has(pid));
     if (running.length === 0) return;
+    if (performance.now() > end) throw new Error('processes come faster than they can be stopped');
     for (const pid of running) {
       signal(pid, 'SIGSTOP');
       stopped.add(pid);

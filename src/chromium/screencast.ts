@@ -1,3 +1,4 @@
+import { Overdue } from '../lib/deadline.ts';
 import type { Log } from '../lib/log.ts';
 import type { WebSocketReceiver, WebSocketSink } from '../lib/ws-sink.ts';
 import type { Mux } from './mux.ts';
@@ -492,7 +493,7 @@ export function attachScreencast(
   function fail(error: unknown): void {
     if (over) return;
     log.warn({ error }, 'screencast.failed');
-    end(1011, 'The browser does not show its tabs.');
+    end(1011, error instanceof Overdue ? error.message : 'The browser does not show its tabs.');
   }
 
   function end(code: number, reason: string): void {

@@ -145,7 +145,7 @@ export function extensionRoutes({ extensions, load }: ExtensionRoom): FastifyPlu
             tags: ['browsers'],
             params: Type.Object({ id: Type.String() }),
             body: asForm(LoadExtensions),
-            response: { 201: { description: 'Loaded.' }, ...refusals(400, 401, 403, 404, 500) },
+            response: { 201: { description: 'Loaded.' }, ...refusals(400, 401, 403, 404, 500, 504) },
           },
         },
         (request, reply) =>

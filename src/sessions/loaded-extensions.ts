@@ -1,6 +1,7 @@
 import type { Engine } from '../chromium/engine.ts';
 import { errors } from '../errors.ts';
 import type { Loadable } from '../extensions/service.ts';
+import { Overdue } from '../lib/deadline.ts';
 import type { Log } from '../lib/log.ts';
 import type { Browsers } from './browsers.ts';
 
@@ -36,6 +37,7 @@ export function loadedExtensions({
       }
       for (const extension of added) {
         extension.id = await engine.loadExtension(extension.name).catch((error: Error) => {
+          if (error instanceof Overdue) throw error;
           const detail = error.message.replace(/^Extensions\.loadUnpacked: /, '');
           throw errors.extension_refused({ extension: extension.name, detail }, { cause: error });
         });

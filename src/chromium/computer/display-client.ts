@@ -1,4 +1,5 @@
 import net from 'node:net';
+import { Overdue, within } from '../../lib/deadline.ts';
 import { RAW, reader, setEncodings, shakeHands, type Read } from '../rfb.ts';
 
 /** Encodings beside those of rfb.ts: the pointer's shape, so that it is not drawn into the picture, and where it is. */
@@ -51,7 +52,8 @@ export async function connectDisplay(path: string, onClose: () => void = () => {
     closed = true;
     onClose();
   });
-  let { width, height } = await shakeHands(socket, read).catch((error: Error) => {
+  const greeted = within(PATIENCE_MS, 'The display', shakeHands(socket, read));
+  let { width, height } = await greeted.catch((error: Error) => {
     socket.destroy();
     throw error;
   });
@@ -137,7 +139,7 @@ export async function connectDisplay(path: string, onClose: () => void = () => {
       const { width, height } = region;
       const pixels = Buffer.alloc(width * height * 4);
       await new Promise<void>((resolve, reject) => {
-        const late = setTimeout(() => finish(new Error('The display does not answer.')), PATIENCE_MS);
+        const late = setTimeout(() => finish(new Overdue('The display', PATIENCE_MS)), PATIENCE_MS);
         const gone = () => finish(new Error('The display went away.'));
         const finish = (error?: Error) => {
           clearTimeout(late);

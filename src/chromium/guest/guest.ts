@@ -61,6 +61,8 @@ interface Running {
 /** Connections to the browser that it may have at once. */
 const MOST_OF_ITS_OWN = 4;
 const PATIENCE_MS = 2000;
+/** For one thing that is answered at once, such as removing a directory of hundreds of thousands of files. */
+const CALL_MS = 120_000;
 /** Who says nothing for so long was stopped by somebody, or is stuck. */
 const SILENCE_MS = 20_000;
 
@@ -116,6 +118,7 @@ export function guestOf({
       void bury(child);
     });
     if (started.size > 0) {
+      makeSure(made); // it may be stopped as soon as it is there
       const pids = [...started];
       started.clear();
       await ask(made.channel, 'bury', { pids });
@@ -168,7 +171,13 @@ export function guestOf({
     open,
 
     async call(name, args, signal) {
-      return answer(await open(name, args, signal));
+      const stream = await open(name, args, signal);
+      const late = setTimeout(() => stream.reset(), CALL_MS);
+      try {
+        return await answer(stream);
+      } finally {
+        clearTimeout(late);
+      }
     },
 
     distrust(what) {

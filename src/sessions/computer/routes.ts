@@ -81,7 +81,7 @@ export function computerRoutes({ sessions }: { sessions: SessionService }): Fast
             tags,
             params: Id,
             body,
-            response: { 200: empty('Done.'), ...refusals(400, 404, 500) },
+            response: { 200: empty('Done.'), ...refusals(400, 404, 500, 504) },
           },
         },
         async (request, reply) => {
@@ -100,7 +100,7 @@ export function computerRoutes({ sessions }: { sessions: SessionService }): Fast
           tags,
           params: Id,
           body: SetCursor,
-          response: { 200: Ok, ...refusals(400, 404, 500) },
+          response: { 200: Ok, ...refusals(400, 404, 500, 504) },
         },
       },
       async (request, reply) => {
@@ -120,7 +120,7 @@ export function computerRoutes({ sessions }: { sessions: SessionService }): Fast
           body: Screenshot,
           response: {
             200: { description: 'A PNG.', content: { 'image/png': { schema: { type: 'string', format: 'binary' } } } },
-            ...refusals(400, 404, 500),
+            ...refusals(400, 404, 500, 504),
           },
         },
       },
@@ -140,7 +140,7 @@ export function computerRoutes({ sessions }: { sessions: SessionService }): Fast
           tags,
           params: Id,
           body: Nothing,
-          response: { 200: MousePosition, ...refusals(400, 404, 500) },
+          response: { 200: MousePosition, ...refusals(400, 404, 500, 504) },
         },
       },
       (request) => using(request, (computer) => computer.pointer()),
@@ -155,7 +155,7 @@ export function computerRoutes({ sessions }: { sessions: SessionService }): Fast
           tags,
           params: Id,
           body: Nothing,
-          response: { 200: ClipboardContent, ...refusals(400, 404, 500) },
+          response: { 200: ClipboardContent, ...refusals(400, 404, 500, 504) },
         },
       },
       (request) => using(request, async ({ clipboard }) => ({ text: await clipboard.read() })),
@@ -170,7 +170,7 @@ export function computerRoutes({ sessions }: { sessions: SessionService }): Fast
           tags,
           params: Id,
           body: WriteClipboard,
-          response: { 200: empty('Done.'), ...refusals(400, 404, 500) },
+          response: { 200: empty('Done.'), ...refusals(400, 404, 500, 504) },
         },
       },
       async (request, reply) => {

@@ -34,7 +34,7 @@ export function curlRoutes({
           tags: ['browsers'],
           params: Id,
           body: CurlRequest,
-          response: { 200: CurlResult, ...refusals(400, 404, 500), 502: CurlTransportError },
+          response: { 200: CurlResult, ...refusals(400, 404, 500, 504), 502: CurlTransportError },
         },
       },
       async (request, reply) => {

@@ -5,6 +5,8 @@ import { inside, nextOf } from '../inside.ts';
 import type { Hold } from '../live-session.ts';
 import type { ExecuteRequest, ExecuteResult } from './schema.ts';
 
+/** For its turn after others, on top of the time that the code has. */
+const TURN_MS = 10 * 60_000;
 const MOST_BYTES = 10 * 1024 * 1024;
 
 /** What the guest says, as far as it is believed. */
@@ -18,7 +20,8 @@ export function execute(
   hungUp: AbortSignal,
 ): Promise<ExecuteResult> {
   return inside(async () => {
-    const stream = await guest.open('execute', { code, timeout_sec }, hungUp);
+    const late = AbortSignal.timeout(timeout_sec * 1000 + TURN_MS);
+    const stream = await guest.open('execute', { code, timeout_sec }, AbortSignal.any([hungUp, late]));
     stream.end();
     try {
       const { success, error } = await nextOf(guest, Outcome, stream);
