@@ -16,7 +16,7 @@ export function versionOf(program, args) {
   return line?.replace(/ +(- built|Copyright|built with).*/, '').trim() ?? 'of unknown version';
 }
 
-/** Under root the database and the browsers run as a user of their own, who has to get as far as this folder. */
+/** Under root the database runs as a user of its own, who has to get as far as this folder. */
 export function serviceUserFinding() {
   if (!linux || !isRoot()) return [];
   const name = `user ${serviceUser}`;
@@ -33,7 +33,7 @@ export function serviceUserFinding() {
   ];
 }
 
-/** Namespaces, tried as the user that browsers run as: root being allowed says nothing about others. */
+/** Namespaces, tried as a user that is not root: root being allowed says nothing about those that browsers run as. */
 export function sandboxes() {
   if (!linux) return [{ name: 'sandbox', saw: 'only on Linux: sessions run without isolation here' }];
   const as = isRoot() && serviceUserExists() ? `as ${serviceUser}` : 'as you';

@@ -69,7 +69,7 @@ export function serviceUserExists() {
 function createServiceUser() {
   if (process.platform !== 'linux' || serviceUserExists()) return;
   const args = ['--system', '--no-create-home', '--shell', '/usr/sbin/nologin', serviceUser];
-  say(`Creating the system user '${serviceUser}', which the embedded database and the browsers run as.`);
+  say(`Creating the system user '${serviceUser}', which the embedded database runs as.`);
   const { status, stderr, error } = spawnSync(command('useradd') ?? 'useradd', args, { encoding: 'utf8' });
   // 9: somebody else created it a moment ago.
   if (status !== 0 && status !== 9)

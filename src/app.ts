@@ -1,4 +1,4 @@
-import { mkdir, statfs } from 'node:fs/promises';
+import { mkdir, stat, statfs } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -168,7 +168,14 @@ export async function buildApp(options: {
     });
     undo(() => proxies.close());
     occupancies.push((projectId) => proxies.occupancy(projectId));
-    const isolation = await detectIsolation({ full: config.chromium, headlessShell: config.headlessShell });
+    const isolation = await detectIsolation({
+      full: config.chromium,
+      headlessShell: config.headlessShell,
+      uids: config.sessionUids,
+      reservedUids: databaseUrl === '' ? [(await stat(join(dataDir, 'postgres'))).uid] : [],
+    }).catch((error: Error) => {
+      throw new ConfigError([error.message]);
+    });
     for (const reason of isolation.reasons) logger.warn({ reason }, 'degraded');
     const addresses = sessionAddresses({
       tokens: tokens(() => masterKeys.ring()),

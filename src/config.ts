@@ -91,6 +91,12 @@ export const settings = {
     'the most memory a session may take, where the service may limit it',
     integer(256, 1_048_576),
   ),
+  sessionUids: setting(
+    'CORRAL_SESSION_UIDS',
+    '',
+    'the uids (and gids) of sessions, one for each, where the service is root, such as 30000-49999; 20,000 that nobody else uses when empty',
+    text,
+  ),
   chromium: setting('CORRAL_CHROMIUM', '', 'the full browser, when it is not where distributions put it', text),
   headlessShell: setting(
     'CORRAL_HEADLESS_SHELL',

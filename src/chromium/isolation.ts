@@ -5,15 +5,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { canMoveInto, findCgroups, type Cgroups } from './cgroup.ts';
+import { manyOwners, oneOwner, uidRange, type Owner, type Owners } from './owners.ts';
 import { running } from './running.ts';
-import { furnish, sandboxed, type Owner } from './sandbox.ts';
+import { furnish, sandboxed } from './sandbox.ts';
 
 /** What this machine lets the service do. Found once, by trying. */
 export interface Isolation {
   readonly sandboxed: boolean;
   /** Why not, and what is missing besides: a sentence each, for the log and for /ready. */
   readonly reasons: readonly string[];
-  /** Whom browsers run as. */
+  /** Whom sessions run as, each as another where the service is root. */
+  readonly owners: Owners;
+  /** Whom runs what belongs to no session, such as the trial. Never the database's user. */
   readonly owner: Owner;
   readonly cgroup: 'v1' | 'v2' | null;
   readonly cgroups: Cgroups | undefined;
@@ -43,28 +46,34 @@ const FULL = [
 const HEADLESS_SHELL = ['/usr/lib/chromium/chromium-headless-shell', '/usr/lib64/chromium-browser/headless_shell'];
 const TRIAL_MS = 10_000;
 
-/** Where the engines are, when not where distributions put them. Empty is the same as left out. */
-interface Paths {
+/** Empty is the same as left out. */
+interface Wishes {
+  /** Where the engines are, when not where distributions put them. */
   full?: string;
   headlessShell?: string;
+  /** The uids of sessions, and those among them that are somebody else's. */
+  uids?: string;
+  reservedUids?: readonly number[];
 }
 
 const detected = new Map<string, Promise<Isolation>>();
 
 /** Asks the machine once; everyone after that gets the same answer. */
-export function detectIsolation(paths: Paths = {}): Promise<Isolation> {
-  const key = JSON.stringify([paths.full || '', paths.headlessShell || '']);
-  const found = detected.get(key) ?? detect(paths);
+export function detectIsolation(wishes: Wishes = {}): Promise<Isolation> {
+  const { full = '', headlessShell = '', uids = '', reservedUids = [] } = wishes;
+  const key = JSON.stringify([full, headlessShell, uids, reservedUids]);
+  const found = detected.get(key) ?? detect(wishes);
   detected.set(key, found);
   return found;
 }
 
-async function detect(paths: Paths): Promise<Isolation> {
+async function detect(wishes: Wishes): Promise<Isolation> {
   const reasons: string[] = [];
-  const owner = findOwner();
+  const owners = findOwners(wishes);
+  const owner = owners.claim();
   const [headlessShell, full, refusal] = await Promise.all([
-    firstThatRuns(paths.headlessShell ? [paths.headlessShell] : HEADLESS_SHELL),
-    firstThatRuns(paths.full ? [paths.full] : FULL),
+    firstThatRuns(wishes.headlessShell ? [wishes.headlessShell] : HEADLESS_SHELL),
+    firstThatRuns(wishes.full ? [wishes.full] : FULL),
     trial(owner),
   ]);
   const found = findCgroups();
@@ -82,12 +91,11 @@ async function detect(paths: Paths): Promise<Isolation> {
     if (cgroups?.controllers.includes(controller) === false)
       reasons.push(`The cgroup controller ${controller} is not delegated: its limit is off.`);
   }
-  if (owner.name === 'nobody')
-    reasons.push("Browsers run as 'nobody'; a user named 'corral' would keep them apart from other programs that do.");
 
   return {
     sandboxed: refusal === undefined,
     reasons,
+    owners,
     owner,
     cgroup: cgroups?.version ?? null,
     cgroups,
@@ -97,18 +105,13 @@ async function detect(paths: Paths): Promise<Isolation> {
   };
 }
 
-/** Root does not run browsers: a user `corral` does if there is one. Anybody else runs them as they are. */
-function findOwner(): Owner {
+/** Root does not run browsers: each session has a uid of its own. Anybody else runs them as they are. */
+function findOwners({ uids, reservedUids = [] }: Wishes): Owners {
   const uid = process.getuid?.() ?? -1;
-  const gid = process.getgid?.() ?? -1;
-  const users = readFileSync('/etc/passwd', 'utf8')
-    .split('\n')
-    .map((line) => line.split(':'));
-  if (uid !== 0) return { uid, gid, name: users.find((user) => user[2] === String(uid))?.[0] ?? String(uid) };
-  const user = users.find(([name]) => name === 'corral') ?? users.find(([name]) => name === 'nobody');
-  return user
-    ? { uid: Number(user[2]), gid: Number(user[3]), name: user[0]! }
-    : { uid: 65534, gid: 65534, name: 'nobody' };
+  if (uid === 0) return manyOwners(uidRange(uids), { reserved: reservedUids });
+  const users = readFileSync('/etc/passwd', 'utf8').split('\n');
+  const name = users.find((line) => line.split(':')[2] === String(uid))?.split(':')[0];
+  return oneOwner({ uid, gid: process.getgid?.() ?? -1, name: name ?? String(uid) });
 }
 
 /**

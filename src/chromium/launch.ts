@@ -11,6 +11,7 @@ import { flags, type Engine, type Viewport } from './flags.ts';
 import { hello, type BrowserVersion } from './hello.ts';
 import { detectIsolation, type EngineBinary, type Isolation } from './isolation.ts';
 import type { LogTail } from './log-tail.ts';
+import type { Owner } from './owners.ts';
 import { killTree, startTime } from './process-tree.ts';
 import { running, type Ending } from './running.ts';
 import { beside, clear, enter, furnish, sandboxed, TOOLS, unsandboxed, type Place } from './sandbox.ts';
@@ -82,6 +83,8 @@ export interface LaunchOptions {
   readonly tools?: string | undefined;
   /** What the machine allows, if the caller knows; asked of the machine otherwise. */
   readonly isolation?: Isolation;
+  /** Whom everything of the session runs as, and who owns its home. One for this browser alone when left out. */
+  readonly owner?: Owner | undefined;
 }
 
 /** Why there is no browser. The message is for the person who asked, the log for the one who runs the service. */
@@ -121,14 +124,16 @@ export async function launch(options: LaunchOptions, signal: AbortSignal): Promi
 }
 
 async function start(
-  { dir, viewport, kiosk, stealth, gpu, policy, limits, tools, resume }: LaunchOptions,
+  { dir, viewport, kiosk, stealth, gpu, policy, limits, tools, resume, owner: given }: LaunchOptions,
   isolation: Isolation,
   engine: Engine,
   binary: EngineBinary,
   signal: AbortSignal,
   undo: (step: () => unknown) => void,
 ): Promise<Browser> {
-  const { owner } = isolation;
+  const own = given ? undefined : isolation.owners.claim(dir);
+  undo(() => own?.release());
+  const owner = given ?? own!;
   for (const path of [dir, join(dir, 'home')]) {
     const made = await mkdir(path, { recursive: true, mode: 0o700 });
     if (made !== undefined) undo(() => rm(made, { recursive: true, force: true, maxRetries: 3 }));
@@ -153,6 +158,7 @@ async function start(
     place.close();
     display?.close();
     await clear(dir);
+    own?.release();
   });
   undo(() => browser.stop());
   if (browser.pid !== undefined) record(dir, browser.pid);

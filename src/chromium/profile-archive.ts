@@ -4,13 +4,19 @@ import { chmod, chown, mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable, Transform, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Isolation } from './isolation.ts';
+import type { Owner } from './owners.ts';
 import { confined, own } from './sandbox.ts';
 
 /**
  * A profile as one file: what is in a session's `home/user-data`, as tar.zst. tar works inside a sandbox of its own (`confined`), since
  * whoever used the session chose what lies in the home. Only files and directories go in, so nothing else can come out.
  */
+
+/** Whether there are sandboxes, and whose home it is. */
+interface Confinement {
+  readonly sandboxed: boolean;
+  readonly owner: Owner;
+}
 
 /** What Chromium makes again by itself. A profile without these is a tenth of the size, and opens as well. */
 const BALLAST = [
@@ -70,7 +76,7 @@ const FORGET = `cd user-data && exec rm -rf -- "$@"`;
 /** The bytes of the archive, as fast as they are taken. Throws when it is not whole; what came before that is worth nothing. */
 export async function* packProfile(
   dir: string,
-  isolation: Isolation,
+  isolation: Confinement,
   signal: AbortSignal,
   mostBytes = MOST_BYTES,
 ): AsyncGenerator<Buffer> {
@@ -104,7 +110,7 @@ export async function* packProfile(
  * nothing, and the caller removes the directory.
  */
 export async function unpackProfile(
-  { dir, isolation, bytes, tabs }: { dir: string; isolation: Isolation; bytes: AsyncIterable<Buffer>; tabs: boolean },
+  { dir, isolation, bytes, tabs }: { dir: string; isolation: Confinement; bytes: AsyncIterable<Buffer>; tabs: boolean },
   signal: AbortSignal,
 ): Promise<void> {
   await makeHome(dir, isolation);
@@ -136,7 +142,7 @@ export async function unpackBeside(
     isolation,
     bytes,
     tabs,
-  }: { dir: string; isolation: Isolation; bytes: AsyncIterable<Buffer> | undefined; tabs: boolean },
+  }: { dir: string; isolation: Confinement; bytes: AsyncIterable<Buffer> | undefined; tabs: boolean },
   signal: AbortSignal,
 ): Promise<{ swap(): Promise<void>; discard(): Promise<void> }> {
   const beside = join(dir, 'next');
@@ -164,7 +170,7 @@ export async function unpackBeside(
 }
 
 /** The tabs that were open when the browser crashed are not opened again: one of them may be why. */
-export async function forgetTabs(dir: string, isolation: Isolation, signal: AbortSignal): Promise<void> {
+export async function forgetTabs(dir: string, isolation: Confinement, signal: AbortSignal): Promise<void> {
   await inHome(dir, isolation, ['sh', '-c', FORGET, 'sh', ...TABS], signal).ended;
 }
 
@@ -182,7 +188,7 @@ export async function* decompress(bytes: AsyncIterable<Buffer>, signal: AbortSig
   }
 }
 
-async function makeHome(dir: string, { owner }: Isolation): Promise<void> {
+async function makeHome(dir: string, { owner }: Confinement): Promise<void> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   if (process.getuid?.() === 0) await chown(dir, 0, owner.gid).then(() => chmod(dir, 0o710));
   await own(join(dir, 'home'), owner);
@@ -199,7 +205,7 @@ interface Program {
 
 const PROGRAMS = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin';
 
-function inHome(dir: string, { owner, sandboxed }: Isolation, command: string[], signal: AbortSignal): Program {
+function inHome(dir: string, { owner, sandboxed }: Confinement, command: string[], signal: AbortSignal): Program {
   if (sandboxed) {
     const { file, args } = confined(dir, owner, command);
     return program('tar', file, args, signal);

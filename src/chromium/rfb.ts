@@ -132,6 +132,7 @@ export function reader(socket: net.Socket): Read {
       if (failure) throw failure;
       await new Promise<void>((resolve) => (wake = resolve));
     }
+    if (bytes === 0) return Buffer.alloc(0); // a display of a user without a name has none either
     // A picture comes in hundreds of parts: they are put together once, when all of them are there.
     const whole = parts.length === 1 || parts[0]!.length >= bytes ? parts[0]! : Buffer.concat(parts);
     if (whole !== parts[0]) parts = [whole];

@@ -5,6 +5,7 @@ import net from 'node:net';
 import { dirname, join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { groupsOf } from './cgroup.ts';
+import type { Owner } from './owners.ts';
 import { parent } from './process-tree.ts';
 
 /**
@@ -21,7 +22,7 @@ import { parent } from './process-tree.ts';
  *
  * Under root the network and mount namespaces belong to root and the rest is made by an unprivileged user (setpriv); an ordinary user
  * makes all of them in a user namespace in which it is root (unshare). Either way Chromium sees uid 1000, has no
- * capabilities and can gain none, and is an unprivileged uid outside too.
+ * capabilities and can gain none, and is an unprivileged uid outside too: under root one that no other session has (owners.ts).
  */
 
 export const HOME = '/home/corral';
@@ -41,12 +42,6 @@ const PATH = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin';
  * and a session that reads bubblewrap's command line need not learn where that is.
  */
 const STAGE = '/mnt';
-
-export interface Owner {
-  readonly uid: number;
-  readonly gid: number;
-  readonly name: string;
-}
 
 /** Where a session's browser runs: its paths as the browser sees them, and how to start a command there. */
 export interface Place {

@@ -5,6 +5,7 @@ import { startEngine, type Engine } from '../chromium/engine.ts';
 import { ArchiveError, forgetTabs, packProfile, unpackBeside, unpackProfile } from '../chromium/profile-archive.ts';
 import type { Toolbox } from '../chromium/guest/toolbox.ts';
 import { LaunchError, sweep, type Isolation, type LaunchOptions } from '../chromium/launch.ts';
+import type { Claim } from '../chromium/owners.ts';
 import type { Proxy } from '../chromium/proxy.ts';
 import { removeTree } from '../chromium/remove-tree.ts';
 import { own } from '../chromium/sandbox.ts';
@@ -48,6 +49,14 @@ export function browsers({
   log: Log;
 }) {
   const home = (id: string) => join(dir, id);
+  /** Who owns each session's directory, from its first browser until the directory is gone. */
+  const owners = new Map<string, Claim>();
+
+  function confinementOf(id: string) {
+    const owner = owners.get(id) ?? isolation.owners.claim(home(id));
+    owners.set(id, owner);
+    return { sandboxed: isolation.sandboxed, owner };
+  }
 
   return {
     async start(
@@ -63,11 +72,15 @@ export function browsers({
       const limits = { memoryBytes: memoryMb * 2 ** 20 };
       const at = home(id);
       try {
+        const confinement = confinementOf(id);
         if (profile)
-          await unpackProfile({ dir: at, isolation, bytes: profile, tabs: options.resume === 'tabs' }, until);
+          await unpackProfile(
+            { dir: at, isolation: confinement, bytes: profile, tabs: options.resume === 'tabs' },
+            until,
+          );
         return await startEngine(
           {
-            launch: { dir: at, ...options, limits, isolation },
+            launch: { dir: at, ...options, limits, isolation, owner: confinement.owner },
             toolbox,
             allowUnsandboxed,
             allow,
@@ -88,9 +101,11 @@ export function browsers({
     /** Makes ready the user data that `swap` gives the browser at its next start: a profile's, or none. */
     async unpackBeside(id: string, profile: AsyncIterable<Buffer> | undefined, tabs: boolean) {
       const deadline = AbortSignal.timeout(launchSeconds * 1000);
-      return unpackBeside({ dir: home(id), isolation, bytes: profile, tabs }, deadline).catch(async (error: Error) => {
-        throw refusal(error, { full: saysFull(error) || (await isFull(dir)), dir, lateSeconds: undefined });
-      });
+      return unpackBeside({ dir: home(id), isolation: confinementOf(id), bytes: profile, tabs }, deadline).catch(
+        async (error: Error) => {
+          throw refusal(error, { full: saysFull(error) || (await isFull(dir)), dir, lateSeconds: undefined });
+        },
+      );
     },
 
     /** A directory that `engine.loadExtension` finds by this name. False: there is one already. */
@@ -98,7 +113,7 @@ export function browsers({
       const draft = await mkdtemp(join(home(id), 'incoming-'));
       try {
         await fill(draft);
-        await own(draft, isolation.owner);
+        await own(draft, confinementOf(id).owner);
         await rename(draft, join(home(id), 'extensions', name));
         return true;
       } catch (error) {
@@ -116,9 +131,9 @@ export function browsers({
       ), // it goes with the session
 
     /** The profile in its home as an archive, once its browser is gone. */
-    pack: (id: string, signal: AbortSignal): AsyncIterable<Buffer> => packProfile(home(id), isolation, signal),
+    pack: (id: string, signal: AbortSignal): AsyncIterable<Buffer> => packProfile(home(id), confinementOf(id), signal),
 
-    forgetTabs: (id: string, signal: AbortSignal): Promise<void> => forgetTabs(home(id), isolation, signal),
+    forgetTabs: (id: string, signal: AbortSignal): Promise<void> => forgetTabs(home(id), confinementOf(id), signal),
 
     remove,
 
@@ -135,6 +150,8 @@ export function browsers({
     await rm(at, { recursive: true, force: true, maxRetries: 5 })
       .catch(() => removeTree(at))
       .catch((error: Error) => log.error({ session: id, error: error.message }, 'session.directory_left'));
+    owners.get(id)?.release(); // free once the directory is gone, if it is not yet
+    owners.delete(id);
   }
 }
 

@@ -1,8 +1,11 @@
-import { launch, type LaunchOptions } from '../../src/chromium/launch.ts';
+import { detectIsolation, launch, type LaunchOptions } from '../../src/chromium/launch.ts';
 
 /** Launches a browser, says so on stdout, and waits to be killed. */
 export default async function launchAndWait({ frozen, ...options }: LaunchOptions & { frozen?: boolean }) {
-  const browser = await launch(options, AbortSignal.timeout(30_000));
+  // What cannot be sent from one process to another is found anew.
+  const { owners } = await detectIsolation();
+  const isolation = options.isolation && { ...options.isolation, owners };
+  const browser = await launch({ ...options, ...(isolation && { isolation }) }, AbortSignal.timeout(30_000));
   if (frozen === true) await browser.freeze();
   console.log(JSON.stringify({ init: browser.init }));
   setInterval(() => {}, 1000);

@@ -1,12 +1,14 @@
 import { existsSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { logTail } from '../log-tail.ts';
-import { confine, type Owner } from '../sandbox.ts';
+import type { Claim, Owners } from '../owners.ts';
+import { confine } from '../sandbox.ts';
 
 /** How a program is confined; see sandbox.ts. */
 export interface Confinement {
   readonly sandboxed: boolean;
-  readonly owner: Owner;
+  /** Each program runs as somebody else: what it reads is a session's, and another's is being read beside it. */
+  readonly owners: Owners;
 }
 
 export interface Size {
@@ -53,7 +55,9 @@ export function startEncoder(
   add('-c:v', 'libx264', '-preset', 'ultrafast', '-tune', 'zerolatency', '-crf', '27', '-pix_fmt', 'yuv420p');
   add('-threads', '1', '-g', '600', '-force_key_frames', `expr:gte(t,n_forced*${FRAGMENT_SECONDS})`);
   add('-movflags', 'frag_keyframe+empty_moov+default_base_moof', '-f', 'mp4', 'pipe:1');
-  const child = confine(['ffmpeg', ...args], confinement, ['pipe', 'pipe', 'pipe']);
+  const { sandboxed, owners } = confinement;
+  const owner = owners.claim();
+  const child = confine(['ffmpeg', ...args], { sandboxed, owner }, ['pipe', 'pipe', 'pipe']);
   const { stdin, stdout } = child;
   const words = logTail(child.stderr);
   stdin!.on('error', () => {}); // it died; `exited` says so
@@ -61,6 +65,7 @@ export function startEncoder(
     child.once('error', (error) => resolve({ failed: true, lastWords: [error.message] }));
     child.once('close', (code) => resolve({ failed: code !== 0, lastWords: words() }));
   });
+  void exited.then(() => owner.release());
 
   return {
     feed(picture) {
@@ -92,7 +97,7 @@ export function startEncoder(
 export async function makeFast(
   from: number,
   to: number,
-  confinement: Confinement,
+  confinement: { sandboxed: boolean; owner: Claim },
   signal: AbortSignal,
 ): Promise<boolean> {
   const args = ['-hide_banner', '-loglevel', 'error', '-nostdin', '-i', 'pipe:0', '-c', 'copy'];

@@ -39,17 +39,23 @@ export function replayFiles(dir: string, confinement: Confinement) {
   };
 
   async function fasten(id: string, signal: AbortSignal): Promise<boolean> {
-    const from = await open(part(id), 'r');
+    const { sandboxed, owners } = confinement;
+    const owner = owners.claim();
+    const from = await open(part(id), 'r').catch((error: unknown) => {
+      owner.release();
+      throw error;
+    });
     try {
       const to = await open(draft(id), 'w+', 0o600);
       try {
         // The one who writes it is not us, and opens it again by its descriptor.
-        if (process.getuid?.() === 0) await chown(draft(id), confinement.owner.uid, confinement.owner.gid);
-        return (await makeFast(from.fd, to.fd, confinement, signal)) && (await to.stat()).size > 0;
+        if (process.getuid?.() === 0) await chown(draft(id), owner.uid, owner.gid);
+        return (await makeFast(from.fd, to.fd, { sandboxed, owner }, signal)) && (await to.stat()).size > 0;
       } finally {
         await to.close();
       }
     } finally {
+      owner.release();
       await from.close();
     }
   }
