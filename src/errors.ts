@@ -225,6 +225,11 @@ const catalogue = {
     'The check of a proxy failed; `details` has the code of the reason.',
     (p: { detail: string }) => `The check failed: ${p.detail}`,
   ),
+  websocket_version: entry(
+    426,
+    'The websocket handshake asks for a version that is not spoken here.',
+    (p: { detail: string }) => p.detail,
+  ),
   session_limit_reached: entry(
     429,
     'The project has as many sessions as it may.',

@@ -1,11 +1,12 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Keyring } from './seal.ts';
 
-/** What a token says: whose it is (`sub`), what for (`aud`), and until when (`exp`, seconds). */
+/** What a token says: whose it is (`sub`), what for (`aud`), until when (`exp`, seconds), and what its purpose adds. */
 export interface Claims {
   sub: string;
   aud: string;
   exp: number;
+  readonly [more: string]: unknown;
 }
 
 export type TokenFault = 'malformed' | 'forged' | 'expired';

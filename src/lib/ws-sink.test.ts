@@ -3,8 +3,9 @@ import { createServer } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { close, frame, hears } from '../../test/support/frames.ts';
 import { portOf } from '../../test/support/mux-server.ts';
-import { serveWebSocket, unmask, type WebSocketSink } from './ws-sink.ts';
+import { serveWebSocket, type WebSocketSink } from './ws-sink.ts';
 
 /** Says back what it hears. */
 const server = createServer();
@@ -73,9 +74,7 @@ test('fragments are put together, with a ping answered in between', async () => 
 test('frames may arrive a byte at a time', async () => {
   const socket = await rawSocket();
   socket.setNoDelay(true);
-  const masked = Buffer.from('hello');
-  unmask(masked, 0x04030201);
-  for (const byte of [0x81, 0x85, 1, 2, 3, 4, ...masked]) {
+  for (const byte of frame('hello')) {
     socket.write(Buffer.from([byte]));
     await new Promise(setImmediate);
   }
@@ -114,30 +113,10 @@ test('a close from either end is answered, and the receiver hears of it', async 
 
 test('a request that is no websocket upgrade is refused', async () => {
   const socket = connect(portOf(server), '127.0.0.1');
-  socket.write('GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n');
+  socket.write(
+    'GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\r\n',
+  );
   expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1.1 400 /);
-  socket.destroy();
-});
-
-test('unmasks at every offset and length as byte by byte', () => {
-  const memory = Buffer.alloc(512);
-  for (let offset = 0; offset < 8; offset++) {
-    for (let length = 0; length < 200; length++) {
-      const payload = memory.subarray(offset, offset + length).fill(0);
-      unmask(payload, 0xa1b2c3d4 | 0);
-      const mask = [0xd4, 0xc3, 0xb2, 0xa1];
-      expect(payload.every((byte, i) => byte === mask[i & 3])).toBe(true);
-    }
-  }
-});
-
-test('a message in fragments without end is cut off', async () => {
-  const socket = await rawSocket();
-  const answer = once(socket, 'data');
-  const [start, next] = [Buffer.from([0x01, 0x80, 0, 0, 0, 0]), Buffer.from([0x00, 0x80, 0, 0, 0, 0])];
-  socket.write(Buffer.concat([start, ...Array<Buffer>(70_000).fill(next)]));
-  const [frame] = (await answer) as [Buffer];
-  expect(frame.readUInt16BE(2)).toBe(1009);
   socket.destroy();
 });
 
@@ -157,4 +136,34 @@ test('binary messages come as such, in order with the others, and say when they 
   expect(seen.filter((_, i) => i % 2 === 0)).toEqual(sizes.map((size) => [size, false]));
   expect(written).toEqual(sizes);
   socket.close();
+});
+
+test('a reason that is too long is cut between characters', async () => {
+  const socket = await open();
+  sink.close(1011, 'é'.repeat(100));
+  const [code, reason] = await once(socket, 'close');
+  expect([code, String(reason)]).toEqual([1011, 'é'.repeat(61)]);
+});
+
+test('a receiver that does not want to read hears the end all the same, once', async () => {
+  const [socket, before] = [await rawSocket(), closed];
+  sink.pause();
+  sink.close(1001, 'over');
+  const server = hears(socket);
+  expect(await server.close()).toEqual({ code: 1001, reason: 'over' });
+  socket.write(Buffer.concat([frame('late'), close(1001)]));
+  expect((await server.end()).length).toBe(0);
+  socket.end();
+  await expect.poll(() => closed).toBe(before + 1);
+});
+
+test('a fault is told to the receiver once, and at once', async () => {
+  const [socket, before] = [await rawSocket(), closed];
+  socket.write(frame('a', { rsv: 0x40 }));
+  const server = hears(socket);
+  expect(await server.close()).toMatchObject({ code: 1002 });
+  expect(closed).toBe(before + 1);
+  socket.end();
+  await once(socket, 'close');
+  expect(closed).toBe(before + 1);
 });

@@ -7,7 +7,8 @@ import { attachDisplay } from '../chromium/display-view.ts';
 import { attachScreencast } from '../chromium/screencast.ts';
 import { errors, ServiceError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
-import { asksForWebSocket, serveWebSocket, type WebSocketReceiver, type WebSocketSink } from '../lib/ws-sink.ts';
+import { answerHandshake, wantsWebSocket } from '../lib/ws-handshake.ts';
+import { serveWebSocket, type WebSocketReceiver, type WebSocketSink } from '../lib/ws-sink.ts';
 import type { Addresses, Purpose } from './addresses.ts';
 import type { Hold } from './live-session.ts';
 import { attachProcess } from './process/attach.ts';
@@ -131,8 +132,11 @@ export function serveSessionSockets(
   async function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
     const [path = '', query] = (request.url ?? '').split('?', 2);
     const search = new URLSearchParams(query);
-    if (!asksForWebSocket(request))
-      throw errors.bad_request({ detail: 'This is not a websocket handshake (RFC 6455).' });
+    const handshake = answerHandshake(request);
+    if (handshake.accept === undefined) {
+      const refusal = handshake.status === 426 ? errors.websocket_version : errors.bad_request;
+      throw refusal({ detail: handshake.why }, { headers: handshake.headers });
+    }
     const { door, ref, passenger } = await visit(request, path.replace(/\/+$/, ''), search);
     const sentOn = nodes.passengerOf(request) !== undefined;
     await nodes.ready();
@@ -151,16 +155,21 @@ export function serveSessionSockets(
   }
 
   server.on('upgrade', (request, socket, head) => {
-    if (request.headers.upgrade?.toLowerCase() !== 'websocket') return declineUpgrade(server, request, socket, head);
+    if (!wantsWebSocket(request.headers)) return declineUpgrade(server, request, socket, head);
     // Attached first: a client that resets the connection now must not take the service with it.
     socket.on('error', () => socket.destroy());
     upgrade(request, socket, head).catch((error: Error) => {
       const answer = error instanceof ServiceError ? error : errors.internal({ requestId: 'none' }, { cause: error });
       if (answer.status >= 500) log.error({ error }, 'socket.failed');
       const body = JSON.stringify({ code: answer.code, message: answer.message });
-      socket.end(
-        `HTTP/1.1 ${answer.status} ${answer.code}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-      );
+      const headers = {
+        ...answer.extras.headers,
+        'Content-Type': 'application/json',
+        'Content-Length': Buffer.byteLength(body),
+        Connection: 'close',
+      };
+      const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+      socket.end(`HTTP/1.1 ${answer.status} ${answer.code}\r\n${lines.join('')}\r\n${body}`);
     });
   });
 }

@@ -1,0 +1,35 @@
+import { isUtf8 } from 'node:buffer';
+
+/**
+ * How far `data` is whole characters of UTF-8, when more may follow: its length, or where a character begins that is not finished yet.
+ * Undefined when nothing that follows can make it UTF-8.
+ */
+export function wholeUtf8(data: Buffer): number | undefined {
+  const end = unfinishedAt(data);
+  if (!isUtf8(end === data.length ? data : data.subarray(0, end))) return undefined;
+  return end === data.length || isBeginning(data.subarray(end)) ? end : undefined;
+}
+
+/** Where the last character begins, if bytes of it are missing; the length, if not. */
+function unfinishedAt(data: Buffer): number {
+  const { length } = data;
+  for (let back = 1; back <= 3 && back <= length; back++) {
+    const byte = data[length - back]!;
+    if (byte < 0x80) return length;
+    if (byte >= 0xc0) return lengthOf(byte) > back ? length - back : length;
+  }
+  return length;
+}
+
+function lengthOf(first: number): number {
+  return first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf8 ? 4 : 1;
+}
+
+/** The second byte decides what is overlong, a surrogate or above U+10FFFF; the later ones only have to be continuations. */
+function isBeginning(tail: Buffer): boolean {
+  const first = tail[0]!;
+  if (tail.length === 1) return first >= 0xc2 && first <= 0xf4;
+  const whole = Buffer.alloc(lengthOf(first), 0x80);
+  tail.copy(whole);
+  return isUtf8(whole);
+}
