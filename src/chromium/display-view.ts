@@ -1,4 +1,4 @@
-import net from 'node:net';
+import type net from 'node:net';
 import type { WebSocketReceiver, WebSocketSink } from '../lib/ws-sink.ts';
 import { watchOnly } from './rfb-watch.ts';
 
@@ -15,9 +15,13 @@ export interface DisplayViewOptions {
  * The live view of a headful session: the viewer speaks RFB (VNC) with the session's display, and this is the wire between
  * them. Whoever only watches has their side of it read along, and what would change something taken out.
  */
-export function attachDisplay(rfbPath: string, sink: WebSocketSink, options: DisplayViewOptions): WebSocketReceiver {
+export function attachDisplay(
+  connect: () => net.Socket,
+  sink: WebSocketSink,
+  options: DisplayViewOptions,
+): WebSocketReceiver {
   const { readOnly, whenGone = () => ({ code: 1011, reason: 'The browser went away.' }) } = options;
-  const display = net.connect({ path: rfbPath });
+  const display = connect();
   const allowed = readOnly ? watchOnly() : (data: Buffer) => data;
   let over = false;
 

@@ -105,8 +105,8 @@ export async function startEngine(
   /** Made when somebody sits down: a session that is only driven over CDP needs none of it. */
   function seat(): Computer {
     const clipboard = browserClipboard(hidden);
-    const { rfbPath } = browser;
-    const hands = rfbPath === undefined ? pageHands(activePage(mux)) : displayHands(rfbPath, clipboard);
+    const { connectDisplay } = browser;
+    const hands = connectDisplay ? displayHands(connectDisplay, clipboard) : pageHands(activePage(mux));
     return computer(hands, clipboard);
   }
 
@@ -166,9 +166,9 @@ export async function startEngine(
         if (error instanceof Overdue) throw error; // other errors: it was closed meanwhile
       });
     }
-    if (browser.rfbPath !== undefined) {
+    if (browser.connectDisplay) {
       const late = AbortSignal.timeout(DISPLAY_MS);
-      await within(DISPLAY_MS, 'The display', fitDisplay(browser.rfbPath, viewport, late));
+      await within(DISPLAY_MS, 'The display', fitDisplay(browser.connectDisplay, viewport, late));
     }
     await fitNewPages();
   }

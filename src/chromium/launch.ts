@@ -1,12 +1,12 @@
 import type { SpawnOptions } from 'node:child_process';
-import { createHash, randomBytes } from 'node:crypto';
-import { closeSync, openSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
 import { mkdir, readFile, readdir, rm } from 'node:fs/promises';
 import type net from 'node:net';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { findCgroups, type Limits } from './cgroup.ts';
-import { fitDisplay, onDisplay } from './display.ts';
+import { fitDisplay, startDisplay, tooLongForDisplay, type ConnectDisplay } from './display.ts';
 import { flags, type Engine, type Viewport } from './flags.ts';
 import { hello, type BrowserVersion } from './hello.ts';
 import { detectIsolation, type EngineBinary, type Isolation } from './isolation.ts';
@@ -14,7 +14,7 @@ import type { LogTail } from './log-tail.ts';
 import type { Owner } from './owners.ts';
 import { killTree, startTime } from './process-tree.ts';
 import { running, type Ending } from './running.ts';
-import { beside, clear, enter, furnish, sandboxed, TOOLS, unsandboxed, type Place } from './sandbox.ts';
+import { beside, clear, enter, furnish, sandboxed, TOOLS, unsandboxed } from './sandbox.ts';
 
 export { detectIsolation, type Isolation } from './isolation.ts';
 export type { Engine, Viewport } from './flags.ts';
@@ -32,8 +32,10 @@ export interface Browser {
    * accepts from the moment `launch` resolves: add the 'connection' listener before awaiting anything else.
    */
   readonly egress: net.Server;
-  /** Headful: the display's unix socket, as this process reaches it. */
-  readonly rfbPath: string | undefined;
+  /** Headful: opens a connection to the display, which speaks RFB. */
+  readonly connectDisplay: ConnectDisplay | undefined;
+  /** Headful: the last lines of the display's log, and those to come. */
+  readonly displayLog: LogTail | undefined;
   /** What is put into `extensions` of its directory, as the browser sees it. */
   readonly extensions: string;
   /** Host pid of the session's first process, by which its namespaces can be entered; undefined where it has none. */
@@ -102,8 +104,6 @@ export class LaunchError extends Error {
 
 /** Enough for dozens of pages (a page is a process of some twenty threads), and the end of a fork bomb. */
 const DEFAULT_PIDS = 4096;
-/** The longest path a unix socket may have, less the zero byte at its end. */
-const SOCKET_PATH = 107;
 
 /** Launches a browser. If it throws, for whatever reason and at whatever moment, nothing of it is left. */
 export async function launch(options: LaunchOptions, signal: AbortSignal): Promise<Browser> {
@@ -143,31 +143,43 @@ async function start(
 
   const place = isolation.sandboxed ? sandboxed(dir, owner) : await unsandboxed(dir, owner);
   undo(() => place.close());
-  const display = engine === 'headful' ? rfbSocket(dir, place) : undefined;
-  undo(() => display?.close());
   const shape = { engine, viewport, stealth, kiosk, gpu, resume, version: binary.version };
-  const chromium = [binary.path, ...flags({ ...shape, userDataDir: place.userData, proxyPort: place.gatewayPort })];
-  const command = display ? onDisplay(chromium, viewport, display.inside) : chromium;
+  const command = [binary.path, ...flags({ ...shape, userDataDir: place.userData, proxyPort: place.gatewayPort })];
 
   const cgroup = isolation.cgroups?.create(cgroupName(dir), { pids: DEFAULT_PIDS, ...limits });
   undo(() => cgroup?.remove());
   signal.throwIfAborted();
-  const process = place.start(command, { gpu, tools, readable: outsideUsr(binary.path) });
+  const { sandboxed: confined } = isolation;
+  if (engine === 'headful' && !confined && tooLongForDisplay(dir))
+    throw new LaunchError('display_unavailable', `The path ${dir} is too long for a display's socket.`);
+  const display = engine === 'headful' ? await startDisplay(dir, { owner, sandboxed: confined }, viewport) : undefined;
+  if (display) {
+    undo(() => display.stop());
+    cgroup?.add(display.pid);
+    record(dir, display.pid);
+    display.go();
+    await orElse(display.ended, signal, () => display.up).catch((error: unknown) => {
+      throw didNotStart(`The display did not start: ${words(error)}`, display.logTail(), error);
+    });
+  }
+  const process = place.start(command, { gpu, tools, readable: outsideUsr(binary.path), display: display?.pid });
   undo(() => process.child.kill('SIGKILL')); // if its cgroup will not have it: until it is let go, it is one shell
-  const browser = running(process, cgroup, async () => {
+  const cleanUp = async () => {
     place.close();
-    display?.close();
     await clear(dir);
     own?.release();
-  });
+  };
+  const browser = running(process, cgroup, cleanUp, display);
   undo(() => browser.stop());
+  // What is left of it has nothing to show itself on.
+  display?.ended.then(() => browser.stop()).catch(() => {});
   if (browser.pid !== undefined) record(dir, browser.pid);
-  process.go();
+  process.go(display?.ready);
 
   const { toCommand: toBrowser, fromCommand: fromBrowser } = process;
   const version = await orElse(browser.ended, signal, async () => {
-    const [version] = await Promise.all([hello(toBrowser, fromBrowser), process.egress]);
-    if (display) await fitDisplay(display.outside, viewport, signal);
+    const [version] = await Promise.all([hello(toBrowser, fromBrowser), process.egress, display?.ready]);
+    if (display) await fitDisplay(display.connect, viewport, signal);
     return version;
   }).catch((error: unknown) => {
     if (signal.aborted)
@@ -176,11 +188,7 @@ async function start(
         browser.logTail(),
         signal.reason,
       );
-    throw didNotStart(
-      `${engine} did not start: ${error instanceof Error ? error.message : String(error)}`,
-      browser.logTail(),
-      error,
-    );
+    throw didNotStart(`${engine} did not start: ${words(error)}`, browser.logTail(), error);
   });
 
   const init = await process.init;
@@ -190,7 +198,8 @@ async function start(
     toBrowser,
     fromBrowser,
     egress: (await process.egress)(),
-    rfbPath: display?.outside,
+    connectDisplay: display?.connect,
+    displayLog: display?.logTail,
     extensions: place.extensions,
     init,
     exited: browser.exited,
@@ -199,8 +208,8 @@ async function start(
     thaw: () => browser.thaw(),
     memory: () => browser.memory(),
     adopt: (pid) => browser.adopt(pid),
-    confined: isolation.sandboxed,
-    tools: tools === undefined ? undefined : isolation.sandboxed ? TOOLS : tools,
+    confined,
+    tools: tools === undefined ? undefined : confined ? TOOLS : tools,
     inside: (command, more) => (init === undefined ? beside(dir, owner, command, more) : enter(init, command, more)),
 
     async stop({ graceMs = 0, discard = false } = {}) {
@@ -222,8 +231,11 @@ async function start(
  */
 export async function sweep(sessions: string): Promise<void> {
   for (const name of await readdir(sessions).catch(() => [])) {
-    const [pid, startedAt] = (await readFile(join(sessions, name, 'process'), 'utf8').catch(() => '')).split(' ');
-    if (pid && startedAt && startTime(Number(pid)) === startedAt) await killTree(Number(pid));
+    const recorded = await readFile(join(sessions, name, 'process'), 'utf8').catch(() => '');
+    for (const line of recorded.split('\n')) {
+      const [pid, startedAt] = line.split(' ');
+      if (pid && startedAt && startTime(Number(pid)) === startedAt) await killTree(Number(pid));
+    }
   }
   await findCgroups()?.sweep(cgroupPrefix(sessions));
 }
@@ -271,37 +283,9 @@ function cgroupPrefix(sessions: string): string {
   return `${createHash('sha256').update(resolve(sessions)).digest('hex').slice(0, 10)}-`;
 }
 
-/** For `sweep`. Written before the process is let go, so there is none that is not written down. */
+/** For `sweep`: a line for each. Written before the process is let go, so there is none that is not written down. */
 function record(dir: string, pid: number) {
-  writeFileSync(join(dir, 'process'), `${pid} ${startTime(pid)} `);
-}
-
-/**
- * The display's socket as Xvnc and as the service see it. A data directory may be deeper than a socket's path may be long:
- * then the way there starts at an open directory. That path is good for this process only, and for as long as the session is;
- * the random name keeps a path that is used too late from meaning another session's display.
- */
-function rfbSocket(dir: string, place: Place): { inside: string; outside: string; close(): void } {
-  const name = `rfb-${randomBytes(6).toString('hex')}`;
-  const inside = join(place.run, name);
-  const outside = join(dir, 'run', name);
-  if (Buffer.byteLength(inside) > SOCKET_PATH) {
-    throw new LaunchError(
-      'display_unavailable',
-      `The data directory's path is too long for a display's socket: ${inside}`,
-    );
-  }
-  if (Buffer.byteLength(outside) <= SOCKET_PATH) return { inside, outside, close() {} };
-
-  let directory: number | undefined = openSync(join(dir, 'run'), 'r');
-  return {
-    inside,
-    outside: `/proc/self/fd/${directory}/${name}`,
-    close() {
-      if (directory !== undefined) closeSync(directory);
-      directory = undefined;
-    },
-  };
+  writeFileSync(join(dir, 'process'), `${pid} ${startTime(pid)} \n`, { flag: 'a' });
 }
 
 function outsideUsr(binary: string): string[] {
@@ -339,6 +323,5 @@ function didNotStart(message: string, log: string[], cause: unknown): LaunchErro
   });
 }
 
-function reason(signal: AbortSignal): string {
-  return signal.reason instanceof Error ? signal.reason.message : String(signal.reason);
-}
+const reason = (signal: AbortSignal) => words(signal.reason);
+const words = (error: unknown) => (error instanceof Error ? error.message : String(error));

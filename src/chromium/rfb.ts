@@ -1,4 +1,5 @@
-import net from 'node:net';
+import type net from 'node:net';
+import { addAbortSignal } from 'node:stream';
 
 /** A little of the RFB protocol (RFC 6143, and the community's ExtendedDesktopSize): enough to give a display another size. */
 
@@ -7,14 +8,14 @@ const EXTENDED_DESKTOP_SIZE = -308;
 const BY_THIS_CLIENT = 1;
 const REFUSALS = ['', 'resizing is prohibited', 'out of resources', 'invalid screen layout'];
 
-/** Sets the size of the display behind `path`. Viewers stay connected and are told. Rejects if the display refuses. */
+/** Sets the size of a display. Viewers stay connected and are told. Rejects if the display refuses. */
 export async function resizeDisplay(
-  path: string,
+  connect: () => net.Socket,
   { width, height }: { width: number; height: number },
   signal: AbortSignal,
 ): Promise<void> {
   signal.throwIfAborted();
-  const socket = net.connect({ path, signal });
+  const socket = addAbortSignal(signal, connect());
   try {
     const read = reader(socket);
     const { bytesPerPixel } = await shakeHands(socket, read);

@@ -27,7 +27,13 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-export function running({ child, init }: Process, cgroup: Cgroup | undefined, cleanUp: () => Promise<void>): Running {
+export function running(
+  { child, init }: Pick<Process, 'child' | 'init'>,
+  cgroup: Cgroup | undefined,
+  cleanUp: () => Promise<void>,
+  /** Its display, which is stilled and ended with it. */
+  display?: Running,
+): Running {
   const { pid } = child;
   const log = logTail(child.stderr);
   const adopted = new Map<number, string | undefined>();
@@ -50,6 +56,7 @@ export function running({ child, init }: Process, cgroup: Cgroup | undefined, cl
   const lastWords = new Promise((resolve) => child.stderr?.once('close', resolve) ?? resolve(undefined));
 
   const exited = ended.then(async (ending) => {
+    await display?.stop();
     if (pid !== undefined) for (const leader of leaders()) await killTree(leader);
     for (const stream of child.stdio) if (stream !== child.stderr) stream?.destroy();
     if (child.connected) child.disconnect();
@@ -75,19 +82,26 @@ export function running({ child, init }: Process, cgroup: Cgroup | undefined, cl
       if (over || pid === undefined) return;
       frozen = true;
       if (cgroup?.canFreeze) await cgroup.freeze().catch(ifOver);
-      else for (const leader of leaders()) await freezeTree(leader);
+      else {
+        for (const leader of leaders()) await freezeTree(leader);
+        await display?.freeze();
+      }
     },
 
     async thaw() {
       if (over || pid === undefined) return;
       if (cgroup?.canFreeze) await cgroup.thaw().catch(ifOver);
-      else leaders().forEach(thawTree);
+      else {
+        await display?.thaw();
+        leaders().forEach(thawTree);
+      }
       frozen = false;
     },
 
     async memory() {
       if (over || pid === undefined) return 0;
-      return cgroup?.memory() ?? leaders().reduce((sum, leader) => sum + treeMemory(leader), 0);
+      const ofTrees = () => leaders().reduce((sum, leader) => sum + treeMemory(leader), 0);
+      return cgroup?.memory() ?? ofTrees() + ((await display?.memory()) ?? 0);
     },
 
     adopt: (pid) => void adopted.set(pid, startTime(pid)),
@@ -98,6 +112,7 @@ export function running({ child, init }: Process, cgroup: Cgroup | undefined, cl
         // would be orphans, and zombies until the machine's own process 1 looks.
         if (process1 && startTime(process1.pid) === process1.startedAt) signal(process1.pid, 'SIGKILL');
         else signal(-pid, 'SIGKILL');
+        display?.stop().catch(() => {}); // `exited` waits for it
         if (frozen) await this.thaw(); // under cgroups of version 1 a frozen process does not die before
         const late = setTimeout(() => (signal(-pid, 'SIGKILL'), cgroup?.kill()), LATE_MS);
         await ended;

@@ -15,7 +15,7 @@ import { parent } from './process-tree.ts';
  *     └─ bwrap              was `unshare`, then the shell below; the process group is the session's
  *        ├─ (ip, node)      short-lived: make the network, hand its listening socket to the service, and are gone
  *        └─ bwrap           process 1 of the pid namespace: when it goes, the kernel takes everything below with it
- *           └─ the command  Chromium, or the shell that starts a display and then Chromium
+ *           └─ the command  Chromium; a headful one has its display beside it, in a sandbox of its own (display.ts)
  *
  * It dies with its parent at each step: a killed service takes the outer bwrap along, that one takes process 1, and that
  * one the rest. There is no moment at which a process could outlive the service by being orphaned.
@@ -28,25 +28,25 @@ import { parent } from './process-tree.ts';
 export const HOME = '/home/corral';
 /** Where a session finds the guest's code and what it needs, to read. */
 export const TOOLS = '/opt/corral';
-export const RUN = '/run/corral';
+/** Where X clients look for the display's socket. */
+export const X_SOCKETS = '/tmp/.X11-unix';
 /** Not in the home, where the session could put a link in the way of what the service writes. */
 const EXTENSIONS = '/opt/extensions';
 /** The gateway's port inside the session's network namespace. Nobody else is there, so it can be the same for all. */
 const GATEWAY_PORT = 3128;
 
-const UID = 1000;
+export const UID = 1000;
 const CLOSE_ON_EXEC = 0o2000000;
-const PATH = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin';
+export const PATH = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin';
 /**
  * Where a session's directory is shown to bubblewrap: under root the unprivileged user may not be able to walk to the data directory,
  * and a session that reads bubblewrap's command line need not learn where that is.
  */
-const STAGE = '/mnt';
+export const STAGE = '/mnt';
 
 /** Where a session's browser runs: its paths as the browser sees them, and how to start a command there. */
 export interface Place {
   readonly userData: string;
-  readonly run: string;
   /** The session's `extensions`. */
   readonly extensions: string;
   readonly gatewayPort: number;
@@ -61,6 +61,8 @@ interface Needs {
   /** What is shown at TOOLS. */
   readonly tools?: string | undefined;
   readonly gpu?: boolean;
+  /** Pid of the display, whose namespaces are up. */
+  readonly display?: number | undefined;
 }
 
 export interface Process {
@@ -72,18 +74,18 @@ export interface Process {
   readonly egress: Promise<() => net.Server>;
   /** Host pid of process 1 of the session's pid namespace; undefined where there is none. */
   readonly init: Promise<number | undefined>;
-  /** Lets the command start. Until then the process waits, so that it can be put in its cgroup while it is alone. */
-  readonly go: () => void;
+  /**
+   * Lets the process go on, which until then waits, so that it can be put in its cgroup while it is alone. The command itself waits for
+   * the display, if there is one.
+   */
+  readonly go: (display?: Promise<string>) => void;
 }
 
-/** The directories of a session, owned by those who use them: `home` stays the caller's, `etc` and `run` are made anew. */
+/** The directories of a session, owned by those who use them: `home` stays the caller's, the rest is made anew. */
 export async function furnish(dir: string, owner: Owner, policy: Record<string, unknown> | undefined): Promise<void> {
   const etc = join(dir, 'etc');
   const policies = join(etc, 'chromium/policies/managed');
-  await Promise.all([
-    rm(etc, { recursive: true, force: true }),
-    rm(join(dir, 'run'), { recursive: true, force: true }),
-  ]);
+  await Promise.all(['etc', 'run', 'display'].map((name) => rm(join(dir, name), { recursive: true, force: true })));
   await mkdir(policies, { recursive: true });
   await mkdir(join(dir, 'extensions'), { recursive: true, mode: 0o755 });
   // The unprivileged user walks through the directory but does not own it: nothing in there can be replaced under our hands.
@@ -114,7 +116,7 @@ export async function furnish(dir: string, owner: Owner, policy: Record<string, 
 export async function clear(dir: string): Promise<void> {
   await rmdir(join(dir, 'extensions')).catch(() => {}); // unless there are some, for the browser that comes next
   await Promise.all(
-    ['etc', 'run', 'tools', 'process'].map((name) =>
+    ['etc', 'run', 'display', 'tools', 'process'].map((name) =>
       rm(join(dir, name), { recursive: true, force: true, maxRetries: 3 }),
     ),
   );
@@ -135,41 +137,46 @@ const MOUNTED_ETC = [
 /** A sandbox for each command that is started; a session starts one. */
 export function sandboxed(dir: string, owner: Owner): Place {
   const asRoot = process.getuid?.() === 0;
-  const unshare = ['--net', '--mount', ...(asRoot ? [] : ['--user', '--map-root-user'])];
   const drop = asRoot ? stepDown(owner) : [];
   const sockets: { close(): void }[] = [];
 
   return {
     userData: `${HOME}/user-data`,
-    run: RUN,
     extensions: EXTENSIONS,
     gatewayPort: GATEWAY_PORT,
 
     start(command, needs = {}) {
-      const { tools } = needs;
+      const { tools, display } = needs;
       const script = ['sh', '-c', SCRIPT, 'corral', dir, tools ?? '', process.execPath, HELPER];
       const shown = tools === undefined ? needs : { ...needs, tools: join(STAGE, 'tools') };
-      const child = spawn(
-        'unshare',
-        [...unshare, '--', ...script, ...drop, 'bwrap', ...bubblewrap(STAGE, shown), '--', ...command],
-        {
-          stdio: andNoOther('pipe', 'ignore', 'pipe', 'pipe', 'pipe', 'ipc', 'pipe'),
-          detached: true, // its own session and process group, so that a signal to the group reaches all of it
-          cwd: '/',
-          env: { PATH }, // also for speed: a NODE_EXTRA_CA_CERTS alone makes the helper 55 ms slower
-        },
-      );
+      const inside = [...script, ...drop, 'bwrap', ...bubblewrap(STAGE, shown), '--', ...command];
+      const [file = '', ...args] = [...namespaces(display), '--', ...inside];
+      const child = spawn(file, args, {
+        stdio: andNoOther('pipe', 'ignore', 'pipe', 'pipe', 'pipe', 'ipc', 'pipe'),
+        detached: true, // its own session and process group, so that a signal to the group reaches all of it
+        cwd: '/',
+        env: { PATH }, // also for speed: a NODE_EXTRA_CA_CERTS alone makes the helper 55 ms slower
+      });
       return {
         child,
         ...pipes(child),
         egress: receiveSocket(child, sockets),
-        init: readInit(child),
-        go: () => letGo(child),
+        init: readInit(child, 6),
+        go: (display) => letGo(child, display),
       };
     },
 
     close: () => sockets.splice(0).forEach((socket) => socket.close()),
   };
+}
+
+/** New ones; on a display its IPC namespace, and where that takes a user namespace, that one too. */
+function namespaces(display: number | undefined): string[] {
+  const asRoot = process.getuid?.() === 0;
+  const unshare = ['unshare', '--net', '--mount'];
+  if (display === undefined) return asRoot ? unshare : [...unshare, '--user', '--map-root-user'];
+  const user = asRoot ? [] : ['--user', '--preserve-credentials'];
+  return ['nsenter', '--target', String(display), '--ipc', ...user, '--', ...unshare];
 }
 
 /** No sandbox at all, where there is none to be had: only the process group and the directory are the session's own. */
@@ -182,7 +189,6 @@ export async function unsandboxed(dir: string, owner: Owner): Promise<Place> {
 
   return {
     userData: join(dir, 'home/user-data'),
-    run,
     extensions: join(dir, 'extensions'),
     gatewayPort: typeof address === 'object' && address !== null ? address.port : 0,
 
@@ -199,7 +205,7 @@ export async function unsandboxed(dir: string, owner: Owner): Promise<Place> {
         egress: Promise.resolve(() => server),
         init: Promise.resolve(undefined),
         ...pipes(child),
-        go: () => letGo(child),
+        go: (display) => letGo(child, display),
       };
     },
 
@@ -254,9 +260,7 @@ export function confine(
 ): ChildProcess {
   const drop = process.getuid?.() === 0 ? stepDown(owner) : [];
   const args = ['--unshare-all', '--die-with-parent', '--new-session', '--clearenv', '--setenv', 'PATH', PATH];
-  args.push('--ro-bind', '/usr', '/usr', '--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp');
-  for (const name of ['bin', 'sbin', 'lib', 'lib32', 'lib64']) args.push(...systemDirectory(`/${name}`));
-  for (const name of ['alternatives', 'ld.so.cache']) args.push('--ro-bind-try', `/etc/${name}`, `/etc/${name}`);
+  args.push(...systemDirectories(), '--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp');
   const [file = '', ...rest] = [...drop, ...(sandboxed ? ['bwrap', ...args, '--'] : []), ...command];
   return spawn(file, rest, { stdio, cwd: '/', env: { PATH } });
 }
@@ -275,9 +279,7 @@ exec "$@"
 export function confined(dir: string, owner: Owner, command: readonly string[]): { file: string; args: string[] } {
   const asRoot = process.getuid?.() === 0;
   const args = ['--unshare-all', '--die-with-parent', '--clearenv', '--setenv', 'PATH', PATH];
-  args.push('--setenv', 'LC_ALL', 'C.UTF-8', '--ro-bind', '/usr', '/usr');
-  for (const name of ['bin', 'sbin', 'lib', 'lib32', 'lib64']) args.push(...systemDirectory(`/${name}`));
-  args.push('--ro-bind-try', '/etc/ld.so.cache', '/etc/ld.so.cache', '--dev', '/dev');
+  args.push('--setenv', 'LC_ALL', 'C.UTF-8', ...systemDirectories(), '--dev', '/dev');
   args.push('--bind', join(asRoot ? STAGE : dir, 'home'), HOME, '--remount-ro', '/', '--chdir', HOME);
   const inside = ['bwrap', ...args, '--', ...command];
   if (!asRoot) return { file: 'bwrap', args: inside.slice(1) };
@@ -289,7 +291,7 @@ export function confined(dir: string, owner: Owner, command: readonly string[]):
 
 const STAGE_SCRIPT = `mount --bind "$1" ${STAGE} || exit 1; shift; exec "$@"`;
 
-function stepDown({ uid, gid }: Owner): string[] {
+export function stepDown({ uid, gid }: Owner): string[] {
   return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--inh-caps=-all'];
 }
 
@@ -306,12 +308,13 @@ const environment = {
   DBUS_SYSTEM_BUS_ADDRESS: 'disabled:',
 };
 
-function bubblewrap(source: string, { readable = [], gpu = false, tools }: Needs): string[] {
+function bubblewrap(source: string, { readable = [], gpu = false, tools, display }: Needs): string[] {
   const args: string[] = [];
   const add = (...words: string[]) => args.push(...words);
 
   add('--unshare-user', '--uid', String(UID), '--gid', String(UID)); // not root, not even inside
-  add('--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try', '--hostname', 'browser');
+  add('--unshare-pid', '--unshare-uts', '--unshare-cgroup-try', '--hostname', 'browser');
+  if (display === undefined) add('--unshare-ipc');
   add('--die-with-parent'); // the service's death is the session's
   add('--info-fd', '6'); // says which host pid is process 1
 
@@ -344,10 +347,10 @@ function bubblewrap(source: string, { readable = [], gpu = false, tools }: Needs
       '/sys/devices',
     );
 
+  if (display !== undefined) add('--ro-bind', join(source, 'display/x11'), X_SOCKETS, '--setenv', 'DISPLAY', ':0');
   for (const path of readable) add('--ro-bind', path, path);
   if (tools !== undefined) add('--ro-bind', tools, TOOLS);
   add('--bind', join(source, 'home'), HOME);
-  add('--bind', join(source, 'run'), RUN);
   add('--bind', join(source, 'extensions'), EXTENSIONS); // the directory is the service's, what is in it the session's: Chromium writes there
   add('--remount-ro', '/'); // the rest of the tree is a tmpfs of its own, and nothing is to be written there
   add('--chdir', HOME);
@@ -358,7 +361,8 @@ function bubblewrap(source: string, { readable = [], gpu = false, tools }: Needs
  * Runs as root of the new network namespace, before anything is dropped. `$1` is the directory to show at the stage, `$2`
  * one to show within it, if there is one.
  *
- * `read` waits for the service to have put this process in its cgroup, and ends all of it if the service died meanwhile.
+ * The first `read` waits for the service to have put this process in its cgroup, the second one for the display; each ends all of it
+ * if the service died meanwhile.
  * A namespace with nothing but `lo` makes navigator.onLine false; both ends of a veth pair inside, and a default route that
  * leads from one end to the other, make it true and lead nowhere.
  *
@@ -367,7 +371,7 @@ function bubblewrap(source: string, { readable = [], gpu = false, tools }: Needs
  */
 const SCRIPT = `
 read -r go || exit 1
-exec </dev/null >&2
+exec >&2
 mount --bind "$1" ${STAGE} || exit 1
 [ -z "$2" ] || mount --bind "$2" ${STAGE}/tools || exit 1
 ip -force -batch - <<END
@@ -380,13 +384,15 @@ link set v0 up
 link set v1 up
 route add default via 10.0.0.1
 END
-"$3" -e "$4" 3<&- 4>&- 6>&- &
+"$3" -e "$4" </dev/null 3<&- 4>&- 6>&- &
 shift 4
-exec "$@" 5>&-
+read -r display || exit 1
+exec "$@" </dev/null 5>&-
 `;
 
 const UNSANDBOXED_SCRIPT = `
-read -r go || exit 1
+read -r go && read -r display || exit 1
+[ -z "$display" ] || export DISPLAY="$display"
 exec </dev/null >&2
 exec "$@"
 `;
@@ -429,9 +435,9 @@ function isSocket(handle: unknown): handle is { close(): void } {
 }
 
 /** Bubblewrap writes `{"child-pid": 123, …}` once and closes. */
-function readInit(child: ChildProcess): Promise<number | undefined> {
+export function readInit(child: ChildProcess, descriptor: number): Promise<number | undefined> {
   return new Promise((resolve) => {
-    const info = child.stdio.at(6);
+    const info = child.stdio.at(descriptor);
     if (!(info instanceof Readable)) return resolve(undefined);
     let text = '';
     info.setEncoding('utf8').on('data', (part: string) => {
@@ -481,9 +487,22 @@ function pipes({ stdio: [, , , toCommand, fromCommand] }: ChildProcess): Pick<Pr
   return { toCommand, fromCommand };
 }
 
-function letGo(child: ChildProcess) {
-  child.stdin?.on('error', () => {}); // it died before it was let go; `exit` says so
-  child.stdin?.end('go\n');
+/** Without a display that comes up, it ends. */
+export function letGo(child: ChildProcess, display: Promise<string> = Promise.resolve('')) {
+  const { stdin } = child;
+  stdin?.on('error', () => {}); // it died before it was let go; `exit` says so
+  stdin?.write('go\n');
+  display.then(
+    (name) => stdin?.end(`${name}\n`),
+    () => stdin?.end(),
+  );
+}
+
+/** What every program needs of the system, to read. */
+export function systemDirectories(): string[] {
+  const directories = ['bin', 'sbin', 'lib', 'lib32', 'lib64'].flatMap((name) => systemDirectory(`/${name}`));
+  const files = ['alternatives', 'ld.so.cache'].flatMap((name) => ['--ro-bind-try', `/etc/${name}`, `/etc/${name}`]);
+  return ['--ro-bind', '/usr', '/usr', ...directories, ...files];
 }
 
 /** Merged into /usr by a link on today's systems, a directory of its own on others, absent on some. */

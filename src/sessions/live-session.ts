@@ -312,7 +312,7 @@ export function liveSession(options: LiveSessionOptions) {
     },
     /** How its live view is drawn. */
     get view(): 'display' | 'screencast' {
-      return options.engine.browser.rfbPath === undefined ? 'screencast' : 'display'; // the next one is like the first
+      return options.engine.browser.connectDisplay ? 'display' : 'screencast'; // the next one is like the first
     },
     get standingBy() {
       return frozen;

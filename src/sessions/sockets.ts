@@ -69,9 +69,9 @@ const doors: Record<string, Door> = {
     kind: 'viewer',
     maxPayload: 2 * MIB,
     use: ({ engine: { browser, mux } }, sink, { readOnly, log, whenGone }) =>
-      browser.rfbPath === undefined
-        ? attachScreencast(mux, sink, { readOnly, log })
-        : attachDisplay(browser.rfbPath, sink, { readOnly, whenGone }),
+      browser.connectDisplay
+        ? attachDisplay(browser.connectDisplay, sink, { readOnly, whenGone })
+        : attachScreencast(mux, sink, { readOnly, log }),
   },
 };
 

@@ -37,8 +37,10 @@ export async function browserYard(name = 'corral-test-') {
 
 /** Remembers the processes of a session, to ask later which of them are still there. */
 export async function processesOf(dir: string) {
-  const [leader] = (await readFile(join(dir, 'process'), 'utf8')).split(' ').map(Number);
-  const born = new Map(tree(leader!).map((pid) => [pid, startTime(pid)]));
+  const lines = (await readFile(join(dir, 'process'), 'utf8')).trimEnd().split('\n');
+  const leaders = lines.map((line) => Number(line.split(' ')[0])); // of the display, if there is one, and of the session
+  const leader = leaders.at(-1);
+  const born = new Map(leaders.flatMap(tree).map((pid) => [pid, startTime(pid)]));
   const alive = () =>
     [...born].filter(([pid, startedAt]) => startTime(pid) === startedAt && !isZombie(pid)).map(([pid]) => pid);
   return {

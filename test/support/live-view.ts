@@ -73,7 +73,7 @@ export async function watched({ headless, full = false }: WatchedOptions): Promi
       sinks.add(sink);
       const receiver = headless
         ? attachScreencast(mux, sink, { readOnly, log: silent })
-        : attachDisplay(browser.rfbPath!, sink, { readOnly });
+        : attachDisplay(browser.connectDisplay!, sink, { readOnly });
       return {
         receive: (data) => receiver.receive(data),
         flush: () => receiver.flush(),

@@ -1,4 +1,4 @@
-import net from 'node:net';
+import type net from 'node:net';
 import { Overdue, within } from '../../lib/deadline.ts';
 import { RAW, reader, setEncodings, shakeHands, type Read } from '../rfb.ts';
 
@@ -44,8 +44,11 @@ export interface DisplayClient {
   close(): void;
 }
 
-export async function connectDisplay(path: string, onClose: () => void = () => {}): Promise<DisplayClient> {
-  const socket = net.connect({ path });
+export async function connectDisplay(
+  connect: () => net.Socket,
+  onClose: () => void = () => {},
+): Promise<DisplayClient> {
+  const socket = connect();
   const read = reader(socket);
   let closed = false;
   socket.once('close', () => {

@@ -1,3 +1,4 @@
+import type net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clipboard } from '../clipboard.ts';
 import { isTypeable } from '../keymap.ts';
@@ -17,14 +18,14 @@ const PASTED_MS = 150;
 const NOTCH_MS = 5;
 
 /** Hands at the display of a headful session: the whole screen, native menus, dialogs and the address bar included. */
-export function displayHands(rfbPath: string, clipboard: Clipboard): Hands {
+export function displayHands(connect: () => net.Socket, clipboard: Clipboard): Hands {
   let connecting: Promise<DisplayClient> | undefined;
   let pressed = 0;
   let shown = true;
 
   /** One connection for all, made when it is first needed. */
   function display(): Promise<DisplayClient> {
-    connecting ??= connectDisplay(rfbPath, () => (connecting = undefined)).then(async (client) => {
+    connecting ??= connectDisplay(connect, () => (connecting = undefined)).then(async (client) => {
       if (!shown) client.showPointer(false);
       await client.settled(); // by then it has said where the pointer is
       return client;

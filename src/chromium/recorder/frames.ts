@@ -1,3 +1,4 @@
+import type net from 'node:net';
 import { activePage } from '../active-page.ts';
 import { connectDisplay } from '../computer/display-client.ts';
 import type { Engine } from '../engine.ts';
@@ -18,14 +19,14 @@ const JPEG_QUALITY = 85;
 const LOOK_MS = 500;
 
 export function framesOf(engine: Engine): Promise<Frames> {
-  const { rfbPath } = engine.browser;
-  return rfbPath === undefined ? pageFrames(engine) : displayFrames(rfbPath);
+  const { connectDisplay: connect } = engine.browser;
+  return connect === undefined ? pageFrames(engine) : displayFrames(connect);
 }
 
 /** Headful: the display, with everything on it. One that gets another size is cut, or put on black. */
-async function displayFrames(rfbPath: string): Promise<Frames> {
+async function displayFrames(connect: () => net.Socket): Promise<Frames> {
   let gone = () => {};
-  const display = await connectDisplay(rfbPath, () => gone());
+  const display = await connectDisplay(connect, () => gone());
   const size = display.size;
   const canvas = Buffer.alloc(size.width * size.height * 4);
   return {

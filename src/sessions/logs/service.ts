@@ -1,5 +1,3 @@
-import { DISPLAY_LOG } from '../../chromium/display.ts';
-import { RUN } from '../../chromium/sandbox.ts';
 import { tailFile, type Unreadable } from '../../chromium/tail.ts';
 import { errors } from '../../errors.ts';
 import type { Hold } from '../live-session.ts';
@@ -51,10 +49,11 @@ export async function openLog(
         browser.exited,
       );
     case 'xvnc': {
-      if (browser.rfbPath === undefined) {
+      const { displayLog } = browser;
+      if (!displayLog) {
         throw errors.not_found({ detail: 'A headless session has no display, and so no process xvnc.' });
       }
-      return fileLog(browser.init, `${RUN}/${DISPLAY_LOG}`, follow);
+      return lineLog(displayLog(), follow && displayLog.follow, browser.exited);
     }
     default:
       throw errors.not_found({
