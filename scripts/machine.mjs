@@ -35,7 +35,8 @@ export function serviceUserFinding() {
 
 /** Namespaces, tried as a user that is not root: root being allowed says nothing about those that browsers run as. */
 export function sandboxes() {
-  if (!linux) return [{ name: 'sandbox', saw: 'only on Linux: sessions run without isolation here' }];
+  if (!linux)
+    return [{ name: 'sandbox', saw: 'only on Linux: browsers are refused here, unless CORRAL_ALLOW_UNSANDBOXED=true' }];
   const as = isRoot() && serviceUserExists() ? `as ${serviceUser}` : 'as you';
   const namespaces = attempt('unshare', ['--user', '--map-root-user', '--net', 'true']);
   const bubblewrap = attempt('bwrap', ['--unshare-all', '--ro-bind', '/', '/', 'true']);
@@ -51,7 +52,8 @@ export function sandboxes() {
       name: 'sandbox',
       well: bubblewrap.works,
       saw: bubblewrap.works ? `bubblewrap works ${as}` : `refused ${as}: ${bubblewrap.reason}`,
-      without: 'the sandbox around sessions, and with it processes and files inside them',
+      without: 'browsers; CORRAL_ALLOW_UNSANDBOXED=true runs them without a sandbox',
+      required: process.env.CORRAL_ALLOW_UNSANDBOXED !== 'true',
     },
   ];
 }

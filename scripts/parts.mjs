@@ -34,7 +34,7 @@ export const parts = [
   {
     name: 'bubblewrap',
     required: true,
-    without: 'the sandbox around each session, and with it processes and files inside sessions',
+    without: 'the sandbox around each session, and with it every browser (unless CORRAL_ALLOW_UNSANDBOXED=true)',
     find: () => command('bwrap'),
     version: ['--version'],
   },

@@ -177,6 +177,7 @@ export async function buildApp(options: {
       throw new ConfigError([error.message]);
     });
     for (const reason of isolation.reasons) logger.warn({ reason }, 'degraded');
+    if (!isolation.sandboxed) void isolation.whenSandboxed.then(() => logger.info({}, 'sandbox.granted'));
     const addresses = sessionAddresses({
       tokens: tokens(() => masterKeys.ring()),
       publicUrl: (nodeId) => (nodeId && nodes.publicUrlOf(nodeId)) || config.publicUrl || origin(http),
@@ -284,7 +285,7 @@ export async function buildApp(options: {
     );
     settlers.push((nodeId, tx) => pools.nodeLost(nodeId, tx));
     occupancies.push((projectId) => pools.occupancy(projectId));
-    probes.push(...sessionProbes(isolation));
+    probes.push(...sessionProbes(isolation, config.allowUnsandboxed));
     measureSessions(metrics, sessions);
 
     const where = whereabouts({ sessions, addresses, nodes });

@@ -45,7 +45,7 @@ export const settings = {
   allowUnsandboxed: setting(
     'CORRAL_ALLOW_UNSANDBOXED',
     'false',
-    'whether sessions get processes and files where the machine gives them no sandbox: they then reach whatever the user they run as can',
+    'whether browsers, and processes and files in them, are had where the machine gives no sandbox: they then reach whatever the user they run as can',
     flag,
   ),
   proxyUpstreams: setting(

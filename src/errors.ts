@@ -320,6 +320,12 @@ const catalogue = {
     'The browser, or its display, did not answer in time.',
     (p: { detail: string }) => `${p.detail} It hangs, was stopped, or its machine is too busy.`,
   ),
+  no_sandbox: entry(
+    503,
+    'The machine gives browsers no sandbox, so none is started.',
+    (p: { reason: string }) =>
+      `This machine gives browsers no sandbox, so none is started: ${p.reason} Whoever runs the service finds the remedy with 'npm run doctor'; it is tried again by itself. CORRAL_ALLOW_UNSANDBOXED=true runs browsers without one.`,
+  ),
   session_storage_full: final(507, 'There is no room for it in the session.', (p: { detail: string }) => p.detail),
   capacity_exhausted: entry(
     529,

@@ -9,11 +9,16 @@ import { manyOwners, oneOwner, uidRange, type Owner, type Owners } from './owner
 import { running } from './running.ts';
 import { furnish, sandboxed } from './sandbox.ts';
 
-/** What this machine lets the service do. Found once, by trying. */
+/** What this machine lets the service do. Found by trying; where there is no sandbox, tried again from time to time. */
 export interface Isolation {
+  /** Becomes true when a later trial succeeds. */
   readonly sandboxed: boolean;
-  /** Why not, and what is missing besides: a sentence each, for the log and for /ready. */
+  /** Why not; undefined when it is. */
+  readonly refusal: string | undefined;
+  /** The same, and what is missing besides: a sentence each, for the log and for /ready. */
   readonly reasons: readonly string[];
+  /** Resolves when there is a sandbox: at once, later, or never. */
+  readonly whenSandboxed: Promise<void>;
   /** Whom sessions run as, each as another where the service is root. */
   readonly owners: Owners;
   /** Whom runs what belongs to no session, such as the trial. Never the database's user. */
@@ -45,6 +50,8 @@ const FULL = [
 ];
 const HEADLESS_SHELL = ['/usr/lib/chromium/chromium-headless-shell', '/usr/lib64/chromium-browser/headless_shell'];
 const TRIAL_MS = 10_000;
+const FIRST_PAUSE_MS = 1000;
+const LONGEST_PAUSE_MS = 60_000;
 
 /** Empty is the same as left out. */
 interface Wishes {
@@ -71,16 +78,15 @@ async function detect(wishes: Wishes): Promise<Isolation> {
   const reasons: string[] = [];
   const owners = findOwners(wishes);
   const owner = owners.claim();
-  const [headlessShell, full, refusal] = await Promise.all([
+  const [headlessShell, full, sandbox] = await Promise.all([
     firstThatRuns(wishes.headlessShell ? [wishes.headlessShell] : HEADLESS_SHELL),
     firstThatRuns(wishes.full ? [wishes.full] : FULL),
-    trial(owner),
+    persistent(() => trial(owner)),
   ]);
   const found = findCgroups();
   const cgroups = found && (await canMoveInto(found)) ? found : undefined;
   const display = onPath('Xvnc');
 
-  if (refusal !== undefined) reasons.push(`Browsers run without a sandbox: ${refusal}`);
   if (full === undefined) reasons.push('There is no Chromium: install the package chromium.');
   if (headlessShell === undefined)
     reasons.push('There is no headless shell: headless sessions use the full browser, which starts slower.');
@@ -93,8 +99,17 @@ async function detect(wishes: Wishes): Promise<Isolation> {
   }
 
   return {
-    sandboxed: refusal === undefined,
-    reasons,
+    get sandboxed() {
+      return sandbox.refusal === undefined;
+    },
+    get refusal() {
+      return sandbox.refusal;
+    },
+    get reasons() {
+      const { refusal } = sandbox;
+      return refusal === undefined ? reasons : [`There is no sandbox for browsers: ${refusal}`, ...reasons];
+    },
+    whenSandboxed: sandbox.granted,
     owners,
     owner,
     cgroup: cgroups?.version ?? null,
@@ -115,6 +130,25 @@ function findOwners({ uids, reservedUids = [] }: Wishes): Owners {
 }
 
 /**
+ * A trial that failed is repeated, ever more slowly: it may have run out of time on a busy machine, or the operator mends what was
+ * in the way. Nobody has to restart the service for it.
+ */
+async function persistent(trial: () => Promise<string | undefined>) {
+  let grant: () => void;
+  const granted = new Promise<void>((resolve) => (grant = resolve));
+  const state = { refusal: await trial(), granted };
+  const again = (pauseMs: number) => {
+    if (state.refusal === undefined) return grant();
+    setTimeout(async () => {
+      state.refusal = await trial();
+      again(Math.min(pauseMs * 2, LONGEST_PAUSE_MS));
+    }, pauseMs).unref();
+  };
+  again(FIRST_PAUSE_MS);
+  return state;
+}
+
+/**
  * Makes a sandbox like a session's and in it another user namespace, as Chromium's own sandbox will. Every precondition that
  * could be listed (kernel settings, AppArmor, seccomp of a container, missing programs) shows here as itself.
  */
@@ -123,8 +157,9 @@ async function trial(owner: Owner): Promise<string | undefined> {
   const missing = ['bwrap', 'unshare', 'ip', 'setpriv', 'mount'].filter((program) => !onPath(program));
   if (missing.length > 0) return `${missing.join(', ')} not found. Install bubblewrap, util-linux and iproute2.`;
 
-  const dir = await mkdtemp(join(tmpdir(), 'corral-trial-'));
+  let dir: string | undefined;
   try {
+    dir = await mkdtemp(join(tmpdir(), 'corral-trial-'));
     await furnish(dir, owner, undefined);
     const place = sandboxed(dir, owner);
     // Stays until the socket has arrived: what ends takes everything of its group with it, the socket's bringer too.
@@ -145,7 +180,7 @@ async function trial(owner: Owner): Promise<string | undefined> {
   } catch (error) {
     return `a trial sandbox failed: ${String(error)}`;
   } finally {
-    await rm(dir, { recursive: true, force: true });
+    if (dir !== undefined) await rm(dir, { recursive: true, force: true }).catch(() => {});
   }
 }
 

@@ -67,6 +67,7 @@ export function browsers({
       /** The profile's archive, for a home that has none yet. */
       profile?: AsyncIterable<Buffer>,
     ): Promise<Engine> {
+      if (isolation.refusal !== undefined && !allowUnsandboxed) throw errors.no_sandbox({ reason: isolation.refusal });
       const deadline = AbortSignal.timeout(launchSeconds * 1000);
       const until = signal ? AbortSignal.any([deadline, signal]) : deadline;
       const limits = { memoryBytes: memoryMb * 2 ** 20 };

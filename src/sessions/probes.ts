@@ -1,8 +1,8 @@
 import type { Isolation } from '../chromium/launch.ts';
 
 /** What `/ready` says of browsers: whether one can be launched, and what this machine withholds from them. */
-export function sessionProbes({ engines, sandboxed, reasons }: Isolation) {
-  const one = engines.full ?? engines.headlessShell;
+export function sessionProbes(isolation: Isolation, allowUnsandboxed: boolean) {
+  const one = isolation.engines.full ?? isolation.engines.headlessShell;
   return [
     {
       name: 'browser',
@@ -12,8 +12,11 @@ export function sessionProbes({ engines, sandboxed, reasons }: Isolation) {
     },
     {
       name: 'isolation',
-      required: false,
-      check: async () => (sandboxed && reasons.length === 0 ? undefined : reasons.join(' ')),
+      /** Without a sandbox no browser is started, unless the operator wants it so. */
+      get required() {
+        return !isolation.sandboxed && !allowUnsandboxed;
+      },
+      check: async () => isolation.reasons.join(' ') || undefined,
     },
   ];
 }

@@ -32,7 +32,7 @@ export function sessionRoutes({
           summary: 'Start a browser. The answer’s four addresses work at once.',
           tags,
           body: CreateSession,
-          response: { 200: Session, ...refusals(400, 401, 403, 409, 429, 500, 504, 529) },
+          response: { 200: Session, ...refusals(400, 401, 403, 409, 429, 500, 503, 504, 529) },
         },
       },
       (request, reply) => sessions.create(projectOf(request).id, request.body, hungUp(reply)),
