@@ -36,7 +36,7 @@ import { gatekeeper } from './org/gatekeeper.ts';
 import { limitService } from './org/limits.ts';
 import { projectService, type Occupancy } from './org/projects.ts';
 import { orgRoutes } from './org/routes.ts';
-import { addresses as sessionAddresses } from './sessions/addresses.ts';
+import { addresses as sessionAddresses, type Minter } from './sessions/addresses.ts';
 import { browserRoutes } from './sessions/browser/routes.ts';
 import { browsers } from './sessions/browsers.ts';
 import { fsRoutes } from './sessions/fs/routes.ts';
@@ -182,6 +182,7 @@ export async function buildApp(options: {
       tokens: tokens(() => masterKeys.ring()),
       publicUrl: (nodeId) => (nodeId && nodes.publicUrlOf(nodeId)) || config.publicUrl || origin(http),
       leaseOf: (id) => sessions.leaseOf(id),
+      vouches: (minter) => gate.vouches(minter),
     });
     const profiles = profileService({
       db,
@@ -337,7 +338,11 @@ export async function buildApp(options: {
     await http.register(logRoutes({ sessions, recorder }));
     await http.register(replayRoutes({ replays, addresses }));
     const who = (request: IncomingMessage) => callerByKey(request, gate);
-    serveSessionSockets(http.server, { sessions, addresses, who, where, nodes, log: logger });
+    const vouches = (minter: Minter) => gate.vouches(minter);
+    const sockets = serveSessionSockets(http.server, { sessions, addresses, who, vouches, where, nodes, log: logger });
+    undo(() => sockets.close());
+    anchor.on('corral_org', sockets.recheck);
+    anchor.onGap(sockets.recheck);
     http.addHook('onListen', async () => {
       for (const { address, port } of http.addresses() as AddressInfo[]) ourselves.add({ host: address, port });
       const publicUrl = config.publicUrl || origin(http);

@@ -8,6 +8,7 @@ import { orgStore, type ApiKeyRow, type NewApiKey } from './store.ts';
 
 const alphanumeric = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 const graceDays = 7;
+const dayMs = 24 * 60 * 60 * 1000;
 
 /** Who makes keys without a key: the first start and the command line. */
 const operator = { keyId: 'operator', keyName: 'operator', projectId: null } satisfies Caller;
@@ -30,6 +31,24 @@ export function apiKeyService({ db, changed }: { db: Db; changed: () => void }) 
     return insert(db, caller, request.name, projectId, request.days_to_expire ?? null);
   }
 
+  /**
+   * The time at which the key that asks ends: what it makes ends then at the latest, or a key that was lent for a day could make
+   * itself one for ever. Who names a longer time is refused; who names none gets as long as there is.
+   */
+  async function latestEnd(caller: Caller, days: number | null): Promise<Date | null> {
+    if (caller.keyId === operator.keyId) return null;
+    const maker = await store.findKey(caller.keyId, null);
+    if (!maker || maker.deleted_at)
+      throw errors.unauthorized({ detail: 'This key is not known here, or was revoked.' });
+    const end = maker.expires_at;
+    if (end && days !== null && Date.now() + days * dayMs > end.getTime()) {
+      throw errors.forbidden({
+        detail: `This key ends at ${end.toISOString()}, and cannot make one that lives longer. Send a shorter days_to_expire, or none.`,
+      });
+    }
+    return end;
+  }
+
   async function insert(
     within: Db,
     caller: Caller,
@@ -39,7 +58,8 @@ export function apiKeyService({ db, changed }: { db: Db; changed: () => void }) 
   ): Promise<CreatedApiKey> {
     const key = `sk_${pick(alphanumeric, 40)}`;
     const id = newId('key_');
-    await orgStore(within).insertKey(rowFor({ id, key, name, projectId, caller, days }));
+    const notAfter = await latestEnd(caller, days);
+    await orgStore(within).insertKey(rowFor({ id, key, name, projectId, caller, days, notAfter }));
     const row = await orgStore(within).findKey(id, null);
     if (!row) throw new Error(`Key ${id} vanished while it was made.`);
     return { ...toApiKey(row), key };
@@ -97,7 +117,9 @@ export function apiKeyService({ db, changed }: { db: Db; changed: () => void }) 
       const there = await store.findKeyByLookup(lookupOf(hashOf(key)));
       if (there) return there.deleted_at ? 'deleted' : 'known';
       try {
-        await store.insertKey(rowFor({ id: newId('key_'), key, name, projectId: null, caller: operator, days: null }));
+        await store.insertKey(
+          rowFor({ id: newId('key_'), key, name, projectId: null, caller: operator, days: null, notAfter: null }),
+        );
         return 'added';
       } catch (error) {
         if (uniqueViolation(error) === 'api_keys_lookup_key') return 'known'; // by a node that starts beside us
@@ -129,8 +151,9 @@ function rowFor(made: {
   projectId: string | null;
   caller: Caller;
   days: number | null;
+  notAfter: Date | null;
 }): NewApiKey {
-  const { id, key, name, projectId, caller, days } = made;
+  const { id, key, name, projectId, caller, days, notAfter } = made;
   const hash = hashOf(key);
   return {
     id,
@@ -142,6 +165,7 @@ function rowFor(made: {
     created_by: caller.keyId,
     created_by_name: caller.keyName,
     days_to_expire: days,
+    not_after: notAfter,
   };
 }
 

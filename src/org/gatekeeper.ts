@@ -13,6 +13,7 @@ const remembered = 10_000;
 export function gatekeeper({ db, trusted, now = Date.now }: { db: Db; trusted: () => boolean; now?: () => number }) {
   const store = orgStore(db);
   const keys = memory<ApiKeyRow>(trusted);
+  const keysById = memory<ApiKeyRow>(trusted);
   const projects = memory<ProjectRow>(trusted);
 
   async function authenticate(key: string): Promise<Caller> {
@@ -47,14 +48,25 @@ export function gatekeeper({ db, trusted, now = Date.now }: { db: Db; trusted: (
     return { id: project.id, name: project.name };
   }
 
+  /** Whether what was made with a key, in a project, is still good: tokens outlive the request that made them. */
+  async function vouches({ keyId, projectId }: { keyId: string; projectId: string }): Promise<boolean> {
+    const key = await keysById.get(keyId, () => store.findKey(keyId, null));
+    if (!key || key.deleted_at || (key.expires_at && key.expires_at.getTime() <= now())) return false;
+    if (key.project_id !== null && key.project_id !== projectId) return false;
+    const project = await projects.get(`id:${projectId}`, () => store.findProject(projectId));
+    return project?.status === 'active';
+  }
+
   return {
     authenticate,
     resolveProject,
+    vouches,
     forget() {
       keys.clear();
+      keysById.clear();
       projects.clear();
     },
-  } satisfies Gatekeeper & { forget(): void };
+  } satisfies Gatekeeper & { vouches: typeof vouches; forget(): void };
 }
 
 /**

@@ -35,6 +35,8 @@ export type NewApiKey = Pick<
 > & {
   lookup: string;
   days_to_expire: number | null;
+  /** It ends then in any case. */
+  not_after: Date | null;
 };
 
 export type OrgStore = ReturnType<typeof orgStore>;
@@ -126,7 +128,7 @@ export function orgStore(db: Db) {
     async insertKey(key: NewApiKey): Promise<void> {
       await db.rows(sql`insert into api_keys (id, name, hash, lookup, masked_key, project_id, created_by, created_by_name, expires_at)
         values (${key.id}, ${key.name}, ${key.hash}, ${key.lookup}, ${key.masked_key}, ${key.project_id}, ${key.created_by},
-          ${key.created_by_name}, now() + make_interval(days => ${key.days_to_expire}::integer))`);
+          ${key.created_by_name}, least(now() + make_interval(days => ${key.days_to_expire}::integer), ${key.not_after}::timestamptz))`);
     },
 
     async anyKey(): Promise<boolean> {

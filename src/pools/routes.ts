@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { projectOf } from '../api/caller.ts';
+import { callerOf, projectOf } from '../api/caller.ts';
 import { hungUp } from '../api/hung-up.ts';
 import { sendPage } from '../api/paging.ts';
 import { empty, listOf, refusals } from '../api/schema.ts';
@@ -117,7 +117,13 @@ export function poolRoutes({ pools }: { pools: PoolService }): FastifyPluginAsyn
         },
       },
       async (request, reply) => {
-        const turn = await pools.acquire(projectOf(request).id, request.params.id_or_name, request.body, hungUp(reply));
+        const turn = await pools.acquire(
+          projectOf(request).id,
+          callerOf(request).keyId,
+          request.params.id_or_name,
+          request.body,
+          hungUp(reply),
+        );
         if (!('ahead' in turn)) {
           const heard = () => void (reply.raw.writableFinished || turn.undelivered());
           if (reply.raw.destroyed) heard();

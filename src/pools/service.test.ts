@@ -123,7 +123,13 @@ function node(nodeId: string, options: { place?: () => string | undefined } = {}
     until: (id: string, state: object) =>
       vi.waitFor(async () => expect(await pools.get(projectId, id)).toMatchObject(state), { timeout: 5000 }),
     acquire: (id: string, request: object = {}, hungUp = nobodyHangsUp) =>
-      pools.acquire(projectId, id, { acquire_timeout_seconds: 20, ...request }, hungUp) as Promise<Acquired>,
+      pools.acquire(
+        projectId,
+        'key_test',
+        id,
+        { acquire_timeout_seconds: 20, ...request },
+        hungUp,
+      ) as Promise<Acquired>,
     release: (id: string, { session }: Acquired, reuse = true) =>
       pools.release(projectId, id, session.session_id, reuse),
   };

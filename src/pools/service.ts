@@ -168,6 +168,7 @@ export function poolService({
 
   async function acquire(
     projectId: string,
+    keyId: string,
     idOrName: string,
     request: Acquire,
     hungUp: AbortSignal,
@@ -190,7 +191,7 @@ export function poolService({
       const { sessionId, leaseId } = turn;
       const undo = () => giveBack(pool.id, sessionId, leaseId);
       try {
-        const session = await sessions.lend(sessionId, leaseOf(pool, leaseId, request), startUrl);
+        const session = await sessions.lend(sessionId, leaseOf(pool, leaseId, request), startUrl, keyId);
         hungUp.throwIfAborted();
         metrics.acquires.observe({ outcome: 'leased' }, elapsed() / 1000);
         return { session, undelivered: () => void undo() };

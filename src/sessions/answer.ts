@@ -2,13 +2,13 @@ import type { Addresses } from './addresses.ts';
 import type { Session } from './schema.ts';
 import type { SessionRow } from './store.ts';
 
-/** A session as its clients see it. */
-export function asSession(row: SessionRow, addresses: Addresses, uptimeMs: number): Session {
+/** A session as its clients see it, with addresses that `keyId` is good for. */
+export function asSession(row: SessionRow, addresses: Addresses, keyId: string, uptimeMs: number): Session {
   const policy = row.policy ?? undefined;
   return {
     session_id: row.id,
     created_at: row.created_at.toISOString(),
-    ...addresses.of(row.id, row.node_id, row.lease_id),
+    ...addresses.of(row.id, { keyId, projectId: row.project_id }, row.node_id, row.lease_id),
     headless: row.headless,
     stealth: row.stealth,
     gpu: row.gpu,

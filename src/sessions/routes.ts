@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { projectOf } from '../api/caller.ts';
+import { callerOf, projectOf } from '../api/caller.ts';
 import { hungUp } from '../api/hung-up.ts';
 import { sendPage } from '../api/paging.ts';
 import { empty, listOf, refusals } from '../api/schema.ts';
 import type { RateLimit } from './rate-limit.ts';
-import { CreateSession, Session, SessionList, UpdateSession } from './schema.ts';
+import { CreateLiveViewLink, CreateSession, LiveViewLink, Session, SessionList, UpdateSession } from './schema.ts';
 import type { SessionService } from './service.ts';
 
 const tags = ['browsers'];
@@ -35,7 +35,7 @@ export function sessionRoutes({
           response: { 200: Session, ...refusals(400, 401, 403, 409, 429, 500, 503, 504, 529) },
         },
       },
-      (request, reply) => sessions.create(projectOf(request).id, request.body, hungUp(reply)),
+      (request, reply) => sessions.create(projectOf(request).id, callerOf(request).keyId, request.body, hungUp(reply)),
     );
 
     app.get(
@@ -50,7 +50,11 @@ export function sessionRoutes({
         },
       },
       async (request, reply) =>
-        sendPage(reply, request.query, await sessions.list(projectOf(request).id, request.query)),
+        sendPage(
+          reply,
+          request.query,
+          await sessions.list(projectOf(request).id, callerOf(request).keyId, request.query),
+        ),
     );
 
     app.get(
@@ -65,7 +69,13 @@ export function sessionRoutes({
           response: { 200: Session, ...refusals(401, 404, 500) },
         },
       },
-      (request) => sessions.get(projectOf(request).id, request.params.id_or_name, request.query.include_deleted),
+      (request) =>
+        sessions.get(
+          projectOf(request).id,
+          callerOf(request).keyId,
+          request.params.id_or_name,
+          request.query.include_deleted,
+        ),
     );
 
     app.patch(
@@ -81,7 +91,24 @@ export function sessionRoutes({
           response: { 200: Session, ...refusals(400, 401, 403, 404, 409, 500, 504) },
         },
       },
-      (request) => sessions.update(projectOf(request).id, request.params.id_or_name, request.body),
+      (request) =>
+        sessions.update(projectOf(request).id, callerOf(request).keyId, request.params.id_or_name, request.body),
+    );
+
+    app.post(
+      '/browsers/:id_or_name/live_view_links',
+      {
+        schema: {
+          operationId: 'createBrowserLiveViewLink',
+          summary: 'Make a link to the live view for somebody who has no key: to watch only, unless you say otherwise.',
+          tags,
+          params: IdOrName,
+          body: CreateLiveViewLink,
+          response: { 200: LiveViewLink, ...refusals(400, 401, 404, 500) },
+        },
+      },
+      (request) =>
+        sessions.liveViewLink(projectOf(request).id, callerOf(request).keyId, request.params.id_or_name, request.body),
     );
 
     app.delete(

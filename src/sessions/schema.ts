@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox';
 import { named, nullable, oneOf, Paging, SlugName, Timestamp } from '../api/schema.ts';
 import { ExtensionSelector } from '../extensions/schema.ts';
 import { ProfileSelector, SessionProfile } from '../profiles/schema.ts';
+import { lifeSeconds } from './addresses.ts';
 
 export { ExtensionSelector };
 
@@ -190,6 +191,27 @@ export const SessionList = Type.Object({
   ),
 });
 
+export const CreateLiveViewLink = Type.Object({
+  read_only: Type.Boolean({
+    default: true,
+    description:
+      'The link shows the browser and takes no input. This is part of the signed link; it cannot be taken off.',
+  }),
+  expires_in_seconds: Type.Integer({
+    minimum: 1,
+    maximum: lifeSeconds,
+    default: lifeSeconds,
+    description: 'The link ends then, with the session, its lease or the key that made it, whichever comes first.',
+  }),
+});
+
+export const LiveViewLink = named(
+  'BrowserLiveViewLink',
+  Type.Object({ url: Type.String(), read_only: Type.Boolean(), expires_at: Timestamp }),
+);
+
+export type CreateLiveViewLink = Static<typeof CreateLiveViewLink>;
+export type LiveViewLink = Static<typeof LiveViewLink>;
 export type CreateSession = Static<typeof CreateSession>;
 export type UpdateSession = Static<typeof UpdateSession>;
 export type Session = Static<typeof Session>;

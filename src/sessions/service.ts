@@ -29,7 +29,7 @@ import {
   withProfile,
 } from './request.ts';
 import { restarts } from './restarts.ts';
-import type { CreateSession, Session, SessionList, UpdateSession } from './schema.ts';
+import type { CreateLiveViewLink, CreateSession, LiveViewLink, Session, SessionList, UpdateSession } from './schema.ts';
 import { warmSpares, type Shape, type Spare } from './spares.ts';
 import type { Ending } from './state.ts';
 import type { NewSession, SessionRow, SessionStore } from './store.ts';
@@ -127,8 +127,14 @@ export function sessionService(deps: {
     },
   });
 
-  async function create(projectId: string, request: CreateSession, hungUp?: AbortSignal): Promise<Session> {
-    return toSession(await make(projectId, request, { hungUp }));
+  /** In this and what follows, `keyId` is the key that asks: the answer's addresses are good for as long as it is. */
+  async function create(
+    projectId: string,
+    keyId: string,
+    request: CreateSession,
+    hungUp?: AbortSignal,
+  ): Promise<Session> {
+    return toSession(await make(projectId, request, { hungUp }), keyId);
   }
 
   async function make(
@@ -399,18 +405,18 @@ export function sessionService(deps: {
     return row;
   }
 
-  const toSession = (row: SessionRow): Session =>
-    asSession(row, addresses, live.get(row.id)?.uptimeMs() ?? Number(row.uptime_ms));
+  const toSession = (row: SessionRow, keyId: string): Session =>
+    asSession(row, addresses, keyId, live.get(row.id)?.uptimeMs() ?? Number(row.uptime_ms));
 
   return {
     create,
     stop,
 
-    async get(projectId: string, idOrName: string, includeDeleted: boolean): Promise<Session> {
-      return toSession(await find(projectId, idOrName, includeDeleted));
+    async get(projectId: string, keyId: string, idOrName: string, includeDeleted: boolean): Promise<Session> {
+      return toSession(await find(projectId, idOrName, includeDeleted), keyId);
     },
 
-    async list(projectId: string, filter: SessionList): Promise<Session[]> {
+    async list(projectId: string, keyId: string, filter: SessionList): Promise<Session[]> {
       const rows = await store.list({
         projectId,
         status: filter.include_deleted ? 'all' : filter.status,
@@ -419,10 +425,10 @@ export function sessionService(deps: {
         limit: filter.limit,
         offset: filter.offset,
       });
-      return rows.map(toSession);
+      return rows.map((row) => toSession(row, keyId));
     },
 
-    async update(projectId: string, idOrName: string, request: UpdateSession): Promise<Session> {
+    async update(projectId: string, keyId: string, idOrName: string, request: UpdateSession): Promise<Session> {
       refuseWhatIsNotHere(request);
       const before = await find(projectId, idOrName);
       const { id, profile_id } = before;
@@ -451,7 +457,7 @@ export function sessionService(deps: {
         const row = await (proxy && session ? session.swapping(change) : change());
         const saves = profile && (await attachProfile(row, profile));
         if (saves) saving.set(id, saves);
-        return toSession(profile ? await find(projectId, id) : row);
+        return toSession(profile ? await find(projectId, id) : row, keyId);
       } catch (error) {
         if (uniqueViolation(error) === 'sessions_name')
           throw errors.already_exists({ thing: 'session', name: request.name ?? '' });
@@ -503,6 +509,7 @@ export function sessionService(deps: {
       id: string,
       { id: lease, timeoutSeconds }: { id: string; timeoutSeconds: number },
       startUrl: string | undefined,
+      keyId: string,
     ): Promise<Session> {
       const session = live.get(id);
       if (!session) throw errors.session_not_found({ session: id });
@@ -513,7 +520,7 @@ export function sessionService(deps: {
         session.lend({ lease, timeoutSeconds, used: !!startUrl });
         const row = await store.find(id);
         if (!row || row.deleted_at) throw errors.session_not_found({ session: id });
-        return toSession(row);
+        return toSession(row, keyId);
       } finally {
         held.release();
       }
@@ -579,7 +586,21 @@ export function sessionService(deps: {
       return row && (ended || !row.deleted_at) ? row.node_id : undefined;
     },
 
-    addressesOf: (id: string) => addresses.of(id),
+    /** A link to its live view, to be handed to somebody who has no key. */
+    async liveViewLink(
+      projectId: string,
+      keyId: string,
+      idOrName: string,
+      { read_only: watchOnly, expires_in_seconds: seconds }: CreateLiveViewLink,
+    ): Promise<LiveViewLink> {
+      const row = await find(projectId, idOrName);
+      const session = { id: row.id, nodeId: row.node_id, lease: row.lease_id };
+      const expires = new Date(Math.floor(Date.now() / 1000 + seconds) * 1000);
+      const url = addresses.ofLiveView(session, { keyId, projectId: row.project_id }, { watchOnly, seconds });
+      return { url, read_only: watchOnly, expires_at: expires.toISOString() };
+    },
+    idOf: async (projectId: string, idOrName: string, includeDeleted: boolean): Promise<string> =>
+      (await find(projectId, idOrName, includeDeleted)).id,
 
     async occupancy(projectId: string): Promise<string | undefined> {
       const count = await store.countActive(projectId);

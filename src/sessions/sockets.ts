@@ -9,10 +9,11 @@ import { errors, ServiceError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
 import { answerHandshake, wantsWebSocket } from '../lib/ws-handshake.ts';
 import { serveWebSocket, type WebSocketReceiver, type WebSocketSink } from '../lib/ws-sink.ts';
-import type { Addresses, Purpose } from './addresses.ts';
+import type { Addresses, Minter, Purpose } from './addresses.ts';
 import type { Hold } from './live-session.ts';
 import { attachProcess } from './process/attach.ts';
 import type { SessionRef, SessionService } from './service.ts';
+import { openAuthorities } from './authorities.ts';
 import type { Whereabouts } from './whereabouts.ts';
 
 /** The websockets of a session, each with the purpose its token must have and what it is attached to. */
@@ -30,6 +31,9 @@ interface Visit {
   /** The session, by a token or as a project's clients name it. */
   ref: SessionRef;
   passenger: Pick<Passenger, 'caller' | 'project'>;
+  /** Under whose authority it comes, and stays. */
+  minter: Minter;
+  watchOnly: boolean;
 }
 
 interface How {
@@ -97,6 +101,7 @@ export function serveSessionSockets(
     sessions,
     addresses,
     who,
+    vouches,
     where,
     nodes,
     log,
@@ -105,27 +110,35 @@ export function serveSessionSockets(
     addresses: Addresses;
     /** Whom a request's key lets in, and to which project. */
     who: (request: IncomingMessage) => Promise<Pick<Passenger, 'caller' | 'project'>>;
+    /** Whether a key and a project are still good. */
+    vouches: (minter: Minter) => Promise<boolean>;
     where: Pick<Whereabouts, 'ofSession'>;
     nodes: Nodes;
     log: Log;
   },
 ) {
+  const authorities = openAuthorities(vouches, log);
+
   async function visit(request: IncomingMessage, path: string, search: URLSearchParams): Promise<Visit> {
+    const byToken = async (door: Door, token: string | undefined): Promise<Visit> => {
+      const { sessionId, minter, watchOnly } = await addresses.admit(token, door.purpose);
+      return { door, ref: { id: sessionId }, passenger: nobody, minter, watchOnly };
+    };
     const door = doors[path];
-    if (door)
-      return { door, ref: { id: addresses.admit(search.get('jwt') ?? undefined, door.purpose) }, passenger: nobody };
+    if (door) return byToken(door, search.get('jwt') ?? undefined);
     const [, token, ofToken] = BY_TOKEN.exec(path) ?? [];
-    if (token !== undefined && ofToken !== undefined)
-      return { door: terminal(ofToken), ref: { id: addresses.admit(token, 'base') }, passenger: nobody };
+    if (token !== undefined && ofToken !== undefined) return byToken(terminal(ofToken), token);
     const [, idOrName, ofKey] = BY_KEY.exec(path) ?? [];
     if (idOrName === undefined || ofKey === undefined)
       throw errors.not_found({ detail: `No websocket is served at ${path}.` });
     const { caller, project } = nodes.passengerOf(request) ?? (await who(request));
-    if (!project) throw errors.session_not_found({ session: idOrName });
+    if (!caller || !project) throw errors.session_not_found({ session: idOrName });
     return {
       door: terminal(ofKey),
       ref: { projectId: project.id, idOrName: decodeURIComponent(idOrName) },
       passenger: { caller, project },
+      minter: { keyId: caller.keyId, projectId: project.id },
+      watchOnly: false,
     };
   }
 
@@ -137,7 +150,7 @@ export function serveSessionSockets(
       const refusal = handshake.status === 426 ? errors.websocket_version : errors.bad_request;
       throw refusal({ detail: handshake.why }, { headers: handshake.headers });
     }
-    const { door, ref, passenger } = await visit(request, path.replace(/\/+$/, ''), search);
+    const { door, ref, passenger, minter, watchOnly } = await visit(request, path.replace(/\/+$/, ''), search);
     const sentOn = nodes.passengerOf(request) !== undefined;
     await nodes.ready();
     const session = await sessions.here(ref);
@@ -149,9 +162,10 @@ export function serveSessionSockets(
     }
     const held = await sessions.hold(session.id); // awake before the first byte is answered
     if (socket.destroyed) return held.release(); // it left while we woke the browser
-    const how = { readOnly: search.get('readOnly') === 'true', whenGone: session.whenGone, log };
+    const readOnly = watchOnly || search.get('readOnly') === 'true';
+    const how = { readOnly, whenGone: session.whenGone, log };
     const attach = session.attach(held, (sink) => door.use(held, sink, how), door.kind);
-    serveWebSocket({ request, socket, head }, attach, { maxPayload: door.maxPayload });
+    serveWebSocket({ request, socket, head }, authorities.during(minter, attach), { maxPayload: door.maxPayload });
   }
 
   server.on('upgrade', (request, socket, head) => {
@@ -172,4 +186,6 @@ export function serveSessionSockets(
       socket.end(`HTTP/1.1 ${answer.status} ${answer.code}\r\n${lines.join('')}\r\n${body}`);
     });
   });
+
+  return authorities;
 }

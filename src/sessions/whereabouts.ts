@@ -62,13 +62,14 @@ export function whereabouts({
         const ref = { projectId, idOrName: params[idOrName] ?? '' };
         return /^\/browsers\/:\w+\/replays\b/.test(route) ? ofReplay(ref) : ofSession(ref);
       }
-      const admitted = (token: unknown, purpose: Purpose) =>
-        ofSession({ id: addresses.admit(typeof token === 'string' ? token : undefined, purpose) });
-      if (route.startsWith('/browser/kernel/:token')) return admitted(params['token'], 'base');
+      const admitted = async (token: unknown, purpose: Purpose) =>
+        (await addresses.admit(typeof token === 'string' ? token : undefined, purpose)).sessionId;
+      const ofToken = async (token: unknown, purpose: Purpose) => ofSession({ id: await admitted(token, purpose) });
+      if (route.startsWith('/browser/kernel/:token')) return ofToken(params['token'], 'base');
       if (route.startsWith('/browser/replays')) {
-        return ofReplay({ id: addresses.admit(typeof query['jwt'] === 'string' ? query['jwt'] : undefined, 'replay') });
+        return admitted(query['jwt'], 'replay').then((id) => ofReplay({ id }));
       }
-      if (route === '/browser/live') return admitted(query['jwt'], 'live');
+      if (route === '/browser/live') return ofToken(query['jwt'], 'live');
       return undefined;
     },
   };

@@ -29,9 +29,10 @@ export function pooledSessionRoutes({
         timeoutSeconds: Type.Integer(),
       }),
       start_url: Type.Optional(Type.String()),
+      key_id: Type.String(),
     });
     app.post('/nodes/sessions/:id/lend', { config, schema: { params, body: Lend } }, async ({ params, body }) =>
-      sessions.lend(params.id, body.lease, body.start_url),
+      sessions.lend(params.id, body.lease, body.start_url, body.key_id),
     );
 
     app.post('/nodes/sessions/:id/take_back', { config, schema: { params } }, async ({ params }) => ({

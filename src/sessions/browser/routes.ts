@@ -28,7 +28,7 @@ export function browserRoutes({
 }): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.get('/browser/kernel/:token/json/version', { config, schema: { params: Token } }, async (request) => {
-      const id = addresses.admit(request.params.token, 'base');
+      const { sessionId: id, minter } = await addresses.admit(request.params.token, 'base');
       const held = await sessions.hold(id);
       try {
         const { product, userAgent, jsVersion, protocolVersion, revision } = held.engine.browser.version;
@@ -38,7 +38,7 @@ export function browserRoutes({
           'User-Agent': userAgent,
           'V8-Version': jsVersion,
           'WebKit-Version': `537.36 (${revision})`,
-          webSocketDebuggerUrl: addresses.of(id).cdp_ws_url,
+          webSocketDebuggerUrl: addresses.of(id, minter).cdp_ws_url,
         };
       } finally {
         held.release();
@@ -47,12 +47,12 @@ export function browserRoutes({
 
     for (const path of ['json', 'json/list']) {
       app.get(`/browser/kernel/:token/${path}`, { config, schema: { params: Token } }, async (request) => {
-        const id = addresses.admit(request.params.token, 'base');
+        const { sessionId: id, minter } = await addresses.admit(request.params.token, 'base');
         const held = await sessions.hold(id);
         try {
           const { targetInfos } = await held.engine.control().send<{ targetInfos: Target[] }>('Target.getTargets');
           // One websocket for the whole browser; a client attaches to the target by its id.
-          const { cdp_ws_url } = addresses.of(id);
+          const { cdp_ws_url } = addresses.of(id, minter);
           return targetInfos.map(({ targetId, type, title, url }) => ({
             id: targetId,
             type,
@@ -68,7 +68,7 @@ export function browserRoutes({
 
     const View = Type.Object({ jwt: Type.Optional(Type.String()), readOnly: Type.Boolean({ default: false }) });
     app.get('/browser/live', { config, schema: { querystring: View } }, async (request, reply) => {
-      const id = addresses.admit(request.query.jwt, 'live');
+      const { sessionId: id, watchOnly } = await addresses.admit(request.query.jwt, 'live');
       const session = sessions.running(id);
       if (!session) throw errors.session_not_found({ session: id });
       void reply.headers({
@@ -80,7 +80,7 @@ export function browserRoutes({
         kind: session.view,
         socketPath: 'live/socket',
         title: id,
-        readOnly: request.query.readOnly,
+        readOnly: watchOnly || request.query.readOnly,
       });
       return reply.type('text/html; charset=utf-8').send(page);
     });

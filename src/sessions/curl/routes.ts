@@ -50,7 +50,8 @@ export function curlRoutes({
       { config, bodyLimit, schema: { params: Token, body: CurlRequest } },
       async (request, reply) => {
         const gone = hungUp(reply);
-        const held = await sessions.hold(addresses.admit(request.params.token, 'base'));
+        const { sessionId } = await addresses.admit(request.params.token, 'base');
+        const held = await sessions.hold(sessionId);
         return curl(held, request.body, gone).finally(() => held.release());
       },
     );
@@ -71,7 +72,8 @@ export function curlRoutes({
       schema: { params: Token, querystring: RawQuery },
       async handler(request, reply) {
         const gone = hungUp(reply);
-        const held = await sessions.hold(addresses.admit(request.params.token, 'base'));
+        const { sessionId } = await addresses.admit(request.params.token, 'base');
+        const held = await sessions.hold(sessionId);
         try {
           const { url, timeout_ms: timeoutMs } = request.query;
           const body = request.body instanceof Readable ? request.body : Readable.from([]);

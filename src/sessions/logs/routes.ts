@@ -36,7 +36,7 @@ export function logRoutes({
         },
       },
       async (request, reply) => {
-        const { session_id: id } = await sessions.get(projectOf(request).id, request.params.id, false);
+        const id = await sessions.idOf(projectOf(request).id, request.params.id, false);
         const held = await sessions.hold(id);
         try {
           const tell = await openLog(held, id, request.query, recorder);

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { projectOf } from '../../api/caller.ts';
+import { callerOf, projectOf } from '../../api/caller.ts';
 import { empty, refusals } from '../../api/schema.ts';
 import { errors } from '../../errors.ts';
 import type { Addresses } from '../addresses.ts';
@@ -39,7 +39,9 @@ export function replayRoutes({
         },
       },
       async (request, reply) =>
-        reply.code(201).send(await replays.start(projectOf(request).id, request.params.id, request.body)),
+        reply
+          .code(201)
+          .send(await replays.start(projectOf(request).id, callerOf(request).keyId, request.params.id, request.body)),
     );
 
     app.get(
@@ -56,7 +58,7 @@ export function replayRoutes({
           },
         },
       },
-      (request) => replays.list(projectOf(request).id, request.params.id),
+      (request) => replays.list(projectOf(request).id, callerOf(request).keyId, request.params.id),
     );
 
     app.get(
@@ -106,7 +108,8 @@ export function replayRoutes({
 
     app.get('/browser/replays', { config, schema: { querystring: View } }, async (request, reply) => {
       const { jwt, replay_id } = request.query;
-      const ready = (await replays.video(addresses.admit(jwt, 'replay'), replay_id)) !== undefined;
+      const { sessionId } = await addresses.admit(jwt, 'replay');
+      const ready = (await replays.video(sessionId, replay_id)) !== undefined;
       const videoPath = `replays/video?jwt=${jwt}&replay_id=${encodeURIComponent(replay_id)}`;
       void reply.headers({
         'Content-Security-Policy': replayViewCsp,
@@ -118,7 +121,8 @@ export function replayRoutes({
 
     app.get('/browser/replays/video', { config, schema: { querystring: View } }, async (request, reply) => {
       const { jwt, replay_id } = request.query;
-      await send(request, reply, await replays.video(addresses.admit(jwt, 'replay'), replay_id), replay_id);
+      const { sessionId } = await addresses.admit(jwt, 'replay');
+      await send(request, reply, await replays.video(sessionId, replay_id), replay_id);
       return reply;
     });
   };

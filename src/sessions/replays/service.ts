@@ -7,7 +7,7 @@ import { record, type Recording } from '../../chromium/recorder/recorder.ts';
 import { keepRing, type Ring } from '../../chromium/recorder/ring.ts';
 import { errors } from '../../errors.ts';
 import type { Log } from '../../lib/log.ts';
-import type { Addresses } from '../addresses.ts';
+import type { Addresses, Minter } from '../addresses.ts';
 import type { Hold } from '../live-session.ts';
 import type { SessionService } from '../service.ts';
 import { replayFiles } from './files.ts';
@@ -27,7 +27,7 @@ export type ReplayService = ReturnType<typeof replayService>;
 /** Videos of sessions: made here, kept here, and finished whatever ends them. */
 export function replayService(deps: {
   store: ReplayStore;
-  sessions: Pick<SessionService, 'get' | 'hold' | 'holdFor' | 'running'>;
+  sessions: Pick<SessionService, 'idOf' | 'hold' | 'holdFor' | 'running'>;
   addresses: Addresses;
   dir: string;
   confinement: Confinement;
@@ -44,19 +44,19 @@ export function replayService(deps: {
   const rings = new Map<string, Ring>();
   const closing = new AbortController();
 
-  function toReplay(row: ReplayRow): Replay {
+  function toReplay(row: ReplayRow, minter: Minter): Replay {
     return {
       replay_id: row.id,
       started_at: row.started_at.toISOString(),
       finished_at: row.finished_at?.toISOString() ?? null,
-      replay_view_url: addresses.ofReplay(row.session_id, row.id, row.node_id),
+      replay_view_url: addresses.ofReplay(row.session_id, row.id, row.node_id, minter),
       status: row.state,
       ...(row.ended_reason ? { ended_reason: row.ended_reason } : {}),
       ...(row.state === 'available' ? { size_bytes: Number(row.bytes) } : {}),
     };
   }
 
-  async function start(projectId: string, idOrName: string, request: StartReplay): Promise<Replay> {
+  async function start(projectId: string, keyId: string, idOrName: string, request: StartReplay): Promise<Replay> {
     const seconds = request.max_duration_in_seconds ?? defaultSeconds;
     if (request.record_audio) {
       throw errors.invalid_input({
@@ -68,8 +68,8 @@ export function replayService(deps: {
     }
     if (!canEncode())
       throw errors.engine_unavailable({ detail: 'Replays need ffmpeg, which this machine does not have.' });
-    const { session_id: sessionId } = await sessions.get(projectId, idOrName, false);
-    if (request.last_seconds !== undefined) return saveLast(projectId, sessionId, request.last_seconds);
+    const sessionId = await sessions.idOf(projectId, idOrName, false);
+    if (request.last_seconds !== undefined) return saveLast(projectId, keyId, sessionId, request.last_seconds);
 
     if ([...running.values()].filter((one) => one.sessionId === sessionId).length >= mostAtOnce) {
       throw errors.recording_limit_reached({ most: mostAtOnce });
@@ -87,7 +87,7 @@ export function replayService(deps: {
           throw error;
         });
       keep(id, sessionId, recording, held, seconds);
-      return toReplay(row!);
+      return toReplay(row!, { keyId, projectId });
     } catch (error) {
       held.release();
       throw error;
@@ -141,7 +141,7 @@ export function replayService(deps: {
     }
   }
 
-  async function saveLast(projectId: string, sessionId: string, seconds: number): Promise<Replay> {
+  async function saveLast(projectId: string, keyId: string, sessionId: string, seconds: number): Promise<Replay> {
     const ring = rings.get(sessionId);
     if (!ring) {
       throw errors.invalid_input({
@@ -158,7 +158,7 @@ export function replayService(deps: {
       const row = await store.insert({ id, sessionId, projectId, nodeId, framerate: defaultFramerate, startedAt });
       const over = finish(id, 'saved').finally(() => running.delete(id));
       running.set(id, { sessionId: '', stop() {}, over });
-      return toReplay(row!);
+      return toReplay(row!, { keyId, projectId });
     } finally {
       held.release();
     }
@@ -185,14 +185,14 @@ export function replayService(deps: {
   }
 
   /** A session's id, also of one that has ended. */
-  const sessionIdOf = async (projectId: string, idOrName: string) =>
-    (await sessions.get(projectId, idOrName, true)).session_id;
+  const sessionIdOf = (projectId: string, idOrName: string) => sessions.idOf(projectId, idOrName, true);
 
   return {
     start,
 
-    async list(projectId: string, idOrName: string): Promise<Replay[]> {
-      return (await store.list(await sessionIdOf(projectId, idOrName))).map(toReplay);
+    async list(projectId: string, keyId: string, idOrName: string): Promise<Replay[]> {
+      const rows = await store.list(await sessionIdOf(projectId, idOrName));
+      return rows.map((row) => toReplay(row, { keyId, projectId }));
     },
 
     async stop(projectId: string, idOrName: string, id: string): Promise<void> {
