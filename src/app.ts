@@ -213,7 +213,11 @@ export async function buildApp(options: {
         allowUnsandboxed: config.allowUnsandboxed,
         allow,
         launchSeconds: config.launchSeconds,
-        memoryMb: config.sessionMemory,
+        limits: {
+          memoryBytes: config.sessionMemory * 2 ** 20,
+          pids: config.sessionPids,
+          cpus: config.sessionCpus,
+        },
         log: logger,
       }),
       profiles,

@@ -1,5 +1,5 @@
-import { totalmem } from 'node:os';
 import { resolve } from 'node:path';
+import { sessionsBytes } from './lib/machine-memory.ts';
 
 /** Every setting, once: its name, what it means, and how its text is read. The README's table is these lines. */
 export const settings = {
@@ -88,8 +88,20 @@ export const settings = {
   sessionMemory: setting(
     'CORRAL_SESSION_MEMORY_MB',
     '4096',
-    'the most memory a session may take, where the service may limit it',
+    'the most memory a session may take; what goes beyond is ended',
     integer(256, 1_048_576),
+  ),
+  sessionPids: setting(
+    'CORRAL_SESSION_PIDS',
+    '4096',
+    'the most processes and threads a session may have; a page takes about twenty',
+    integer(128, 4_194_304),
+  ),
+  sessionCpus: setting(
+    'CORRAL_SESSION_CPUS',
+    '',
+    'the most processor cores a session may use, such as 2 or 0.5, where the service may limit it; when empty, all that the others leave',
+    optional(decimal(0.01, 1024)),
   ),
   sessionUids: setting(
     'CORRAL_SESSION_UIDS',
@@ -152,7 +164,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   }
   if (problems.length > 0) throw new ConfigError(problems);
   const config = values as unknown as Config;
-  const capacity = config.maxSessions ?? sessionsByMemory(totalmem());
+  const capacity = config.maxSessions ?? sessionsByMemory(sessionsBytes(), config.sessionMemory);
   return Object.freeze({ ...config, capacity, spares: config.warmSpares ?? sparesOf(capacity) });
 }
 
@@ -163,8 +175,12 @@ export class ConfigError extends Error {
   }
 }
 
-/** A headful browser with a few tabs takes about half a gigabyte; a gigabyte stays for the system and ourselves. */
-const sessionsByMemory = (bytes: number) => Math.max(1, Math.floor((bytes / 2 ** 30 - 1) * 2));
+/**
+ * A headful browser with a few tabs takes about half a gigabyte, or less where it may not take that much. A session may take eight times
+ * as much for a while; what all of them take together is bounded by the same number of bytes, so that they run out before the service does.
+ */
+const sessionsByMemory = (bytes: number, mostMb: number) =>
+  Math.max(1, Math.floor(bytes / (Math.min(512, mostMb) * 2 ** 20)));
 
 /** Enough for a burst of headless sessions without taking up more than a fifth of the node. Headful ones are large and rare. */
 const sparesOf = (capacity: number) => ({
@@ -207,6 +223,16 @@ function integer(min: number, max: number) {
     const number = Number(value);
     if (!/^\d+$/.test(value) || number < min || number > max) {
       throw new Error(`is '${value}'; it takes a whole number from ${min} to ${max}.`);
+    }
+    return number;
+  };
+}
+
+function decimal(min: number, max: number) {
+  return (value: string) => {
+    const number = Number(value);
+    if (!/^\d+(\.\d+)?$/.test(value) || number < min || number > max) {
+      throw new Error(`is '${value}'; it takes a number from ${min} to ${max}.`);
     }
     return number;
   };

@@ -1,10 +1,20 @@
 import { spawn } from 'node:child_process';
-import { accessSync, constants, mkdirSync, readFileSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, readFileSync, readdirSync, rmdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  CONTROLLERS,
+  limitFiles,
+  put,
+  shareFiles,
+  write,
+  type Controller,
+  type Limits,
+  type Places,
+} from './cgroup-limits.ts';
 
 /**
- * A control group for each session: a bound on memory and processes, and the freezer behind standby.
+ * A control group for each session: bounds on memory, processes and processor time, and the freezer behind standby.
  *
  * Groups are `corral/<name>` below the topmost group the service may write to on the way to its own: the root of the hierarchy for
  * root, the delegated group under systemd, nothing for an ordinary user without delegation. That place does not depend on how
@@ -12,7 +22,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
  */
 export interface Cgroups {
   readonly version: 'v1' | 'v2';
-  /** Which of memory, pids and freezer there are. */
+  /** Which there are. */
   readonly controllers: readonly Controller[];
   create(name: string, limits: Limits): Cgroup;
   /** Kills and removes every group whose name starts with `prefix`. */
@@ -27,6 +37,8 @@ export interface Cgroup {
   thaw(): Promise<void>;
   /** Bytes in use that could not be dropped, or undefined where memory is not counted. */
   memory(): number | undefined;
+  /** How often the kernel ended a process in it for lack of memory; undefined where memory is not bounded. */
+  outOfMemory(): number | undefined;
   pids(): number[];
   /** Kills what is in it, frozen or not. */
   kill(): void;
@@ -34,18 +46,11 @@ export interface Cgroup {
   remove(): Promise<void>;
 }
 
-export interface Limits {
-  readonly memoryBytes?: number | undefined;
-  readonly pids?: number | undefined;
-}
-
-const CONTROLLERS = ['memory', 'pids', 'freezer'] as const;
-type Controller = (typeof CONTROLLERS)[number];
-type Places = Partial<Record<Controller, string>>;
-
 const GROUP = 'corral';
+/** Where the service goes in a group that was delegated to it: under version 2 a group that hands controllers down holds no processes. */
+const OWN_GROUP = 'corral-service';
 const KILL_PATIENCE_MS = 10_000;
-/** For the kernel to stop or wake every process of a group; milliseconds as a rule. */
+/** A process that waits for a dead disk cannot be frozen, and whoever waits for it would wait for ever. */
 const FREEZE_PATIENCE_MS = 10_000;
 
 /** What the service may use here, by what /proc says of it; undefined where it may use nothing. */
@@ -79,8 +84,9 @@ function v1(mounts: string, own: string): Cgroups | undefined {
   for (const [, mount, type, options] of fields(mounts)) {
     if (type !== 'cgroup' || mount === undefined || options === undefined) continue;
     for (const controller of CONTROLLERS) {
-      if (!options.split(',').includes(controller)) continue;
-      const path = own.match(new RegExp(`^\\d+:(?:[^:]*,)?${controller}(?:,[^:]*)?:(.*)$`, 'm'))?.[1];
+      const name = controller === 'io' ? 'blkio' : controller;
+      if (!options.split(',').includes(name)) continue;
+      const path = own.match(new RegExp(`^\\d+:(?:[^:]*,)?${name}(?:,[^:]*)?:(.*)$`, 'm'))?.[1];
       const place = path === undefined ? undefined : topmostWritable(mount, path);
       if (place !== undefined && makeGroup(join(place, GROUP))) places[controller] = join(place, GROUP);
     }
@@ -97,35 +103,45 @@ function v2(mounts: string, own: string): Cgroups | undefined {
 
   const group = join(place, GROUP);
   const places: Places = { freezer: group };
-  for (const controller of ['memory', 'pids'] as const) {
-    const handedDown = [place, group].every((at) =>
-      attempt(() => write(join(at, 'cgroup.subtree_control'), `+${controller}`)),
-    );
-    if (handedDown) places[controller] = group;
+  const handDown = (at: string, controller: Controller) =>
+    attempt(() => write(join(at, 'cgroup.subtree_control'), `+${controller}`));
+  for (const controller of CONTROLLERS) {
+    if (controller === 'freezer' || !words(join(place, 'cgroup.controllers')).includes(controller)) continue;
+    const fromPlace =
+      words(join(place, 'cgroup.subtree_control')).includes(controller) ||
+      handDown(place, controller) ||
+      (path !== undefined &&
+        place !== mount &&
+        place === join(mount!, path) &&
+        vacate(place) &&
+        handDown(place, controller));
+    if (fromPlace && handDown(group, controller)) places[controller] = group;
   }
   return cgroups('v2', places);
 }
 
+/** Moves what is in a group of the service's own into one below it. */
+function vacate(place: string): boolean {
+  const below = join(place, OWN_GROUP);
+  if (!makeGroup(below)) return false;
+  return numbers(attemptRead(join(place, 'cgroup.procs'))).every((pid) =>
+    attempt(() => write(join(below, 'cgroup.procs'), String(pid)), 'ESRCH'),
+  );
+}
+
 function cgroups(version: 'v1' | 'v2', places: Places): Cgroups {
   const open = (name: string) => {
-    const at = (controller: Controller) =>
-      places[controller] === undefined ? undefined : join(places[controller], name);
-    return cgroup(version, { memory: at('memory'), pids: at('pids'), freezer: at('freezer') });
+    return cgroup(version, below(places, name));
   };
+  for (const share of shareFiles(version, places)) attempt(() => put(share)); // without it sessions are bounded one by one
   return {
     version,
     controllers: CONTROLLERS.filter((controller) => places[controller] !== undefined),
 
-    create(name, { memoryBytes, pids }) {
+    create(name, limits) {
       const group = open(name);
       for (const place of group.paths) mkdirSync(place, { recursive: true });
-      if (memoryBytes !== undefined && places.memory !== undefined) {
-        write(
-          join(places.memory, name, version === 'v1' ? 'memory.limit_in_bytes' : 'memory.max'),
-          String(memoryBytes),
-        );
-      }
-      if (pids !== undefined && places.pids !== undefined) write(join(places.pids, name, 'pids.max'), String(pids));
+      for (const limit of limitFiles(version, below(places, name), limits)) put(limit);
       return group;
     },
 
@@ -139,25 +155,32 @@ function cgroups(version: 'v1' | 'v2', places: Places): Cgroups {
   };
 }
 
-function cgroup(version: 'v1' | 'v2', at: Record<Controller, string | undefined>): Cgroup & { paths: string[] } {
+function below(places: Places, name: string): Places {
+  return Object.fromEntries(Object.entries(places).map(([controller, place]) => [controller, join(place, name)]));
+}
+
+function cgroup(version: 'v1' | 'v2', at: Places): Cgroup & { paths: string[] } {
   const paths = [...new Set(Object.values(at).filter((path) => path !== undefined))];
   const { freezer } = at;
 
   /** Only a group that exists can be frozen; one that is gone is as still as can be. */
   async function setFrozen(frozen: boolean) {
     if (freezer === undefined) throw new Error('no freezer here');
+    const what = frozen ? 'frozen' : 'thawed';
     if (version === 'v2') {
       write(join(freezer, 'cgroup.freeze'), frozen ? '1' : '0');
-      await until(() => read(join(freezer, 'cgroup.events')).includes(`frozen ${frozen ? 1 : 0}`));
+      await until(() => read(join(freezer, 'cgroup.events')).includes(`frozen ${frozen ? 1 : 0}`), what);
     } else {
       write(join(freezer, 'freezer.state'), frozen ? 'FROZEN' : 'THAWED');
-      await until(() => read(join(freezer, 'freezer.state')).trim() === (frozen ? 'FROZEN' : 'THAWED'));
+      await until(() => read(join(freezer, 'freezer.state')).trim() === (frozen ? 'FROZEN' : 'THAWED'), what);
     }
   }
 
   const pids = () => [...new Set(paths.flatMap((path) => numbers(attemptRead(join(path, 'cgroup.procs')))))];
 
   function kill() {
+    // At once and for all, whatever forks meanwhile; the kernel has it since Linux 5.14.
+    if (version === 'v2' && paths.every((path) => attempt(() => write(join(path, 'cgroup.kill'), '1')))) return;
     for (const pid of pids()) attempt(() => process.kill(pid, 'SIGKILL'));
     // Under version 1 a frozen process does not die of SIGKILL until it is thawed.
     if (freezer !== undefined && version === 'v1') attempt(() => write(join(freezer, 'freezer.state'), 'THAWED'));
@@ -178,6 +201,12 @@ function cgroup(version: 'v1' | 'v2', at: Record<Controller, string | undefined>
       return version === 'v1'
         ? value('total_rss') + value('total_shmem')
         : value('anon') + value('shmem') + value('kernel');
+    },
+
+    outOfMemory() {
+      if (at.memory === undefined) return undefined;
+      const counts = attemptRead(join(at.memory, version === 'v1' ? 'memory.oom_control' : 'memory.events'));
+      return Number(/^oom_kill (\d+)$/m.exec(counts)?.[1] ?? 0);
     },
 
     kill,
@@ -229,10 +258,11 @@ function subgroups(path: string): string[] {
   }
 }
 
-async function until(reached: () => boolean) {
+async function until(reached: () => boolean, what: string) {
   const patience = performance.now() + FREEZE_PATIENCE_MS;
   for (let wait = 0; !reached(); wait = Math.min(wait + 1, 20)) {
-    if (performance.now() > patience) throw new Error('the kernel did not freeze or thaw the group in time');
+    if (performance.now() > patience)
+      throw new Error(`A control group was not ${what} within ${FREEZE_PATIENCE_MS / 1000} s.`);
     await sleep(wait);
   }
 }
@@ -241,12 +271,12 @@ function fields(text: string): string[][] {
   return text.split('\n').map((line) => line.split(' '));
 }
 
-function numbers(text: string): number[] {
-  return text.split('\n').filter(Boolean).map(Number);
+function words(path: string): string[] {
+  return attemptRead(path).split(/\s+/).filter(Boolean);
 }
 
-function write(path: string, value: string) {
-  writeFileSync(path, value);
+function numbers(text: string): number[] {
+  return text.split('\n').filter(Boolean).map(Number);
 }
 
 function read(path: string): string {

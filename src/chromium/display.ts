@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import type { Viewport } from './flags.ts';
 import { displayKeymap } from './keymap.ts';
+import { LOWER } from './lowered.ts';
 import { pinSocket, type PinnedSocket } from './outside.ts';
 import type { Owner } from './owners.ts';
 import { resizeDisplay } from './rfb.ts';
@@ -57,14 +58,14 @@ const RFB_DIRECTORY = '/run/rfb';
  */
 export async function startDisplay(
   dir: string,
-  { owner, sandboxed }: { owner: Owner; sandboxed: boolean },
+  { owner, sandboxed, lower = {} }: { owner: Owner; sandboxed: boolean; lower?: Record<string, string> },
   { width, height, refreshRate = 60 }: Viewport,
 ): Promise<Display> {
   const outside = join(dir, 'display/rfb');
   const rfb = join(sandboxed ? RFB_DIRECTORY : outside, 'rfb');
   await furnishDisplay(dir, owner);
   const command = ['sh', '-c', SCRIPT, 'corral', rfb, `${width + 1}x${height + 1}`, String(refreshRate)];
-  const child = sandboxed ? spawnSandboxed(dir, owner, command) : spawnUnsandboxed(dir, owner, command);
+  const child = sandboxed ? spawnSandboxed(dir, owner, command, lower) : spawnUnsandboxed(dir, owner, command);
   const { pid } = child;
   if (pid === undefined) throw new Error('The display could not be started.');
 
@@ -115,7 +116,7 @@ async function furnishDisplay(dir: string, owner: Owner): Promise<void> {
   await Promise.all(['x11', 'rfb'].map((name) => own(join(at, name), owner)));
 }
 
-function spawnSandboxed(dir: string, owner: Owner, command: string[]): ChildProcess {
+function spawnSandboxed(dir: string, owner: Owner, command: string[], lower: Record<string, string>): ChildProcess {
   const asRoot = process.getuid?.() === 0;
   const args: string[] = [];
   const add = (...words: string[]) => args.push(...words);
@@ -131,7 +132,7 @@ function spawnSandboxed(dir: string, owner: Owner, command: string[]): ChildProc
     stdio: andNoOther('pipe', 'ignore', 'pipe', 'pipe', 'pipe'),
     detached: true,
     cwd: '/',
-    env: { PATH },
+    env: { PATH, ...lower },
   });
 }
 
@@ -181,6 +182,7 @@ function words(child: ChildProcess): { next(): Promise<string> } {
 const OUTER_SCRIPT = `
 read -r go || exit 1
 exec </dev/null >&2
+${LOWER}
 mount --bind "$1" ${STAGE} || exit 1
 shift
 echo up >&3
@@ -190,6 +192,7 @@ exec "$@"
 const UNSANDBOXED_SCRIPT = `
 read -r go || exit 1
 exec </dev/null >&2
+${LOWER}
 echo up >&3
 exec "$@"
 `;

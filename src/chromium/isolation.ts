@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { canMoveInto, findCgroups, type Cgroups } from './cgroup.ts';
+import { CONTROLLERS, type Controller } from './cgroup-limits.ts';
 import { manyOwners, oneOwner, uidRange, type Owner, type Owners } from './owners.ts';
 import { running } from './running.ts';
 import { furnish, sandboxed } from './sandbox.ts';
@@ -52,6 +53,14 @@ const HEADLESS_SHELL = ['/usr/lib/chromium/chromium-headless-shell', '/usr/lib64
 const TRIAL_MS = 10_000;
 const FIRST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 60_000;
+/** What becomes of each bound where no control group holds it. */
+const WITHOUT: Record<Controller, string> = {
+  memory: "a session's memory is watched instead of bounded.",
+  pids: "a session's processes are bounded by an rlimit.",
+  freezer: 'standby uses signals.',
+  cpu: 'sessions share the processor by priority alone, and CORRAL_SESSION_CPUS is off.',
+  io: 'sessions share the disk by priority alone.',
+};
 
 /** Empty is the same as left out. */
 interface Wishes {
@@ -92,10 +101,12 @@ async function detect(wishes: Wishes): Promise<Isolation> {
     reasons.push('There is no headless shell: headless sessions use the full browser, which starts slower.');
   if (!display) reasons.push('There is no Xvnc: headful sessions are refused. Install tigervnc-standalone-server.');
   if (cgroups === undefined)
-    reasons.push('No cgroup is writable: memory and process limits are off, and standby uses signals.');
-  for (const controller of ['memory', 'pids'] as const) {
+    reasons.push(
+      "No cgroup is writable: a session's memory is watched instead of bounded, its processes are bounded by an rlimit, its share of the processor by priority alone, and standby uses signals.",
+    );
+  for (const controller of CONTROLLERS) {
     if (cgroups?.controllers.includes(controller) === false)
-      reasons.push(`The cgroup controller ${controller} is not delegated: its limit is off.`);
+      reasons.push(`The cgroup controller ${controller} is not delegated: ${WITHOUT[controller]}`);
   }
 
   return {

@@ -5,12 +5,15 @@ import { mkdir, readFile, readdir, rm } from 'node:fs/promises';
 import type net from 'node:net';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
-import { findCgroups, type Limits } from './cgroup.ts';
+import { findCgroups } from './cgroup.ts';
+import type { Limits } from './cgroup-limits.ts';
 import { fitDisplay, startDisplay, tooLongForDisplay, type ConnectDisplay } from './display.ts';
 import { flags, type Engine, type Viewport } from './flags.ts';
 import { hello, type BrowserVersion } from './hello.ts';
 import { detectIsolation, type EngineBinary, type Isolation } from './isolation.ts';
 import type { LogTail } from './log-tail.ts';
+import { lowered } from './lowered.ts';
+import { watchMemory } from './memory-watch.ts';
 import type { Owner } from './owners.ts';
 import { killTree, startTime } from './process-tree.ts';
 import { running, type Ending } from './running.ts';
@@ -81,6 +84,8 @@ export interface LaunchOptions {
   /** What of an earlier run comes back with the profile in `home`; nothing when left out. */
   readonly resume?: 'cookies' | 'tabs' | undefined;
   readonly limits?: Limits | undefined;
+  /** Hears when its memory ran out, in a sentence. */
+  readonly onOutOfMemory?: ((sentence: string) => void) | undefined;
   /** A directory to be seen inside at TOOLS: the guest's code. Without it there is no guest. */
   readonly tools?: string | undefined;
   /** What the machine allows, if the caller knows; asked of the machine otherwise. */
@@ -102,9 +107,6 @@ export class LaunchError extends Error {
   }
 }
 
-/** Enough for dozens of pages (a page is a process of some twenty threads), and the end of a fork bomb. */
-const DEFAULT_PIDS = 4096;
-
 /** Launches a browser. If it throws, for whatever reason and at whatever moment, nothing of it is left. */
 export async function launch(options: LaunchOptions, signal: AbortSignal): Promise<Browser> {
   const isolation = options.isolation ?? (await detectIsolation());
@@ -124,7 +126,19 @@ export async function launch(options: LaunchOptions, signal: AbortSignal): Promi
 }
 
 async function start(
-  { dir, viewport, kiosk, stealth, gpu, policy, limits, tools, resume, owner: given }: LaunchOptions,
+  {
+    dir,
+    viewport,
+    kiosk,
+    stealth,
+    gpu,
+    policy,
+    limits = {},
+    onOutOfMemory,
+    tools,
+    resume,
+    owner: given,
+  }: LaunchOptions,
   isolation: Isolation,
   engine: Engine,
   binary: EngineBinary,
@@ -146,13 +160,15 @@ async function start(
   const shape = { engine, viewport, stealth, kiosk, gpu, resume, version: binary.version };
   const command = [binary.path, ...flags({ ...shape, userDataDir: place.userData, proxyPort: place.gatewayPort })];
 
-  const cgroup = isolation.cgroups?.create(cgroupName(dir), { pids: DEFAULT_PIDS, ...limits });
+  const cgroup = isolation.cgroups?.create(cgroupName(dir), limits);
+  const lower = lowered(isolation.cgroups?.controllers ?? [], limits);
   undo(() => cgroup?.remove());
   signal.throwIfAborted();
   const { sandboxed: confined } = isolation;
   if (engine === 'headful' && !confined && tooLongForDisplay(dir))
     throw new LaunchError('display_unavailable', `The path ${dir} is too long for a display's socket.`);
-  const display = engine === 'headful' ? await startDisplay(dir, { owner, sandboxed: confined }, viewport) : undefined;
+  const display =
+    engine === 'headful' ? await startDisplay(dir, { owner, sandboxed: confined, lower }, viewport) : undefined;
   if (display) {
     undo(() => display.stop());
     cgroup?.add(display.pid);
@@ -162,9 +178,11 @@ async function start(
       throw didNotStart(`The display did not start: ${words(error)}`, display.logTail(), error);
     });
   }
-  const process = place.start(command, { gpu, tools, readable: outsideUsr(binary.path), display: display?.pid });
+  const process = place.start(command, { gpu, tools, lower, readable: outsideUsr(binary.path), display: display?.pid });
   undo(() => process.child.kill('SIGKILL')); // if its cgroup will not have it: until it is let go, it is one shell
+  let unwatch: (() => void) | undefined;
   const cleanUp = async () => {
+    unwatch?.();
     place.close();
     await clear(dir);
     own?.release();
@@ -174,6 +192,16 @@ async function start(
   // What is left of it has nothing to show itself on.
   display?.ended.then(() => browser.stop()).catch(() => {});
   if (browser.pid !== undefined) record(dir, browser.pid);
+  if (limits.memoryBytes !== undefined)
+    unwatch = watchMemory({
+      leaders: () => [...browser.leaders(), ...(display ? [display.pid] : [])],
+      mostBytes: limits.memoryBytes,
+      outOfMemory: () => cgroup?.outOfMemory(),
+      told(sentence) {
+        browser.logTail.say(sentence);
+        onOutOfMemory?.(sentence);
+      },
+    });
   process.go(display?.ready);
 
   const { toCommand: toBrowser, fromCommand: fromBrowser } = process;
@@ -210,7 +238,8 @@ async function start(
     adopt: (pid) => browser.adopt(pid),
     confined,
     tools: tools === undefined ? undefined : confined ? TOOLS : tools,
-    inside: (command, more) => (init === undefined ? beside(dir, owner, command, more) : enter(init, command, more)),
+    inside: (command, more) =>
+      init === undefined ? beside(dir, owner, command, more) : enter(init, command, more, lower),
 
     async stop({ graceMs = 0, discard = false } = {}) {
       if (graceMs > 0) {

@@ -8,6 +8,8 @@ const NOISE = /:ERROR:dbus\/|dconf-CRITICAL/;
 /** The last lines a process wrote, and those to come. */
 export interface LogTail {
   (): string[];
+  /** A line of the service's own among them. */
+  say(line: string): void;
   /** Answers with what stops it. */
   follow(listener: (line: string) => void): () => void;
 }
@@ -18,6 +20,12 @@ export function logTail(stream: Readable | null): LogTail {
   const lines: string[] = [];
   let partial = '';
 
+  function add(line: string) {
+    lines.push(line);
+    for (const listener of listeners) listener(line);
+    if (lines.length > LINES) lines.splice(0, lines.length - LINES);
+  }
+
   stream?.setEncoding('utf8');
   stream?.on('data', (text: string) => {
     const parts = (partial + text).split('\n');
@@ -25,16 +33,14 @@ export function logTail(stream: Readable | null): LogTail {
     partial = parts.pop()!.slice(0, LONGEST);
     for (const part of parts) {
       if (part.trim() === '' || NOISE.test(part)) continue;
-      const line = part.slice(0, LONGEST);
-      lines.push(line);
-      for (const listener of listeners) listener(line);
+      add(part.slice(0, LONGEST));
     }
-    if (lines.length > LINES) lines.splice(0, lines.length - LINES);
   });
   stream?.on('error', () => {}); // the process is gone; `exited` says so
 
   const tail = () => (partial.trim() === '' ? [...lines] : [...lines, partial].slice(-LINES));
   return Object.assign(tail, {
+    say: add,
     follow(listener: (line: string) => void) {
       listeners.add(listener);
       return () => void listeners.delete(listener);

@@ -106,10 +106,11 @@ export function thawTree(leader: number): void {
 
 /** Memory of a tree in bytes. Shared pages are counted once for each process that has them, where the kernel keeps no shares. */
 export function treeMemory(leader: number): number {
-  return tree(leader).reduce((sum, pid) => sum + memory(pid), 0);
+  return tree(leader).reduce((sum, pid) => sum + memoryOf(pid), 0);
 }
 
-function memory(pid: number): number {
+/** A process's fair share of what it shares, and all of what it does not. */
+export function memoryOf(pid: number): number {
   try {
     const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
     return Number(/^Pss:\s+(\d+) kB/m.exec(rollup)?.[1] ?? 0) * 1024;

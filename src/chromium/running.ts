@@ -22,6 +22,8 @@ export interface Running {
   freeze(): Promise<void>;
   thaw(): Promise<void>;
   memory(): Promise<number>;
+  /** The processes that everything of it descends from. */
+  leaders(): number[];
   /** One that was started beside it belongs to it from now on: where no cgroup holds both, it is not in the tree. */
   adopt(pid: number): void;
   stop(): Promise<void>;
@@ -104,6 +106,8 @@ export function running(
       return cgroup?.memory() ?? ofTrees() + ((await display?.memory()) ?? 0);
     },
 
+    leaders: () => (over || pid === undefined ? [] : leaders()),
+
     adopt: (pid) => void adopted.set(pid, startTime(pid)),
 
     async stop() {
@@ -113,7 +117,7 @@ export function running(
         if (process1 && startTime(process1.pid) === process1.startedAt) signal(process1.pid, 'SIGKILL');
         else signal(-pid, 'SIGKILL');
         display?.stop().catch(() => {}); // `exited` waits for it
-        if (frozen) await this.thaw(); // under cgroups of version 1 a frozen process does not die before
+        if (frozen) await this.thaw().catch(() => {}); // under cgroups of version 1 a frozen process does not die before
         const late = setTimeout(() => (signal(-pid, 'SIGKILL'), cgroup?.kill()), LATE_MS);
         await ended;
         clearTimeout(late);

@@ -5,6 +5,7 @@ import net from 'node:net';
 import { dirname, join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { groupsOf } from './cgroup.ts';
+import { LOWER } from './lowered.ts';
 import type { Owner } from './owners.ts';
 import { parent } from './process-tree.ts';
 
@@ -63,6 +64,8 @@ interface Needs {
   readonly gpu?: boolean;
   /** Pid of the display, whose namespaces are up. */
   readonly display?: number | undefined;
+  /** What of its environment LOWER reads. */
+  readonly lower?: Record<string, string>;
 }
 
 export interface Process {
@@ -155,7 +158,7 @@ export function sandboxed(dir: string, owner: Owner): Place {
         stdio: andNoOther('pipe', 'ignore', 'pipe', 'pipe', 'pipe', 'ipc', 'pipe'),
         detached: true, // its own session and process group, so that a signal to the group reaches all of it
         cwd: '/',
-        env: { PATH }, // also for speed: a NODE_EXTRA_CA_CERTS alone makes the helper 55 ms slower
+        env: { PATH, ...needs.lower }, // also for speed: a NODE_EXTRA_CA_CERTS alone makes the helper 55 ms slower
       });
       return {
         child,
@@ -222,6 +225,7 @@ export function enter(
   init: number,
   command: readonly string[],
   more: Record<string, string> = {},
+  lower: Record<string, string> = {},
 ): { file: string; args: string[]; options: SpawnOptions } {
   const asRoot = process.getuid?.() === 0;
   const others = ['--user', '--mount', '--pid', '--ipc', '--uts', '--cgroup'];
@@ -233,7 +237,7 @@ export function enter(
   const groups = groupsOf(init).map((group) => join(group, 'cgroup.procs'));
   const way = ['nsenter', ...(asRoot ? root : [...first, '--', ...then]), '--', ...inside];
   const args = ['-c', JOIN_SCRIPT, 'corral', ...groups, '--', ...way];
-  return { file: 'sh', args, options: { cwd: '/', env: { PATH } } };
+  return { file: 'sh', args, options: { cwd: '/', env: { PATH, ...lower } } };
 }
 
 /** How to run another command as the session's user where there is no sandbox to enter. */
@@ -266,7 +270,7 @@ export function confine(
 }
 
 /** A namespace is not a cgroup: who enters the one counts against the session's limits only by joining the other. */
-const JOIN_SCRIPT = `
+const JOIN_SCRIPT = `${LOWER}
 while [ "$1" != -- ]; do echo $$ >"$1" || exit 1; shift; done
 shift
 exec "$@"
@@ -372,6 +376,7 @@ function bubblewrap(source: string, { readable = [], gpu = false, tools, display
 const SCRIPT = `
 read -r go || exit 1
 exec >&2
+${LOWER}
 mount --bind "$1" ${STAGE} || exit 1
 [ -z "$2" ] || mount --bind "$2" ${STAGE}/tools || exit 1
 ip -force -batch - <<END
@@ -394,6 +399,7 @@ const UNSANDBOXED_SCRIPT = `
 read -r go && read -r display || exit 1
 [ -z "$display" ] || export DISPLAY="$display"
 exec </dev/null >&2
+${LOWER}
 exec "$@"
 `;
 

@@ -1,5 +1,6 @@
 import { mkdir, mkdtemp, readdir, rename, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Limits } from '../chromium/cgroup-limits.ts';
 import type { Destinations } from '../chromium/destinations.ts';
 import { startEngine, type Engine } from '../chromium/engine.ts';
 import { ArchiveError, forgetTabs, packProfile, unpackBeside, unpackProfile } from '../chromium/profile-archive.ts';
@@ -36,7 +37,7 @@ export function browsers({
   allowUnsandboxed,
   allow,
   launchSeconds,
-  memoryMb,
+  limits,
   log,
 }: {
   dir: string;
@@ -45,7 +46,7 @@ export function browsers({
   allowUnsandboxed: boolean;
   allow: Destinations;
   launchSeconds: number;
-  memoryMb: number;
+  limits: Limits;
   log: Log;
 }) {
   const home = (id: string) => join(dir, id);
@@ -70,7 +71,7 @@ export function browsers({
       if (isolation.refusal !== undefined && !allowUnsandboxed) throw errors.no_sandbox({ reason: isolation.refusal });
       const deadline = AbortSignal.timeout(launchSeconds * 1000);
       const until = signal ? AbortSignal.any([deadline, signal]) : deadline;
-      const limits = { memoryBytes: memoryMb * 2 ** 20 };
+      const onOutOfMemory = (detail: string) => log.warn({ session: id, detail }, 'session.out_of_memory');
       const at = home(id);
       try {
         const confinement = confinementOf(id);
@@ -81,7 +82,7 @@ export function browsers({
           );
         return await startEngine(
           {
-            launch: { dir: at, ...options, limits, isolation, owner: confinement.owner },
+            launch: { dir: at, ...options, limits, onOutOfMemory, isolation, owner: confinement.owner },
             toolbox,
             allowUnsandboxed,
             allow,

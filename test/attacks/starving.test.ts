@@ -1,0 +1,199 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { tree } from '../../src/chromium/process-tree.ts';
+import { requireSandbox } from '../support/attacks.ts';
+import { startService, type Service } from '../support/service.ts';
+
+const { cgroups } = await requireSandbox();
+
+const PIDS = 200;
+const MEMORY_MB = 400;
+/** What this run's processes are known by among all of the machine. */
+const MARK = 100_000 + process.pid;
+const PATIENCE = { timeout: 45_000, interval: 200 };
+
+/**
+ * A session takes all it can of what a machine has. Bombs are bounded by themselves, a little above what they may have, so
+ * that a machine on which they succeed survives them. Where there are control groups they hold the bounds; where there are none (an
+ * ordinary user without delegation) rlimits and a watch on memory do.
+ */
+describe('a session that takes all it can', { timeout: 120_000 }, () => {
+  let service: Service;
+  let mine: string;
+  let neighbour: string;
+
+  beforeAll(async () => {
+    service = await startService({
+      CORRAL_SESSION_PIDS: String(PIDS),
+      CORRAL_SESSION_MEMORY_MB: String(MEMORY_MB),
+      CORRAL_MAX_SESSIONS: '4',
+    });
+    [mine, neighbour] = [await create(), await create()];
+  });
+  afterAll(() => service?.close());
+
+  async function create(): Promise<string> {
+    const { status, body } = await service.call('POST', '/browsers', { headless: true, timeout_seconds: 600 });
+    expect(status).toBe(200);
+    return body.session_id;
+  }
+  const run = (session: string, script: string) =>
+    service.call('POST', `/browsers/${session}/process/exec`, {
+      command: 'sh',
+      args: ['-c', script],
+      timeout_sec: 120,
+    });
+  async function start(session: string, script: string): Promise<string> {
+    const { status, body } = await service.call('POST', `/browsers/${session}/process/spawn`, {
+      command: 'sh',
+      args: ['-c', script],
+    });
+    expect(status).toBe(200);
+    return body.process_id;
+  }
+  const says = async (session: string, script: string): Promise<string> => {
+    const { status, body } = await run(session, script);
+    expect(status, JSON.stringify(body)).toBe(200);
+    return Buffer.from(body.stdout_b64, 'base64').toString().trim();
+  };
+  const end = (session: string, process: string) =>
+    service.call('POST', `/browsers/${session}/process/${process}/kill`, { signal: 'KILL' });
+
+  /** The service, its database and another session's browser and processes do what they are asked. */
+  async function othersWorkOn(): Promise<void> {
+    expect((await service.call('GET', '/ready')).status).toBe(200);
+    expect((await service.call('GET', '/browsers')).body).toHaveLength(2);
+    const page = await service.call('POST', `/browsers/${neighbour}/playwright/execute`, { code: 'return 6 * 7' });
+    expect(page.body).toMatchObject({ success: true, result: 42 });
+    expect(await says(neighbour, 'echo here')).toBe('here');
+  }
+
+  /** Host pids of the processes of sessions, by what their command line says. */
+  function pidsOf(words: string): number[] {
+    return readdirSync('/proc')
+      .map(Number)
+      .filter((pid) => pid > 0 && commandLine(pid).includes(words));
+  }
+
+  test('is what the kernel kills first when memory runs out, and has no core dumps', async () => {
+    const own = Number(readFileSync('/proc/self/oom_score_adj', 'utf8'));
+    expect(Number(await says(mine, 'cat /proc/self/oom_score_adj'))).toBeGreaterThan(own);
+    const sessions = tree(process.pid).filter((pid) => /--user-data-dir|zygote|type=/.test(commandLine(pid)));
+    expect(sessions.length).toBeGreaterThan(3);
+    for (const pid of sessions) expect(scoreOf(pid), commandLine(pid)).toBeGreaterThan(own);
+    expect(await says(mine, 'ulimit -Hc')).toBe('0');
+  });
+
+  test('gets so many processes and no more', async () => {
+    const bomb = await start(mine, `i=0; while [ $i -lt 300 ]; do sleep ${MARK}1 & i=$((i+1)); done; echo all; wait`);
+    await expect.poll(async () => (await status(mine, bomb)).state, PATIENCE).toBe('exited'); // a shell that cannot fork gives up
+    const bombs = pidsOf(`sleep\x00${MARK}1`).length;
+    expect(bombs).toBeGreaterThan(20);
+    expect(bombs).toBeLessThan(PIDS);
+    await othersWorkOn();
+    await end(mine, bomb);
+    for (const pid of pidsOf(`sleep\x00${MARK}1`)) process.kill(pid, 'SIGKILL');
+  });
+
+  test('gets so many threads and no more', async () => {
+    const node = (await says(mine, 'command -v node || echo /opt/corral/bin/node')) || 'node';
+    const threads = `const fs = require('node:fs'); for (let i = 0; i < 300; i++) fs.stat('/', () => {}); setTimeout(() => console.log(fs.readdirSync('/proc/self/task').length), 2000)`;
+    const few = Number(await says(mine, `UV_THREADPOOL_SIZE=10 ${node} -e "${threads}"`));
+    expect(few).toBeGreaterThan(10);
+    const many = await says(mine, `UV_THREADPOOL_SIZE=300 ${node} -e "${threads}" || echo refused`);
+    expect(many).toBe('refused'); // it ends itself when it cannot have them
+    await othersWorkOn();
+  });
+
+  test('gets so much memory and no more, and sees why its process ended', async () => {
+    // Grows to 600 MB and keeps it: nobody reads the pipe it writes to.
+    const hog = await start(
+      mine,
+      `mkfifo "$HOME/pipe"; (sleep ${MARK}2 <"$HOME/pipe" &) ; head -c 600m /dev/zero | tail -c 600m >"$HOME/pipe"; exit $?`,
+    );
+    await expect.poll(async () => (await status(mine, hog)).exit_code, PATIENCE).toBe(137);
+    await othersWorkOn();
+    await expect.poll(() => events(mine), PATIENCE).toMatch(/memory/i);
+    for (const pid of pidsOf(`sleep\x00${MARK}2`)) process.kill(pid, 'SIGKILL');
+  });
+
+  test('shares the processor with its neighbours as an equal, however many processes it keeps busy', async () => {
+    const loop = (count: number, mark: string) =>
+      `i=0; while [ $i -lt ${count} ]; do sh -c 'while :; do :; done' ${mark} & i=$((i+1)); done; wait`;
+    const many = await start(mine, loop(16, `greedy-${MARK}`));
+    const few = await start(neighbour, loop(2, `modest-${MARK}`));
+    const spent = () => {
+      const [greedy, modest] = [`greedy-${MARK}`, `modest-${MARK}`].map((mark) => ticks(loops(mark)));
+      return { greedy: greedy!, modest: modest! };
+    };
+    const loops = (mark: string) =>
+      pidsOf(`\x00${mark}`).filter((pid) => commandLine(pid).startsWith('sh\x00-c\x00while'));
+    await expect.poll(() => loops(`greedy-${MARK}`).length + loops(`modest-${MARK}`).length, PATIENCE).toBe(18);
+    await othersWorkOn();
+    if (cgroups?.controllers.includes('cpu')) {
+      const before = spent();
+      let now = before;
+      // So many ticks of a hundredth of a second, however long that takes.
+      for (const until = Date.now() + 60_000; Date.now() < until; await sleep(200)) {
+        now = spent();
+        if (now.greedy + now.modest - before.greedy - before.modest > 300) break;
+      }
+      const [greedy, modest] = [now.greedy - before.greedy, now.modest - before.modest];
+      // Half, where each session weighs the same; a ninth, where each process does.
+      expect(modest / (greedy + modest)).toBeGreaterThan(0.25);
+    } else {
+      for (const pid of loops(`greedy-${MARK}`)) expect(niceOf(pid)).toBeGreaterThan(niceOf(process.pid));
+    }
+    await Promise.all([end(mine, many), end(neighbour, few)]);
+  });
+
+  test('opens so many files and no more', async () => {
+    expect(Number(await says(mine, 'ulimit -Hn'))).toBeLessThanOrEqual(32_768);
+  });
+
+  test('and is ended with all it started', async () => {
+    const bomb = await start(mine, `i=0; while [ $i -lt 60 ]; do sleep ${MARK}3 & i=$((i+1)); done; wait`);
+    await expect.poll(() => pidsOf(`sleep\x00${MARK}3`).length, PATIENCE).toBeGreaterThan(10);
+    expect(bomb).toBeTruthy();
+    expect((await service.call('DELETE', `/browsers/${mine}`)).status).toBe(204);
+    await expect.poll(() => pidsOf(`sleep\x00${MARK}3`), PATIENCE).toEqual([]);
+  });
+
+  const status = async (session: string, process: string) =>
+    (await service.call('GET', `/browsers/${session}/process/${process}/status`)).body;
+
+  /** What the session's own log and the service's say. */
+  const events = async (session: string) =>
+    service.log.filter((line) => line.includes(session) && line.includes('memory')).join('\n');
+});
+
+const commandLine = (pid: number) => {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+  } catch {
+    return '';
+  }
+};
+
+const fields = (pid: number) => {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    return text
+      .slice(text.lastIndexOf(')') + 2)
+      .split(' ')
+      .map(Number);
+  } catch {
+    return [];
+  }
+};
+
+const ticks = (pids: number[]) => pids.reduce((sum, pid) => sum + (fields(pid)[11] ?? 0) + (fields(pid)[12] ?? 0), 0);
+const scoreOf = (pid: number) => {
+  try {
+    return Number(readFileSync(`/proc/${pid}/oom_score_adj`, 'utf8'));
+  } catch {
+    return Infinity; // gone meanwhile
+  }
+};
+const niceOf = (pid: number) => fields(pid)[16] ?? 0;
