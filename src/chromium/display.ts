@@ -3,6 +3,7 @@ import { chmod, chown, mkdir } from 'node:fs/promises';
 import type net from 'node:net';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { andNoOther } from './descriptors.ts';
 import type { Viewport } from './flags.ts';
 import { displayKeymap } from './keymap.ts';
 import { LOWER } from './lowered.ts';
@@ -10,18 +11,8 @@ import { pinSocket, type PinnedSocket } from './outside.ts';
 import type { Owner } from './owners.ts';
 import { resizeDisplay } from './rfb.ts';
 import { running, type Running } from './running.ts';
-import {
-  andNoOther,
-  letGo,
-  own,
-  PATH,
-  readInit,
-  STAGE,
-  stepDown,
-  systemDirectories,
-  UID,
-  X_SOCKETS,
-} from './sandbox.ts';
+import { withFilter } from './seccomp.ts';
+import { letGo, own, PATH, readInit, STAGE, stepDown, systemDirectories, UID, X_SOCKETS } from './sandbox.ts';
 
 /**
  * The display of a headful session: TigerVNC's Xvnc, an X server whose screen is an RFB stream. The service speaks RFB with it, so it is
@@ -127,12 +118,14 @@ function spawnSandboxed(dir: string, owner: Owner, command: string[], lower: Rec
   add('--bind', `${STAGE}/display/x11`, X_SOCKETS, '--bind', `${STAGE}/display/rfb`, RFB_DIRECTORY);
   add('--remount-ro', '/', '--chdir', '/');
   const unshare = ['--ipc', '--mount', ...(asRoot ? [] : ['--user', '--map-root-user'])];
-  const way = [...(asRoot ? stepDown(owner) : []), 'bwrap', ...args, '--', ...command];
-  return spawn('unshare', [...unshare, '--', 'sh', '-c', OUTER_SCRIPT, 'corral', dir, ...way], {
-    stdio: andNoOther('pipe', 'ignore', 'pipe', 'pipe', 'pipe'),
-    detached: true,
-    cwd: '/',
-    env: { PATH, ...lower },
+  return withFilter('helper', 5, (filter, words) => {
+    const way = [...(asRoot ? stepDown(owner) : []), 'bwrap', ...words, ...args, '--', ...command];
+    return spawn('unshare', [...unshare, '--', 'sh', '-c', OUTER_SCRIPT, 'corral', dir, ...way], {
+      stdio: andNoOther('pipe', 'ignore', 'pipe', 'pipe', 'pipe', ...filter),
+      detached: true,
+      cwd: '/',
+      env: { PATH, ...lower },
+    });
   });
 }
 

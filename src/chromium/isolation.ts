@@ -9,6 +9,7 @@ import { CONTROLLERS, type Controller } from './cgroup-limits.ts';
 import { manyOwners, oneOwner, uidRange, type Owner, type Owners } from './owners.ts';
 import { running } from './running.ts';
 import { furnish, sandboxed } from './sandbox.ts';
+import { canFilter } from './seccomp.ts';
 
 /** What this machine lets the service do. Found by trying; where there is no sandbox, tried again from time to time. */
 export interface Isolation {
@@ -104,6 +105,8 @@ async function detect(wishes: Wishes): Promise<Isolation> {
     reasons.push(
       "No cgroup is writable: a session's memory is watched instead of bounded, its processes are bounded by an rlimit, its share of the processor by priority alone, and standby uses signals.",
     );
+  if (!canFilter())
+    reasons.push(`No system call is kept from sessions: their numbers on ${process.arch} are not known here.`);
   for (const controller of CONTROLLERS) {
     if (cgroups?.controllers.includes(controller) === false)
       reasons.push(`The cgroup controller ${controller} is not delegated: ${WITHOUT[controller]}`);

@@ -4,8 +4,10 @@ import { chmod, chown, mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable, Transform, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { andNoOther } from './descriptors.ts';
 import type { Owner } from './owners.ts';
 import { confined, own } from './sandbox.ts';
+import { withFilter } from './seccomp.ts';
 
 /**
  * A profile as one file: what is in a session's `home/user-data`, as tar.zst. tar works inside a sandbox of its own (`confined`), since
@@ -207,19 +209,28 @@ const PROGRAMS = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin';
 
 function inHome(dir: string, { owner, sandboxed }: Confinement, command: string[], signal: AbortSignal): Program {
   if (sandboxed) {
-    const { file, args } = confined(dir, owner, command);
-    return program('tar', file, args, signal);
+    return withFilter('helper', 3, (filter, words) => {
+      const { file, args } = confined(dir, owner, command, words);
+      return program('tar', file, args, signal, { filter });
+    });
   }
   const [file, ...args] = command;
   const user = process.getuid?.() === 0 ? { uid: owner.uid, gid: owner.gid } : {};
-  return program('tar', file!, args, signal, { cwd: join(dir, 'home'), ...user });
+  return program('tar', file!, args, signal, { options: { cwd: join(dir, 'home'), ...user } });
 }
 
 const compressor = (args: string[], signal: AbortSignal) => program('zstd', 'zstd', ['-q', '-c', ...args], signal);
 
-function program(name: string, file: string, args: string[], signal: AbortSignal, options: SpawnOptions = {}): Program {
+function program(
+  name: string,
+  file: string,
+  args: string[],
+  signal: AbortSignal,
+  { options = {}, filter = [] }: { options?: SpawnOptions; filter?: readonly number[] } = {},
+): Program {
   // A group of its own: a sandbox that is killed while it starts has children that do not yet die with it.
-  const child = spawn(file, args, { stdio: 'pipe', env: { PATH: PROGRAMS }, cwd: '/', detached: true, ...options });
+  const stdio = andNoOther('pipe', 'pipe', 'pipe', ...filter);
+  const child = spawn(file, args, { stdio, env: { PATH: PROGRAMS }, cwd: '/', detached: true, ...options });
   let over = false;
   child.once('close', () => (over = true));
   const kill = () => {

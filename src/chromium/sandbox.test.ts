@@ -4,6 +4,7 @@ import net from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { unfiltered } from '../../test/support/attacks.ts';
 import { browserYard } from '../../test/support/browsers.ts';
 import { detectIsolation, type Browser } from './launch.ts';
 import { enter } from './sandbox.ts';
@@ -92,7 +93,9 @@ describe.runIf(isolation.sandboxed)('inside a session', () => {
   test('the environment is the session’s own', async () => {
     process.env['CORRAL_TEST_SECRET'] = 'x';
     // Chromium writes over its own; the crash handler it starts has the same.
-    const names = await inside('tr "\\0" "\\n" </proc/$(pgrep -of crashpad_handler)/environ | cut -d= -f1', other);
+    const script = 'tr "\\0" "\\n" </proc/$(pgrep -of crashpad_handler)/environ | cut -d= -f1';
+    const { file, args } = unfiltered(enter(other.init!, ['sh', '-c', script]));
+    const names = (await promisify(execFile)(file, args, { timeout: 20_000 })).stdout.trim();
     delete process.env['CORRAL_TEST_SECRET'];
     expect(names.split('\n').sort()).toEqual(
       [

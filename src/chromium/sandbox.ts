@@ -1,13 +1,15 @@
-import { spawn, type ChildProcess, type SpawnOptions, type StdioOptions } from 'node:child_process';
+import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import { existsSync, lstatSync, openSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { chmod, chown, lchown, mkdir, readdir, rm, rmdir, stat, symlink, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import { dirname, join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { groupsOf } from './cgroup.ts';
+import { andNoOther, type Descriptor } from './descriptors.ts';
 import { LOWER } from './lowered.ts';
 import type { Owner } from './owners.ts';
 import { parent } from './process-tree.ts';
+import { filterPath, withFilter } from './seccomp.ts';
 
 /**
  * One session's sandbox. Who is parent of whom:
@@ -37,7 +39,6 @@ const EXTENSIONS = '/opt/extensions';
 const GATEWAY_PORT = 3128;
 
 export const UID = 1000;
-const CLOSE_ON_EXEC = 0o2000000;
 export const PATH = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin';
 /**
  * Where a session's directory is shown to bubblewrap: under root the unprivileged user may not be able to walk to the data directory,
@@ -152,13 +153,15 @@ export function sandboxed(dir: string, owner: Owner): Place {
       const { tools, display } = needs;
       const script = ['sh', '-c', SCRIPT, 'corral', dir, tools ?? '', process.execPath, HELPER];
       const shown = tools === undefined ? needs : { ...needs, tools: join(STAGE, 'tools') };
-      const inside = [...script, ...drop, 'bwrap', ...bubblewrap(STAGE, shown), '--', ...command];
-      const [file = '', ...args] = [...namespaces(display), '--', ...inside];
-      const child = spawn(file, args, {
-        stdio: andNoOther('pipe', 'ignore', 'pipe', 'pipe', 'pipe', 'ipc', 'pipe'),
-        detached: true, // its own session and process group, so that a signal to the group reaches all of it
-        cwd: '/',
-        env: { PATH, ...needs.lower }, // also for speed: a NODE_EXTRA_CA_CERTS alone makes the helper 55 ms slower
+      const child = withFilter('browser', 7, (filter, words) => {
+        const inside = [...script, ...drop, 'bwrap', ...words, ...bubblewrap(STAGE, shown), '--', ...command];
+        const [file = '', ...args] = [...namespaces(display), '--', ...inside];
+        return spawn(file, args, {
+          stdio: andNoOther('pipe', 'ignore', 'pipe', 'pipe', 'pipe', 'ipc', 'pipe', ...filter),
+          detached: true, // its own session and process group, so that a signal to the group reaches all of it
+          cwd: '/',
+          env: { PATH, ...needs.lower }, // also for speed: a NODE_EXTRA_CA_CERTS alone makes the helper 55 ms slower
+        });
       });
       return {
         child,
@@ -220,6 +223,9 @@ export async function unsandboxed(dir: string, owner: Owner): Promise<Place> {
  * How to run another command inside a running session, seen from the host: what starts the guest. Root may
  * enter everything and then becomes the session's user. Anybody else is that user already, and first has to enter the namespace
  * in which it is root, the outer bwrap's, to be allowed into the others.
+ *
+ * Who enters from outside does not have the session's filter of system calls, so one more bubblewrap inside gives it one, which also puts
+ * it in one more user namespace: as its own user, without a way to trace what Chromium and others in the session's namespace do.
  */
 export function enter(
   init: number,
@@ -233,10 +239,13 @@ export function enter(
   const first = ['--target', `${parent(init)}`, '--user', '--net', '--preserve-credentials'];
   const then = ['nsenter', '--target', `${init}`, ...others, '--preserve-credentials'];
   const variables = Object.entries({ ...environment, ...more }).map(([name, value]) => `${name}=${value}`);
-  const inside = ['setpriv', '--no-new-privs', '--inh-caps=-all', 'env', '-i', '-C', HOME, ...variables, ...command];
+  const filter = filterPath('guest');
+  const filtered = ['bwrap', '--dev-bind', '/', '/', '--die-with-parent', '--seccomp', '9', '--'];
+  const inside = ['setpriv', '--no-new-privs', '--inh-caps=-all', ...(filter === undefined ? [] : filtered)];
+  inside.push('env', '-i', '-C', HOME, ...variables, ...command);
   const groups = groupsOf(init).map((group) => join(group, 'cgroup.procs'));
   const way = ['nsenter', ...(asRoot ? root : [...first, '--', ...then]), '--', ...inside];
-  const args = ['-c', JOIN_SCRIPT, 'corral', ...groups, '--', ...way];
+  const args = ['-c', JOIN_SCRIPT, 'corral', filter ?? '/dev/null', ...groups, '--', ...way];
   return { file: 'sh', args, options: { cwd: '/', env: { PATH, ...lower } } };
 }
 
@@ -260,17 +269,21 @@ export function beside(
 export function confine(
   command: readonly string[],
   { sandboxed, owner }: { sandboxed: boolean; owner: Owner },
-  stdio: StdioOptions,
+  stdio: readonly Descriptor[],
 ): ChildProcess {
   const drop = process.getuid?.() === 0 ? stepDown(owner) : [];
   const args = ['--unshare-all', '--die-with-parent', '--new-session', '--clearenv', '--setenv', 'PATH', PATH];
   args.push(...systemDirectories(), '--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp');
-  const [file = '', ...rest] = [...drop, ...(sandboxed ? ['bwrap', ...args, '--'] : []), ...command];
-  return spawn(file, rest, { stdio, cwd: '/', env: { PATH } });
+  return withFilter('helper', stdio.length, (filter, words) => {
+    const [file = '', ...rest] = [...drop, ...(sandboxed ? ['bwrap', ...words, ...args, '--'] : []), ...command];
+    return spawn(file, rest, { stdio: andNoOther(...stdio, ...filter), cwd: '/', env: { PATH } });
+  });
 }
 
 /** A namespace is not a cgroup: who enters the one counts against the session's limits only by joining the other. */
 const JOIN_SCRIPT = `${LOWER}
+exec 9<"$1" || exit 1
+shift
 while [ "$1" != -- ]; do echo $$ >"$1" || exit 1; shift; done
 shift
 exec "$@"
@@ -279,13 +292,19 @@ exec "$@"
 /**
  * How to run a command on a session's home while no browser runs there: as the session's user, with the home as its only writable
  * place, no network and nothing else of the machine to see. What is in the home is hostile: a link in it leads nowhere from in there.
+ * `more` is for bubblewrap: its filter.
  */
-export function confined(dir: string, owner: Owner, command: readonly string[]): { file: string; args: string[] } {
+export function confined(
+  dir: string,
+  owner: Owner,
+  command: readonly string[],
+  more: readonly string[],
+): { file: string; args: string[] } {
   const asRoot = process.getuid?.() === 0;
   const args = ['--unshare-all', '--die-with-parent', '--clearenv', '--setenv', 'PATH', PATH];
   args.push('--setenv', 'LC_ALL', 'C.UTF-8', ...systemDirectories(), '--dev', '/dev');
   args.push('--bind', join(asRoot ? STAGE : dir, 'home'), HOME, '--remount-ro', '/', '--chdir', HOME);
-  const inside = ['bwrap', ...args, '--', ...command];
+  const inside = ['bwrap', ...more, ...args, '--', ...command];
   if (!asRoot) return { file: 'bwrap', args: inside.slice(1) };
   return {
     file: 'unshare',
@@ -389,7 +408,7 @@ link set v0 up
 link set v1 up
 route add default via 10.0.0.1
 END
-"$3" -e "$4" </dev/null 3<&- 4>&- 6>&- &
+"$3" -e "$4" </dev/null 3<&- 4>&- 6>&- 7<&- &
 shift 4
 read -r display || exit 1
 exec "$@" </dev/null 5>&-
@@ -454,38 +473,6 @@ export function readInit(child: ChildProcess, descriptor: number): Promise<numbe
     info.on('error', () => {}).on('close', () => resolve(undefined));
     child.once('error', () => resolve(undefined));
   });
-}
-
-/**
- * What Node opens closes itself on exec, but what the service was started with does not: a shell's or a supervisor's descriptors
- * would be open in every browser. They cannot be closed from here, so each is covered by /dev/null.
- */
-export function andNoOther(...wanted: ('pipe' | 'ignore' | 'ipc')[]): StdioOptions {
-  const stdio: (number | 'pipe' | 'ignore' | 'ipc')[] = [...wanted];
-  for (const descriptor of inherited()) {
-    if (descriptor < wanted.length) continue;
-    while (stdio.length < descriptor) stdio.push('ignore'); // from 3 on this means: leave alone
-    stdio[descriptor] = devNull ??= openSync('/dev/null', 'r+');
-  }
-  return stdio;
-}
-
-let devNull: number | undefined;
-let found: number[] | undefined;
-
-function inherited(): number[] {
-  return (found ??= existsSync('/proc/self/fdinfo')
-    ? readdirSync('/proc/self/fdinfo').filter(staysOpen).map(Number)
-    : []);
-}
-
-function staysOpen(descriptor: string): boolean {
-  try {
-    const flags = /^flags:\s+(\d+)/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, 'utf8'))?.[1] ?? '0';
-    return (Number.parseInt(flags, 8) & CLOSE_ON_EXEC) === 0;
-  } catch {
-    return false; // the one the directory was read by
-  }
 }
 
 function pipes({ stdio: [, , , toCommand, fromCommand] }: ChildProcess): Pick<Process, 'toCommand' | 'fromCommand'> {

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
+import { andNoOther } from './descriptors.ts';
 import { enter } from './sandbox.ts';
 
 export type Unreadable = 'missing' | 'not_a_file' | 'not_readable';
@@ -18,17 +19,19 @@ const codes: Record<number, Unreadable> = { 44: 'missing', 45: 'not_a_file', 46:
  */
 export function tailFile(init: number, path: string, follow: boolean): Promise<Tail | Unreadable> {
   const { file, args, options } = enter(init, ['sh', '-c', SCRIPT, 'corral', path, follow ? 'follow' : '']);
-  const child = spawn(file, args, { ...options, stdio: ['ignore', 'pipe', 'ignore'] });
+  const child = spawn(file, args, { ...options, stdio: andNoOther('ignore', 'pipe', 'ignore') });
+  const { stdout } = child;
+  if (!stdout) throw new Error('spawned without pipes');
   const close = () => {
-    child.stdout.destroy(); // tail looks whether anybody still reads, and ends
+    stdout.destroy(); // tail looks whether anybody still reads, and ends
     child.kill('SIGKILL');
   };
   return new Promise((resolve, reject) => {
     child.once('error', reject);
     child.once('exit', (code) => resolve(codes[code ?? 0] ?? 'missing')); // after the first word this is too late to matter
-    child.stdout.once('readable', () => {
-      const start = child.stdout.read(READY.length) as Buffer | null;
-      if (start?.toString() === READY) resolve({ output: child.stdout, close });
+    stdout.once('readable', () => {
+      const start = stdout.read(READY.length) as Buffer | null;
+      if (start?.toString() === READY) resolve({ output: stdout, close });
     });
   });
 }

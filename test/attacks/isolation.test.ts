@@ -11,7 +11,7 @@ import { chromium, type Browser, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { groupsOf } from '../../src/chromium/cgroup.ts';
 import { enter } from '../../src/chromium/sandbox.ts';
-import { requireSandbox } from '../support/attacks.ts';
+import { requireSandbox, unfiltered } from '../support/attacks.ts';
 import { expectNothingLeft } from '../support/nothing-left.ts';
 import { startPages, type Pages } from '../support/pages.ts';
 import { startService, type Service } from '../support/service.ts';
@@ -89,8 +89,12 @@ describe('from inside a session', () => {
   });
 
   /** Runs a shell in a session's namespaces as its user; answers with all it said, and never throws. */
-  async function inside(script: string, session = mine, ...args: string[]): Promise<string> {
-    const { file, args: words } = enter(init.get(session.session_id)!, ['sh', '-c', script, ...args]);
+  const inside = (script: string, session = mine, ...args: string[]) =>
+    run(enter(init.get(session.session_id)!, ['sh', '-c', script, ...args]));
+  /** The same with a view of what every process of the session holds. */
+  const allSeeing = (script: string, ...args: string[]) =>
+    run(unfiltered(enter(init.get(mine.session_id)!, ['sh', '-c', script, ...args])));
+  async function run({ file, args: words }: { file: string; args: string[] }): Promise<string> {
     const { stdout, stderr } = await promisify(execFile)(file, words, { timeout: 20_000 }).catch(
       (error: { stdout: string; stderr: string }) => error,
     );
@@ -112,9 +116,8 @@ describe('from inside a session', () => {
     );
   /** Says a line of HTTP to the session's gateway and answers with what comes back. */
   const gateway = (line: string, headers = '') =>
-    inside(
+    allSeeing(
       `printf '%s HTTP/1.1\\r\\n%sConnection: close\\r\\n\\r\\n' "$0" "$1" | perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(PeerAddr=>"127.0.0.1",PeerPort=>3128,Timeout=>5) or die; print $s join("", <STDIN>); print while <$s>'`,
-      mine,
       line,
       headers,
     );
@@ -141,7 +144,7 @@ describe('from inside a session', () => {
     });
 
     test('hold no descriptor that leads out', async () => {
-      const links = await inside(
+      const links = await allSeeing(
         // Chromium keeps /proc open for its own sandbox; it is this one, not the host's.
         'for f in /proc/[0-9]*/fd/*; do [ "$(stat -Lc %d "$f")" = "$(stat -c %d /proc)" ] || readlink "$f"; done 2>/dev/null | sort -u',
       );
@@ -157,7 +160,8 @@ describe('from inside a session', () => {
     });
 
     test('see no secret in any environment', async () => {
-      const everything = await inside('env; cat /proc/[0-9]*/environ 2>/dev/null | tr "\\0" "\\n"');
+      const everything = await allSeeing('env; cat /proc/[0-9]*/environ 2>/dev/null | tr "\\0" "\\n"');
+      expect(everything).toContain('DBUS_SESSION_BUS_ADDRESS'); // it was looked at
       expect(everything).not.toContain(SECRET);
       expect(everything).not.toMatch(/CORRAL_|SECRET|KEY=|TOKEN|DATABASE/);
       expect(everything).not.toContain(service.dataDir);
@@ -174,8 +178,10 @@ describe('from inside a session', () => {
       expect(await inside('grep -E "^(NoNewPrivs|CapEff|CapPrm|CapAmb|CapBnd)" /proc/self/status')).toMatch(
         /CapPrm:\s0+\n[\s\S]*CapEff:\s0+\n[\s\S]*NoNewPrivs:\s1/,
       );
-      // Root of a namespace of one's own is root over nothing of ours.
-      const asRoot = (script: string) => inside(`unshare --user --map-root-user --mount --net sh -c '${script}'`);
+      // Root of a user namespace of one's own is root over nothing of ours, and makes no other namespace.
+      const asRoot = (script: string) => inside(`unshare --user --map-root-user sh -c '${script}'`);
+      for (const kind of ['mount', 'net', 'pid', 'ipc', 'uts', 'cgroup'])
+        expect(await asRoot(`unshare --${kind} true && echo made`), kind).toMatch(/not permitted/);
       expect(await asRoot('id -u')).toBe('0');
       expect(await asRoot('mount -o remount,rw /usr && echo written')).not.toContain('written');
       expect(await asRoot('mount -o remount,rw,bind /etc && echo x >/etc/passwd && echo written')).not.toContain(
