@@ -25,8 +25,12 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
   });
   await app.register(swaggerUi, {
     routePrefix: '/docs',
-    uiConfig: { validatorUrl: null, docExpansion: 'list', persistAuthorization: true } as never,
-    theme: { title: 'Corral API' },
+    // A key that is typed in is gone with the page. An earlier version kept it in the browser, where any script of this origin could read it.
+    uiConfig: { validatorUrl: null, docExpansion: 'list', persistAuthorization: false } as never,
+    theme: {
+      title: 'Corral API',
+      js: [{ filename: 'forget.js', content: "localStorage.removeItem('authorized');" }],
+    },
     uiHooks: {},
     logLevel: 'warn',
   });

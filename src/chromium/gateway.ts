@@ -5,7 +5,7 @@ import { pipeline, type Duplex } from 'node:stream';
 import { silent, type Log } from '../lib/log.ts';
 import type { Destinations, Target } from './destinations.ts';
 import { directDial, type Dial, type DialOptions, type Reading } from './dial.ts';
-import { endToEnd, hasBody, parseAbsolute, parseAuthority, rawHead } from './http-words.ts';
+import { endToEnd, hasBody, parseAbsolute, parseAuthority, rawHead, refuseTrace } from './http-words.ts';
 import { loginRefused } from './proxy-handshake.ts';
 import { passOn, plainReader, type PlainReader } from './plain-body.ts';
 import { proxyWay, type Proxy, type ProxyWay } from './proxy.ts';
@@ -417,6 +417,7 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
     asked: string,
     { fresh, tunnel = false }: { fresh: boolean; tunnel?: boolean },
   ) {
+    refuseTrace(request.method);
     const { host, port, authority, path } = parseAbsolute(asked);
     const { proxy, origins, toProxy } = way;
     const target = proxy && allow.checkUnresolved(host, port);

@@ -15,6 +15,15 @@ export function parseAuthority(authority: string, defaultPort?: number): { host:
   return { host, port };
 }
 
+/** TRACE shows a request as it arrived (RFC 9110, 9.3.8), and one that arrives at a proxy has the proxy's password in it. */
+export function refuseTrace(method: string | undefined): void {
+  if (method === 'TRACE' || method === 'TRACK')
+    throw new EgressError(
+      'bad_request',
+      `${method} does not leave this session: it would show what is said to proxies.`,
+    );
+}
+
 export function parseAbsolute(target: string) {
   // The path stays as the client wrote it; only the authority decides where to connect, and it has no room for a user name.
   const [, authority, path] = /^http:\/\/([^/?#]+)([/?][^#]*)?$/i.exec(target) ?? [];

@@ -238,7 +238,7 @@ describe.each([{ headless: true }, { headless: false }])(
 
       const packed = await sdk.browsers.fetch(browser.session_id, target.url('/gzip'));
       expect(packed.headers.get('content-security-policy'), 'opened in a browser, it runs nothing in our name').toBe(
-        'sandbox',
+        "default-src 'none'; sandbox",
       );
       expect(await packed.json()).toEqual({ packed: true });
       const cookies = await sdk.browsers.fetch(browser.session_id, target.url('/cookies'));

@@ -6,7 +6,7 @@ import { hungUp } from '../../api/hung-up.ts';
 import { refusals } from '../../api/schema.ts';
 import type { Addresses } from '../addresses.ts';
 import type { SessionService } from '../service.ts';
-import { handedOn, passedBack } from './headers.ts';
+import { handedOn, passedBack, refuseToBeLoaded } from './headers.ts';
 import { CurlRequest, CurlResult, CurlTransportError, methods, RawQuery } from './schema.ts';
 import { curl, curlRaw } from './service.ts';
 
@@ -71,6 +71,7 @@ export function curlRoutes({
       bodyLimit: 2 ** 31,
       schema: { params: Token, querystring: RawQuery },
       async handler(request, reply) {
+        refuseToBeLoaded(request.headers);
         const gone = hungUp(reply);
         const { sessionId } = await addresses.admit(request.params.token, 'base');
         const held = await sessions.hold(sessionId);
@@ -80,7 +81,7 @@ export function curlRoutes({
           const asked = { url, method: request.method, headers: handedOn(request.headers), body, timeoutMs };
           const response = await curlRaw(held, asked, gone);
           response.body.once('close', () => held.release());
-          void reply.code(response.status).headers(passedBack(response.headers));
+          void reply.code(response.status).headers(passedBack(response.headers, request.headers));
           void reply.header('x-should-retry', 'false'); // an answer of theirs is an answer, not a failure of ours
           reply.raw.once('pipe', () => reply.raw.flushHeaders());
           return await reply.send(response.body);
