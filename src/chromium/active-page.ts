@@ -1,13 +1,13 @@
+import { object, anyText } from '../lib/shape.ts';
+import { isAttached, isEvaluated, isTargetGone, isTargetNews } from './cdp-shapes.ts';
 import type { LocalClient } from './local-client.ts';
 import type { Mux } from './mux.ts';
 
-interface TargetInfo {
-  targetId: string;
-  type: string;
-  subtype?: string;
-  url: string;
-}
-
+const isDetached = object({ sessionId: anyText });
+/** More are not looked through for the one in front. */
+const MOST_PAGES = 200;
+/** How often a page may close while it is attached to. */
+const MOST_TRIES = 20;
 /** For a page to say whether it is in front. One that hangs does not say. */
 const PATIENCE_MS = 300;
 
@@ -29,17 +29,17 @@ export function activePage(mux: Mux): ActivePage {
   const pages = new Map<string, { url: string }>();
   const sessions = new Map<string, string>();
 
-  const news = ({ targetInfo }: Record<string, unknown>) => {
-    const { targetId, type, subtype, url } = targetInfo as TargetInfo;
-    if (type === 'page' && subtype === undefined) pages.set(targetId, { url });
-  };
-  client.on('Target.targetCreated', news);
-  client.on('Target.targetInfoChanged', news);
-  client.on('Target.targetDestroyed', ({ targetId }) => {
-    pages.delete(targetId as string);
-    sessions.delete(targetId as string);
+  for (const event of ['Target.targetCreated', 'Target.targetInfoChanged']) {
+    client.on(event, isTargetNews, ({ targetInfo: { targetId, type, subtype, url } }) => {
+      const known = pages.has(targetId) || pages.size < MOST_PAGES;
+      if (type === 'page' && subtype === undefined && known) pages.set(targetId, { url: url.slice(0, 100) });
+    });
+  }
+  client.on('Target.targetDestroyed', isTargetGone, ({ targetId }) => {
+    pages.delete(targetId);
+    sessions.delete(targetId);
   });
-  client.on('Target.detachedFromTarget', ({ sessionId }) => {
+  client.on('Target.detachedFromTarget', isDetached, ({ sessionId }) => {
     for (const [targetId, known] of sessions) if (known === sessionId) sessions.delete(targetId);
   });
   let ready: Promise<unknown> | undefined;
@@ -54,15 +54,15 @@ export function activePage(mux: Mux): ActivePage {
   async function attach(targetId: string): Promise<string> {
     const known = sessions.get(targetId);
     if (known !== undefined) return known;
-    const attaching = client.send<{ sessionId: string }>('Target.attachToTarget', { targetId, flatten: true });
-    const { sessionId } = await attaching;
+    const { sessionId } = await client.ask(isAttached, 'Target.attachToTarget', { targetId, flatten: true });
     sessions.set(targetId, sessionId);
     return sessionId;
   }
 
   async function isVisible(targetId: string): Promise<boolean> {
     const asked = attach(targetId).then((sessionId) =>
-      client.send<{ result: { value?: unknown } }>(
+      client.ask(
+        isEvaluated,
         'Runtime.evaluate',
         { expression: 'document.visibilityState === "visible"', returnByValue: true },
         sessionId,
@@ -72,7 +72,7 @@ export function activePage(mux: Mux): ActivePage {
     const late = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, PATIENCE_MS, undefined)));
     const answer = await Promise.race([asked.catch(() => undefined), late]);
     clearTimeout(timer);
-    return answer?.result.value === true;
+    return answer?.result['value'] === true;
   }
 
   return {
@@ -80,7 +80,7 @@ export function activePage(mux: Mux): ActivePage {
 
     async find() {
       await discovered();
-      for (;;) {
+      for (let tries = 1; ; tries++) {
         const all = [...pages.keys()].toReversed();
         const ranked = [
           ...all.filter((id) => !isBlank(pages.get(id)!.url)),
@@ -95,7 +95,7 @@ export function activePage(mux: Mux): ActivePage {
         try {
           return { targetId: chosen, sessionId: await attach(chosen) };
         } catch (error) {
-          if (pages.has(chosen)) throw error;
+          if (pages.has(chosen) || tries >= MOST_TRIES) throw error;
         }
       }
     },

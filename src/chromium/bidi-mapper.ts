@@ -7,7 +7,8 @@ import {
 import { BidiParser } from 'chromium-bidi/out/Default/gen/src/bidiTab/BidiParser.js';
 import type { CdpEvents } from 'chromium-bidi/out/Default/gen/src/cdp/CdpClient.js';
 import type { Log } from '../lib/log.ts';
-import { MapperCdpError, MapperCloseError } from './bidi-fault.ts';
+import { integer, object, optional, record, text } from '../lib/shape.ts';
+import { MapperCdpError, MapperCloseError, TooLarge } from './bidi-fault.ts';
 
 // Loading this file loads the mapper: 85 ms and 13 MB. bidi.ts does it with the first BiDi session.
 
@@ -17,7 +18,7 @@ export interface Mapper {
   start(): Promise<void>;
   /** A command of the client that has an id, a method and params. */
   fromClient(command: object): void;
-  /** One CDP message, in pieces. */
+  /** One CDP message, in pieces. Throws when it is larger than can be translated. */
   fromBrowser(pieces: readonly Buffer[]): void;
   /** From here on nothing is sent, and what waits for the browser waits for ever: the mapper is left to the collector. */
   close(): void;
@@ -29,14 +30,23 @@ export interface MapperPorts {
   log: Log;
 }
 
-interface Incoming {
-  id?: number;
-  method?: string;
-  params?: Record<string, unknown>;
-  result?: Record<string, unknown>;
-  error?: { code: number; message: string };
-  sessionId?: string;
-}
+const word = text(10_000);
+/** A message of the browser, as far as it is read here. What is inside is the mapper's business. */
+const isIncoming = object({
+  id: optional(integer(0, Number.MAX_SAFE_INTEGER)),
+  method: optional(word),
+  params: optional(record),
+  result: optional(record),
+  error: optional(object({ code: integer(-(2 ** 31), 2 ** 31), message: text(1_000_000) })),
+  sessionId: optional(word),
+});
+const isAttachment = object({
+  sessionId: word,
+  targetInfo: object({ targetId: word, browserContextId: optional(word) }),
+});
+/** A message is in memory four times over while it becomes one of BiDi. */
+const MOST_SESSIONS = 20_000;
+const MOST_BYTES = 64 * 1024 * 1024;
 
 interface TargetInfo {
   targetId: string;
@@ -101,7 +111,11 @@ export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
     });
   }
 
-  function settle(id: number, result: Incoming['result'], error: Incoming['error']): void {
+  function settle(
+    id: number,
+    result: Record<string, unknown> | undefined,
+    error: { code: number; message: string } | undefined,
+  ): void {
     const command = waiting.get(id);
     if (!command) return;
     waiting.delete(id);
@@ -112,12 +126,13 @@ export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
 
   function dispatch(method: string, params: Record<string, unknown>, sessionId: string | undefined): void {
     if (method === 'Target.attachedToTarget') {
-      const { sessionId, targetInfo } = params as { sessionId: string; targetInfo: TargetInfo };
+      if (!isAttachment(params) || sessions.size >= MOST_SESSIONS) return;
+      const { sessionId, targetInfo } = params;
       sessions.set(sessionId, new CdpSession(sessionId, targetInfo, send));
     }
     const client = sessionId === undefined ? browser : sessions.get(sessionId);
     if (!client) return;
-    const gone = method === 'Target.detachedFromTarget' && sessions.get((params as { sessionId: string }).sessionId);
+    const gone = method === 'Target.detachedFromTarget' && sessions.get(String(params['sessionId']));
     // Commands that wait for a page's first script context would wait for ever: the mapper forgets them with the page.
     if (gone) tell(gone, 'Runtime.executionContextsCleared', {});
     tell(client, method, params);
@@ -177,7 +192,10 @@ export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
 
     fromBrowser(pieces) {
       if (closed) return;
-      const message: Incoming = JSON.parse(Buffer.concat(pieces).toString());
+      const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
+      if (bytes > MOST_BYTES) throw new TooLarge(`A message of ${bytes} bytes cannot be translated to BiDi.`);
+      const message: unknown = JSON.parse(Buffer.concat(pieces).toString());
+      if (!isIncoming(message)) return;
       if (message.id !== undefined) settle(message.id, message.result, message.error);
       else if (message.method !== undefined) dispatch(message.method, message.params ?? {}, message.sessionId);
     },

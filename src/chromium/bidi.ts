@@ -6,6 +6,8 @@ import { Backlog, type BacklogBounds } from './backlog.ts';
 import type { Mapper } from './bidi-mapper.ts';
 import type { Client, Mux } from './mux.ts';
 
+import { TooLarge } from './bidi-fault.ts';
+
 export { isMapperFault } from './bidi-fault.ts';
 
 /** A client that is further behind than the bounds is dropped. */
@@ -60,7 +62,14 @@ export function attachBidi(mux: Mux, sink: WebSocketSink, options: BidiOptions =
   function connect(): void {
     cdp = mux.attach({
       bufferedAmount: 0,
-      send: (pieces) => mapper?.fromBrowser(pieces),
+      send(pieces) {
+        try {
+          mapper?.fromBrowser(pieces);
+        } catch (error) {
+          if (error instanceof TooLarge) return end(1009, error.message);
+          log.debug({ error }, 'bidi.message_unread'); // a browser that was taken over says anything
+        }
+      },
       flush() {},
       close: end,
       pause() {

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { anyText, flag, object, optional, type Checked } from '../lib/shape.ts';
 import type { HiddenPage } from './hidden-pages.ts';
 import { TransportError } from './net-errors.ts';
 
@@ -7,11 +8,8 @@ const LARGEST_PIECE = 512 * 1024;
 /** How many bytes of an event stream are asked for ahead. */
 const AHEAD = 512;
 
-interface Piece {
-  data: string;
-  base64Encoded?: boolean;
-  eof: boolean;
-}
+const isPiece = object({ data: anyText, base64Encoded: optional(flag), eof: flag });
+type Piece = Checked<typeof isPiece>;
 
 /**
  * The body behind a handle of CDP's IO domain. Chromium answers a read when it has all the bytes that were asked for, so the
@@ -51,7 +49,7 @@ export function bodyStream(
   function askOn(): void {
     for (const most = inEvents ? AHEAD : 1; asked < most && !full && !body.destroyed && !body.readableEnded;) {
       asked += 1;
-      page.send<Piece>('IO.read', { handle, size }, { patient: true }).then(take).catch(broken);
+      page.ask(isPiece, 'IO.read', { handle, size }, { patient: true }).then(take).catch(broken);
     }
   }
 

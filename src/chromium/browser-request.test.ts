@@ -4,23 +4,28 @@ import type { HiddenPage, HiddenPages } from './hidden-pages.ts';
 
 /** A page whose Chromium says what it is told to, once it is sent somewhere. */
 function pageThat(travels: (say: (event: string, params: object) => void) => void): HiddenPages {
-  const listeners = new Set<[string, (params: Record<string, unknown>) => void]>();
+  const listeners = new Set<[string, (params: object) => void]>();
   const say = (event: string, params: object) => {
-    for (const [heard, listener] of listeners) if (heard === event) listener(params as Record<string, unknown>);
+    for (const [heard, listener] of listeners) if (heard === event) listener(params);
   };
   const answers: Record<string, object> = {
     'Fetch.takeResponseBodyAsStream': { stream: '1' },
     'IO.read': { data: 'end', eof: true },
   };
   const page: HiddenPage = {
-    async send<Result>(method: string): Promise<Result> {
-      if (method !== 'Page.navigate') return (answers[method] ?? {}) as Result;
+    async send(method) {
+      if (method !== 'Page.navigate') return answers[method] ?? {};
       travels(say);
       await new Promise((resolve) => setTimeout(resolve, 100));
-      return { errorText: 'net::ERR_ABORTED' } as Result;
+      return { errorText: 'net::ERR_ABORTED' };
     },
-    on(event, listener) {
-      const entry: [string, typeof listener] = [event, listener];
+    async ask(is, method) {
+      const result = await page.send(method);
+      if (!is(result)) throw new Error(`${method} is not answered like that`);
+      return result;
+    },
+    on(event, is, listener) {
+      const entry: [string, (params: object) => void] = [event, (params) => is(params) && listener(params)];
       listeners.add(entry);
       return () => listeners.delete(entry);
     },

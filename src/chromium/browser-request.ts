@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { within } from '../lib/deadline.ts';
+import { anyText, integer, list, object, optional, record, table, type Checked } from '../lib/shape.ts';
 import { bodyStream } from './body-stream.ts';
 import type { HiddenPage, HiddenPages } from './hidden-pages.ts';
 import { ANSWER_MS } from './local-client.ts';
@@ -34,26 +35,33 @@ export interface BrowserResponse {
 
 /** Base64 in one message to Chromium, which takes a hundred megabytes. */
 export const LARGEST_BODY = 64 * 1024 * 1024;
+/** More than a journey has stations. */
+const MOST_EXTRAS = 100;
 /** For the headers that Chromium tells separately, because pages must not see them. They come with the answer or never. */
 const EXTRA_MS = 500;
 
-interface Paused {
-  requestId: string;
-  networkId?: string;
-  request: { url: string; method: string; headers: Record<string, string> };
-  redirectedRequestId?: string;
-  responseErrorReason?: string;
-  responseStatusCode?: number;
-  responseStatusText?: string;
-  responseHeaders?: { name: string; value: string }[];
-}
+/** HTTP's own bounds: what a browser says beyond them would not be an answer that can be handed on. */
+const status = integer(100, 999);
+
+const isPaused = object({
+  requestId: anyText,
+  networkId: optional(anyText),
+  request: object({ url: anyText, method: anyText, headers: table(anyText) }),
+  redirectedRequestId: optional(anyText),
+  responseErrorReason: optional(anyText),
+  responseStatusCode: optional(status),
+  responseStatusText: optional(anyText),
+  responseHeaders: optional(list(object({ name: anyText, value: anyText }))),
+});
+type Paused = Checked<typeof isPaused>;
 
 /** What Chromium tells its network panel of an answer. */
-interface Extra {
-  requestId: string;
-  statusCode: number;
-  headers: Record<string, string>;
-}
+const isExtra = object({ requestId: anyText, statusCode: integer(0, 999), headers: table(anyText) });
+type Extra = Checked<typeof isExtra>;
+
+const hasRequestId = object({ requestId: anyText });
+const isNavigated = object({ errorText: optional(anyText) });
+const isStream = object({ stream: anyText });
 
 /** Resolves when the headers of the answer are there; the signal ends it, until then and while the body is read. */
 export function requestThrough(
@@ -90,17 +98,17 @@ async function travel(
       signal.addEventListener('abort', aborted, { once: true });
       stop.push(() => signal.removeEventListener('abort', aborted));
       stop.push(
-        page.on('Network.responseReceivedExtraInfo', (params) => {
-          const { requestId, headers } = params as unknown as Extra;
-          if (!isOfRedirect(params as unknown as Extra)) extras.set(requestId, headers);
+        page.on('Network.responseReceivedExtraInfo', isExtra, (extra) => {
+          if (!isOfRedirect(extra) && extras.size < MOST_EXTRAS) extras.set(extra.requestId, extra.headers);
         }),
-        page.on('Fetch.authRequired', ({ requestId }) => {
+        page.on('Fetch.authRequired', hasRequestId, ({ requestId }) => {
           const cancel = { requestId, authChallengeResponse: { response: 'CancelAuth' } };
           page.send('Fetch.continueWithAuth', cancel).catch(fail);
         }),
-        page.on('Inspector.targetCrashed', () => reject(new TransportError('The page that made the request crashed.'))),
-        page.on('Fetch.requestPaused', (params) => {
-          const paused = params as unknown as Paused;
+        page.on('Inspector.targetCrashed', record, () =>
+          reject(new TransportError('The page that made the request crashed.')),
+        ),
+        page.on('Fetch.requestPaused', isPaused, (paused) => {
           if (isAnswer(paused)) return resolve(paused);
           page.send('Fetch.continueRequest', onward(paused)).catch(fail);
         }),
@@ -112,7 +120,7 @@ async function travel(
       page.send('Network.setBypassServiceWorker', { bypass: true }),
       page.send('Fetch.enable', { handleAuthRequests: true, patterns: [{ requestStage: 'Request' }, atAnswer] }),
     ]);
-    navigated = page.send<{ errorText?: string }>('Page.navigate', { url: request.url }, { patient: true });
+    navigated = page.ask(isNavigated, 'Page.navigate', { url: request.url }, { patient: true });
     const failed = navigated.then(({ errorText }) => {
       throw transportError(errorText ?? 'it became something else than an answer');
     });
@@ -195,7 +203,7 @@ async function headersOf(
       const late = setTimeout(resolve, EXTRA_MS);
       stop.push(
         () => clearTimeout(late),
-        page.on('Network.responseReceivedExtraInfo', () => {
+        page.on('Network.responseReceivedExtraInfo', record, () => {
           if (extras.has(networkId)) resolve();
         }),
       );
@@ -216,7 +224,7 @@ async function deliver(
   signal: AbortSignal,
   answer: (response: BrowserResponse) => void,
 ): Promise<void> {
-  const { stream: handle } = await page.send<{ stream: string }>('Fetch.takeResponseBodyAsStream', { requestId });
+  const { stream: handle } = await page.ask(isStream, 'Fetch.takeResponseBodyAsStream', { requestId });
   const body = bodyStream(page, handle, headers, method !== 'HEAD' && status !== 204 && status !== 304);
   const aborted = () => body.destroy(signal.reason as Error);
   signal.addEventListener('abort', aborted, { once: true });

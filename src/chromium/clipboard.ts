@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Overdue, within } from '../lib/deadline.ts';
+import { anyText, object } from '../lib/shape.ts';
+import { isEvaluated } from './cdp-shapes.ts';
 import type { HiddenPages } from './hidden-pages.ts';
 
 /** The browser's clipboard, which on a headful session is the display's: what is copied anywhere, and what a paste gives. */
@@ -29,7 +31,7 @@ export function browserClipboard(hidden: HiddenPages): Clipboard {
       if (error instanceof Overdue) throw error;
     });
     return hidden.use(async (page) => {
-      const stop = page.on('Fetch.requestPaused', ({ requestId }) => {
+      const stop = page.on('Fetch.requestPaused', hasRequestId, ({ requestId }) => {
         const responseHeaders = [{ name: 'content-type', value: 'text/html' }];
         page.send('Fetch.fulfillRequest', { requestId, responseCode: 200, responseHeaders, body: '' }).catch(() => {});
       });
@@ -39,10 +41,10 @@ export function browserClipboard(hidden: HiddenPages): Clipboard {
         await page.send('Fetch.disable');
         await page.send('Emulation.setFocusEmulationEnabled', { enabled: true });
         const options = { expression, awaitPromise: true, userGesture: true, returnByValue: true };
-        const { result, exceptionDetails } = await page.send<Evaluated>('Runtime.evaluate', options);
+        const { result, exceptionDetails } = await page.ask(isEvaluated, 'Runtime.evaluate', options);
         await page.send('Emulation.setFocusEmulationEnabled', { enabled: false });
-        if (exceptionDetails) throw new Error(result.description ?? 'The clipboard could not be used.');
-        return result.value;
+        if (exceptionDetails) throw new Error(String(result['description'] ?? 'The clipboard could not be used.'));
+        return result['value'];
       } finally {
         stop();
       }
@@ -60,7 +62,4 @@ export function browserClipboard(hidden: HiddenPages): Clipboard {
   };
 }
 
-interface Evaluated {
-  result: { value?: unknown; description?: string };
-  exceptionDetails?: object;
-}
+const hasRequestId = object({ requestId: anyText });

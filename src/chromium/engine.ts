@@ -2,7 +2,9 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Overdue, within } from '../lib/deadline.ts';
 import type { Log } from '../lib/log.ts';
+import { anyText, integer, list, number, object, record } from '../lib/shape.ts';
 import { activePage } from './active-page.ts';
+import { isAttached, isTargetList, isTargetNews } from './cdp-shapes.ts';
 import { browserClipboard } from './clipboard.ts';
 import { computer, type Computer } from './computer/computer.ts';
 import { displayHands } from './computer/display-hands.ts';
@@ -72,16 +74,12 @@ const VIEWPORT_MS = 40_000;
 const MOST_PAGES = 200;
 const DISPLAY_MS = 5000;
 
-interface Target {
-  targetId: string;
-  type: string;
-  url: string;
-}
-
-interface Window {
-  windowId: number;
-  bounds: { width: number; height: number };
-}
+const isWindow = object({
+  windowId: integer(0, 2 ** 31),
+  bounds: object({ width: number(0, 1e6), height: number(0, 1e6) }),
+});
+const isExtension = object({ id: anyText });
+const isCookieList = object({ cookies: list(record) });
 
 export async function startEngine(
   { launch: options, toolbox, allowUnsandboxed = false, allow, proxy, log, whenGone }: EngineOptions,
@@ -120,7 +118,7 @@ export async function startEngine(
   }
   keepDownloads();
   const pages = async () => {
-    const { targetInfos } = await control().send<{ targetInfos: Target[] }>('Target.getTargets');
+    const { targetInfos } = await control().ask(isTargetList, 'Target.getTargets');
     return targetInfos.filter(({ type }) => type === 'page').slice(0, MOST_PAGES);
   };
 
@@ -129,11 +127,8 @@ export async function startEngine(
    * crashes.
    */
   async function fit(targetId: string, { width, height }: Viewport): Promise<void> {
-    const { sessionId } = await control().send<{ sessionId: string }>('Target.attachToTarget', {
-      targetId,
-      flatten: true,
-    });
-    const { windowId, bounds } = await control().send<Window>('Browser.getWindowForTarget', {}, sessionId);
+    const { sessionId } = await control().ask(isAttached, 'Target.attachToTarget', { targetId, flatten: true });
+    const { windowId, bounds } = await control().ask(isWindow, 'Browser.getWindowForTarget', {}, sessionId);
     // Asked for the size of the whole display, Chromium makes a window one pixel smaller: never ask twice.
     const fits = headful && bounds.width === width && bounds.height === height;
     if (!headful) await control().send('Browser.setContentsSize', { windowId, width, height }, sessionId);
@@ -147,8 +142,7 @@ export async function startEngine(
   async function fitNewPages() {
     if (!hears) {
       hears = true;
-      control().on('Target.targetCreated', ({ targetInfo }) => {
-        const { type, targetId } = targetInfo as Target;
+      control().on('Target.targetCreated', isTargetNews, ({ targetInfo: { type, targetId } }) => {
         if (type !== 'page' || !wanted || fitting >= MOST_PAGES) return;
         fitting += 1;
         fit(targetId, wanted)
@@ -176,10 +170,8 @@ export async function startEngine(
   async function open(url: string) {
     const [page] = await pages();
     if (!page) return;
-    const { sessionId } = await control().send<{ sessionId: string }>('Target.attachToTarget', {
-      targetId: page.targetId,
-      flatten: true,
-    });
+    const { targetId } = page;
+    const { sessionId } = await control().ask(isAttached, 'Target.attachToTarget', { targetId, flatten: true });
     // Answered when the navigation commits or fails, which may be long after; our own client stays for that.
     const navigating = control().send('Page.navigate', { url }, sessionId, { patient: true });
     const detach = () => control().send('Target.detachFromTarget', { sessionId });
@@ -203,7 +195,7 @@ export async function startEngine(
 
     async loadExtension(name) {
       const path = join(browser.extensions, name);
-      return (await control().send<{ id: string }>('Extensions.loadUnpacked', { path })).id;
+      return (await control().ask(isExtension, 'Extensions.loadUnpacked', { path })).id;
     },
 
     async unloadExtension(id) {
@@ -211,7 +203,7 @@ export async function startEngine(
     },
 
     async state() {
-      const { cookies } = await control().send<{ cookies: object[] }>('Storage.getCookies');
+      const { cookies } = await control().ask(isCookieList, 'Storage.getCookies');
       return { cookies, urls: (await pages()).map(({ url }) => url) };
     },
 

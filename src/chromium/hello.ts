@@ -1,21 +1,20 @@
 import type { Readable, Writable } from 'node:stream';
+import { object, record, text, type Checked } from '../lib/shape.ts';
 
 /** What a browser says about itself (CDP `Browser.getVersion`). */
-export interface BrowserVersion {
-  readonly product: string;
-  readonly protocolVersion: string;
-  readonly userAgent: string;
-  readonly revision: string;
-  readonly jsVersion: string;
-}
+export type BrowserVersion = Readonly<Checked<typeof isVersion>>;
 
-/** Of the messages that can come, what is looked at: one has a version for its result, the others nothing. */
-interface Message {
-  id?: number;
-  method?: string;
-  result?: BrowserVersion;
-  error?: { message: string };
-}
+const word = text(1000);
+const isVersion = object({
+  product: word,
+  protocolVersion: word,
+  userAgent: word,
+  revision: word,
+  jsVersion: word,
+});
+
+/** The first words are a few kilobytes. */
+const MOST_UNREAD = 4 * 1024 * 1024;
 
 /**
  * The first words on a debugging pipe: resolves when the browser answers and its page is there. The full browser answers before it has
@@ -30,23 +29,34 @@ export function hello(toBrowser: Writable, fromBrowser: Readable): Promise<Brows
     let seen = false;
     let unread: Buffer[] = [];
 
-    const onMessage = ({ id, method, result, error }: Message) => {
-      if (error) return finish(() => reject(new Error(`it answered ${error.message}`)));
-      if (id === 1) version = result;
+    const onMessage = (message: unknown) => {
+      const { id, method, result, error } = record(message) ? message : {};
+      if (record(error))
+        return finish(() => reject(new Error(`it answered ${String(error['message']).slice(0, 1000)}`)));
+      if (id === 1) {
+        if (!isVersion(result)) return finish(() => reject(new Error('it does not say what it is.')));
+        version = result;
+      }
       if (method === 'Target.targetCreated' && !seen) {
         seen = true;
         say(3, 'Target.setDiscoverTargets', { discover: false });
       }
-      if (id === 3) finish(() => resolve(version!));
+      if (id === 3 && version) {
+        const said = version;
+        finish(() => resolve(said));
+      }
     };
     // Not 'data': a stream that once flowed and was paused would not flow for whoever listens next.
     const onReadable = () => {
       for (let part: Buffer | null = fromBrowser.read(); part !== null; part = fromBrowser.read()) unread.push(part);
+      if (unread.reduce((sum, part) => sum + part.length, 0) > MOST_UNREAD) {
+        return finish(() => reject(new Error('it speaks without end.')));
+      }
       const messages = Buffer.concat(unread).toString().split('\0');
       unread = [Buffer.from(messages.pop()!)];
       for (const text of messages) {
         try {
-          onMessage(JSON.parse(text) as Message);
+          onMessage(JSON.parse(text));
         } catch (error) {
           return finish(() => reject(new Error('it speaks something else than CDP.', { cause: error })));
         }

@@ -1,12 +1,15 @@
 import { Overdue } from '../lib/deadline.ts';
-import type { CdpListener, LocalClient, SendOptions } from './local-client.ts';
+import type { Check } from '../lib/shape.ts';
+import { isAttached, isCreated } from './cdp-shapes.ts';
+import type { LocalClient, SendOptions } from './local-client.ts';
 import type { Mux } from './mux.ts';
 
 /** A page of the service's own inside the session's browser. Its windows do not show it, and its clients do not hear of it. */
 export interface HiddenPage {
-  send<Result = Record<string, unknown>>(method: string, params?: object, options?: SendOptions): Promise<Result>;
+  send(method: string, params?: object, options?: SendOptions): Promise<unknown>;
+  ask<Result>(is: Check<Result>, method: string, params?: object, options?: SendOptions): Promise<Result>;
   /** Listens to an event of this page, until the answer is called. */
-  on(event: string, listener: (params: Record<string, unknown>) => void): () => void;
+  on<Params>(event: string, is: Check<Params>, listener: (params: Params) => void): () => void;
 }
 
 export interface HiddenPages {
@@ -57,20 +60,17 @@ export function hiddenPages(mux: Mux): HiddenPages {
   async function make(): Promise<Slot> {
     const cdp = client();
     await ready!.catch(forget);
-    const making = cdp.send<{ targetId: string }>('Target.createTarget', { url: 'about:blank', hidden: true });
+    const making = cdp.ask(isCreated, 'Target.createTarget', { url: 'about:blank', hidden: true });
     const { targetId } = await making.catch(forget);
     const close = () => void cdp.send('Target.closeTarget', { targetId }).catch(() => {});
     try {
-      const attaching = cdp.send<{ sessionId: string }>('Target.attachToTarget', { targetId, flatten: true });
-      const { sessionId } = await attaching;
+      const { sessionId } = await cdp.ask(isAttached, 'Target.attachToTarget', { targetId, flatten: true });
       return {
         close,
         expiry: undefined,
         send: (method, params, options) => cdp.send(method, params, sessionId, options),
-        on(event, listener) {
-          const mine: CdpListener = (params, from) => from === sessionId && listener(params);
-          return cdp.on(event, mine);
-        },
+        ask: (is, method, params, options) => cdp.ask(is, method, params, sessionId, options),
+        on: (event, is, listener) => cdp.on(event, is, (params, from) => from === sessionId && listener(params)),
       };
     } catch (error) {
       close();

@@ -1,4 +1,5 @@
 import { Overdue } from '../lib/deadline.ts';
+import { record, type Check } from '../lib/shape.ts';
 import type { Client, Sink } from './mux.ts';
 
 /** A command failed, or its connection ended first. `code` is the protocol's, and absent in the second case. */
@@ -12,19 +13,23 @@ export class CdpError extends Error {
   }
 }
 
-export type CdpListener = (params: Record<string, unknown>, sessionId: string | undefined) => void;
+/** What it throws, or rejects with, is dropped: an event of the browser's must not end more than its own handling. */
+export type CdpListener<Params = Record<string, unknown>> = (params: Params, sessionId: string | undefined) => unknown;
 
 /** CDP for the service itself: one more client of the multiplexer. */
 export interface LocalClient {
   /** Rejects with `Overdue` when the browser does not answer in time. */
-  send<Result = Record<string, unknown>>(
+  send(method: string, params?: object, sessionId?: string, options?: SendOptions): Promise<Record<string, unknown>>;
+  /** The same for who looks at the answer. One that is not of this shape is an error: the browser may be anybody's by now. */
+  ask<Result>(
+    is: Check<Result>,
     method: string,
     params?: object,
     sessionId?: string,
     options?: SendOptions,
   ): Promise<Result>;
-  /** Listens to an event on every session of this client; answers with what stops it. */
-  on(event: string, listener: CdpListener): () => void;
+  /** Listens to an event on every session of this client, if it is of this shape; answers with what stops it. */
+  on<Params>(event: string, is: Check<Params>, listener: CdpListener<Params>): () => void;
   close(): void;
   /** Settles once, when the connection is over, with the reason. */
   readonly closed: Promise<string>;
@@ -46,21 +51,14 @@ export const ANSWER_MS = 15_000;
 /** More than the service ever asks at once. Beyond that somebody makes it ask: an event for each of which a command is sent. */
 const MOST_WAITING = 20_000;
 
+/** An answer is in memory three times while it is read. No picture of a screen is larger, and no list. */
+const MOST_BYTES = 64 * 1024 * 1024;
+
 interface Waiting {
   method: string;
-  // oxlint-disable-next-line typescript/no-explicit-any -- each method has a result of its own
-  resolve: (result: any) => void;
+  resolve: (result: Record<string, unknown>) => void;
   reject: (error: Error) => void;
   late: NodeJS.Timeout;
-}
-
-interface Incoming {
-  id?: number;
-  method?: string;
-  params?: Record<string, unknown>;
-  result?: unknown;
-  error?: { code: number; message: string };
-  sessionId?: string;
 }
 
 export function localClient(attach: (sink: Sink) => Client, answerMs = ANSWER_MS): LocalClient {
@@ -75,23 +73,44 @@ export function localClient(attach: (sink: Sink) => Client, answerMs = ANSWER_MS
   let client: Client | undefined; // none yet when the browser is gone already: then `close` is called within `attach`
   client = attach({
     bufferedAmount: 0,
-    send: (pieces) => take(JSON.parse(Buffer.concat(pieces).toString())),
+    send: (pieces) => take(readMessage(pieces)),
     flush() {},
     close: (code, reason) => finish(code, reason),
     pause() {}, // what this process sends itself is bounded by what it awaits
     resume() {},
   });
 
-  function take({ id, method, params, result, error, sessionId }: Incoming): void {
-    if (method !== undefined) {
-      for (const listener of listeners.get(method) ?? []) listener(params ?? {}, sessionId);
+  function take(message: Record<string, unknown> | undefined): void {
+    if (!message) return;
+    const { id, method, params = {}, result, error, sessionId } = message;
+    if (typeof method === 'string') {
+      if (!record(params)) return;
+      const from = typeof sessionId === 'string' ? sessionId : undefined;
+      for (const listener of listeners.get(method) ?? []) tell(listener, params, from);
       return;
     }
-    const command = id === undefined ? undefined : waiting.get(id);
-    if (!command) return;
-    settled(id!, command);
-    if (error) command.reject(new CdpError(`${command.method}: ${error.message}`, error.code));
-    else command.resolve(result);
+    const command = typeof id === 'number' ? waiting.get(id) : undefined;
+    if (typeof id !== 'number' || !command) return;
+    settled(id, command);
+    if (record(error)) {
+      const { message, code } = error;
+      command.reject(
+        new CdpError(
+          `${command.method}: ${String(message).slice(0, 10_000)}`,
+          typeof code === 'number' ? code : undefined,
+        ),
+      );
+    } else if (record(result)) command.resolve(result);
+    else command.reject(misshapen(command.method));
+  }
+
+  function tell(listener: CdpListener, params: Record<string, unknown>, sessionId: string | undefined): void {
+    try {
+      const done = listener(params, sessionId);
+      if (done instanceof Promise) done.catch(() => {});
+    } catch {
+      // What the browser said could not be used. Others hear of it all the same.
+    }
   }
 
   function finish(code: number, reason: string): void {
@@ -143,10 +162,17 @@ export function localClient(attach: (sink: Sink) => Client, answerMs = ANSWER_MS
     closed,
     send,
 
-    on(event, listener) {
+    async ask(is, method, params, sessionId, options) {
+      const result = await send(method, params, sessionId, options);
+      if (!is(result)) throw misshapen(method);
+      return result;
+    },
+
+    on(event, is, listener) {
       const those = listeners.get(event) ?? new Set();
-      listeners.set(event, those.add(listener));
-      return () => void those.delete(listener);
+      const mine: CdpListener = (params, sessionId) => (is(params) ? listener(params, sessionId) : undefined);
+      listeners.set(event, those.add(mine));
+      return () => void those.delete(mine);
     },
 
     close: () => finish(1000, 'The connection was closed.'),
@@ -155,4 +181,18 @@ export function localClient(attach: (sink: Sink) => Client, answerMs = ANSWER_MS
       return closeCode;
     },
   };
+}
+
+function misshapen(method: string): CdpError {
+  return new CdpError(`${method}: the browser answered with something else.`);
+}
+
+function readMessage(pieces: readonly Buffer[]): Record<string, unknown> | undefined {
+  if (pieces.reduce((sum, piece) => sum + piece.length, 0) > MOST_BYTES) return undefined;
+  try {
+    const message: unknown = JSON.parse((pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces)).toString());
+    return record(message) ? message : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,7 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
 import { seededRandom, trickyText, trickyValue } from '../../test/support/random.ts';
-import { multiplex, sessionOf, type Sink } from './mux.ts';
+import { sessionOf } from './cdp-message.ts';
+import { multiplex, type Sink } from './mux.ts';
 import { openPipe, type Message } from './pipe.ts';
 
 const SESSION = '0123456789ABCDEF0123456789ABCDEF';

@@ -1,4 +1,23 @@
 import { Backlog, type BacklogBounds } from './backlog.ts';
+import {
+  ANSWER,
+  answerId,
+  ATTACHED,
+  byteLength,
+  DETACHED,
+  isTargetEvent,
+  LETTER_I,
+  LETTER_T,
+  METHOD_AT,
+  readAnswer,
+  readCreated,
+  readTargetEvent,
+  SESSION,
+  sessionOf,
+  stripSession,
+  withoutTargets,
+  type Answer,
+} from './cdp-message.ts';
 import { readCommand, type Command, type Fault } from './command.ts';
 import { meantDownloads } from './downloads.ts';
 import { Overdue } from '../lib/deadline.ts';
@@ -79,6 +98,13 @@ const REFUSED = new Map([
     'Target.sendMessageToTarget is not available: attach with flatten: true and put the sessionId on each message.',
   ],
 ]);
+
+/** Of one client: many times what a page of a thousand frames has. A browser that tells of more is a browser no longer. */
+const MOST_SESSIONS = 20_000;
+/** Questions of our own that wait for an answer. */
+const MOST_ASKED = 10_000;
+/** Messages that wait for a client until it is known which page is not its business. */
+const MOST_HELD = 10_000;
 
 /** A CDP session, from the moment Chromium announced it until it is detached. */
 interface Session {
@@ -210,22 +236,16 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
       message.splice(0, 1, Buffer.from(original), head.subarray(end)); // only a negative id is longer than ours
     }
     if (session === owner.root) stripSession(message, session.id);
-    if (entry.method !== undefined) lookAt(entry, message);
+    if (entry.method !== undefined && !mayPass(entry, message)) return;
     owner.deliver(message, byteLength(message));
   }
 
   /** The answers that tell of targets: who makes secret ones learns their ids by this, and others do not. */
-  function lookAt({ owner, method }: Pending, message: Message): void {
-    const answer: { result?: { targetId?: string; targetInfos?: { targetId: string }[] } } = JSON.parse(
-      wholeText(message),
-    );
-    if (method === 'Target.createTarget') {
-      secrets.made(answer.result?.targetId);
-      if (secrets.making === 0) letGo();
-    } else if (!owner.secretive && answer.result?.targetInfos?.some(({ targetId }) => secrets.has(targetId))) {
-      answer.result.targetInfos = answer.result.targetInfos.filter(({ targetId }) => !secrets.has(targetId));
-      message.splice(0, message.length, Buffer.from(JSON.stringify(answer)));
-    }
+  function mayPass({ owner, method }: Pending, message: Message): boolean {
+    if (method !== 'Target.createTarget') return owner.secretive || withoutTargets(message, (id) => secrets.has(id));
+    secrets.made(readCreated(message));
+    if (secrets.making === 0) letGo();
+    return true;
   }
 
   /** While a secret target is made: whoever is told of a target now waits, with everything after it in its order. */
@@ -236,6 +256,7 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
     if (!owner || owner.secretive) return false;
     if (!owner.held && (isAnswer || !isTargetEvent(head))) return false;
     (owner.held ??= []).push(message);
+    if (owner.held.length > MOST_HELD) owner.end(1011, 'The browser does not say which page it made.');
     return true;
   }
 
@@ -249,16 +270,17 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
 
   /** Whether an event is about a target that its client may not see. What was attached to it is let go of. */
   function isSecret(message: Message, session: Session): boolean {
-    const { method, params } = JSON.parse(wholeText(message)) as TargetEvent;
-    const targetId = params.targetInfo?.targetId ?? params.targetId;
+    const event = readTargetEvent(message);
+    if (!event) return true; // it may be about one
+    const { method, targetId, sessionId, type } = event;
     if (session.owner.secretive) {
-      if (method === 'Target.targetCreated' && params.targetInfo) secrets.created(params.targetInfo);
+      if (method === 'Target.targetCreated' && targetId !== undefined) secrets.created({ targetId, type });
       return false;
     }
     if (targetId === undefined || !secrets.has(targetId)) return false;
-    if (method === 'Target.attachedToTarget' && params.sessionId !== undefined) {
-      ask('Runtime.runIfWaitingForDebugger', {}, params.sessionId); // it was stopped for a client that must not know
-      ask('Target.detachFromTarget', { sessionId: params.sessionId }, session.id);
+    if (method === 'Target.attachedToTarget' && sessionId !== undefined && asked.size < MOST_ASKED) {
+      ask('Runtime.runIfWaitingForDebugger', {}, sessionId); // it was stopped for a client that must not know
+      ask('Target.detachFromTarget', { sessionId }, session.id);
     }
     return true;
   }
@@ -270,9 +292,10 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
     if (head[METHOD_AT] === LETTER_T) {
       if (session && secrets.any && isTargetEvent(head) && isSecret(message, session)) return;
       if (head.toString('latin1', 0, ATTACHED.length) === ATTACHED) {
-        if (session) adopt(attachedSession(message), session);
+        const attached = session && readTargetEvent(message)?.sessionId;
+        if (session && attached !== undefined) adopt(attached, session);
       } else if (head.toString('latin1', 0, DETACHED.length) === DETACHED) {
-        const gone = sessions.get(attachedSession(message));
+        const gone = sessions.get(readTargetEvent(message)?.sessionId ?? '');
         if (gone?.owner.root === gone && gone) gone.owner.end(1011, 'The browser ended this connection.');
         else if (gone && gone.owner === session?.owner) forget(gone);
       }
@@ -283,6 +306,9 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
   }
 
   function adopt(id: string, parent: Session): void {
+    if (sessions.get(id)?.owner.root?.id === id || parent.owner.sessions.size >= MOST_SESSIONS) {
+      return parent.owner.end(1011, 'The browser attached this connection to more than there can be.');
+    }
     const session: Session = { id, owner: parent.owner, parent, children: new Set(), detachedAt: 0 };
     sessions.set(id, session);
     parent.children.add(session);
@@ -494,94 +520,7 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
   };
 }
 
-/** Of an answer to us: the session it names, where it is an answer that does. */
-interface Answer {
-  sessionId: string | undefined;
-}
-
-interface TargetEvent {
-  method: string;
-  params: { targetId?: string; sessionId?: string; targetInfo?: { targetId: string; type: string } };
-}
-
 const SET_DOWNLOADS = 'Browser.setDownloadBehavior';
-const ANSWER = '{"id":';
-const TARGET = '{"method":"Target.';
-const ATTACHED = '{"method":"Target.attachedToTarget",';
-const DETACHED = '{"method":"Target.detachedFromTarget",';
-const METHOD_AT = '{"method":"'.length;
-const LETTER_I = 0x69;
-const LETTER_T = 0x54;
-const SESSION = ',"sessionId":"';
-/** `,"sessionId":"`, 32 hexadecimal digits, `"}` */
-const TAIL = SESSION.length + 32 + 2;
-const SESSION_ID = /^[0-9A-F]{32}$/i;
-const COMMA = 0x2c;
-const QUOTE = 0x22;
-const CLOSE_BRACE = 0x7d;
-
-/**
- * The session a message came on, read off its last bytes. A page cannot forge it: a message that ends in `"}` has a
- * string as its last top-level value, and a quote that follows `,` or `:` is not an escaped one, so what stands before it
- * is its name. `result`, `error` and `params` are objects, so a message without a session ends in `}}`.
- */
-export function sessionOf(message: Message): string | undefined {
-  const last = message.at(-1)!;
-  const start = last.length - TAIL;
-  if (start < 0 || last[start] !== COMMA || last[last.length - 1] !== CLOSE_BRACE || last[last.length - 2] !== QUOTE) {
-    return undefined;
-  }
-  if (last.toString('latin1', start, start + SESSION.length) !== SESSION) return undefined;
-  return last.toString('latin1', start + SESSION.length, last.length - 2);
-}
-
-/** Takes the session off the end of a message, in place. */
-function stripSession(message: Message, id: string): void {
-  if (sessionOf(message) !== id) return;
-  const last = message.at(-1)!;
-  const end = last.length - TAIL;
-  last[end] = CLOSE_BRACE;
-  message[message.length - 1] = last.subarray(0, end + 1);
-}
-
-/** The session a `Target.attachedToTarget` or `detachedFromTarget` is about. */
-function attachedSession(message: Message): string {
-  const { params }: { params: { sessionId: string } } = JSON.parse(wholeText(message));
-  return params.sessionId;
-}
-
-function readAnswer(message: Message): Answer {
-  try {
-    const { result }: { result?: { sessionId?: unknown } } = JSON.parse(wholeText(message));
-    const sessionId = result?.sessionId;
-    if (typeof sessionId === 'string' && SESSION_ID.test(sessionId)) return { sessionId };
-  } catch {
-    // Not what Chromium answers, and as good as a refusal.
-  }
-  return { sessionId: undefined };
-}
-
-function isTargetEvent(head: Buffer): boolean {
-  return head.toString('latin1', 0, TARGET.length) === TARGET;
-}
-
-function answerId(head: Buffer): { id: number; end: number } {
-  let end = ANSWER.length;
-  let id = 0;
-  for (let byte = head[end]; byte !== undefined && byte >= 0x30 && byte <= 0x39; byte = head[++end]) {
-    id = id * 10 + byte - 0x30;
-  }
-  return { id, end };
-}
-
-function wholeText(message: Message): string {
-  return (message.length === 1 ? message[0] : Buffer.concat(message)).toString();
-}
-
-function byteLength(message: Message): number {
-  if (message.length === 1) return message[0].length;
-  return message.reduce((sum, piece) => sum + piece.length, 0);
-}
 
 /** A message too large for Chromium, and for us to scan. Its id, if it comes first as all known clients write it. */
 function tooLarge(data: Buffer): Fault {

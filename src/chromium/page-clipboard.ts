@@ -1,3 +1,5 @@
+import { anyText, integer, object, optional } from '../lib/shape.ts';
+import { isAttached, isEvaluated } from './cdp-shapes.ts';
 import type { LocalClient } from './local-client.ts';
 
 /**
@@ -14,6 +16,10 @@ interface Place {
   readonly contextId: number;
 }
 
+const isWorld = object({ executionContextId: integer(-(2 ** 31), 2 ** 31) });
+const isNode = object({ node: object({ frameId: optional(anyText) }) });
+/** Chromium itself allows no more frames on a page. */
+const MOST_FRAMES = 1000;
 const WORLD = 'corral-clipboard';
 const CONTROL = 2;
 
@@ -46,14 +52,11 @@ async function atFocus<T>(
   let [sessionId, frameId] = [pageSession, pageFrame];
   const attached: string[] = [];
   try {
-    for (;;) {
+    for (let depth = 0; depth < MOST_FRAMES; depth++) {
       let contextId = await isolatedWorld(client, sessionId, frameId).catch(() => undefined);
       if (contextId === undefined) {
-        const attaching = client.send<{ sessionId: string }>('Target.attachToTarget', {
-          targetId: frameId,
-          flatten: true,
-        });
-        ({ sessionId } = await attaching);
+        const frame = { targetId: frameId, flatten: true };
+        ({ sessionId } = await client.ask(isAttached, 'Target.attachToTarget', frame));
         attached.push(sessionId);
         contextId = await isolatedWorld(client, sessionId, frameId);
       }
@@ -62,6 +65,7 @@ async function atFocus<T>(
       if (inner === undefined) return await work(place);
       frameId = inner;
     }
+    throw new Error('Frames are nested too deep.');
   } finally {
     for (const sessionId of attached) client.send('Target.detachFromTarget', { sessionId }).catch(() => {});
   }
@@ -69,28 +73,24 @@ async function atFocus<T>(
 
 async function isolatedWorld(client: LocalClient, sessionId: string, frameId: string): Promise<number> {
   const world = { frameId, worldName: WORLD };
-  const made = await client.send<{ executionContextId: number }>('Page.createIsolatedWorld', world, sessionId);
+  const made = await client.ask(isWorld, 'Page.createIsolatedWorld', world, sessionId);
   return made.executionContextId;
 }
 
 /** The frame inside this one that has the focus, if one has. */
 async function focusedFrame(client: LocalClient, { sessionId, contextId }: Place): Promise<string | undefined> {
   const expression = `(${focusedFrameElement.toString()})()`;
-  const answer = await client.send<{ result: { objectId?: string } }>(
-    'Runtime.evaluate',
-    { expression, contextId },
-    sessionId,
-  );
+  const answer = await client.ask(isEvaluated, 'Runtime.evaluate', { expression, contextId }, sessionId);
   const { objectId } = answer.result;
   if (objectId === undefined) return undefined;
-  const { node } = await client.send<{ node: { frameId?: string } }>('DOM.describeNode', { objectId }, sessionId);
+  const { node } = await client.ask(isNode, 'DOM.describeNode', { objectId }, sessionId);
   return node.frameId;
 }
 
 async function evaluate(client: LocalClient, { sessionId, contextId }: Place, expression: string): Promise<unknown> {
   const options = { expression, contextId, returnByValue: true, userGesture: true };
-  const { result } = await client.send<{ result: { value?: unknown } }>('Runtime.evaluate', options, sessionId);
-  return result.value;
+  const { result } = await client.ask(isEvaluated, 'Runtime.evaluate', options, sessionId);
+  return result['value'];
 }
 
 /** A shortcut, with the editing command that a browser with a window would add to it. */

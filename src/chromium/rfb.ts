@@ -6,6 +6,14 @@ import { addAbortSignal } from 'node:stream';
 export const RAW = 0;
 const EXTENDED_DESKTOP_SIZE = -308;
 const BY_THIS_CLIENT = 1;
+/** Of what is read whole. Pictures are read in bands. */
+const MOST_WHOLE = 1024 * 1024;
+/** Of what is passed over: a picture of the largest screen, and more than any clipboard. */
+const MOST_SKIPPED = 512 * 1024 * 1024;
+/** What may wait to be read before the display has to wait. */
+const FULL = 1024 * 1024;
+/** A picture of a screen is made in memory, four bytes a pixel. The largest that can be asked for is 8192 by 8192. */
+const MOST_PIXELS = 8200 * 8200;
 const REFUSALS = ['', 'resizing is prohibited', 'out of resources', 'invalid screen layout'];
 
 /** Sets the size of a display. Viewers stay connected and are told. Rejects if the display refuses. */
@@ -34,7 +42,11 @@ export async function resizeDisplay(
   }
 }
 
-export type Read = (bytes: number) => Promise<Buffer>;
+export interface Read {
+  (bytes: number): Promise<Buffer>;
+  /** Passes over so many bytes and keeps none of them. */
+  skip(bytes: number): Promise<void>;
+}
 
 interface Layout {
   readonly by: number;
@@ -48,14 +60,23 @@ export async function shakeHands(
 ): Promise<{ bytesPerPixel: number; width: number; height: number }> {
   await read(12); // its version; 3.8 is what every server of the last twenty years speaks
   socket.write('RFB 003.008\n');
-  const offered = await read((await read(1)).readUInt8());
+  const offered = await read((await read(1)).readUInt8()); // a byte, so 255 at most
   if (!offered.includes(1)) throw new Error('The display asks for a password.');
   socket.write(Buffer.from([1]));
   if ((await read(4)).readUInt32BE() !== 0) throw new Error('The display let nobody in.');
   socket.write(Buffer.from([1])); // shared: other viewers stay
   const init = await read(24);
-  await read(init.readUInt32BE(20)); // its name
-  return { bytesPerPixel: init.readUInt8(4) / 8, width: init.readUInt16BE(0), height: init.readUInt16BE(2) };
+  await read.skip(init.readUInt32BE(20)); // its name
+  const [width, height, bits] = [init.readUInt16BE(0), init.readUInt16BE(2), init.readUInt8(4)];
+  checkSize(width, height);
+  if (![8, 16, 32].includes(bits)) throw new Error(`The display has pixels of ${bits} bits.`);
+  return { bytesPerPixel: bits / 8, width, height };
+}
+
+/** Before memory is taken for a picture of it. */
+export function checkSize(width: number, height: number): void {
+  if (width === 0 || height === 0 || width * height > MOST_PIXELS)
+    throw new Error(`The display says that it is ${width} by ${height}, which is no screen.`);
 }
 
 /** Reads server messages until a layout comes that is the wanted one. */
@@ -65,7 +86,7 @@ async function nextLayout(read: Read, bytesPerPixel: number, wanted: (layout: La
     if (type === 2) continue; // the bell
     if (type === 3) {
       const length = (await read(7)).readInt32BE(3); // somebody's clipboard; negative in the extended form
-      await read(Math.abs(length));
+      await read.skip(Math.abs(length));
       continue;
     }
     if (type !== 0) throw new Error(`The display said something unexpected (message ${type}).`);
@@ -80,7 +101,7 @@ async function nextLayout(read: Read, bytesPerPixel: number, wanted: (layout: La
         const layout = { by: head.readUInt16BE(0), status: head.readUInt16BE(2), screens };
         if (wanted(layout)) found = layout;
       } else if (encoding === RAW) {
-        await read(head.readUInt16BE(4) * head.readUInt16BE(6) * bytesPerPixel);
+        await read.skip(head.readUInt16BE(4) * head.readUInt16BE(6) * bytesPerPixel);
       } else {
         throw new Error(`The display sent an encoding nobody asked for (${encoding}).`);
       }
@@ -114,7 +135,10 @@ function setDesktopSize(width: number, height: number, screen: number): Buffer {
   return message;
 }
 
-/** Reads exactly so many bytes at a time; rejects when the socket ends or fails. */
+/**
+ * Reads exactly so many bytes at a time; rejects when the socket ends or fails, and when it is asked for more than there can be:
+ * how much that is, the display said. What nobody reads stays in the socket.
+ */
 export function reader(socket: net.Socket): Read {
   let parts: Buffer[] = [];
   let unread = 0;
@@ -123,23 +147,42 @@ export function reader(socket: net.Socket): Read {
   socket.on('data', (part) => {
     parts.push(part);
     unread += part.length;
+    if (unread > FULL) socket.pause();
     wake?.();
   });
   socket.on('error', (error) => ((failure = error), wake?.()));
   socket.on('close', () => ((failure ??= new Error('The display hung up.')), wake?.()));
 
-  return async (bytes) => {
-    while (unread < bytes) {
-      if (failure) throw failure;
-      await new Promise<void>((resolve) => (wake = resolve));
-    }
-    if (bytes === 0) return Buffer.alloc(0); // a display of a user without a name has none either
-    // A picture comes in hundreds of parts: they are put together once, when all of them are there.
+  async function more(): Promise<void> {
+    if (failure) throw failure;
+    socket.resume();
+    await new Promise<void>((resolve) => (wake = resolve));
+  }
+
+  function take(bytes: number): Buffer {
+    // What comes in many parts is put together once, when all of them are there.
     const whole = parts.length === 1 || parts[0]!.length >= bytes ? parts[0]! : Buffer.concat(parts);
     if (whole !== parts[0]) parts = [whole];
     unread -= bytes;
     if (whole.length === bytes) parts.shift();
     else parts[0] = whole.subarray(bytes);
     return whole.subarray(0, bytes);
-  };
+  }
+
+  async function read(bytes: number): Promise<Buffer> {
+    if (bytes > MOST_WHOLE) throw new Error(`The display announced ${bytes} bytes, which is too much.`);
+    if (bytes === 0) return Buffer.alloc(0);
+    while (unread < bytes) await more();
+    return take(bytes);
+  }
+
+  return Object.assign(read, {
+    async skip(bytes: number) {
+      if (bytes > MOST_SKIPPED) throw new Error(`The display announced ${bytes} bytes, which is too much.`);
+      for (let left = bytes; left > 0;) {
+        while (unread === 0) await more();
+        left -= take(Math.min(left, parts[0]!.length)).length;
+      }
+    },
+  });
 }

@@ -1,6 +1,17 @@
 import { Overdue } from '../lib/deadline.ts';
 import type { Log } from '../lib/log.ts';
 import type { WebSocketReceiver, WebSocketSink } from '../lib/ws-sink.ts';
+import { anyText, integer, list, object, optional, record, type Check } from '../lib/shape.ts';
+import {
+  isAttached,
+  isCreated,
+  isScreencastFrame,
+  isTargetGone,
+  isTargetList,
+  isTargetNews,
+  type ScreencastFrame,
+  type TargetInfo,
+} from './cdp-shapes.ts';
 import type { Mux } from './mux.ts';
 import { copyFrom, pasteInto } from './page-clipboard.ts';
 import { addressOf, onlyWatches, readViewerMessage, type InputMessage, type ViewerMessage } from './viewer-messages.ts';
@@ -55,18 +66,14 @@ interface Shown {
   page: { loading: boolean; canGoBack: boolean; canGoForward: boolean };
 }
 
-interface TargetInfo {
-  targetId: string;
-  type: string;
-  subtype?: string;
-  title: string;
-  url: string;
-  openerId?: string;
-  browserContextId?: string;
-}
+const isOfFrame = object({ frameId: anyText });
+const isDialog = object({ type: anyText, message: anyText, defaultPrompt: optional(anyText) });
+const isHistory = object({ currentIndex: integer(0, 1e6), entries: list(object({ id: integer(0, 2 ** 31) })) });
 
 const JPEG_QUALITY = 80;
 const MAX_UNDRAWN = 2;
+/** A restart forgets those before it, so some more may come. */
+const MOST_UNDRAWN = 20;
 /** A viewer that acknowledges what it does not read. */
 const MAX_UNREAD = 16 * 1024 * 1024;
 const MAX_MESSAGE = 1024 * 1024 + 1024;
@@ -101,23 +108,31 @@ export function attachScreencast(
   let over = false;
   const rate = { second: 0, count: 0 };
 
-  client.on('Target.targetCreated', ({ targetInfo }) => tabNews(targetInfo as TargetInfo, true));
-  client.on('Target.targetInfoChanged', ({ targetInfo }) => tabNews(targetInfo as TargetInfo, false));
-  client.on('Target.targetDestroyed', ({ targetId }) => tabGone(targetId as string));
-  client.on('Target.targetCrashed', ({ targetId }) => targetId === shown?.id && tell({ type: 'crashed' }));
-  onShown('Page.screencastFrame', (tab, params) => frame(tab, params as unknown as ScreencastFrame));
-  onShown('Page.frameStartedLoading', (tab, { frameId }) => frameId === tab.id && pageNews(tab, { loading: true }));
-  onShown('Page.frameStoppedLoading', (tab, { frameId }) => frameId === tab.id && pageNews(tab, { loading: false }));
-  onShown('Page.navigatedWithinDocument', (tab) => pageNews(tab, {}));
-  onShown('Page.javascriptDialogOpening', (_tab, { type, message, defaultPrompt }) =>
+  client.on('Target.targetCreated', isTargetNews, ({ targetInfo }) => tabNews(targetInfo, true));
+  client.on('Target.targetInfoChanged', isTargetNews, ({ targetInfo }) => tabNews(targetInfo, false));
+  client.on('Target.targetDestroyed', isTargetGone, ({ targetId }) => tabGone(targetId));
+  client.on(
+    'Target.targetCrashed',
+    isTargetGone,
+    ({ targetId }) => targetId === shown?.id && tell({ type: 'crashed' }),
+  );
+  onShown('Page.screencastFrame', isScreencastFrame, frame);
+  onShown('Page.frameStartedLoading', isOfFrame, (tab, { frameId }) => {
+    return frameId === tab.id && pageNews(tab, { loading: true });
+  });
+  onShown('Page.frameStoppedLoading', isOfFrame, (tab, { frameId }) => {
+    return frameId === tab.id && pageNews(tab, { loading: false });
+  });
+  onShown('Page.navigatedWithinDocument', record, (tab) => pageNews(tab, {}));
+  onShown('Page.javascriptDialogOpening', isDialog, (_tab, { type, message, defaultPrompt }) =>
     tell({
       type: 'dialog',
-      kind: String(type),
+      kind: cut(type, 100),
       message: cut(message, 5000),
       defaultText: cut(defaultPrompt ?? '', 5000),
     }),
   );
-  onShown('Page.javascriptDialogClosed', () => tell({ type: 'dialogClosed' }));
+  onShown('Page.javascriptDialogClosed', record, () => tell({ type: 'dialogClosed' }));
   void client.closed.then((reason) => end(client.closeCode ?? 1011, reason));
 
   tell({ type: 'hello', readOnly });
@@ -195,7 +210,7 @@ export function attachScreencast(
 
   function titles(): void {
     later(TITLES_EVERY_MS, async () => {
-      const asked = client.send<{ targetInfos: TargetInfo[] }>('Target.getTargets', { filter: [{ type: 'page' }] });
+      const asked = client.ask(isTargetList, 'Target.getTargets', { filter: [{ type: 'page' }] });
       const answer = await asked.catch(() => undefined);
       for (const info of answer?.targetInfos ?? []) {
         const known = tabs.get(info.targetId);
@@ -215,7 +230,7 @@ export function attachScreencast(
     tabsSoon();
     if (previous?.sessionId !== undefined) detach(previous.sessionId);
     client
-      .send<{ sessionId: string }>('Target.attachToTarget', { targetId: id, flatten: true })
+      .ask(isAttached, 'Target.attachToTarget', { targetId: id, flatten: true })
       .then(({ sessionId }) => {
         if (shown !== tab) return detach(sessionId);
         tab.sessionId = sessionId;
@@ -252,6 +267,7 @@ export function attachScreencast(
       tab.viewport = `${width}x${height}`;
       tell({ type: 'viewport', width, height });
     }
+    if (tab.undrawn.length >= MOST_UNDRAWN) return end(1011, 'The browser sends more pictures than it was asked for.');
     tab.undrawn.push(number);
     if (tab.undrawn.length >= MAX_UNDRAWN) tab.missed = true;
     sink.sendBinary([Buffer.from(data, 'base64')]);
@@ -416,9 +432,9 @@ export function attachScreencast(
   async function newTab(browserContextId: string | undefined): Promise<void> {
     const where = { url: 'about:blank', ...(browserContextId !== undefined && { browserContextId }) };
     // The default context has an id too, but one that a tab cannot always be opened with.
-    const opening = client.send<{ targetId: string }>('Target.createTarget', where);
+    const opening = client.ask(isCreated, 'Target.createTarget', where);
     const made = await opening.catch(() =>
-      client.send<{ targetId: string }>('Target.createTarget', { url: 'about:blank' }).catch(() => undefined),
+      client.ask(isCreated, 'Target.createTarget', { url: 'about:blank' }).catch(() => undefined),
     );
     if (made && !over) select(made.targetId);
   }
@@ -441,22 +457,24 @@ export function attachScreencast(
   }
 
   function navigationHistory(tab: Shown) {
-    return on<{ currentIndex: number; entries: { id: number }[] }>(tab, 'Page.getNavigationHistory');
+    return asked(tab, isHistory, 'Page.getNavigationHistory');
   }
 
   // ---- tools
 
   /** Listens to an event of the tab that is shown; those of others come too late to matter. */
-  function onShown(event: string, listener: (tab: Shown, params: Record<string, unknown>) => unknown): void {
-    client.on(event, (params, sessionId) => {
-      if (!over && shown && shown.sessionId === sessionId) listener(shown, params);
-    });
+  function onShown<P>(event: string, is: Check<P>, listener: (tab: Shown, params: P) => unknown): void {
+    client.on(event, is, (params, sessionId) =>
+      !over && shown && shown.sessionId === sessionId ? listener(shown, params) : undefined,
+    );
   }
 
   /** A command to a tab, which may be gone, or be going, or say no: then there is no answer. */
-  async function on<Result>(tab: Shown, method: string, params: object = {}): Promise<Result | undefined> {
+  const on = (tab: Shown, method: string, params: object = {}) => asked(tab, record, method, params);
+
+  async function asked<R>(tab: Shown, is: Check<R>, method: string, params: object = {}): Promise<R | undefined> {
     try {
-      return await client.send<Result>(method, params, tab.sessionId);
+      return await client.ask(is, method, params, tab.sessionId);
     } catch (error) {
       if (!over) log.debug({ error, method }, 'screencast.command_failed');
       return undefined;
@@ -472,7 +490,7 @@ export function attachScreencast(
   function later(ms: number, work: () => unknown): NodeJS.Timeout {
     const timer = setTimeout(() => {
       timers.delete(timer);
-      if (!over) work();
+      if (!over) Promise.resolve(work()).catch((error: unknown) => log.debug({ error }, 'screencast.work_failed'));
     }, ms);
     timers.add(timer);
     return timer;
@@ -503,12 +521,6 @@ export function attachScreencast(
     client.close();
     sink.close(code, reason);
   }
-}
-
-interface ScreencastFrame {
-  data: string;
-  metadata: { deviceWidth: number; deviceHeight: number };
-  sessionId: number;
 }
 
 function keyEvent({ event, text, keyCode, location, repeat, ...key }: ViewerMessage & { type: 'key' }): object {

@@ -1,25 +1,11 @@
+import { flag, integer, number, oneOf, text, type Check, type Checked } from '../lib/shape.ts';
+
 /**
  * What a viewer of the screencast may say. Whatever comes is taken for hostile: a message that is not exactly one of
  * these is no message.
  */
 
-type Check<T> = (value: unknown) => value is T;
-type Checked<C> = C extends Check<infer T> ? T : never;
 type Fields<S> = { readonly [F in keyof S]: Checked<S[F]> };
-
-const flag: Check<boolean> = (value): value is boolean => typeof value === 'boolean';
-const integer = (min: number, max: number) => within(min, max, Number.isInteger);
-const number = (min: number, max: number) => within(min, max, Number.isFinite);
-const text = (maxLength: number): Check<string> => {
-  return (value): value is string => typeof value === 'string' && value.length <= maxLength;
-};
-const oneOf = <const T extends string>(...values: readonly T[]): Check<T> => {
-  return (value): value is T => values.includes(value as T);
-};
-
-function within(min: number, max: number, is: (value: unknown) => boolean): Check<number> {
-  return (value): value is number => is(value) && Number(value) >= min && Number(value) <= max;
-}
 
 /** Alt 1, Control 2, Meta 4, Shift 8, as CDP counts them. */
 const modifiers = integer(0, 15);

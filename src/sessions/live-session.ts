@@ -280,11 +280,32 @@ export function liveSession(options: LiveSessionOptions) {
       const receiver = use(sink);
       if (ending) sink.close(1001, endings[ending]);
       let left = false;
+      /** Whatever one client's message does, it ends no more than that client. */
+      const failed = (error: unknown) => {
+        log.error({ session: id, error: error instanceof Error ? error.stack : error }, 'session.client_failed');
+        sink.close(1011, 'Something broke on our side.');
+      };
       return {
-        receive: (data, binary) => receiver.receive(data, binary),
-        flush: () => receiver.flush(),
+        receive(data, binary) {
+          try {
+            receiver.receive(data, binary);
+          } catch (error) {
+            failed(error);
+          }
+        },
+        flush() {
+          try {
+            receiver.flush();
+          } catch (error) {
+            failed(error);
+          }
+        },
         closed() {
-          receiver.closed();
+          try {
+            receiver.closed();
+          } catch (error) {
+            failed(error);
+          }
           if (left) return;
           left = true;
           sinks.delete(sink);

@@ -4,6 +4,8 @@ import { connect } from 'node:net';
 import { chromium as playwright } from 'playwright-core';
 import { connect as connectPuppeteer } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { isAttached, isCreated } from '../../src/chromium/cdp-shapes.ts';
+import { record } from '../../src/lib/shape.ts';
 import { muxServer, portOf, RawClient, type MuxServer } from '../support/mux-server.ts';
 
 const MIB = 1024 * 1024;
@@ -168,11 +170,11 @@ describe('several clients on one browser', () => {
 
   test('the service is a client like the others', async () => {
     const local = server.mux.attachLocal();
-    const { targetId } = await local.send<{ targetId: string }>('Target.createTarget', { url: 'about:blank' });
-    const { sessionId } = await local.send<{ sessionId: string }>('Target.attachToTarget', { targetId, flatten: true });
+    const { targetId } = await local.ask(isCreated, 'Target.createTarget', { url: 'about:blank' });
+    const { sessionId } = await local.ask(isAttached, 'Target.attachToTarget', { targetId, flatten: true });
     await local.send('Runtime.enable', {}, sessionId);
     const heard = new Promise((resolve) =>
-      local.on('Runtime.consoleAPICalled', (_params, session) => resolve(session)),
+      local.on('Runtime.consoleAPICalled', record, (_params, session) => resolve(session)),
     );
     await local.send('Runtime.evaluate', { expression: 'console.log(1)' }, sessionId);
     expect(await heard).toBe(sessionId);

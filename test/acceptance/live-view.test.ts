@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import type { BrowserContext, CDPSession, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { isCreated, isTargetList } from '../../src/chromium/cdp-shapes.ts';
+import { record } from '../../src/lib/shape.ts';
 import { firstPage, pageAt, viewers, watched, type PageUnderTest, type Watched } from '../support/live-view.ts';
 
 const html = `<title>Under test</title>
@@ -318,17 +320,13 @@ describe('the screencast', () => {
   });
 
   afterEach(async () => {
-    const { targetInfos } = await session.cdp.send<{ targetInfos: { type: string; targetId: string }[] }>(
-      'Target.getTargets',
-    );
+    const { targetInfos } = await session.cdp.ask(isTargetList, 'Target.getTargets');
     for (const { type, targetId } of targetInfos)
       if (type === 'page' && targetId !== under.targetId) await session.cdp.send('Target.closeTarget', { targetId });
   });
 
   const urlOf = async (targetId: string) => {
-    const { targetInfos } = await session.cdp.send<{ targetInfos: { targetId: string; url: string }[] }>(
-      'Target.getTargets',
-    );
+    const { targetInfos } = await session.cdp.ask(isTargetList, 'Target.getTargets');
     return targetInfos.find((info) => info.targetId === targetId)?.url;
   };
 
@@ -337,7 +335,7 @@ describe('the screencast', () => {
     const names = () => view.page.locator('.tab .name').allInnerTexts();
     await until(names).toEqual(['Under test']);
     const url = 'data:text/html,<title>Second</title><body style="background:red">';
-    const { targetId } = await session.cdp.send<{ targetId: string }>('Target.createTarget', { url });
+    const { targetId } = await session.cdp.ask(isCreated, 'Target.createTarget', { url });
     await until(names).toEqual(['Under test', 'Second']);
     await view.page.getByRole('tab', { name: 'Second' }).click();
     await until(async () => isRed(await view.colour(GROUND))).toBe(true);
@@ -418,7 +416,7 @@ describe('the screencast', () => {
     const { sessionId } = await pageAt(session.cdp, under.targetId);
     await session.cdp.send('Page.enable', {}, sessionId);
     let frames = 0;
-    session.cdp.on('Page.screencastFrame', () => (frames += 1));
+    session.cdp.on('Page.screencastFrame', record, () => (frames += 1));
     await session.cdp.send('Page.startScreencast', { format: 'png', maxWidth: 100, maxHeight: 100 }, sessionId);
     await until(() => frames).toBeGreaterThan(0);
     await session.cdp.send('Page.stopScreencast', {}, sessionId);

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium as playwright, type Browser as Viewers } from 'playwright-core';
+import { isAttached, isEvaluated, isTargetList } from '../../src/chromium/cdp-shapes.ts';
 import { attachDisplay } from '../../src/chromium/display-view.ts';
 import { launch, type Browser } from '../../src/chromium/launch.ts';
 import type { LocalClient } from '../../src/chromium/local-client.ts';
@@ -127,19 +128,19 @@ export interface PageUnderTest {
 }
 
 export async function firstPage({ cdp }: Watched): Promise<PageUnderTest> {
-  const { targetInfos } = await cdp.send<{ targetInfos: { type: string; targetId: string }[] }>('Target.getTargets');
+  const { targetInfos } = await cdp.ask(isTargetList, 'Target.getTargets');
   return pageAt(cdp, targetInfos.find(({ type }) => type === 'page')!.targetId);
 }
 
 export async function pageAt(cdp: LocalClient, targetId: string): Promise<PageUnderTest> {
-  const { sessionId } = await cdp.send<{ sessionId: string }>('Target.attachToTarget', { targetId, flatten: true });
+  const { sessionId } = await cdp.ask(isAttached, 'Target.attachToTarget', { targetId, flatten: true });
   return {
     targetId,
     sessionId,
     async evaluate(expression) {
       const options = { expression, returnByValue: true, awaitPromise: true };
-      const answer = await cdp.send<{ result: { value: unknown } }>('Runtime.evaluate', options, sessionId);
-      return answer.result.value;
+      const answer = await cdp.ask(isEvaluated, 'Runtime.evaluate', options, sessionId);
+      return answer.result['value'];
     },
     async setContent(html) {
       await cdp.send('Page.setDocumentContent', { frameId: targetId, html }, sessionId);

@@ -1,11 +1,13 @@
 import type net from 'node:net';
 import { Overdue, within } from '../../lib/deadline.ts';
-import { RAW, reader, setEncodings, shakeHands, type Read } from '../rfb.ts';
+import { checkSize, RAW, reader, setEncodings, shakeHands, type Read } from '../rfb.ts';
 
 /** Encodings beside those of rfb.ts: the pointer's shape, so that it is not drawn into the picture, and where it is. */
 const CURSOR = -239;
 const POINTER_POSITION = 0x574d5666;
 const DESKTOP_SIZE = -223;
+/** Pixels are taken in bands of about this many bytes, whatever size the display announces. */
+const BAND = 256 * 1024;
 /** For the display to answer. It does within a frame, unless its machine is very busy. */
 const PATIENCE_MS = 10_000;
 
@@ -81,7 +83,7 @@ export async function connectDisplay(
       const type = (await read(1)).readUInt8();
       if (type === 2) continue; // the bell
       if (type === 3)
-        await read(Math.abs((await read(7)).readInt32BE(3))); // somebody's clipboard
+        await read.skip(Math.abs((await read(7)).readInt32BE(3))); // somebody's clipboard
       else if (type === 0) await update(read);
       else throw new Error(`The display said something unexpected (message ${type}).`);
     }
@@ -94,15 +96,18 @@ export async function connectDisplay(
       const [x, y, w, h] = [head.readUInt16BE(0), head.readUInt16BE(2), head.readUInt16BE(4), head.readUInt16BE(6)];
       switch (head.readInt32BE(8)) {
         case RAW: {
-          const pixels = await read(w * h * 4);
-          const part = { x, y, width: w, height: h };
-          if (wanted) wanted.left -= copy(pixels, part, wanted.pixels, wanted.region);
-          if (followed) copy(pixels, part, followed.pixels, { x: 0, y: 0, ...followed });
+          const rows = Math.max(1, Math.floor(BAND / (w * 4)));
+          for (let row = 0; row < h && w > 0; row += rows) {
+            const part = { x, y: y + row, width: w, height: Math.min(rows, h - row) };
+            const pixels = await read(w * part.height * 4);
+            if (wanted) wanted.left -= copy(pixels, part, wanted.pixels, wanted.region);
+            if (followed) copy(pixels, part, followed.pixels, { x: 0, y: 0, ...followed });
+          }
           changed = true;
           break;
         }
         case CURSOR:
-          await read(w * h * 4 + Math.ceil(w / 8) * h);
+          await read.skip(w * h * 4 + Math.ceil(w / 8) * h);
           break;
         case POINTER_POSITION:
           pointer = { x, y };
@@ -124,6 +129,7 @@ export async function connectDisplay(
 
   function resized(w: number, h: number) {
     if (w === width && h === height) return;
+    checkSize(w, h);
     [width, height] = [w, h];
     if (followed) {
       followed = { width, height, pixels: Buffer.alloc(width * height * 4) };

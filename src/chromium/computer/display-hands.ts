@@ -1,5 +1,6 @@
 import type net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { memory } from '../../lib/byte-budget.ts';
 import type { Clipboard } from '../clipboard.ts';
 import { isTypeable } from '../keymap.ts';
 import { connectDisplay, type DisplayClient } from './display-client.ts';
@@ -102,7 +103,9 @@ export function displayHands(connect: () => net.Socket, clipboard: Clipboard): H
     },
 
     async screenshot(region) {
-      return encodePng(await (await display()).capture(region));
+      const client = await display();
+      const { width, height } = region ?? client.size;
+      return memory.during(width * height * 4, async () => encodePng(await client.capture(region)));
     },
 
     async showPointer(wanted) {

@@ -1,4 +1,6 @@
+import { anyText, object, record, type Check } from '../../lib/shape.ts';
 import type { ActivePage } from '../active-page.ts';
+import { isLayout } from '../cdp-shapes.ts';
 import type { Rectangle } from './display-client.ts';
 import { Impossible, type Button, type Hands } from './hands.ts';
 import { characterKey, isAmerican, type Key } from './keys.ts';
@@ -26,10 +28,7 @@ const commands: Record<string, string> = {
 /** What a browser keeps to itself and never shows a page: without a window it would do nothing, in silence. */
 const windowKeys = /^(t|n|w|T|N|W|Tab|PageUp|PageDown)$/;
 
-interface Metrics {
-  cssLayoutViewport: { clientWidth: number; clientHeight: number };
-  cssVisualViewport: { pageX: number; pageY: number };
-}
+const isPicture = object({ data: anyText });
 
 /** Hands on the active page of a headless session, by CDP: the page is the screen, and there is nothing around it. */
 export function pageHands(active: ActivePage): Hands {
@@ -43,8 +42,10 @@ export function pageHands(active: ActivePage): Hands {
     return page.sessionId;
   }
 
-  async function send<T>(method: string, params: object, sessionId?: string): Promise<T> {
-    const sent = active.client.send<T>(method, params, sessionId ?? (await session()));
+  const send = (method: string, params: object, sessionId?: string) => ask(record, method, params, sessionId);
+
+  async function ask<T>(is: Check<T>, method: string, params: object, sessionId?: string): Promise<T> {
+    const sent = active.client.ask(is, method, params, sessionId ?? (await session()));
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(
@@ -61,7 +62,7 @@ export function pageHands(active: ActivePage): Hands {
 
   /** A part of the screen as a part of the page, which may be scrolled. */
   async function onPage({ x, y, width, height }: Rectangle) {
-    const { cssVisualViewport: seen } = await send<Metrics>('Page.getLayoutMetrics', {});
+    const { cssVisualViewport: seen } = await ask(isLayout, 'Page.getLayoutMetrics', {});
     return { x: x + seen.pageX, y: y + seen.pageY, width, height, scale: 1 };
   }
 
@@ -99,7 +100,7 @@ export function pageHands(active: ActivePage): Hands {
 
   return {
     async screen() {
-      const { cssLayoutViewport } = await send<Metrics>('Page.getLayoutMetrics', {});
+      const { cssLayoutViewport } = await ask(isLayout, 'Page.getLayoutMetrics', {});
       return { width: cssLayoutViewport.clientWidth, height: cssLayoutViewport.clientHeight };
     },
 
@@ -144,7 +145,7 @@ export function pageHands(active: ActivePage): Hands {
 
     async screenshot(region) {
       const options = { format: 'png', optimizeForSpeed: true, ...(region && { clip: await onPage(region) }) };
-      const { data } = await send<{ data: string }>('Page.captureScreenshot', options);
+      const { data } = await ask(isPicture, 'Page.captureScreenshot', options);
       return Buffer.from(data, 'base64');
     },
 

@@ -1,5 +1,6 @@
 import type net from 'node:net';
 import { activePage } from '../active-page.ts';
+import { isLayout, isScreencastFrame } from '../cdp-shapes.ts';
 import { connectDisplay } from '../computer/display-client.ts';
 import type { Engine } from '../engine.ts';
 import type { Size } from './encoder.ts';
@@ -60,14 +61,19 @@ async function displayFrames(connect: () => net.Socket): Promise<Frames> {
 async function pageFrames({ mux }: Engine): Promise<Frames> {
   const active = activePage(mux);
   const { client } = active;
-  const first = await active.find();
+  const first = await active.find().catch((error: Error) => {
+    active.close();
+    throw error;
+  });
   if (!first) {
     active.close();
     throw new Error('The session has no page that could be recorded.');
   }
-  const { cssLayoutViewport } = await client.send<{
-    cssLayoutViewport: { clientWidth: number; clientHeight: number };
-  }>('Page.getLayoutMetrics', {}, first.sessionId);
+  const measured = client.ask(isLayout, 'Page.getLayoutMetrics', {}, first.sessionId);
+  const { cssLayoutViewport } = await measured.catch((error: Error) => {
+    active.close();
+    throw error;
+  });
   const size = { width: cssLayoutViewport.clientWidth, height: cssLayoutViewport.clientHeight };
   let shown: string | undefined;
   let looking: NodeJS.Timeout | undefined;
@@ -96,10 +102,10 @@ async function pageFrames({ mux }: Engine): Promise<Frames> {
     pictures: 'jpeg',
     size,
     start(onPicture, onGone) {
-      client.on('Page.screencastFrame', ({ data, sessionId: number }, sessionId) => {
+      client.on('Page.screencastFrame', isScreencastFrame, ({ data, sessionId: number }, sessionId) => {
         if (over || sessionId === undefined || sessionId !== shown) return;
-        unacknowledged = { sessionId, number: number as number };
-        onPicture(Buffer.from(data as string, 'base64'));
+        unacknowledged = { sessionId, number };
+        onPicture(Buffer.from(data, 'base64'));
       });
       void client.closed.then(() => over || onGone());
       void look();

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { isTargetList } from '../../chromium/cdp-shapes.ts';
 import { errors } from '../../errors.ts';
 import type { Addresses } from '../addresses.ts';
 import { liveViewAsset, liveViewCsp, liveViewPage } from '../live-view/assets.ts';
@@ -7,13 +8,6 @@ import type { SessionService } from '../service.ts';
 
 const config = { access: 'token' } as const;
 const Token = Type.Object({ token: Type.String() });
-
-interface Target {
-  targetId: string;
-  type: string;
-  title: string;
-  url: string;
-}
 
 /**
  * What stands under a session's `base_url`: the discovery paths of Chromium's own HTTP endpoint, so that tools that take
@@ -50,7 +44,7 @@ export function browserRoutes({
         const { sessionId: id, minter } = await addresses.admit(request.params.token, 'base');
         const held = await sessions.hold(id);
         try {
-          const { targetInfos } = await held.engine.control().send<{ targetInfos: Target[] }>('Target.getTargets');
+          const { targetInfos } = await held.engine.control().ask(isTargetList, 'Target.getTargets');
           // One websocket for the whole browser; a client attaches to the target by its id.
           const { cdp_ws_url } = addresses.of(id, minter);
           return targetInfos.map(({ targetId, type, title, url }) => ({

@@ -1,0 +1,190 @@
+const MIB = 1024 * 1024;
+
+export interface BudgetOptions {
+  /** What all shares may have together before those who grow have to wait. */
+  total?: number;
+  /** What the shares of one group may have together. */
+  groupTotal?: number;
+  /** How long a share may stand still while others wait. */
+  stillMs?: number;
+}
+
+/** Those who share a fate: everything of one session. */
+export interface Group {
+  used: number;
+  servedAt: number;
+}
+
+/** Below this a share never waits and is never ended: so much of everybody's is always there. */
+const FREE = 256 * 1024;
+const LOOK_MS = 250;
+
+/**
+ * The bytes that peers make this process keep: messages that are being put together, and answers that nobody has read. Each
+ * of them is a share. A share that grows while there is no room is told to stop reading from its source, so the bytes stay
+ * where they are (in the browser, or in the client's machine), and is told to go on when there is room again.
+ *
+ * One message at a time may go beyond the total, so that there is always one that can be completed, however large it is; the
+ * next one may when most of what was completed has been read. So there are never more bytes than the total and one message.
+ * A share that stands still while others wait is ended: a reader that does not read, or a sender that stopped in the middle.
+ */
+export class ByteBudget {
+  readonly #total: number;
+  readonly #groupTotal: number;
+  readonly #stillMs: number;
+  readonly #shares = new Set<Share>();
+  readonly #waiting = new Set<Share>();
+  #used = 0;
+  /** Of it, what waits to be read by somebody else. */
+  #unread = 0;
+  #overdrawer: Share | undefined;
+  #looking: NodeJS.Timeout | undefined;
+
+  constructor({ total = 128 * MIB, groupTotal = total / 2, stillMs = 5000 }: BudgetOptions = {}) {
+    this.#total = total;
+    this.#groupTotal = groupTotal;
+    this.#stillMs = stillMs;
+  }
+
+  get used(): number {
+    return this.#used;
+  }
+
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  group(): Group {
+    return { used: 0, servedAt: 0 };
+  }
+
+  /**
+   * Of somebody who moves when it gets smaller (what waits for a reader) or larger (what a sender sends). `end` is called when
+   * it stood still for too long; it is closed by then.
+   */
+  share(group: Group, of: 'reader' | 'sender', end: () => void): Share {
+    const share: Share = {
+      group,
+      of,
+      end,
+      bytes: 0,
+      movedAt: performance.now(),
+      held: false,
+      resume: undefined,
+      set: (bytes) => this.#set(share, bytes),
+      grow: (bytes, resume) => this.#grow(share, bytes, resume),
+      close: () => this.#close(share),
+    };
+    return share;
+  }
+
+  /** Does something that takes so many bytes while it lasts, when there is room for it. */
+  async during<T>(bytes: number, work: () => Promise<T>): Promise<T> {
+    const share = this.share(this.group(), 'sender', () => {});
+    share.held = true;
+    try {
+      await new Promise<void>((resolve) => void (share.grow(bytes, resolve) && resolve()));
+      return await work();
+    } finally {
+      share.close();
+    }
+  }
+
+  #set(share: Share, bytes: number): void {
+    if (bytes > 0) this.#shares.add(share);
+    const more = bytes - share.bytes;
+    if (share.bytes === 0 || (share.of === 'reader' ? more < 0 : more > 0)) share.movedAt = performance.now();
+    share.bytes = bytes;
+    share.group.used += more;
+    this.#used += more;
+    if (share.of === 'reader') this.#unread += more;
+    if (bytes === 0) this.#shares.delete(share);
+    if (more < 0) this.#goOn();
+    else if (this.#used > this.#total) this.#watch();
+  }
+
+  #grow(share: Share, bytes: number, resume: () => void): boolean {
+    this.#set(share, share.bytes + bytes);
+    if (share.bytes <= FREE || share === this.#overdrawer || this.#fits(share)) return true;
+    if (this.#waiting.size === 0 && this.#mayOverdraw()) {
+      this.#overdrawer = share;
+      return true;
+    }
+    share.resume = resume;
+    this.#waiting.add(share);
+    this.#watch();
+    return false;
+  }
+
+  #close(share: Share): void {
+    if (share === this.#overdrawer) this.#overdrawer = undefined;
+    share.resume = undefined;
+    this.#waiting.delete(share);
+    if (share.bytes > 0) this.#set(share, 0);
+    else this.#goOn();
+  }
+
+  #fits({ group }: Share): boolean {
+    return this.#used <= this.#total && group.used <= this.#groupTotal;
+  }
+
+  #mayOverdraw(): boolean {
+    return this.#overdrawer === undefined && this.#unread <= this.#total / 2;
+  }
+
+  #goOn(): void {
+    while (this.#waiting.size > 0) {
+      const all = [...this.#waiting].sort((a, b) => a.group.servedAt - b.group.servedAt);
+      const next = all.find((share) => this.#fits(share)) ?? (this.#mayOverdraw() ? all[0] : undefined);
+      if (!next) return;
+      if (!this.#fits(next)) this.#overdrawer = next;
+      const { resume } = next;
+      next.resume = undefined;
+      next.movedAt = next.group.servedAt = performance.now();
+      this.#waiting.delete(next);
+      resume?.();
+    }
+  }
+
+  #watch(): void {
+    this.#looking ??= setTimeout(() => {
+      this.#looking = undefined;
+      this.#endTheStill();
+      if (this.#waiting.size > 0 || this.#used > this.#total) this.#watch();
+    }, LOOK_MS);
+  }
+
+  /** The largest first, and no more of them than it takes. */
+  #endTheStill(): void {
+    const longAgo = performance.now() - this.#stillMs;
+    const still = [...this.#shares].filter(
+      ({ bytes, movedAt, held, resume }) => bytes > FREE && movedAt < longAgo && !held && !resume,
+    );
+    still.sort((a, b) => b.bytes - a.bytes);
+    for (const share of still) {
+      if (this.#waiting.size === 0 && this.#used <= this.#total) return;
+      if (share.bytes === 0) continue; // it went with another
+      this.#close(share);
+      share.end();
+    }
+  }
+}
+
+export interface Share {
+  readonly group: Group;
+  readonly of: 'reader' | 'sender';
+  readonly end: () => void;
+  bytes: number;
+  movedAt: number;
+  /** We keep it from moving, so standing still is not its fault. */
+  held: boolean;
+  resume: (() => void) | undefined;
+  /** It has so many bytes now, whether there is room or not. */
+  set(bytes: number): void;
+  /** It has so many more. False: stop reading from the source, until `resume` is called. */
+  grow(bytes: number, resume: () => void): boolean;
+  close(): void;
+}
+
+/** This process has one memory. */
+export const memory = new ByteBudget();
