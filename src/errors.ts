@@ -248,6 +248,11 @@ const catalogue = {
     (p: { size: number; others: number; most: number }) =>
       `A pool of ${p.size} does not fit: the other pools hold ${p.others}, and ${p.most} browsers are the most (GET /org/limits).`,
   ),
+  too_many_connections: entry(
+    429,
+    'The session has as many websockets as it may.',
+    (p: { most: number }) => `This session has ${p.most} open websockets, which is the most. Close one first.`,
+  ),
   rate_limit_exceeded: entry(
     429,
     'Too many sessions were created in the last minute.',

@@ -7,10 +7,12 @@ import Fastify, {
   type FastifyRequest,
 } from 'fastify';
 import type { Socket } from 'node:net';
+import type { Readable } from 'node:stream';
 import { STATUS_CODES } from 'node:http';
 import { errors, ServiceError } from '../errors.ts';
 import { Overdue } from '../lib/deadline.ts';
 import { newId } from '../lib/ids.ts';
+import { countedAnswer, countedBody } from './large.ts';
 import type { Gatekeeper } from '../org/caller.ts';
 import { accessOf, admit } from './caller.ts';
 import { answerElsewhere, type Elsewhere } from './elsewhere.ts';
@@ -78,6 +80,11 @@ export async function httpServer(options: {
     if (answered === undefined) awaitBody(request, reply);
     return answered;
   });
+  app.addHook('preParsing', async (request, reply, payload) =>
+    /^application\/json\b/i.test(request.headers['content-type'] ?? '')
+      ? countedBody(request, reply, payload as Readable)
+      : payload,
+  );
   app.addHook('preValidation', async (request) => {
     bodies.get(request)?.();
     if (request.body === undefined && request.routeOptions.schema?.body) request.body = {};
@@ -87,9 +94,10 @@ export async function httpServer(options: {
     if (ignored.length > 0) void reply.header('X-Ignored-Fields', ignored.join(', '));
   });
   // Before the answer, not after it: a change that was answered has its entry. The node that let it in writes it.
-  app.addHook('onSend', async (request, reply) => {
+  app.addHook('onSend', async (request, reply, payload) => {
     if (request.caller && !request.passenger && mayChange(request.method))
       await audit.record(request, reply.statusCode, Math.round(reply.elapsedTime));
+    return countedAnswer(reply, payload);
   });
   app.addHook('onResponse', async (request, reply) => {
     const facts = {

@@ -43,7 +43,9 @@ export function browserClipboard(hidden: HiddenPages): Clipboard {
         const options = { expression, awaitPromise: true, userGesture: true, returnByValue: true };
         const { result, exceptionDetails } = await page.ask(isEvaluated, 'Runtime.evaluate', options);
         await page.send('Emulation.setFocusEmulationEnabled', { enabled: false });
-        if (exceptionDetails) throw new Error(String(result['description'] ?? 'The clipboard could not be used.'));
+        const { description } = result;
+        if (exceptionDetails)
+          throw new Error(typeof description === 'string' ? description : 'The clipboard could not be used.');
         return result['value'];
       } finally {
         stop();

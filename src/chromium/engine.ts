@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { memory, type Group } from '../lib/byte-budget.ts';
 import { Overdue, within } from '../lib/deadline.ts';
 import type { Log } from '../lib/log.ts';
 import { anyText, integer, list, number, object, record } from '../lib/shape.ts';
@@ -28,6 +29,8 @@ export interface Engine {
   readonly browser: Browser;
   readonly mux: Mux;
   readonly gateway: Gateway;
+  /** What is kept of its messages here is counted together. */
+  readonly memory: Group;
   /** Does things inside the session: processes, files, code beside the browser. */
   readonly guest: Guest;
   /** Pages of the service's own, made when they are needed. */
@@ -66,6 +69,8 @@ export interface EngineOptions {
   log: Log;
   /** What clients are told when the browser is gone. */
   whenGone: () => { code: number; reason: string };
+  /** How long the browser has for an answer to us. */
+  answerMs?: number;
 }
 
 /** For all that setting a viewport takes, on every page. */
@@ -81,17 +86,24 @@ const isWindow = object({
 const isExtension = object({ id: anyText });
 const isCookieList = object({ cookies: list(record) });
 
-export async function startEngine(
-  { launch: options, toolbox, allowUnsandboxed = false, allow, proxy, log, whenGone }: EngineOptions,
-  signal: AbortSignal,
-): Promise<Engine> {
+export async function startEngine(options: EngineOptions, signal: AbortSignal): Promise<Engine> {
+  const { launch: how, toolbox } = options;
   // A browser that was killed leaves the mark of its process, which is another's by now: the next one would not start.
   const marks = ['SingletonLock', 'SingletonSocket', 'SingletonCookie'];
-  await Promise.all(marks.map((name) => rm(join(options.dir, 'home/user-data', name), { force: true })));
-  const browser = await launch({ ...options, tools: toolbox?.dir }, signal);
+  await Promise.all(marks.map((name) => rm(join(how.dir, 'home/user-data', name), { force: true })));
+  return engineOf(await launch({ ...how, tools: toolbox?.dir }, signal), options);
+}
+
+/** What belongs to a browser that runs. */
+export function engineOf(
+  browser: Browser,
+  { toolbox, allowUnsandboxed = false, allow, proxy, log, whenGone, answerMs }: Omit<EngineOptions, 'launch'>,
+): Engine {
   const gateway = startGateway(browser.egress, { allow, proxy, log });
-  const mux = multiplex(openPipe(browser.toBrowser, browser.fromBrowser), { whenGone, onDownloadsLeft: keepDownloads });
-  const onCdp = (stream: Stream) => serveCdp(stream, mux);
+  const share = memory.group();
+  const pipe = openPipe(browser.toBrowser, browser.fromBrowser, share);
+  const mux = multiplex(pipe, { whenGone, onDownloadsLeft: keepDownloads, ...(answerMs && { answerMs }) });
+  const onCdp = (stream: Stream) => serveCdp(stream, mux, share);
   const guest = guestOf({ browser, toolbox, allowUnsandboxed, onCdp, log });
   void browser.exited.then(() => guest.close());
   const headful = browser.engine === 'headful';
@@ -182,6 +194,7 @@ export async function startEngine(
     browser,
     mux,
     gateway,
+    memory: share,
     guest,
     hidden,
     get computer() {

@@ -131,6 +131,7 @@ interface Connection extends Client {
   inFlight: number;
   root: Session | undefined;
   end(code: number, reason: string): void;
+  pause(): void;
   resume(): void;
   /** Something was sent to it since its sink was last flushed. */
   unflushed: boolean;
@@ -187,6 +188,15 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
     for (const connection of those) {
       connection.unflushed = false;
       connection.flushSink();
+    }
+  }
+
+  /** The browser is behind: whoever has more for it waits, so that it is one large message that waits here and not one of each. */
+  function pauseAll(): void {
+    for (const connection of connections) {
+      if (paused.has(connection)) continue;
+      paused.add(connection);
+      connection.pause();
     }
   }
 
@@ -335,6 +345,7 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
       closed: leave,
       deliver,
       end,
+      pause: () => sink.pause(),
       resume: () => sink.resume(),
       flush,
       unflushed: false,
@@ -427,10 +438,7 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
         const head = `${ANSWER}${id},"method":${JSON.stringify(method)},"params":`;
         pipe.send([Buffer.from(head), params, Buffer.from(`${SESSION}${session.id}"}`)]);
       } else pipe.send(JSON.stringify({ id, method, params, sessionId: session.id }));
-      if (pipe.isFull) {
-        paused.add(connection);
-        sink.pause();
-      }
+      if (pipe.isFull) pauseAll();
     }
 
     function aboutDownloads(params: Command['params']): Command['params'] {

@@ -1,4 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
+import { memory, type Group } from '../lib/byte-budget.ts';
+import { pacedWriter } from '../lib/paced-writer.ts';
 
 /** Chromium's DevTools pipe: one JSON message after another, each ended by a NUL, in both directions. */
 export interface Pipe {
@@ -36,11 +38,14 @@ const NUL = '\0';
 /** Above this many waiting bytes whoever writes should stop reading from its own source until `onDrain`. */
 const FULL = 1024 * 1024;
 
-/** Several times the largest message Chromium is known to send. */
-const ENDLESS = 1024 * 1024 * 1024;
+/** Beyond this it is not put together: nobody here could use it. */
+const ENDLESS = 256 * 1024 * 1024;
+
+/** A message in assembly is counted from here on. */
+const LARGE = 256 * 1024;
 
 /** `toBrowser` is Chromium's fd 3, `fromBrowser` its fd 4, as `child.stdio[3]` and `[4]` give them. */
-export function openPipe(toBrowser: Writable, fromBrowser: Readable): Pipe {
+export function openPipe(toBrowser: Writable, fromBrowser: Readable, group: Group = memory.group()): Pipe {
   /** The beginning of a message whose end has not come. */
   let held: Message | undefined;
   let heldBytes = 0;
@@ -48,6 +53,11 @@ export function openPipe(toBrowser: Writable, fromBrowser: Readable): Pipe {
   let text = '';
   let pieces: (string | Buffer)[] = [];
   let waitingBytes = 0;
+  const assembly = memory.share(group, 'sender', () => pipe.close()); // it stopped in the middle of a message
+  const writer = pacedWriter(
+    toBrowser,
+    memory.share(group, 'reader', () => pipe.close()),
+  );
 
   const pipe = {
     onMessage: (_message: Message) => {},
@@ -68,6 +78,7 @@ export function openPipe(toBrowser: Writable, fromBrowser: Readable): Pipe {
           waitingBytes += piece.length;
         }
         text = NUL;
+        waitingBytes += 1;
       }
     },
 
@@ -75,25 +86,21 @@ export function openPipe(toBrowser: Writable, fromBrowser: Readable): Pipe {
       if (pipe.closed || text === '') return;
       const first = pieces;
       const last = text;
+      const bytes = waitingBytes;
       text = '';
       waitingBytes = 0;
-      if (first.length === 0) {
-        toBrowser.write(last);
-        return;
-      }
+      if (first.length === 0) return writer.write([last], bytes);
       pieces = [];
-      toBrowser.cork();
-      for (const piece of first) toBrowser.write(piece);
-      toBrowser.write(last);
-      toBrowser.uncork();
+      first.push(last);
+      writer.write(first, bytes);
     },
 
     get bufferedAmount() {
-      return waitingBytes + toBrowser.writableLength;
+      return waitingBytes + writer.waiting;
     },
 
     get isFull() {
-      return waitingBytes + toBrowser.writableLength > FULL;
+      return waitingBytes + writer.waiting > FULL;
     },
 
     close() {
@@ -103,6 +110,8 @@ export function openPipe(toBrowser: Writable, fromBrowser: Readable): Pipe {
       text = '';
       pieces = [];
       waitingBytes = 0;
+      assembly.close();
+      writer.drop();
       toBrowser.destroy();
       fromBrowser.destroy();
       pipe.onClose();
@@ -119,6 +128,7 @@ export function openPipe(toBrowser: Writable, fromBrowser: Readable): Pipe {
         held = undefined;
         pieces.push(piece);
         pipe.onMessage(withWholeEdges(pieces));
+        if (assembly.bytes > 0) assembly.close(); // counted by who has it now
       } else if (piece.length > 0) pipe.onMessage([piece]);
       start = end + 1;
       end = chunk.indexOf(0, start);
@@ -129,11 +139,14 @@ export function openPipe(toBrowser: Writable, fromBrowser: Readable): Pipe {
     if (held) held.push(rest);
     else held = [rest];
     heldBytes = held.length === 1 ? rest.length : heldBytes + rest.length;
-    if (heldBytes > ENDLESS) pipe.close(); // whoever wrote this is no browser any more
+    if (heldBytes > ENDLESS) return pipe.close(); // whoever wrote this is no browser any more
+    if (heldBytes < LARGE) return;
+    const more = assembly.bytes === 0 ? heldBytes : rest.length;
+    if (!assembly.grow(more, () => fromBrowser.resume())) fromBrowser.pause();
   }
 
   fromBrowser.on('data', take);
-  toBrowser.on('drain', () => pipe.onDrain());
+  toBrowser.on('drain', () => pipe.isFull || pipe.onDrain());
   for (const stream of [toBrowser, fromBrowser]) {
     stream.on('error', () => pipe.close()); // EPIPE or ECONNRESET: Chromium is gone
     stream.on('close', () => pipe.close());

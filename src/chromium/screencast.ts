@@ -470,7 +470,9 @@ export function attachScreencast(
   }
 
   /** A command to a tab, which may be gone, or be going, or say no: then there is no answer. */
-  const on = (tab: Shown, method: string, params: object = {}) => asked(tab, record, method, params);
+  function on(tab: Shown, method: string, params: object = {}) {
+    return asked(tab, record, method, params);
+  }
 
   async function asked<R>(tab: Shown, is: Check<R>, method: string, params: object = {}): Promise<R | undefined> {
     try {

@@ -15,8 +15,11 @@ export interface Group {
   servedAt: number;
 }
 
-/** Below this a share never waits and is never ended: so much of everybody's is always there. */
-const FREE = 256 * 1024;
+/** Up to this much a share does not wait, as long as there are not too many of that kind either. */
+const SMALL = 256 * 1024;
+const ROOM_FOR_SMALL = 32 * MIB;
+/** Ending what has less would not help anybody. */
+const WORTH_ENDING = 64 * 1024;
 const LOOK_MS = 250;
 
 /**
@@ -40,7 +43,7 @@ export class ByteBudget {
   #overdrawer: Share | undefined;
   #looking: NodeJS.Timeout | undefined;
 
-  constructor({ total = 128 * MIB, groupTotal = total / 2, stillMs = 5000 }: BudgetOptions = {}) {
+  constructor({ total = 96 * MIB, groupTotal = total / 2, stillMs = 5000 }: BudgetOptions = {}) {
     this.#total = total;
     this.#groupTotal = groupTotal;
     this.#stillMs = stillMs;
@@ -98,14 +101,17 @@ export class ByteBudget {
     share.group.used += more;
     this.#used += more;
     if (share.of === 'reader') this.#unread += more;
-    if (bytes === 0) this.#shares.delete(share);
+    if (bytes === 0) {
+      this.#shares.delete(share);
+      if (share === this.#overdrawer) this.#overdrawer = undefined;
+    }
     if (more < 0) this.#goOn();
     else if (this.#used > this.#total) this.#watch();
   }
 
   #grow(share: Share, bytes: number, resume: () => void): boolean {
     this.#set(share, share.bytes + bytes);
-    if (share.bytes <= FREE || share === this.#overdrawer || this.#fits(share)) return true;
+    if (share === this.#overdrawer || this.#fits(share)) return true;
     if (this.#waiting.size === 0 && this.#mayOverdraw()) {
       this.#overdrawer = share;
       return true;
@@ -124,7 +130,8 @@ export class ByteBudget {
     else this.#goOn();
   }
 
-  #fits({ group }: Share): boolean {
+  #fits({ group, bytes }: Share): boolean {
+    if (bytes <= SMALL && this.#used <= this.#total + ROOM_FOR_SMALL) return true;
     return this.#used <= this.#total && group.used <= this.#groupTotal;
   }
 
@@ -147,7 +154,8 @@ export class ByteBudget {
   }
 
   #watch(): void {
-    this.#looking ??= setTimeout(() => {
+    if (this.#looking) return;
+    this.#looking = setTimeout(() => {
       this.#looking = undefined;
       this.#endTheStill();
       if (this.#waiting.size > 0 || this.#used > this.#total) this.#watch();
@@ -158,7 +166,7 @@ export class ByteBudget {
   #endTheStill(): void {
     const longAgo = performance.now() - this.#stillMs;
     const still = [...this.#shares].filter(
-      ({ bytes, movedAt, held, resume }) => bytes > FREE && movedAt < longAgo && !held && !resume,
+      ({ bytes, movedAt, held, resume }) => bytes > WORTH_ENDING && movedAt < longAgo && !held && !resume,
     );
     still.sort((a, b) => b.bytes - a.bytes);
     for (const share of still) {

@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { memory, type Group } from './byte-budget.ts';
+import { pacedWriter } from './paced-writer.ts';
 import { appendFrame, BINARY, CLOSE, closePayload, PONG, TEXT } from './ws-frames.ts';
 import { answerHandshake } from './ws-handshake.ts';
 import { frameReader, type Room } from './ws-reader.ts';
@@ -48,7 +50,7 @@ const UNREAD = 64 * 1024;
 export function serveWebSocket(
   { request, socket, head }: Upgrade,
   attach: (sink: WebSocketSink) => WebSocketReceiver,
-  { maxPayload = 256 * 1024 * 1024, room }: { maxPayload?: number; room?: Room } = {},
+  { maxPayload = 256 * 1024 * 1024, group = memory.group() }: { maxPayload?: number; group?: Group } = {},
 ): void {
   const answer = answerHandshake(request);
   if (answer.accept === undefined) {
@@ -72,6 +74,21 @@ export function serveWebSocket(
   const held = { byReceiver: false, byReader: false };
   let unanswered: Buffer | undefined;
 
+  // A reader that does not read cannot be told why either: a close would wait behind what it did not read.
+  const unread = memory.share(group, 'reader', () => socket.destroy());
+  const writer = pacedWriter(socket, unread);
+  const arriving = memory.share(group, 'sender', () =>
+    sendClose(1008, 'Dropped: a message stopped in the middle while others waited for room.'),
+  );
+  /** Counted twice: a message that grows is copied, and what it lay in before is there until it is collected. */
+  const room: Room = {
+    take: (bytes) => {
+      let granted!: (may: boolean) => void;
+      const later = new Promise<boolean>((resolve) => (granted = resolve));
+      return arriving.grow(2 * bytes, () => granted(true)) || later;
+    },
+    give: (bytes) => arriving.set(Math.max(0, arriving.bytes - 2 * bytes)),
+  };
   const reader = frameReader(
     {
       message(data, binary) {
@@ -111,7 +128,7 @@ export function serveWebSocket(
       flush(written);
     },
     get bufferedAmount() {
-      return outgoingBytes + socket.writableLength;
+      return outgoingBytes + writer.waiting;
     },
     close: sendClose,
     pause: () => hold('byReceiver', true),
@@ -124,11 +141,14 @@ export function serveWebSocket(
   socket.on('close', () => {
     closing = true;
     reader.end();
+    arriving.close();
+    unread.close();
     leave();
   });
   if (head.length > 0) take(Buffer.from(head));
 
   function take(chunk: Buffer): void {
+    if (arriving.bytes > 0) arriving.movedAt = performance.now();
     reader.take(chunk);
     receiver.flush();
   }
@@ -146,6 +166,7 @@ export function serveWebSocket(
 
   /** A paused socket would not see the far end's answer to a close, so a receiver cannot hold it then. */
   function steer(): void {
+    arriving.held = held.byReceiver;
     if (held.byReader || (held.byReceiver && !closing)) socket.pause();
     else socket.resume();
   }
@@ -162,17 +183,12 @@ export function serveWebSocket(
   }
 
   function flush(written?: () => void): void {
+    if (outgoing.length === 0) return;
     const buffers = outgoing;
-    const last = buffers.pop();
-    if (!last) return;
+    const bytes = outgoingBytes;
     outgoing = [];
     outgoingBytes = 0;
-    const more = buffers.length > 0;
-    if (more) socket.cork();
-    for (const buffer of buffers) socket.write(buffer);
-    if (written) socket.write(last, (error) => error ?? written());
-    else socket.write(last);
-    if (more) socket.uncork();
+    writer.write(buffers, bytes, written);
   }
 
   function sendClose(code: number, reason = ''): void {

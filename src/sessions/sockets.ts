@@ -52,6 +52,9 @@ interface Nodes extends Pick<Elsewhere, 'ready' | 'passengerOf'> {
   ): Promise<void>;
 }
 
+/** Of one session. Each may keep a few hundred kilobytes of ours without anybody asking. */
+const mostSockets = 100;
+
 const MIB = 1024 * 1024;
 
 const doors: Record<string, Door> = {
@@ -162,10 +165,15 @@ export function serveSessionSockets(
     }
     const held = await sessions.hold(session.id); // awake before the first byte is answered
     if (socket.destroyed) return held.release(); // it left while we woke the browser
+    if (session.clientCount >= mostSockets) {
+      held.release();
+      throw errors.too_many_connections({ most: mostSockets });
+    }
     const readOnly = watchOnly || search.get('readOnly') === 'true';
     const how = { readOnly, whenGone: session.whenGone, log };
     const attach = session.attach(held, (sink) => door.use(held, sink, how), door.kind);
-    serveWebSocket({ request, socket, head }, authorities.during(minter, attach), { maxPayload: door.maxPayload });
+    const bounds = { maxPayload: door.maxPayload, group: held.engine.memory };
+    serveWebSocket({ request, socket, head }, authorities.during(minter, attach), bounds);
   }
 
   server.on('upgrade', (request, socket, head) => {

@@ -1,3 +1,4 @@
+import { memory, type Group } from '../../lib/byte-budget.ts';
 import type { Mux } from '../mux.ts';
 import { MAX_TO_CHROMIUM } from '../mux.ts';
 import type { Stream } from './channel.ts';
@@ -9,7 +10,8 @@ const HEAD = 4;
  * A connection to the browser for what runs beside it: messages, each after its length, over a stream of the guest's. To
  * the multiplexer it is a client like any other.
  */
-export function serveCdp(stream: Stream, mux: Pick<Mux, 'attach'>): void {
+export function serveCdp(stream: Stream, mux: Pick<Mux, 'attach'>, group: Group = memory.group()): void {
+  const unread = memory.share(group, 'reader', () => leave());
   let waiting = 0; // bytes on their way to it
   let sending = Promise.resolve();
   let paused: { resume: () => void; until: Promise<void> } | undefined;
@@ -25,10 +27,14 @@ export function serveCdp(stream: Stream, mux: Pick<Mux, 'attach'>): void {
       head.writeUInt32LE(size);
       const message = Buffer.concat([head, ...pieces]);
       waiting += message.length;
+      unread.set(waiting);
       sending = sending
         .then(() => stream.bytes(message))
         .catch(() => {})
-        .then(() => void (waiting -= message.length));
+        .then(() => {
+          waiting -= message.length;
+          if (!left) unread.set(waiting);
+        });
     },
     flush() {},
     close: () => leave(),
@@ -46,9 +52,10 @@ export function serveCdp(stream: Stream, mux: Pick<Mux, 'attach'>): void {
   function leave() {
     if (left) return;
     left = true;
+    unread.close();
     paused?.resume();
     client?.closed();
-    void sending.then(() => stream.reset());
+    stream.reset();
   }
 
   async function read() {

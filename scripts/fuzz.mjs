@@ -1,0 +1,17 @@
+import { parseArgs } from 'node:util';
+import { root, show } from './run.mjs';
+import { script } from './say.mjs';
+
+/** `npm run fuzz -- --seed 1 --messages 1000000`: a browser, a display and a guest that lie, against all that hears them. */
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
+    messages: { type: 'string', default: '1000000' },
+  },
+});
+
+await script(async () => {
+  const options = JSON.stringify({ seed: Number(values.seed), messages: Number(values.messages) });
+  const args = ['--expose-gc', 'test/support/run-ts.mjs', 'test/support/hostile/fuzz.ts', options];
+  process.exitCode = await show(process.execPath, args, { cwd: root });
+});

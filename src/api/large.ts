@@ -1,0 +1,47 @@
+import { Readable, Transform } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { memory } from '../lib/byte-budget.ts';
+
+/** Bodies and answers are counted from this size on. */
+const LARGE = 64 * 1024;
+const SLICE = 64 * 1024;
+
+/**
+ * A body that is read whole, as its parser gets it. When there is no room for more of it, its sender waits; one that stops in
+ * the middle while others wait is cut off. Counted twice, for its text and for what is made of it, until it is answered.
+ */
+export function countedBody(request: FastifyRequest, reply: FastifyReply, payload: Readable): Readable {
+  if (Number(request.headers['content-length'] ?? Infinity) <= LARGE) return payload;
+  const share = memory.share(memory.group(), 'sender', () => request.raw.destroy());
+  reply.raw.once('close', () => share.close());
+  const counted = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      if (share.grow(2 * chunk.length, () => done(null, chunk))) done(null, chunk);
+    },
+    flush(done) {
+      share.held = true; // all of it is here: whoever answers it takes the time that it takes
+      done();
+    },
+  });
+  payload.on('error', (error) => counted.destroy(error));
+  return payload.pipe(counted);
+}
+
+/** An answer that is whole, handed over as fast as it is read. A reader that stands still while others wait is cut off. */
+export function countedAnswer(reply: FastifyReply, payload: unknown): unknown {
+  const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload);
+  if (!isWhole || payload.length <= LARGE) return payload;
+  const bytes = Buffer.from(payload);
+  const share = memory.share(memory.group(), 'reader', () => reply.raw.destroy());
+  share.set(bytes.length);
+  reply.raw.once('close', () => share.close());
+  void reply.header('content-length', bytes.length);
+  return Readable.from(slices(bytes, share), { objectMode: false, highWaterMark: SLICE });
+}
+
+async function* slices(bytes: Buffer, share: { set(bytes: number): void }) {
+  for (let at = 0; at < bytes.length; at += SLICE) {
+    share.set(bytes.length - at);
+    yield bytes.subarray(at, at + SLICE);
+  }
+}
