@@ -26,6 +26,7 @@ import { extensionService } from './extensions/service.ts';
 import { uploads } from './extensions/uploads.ts';
 import { EgressError } from './chromium/refusals.ts';
 import { reachThrough } from './chromium/proxy-check.ts';
+import { diskSpace, type Space } from './lib/disk-space.ts';
 import { createOnce } from './lib/files.ts';
 import { newId, pick } from './lib/ids.ts';
 import { tokens } from './lib/tokens.ts';
@@ -75,6 +76,9 @@ import { openStore } from './store/open.ts';
 import { openKeys, secretStore } from './store/secrets.ts';
 import { version } from './version.ts';
 
+/** File systems have an inode for each 16 KiB or so; sessions may use half of theirs. */
+const filesPerMegabyte = 32;
+
 export type App = Awaited<ReturnType<typeof buildApp>>;
 
 /** The composition root: rooms are put together top to bottom and closed bottom to top. Nothing runs that is not started here. */
@@ -82,6 +86,8 @@ export async function buildApp(options: {
   config: Config;
   logger: FastifyBaseLogger;
   onFatal: (error: Error) => void;
+  /** How full the data directory's disk is, if not as the system says: for tests. */
+  space?: () => Space;
 }) {
   const { config, logger, onFatal } = options;
   return undoOnFailure(async (undo) => {
@@ -90,6 +96,8 @@ export async function buildApp(options: {
     });
     await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
     const { dataDir, databaseUrl } = config;
+    const { diskReserve } = config;
+    const disk = diskSpace(dataDir, diskReserve === undefined ? undefined : diskReserve * 2 ** 20, options.space);
     const masterKeys = await openKeys(dataDir, config.secretKey);
     const store = await openStore({
       dataDir,
@@ -217,6 +225,7 @@ export async function buildApp(options: {
           memoryBytes: config.sessionMemory * 2 ** 20,
           pids: config.sessionPids,
           cpus: config.sessionCpus,
+          fileBytes: config.sessionDisk * 2 ** 20,
         },
         log: logger,
       }),
@@ -228,6 +237,8 @@ export async function buildApp(options: {
       nodeId: store.nodeId,
       capacity: config.capacity,
       spares: config.spares,
+      disk,
+      mostOnDisk: { bytes: config.sessionDisk * 2 ** 20, inodes: config.sessionDisk * filesPerMegabyte },
       events,
       log: logger,
     });

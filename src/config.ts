@@ -109,6 +109,18 @@ export const settings = {
     'the uids (and gids) of sessions, one for each, where the service is root, such as 30000-49999; 20,000 that nobody else uses when empty',
     text,
   ),
+  sessionDisk: setting(
+    'CORRAL_SESSION_DISK_MB',
+    '4096',
+    'the most a session may have on the disk, and a file for each 32 KiB of it; one with more is ended',
+    integer(64, 1_048_576),
+  ),
+  diskReserve: setting(
+    'CORRAL_DISK_RESERVE_MB',
+    '',
+    'what stays free for the database on the disk of the data directory; 1024, or a tenth of a smaller disk, when empty',
+    optional(integer(0, 1_048_576)),
+  ),
   chromium: setting('CORRAL_CHROMIUM', '', 'the full browser, when it is not where distributions put it', text),
   headlessShell: setting(
     'CORRAL_HEADLESS_SHELL',

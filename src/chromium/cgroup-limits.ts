@@ -10,6 +10,8 @@ export interface Limits {
   readonly pids?: number | undefined;
   /** Cores. */
   readonly cpus?: number | undefined;
+  /** Of one file. No control group has a part in it. */
+  readonly fileBytes?: number | undefined;
 }
 
 /** What a control group can bound. The freezer bounds nothing, but is one of them under version 1. */

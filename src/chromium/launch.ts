@@ -7,6 +7,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { findCgroups } from './cgroup.ts';
 import type { Limits } from './cgroup-limits.ts';
+import { diskUse, type DiskUse } from './disk-use.ts';
 import { fitDisplay, startDisplay, tooLongForDisplay, type ConnectDisplay } from './display.ts';
 import { flags, type Engine, type Viewport } from './flags.ts';
 import { hello, type BrowserVersion } from './hello.ts';
@@ -52,6 +53,8 @@ export interface Browser {
   thaw(): Promise<void>;
   /** Bytes. */
   memory(): Promise<number>;
+  /** What the session has on the disk; counted no further than `most`. */
+  diskUse(most: DiskUse): Promise<DiskUse>;
   /** Whether it runs in a sandbox. */
   readonly confined: boolean;
   /** Where the session sees the directory of tools; undefined if it was given none. */
@@ -235,6 +238,7 @@ async function start(
     freeze: () => browser.freeze(),
     thaw: () => browser.thaw(),
     memory: () => browser.memory(),
+    diskUse: (most) => diskUse(dir, browser.pids(), most),
     adopt: (pid) => browser.adopt(pid),
     confined,
     tools: tools === undefined ? undefined : confined ? TOOLS : tools,

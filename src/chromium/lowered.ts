@@ -9,6 +9,7 @@ import type { Limits } from './cgroup-limits.ts';
  * - Where no control group counts processes: RLIMIT_NPROC. It counts the processes of one uid, and under root every session has its own. Since
  *   Linux 5.14 it counts in each user namespace by itself, of which an ordinary user's session has two.
  * - Where no control group shares the processor out: a lower priority, which is the disk's as well.
+ * - A bound on the size of a file. Who writes beyond it is told so (EFBIG) and not killed.
  *
  * A shell runs this before it becomes something else; the numbers come in its environment.
  */
@@ -19,14 +20,16 @@ ulimit -c 0
 ulimit -n 32768 2>/dev/null
 [ -z "$CORRAL_NICE" ] || renice -n "$CORRAL_NICE" -p $$ >/dev/null 2>&1
 [ -z "$CORRAL_PIDS" ] || ulimit -p "$CORRAL_PIDS" 2>/dev/null || ulimit -u "$CORRAL_PIDS"
+[ -z "$CORRAL_FILE_BLOCKS" ] || { trap '' XFSZ; ulimit -f "$CORRAL_FILE_BLOCKS"; }
 `;
 
 const NICE = '5';
 
 /** The environment for LOWER, by what control groups bound already. */
-export function lowered(bounded: readonly string[], { pids }: Limits): Record<string, string> {
+export function lowered(bounded: readonly string[], { pids, fileBytes }: Limits): Record<string, string> {
   return {
     ...(pids === undefined || bounded.includes('pids') ? {} : { CORRAL_PIDS: String(pids) }),
+    ...(fileBytes === undefined ? {} : { CORRAL_FILE_BLOCKS: String(Math.ceil(fileBytes / 512)) }),
     ...(bounded.includes('cpu') ? {} : { CORRAL_NICE: NICE }),
   };
 }

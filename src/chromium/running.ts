@@ -1,6 +1,6 @@
 import type { Cgroup } from './cgroup.ts';
 import { logTail, type LogTail } from './log-tail.ts';
-import { freezeTree, gone, killTree, signal, startTime, thawTree, treeMemory } from './process-tree.ts';
+import { freezeTree, gone, killTree, signal, startTime, thawTree, tree, treeMemory } from './process-tree.ts';
 import type { Process } from './sandbox.ts';
 
 export interface Ending {
@@ -24,6 +24,8 @@ export interface Running {
   memory(): Promise<number>;
   /** The processes that everything of it descends from. */
   leaders(): number[];
+  /** Every process of it. */
+  pids(): number[];
   /** One that was started beside it belongs to it from now on: where no cgroup holds both, it is not in the tree. */
   adopt(pid: number): void;
   stop(): Promise<void>;
@@ -107,6 +109,7 @@ export function running(
     },
 
     leaders: () => (over || pid === undefined ? [] : leaders()),
+    pids: () => (over || pid === undefined ? [] : (cgroup?.pids() ?? leaders().flatMap(tree))),
 
     adopt: (pid) => void adopted.set(pid, startTime(pid)),
 

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { Engine } from '../chromium/engine.ts';
+import type { Browser } from '../chromium/launch.ts';
 import type { Proxy } from '../chromium/proxy.ts';
 import type { Log } from '../lib/log.ts';
 import type { WebSocketReceiver, WebSocketSink } from '../lib/ws-sink.ts';
@@ -29,6 +30,8 @@ export interface LiveSessionOptions {
   proxy: Proxy | undefined;
   /** Starts a browser like the first one, in the same place. */
   relaunch: (signal: AbortSignal, proxy: Proxy | undefined) => Promise<Engine>;
+  /** It was asleep, and runs again. */
+  onAwake?: () => void;
   /** The idle timeout has run out. */
   onIdle: () => void;
   /** The browser is gone for good. */
@@ -54,7 +57,7 @@ export interface Hold {
  * when it crashes. It ends by one road, `end`, whoever asks.
  */
 export function liveSession(options: LiveSessionOptions) {
-  const { id, mayStandBy, relaunch, onIdle, onLost, log } = options;
+  const { id, mayStandBy, relaunch, onAwake, onIdle, onLost, log } = options;
   let { timeoutSeconds, proxy } = options;
   let lease: string | null = null;
   let lending = new AbortController();
@@ -173,8 +176,25 @@ export function liveSession(options: LiveSessionOptions) {
       await (await engine).browser.thaw();
       frozen = false;
       activeSince ??= performance.now();
+      onAwake?.();
       log.debug({ session: id }, 'session.awake');
     });
+  }
+
+  /** Does something while nothing of it runs. One that sleeps is not woken for it; one that cannot be stopped runs on. */
+  async function still<T>(work: (browser: Browser) => Promise<T>): Promise<T> {
+    let result: { of: T } | undefined;
+    await inTurn(async () => {
+      const { browser } = await engine;
+      const stops = mayStandBy && !frozen && !ending;
+      try {
+        if (stops) await browser.freeze();
+        result = { of: await work(browser) };
+      } finally {
+        if (stops) await browser.thaw();
+      }
+    });
+    return result!.of;
   }
 
   /** Puts another browser in the place of each that crashes, for as long as there is to be one. */
@@ -338,9 +358,14 @@ export function liveSession(options: LiveSessionOptions) {
     get standingBy() {
       return frozen;
     },
+    /** Whether its processes run. */
+    get awake() {
+      return !frozen && !ending;
+    },
     get ending() {
       return ending;
     },
+    still,
 
     uptimeMs: () => Math.round(activeMs + (activeSince === undefined ? 0 : performance.now() - activeSince)),
 

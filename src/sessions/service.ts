@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { DiskUse } from '../chromium/disk-use.ts';
 import type { Engine } from '../chromium/engine.ts';
 import type { Proxy } from '../chromium/proxy.ts';
 import { errors } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import type { ExtensionSelector } from '../extensions/schema.ts';
 import type { ExtensionService, Loadable } from '../extensions/service.ts';
+import type { DiskSpace } from '../lib/disk-space.ts';
 import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import { undoOnFailure } from '../lib/undo.ts';
@@ -15,6 +17,7 @@ import { uniqueViolation } from '../store/db.ts';
 import type { Addresses } from './addresses.ts';
 import { asSession } from './answer.ts';
 import type { BrowserOptions, Browsers } from './browsers.ts';
+import { diskGuard } from './disk-guard.ts';
 import { liveSession, SessionEnded, type Hold, type LiveSession } from './live-session.ts';
 import { loadedExtensions } from './loaded-extensions.ts';
 import {
@@ -86,6 +89,9 @@ export function sessionService(deps: {
   /** How many browsers this node runs at most, spares included. */
   capacity: number;
   spares: Record<Shape, number>;
+  disk: DiskSpace;
+  /** What one session may have on the disk. */
+  mostOnDisk: DiskUse;
   events: EventBus;
   log: Log;
 }) {
@@ -111,11 +117,20 @@ export function sessionService(deps: {
   let taken = 0;
   let closed = false;
 
+  const guard = diskGuard({
+    space: deps.disk,
+    most: deps.mostOnDisk,
+    sessions: () => live.values(),
+    end: stop,
+    log,
+  });
+
   const spares = warmSpares({
     wanted: deps.spares,
     room: () => !closed && launching.size === 0 && taken + spareCount() < capacity,
     log,
     async start(shape) {
+      refuseIfShort();
       const id = newId();
       const spare: Omit<Spare, 'engine'> = { id, whenGone: () => ({ code: 1011, reason: 'The browser went away.' }) };
       const engine = await browsers.start(id, spareOptions(shape), () => spare.whenGone());
@@ -143,6 +158,7 @@ export function sessionService(deps: {
     { hungUp, pool, onPlaced }: Making,
   ): Promise<SessionRow> {
     refuseWhatIsNotHere(request);
+    refuseIfShort();
     const profile = request.profile && (await profiles.choose(projectId, request.profile));
     const wanted = request.extensions?.length ? await deps.extensions.choose(projectId, request.extensions) : [];
     const options = {
@@ -227,11 +243,13 @@ export function sessionService(deps: {
           if (now.resume) await browsers.forgetTabs(id, signal).catch(() => {}); // they may be, too
           return extensions.again(id, await browsers.start(id, now, whenGone, signal));
         },
+        onAwake: guard.stir,
         onIdle: () => void stop(id, 'idle'),
         onLost: (detail) => void stop(id, 'crashed', detail),
         log,
       });
       live.set(id, session);
+      guard.stir();
       undo(() => stop(id, whyNot(signal)));
       if (spare && proxy) engine.gateway.setProxy(proxy);
       if (spare) await fit(engine, options);
@@ -303,6 +321,11 @@ export function sessionService(deps: {
     throw error;
   }
 
+  /** What is left then is the database's. */
+  function refuseIfShort() {
+    if (deps.disk.short()) throw errors.storage_full({ path: deps.disk.path });
+  }
+
   const spareCount = () => spares.count('headless') + spares.count('headful');
 
   /** A session that was deleted has its place until it is all gone; that takes milliseconds, and is waited for. */
@@ -351,6 +374,7 @@ export function sessionService(deps: {
         live.delete(id);
         saving.delete(id);
         extensions.forget(id);
+        guard.forget(id);
         freePlace();
         const uptimeMs = session.uptimeMs();
         log.info({ session: id, reason, uptimeMs }, 'session.ended');
@@ -640,6 +664,7 @@ export function sessionService(deps: {
       const sessions = new Set([...launching.keys(), ...live.keys()]);
       await Promise.all([spares.close(), ...[...sessions].map((id) => stop(id, 'shutdown'))]);
       await Promise.all(Array.from(endings.values(), ({ over }) => over));
+      guard.close();
     },
   };
 

@@ -34,6 +34,8 @@ export const endings = {
   node_lost: 'The node that ran this session was silent for too long, and the others gave it up.',
   retired: 'Its pool took it out of service.',
   project_closed: 'Its project was archived or deleted.',
+  disk_limit: 'The session had more on the disk than it may (CORRAL_SESSION_DISK_MB).',
+  disk_full: 'The disk was nearly full, and the session was the largest on it.',
 } as const;
 
 export type Ending = keyof typeof endings;

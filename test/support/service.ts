@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
+import type { Space } from '../../src/lib/disk-space.ts';
 import { openLogger } from '../../src/logger.ts';
 
 export interface Answer {
@@ -15,7 +16,7 @@ export interface Answer {
 }
 
 /** The whole service in this process, on a data directory and an embedded PostgreSQL of its own, on a free port. */
-export async function startService(settings: Record<string, string> = {}) {
+export async function startService(settings: Record<string, string> = {}, { space }: { space?: () => Space } = {}) {
   const dataDir = settings['CORRAL_DATA_DIR'] ?? (await mkdtemp(join(tmpdir(), 'corral-test-')));
   const config = readConfig({
     CORRAL_PORT: '0',
@@ -28,7 +29,12 @@ export async function startService(settings: Record<string, string> = {}) {
   const log: string[] = [];
   const logger = openLogger(config.logLevel, { write: (line: string) => void log.push(line) });
   const fatal: Error[] = [];
-  const app = await buildApp({ config, logger, onFatal: (error) => void fatal.push(error) });
+  const app = await buildApp({
+    config,
+    logger,
+    onFatal: (error) => void fatal.push(error),
+    ...(space ? { space } : {}),
+  });
   const url = await app.http.listen({ host: config.host, port: config.port });
   const key = config.apiKey || (await readFile(join(dataDir, 'api-key'), 'utf8')).trim();
 

@@ -1,0 +1,101 @@
+import { spawn } from 'node:child_process';
+import { readFile, readdir, readlink, stat } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+
+/** What a session has on the disk. */
+export interface DiskUse {
+  readonly bytes: number;
+  /** Names, strictly: a file with two names counts twice. */
+  readonly inodes: number;
+}
+
+/** A walk that takes longer is given up, and counts as more than any bound: the session made it that long. */
+const WALK_MS = 30_000;
+const BLOCK = 512;
+const PATH = '/usr/local/bin:/usr/bin:/bin';
+
+/**
+ * Counts what lies in a session's directory, and what has no name any more but is kept open or mapped by one of its processes.
+ *
+ * The directory is walked by `find`, which goes down by open directories and follows no link: a session that changes names under it
+ * leads it nowhere else. Nothing is counted twice, holes not at all. It ends early when there is more than `most`.
+ */
+export async function diskUse(dir: string, pids: readonly number[], most: DiskUse): Promise<DiskUse> {
+  const { dev } = await stat(dir);
+  const named = await walk(dir, most);
+  if (named.bytes > most.bytes || named.inodes > most.inodes) return named;
+  return { ...named, bytes: named.bytes + (await unnamed(pids, dev)) };
+}
+
+/** Blocks, names, and which file it is. */
+const FORMAT = String.raw`%b %n %D:%i\n`;
+/** Root reads what a session has locked against its own user. A service that is that user becomes root of a namespace for it. */
+const AS_OWNER = ['unshare', '--user', '--map-root-user', '--'];
+
+async function walk(dir: string, most: DiskUse): Promise<DiskUse> {
+  const [file = '', ...args] = [...(process.getuid?.() === 0 ? [] : AS_OWNER), 'find', '-P', dir, '-printf', FORMAT];
+  const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'ignore'], cwd: '/', env: { PATH } });
+  const failed = new Promise<never>((_, reject) => child.once('error', reject));
+  const late = setTimeout(() => child.kill('SIGKILL'), WALK_MS);
+  const links = new Set<string>();
+  let [bytes, inodes] = [0, 0];
+  const read = async () => {
+    for await (const line of createInterface({ input: child.stdout })) {
+      const [blocks, names, which = ''] = line.split(' ');
+      inodes++;
+      const again = names !== '1' && links.has(which);
+      if (names !== '1') links.add(which);
+      if (!again) bytes += Number(blocks) * BLOCK;
+      if (bytes > most.bytes || inodes > most.inodes) break;
+    }
+  };
+  try {
+    await Promise.race([read(), failed]);
+    if (child.signalCode) inodes = Math.max(inodes, most.inodes + 1); // given up
+    return { bytes, inodes };
+  } finally {
+    clearTimeout(late);
+    child.kill('SIGKILL');
+  }
+}
+
+/** Bytes of files on this device that have no name any more and are open or mapped in one of these processes. */
+async function unnamed(pids: readonly number[], dev: number): Promise<number> {
+  const found = new Map<number, number>();
+  for (const pid of pids) {
+    await openFiles(pid, dev, found).catch(() => {}); // it is gone
+    await mappedFiles(pid, dev, found).catch(() => {});
+  }
+  return [...found.values()].reduce((sum, bytes) => sum + bytes, 0);
+}
+
+async function openFiles(pid: number, dev: number, found: Map<number, number>): Promise<void> {
+  for (const descriptor of await readdir(`/proc/${pid}/fd`)) {
+    const path = `/proc/${pid}/fd/${descriptor}`;
+    if ((await readlink(path).catch(() => '')).endsWith(' (deleted)')) await weigh(path, dev, found);
+  }
+}
+
+async function weigh(path: string, dev: number, found: Map<number, number>): Promise<boolean> {
+  const file = await stat(path).catch(() => undefined);
+  if (!file) return false;
+  if (file.dev === dev && file.nlink === 0 && file.isFile()) found.set(file.ino, file.blocks * BLOCK);
+  return true;
+}
+
+/** Only root may look at what is mapped. For the others it counts as long as it reaches, which is more than it has. */
+async function mappedFiles(pid: number, dev: number, found: Map<number, number>): Promise<void> {
+  const device = `${hex(major(dev))}:${hex(minor(dev))}`;
+  for (const line of (await readFile(`/proc/${pid}/maps`, 'latin1')).split('\n')) {
+    if (!line.endsWith(' (deleted)')) continue;
+    const [range = '', , offset = '', on, inode] = line.split(/ +/, 5);
+    if (on !== device || found.has(Number(inode))) continue;
+    if (await weigh(`/proc/${pid}/map_files/${range}`, dev, found)) continue;
+    const [from = 0, to = 0] = range.split('-').map((address) => Number.parseInt(address, 16));
+    found.set(Number(inode), to - from + Number.parseInt(offset, 16));
+  }
+}
+
+const hex = (number: number) => number.toString(16).padStart(2, '0');
+const major = (dev: number) => Math.floor(dev / 256) % 4096;
+const minor = (dev: number) => (dev % 256) + 256 * Math.floor(dev / 2 ** 20);

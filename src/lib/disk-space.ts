@@ -1,0 +1,59 @@
+import { readFileSync, statfsSync } from 'node:fs';
+
+/** How full a file system is. Inodes are 0 where it does not count them. */
+export interface Space {
+  readonly bytes: number;
+  readonly usedBytes: number;
+  readonly freeBytes: number;
+  readonly inodes: number;
+  readonly usedInodes: number;
+  readonly freeInodes: number;
+}
+
+export interface DiskSpace {
+  readonly path: string;
+  read(): Space;
+  /** Whether only the reserve is left, which is the database's. */
+  short(space?: Space): boolean;
+  /** How far it is from there: 1 for as much again as the reserve, 0 or less when it is short. */
+  distance(space?: Space): number;
+}
+
+const defaultReserve = 2 ** 30;
+const mostReservedInodes = 65_536;
+/** Of a small disk the reserve is this part, so that a service starts there at all. */
+const smallPart = 0.1;
+
+/**
+ * The file system of the data directory, with a reserve that sessions, uploads, recordings and saves leave alone. It is read
+ * synchronously, since that is one call into the kernel's memory: 10 µs, and never behind a queue of slower work.
+ */
+export function diskSpace(path: string, reserveBytes?: number, read: () => Space = () => spaceOf(path)): DiskSpace {
+  const { bytes, inodes } = read();
+  const reserve = Math.max(1, reserveBytes ?? Math.min(defaultReserve, bytes * smallPart));
+  const reservedInodes = Math.min(mostReservedInodes, inodes * smallPart);
+  const distance = ({ freeBytes, freeInodes } = read()) =>
+    Math.min(freeBytes / reserve, reservedInodes === 0 ? Infinity : freeInodes / reservedInodes) - 1;
+  return { path, read, distance, short: (space) => distance(space) < 0 };
+}
+
+const BTRFS = 0x9123683e;
+
+function spaceOf(path: string): Space {
+  const { type, bsize, blocks, bfree, bavail, files, ffree } = statfsSync(path);
+  // btrfs counts what is written when it reaches the disk, which may be half a minute later.
+  const ahead = type === BTRFS ? dirtyBytes() : 0;
+  return {
+    bytes: blocks * bsize,
+    usedBytes: (blocks - bfree) * bsize + ahead,
+    freeBytes: Math.max(0, bavail * bsize - ahead),
+    inodes: files,
+    usedInodes: files - ffree,
+    freeInodes: ffree,
+  };
+}
+
+function dirtyBytes(): number {
+  const text = readFileSync('/proc/meminfo', 'latin1');
+  return 1024 * [...text.matchAll(/^(?:Dirty|Writeback):\s+(\d+) kB/gm)].reduce((sum, [, kb]) => sum + Number(kb), 0);
+}

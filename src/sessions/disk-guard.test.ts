@@ -1,0 +1,135 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { DiskUse } from '../chromium/disk-use.ts';
+import type { Browser } from '../chromium/launch.ts';
+import { diskSpace } from '../lib/disk-space.ts';
+import { silent } from '../lib/log.ts';
+import { diskGuard } from './disk-guard.ts';
+
+const MB = 2 ** 20;
+const most: DiskUse = { bytes: 100 * MB, inodes: 1000 };
+const reserve = 50 * MB;
+
+/** A disk of a gigabyte, with sessions that write to it. */
+function house() {
+  const others = { bytes: 10 * MB, inodes: 100 };
+  const sessions = new Map<string, ReturnType<typeof session>>();
+  const ended: [string, string][] = [];
+  const total = { bytes: 1000 * MB, inodes: 50_000 };
+
+  function session(id: string) {
+    const use = { bytes: 0, inodes: 10 };
+    const born = Date.now();
+    const made = {
+      id,
+      use,
+      awake: true,
+      stopped: false,
+      looks: 0,
+      ending: undefined,
+      uptimeMs: () => Date.now() - born,
+      async still<T>(work: (browser: Browser) => Promise<T>): Promise<T> {
+        made.stopped = true;
+        const diskUse = async () => {
+          made.looks++;
+          return { ...use };
+        };
+        return work({ diskUse } as unknown as Browser).finally(() => (made.stopped = false));
+      },
+    };
+    sessions.set(id, made);
+    guard.stir();
+    return made;
+  }
+  const used = (what: 'bytes' | 'inodes') =>
+    others[what] + [...sessions.values()].reduce((sum, { use }) => sum + use[what], 0);
+  const space = diskSpace('/', reserve, () => ({
+    bytes: total.bytes,
+    usedBytes: used('bytes'),
+    freeBytes: Math.max(0, total.bytes - used('bytes')),
+    inodes: total.inodes,
+    usedInodes: used('inodes'),
+    freeInodes: Math.max(0, total.inodes - used('inodes')),
+  }));
+  const guard = diskGuard({
+    space,
+    most,
+    sessions: () => sessions.values(),
+    async end(id, reason) {
+      ended.push([id, reason]);
+      sessions.delete(id);
+      guard.forget(id);
+    },
+    log: silent,
+  });
+  return { session, others, ended, space, close: () => guard.close() };
+}
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+
+test('a session that grows beyond its bound is ended, and nobody else', async () => {
+  const { session, ended, close } = house();
+  const [writer, calm] = [session('writer'), session('calm')];
+  for (let n = 0; n < 12; n++) {
+    writer.use.bytes += 10 * MB;
+    await pass(200);
+  }
+  expect(ended).toEqual([['writer', 'disk_limit']]);
+  expect(calm.looks).toBeLessThan(8);
+  close();
+});
+
+test('files count, however small', async () => {
+  const { session, ended, close } = house();
+  const writer = session('writer');
+  await pass(200);
+  writer.use.inodes += 1001;
+  await pass(300);
+  expect(ended).toEqual([['writer', 'disk_limit']]);
+  close();
+});
+
+test('a disk that stands still is looked at no more than now and then', async () => {
+  const { session, close } = house();
+  const calm = session('calm');
+  await pass(120_000);
+  expect(calm.looks).toBe(1);
+  close();
+});
+
+test('nothing is asked while nobody is awake', async () => {
+  const { session, close } = house();
+  session('asleep').awake = false;
+  await pass(1000);
+  expect(vi.getTimerCount()).toBe(0);
+  close();
+});
+
+test('when only the reserve is left, the largest session goes, and the others run on', async () => {
+  const { session, others, ended, close } = house();
+  const [large, small] = [session('large'), session('small')];
+  const sleeper = session('sleeper');
+  sleeper.awake = false;
+  await pass(200);
+  large.use.bytes = 90 * MB;
+  small.use.bytes = 30 * MB;
+  sleeper.use.bytes = 40 * MB;
+  others.bytes = 800 * MB;
+  await pass(300);
+  expect(ended).toEqual([['large', 'disk_full']]);
+  expect(small.stopped).toBe(false);
+  close();
+});
+
+test('where sessions are not what fills the disk, they are left alone', async () => {
+  const { session, others, ended, close } = house();
+  const small = session('small');
+  await pass(200);
+  others.bytes = 990 * MB;
+  await pass(5000);
+  expect(ended).toEqual([]);
+  expect(small.stopped).toBe(false);
+  expect(small.looks).toBeLessThan(5);
+  close();
+});

@@ -1,0 +1,182 @@
+import type { DiskUse } from '../chromium/disk-use.ts';
+import type { DiskSpace, Space } from '../lib/disk-space.ts';
+import type { Log } from '../lib/log.ts';
+import type { LiveSession } from './live-session.ts';
+import type { Ending } from './state.ts';
+
+const everyMs = 100;
+/** When the reserve is near: what can be written in this time has to fit into it. */
+const nearMs = 20;
+const near = 4;
+/** How long a session has to have been awake for its first look, and how long for the next without any sign that it is needed. */
+const youngMs = 10_000;
+const periodMs = 120_000;
+/** A session is not looked at again for less than this part of its bound. */
+const leastPart = 1 / 32;
+const looksAtOnce = 4;
+/** What cannot be stopped in this time is not waited for. */
+const stillMs = 3000;
+/** Ending a session with less than this would make no room to speak of. */
+const leastHelp: DiskUse = { bytes: 8 * 2 ** 20, inodes: 1000 };
+
+/** What was known of a session at the last look, and how full the disk was then. */
+interface Seen {
+  use: DiskUse;
+  space: Space;
+  /** How long it had been awake. */
+  uptimeMs: number;
+  /** False: it was never looked at. */
+  looked: boolean;
+}
+
+export type DiskGuard = ReturnType<typeof diskGuard>;
+type Guarded = Pick<LiveSession, 'id' | 'awake' | 'ending' | 'uptimeMs' | 'still'>;
+
+/**
+ * Holds sessions to their bound on the disk, and to the reserve.
+ *
+ * A session has at most what it had at the last look and what the disk has gained since: so a look at its directory is due
+ * when that could be more than its bound, and not before. How full the disk is, is one cheap question, asked ten times a second while
+ * a session is awake, and not at all otherwise. While it is looked at the session stands still, so that it cannot move files out of sight.
+ *
+ * When only the reserve is left, every session that is awake is stopped at once, and the largest are ended until there is room again.
+ */
+export function diskGuard({
+  space,
+  most,
+  sessions,
+  end,
+  log,
+}: {
+  space: DiskSpace;
+  /** What one session may have. */
+  most: DiskUse;
+  sessions: () => Iterable<Guarded>;
+  end: (id: string, reason: Ending, detail: string) => Promise<void>;
+  log: Log;
+}) {
+  const seen = new Map<string, Seen>();
+  const looking = new Set<string>();
+  let timer: NodeJS.Timeout | undefined;
+  let relief: Promise<void> | undefined;
+  /** How full it was when ending sessions made no more room. */
+  let helpless: Space | undefined;
+  let closed = false;
+
+  /** A session is awake. */
+  function stir() {
+    if (!closed) timer ??= setTimeout(tick, everyMs);
+  }
+
+  function tick() {
+    timer = undefined;
+    const awake = [...sessions()].filter((session) => session.awake);
+    const now = space.read();
+    if (!space.short(now)) helpless = undefined;
+    else if (!helpless || now.freeBytes < helpless.freeBytes / 2 || now.freeInodes < helpless.freeInodes / 2)
+      relief ??= relieve().finally(() => (relief = undefined));
+    for (const session of awake) {
+      if (looking.size >= looksAtOnce) break;
+      if (isDue(session, now)) void check(session);
+    }
+    if (awake.length === 0 || closed) return;
+    timer = setTimeout(tick, space.distance(now) < near && !helpless ? nearMs : everyMs);
+  }
+
+  function isDue({ id, uptimeMs }: Guarded, now: Space): boolean {
+    if (looking.has(id)) return false;
+    const before = seen.get(id);
+    if (!before) {
+      seen.set(id, { use: { bytes: 0, inodes: 0 }, space: now, uptimeMs: uptimeMs(), looked: false });
+      return false;
+    }
+    const bytes = Math.max(0, now.usedBytes - before.space.usedBytes);
+    const inodes = Math.max(0, now.usedInodes - before.space.usedInodes);
+    const age = uptimeMs() - before.uptimeMs;
+    // Until its first look it may have come with a profile of any size.
+    if (!before.looked) return age > youngMs || bytes > most.bytes * leastPart || inodes > most.inodes * leastPart;
+    if (bytes > most.bytes * leastPart && before.use.bytes + bytes > most.bytes) return true;
+    if (inodes > most.inodes * leastPart && before.use.inodes + inodes > most.inodes) return true;
+    return age > periodMs;
+  }
+
+  /** Looks at a session, and ends it if it has too much. */
+  async function check(session: Guarded): Promise<void> {
+    const use = await look(session).catch(() => undefined); // it is gone
+    if (!use || session.ending) return;
+    const detail = tooMuch(use, most);
+    if (detail) await end(session.id, 'disk_limit', detail);
+  }
+
+  function look(session: Guarded): Promise<DiskUse> {
+    looking.add(session.id);
+    return session
+      .still(async (browser) => {
+        const now = space.read();
+        const use = await browser.diskUse(most);
+        seen.set(session.id, { use, space: now, uptimeMs: session.uptimeMs(), looked: true });
+        return use;
+      })
+      .finally(() => looking.delete(session.id));
+  }
+
+  /** Nothing runs until it is known who has the most; then the largest go, one after the other. */
+  async function relieve(): Promise<void> {
+    const before = space.read();
+    log.warn({ freeBytes: before.freeBytes, freeInodes: before.freeInodes }, 'disk.short');
+    const ended: string[] = [];
+    let release = () => {};
+    const released = new Promise<void>((resolve) => (release = resolve));
+    try {
+      const found = await Promise.all([...sessions()].map((session) => measured(session, released)));
+      const part = (use: DiskUse) => Math.max(use.bytes / most.bytes, use.inodes / most.inodes);
+      const largest = found
+        .filter((one) => one !== undefined)
+        .filter(({ use }) => use.bytes >= leastHelp.bytes || use.inodes >= leastHelp.inodes)
+        .sort((a, b) => part(b.use) - part(a.use));
+      for (const { id, use } of largest) {
+        if (!space.short()) break;
+        await end(id, 'disk_full', `It had ${words(use)}.`);
+        ended.push(id);
+      }
+    } finally {
+      release();
+    }
+    const after = space.read();
+    helpless = space.short(after) ? after : undefined;
+    log.warn({ freeBytes: after.freeBytes, freeInodes: after.freeInodes, ended }, 'disk.relieved');
+  }
+
+  /** Resolves with what it has; it stands still until it is released. Undefined: it is gone, or its browser is being replaced. */
+  function measured(session: Guarded, released: Promise<void>): Promise<{ id: string; use: DiskUse } | undefined> {
+    return new Promise((resolve) => {
+      const late = setTimeout(() => resolve(undefined), stillMs);
+      session
+        .still(async (browser) => {
+          clearTimeout(late);
+          resolve({ id: session.id, use: await browser.diskUse(most) });
+          await released;
+        })
+        .catch(() => resolve(undefined))
+        .finally(() => clearTimeout(late));
+    });
+  }
+
+  return {
+    stir,
+    forget: (id: string) => void seen.delete(id),
+    /** Once nothing is awake any more. */
+    close() {
+      closed = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+function tooMuch(use: DiskUse, most: DiskUse): string | undefined {
+  if (use.bytes > most.bytes) return `It had more than ${most.bytes / 2 ** 20} MiB on the disk.`;
+  if (use.inodes > most.inodes) return `It had more than ${most.inodes} files.`;
+  return undefined;
+}
+
+const words = ({ bytes, inodes }: DiskUse) => `${Math.round(bytes / 2 ** 20)} MiB in ${inodes} files on the disk`;
