@@ -1,4 +1,4 @@
-import { mkdir, stat, statfs } from 'node:fs/promises';
+import { mkdir, stat } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -37,6 +37,7 @@ import { gatekeeper } from './org/gatekeeper.ts';
 import { limitService } from './org/limits.ts';
 import { projectService, type Occupancy } from './org/projects.ts';
 import { orgRoutes } from './org/routes.ts';
+import { storageService } from './org/storage.ts';
 import { addresses as sessionAddresses, type Minter } from './sessions/addresses.ts';
 import { browserRoutes } from './sessions/browser/routes.ts';
 import { browsers } from './sessions/browsers.ts';
@@ -78,6 +79,8 @@ import { version } from './version.ts';
 
 /** File systems have an inode for each 16 KiB or so; sessions may use half of theirs. */
 const filesPerMegabyte = 32;
+/** Of a session's bound: one file that is too large is refused, and the session goes on. */
+const mostOfOneFile = 0.75;
 
 export type App = Awaited<ReturnType<typeof buildApp>>;
 
@@ -192,6 +195,9 @@ export async function buildApp(options: {
       leaseOf: (id) => sessions.leaseOf(id),
       vouches: (minter) => gate.vouches(minter),
     });
+    const storage = storageService({ db, nodeId: store.nodeId, mostBytes: config.projectStorage * 2 ** 20 });
+    await storage.nodeLost(store.nodeId);
+    settlers.push((nodeId, tx) => storage.nodeLost(nodeId, tx));
     const profiles = profileService({
       db,
       quick,
@@ -199,16 +205,17 @@ export async function buildApp(options: {
       events,
       metrics: profileMetrics(metrics),
       nodeId: store.nodeId,
-      disk: databaseUrl === '' ? { path: dataDir, freeBytes: () => freeBytes(dataDir) } : undefined,
+      disk: databaseUrl === '' ? disk : undefined,
+      storage,
       decompress,
       log: logger,
     });
     await profiles.start();
     settlers.push((nodeId, tx) => profiles.nodeLost(nodeId, tx));
     occupancies.push((projectId) => profiles.occupancy(projectId));
-    const incoming = uploads(join(dataDir, 'uploads'));
+    const incoming = uploads(join(dataDir, 'uploads'), disk);
     await incoming.sweep();
-    const extensions = extensionService({ db, uploads: incoming, storeUrl: config.chromeStoreUrl });
+    const extensions = extensionService({ db, uploads: incoming, storage, storeUrl: config.chromeStoreUrl });
     occupancies.push((projectId) => extensions.occupancy(projectId));
     const toolbox = openToolbox(join(dataDir, 'tools'));
     undo(() => toolbox.ready);
@@ -225,7 +232,7 @@ export async function buildApp(options: {
           memoryBytes: config.sessionMemory * 2 ** 20,
           pids: config.sessionPids,
           cpus: config.sessionCpus,
-          fileBytes: config.sessionDisk * 2 ** 20,
+          fileBytes: config.sessionDisk * 2 ** 20 * mostOfOneFile,
         },
         log: logger,
       }),
@@ -252,6 +259,8 @@ export async function buildApp(options: {
       nodeId: store.nodeId,
       days: config.replayDays,
       mostBytes: config.replayMegabytes * 2 ** 20,
+      disk,
+      storage,
       say: (sessionId, line) => recorder.say(sessionId, line),
       log: logger,
     });
@@ -401,11 +410,6 @@ export async function buildApp(options: {
       },
     };
   });
-}
-
-async function freeBytes(path: string): Promise<number> {
-  const { bavail, bsize } = await statfs(path);
-  return bavail * bsize;
 }
 
 /** Where clients on this machine reach us: a wildcard is an address to listen on, not to connect to. */

@@ -112,7 +112,7 @@ export const settings = {
   sessionDisk: setting(
     'CORRAL_SESSION_DISK_MB',
     '4096',
-    'the most a session may have on the disk, and a file for each 32 KiB of it; one with more is ended',
+    'the most a session may have on the disk, three quarters of it in one file, and a file for each 32 KiB of it; one with more is ended',
     integer(64, 1_048_576),
   ),
   diskReserve: setting(
@@ -120,6 +120,12 @@ export const settings = {
     '',
     'what stays free for the database on the disk of the data directory; 1024, or a tenth of a smaller disk, when empty',
     optional(integer(0, 1_048_576)),
+  ),
+  projectStorage: setting(
+    'CORRAL_PROJECT_STORAGE_MB',
+    '20480',
+    'the most a project may store in replays, extensions and profile versions together; 0 for no limit',
+    integer(0, 1_073_741_824),
   ),
   chromium: setting('CORRAL_CHROMIUM', '', 'the full browser, when it is not where distributions put it', text),
   headlessShell: setting(

@@ -301,7 +301,7 @@ const catalogue = {
     500,
     'The disk is full.',
     (p: { path: string }) =>
-      `There is no space left below ${p.path}. Make room, or set CORRAL_DATA_DIR to another disk.`,
+      `There is no space left below ${p.path}, except what is reserved for the database (CORRAL_DISK_RESERVE_MB). Make room, or set CORRAL_DATA_DIR to another disk.`,
   ),
   transport_failed: entry(
     502,
@@ -330,6 +330,12 @@ const catalogue = {
     'The machine gives browsers no sandbox, so none is started.',
     (p: { reason: string }) =>
       `This machine gives browsers no sandbox, so none is started: ${p.reason} Whoever runs the service finds the remedy with 'npm run doctor'; it is tried again by itself. CORRAL_ALLOW_UNSANDBOXED=true runs browsers without one.`,
+  ),
+  project_storage_full: final(
+    507,
+    'The project has stored as much as it may.',
+    (p: { used: number; most: number }) =>
+      `The project stores ${p.used} MiB of replays, extensions and profile versions, what is under way included, and may store ${p.most} MiB (CORRAL_PROJECT_STORAGE_MB). Delete profiles or extensions, or wait until replays expire.`,
   ),
   session_storage_full: final(507, 'There is no room for it in the session.', (p: { detail: string }) => p.detail),
   capacity_exhausted: entry(

@@ -52,11 +52,13 @@ export function extensionRoutes({ extensions, load }: ExtensionRoom): FastifyPlu
           summary: 'Get an extension of the Chrome web store as a zip. Nothing is stored.',
           tags,
           querystring: FromChromeStore,
-          response: { 200: bytesAs(octets, 'The zip.'), ...refusals(400, 401, 403, 500) },
+          response: { 200: bytesAs(octets, 'The zip.'), ...refusals(400, 401, 403, 500, 507) },
         },
       },
       async (request, reply) =>
-        reply.type(octets).send(Readable.from(await extensions.fromChromeStore(request.query, hungUp(reply)))),
+        reply
+          .type(octets)
+          .send(Readable.from(await extensions.fromChromeStore(projectOf(request).id, request.query, hungUp(reply)))),
     );
 
     app.get(
@@ -122,7 +124,7 @@ export function extensionRoutes({ extensions, load }: ExtensionRoom): FastifyPlu
             summary: 'Upload an extension: a zip of its unpacked directory, manifest version 3, at most 50 MiB.',
             tags,
             body: asForm(UploadExtension),
-            response: { 201: Extension, ...refusals(400, 401, 403, 409, 500) },
+            response: { 201: Extension, ...refusals(400, 401, 403, 409, 500, 507) },
           },
         },
         (request, reply) =>
@@ -145,7 +147,7 @@ export function extensionRoutes({ extensions, load }: ExtensionRoom): FastifyPlu
             tags: ['browsers'],
             params: Type.Object({ id: Type.String() }),
             body: asForm(LoadExtensions),
-            response: { 201: { description: 'Loaded.' }, ...refusals(400, 401, 403, 404, 500, 504) },
+            response: { 201: { description: 'Loaded.' }, ...refusals(400, 401, 403, 404, 500, 504, 507) },
           },
         },
         (request, reply) =>
@@ -167,10 +169,15 @@ export function extensionRoutes({ extensions, load }: ExtensionRoom): FastifyPlu
         const name = nextName(form, part.fieldname);
         if (form.fields.has(name) || form.files.has(name))
           throw errors.invalid_input({ detail: `${name} came twice.` });
-        if (part.type === 'file') form.files.set(name, await extensions.takeIn(part.file));
+        if (part.type === 'file') form.files.set(name, await extensions.takeIn(projectOf(request).id, part.file));
         else form.fields.set(name, String(part.value));
       }
       return await use(form);
+    } catch (error) {
+      // What was not read of it would stand in the way of the next request on this connection.
+      request.raw.unpipe();
+      request.raw.resume();
+      throw error;
     } finally {
       for (const file of form.files.values()) await file.remove();
     }

@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises';
 import { errors } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
+import type { ProjectStorage } from '../lib/storage.ts';
 import { uniqueViolation, type Db } from '../store/db.ts';
 import { checkExtension, unpackExtension } from './archive.ts';
 import { storeIdOf, zipOffset } from './crx.ts';
@@ -23,7 +24,17 @@ export interface Loadable {
   unpack(to: string): Promise<void>;
 }
 
-export function extensionService({ db, uploads, storeUrl }: { db: Db; uploads: Uploads; storeUrl: string }) {
+export function extensionService({
+  db,
+  uploads,
+  storage,
+  storeUrl,
+}: {
+  db: Db;
+  uploads: Uploads;
+  storage: ProjectStorage;
+  storeUrl: string;
+}) {
   const store = extensionStore(db);
 
   async function find(projectId: string, idOrName: string): Promise<ExtensionRow> {
@@ -82,7 +93,8 @@ export function extensionService({ db, uploads, storeUrl }: { db: Db; uploads: U
       return toExtension(await keep(projectId, name ?? null, zip));
     },
 
-    takeIn: (content: AsyncIterable<Buffer>): Promise<Upload> => uploads.take(content),
+    takeIn: (projectId: string, content: AsyncIterable<Buffer>): Promise<Upload> =>
+      uploads.take(content, storage.claim(projectId)),
 
     async list(projectId: string, filter: ExtensionList): Promise<Extension[]> {
       return (await store.list(projectId, filter)).map(toExtension);
@@ -103,13 +115,18 @@ export function extensionService({ db, uploads, storeUrl }: { db: Db; uploads: U
     },
 
     /** The zip in the store's CRX. Nothing of it is kept: whoever reads it to the end or gives up removes it. */
-    async fromChromeStore({ url, os }: FromChromeStore, gone: AbortSignal): Promise<AsyncIterable<Buffer>> {
+    async fromChromeStore(
+      projectId: string,
+      { url, os }: FromChromeStore,
+      gone: AbortSignal,
+    ): Promise<AsyncIterable<Buffer>> {
       const id = storeIdOf(url);
       if (!id)
         throw errors.invalid_input({
           detail: 'url is not the page of an extension; it takes https://chromewebstore.google.com/detail/<name>/<id>.',
         });
-      const crx = await uploads.take(fetchCrx(id, os, AbortSignal.any([gone, AbortSignal.timeout(storeMs)])));
+      const sent = fetchCrx(id, os, AbortSignal.any([gone, AbortSignal.timeout(storeMs)]));
+      const crx = await uploads.take(sent, storage.claim(projectId));
       try {
         const from = await zipIn(crx);
         return (async function* () {

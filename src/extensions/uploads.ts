@@ -3,8 +3,11 @@ import { createReadStream } from 'node:fs';
 import { mkdir, mkdtemp, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errors } from '../errors.ts';
+import type { DiskSpace } from '../lib/disk-space.ts';
+import type { StorageClaim } from '../lib/storage.ts';
 
 export const mostZipBytes = 50 * 1024 * 1024;
+const bytesBetweenLooks = 1024 * 1024;
 
 /** A file on our disk for as long as somebody looks at it: zips are read from their end, so they cannot be looked at as they come. */
 export interface Upload {
@@ -18,22 +21,31 @@ export interface Upload {
 
 export type Uploads = ReturnType<typeof uploads>;
 
-export function uploads(dir: string) {
+export function uploads(dir: string, disk: Pick<DiskSpace, 'path' | 'short'>) {
   return {
-    /** Nothing is left of it if this throws. */
-    async take(content: AsyncIterable<Buffer>, mostBytes = mostZipBytes): Promise<Upload> {
+    /** Nothing is left of it if this throws. It counts as its project's for as long as it is here. */
+    async take(content: AsyncIterable<Buffer>, claim?: StorageClaim): Promise<Upload> {
+      if (disk.short()) throw errors.storage_full({ path: disk.path });
       await mkdir(dir, { recursive: true, mode: 0o700 });
       const place = await mkdtemp(join(dir, 'upload-'));
-      const remove = () => rm(place, { recursive: true, force: true });
+      const remove = async () => {
+        await rm(place, { recursive: true, force: true });
+        await claim?.release();
+      };
       const path = join(place, 'file');
       const hash = createHash('sha256');
-      let size = 0;
+      let [size, looked] = [0, 0];
       try {
         const file = await open(path, 'wx', 0o600);
         try {
           for await (const piece of content) {
             size += piece.length;
-            if (size > mostBytes) throw errors.payload_too_large({ limit: mostBytes });
+            if (size > mostZipBytes) throw errors.payload_too_large({ limit: mostZipBytes });
+            await claim?.cover(size);
+            if (size - looked > bytesBetweenLooks) {
+              looked = size;
+              if (disk.short()) throw errors.storage_full({ path: disk.path });
+            }
             hash.update(piece);
             await file.writeFile(piece);
           }

@@ -25,7 +25,7 @@ async function service(nodeId = 'node_a') {
   const events = eventBus();
   events.on('profile.saved', ({ profileId }) => saved.push(profileId));
   const metrics = profileMetrics(new Registry());
-  const disk = { path: '/data', freeBytes: async () => free };
+  const disk = { path: '/data', short: () => free < 64 * 2 ** 20 };
   return profileService({
     db,
     quick,
@@ -34,6 +34,7 @@ async function service(nodeId = 'node_a') {
     metrics,
     nodeId,
     disk,
+    storage: { claim: () => ({ cover: async () => {}, release: async () => {} }) },
     decompress: (bytes) => bytes,
     log: silent,
   });

@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { errors } from '../errors.ts';
 import type { EventBus } from '../events.ts';
+import type { DiskSpace } from '../lib/disk-space.ts';
 import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import { openChunks, sealChunks } from '../lib/seal-chunks.ts';
 import { CannotOpen } from '../lib/seal.ts';
+import type { ProjectStorage, StorageClaim } from '../lib/storage.ts';
 import { uniqueViolation, type Db } from '../store/db.ts';
 import type { Secrets } from '../store/secrets.ts';
 import type { ProfileMetrics } from './metrics.ts';
@@ -12,8 +14,6 @@ import type { Profile, ProfileList, ProfileSelector, ProfileVersion } from './sc
 import { profileStore, type ProfileRow } from './store.ts';
 
 const keptVersions = 10;
-/** What has to stay free on the disk: a database that cannot write its log stops altogether. */
-const leastFreeBytes = 64 * 1024 * 1024;
 const bytesBetweenLooks = 8 * 1024 * 1024;
 
 export type ProfileService = ReturnType<typeof profileService>;
@@ -32,6 +32,7 @@ export function profileService({
   metrics,
   nodeId,
   disk,
+  storage,
   decompress,
   log,
 }: {
@@ -43,7 +44,8 @@ export function profileService({
   metrics: ProfileMetrics;
   nodeId: string;
   /** Where the database writes to; undefined where that is not ours to know. */
-  disk: { path: string; freeBytes(): Promise<number> } | undefined;
+  disk: Pick<DiskSpace, 'path' | 'short'> | undefined;
+  storage: ProjectStorage;
   decompress: (bytes: AsyncIterable<Buffer>, signal: AbortSignal) => AsyncIterable<Buffer>;
   log: Log;
 }) {
@@ -106,7 +108,13 @@ export function profileService({
     for (const id of ids) await secrets.remove('profile version', id, within);
   }
 
-  async function write(versionId: string, profileId: string, sessionId: string, bytes: AsyncIterable<Buffer>) {
+  async function write(
+    versionId: string,
+    profileId: string,
+    sessionId: string,
+    bytes: AsyncIterable<Buffer>,
+    claim: StorageClaim | undefined,
+  ) {
     const key = randomBytes(32);
     let [position, size, looked] = [0, 0, -Infinity];
     await store.beginVersion(versionId, profileId, sessionId, nodeId);
@@ -114,8 +122,9 @@ export function profileService({
     for await (const sealed of sealChunks(key, bytes)) {
       if (disk && size - looked >= bytesBetweenLooks) {
         looked = size;
-        if ((await disk.freeBytes()) < leastFreeBytes) throw errors.storage_full({ path: disk.path });
+        if (disk.short()) throw errors.storage_full({ path: disk.path });
       }
+      await claim?.cover(size + sealed.length);
       await chunks.addChunk(versionId, position++, sealed);
       size += sealed.length;
     }
@@ -205,8 +214,11 @@ export function profileService({
     async save(profileId: string, sessionId: string, bytes: AsyncIterable<Buffer>): Promise<string | undefined> {
       const versionId = newId();
       const began = performance.now();
+      let claim: StorageClaim | undefined;
       try {
-        const size = await write(versionId, profileId, sessionId, bytes);
+        const profile = await store.find(profileId);
+        claim = profile && storage.claim(profile.project_id);
+        const size = await write(versionId, profileId, sessionId, bytes, claim);
         const ms = Math.round(performance.now() - began);
         log.info({ profile: profileId, session: sessionId, version: versionId, bytes: size, ms }, 'profile.saved');
         metrics.saves.inc({ outcome: 'saved' });
@@ -219,6 +231,8 @@ export function profileService({
         await forget([{ id: versionId }]).catch(() => {}); // else the next start does it
         await store.recordFailure(profileId, message).catch(() => {});
         return message;
+      } finally {
+        await claim?.release().catch(() => {}); // else the next start does it
       }
     },
 

@@ -81,7 +81,11 @@ describe('a profile is what it was before', () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'corral-full-'));
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=700m,mode=755', 'corral-test', dataDir]);
     try {
-      const service = await startService({ CORRAL_DATA_DIR: dataDir, CORRAL_ALLOW_PRIVATE_HOSTS: site.host });
+      const service = await startService({
+        CORRAL_DATA_DIR: dataDir,
+        CORRAL_ALLOW_PRIVATE_HOSTS: site.host,
+        CORRAL_DISK_RESERVE_MB: '50',
+      });
       try {
         const sdk = service.sdk();
         const { id } = await logIn(sdk);

@@ -1,11 +1,12 @@
 import { chown, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFast, type Confinement } from '../../chromium/recorder/encoder.ts';
+import type { DiskSpace } from '../../lib/disk-space.ts';
 
 export type ReplayFiles = ReturnType<typeof replayFiles>;
 
 /** Where videos lie: `<id>.part` while they are made, `<id>.mp4` when they are done. */
-export function replayFiles(dir: string, confinement: Confinement) {
+export function replayFiles(dir: string, confinement: Confinement, disk: Pick<DiskSpace, 'short'>) {
   const part = (id: string) => join(dir, `${id}.part`);
   const draft = (id: string) => join(dir, `${id}.new`);
   const done = (id: string) => join(dir, `${id}.mp4`);
@@ -22,7 +23,8 @@ export function replayFiles(dir: string, confinement: Confinement) {
         await rm(part(id), { force: true });
         return before > 0 ? before : undefined;
       }
-      const fast = await fasten(id, signal).catch(() => false); // a full disk, for one: what is there plays all the same
+      // It takes as much room again for a moment. Without it, what is there plays all the same.
+      const fast = !disk.short() && (await fasten(id, signal).catch(() => false));
       signal.throwIfAborted(); // then the next start does it
       await rename(fast ? draft(id) : part(id), done(id));
       await Promise.all([part(id), draft(id)].map((path) => rm(path, { force: true })));

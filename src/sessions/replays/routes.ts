@@ -35,7 +35,7 @@ export function replayRoutes({
           tags,
           params: Id,
           body: StartReplay,
-          response: { 201: Replay, ...refusals(400, 403, 404, 409, 500, 504) },
+          response: { 201: Replay, ...refusals(400, 403, 404, 409, 500, 504, 507) },
         },
       },
       async (request, reply) =>

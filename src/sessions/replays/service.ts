@@ -5,8 +5,10 @@ import { pipeline } from 'node:stream/promises';
 import { canEncode, type Confinement } from '../../chromium/recorder/encoder.ts';
 import { record, type Recording } from '../../chromium/recorder/recorder.ts';
 import { keepRing, type Ring } from '../../chromium/recorder/ring.ts';
-import { errors } from '../../errors.ts';
+import { errors, ServiceError } from '../../errors.ts';
+import type { DiskSpace } from '../../lib/disk-space.ts';
 import type { Log } from '../../lib/log.ts';
+import type { ProjectStorage, StorageClaim } from '../../lib/storage.ts';
 import type { Addresses, Minter } from '../addresses.ts';
 import type { Hold } from '../live-session.ts';
 import type { SessionService } from '../service.ts';
@@ -19,6 +21,8 @@ const mostAtOnce = 8;
 const defaultFramerate = 10;
 const defaultSeconds = 60 * 60;
 const mostSeconds = 24 * 60 * 60;
+/** Where a project has no room for this, no recording is begun. */
+const leastBytes = 64 * 1024;
 /** For what is being finished when the service stops. */
 const closingMs = 15_000;
 
@@ -34,12 +38,14 @@ export function replayService(deps: {
   nodeId: string;
   days: number;
   mostBytes: number;
+  disk: Pick<DiskSpace, 'path' | 'short'>;
+  storage: ProjectStorage;
   /** What the recorder of a session has to say. */
   say: (sessionId: string, line: string) => void;
   log: Log;
 }) {
-  const { store, sessions, addresses, confinement, nodeId, days, mostBytes, say, log } = deps;
-  const files = replayFiles(deps.dir, confinement);
+  const { store, sessions, addresses, confinement, nodeId, days, mostBytes, disk, storage, say, log } = deps;
+  const files = replayFiles(deps.dir, confinement, disk);
   const running = new Map<string, { sessionId: string; stop: (reason: ReplayEnding) => void; over: Promise<void> }>();
   const rings = new Map<string, Ring>();
   const closing = new AbortController();
@@ -76,8 +82,11 @@ export function replayService(deps: {
     }
     const framerate = request.framerate ?? defaultFramerate;
     const id = randomUUID();
+    if (disk.short()) throw errors.storage_full({ path: disk.path });
     const held = await sessions.hold(sessionId); // awake for as long as it is recorded
+    const claim = storage.claim(projectId);
     try {
+      await claim.cover(leastBytes);
       const recording = await record(held.engine, framerate, confinement);
       const row = await store
         .insert({ id, sessionId, projectId, nodeId, framerate, startedAt: new Date() })
@@ -86,16 +95,17 @@ export function replayService(deps: {
           recording.stop();
           throw error;
         });
-      keep(id, sessionId, recording, held, seconds);
+      keep(id, sessionId, recording, held, seconds, claim);
       return toReplay(row!, { keyId, projectId });
     } catch (error) {
       held.release();
+      await claim.release();
       throw error;
     }
   }
 
   /** Writes a recording down until something ends it, then finishes it. */
-  function keep(id: string, sessionId: string, recording: Recording, held: Hold, seconds: number) {
+  function keep(id: string, sessionId: string, recording: Recording, held: Hold, seconds: number, claim: StorageClaim) {
     let reason: ReplayEnding | undefined;
     const stop = (why: ReplayEnding) => {
       reason ??= why;
@@ -108,8 +118,13 @@ export function replayService(deps: {
       async function* (source: AsyncIterable<Buffer>) {
         for await (const part of source) {
           bytes += part.length;
+          await claim.cover(bytes).catch((error: Error) => {
+            if (!(error instanceof ServiceError && error.code === 'project_storage_full')) throw error;
+            stop('storage_limit');
+          });
           yield part;
           if (bytes > mostBytes) stop('max_size');
+          else if (disk.short()) stop('disk_full');
         }
       },
       createWriteStream(files.part(id), { flags: 'wx', mode: 0o600 }),
@@ -126,7 +141,10 @@ export function replayService(deps: {
       for (const line of lastWords) say(sessionId, line);
       say(sessionId, `recording ${id} ended: ${reason ?? how}`);
       await finish(id, reason ?? how);
-    })().finally(() => running.delete(id));
+    })().finally(() => {
+      running.delete(id);
+      return claim.release().catch(() => {}); // else the next start does it
+    });
     running.set(id, { sessionId, stop, over: over.catch(() => {}) });
   }
 
@@ -152,11 +170,23 @@ export function replayService(deps: {
     try {
       const saved = await ring.save(seconds);
       if (!saved) throw errors.replay_not_found({ detail: 'Nothing has been recorded yet. Try again in a moment.' });
+      if (disk.short()) throw errors.storage_full({ path: disk.path });
       const id = randomUUID();
-      await writeFile(files.part(id), saved.file, { mode: 0o600, flag: 'wx' });
+      const claim = storage.claim(projectId);
       const { startedAt } = saved;
-      const row = await store.insert({ id, sessionId, projectId, nodeId, framerate: defaultFramerate, startedAt });
-      const over = finish(id, 'saved').finally(() => running.delete(id));
+      const written = async () => {
+        await claim.cover(saved.file.length);
+        await writeFile(files.part(id), saved.file, { mode: 0o600, flag: 'wx' });
+        return store.insert({ id, sessionId, projectId, nodeId, framerate: defaultFramerate, startedAt });
+      };
+      const row = await written().catch(async (error: Error) => {
+        await claim.release();
+        throw error;
+      });
+      const over = finish(id, 'saved').finally(() => {
+        running.delete(id);
+        return claim.release().catch(() => {}); // else the next start does it
+      });
       running.set(id, { sessionId: '', stop() {}, over });
       return toReplay(row!, { keyId, projectId });
     } finally {

@@ -25,6 +25,7 @@ export type ReplayEnding =
   | 'max_duration'
   | 'max_size'
   | 'disk_full'
+  | 'storage_limit'
   | 'session_ended'
   | 'encoder_failed'
   | 'service_stopped'

@@ -1,0 +1,36 @@
+import type { Db } from '../store/db.ts';
+import { sql } from '../store/sql.ts';
+
+/** Every query on what projects store together. */
+export function storageStore(db: Db) {
+  return {
+    /** One at a time for each project, until the transaction ends. */
+    async lock(projectId: string): Promise<void> {
+      await db.rows(sql`select pg_advisory_xact_lock(hashtextextended('corral storage of ' || ${projectId}, 0))`);
+    },
+
+    async usedBytes(projectId: string): Promise<number> {
+      const row = await db.row<{ bytes: string }>(sql`select (
+          (select coalesce(sum(size_bytes), 0) from extensions where project_id = ${projectId} and deleted_at is null)
+        + (select coalesce(sum(v.size_bytes), 0) from profile_versions v join profiles p on p.id = v.profile_id
+            where p.project_id = ${projectId} and v.complete)
+        + (select coalesce(sum(bytes), 0) from replays where project_id = ${projectId})
+        + (select coalesce(sum(bytes), 0) from storage_claims where project_id = ${projectId}))::bigint as bytes`);
+      return Number(row?.bytes ?? 0);
+    },
+
+    async grow(id: string, projectId: string, nodeId: string, bytes: number): Promise<void> {
+      await db.rows(sql`insert into storage_claims (id, project_id, node_id, bytes)
+        values (${id}, ${projectId}, ${nodeId}, ${bytes})
+        on conflict (id) do update set bytes = storage_claims.bytes + excluded.bytes`);
+    },
+
+    async release(id: string): Promise<void> {
+      await db.rows(sql`delete from storage_claims where id = ${id}`);
+    },
+
+    async releaseOf(nodeId: string): Promise<void> {
+      await db.rows(sql`delete from storage_claims where node_id = ${nodeId}`);
+    },
+  };
+}

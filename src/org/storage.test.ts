@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openTestStore } from '../../test/support/store.ts';
+import { storageService } from './storage.ts';
+
+const MB = 2 ** 20;
+let store: Awaited<ReturnType<typeof openTestStore>>;
+beforeAll(async () => void (store = await openTestStore()));
+afterAll(() => store?.close());
+
+test('of many who want the last room at once, as many get it as fit', async () => {
+  const storage = storageService({ db: store.db, nodeId: 'a', mostBytes: 10 * MB });
+  const claims = Array.from({ length: 20 }, () => storage.claim('crowded'));
+  const got = await Promise.allSettled(claims.map((claim) => claim.cover(3 * MB)));
+  const some = got.filter(({ status }) => status === 'fulfilled').length;
+  expect(some).toBeGreaterThanOrEqual(1);
+  expect(some).toBeLessThanOrEqual(3);
+  await expect(storage.claim('crowded').cover(10 * MB)).rejects.toMatchObject({ code: 'project_storage_full' });
+  await storage.claim('another').cover(10 * MB);
+  await Promise.all(claims.map((claim) => claim.release()));
+  await storage.claim('crowded').cover(10 * MB);
+});
+
+test('a claim grows with what is written, to the last byte there is', async () => {
+  const storage = storageService({ db: store.db, nodeId: 'a', mostBytes: 10 * MB });
+  const claim = storage.claim('growing');
+  for (let bytes = MB; bytes <= 10 * MB; bytes += MB) await claim.cover(bytes);
+  await expect(claim.cover(10 * MB + 1)).rejects.toMatchObject({ code: 'project_storage_full' });
+  await claim.cover(10 * MB);
+});
+
+test('what a lost node had under way counts no more', async () => {
+  const here = storageService({ db: store.db, nodeId: 'here', mostBytes: 10 * MB });
+  const lost = storageService({ db: store.db, nodeId: 'lost', mostBytes: 10 * MB });
+  await lost.claim('p').cover(10 * MB);
+  await expect(here.claim('p').cover(1)).rejects.toMatchObject({ code: 'project_storage_full' });
+  await here.nodeLost('lost');
+  await here.claim('p').cover(1);
+});
+
+test('without a limit nothing is asked', async () => {
+  const storage = storageService({ db: store.db, nodeId: 'a', mostBytes: 0 });
+  await storage.claim('p').cover(1e15);
+});

@@ -1,0 +1,59 @@
+import { errors } from '../errors.ts';
+import { newId } from '../lib/ids.ts';
+import type { ProjectStorage, StorageClaim } from '../lib/storage.ts';
+import type { Db } from '../store/db.ts';
+import { storageStore } from './storage-store.ts';
+
+/** Claimed ahead, so that a stream does not ask for each of its pieces. */
+const mostAhead = 8 * 2 ** 20;
+
+export type StorageService = ReturnType<typeof storageService>;
+
+/**
+ * What a project stores: replays, extensions, profile versions, and all of these that are under way. They count together. Who is about to
+ * write claims room first, under a lock of the project's, so two who come at once cannot both have what is left for one.
+ */
+export function storageService({ db, nodeId, mostBytes }: { db: Db; nodeId: string; mostBytes: number }) {
+  function grow(id: string, projectId: string, bytes: number): Promise<void> {
+    return db.transaction(async (tx) => {
+      const store = storageStore(tx);
+      await store.lock(projectId);
+      const used = await store.usedBytes(projectId);
+      if (used + bytes > mostBytes) throw errors.project_storage_full({ used: inMb(used), most: inMb(mostBytes) });
+      await store.grow(id, projectId, nodeId, bytes);
+    });
+  }
+
+  function claim(projectId: string): StorageClaim {
+    const id = newId();
+    let claimed = 0;
+    let asked = false;
+    return {
+      async cover(bytes) {
+        if (mostBytes === 0 || bytes <= claimed) return;
+        asked = true;
+        const needed = bytes - claimed;
+        const ahead = needed + Math.min(bytes, mostAhead);
+        await grow(id, projectId, ahead).then(
+          () => (claimed += ahead),
+          () => grow(id, projectId, needed).then(() => (claimed += needed)),
+        );
+      },
+      async release() {
+        if (asked) await storageStore(db).release(id);
+        asked = false;
+      },
+    };
+  }
+
+  return {
+    claim,
+    /** What a node had under way when it went, ourselves before a start included. */
+    async nodeLost(lost: string, within: Db = db): Promise<() => void> {
+      await storageStore(within).releaseOf(lost);
+      return () => {};
+    },
+  } satisfies ProjectStorage & Record<string, unknown>;
+}
+
+const inMb = (bytes: number) => Math.ceil(bytes / 2 ** 20);
