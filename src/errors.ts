@@ -259,6 +259,12 @@ const catalogue = {
     (p: { perMinute: number; seconds: number }) =>
       `At most ${p.perMinute} sessions a minute are created here. Try again in ${p.seconds} s.`,
   ),
+  too_many_bad_keys: entry(
+    429,
+    'Too many keys that are not known came from this address. A key that is known is let in all the same.',
+    (p: { seconds: number }) =>
+      `Too many keys that are not known here came from your address. Try again in ${p.seconds} s, with a key that is.`,
+  ),
   client_hung_up: entry(
     499,
     'The client hung up before it was answered. Nobody gets to read this; the audit log shows it.',

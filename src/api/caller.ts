@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { errors } from '../errors.ts';
 import type { Caller, Gatekeeper } from '../org/caller.ts';
@@ -33,13 +34,13 @@ export async function admit(request: FastifyRequest, gate: Gatekeeper): Promise<
   }
   if (access === 'node') throw errors.not_found({ detail: 'Nothing is served here for clients. /docs lists what is.' });
   if (access === 'public' || access === 'token') return;
-  request.caller = await gate.authenticate(bearer(request));
+  request.caller = await gate.authenticate(bearer(request), request.clientIp);
   if (access === 'project') request.project = await gate.resolveProject(request.caller, selectorOf(request));
 }
 
 /** For what is not a route: who asks by a key, and for which project. */
-export async function callerByKey(request: Pick<FastifyRequest, 'headers'>, gate: Gatekeeper) {
-  const caller = await gate.authenticate(bearer(request));
+export async function callerByKey(request: IncomingMessage, gate: Gatekeeper) {
+  const caller = await gate.authenticate(bearer(request), request.socket.remoteAddress ?? '');
   return { caller, project: await gate.resolveProject(caller, selectorOf(request)) };
 }
 

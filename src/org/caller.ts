@@ -8,7 +8,8 @@ export interface Caller {
 
 /** What the front door needs of the organisation's room. */
 export interface Gatekeeper {
-  authenticate(key: string): Promise<Caller>;
+  /** `from` is the address it comes from: one that sends many keys that are not known has to wait. */
+  authenticate(key: string, from: string): Promise<Caller>;
   /** The project a request works in: `selector` is what its headers name, if anything. */
   resolveProject(caller: Caller, selector: { id?: string; idOrName?: string }): Promise<{ id: string; name: string }>;
 }

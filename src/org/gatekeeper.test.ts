@@ -41,7 +41,7 @@ describe('the project of a request', () => {
     ['a bound key with its own id', 'own', { id: 'own' }, 'own'],
     ['a bound key with its own name', 'own', { idOrName: 'own' }, 'own'],
   ])('%s', async (_, key, selector, project) => {
-    const caller = await gate.authenticate(keys[key]!);
+    const caller = await gate.authenticate(keys[key]!, '192.0.2.1');
     const named = selector.id ? { id: ids[selector.id]! } : selector;
     expect((await gate.resolveProject(caller, named)).id).toBe(ids[project]);
   });
@@ -53,7 +53,7 @@ describe('the project of a request', () => {
     ['a bound key with another project', 'own', { idOrName: 'Other' }, 'forbidden'],
     ['a bound key with one that does not exist', 'own', { id: 'proj_nobody' }, 'forbidden'],
   ])('is refused for %s', async (_, key, selector, code) => {
-    const caller = await gate.authenticate(keys[key]!);
+    const caller = await gate.authenticate(keys[key]!, '192.0.2.1');
     await expect(gate.resolveProject(caller, selector)).rejects.toMatchObject({ code });
   });
 });
@@ -61,11 +61,11 @@ describe('the project of a request', () => {
 test('a key revoked behind our back is forgotten as soon as the database tells', async () => {
   const service = apiKeyService({ db: store.db, changed: () => {} });
   const { id, key } = await service.create(service.operator, { name: 'revoked elsewhere' });
-  await gate.authenticate(key);
+  await gate.authenticate(key, '192.0.2.1');
   const told = new Promise<void>((resolve) => store.anchor.on('corral_org', () => resolve()));
   await store.db.rows(sql`update api_keys set deleted_at = now() where id = ${id}`);
   await told;
-  await expect(gate.authenticate(key)).rejects.toMatchObject({ code: 'unauthorized' });
+  await expect(gate.authenticate(key, '192.0.2.1')).rejects.toMatchObject({ code: 'unauthorized' });
 });
 
 test('what is remembered is not trusted while the database cannot tell us of changes', async () => {
@@ -73,8 +73,8 @@ test('what is remembered is not trusted while the database cannot tell us of cha
   const blind = gatekeeper({ db: store.db, trusted: () => trusted });
   const service = apiKeyService({ db: store.db, changed: () => {} });
   const { id, key } = await service.create(service.operator, { name: 'blind' });
-  await blind.authenticate(key);
+  await blind.authenticate(key, '192.0.2.1');
   await store.db.rows(sql`update api_keys set deleted_at = now() where id = ${id}`);
   trusted = false;
-  await expect(blind.authenticate(key)).rejects.toMatchObject({ code: 'unauthorized' });
+  await expect(blind.authenticate(key, '192.0.2.1')).rejects.toMatchObject({ code: 'unauthorized' });
 });

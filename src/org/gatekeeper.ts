@@ -1,8 +1,9 @@
 import type { Caller, Gatekeeper } from './caller.ts';
 import { errors } from '../errors.ts';
 import type { Db } from '../store/db.ts';
-import { findByKey, hashOf } from './api-keys.ts';
+import { findByKey, hashOf, lookupOf } from './api-keys.ts';
 import { orgStore, type ApiKeyRow, type ProjectRow } from './store.ts';
+import { strangers } from './strangers.ts';
 
 const remembered = 10_000;
 
@@ -16,8 +17,19 @@ export function gatekeeper({ db, trusted, now = Date.now }: { db: Db; trusted: (
   const keysById = memory<ApiKeyRow>(trusted);
   const projects = memory<ProjectRow>(trusted);
 
-  async function authenticate(key: string): Promise<Caller> {
-    const row = await keys.get(hashOf(key).toString('base64'), () => findByKey(db, key));
+  const wrongKeys = strangers(now);
+  const lookups = lookupList(() => store.keyLookups(), now);
+
+  async function authenticate(key: string, from: string): Promise<Caller> {
+    const hash = hashOf(key);
+    const name = hash.toString('base64');
+    const row = await keys.get(name, async () => {
+      const refusal = wrongKeys.refusal(from);
+      // Who shares an address with a guesser and has a good key is not kept out: all there are fit into a list, read now and then.
+      if (refusal && !(await lookups.has(lookupOf(hash)))) throw refusal;
+      return wrongKeys.isUnknown(name) ? undefined : findByKey(db, key);
+    });
+    if (!row) wrongKeys.count(from, name);
     if (!row || row.deleted_at) throw errors.unauthorized({ detail: 'This key is not known here, or was revoked.' });
     if (row.expires_at && row.expires_at.getTime() <= now()) {
       throw errors.unauthorized({
@@ -64,9 +76,26 @@ export function gatekeeper({ db, trusted, now = Date.now }: { db: Db; trusted: (
     forget() {
       keys.clear();
       keysById.clear();
+      wrongKeys.forgetKeys();
       projects.clear();
     },
   } satisfies Gatekeeper & { vouches: typeof vouches; forget(): void };
+}
+
+/** The names under which keys are found, read at most once a second however many ask. */
+function lookupList(read: () => Promise<Set<string>>, now: () => number) {
+  let list: Promise<Set<string>> | undefined;
+  let readAt = -Infinity;
+  return {
+    async has(lookup: string): Promise<boolean> {
+      if (!list || now() - readAt > 1000) {
+        readAt = now();
+        list = read();
+        list.catch(() => (list = undefined));
+      }
+      return (await list).has(lookup);
+    },
+  };
 }
 
 /**

@@ -131,6 +131,12 @@ export function orgStore(db: Db) {
           ${key.created_by_name}, least(now() + make_interval(days => ${key.days_to_expire}::integer), ${key.not_after}::timestamptz))`);
     },
 
+    /** Of all keys that were not deleted. */
+    async keyLookups(): Promise<Set<string>> {
+      const rows = await db.rows<{ lookup: string }>(sql`select lookup from api_keys where deleted_at is null`);
+      return new Set(rows.map(({ lookup }) => lookup));
+    },
+
     async anyKey(): Promise<boolean> {
       return (await db.row(sql`select 1 from api_keys limit 1`)) !== undefined;
     },

@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startService, type Service } from '../support/service.ts';
+
+let service: Service;
+let queries = 0;
+beforeAll(async () => {
+  service = await startService({ CORRAL_TRUST_PROXY: '127.0.0.1' });
+  const { db } = service.app.store;
+  for (const name of ['row', 'rows'] as const) {
+    const original = db[name].bind(db) as (...args: unknown[]) => unknown;
+    Object.assign(db, {
+      [name]: (...args: unknown[]) => {
+        if (JSON.stringify(args).includes('api_keys')) queries += 1;
+        return original(...args);
+      },
+    });
+  }
+});
+afterAll(() => service?.close());
+
+const guess = (turn: number, from: string) =>
+  service.call('GET', '/browsers', undefined, {
+    authorization: `Bearer sk_${String(turn).padStart(40, '0')}`,
+    'x-forwarded-for': from,
+  });
+
+test('who guesses keys has to wait, costs no query each, and keeps nobody else out', async () => {
+  await service.sdk().projects.list();
+  queries = 0;
+  const statuses: number[] = [];
+  let last;
+  for (let turn = 0; turn < 300; turn++) {
+    last = await guess(turn, '203.0.113.7');
+    statuses.push(last.status);
+  }
+  const turnedAway = statuses.filter((status) => status === 429).length;
+  expect(statuses.slice(0, 10)).toEqual(Array<number>(10).fill(401));
+  expect(turnedAway).toBeGreaterThan(100);
+  expect(new Set(statuses)).toEqual(new Set([401, 429]));
+  expect(last).toMatchObject({ status: 429, body: { code: 'too_many_bad_keys' } });
+  expect(Number(last!.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect(queries).toBeLessThan(200);
+
+  // A good key comes in from that address, one that is remembered and one that nobody has shown yet.
+  const { key } = await service.sdk().apiKeys.create({ name: 'fresh' });
+  for (const good of [service.key, key]) {
+    const headers = { authorization: `Bearer ${good}`, 'x-forwarded-for': '203.0.113.7' };
+    await expect.poll(async () => (await service.call('GET', '/browsers', undefined, headers)).status).toBe(200);
+  }
+  expect((await guess(1000, '203.0.113.8')).status).toBe(401);
+});
+
+test('an IPv6 client is its /64, and another address is not counted along', async () => {
+  const statuses: number[] = [];
+  for (let turn = 0; turn < 80; turn++) {
+    statuses.push((await guess(2000 + turn, `2001:db8:7:7::${turn.toString(16)}`)).status);
+  }
+  expect(statuses).toContain(429);
+  expect((await guess(3000, '2001:db8:7:8::1')).status).toBe(401);
+});
+
+test('the same wrong key, sent again and again, is asked for once', async () => {
+  await guess(4000, '203.0.113.9');
+  queries = 0;
+  for (let turn = 0; turn < 10; turn++) expect((await guess(4000, '203.0.113.9')).status).toBe(401);
+  expect(queries).toBe(0);
+});
