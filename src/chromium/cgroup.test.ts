@@ -45,6 +45,7 @@ describe.each(
       if (bounded('cpu')) expect(value('corral/NAME/cpu.max')).toBe('50000 100000');
     }
     await group.remove();
+    expect(left()).toEqual([]);
   });
 
   test('is killed whole, frozen or not, while what is in it makes more', async () => {

@@ -24,3 +24,19 @@ test('keeps the last 200 lines, and no line longer than 2000 characters', async 
 test('leaves out what Chromium says about the missing D-Bus', async () => {
   expect(await tailOf('[1:1:ERROR:dbus/bus.cc:405] Failed to connect\n', 'a real error\n')).toEqual(['a real error']);
 });
+
+test('a process that writes without end is read a turn at a time, and to its end', async () => {
+  const line = `${'x'.repeat(1023)}\n`;
+  let taken = 0;
+  const stream = Readable.from(
+    (function* () {
+      for (; taken < 1000; taken++) yield line;
+    })(),
+    { highWaterMark: 1 },
+  );
+  const tail = logTail(stream);
+  await new Promise((resolve) => stream.once('pause', resolve));
+  expect(taken).toBeLessThan(300);
+  await finished(stream);
+  expect(tail()).toHaveLength(200);
+});

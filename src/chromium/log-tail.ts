@@ -2,6 +2,9 @@ import type { Readable } from 'node:stream';
 
 const LINES = 200;
 const LONGEST = 2000;
+/** So much is read of it at once, and then nothing for the rest of the turn: a megabyte a second. */
+const MOST_IN_A_TURN = 256 * 1024;
+const TURN_MS = 250;
 /** There is no D-Bus in the sandbox, and no flag that keeps Chromium from saying so a dozen times at every start. */
 const NOISE = /:ERROR:dbus\/|dconf-CRITICAL/;
 
@@ -19,6 +22,7 @@ export function logTail(stream: Readable | null): LogTail {
   const listeners = new Set<(line: string) => void>();
   const lines: string[] = [];
   let partial = '';
+  let read = 0;
 
   function add(line: string) {
     lines.push(line);
@@ -28,6 +32,10 @@ export function logTail(stream: Readable | null): LogTail {
 
   stream?.setEncoding('utf8');
   stream?.on('data', (text: string) => {
+    // A process that writes without end waits for its turn, instead of taking the service's.
+    if (read === 0 && stream) setTimeout(() => ((read = 0), stream.resume()), TURN_MS).unref();
+    read += text.length;
+    if (read > MOST_IN_A_TURN) stream?.pause();
     const parts = (partial + text).split('\n');
     // A process that never ends its line must not grow the service.
     partial = parts.pop()!.slice(0, LONGEST);

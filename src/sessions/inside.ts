@@ -25,6 +25,20 @@ export async function nextOf<S extends TSchema>(guest: Guest, schema: S, stream:
   return checked(guest, schema, item?.json);
 }
 
+/** So many bytes, which it said would follow: one buffer, in however many pieces they come. */
+export async function bytesFrom(guest: Guest, stream: Stream, size: number): Promise<Buffer> {
+  const whole = Buffer.allocUnsafe(size);
+  for (let filled = 0; filled < size;) {
+    const item = await stream.next();
+    if (!item?.bytes || item.bytes.length > size - filled) {
+      guest.distrust('it sent other bytes than it said.');
+      throw new ChannelClosed('It sent other bytes than it said.');
+    }
+    filled += item.bytes.copy(whole, filled);
+  }
+  return whole;
+}
+
 /** Our own end of a stream that is given up is not the guest's fault. */
 export function inOurWords(error: unknown): unknown {
   if (error instanceof ServiceError) return error;

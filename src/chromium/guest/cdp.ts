@@ -5,6 +5,7 @@ import type { Stream } from './channel.ts';
 
 /** How far behind it may be before it is cut off. */
 const HEAD = 4;
+const SPACE = 64 * 1024;
 
 /**
  * A connection to the browser for what runs beside it: messages, each after its length, over a stream of the guest's. To
@@ -75,20 +76,26 @@ export function serveCdp(stream: Stream, mux: Pick<Mux, 'attach'>, group: Group 
 
 /** Cuts bytes into messages. One that claims to be larger than Chromium takes is the end of it. */
 function splitter() {
-  let parts: Buffer[] = [];
+  // One buffer that grows with what has come, whatever a message claims to be and in however many pieces it comes.
+  let buffer = Buffer.allocUnsafeSlow(SPACE);
   let size = 0;
+  const wanted = () => HEAD + (size < HEAD ? 0 : buffer.readUInt32LE(0));
   return function* (bytes: Buffer): Generator<Buffer> {
-    parts.push(bytes);
-    size += bytes.length;
-    while (size >= HEAD) {
-      if (parts[0]!.length < HEAD) parts = [Buffer.concat(parts)];
-      const wanted = HEAD + parts[0]!.readUInt32LE(0);
-      if (wanted > MAX_TO_CHROMIUM) throw new Error('a message that is too large');
-      if (size < wanted) return;
-      const whole = parts.length === 1 ? parts[0]! : Buffer.concat(parts);
-      yield Buffer.from(whole.subarray(HEAD, wanted)); // the multiplexer keeps and changes what it is given
-      parts = [whole.subarray(wanted)];
-      size -= wanted;
+    for (let at = 0; at < bytes.length;) {
+      const taken = Math.min(wanted() - size, bytes.length - at);
+      if (size + taken > buffer.length) {
+        const larger = Buffer.allocUnsafeSlow(Math.min(wanted(), Math.max(size + taken, buffer.length * 2)));
+        buffer.copy(larger, 0, 0, size);
+        buffer = larger;
+      }
+      bytes.copy(buffer, size, at, at + taken);
+      size += taken;
+      at += taken;
+      if (wanted() > MAX_TO_CHROMIUM) throw new Error('a message that is too large');
+      if (size < HEAD || size < wanted()) continue;
+      yield Buffer.from(buffer.subarray(HEAD, size)); // the multiplexer keeps and changes what it is given
+      size = 0;
+      if (buffer.length > SPACE) buffer = Buffer.allocUnsafeSlow(SPACE);
     }
   };
 }

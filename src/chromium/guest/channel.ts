@@ -21,8 +21,14 @@ const WINDOW = 1024 * 1024;
 const CHUNK = 64 * 1024;
 /** JSON comes whole; this is more than any body the service takes. */
 const MAX_JSON = 8 * 1024 * 1024;
-/** What an item costs besides its bytes, so that empty ones are not free. */
-const ITEM_COST = 16;
+/** What an item costs besides its bytes: about what it takes in memory, so that small ones are not free. */
+const ITEM_COST = 128;
+/** Smaller pieces of bytes that nobody has taken yet are put together. */
+const SMALL = 8 * 1024;
+/** Of ours that the other end has not read. Each stream has its window; whoever lets this much pile up reads none of them. */
+const MOST_UNREAD = 64 * 1024 * 1024;
+/** For a stream that ended in order: the other end may still tell what it took. */
+const FEW_STRAYS = 32 * ITEM_COST;
 
 export type Item = { json: unknown; bytes?: undefined } | { bytes: Buffer; json?: undefined };
 
@@ -60,6 +66,8 @@ export interface Stream {
 }
 
 export interface Channel {
+  /** How many streams there are. */
+  readonly count: number;
   open(name: string, args?: unknown): Stream;
   close(reason: string): void;
   /** Settles once, with the reason. */
@@ -75,8 +83,11 @@ export interface ChannelOptions {
   most: number;
 }
 
+/** JSON is kept as it came until it is taken: what it becomes is many times as large. */
+type Raw = { json: Buffer; bytes?: undefined } | { bytes: Buffer; json?: undefined };
+
 interface Inner extends Stream {
-  take(item: Item, cost: number): void;
+  take(item: Raw, cost: number): void;
   finish(error?: Error): void;
   credit(bytes: number): void;
 }
@@ -86,6 +97,8 @@ export function channel(socket: Duplex, { host, onOpen, most }: ChannelOptions):
   let nextId = host ? 1 : 2;
   let theirs = 0;
   let lastTheirs = 0;
+  /** How much may still come for streams that we gave up: what was on its way. */
+  let strays = 0;
   let over: string | undefined;
   let settle!: (reason: string) => void;
   const closed = new Promise<string>((resolve) => (settle = resolve));
@@ -108,6 +121,7 @@ export function channel(socket: Duplex, { host, onOpen, most }: ChannelOptions):
 
   function send(kind: number, id: number, payload?: Buffer) {
     if (over !== undefined) return;
+    if (socket.writableLength > MOST_UNREAD) return close('it does not read what it is sent.');
     const head = Buffer.allocUnsafe(HEAD);
     head.writeUInt32LE(5 + (payload?.length ?? 0), 0);
     head.writeUInt8(kind, 4);
@@ -121,6 +135,8 @@ export function channel(socket: Duplex, { host, onOpen, most }: ChannelOptions):
 
   function frame(kind: number, id: number, payload: Buffer, first: boolean) {
     const stream = streams.get(id);
+    if (!stream && kind !== OPEN && (strays -= payload.length + (first ? ITEM_COST : 0)) < 0)
+      return close('it speaks of streams that there are not.');
     switch (kind) {
       case OPEN: {
         const fromThem = id % 2 === (host ? 0 : 1);
@@ -138,7 +154,7 @@ export function channel(socket: Duplex, { host, onOpen, most }: ChannelOptions):
       case BYTES:
         return stream?.take({ bytes: payload }, payload.length + (first ? ITEM_COST : 0));
       case JSON_ITEM:
-        return stream?.take({ json: JSON.parse(payload.toString()) as unknown }, payload.length + ITEM_COST);
+        return stream?.take({ json: payload }, payload.length + ITEM_COST);
       case END:
         return stream?.finish();
       case FAIL: {
@@ -156,7 +172,7 @@ export function channel(socket: Duplex, { host, onOpen, most }: ChannelOptions):
 
   function make(id: number, onGone: () => void = () => {}): Inner {
     const gone = new AbortController();
-    const items: { item: Item; cost: number }[] = [];
+    const items: { item: Raw; cost: number; space?: Buffer }[] = [];
     let held = 0; // of theirs, here and not yet taken
     let owed = 0; // taken, and not yet told
     let room = WINDOW; // how much they still take of ours
@@ -168,7 +184,9 @@ export function channel(socket: Duplex, { host, onOpen, most }: ChannelOptions):
     let writers: (() => void)[] = [];
 
     const forget = () => {
-      if (streams.delete(id)) onGone();
+      if (!streams.delete(id)) return;
+      strays = Math.min(strays + FEW_STRAYS, MOST_UNREAD);
+      onGone();
     };
     const wake = () => {
       reader?.();
@@ -180,6 +198,7 @@ export function channel(socket: Duplex, { host, onOpen, most }: ChannelOptions):
     const abandon = () => {
       failure = broken = new ChannelClosed('This stream was given up.');
       items.length = 0;
+      if (!heard) strays = Math.min(strays + WINDOW + MAX_JSON, MOST_UNREAD);
       forget();
       wake();
     };
@@ -204,7 +223,7 @@ export function channel(socket: Duplex, { host, onOpen, most }: ChannelOptions):
               owed = 0;
               send(CREDIT, id, credit);
             }
-            return first.item;
+            return parsed(first.item);
           }
           if (failure) throw failure;
           if (heard) return undefined;
@@ -250,10 +269,11 @@ export function channel(socket: Duplex, { host, onOpen, most }: ChannelOptions):
 
       take(item, cost) {
         if (heard || failure) return;
+        // What is sent last may overdraw the window, since it comes whole, or in pieces of a chunk; then there is nothing to send before
+        // something is taken.
+        if (held >= WINDOW + (item.bytes ? CHUNK + ITEM_COST : 0)) return close('more was sent than was asked for.');
         held += cost;
-        // A message may overdraw the window once, since it comes whole; then there is nothing to send before it is taken.
-        if (held > WINDOW + MAX_JSON) return close('more was sent than was asked for.');
-        items.push({ item, cost });
+        if (!appended(items.at(-1), item, cost)) items.push({ item, cost });
         reader?.();
         reader = undefined;
       },
@@ -271,13 +291,25 @@ export function channel(socket: Duplex, { host, onOpen, most }: ChannelOptions):
       },
 
       credit(bytes) {
-        room = Math.min(room + bytes, WINDOW);
+        if (bytes === 0 || room + bytes > WINDOW) return close('a credit for more than was sent.');
+        room += bytes;
         if (room <= 0) return;
         const those = writers;
         writers = [];
         for (const writer of those) writer();
       },
     };
+    /** What cannot be read ends the channel, and with it this stream. */
+    function parsed(item: Raw): Item {
+      if (item.bytes) return item;
+      try {
+        return { json: JSON.parse(item.json.toString()) as unknown };
+      } catch (error) {
+        close(`something that cannot be read: ${(error as Error).message}`);
+        throw new ChannelClosed('It sent JSON that is none.');
+      }
+    }
+
     if (over === undefined) streams.set(id, stream);
     else stream.finish(new ChannelClosed(over));
     return stream;
@@ -286,6 +318,9 @@ export function channel(socket: Duplex, { host, onOpen, most }: ChannelOptions):
   return {
     closed,
     close,
+    get count() {
+      return streams.size;
+    },
 
     open(name, args = {}) {
       const id = nextId;
@@ -295,6 +330,22 @@ export function channel(socket: Duplex, { host, onOpen, most }: ChannelOptions):
       return stream;
     },
   };
+}
+
+/** Puts small pieces of bytes that nobody has taken yet into one item, which has room for more of them. */
+function appended(
+  last: { item: Raw; cost: number; space?: Buffer } | undefined,
+  { bytes }: Raw,
+  cost: number,
+): boolean {
+  if (!last?.item.bytes || !bytes) return false;
+  const { length } = last.item.bytes;
+  if (length + bytes.length > SMALL) return false;
+  if (!last.space) last.item.bytes.copy((last.space = Buffer.allocUnsafeSlow(SMALL)));
+  bytes.copy(last.space, length);
+  last.item.bytes = last.space.subarray(0, length + bytes.length);
+  last.cost += cost;
+  return true;
 }
 
 /** Reads frames off a socket. Bytes are passed on as they come, in pieces; everything else is put together first. */

@@ -5,7 +5,7 @@ import { andNoOther } from '../descriptors.ts';
 import type { Browser } from '../launch.ts';
 import { logTail } from '../log-tail.ts';
 import { killTree } from '../process-tree.ts';
-import { channel, ChannelClosed, type Channel, type Stream } from './channel.ts';
+import { channel, ChannelClosed, Refusal, type Channel, type Stream } from './channel.ts';
 import type { Toolbox } from './toolbox.ts';
 
 export { ChannelClosed, Refusal, type Stream } from './channel.ts';
@@ -60,6 +60,10 @@ interface Running {
 
 /** Connections to the browser that it may have at once. */
 const MOST_OF_ITS_OWN = 4;
+/** And within ten seconds: each costs the browser a session. */
+const MOST_IN_A_WHILE = 100;
+/** What is asked of it at once. More cannot run either: a process is one of these, and each takes memory here. */
+const MOST_ASKED = 4096;
 const PATIENCE_MS = 2000;
 /** For one thing that is answered at once, such as removing a directory of hundreds of thousands of files. */
 const CALL_MS = 120_000;
@@ -77,6 +81,13 @@ export function guestOf({
   const started = new Set<number>();
   let running: Promise<Running> | undefined;
   let over = false;
+  let connected: number[] = [];
+
+  function mayConnect(): boolean {
+    const now = performance.now();
+    connected = connected.filter((at) => now - at < 10_000);
+    return connected.push(now) <= MOST_IN_A_WHILE;
+  }
 
   async function start(): Promise<Running> {
     if (!browser.confined && !allowUnsandboxed) {
@@ -108,8 +119,11 @@ export function guestOf({
       channel: channel(socket, {
         host: true,
         most: MOST_OF_ITS_OWN,
-        onOpen: (name, _args, stream) =>
-          name === 'cdp' ? onCdp(stream) : stream.fail('unknown', 'This is not served.'),
+        onOpen(name, _args, stream) {
+          if (name !== 'cdp') return made.channel.close('it asked for something that there is not.');
+          if (!mayConnect()) return made.channel.close('too many connections to the browser were opened.');
+          onCdp(stream);
+        },
       }),
     };
     void made.channel.closed.then((reason) => {
@@ -121,7 +135,8 @@ export function guestOf({
       makeSure(made); // it may be stopped as soon as it is there
       const pids = [...started];
       started.clear();
-      await ask(made.channel, 'bury', { pids });
+      const late = setTimeout(() => made.channel.close('it does not bury what was started.'), CALL_MS);
+      await ask(made.channel, 'bury', { pids }).finally(() => clearTimeout(late));
     }
     return made;
   }
@@ -157,6 +172,8 @@ export function guestOf({
     const { channel } = there;
     signal?.throwIfAborted();
     makeSure(there);
+    if (channel.count >= MOST_ASKED)
+      throw new Refusal('not_started', `The session is asked for ${MOST_ASKED} things at once, which is the most.`);
     const stream = channel.open(name, args);
     if (signal) {
       const giveUp = () => stream.reset();

@@ -32,6 +32,8 @@ const Event = Type.Object({
 
 /** The most files of one directory that are listed in one answer. */
 const MOST_LISTED = 100_000;
+/** The characters of all their names and paths together. */
+const LONGEST_LIST = 32 * 1024 * 1024;
 
 export type Asked = 'create_directory' | 'delete_file' | 'delete_directory' | 'move' | 'set_permissions';
 
@@ -49,12 +51,15 @@ export function list({ engine: { guest } }: Hold, path: string): Promise<Static<
     const stream = await guest.open('list', { path });
     stream.end();
     const found: Static<typeof Infos> = [];
+    let length = 0;
     try {
       for (let item; (item = await stream.next());) {
-        found.push(...checked(guest, Infos, item.json));
-        if (found.length > MOST_LISTED)
+        const some = checked(guest, Infos, item.json);
+        for (const { name, path } of some) length += name.length + path.length;
+        found.push(...some);
+        if (found.length > MOST_LISTED || length > LONGEST_LIST)
           throw errors.bad_path({
-            detail: `'${path}' holds more than ${MOST_LISTED} files; list it with process/exec.`,
+            detail: `'${path}' holds more than ${MOST_LISTED} files, or too long names; list it with process/exec.`,
           });
       }
     } finally {

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { Guest, Stream } from '../../chromium/guest/guest.ts';
 import { errors } from '../../errors.ts';
-import { inside, nextOf } from '../inside.ts';
+import { bytesFrom, inside, nextOf } from '../inside.ts';
 import type { Hold } from '../live-session.ts';
 import type { ExecuteRequest, ExecuteResult } from './schema.ts';
 
@@ -46,18 +46,8 @@ export function execute(
 }
 
 async function part(guest: Guest, stream: Stream): Promise<string> {
-  let { bytes: left } = await nextOf(guest, Part, stream);
-  const parts: Buffer[] = [];
-  while (left > 0) {
-    const item = await stream.next();
-    if (!item?.bytes || item.bytes.length > left) {
-      guest.distrust('it sent other bytes than it said.');
-      throw errors.guest_lost();
-    }
-    parts.push(item.bytes);
-    left -= item.bytes.length;
-  }
-  return Buffer.concat(parts).toString();
+  const { bytes } = await nextOf(guest, Part, stream);
+  return (await bytesFrom(guest, stream, bytes)).toString();
 }
 
 function parsed(guest: Guest, text: string): unknown {

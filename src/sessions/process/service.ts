@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox';
-import { ChannelClosed, Refusal, type Guest, type Stream } from '../../chromium/guest/guest.ts';
+import { Refusal, type Guest } from '../../chromium/guest/guest.ts';
 import { errors } from '../../errors.ts';
-import { checked, inside, nextOf } from '../inside.ts';
+import { bytesFrom, checked, inside, nextOf } from '../inside.ts';
 import type { Hold } from '../live-session.ts';
 import type { ExecRequest, ExecResult, SpawnRequest, SpawnResult } from './schema.ts';
 
@@ -9,6 +9,8 @@ import type { ExecRequest, ExecResult, SpawnRequest, SpawnResult } from './schem
 const MOST_KEPT = 8 * 1024 * 1024;
 /** Of each, in the refusal of one that took too long. */
 const MOST_IN_DETAILS = 64 * 1024;
+/** Processes of one session that are known by their id. A guest forgets the oldest of a thousand that have ended. */
+const MOST_KNOWN = 10_000;
 /** What a process is said to have exited with that went with the guest. */
 const KILLED = 137;
 
@@ -68,7 +70,7 @@ export function exec({ engine: { guest } }: Hold, request: ExecRequest, hungUp: 
       started = (await nextOf(guest, Begun, stream)).pid;
       guest.started.add(started);
       const ended = await nextOf(guest, Ended, stream);
-      const output = await readBytes(guest, stream, ended.stdout_bytes + ended.stderr_bytes);
+      const output = await bytesFrom(guest, stream, ended.stdout_bytes + ended.stderr_bytes);
       const stdout = output.subarray(0, ended.stdout_bytes);
       const stderr = output.subarray(ended.stdout_bytes);
       if (ended.timed_out) {
@@ -110,6 +112,8 @@ export function spawn(held: Hold, request: SpawnRequest): Promise<SpawnResult> {
     stream.end();
     const spawned = await nextOf(guest, Spawned, stream);
     const processes = processesOf(guest);
+    const [oldest] = processes.keys();
+    if (processes.size >= MOST_KNOWN && oldest !== undefined) processes.delete(oldest);
     processes.set(spawned.process_id, undefined);
     guest.started.add(spawned.pid);
     const awake = held.stayAwake();
@@ -119,7 +123,7 @@ export function spawn(held: Hold, request: SpawnRequest): Promise<SpawnResult> {
         return exit_code;
       })
       .catch(() => KILLED)
-      .then((code) => processes.set(spawned.process_id, code))
+      .then((code) => processes.has(spawned.process_id) && processes.set(spawned.process_id, code))
       .finally(() => {
         awake();
         stream.reset();
@@ -209,19 +213,4 @@ function commandOf(request: ExecRequest) {
   if (as_root && as_user !== null)
     throw errors.invalid_input({ detail: 'as_root and as_user exclude each other; send one of them.' });
   return { command, args, cwd, env, as_user, as_root, timeout_sec };
-}
-
-async function readBytes(guest: Guest, stream: Stream, size: number): Promise<Buffer> {
-  const parts: Buffer[] = [];
-  let left = size;
-  while (left > 0) {
-    const item = await stream.next();
-    if (!item?.bytes || item.bytes.length > left) {
-      guest.distrust('it sent other bytes than it said.');
-      throw new ChannelClosed('It sent other bytes than it said.');
-    }
-    parts.push(item.bytes);
-    left -= item.bytes.length;
-  }
-  return Buffer.concat(parts, size);
 }
