@@ -35,6 +35,32 @@ const lessFloor = { chromium: ['lib'], lib: [], store: ['errors.ts', 'events.ts'
 /** The files of src/ itself that rooms stand on. The others (main.ts, app.ts, …) put rooms together and reach everything. */
 const groundFiles = { 'config.ts': ['errors.ts', 'lib'], 'errors.ts': ['lib'], 'events.ts': ['errors.ts', 'lib'] };
 
+/**
+ * In the rooms where sessions run, the files that use the file system, each with what it touches there. None of that can be changed by a
+ * session, except what outside.ts touches, which is made for it; and inside a session there is nothing else to be touched.
+ */
+const fileUsers = {
+  'chromium/outside.ts': 'what a session can change',
+  'chromium/furnish.ts': "the session's directory itself, and etc, which sessions only read",
+  'chromium/sandbox.ts': "the system's directories",
+  'chromium/isolation.ts': 'what the machine has, and a trial in a directory of its own',
+  'chromium/cgroup.ts': '/proc and /sys/fs/cgroup',
+  'chromium/cgroup-limits.ts': '/sys/fs/cgroup and /sys/block',
+  'chromium/descriptors.ts': '/proc/self/fdinfo',
+  'chromium/disk-use.ts': "the session's directory itself, and /proc; the walk below is find's, which follows no link",
+  'chromium/memory-watch.ts': '/proc',
+  'chromium/owners.ts': '/proc, and the claims of uids in /run',
+  'chromium/process-tree.ts': '/proc',
+  'chromium/resolver.ts': '/etc/resolv.conf',
+  'chromium/seccomp.ts': 'the compiled filter, in a file of its own without a name',
+  'chromium/recorder/encoder.ts': 'whether there is an ffmpeg',
+  'chromium/guest/toolbox.ts': 'the directory of tools, which sessions only read',
+  'chromium/guest/inside/': 'what the guest, in the session, may touch',
+  'sessions/browsers.ts': 'the directory of all sessions',
+  'sessions/live-view/assets.ts': 'the files of the page',
+  'sessions/replays/': 'the directory of replays',
+};
+
 /** Third parties and powers, each with the door it comes in by. `at` is tested against the path inside src/. */
 const doors = [
   {
@@ -54,6 +80,12 @@ const doors = [
     what: /^(node:)?child_process$/,
     at: /^(chromium\/|store\/(embedded|binaries|launcher|postmaster|start-lock))/,
     instead: 'let chromium/ run it, where processes are confined and counted',
+  },
+  {
+    what: /^(node:)?fs(\/promises)?$/,
+    at: { test: mayUseFiles },
+    instead:
+      'give chromium/outside.ts a function that goes by descriptors, since a session may put a link in the place of any file of its own',
   },
 ];
 
@@ -99,6 +131,11 @@ export function violations(src) {
 function judgeDoors(file, specifier) {
   const door = doors.find(({ what }) => what.test(specifier));
   return door && !door.at.test(file) ? `reaches ${specifier}: ${door.instead}` : undefined;
+}
+
+function mayUseFiles(file) {
+  if (!/^(chromium|sessions)\//.test(file)) return true;
+  return Object.keys(fileUsers).some((user) => file === user || (user.endsWith('/') && file.startsWith(user)));
 }
 
 /** `file` imports `target`, both as paths inside src/. */

@@ -1,10 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { chmod, chown, mkdir } from 'node:fs/promises';
 import type net from 'node:net';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { andNoOther } from './descriptors.ts';
 import type { Viewport } from './flags.ts';
+import { furnishDisplay } from './furnish.ts';
 import { displayKeymap } from './keymap.ts';
 import { LOWER } from './lowered.ts';
 import { pinSocket, type PinnedSocket } from './outside.ts';
@@ -12,7 +12,7 @@ import type { Owner } from './owners.ts';
 import { resizeDisplay } from './rfb.ts';
 import { running, type Running } from './running.ts';
 import { withFilter } from './seccomp.ts';
-import { letGo, own, PATH, readInit, STAGE, stepDown, systemDirectories, UID, X_SOCKETS } from './sandbox.ts';
+import { letGo, PATH, readInit, STAGE, stepDown, systemDirectories, UID, X_SOCKETS } from './sandbox.ts';
 
 /**
  * The display of a headful session: TigerVNC's Xvnc, an X server whose screen is an RFB stream. The service speaks RFB with it, so it is
@@ -98,14 +98,6 @@ export function fitDisplay(connect: ConnectDisplay, viewport: Viewport, signal: 
 
 /** Where there is no sandbox, the display knows its socket by the same path as everybody. */
 export const tooLongForDisplay = (dir: string) => Buffer.byteLength(join(dir, 'display/rfb/rfb')) > SOCKET_PATH;
-
-/** `display` is the service's, so that nothing in it is replaced; what is in `display/x11` and `display/rfb` is Xvnc's. */
-async function furnishDisplay(dir: string, owner: Owner): Promise<void> {
-  const at = join(dir, 'display');
-  await mkdir(at, { mode: 0o700 });
-  if (process.getuid?.() === 0) await chown(at, 0, owner.gid).then(() => chmod(at, 0o710));
-  await Promise.all(['x11', 'rfb'].map((name) => own(join(at, name), owner)));
-}
 
 function spawnSandboxed(dir: string, owner: Owner, command: string[], lower: Record<string, string>): ChildProcess {
   const asRoot = process.getuid?.() === 0;

@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { memory, type Group } from '../lib/byte-budget.ts';
 import { Overdue, within } from '../lib/deadline.ts';
@@ -21,6 +20,7 @@ import { hiddenPages, type HiddenPages } from './hidden-pages.ts';
 import { launch, type Browser, type LaunchOptions, type Viewport } from './launch.ts';
 import type { LocalClient } from './local-client.ts';
 import { multiplex, type Mux } from './mux.ts';
+import { removeFiles } from './outside.ts';
 import { openPipe } from './pipe.ts';
 import type { Proxy } from './proxy.ts';
 
@@ -89,8 +89,7 @@ const isCookieList = object({ cookies: list(record) });
 export async function startEngine(options: EngineOptions, signal: AbortSignal): Promise<Engine> {
   const { launch: how, toolbox } = options;
   // A browser that was killed leaves the mark of its process, which is another's by now: the next one would not start.
-  const marks = ['SingletonLock', 'SingletonSocket', 'SingletonCookie'];
-  await Promise.all(marks.map((name) => rm(join(how.dir, 'home/user-data', name), { force: true })));
+  await removeFiles(how.dir, ['home', 'user-data'], ['SingletonLock', 'SingletonSocket', 'SingletonCookie']);
   return engineOf(await launch({ ...how, tools: toolbox?.dir }, signal), options);
 }
 

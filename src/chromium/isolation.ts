@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { canMoveInto, findCgroups, type Cgroups } from './cgroup.ts';
 import { CONTROLLERS, type Controller } from './cgroup-limits.ts';
+import { furnish } from './furnish.ts';
 import { manyOwners, oneOwner, uidRange, type Owner, type Owners } from './owners.ts';
 import { running } from './running.ts';
-import { furnish, sandboxed } from './sandbox.ts';
+import { sandboxed } from './sandbox.ts';
 import { canFilter } from './seccomp.ts';
 
 /** What this machine lets the service do. Found by trying; where there is no sandbox, tried again from time to time. */

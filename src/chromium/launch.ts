@@ -1,24 +1,24 @@
 import type { SpawnOptions } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
-import { mkdir, readFile, readdir, rm } from 'node:fs/promises';
 import type net from 'node:net';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { findCgroups } from './cgroup.ts';
 import type { Limits } from './cgroup-limits.ts';
 import { diskUse, type DiskUse } from './disk-use.ts';
 import { fitDisplay, startDisplay, tooLongForDisplay, type ConnectDisplay } from './display.ts';
 import { flags, type Engine, type Viewport } from './flags.ts';
+import { clear, furnish, makeRoom, makeRun, record, recorded } from './furnish.ts';
 import { hello, type BrowserVersion } from './hello.ts';
 import { detectIsolation, type EngineBinary, type Isolation } from './isolation.ts';
 import type { LogTail } from './log-tail.ts';
 import { lowered } from './lowered.ts';
 import { watchMemory } from './memory-watch.ts';
+import { removeTree } from './outside.ts';
 import type { Owner } from './owners.ts';
 import { killTree, startTime } from './process-tree.ts';
 import { running, type Ending } from './running.ts';
-import { beside, clear, enter, furnish, sandboxed, TOOLS, unsandboxed } from './sandbox.ts';
+import { beside, enter, sandboxed, TOOLS, unsandboxed } from './sandbox.ts';
 
 export { detectIsolation, type Isolation } from './isolation.ts';
 export type { Engine, Viewport } from './flags.ts';
@@ -151,14 +151,13 @@ async function start(
   const own = given ? undefined : isolation.owners.claim(dir);
   undo(() => own?.release());
   const owner = given ?? own!;
-  for (const path of [dir, join(dir, 'home')]) {
-    const made = await mkdir(path, { recursive: true, mode: 0o700 });
-    if (made !== undefined) undo(() => rm(made, { recursive: true, force: true, maxRetries: 3 }));
-  }
+  const { sandboxed: confined } = isolation;
+  for (const made of await makeRoom(dir)) undo(() => removeTree(made, isolation));
   undo(() => clear(dir));
   await furnish(dir, owner, policy);
+  if (!confined) await makeRun(dir, owner);
 
-  const place = isolation.sandboxed ? sandboxed(dir, owner) : await unsandboxed(dir, owner);
+  const place = confined ? sandboxed(dir, owner) : await unsandboxed(dir, owner);
   undo(() => place.close());
   const shape = { engine, viewport, stealth, kiosk, gpu, resume, version: binary.version };
   const command = [binary.path, ...flags({ ...shape, userDataDir: place.userData, proxyPort: place.gatewayPort })];
@@ -167,7 +166,6 @@ async function start(
   const lower = lowered(isolation.cgroups?.controllers ?? [], limits);
   undo(() => cgroup?.remove());
   signal.throwIfAborted();
-  const { sandboxed: confined } = isolation;
   if (engine === 'headful' && !confined && tooLongForDisplay(dir))
     throw new LaunchError('display_unavailable', `The path ${dir} is too long for a display's socket.`);
   const display =
@@ -175,7 +173,7 @@ async function start(
   if (display) {
     undo(() => display.stop());
     cgroup?.add(display.pid);
-    record(dir, display.pid);
+    remember(dir, display.pid);
     display.go();
     await orElse(display.ended, signal, () => display.up).catch((error: unknown) => {
       throw didNotStart(`The display did not start: ${words(error)}`, display.logTail(), error);
@@ -194,7 +192,7 @@ async function start(
   undo(() => browser.stop());
   // What is left of it has nothing to show itself on.
   display?.ended.then(() => browser.stop()).catch(() => {});
-  if (browser.pid !== undefined) record(dir, browser.pid);
+  if (browser.pid !== undefined) remember(dir, browser.pid);
   if (limits.memoryBytes !== undefined)
     unwatch = watchMemory({
       leaders: () => [...browser.leaders(), ...(display ? [display.pid] : [])],
@@ -251,8 +249,8 @@ async function start(
         toBrowser.end(); // the end of the pipe is Chromium's sign to close in order
         await within(graceMs, browser.ended);
       }
-      const stopped = browser.stop(); // killed by the time this returns; what writes no more cannot stand in the way
-      if (discard) await rm(dir, { recursive: true, force: true }).catch(() => {});
+      const stopped = browser.stop(); // killed by the time this returns, which is not to say dead
+      if (discard) await removeTree(dir, isolation).catch(() => {});
       await stopped;
     },
   };
@@ -263,12 +261,9 @@ async function start(
  * caller to look at and remove. To be called before the first launch.
  */
 export async function sweep(sessions: string): Promise<void> {
-  for (const name of await readdir(sessions).catch(() => [])) {
-    const recorded = await readFile(join(sessions, name, 'process'), 'utf8').catch(() => '');
-    for (const line of recorded.split('\n')) {
-      const [pid, startedAt] = line.split(' ');
-      if (pid && startedAt && startTime(Number(pid)) === startedAt) await killTree(Number(pid));
-    }
+  for (const line of await recorded(sessions)) {
+    const [pid, startedAt] = line.split(' ');
+    if (pid && startedAt && startTime(Number(pid)) === startedAt) await killTree(Number(pid));
   }
   await findCgroups()?.sweep(cgroupPrefix(sessions));
 }
@@ -316,10 +311,8 @@ function cgroupPrefix(sessions: string): string {
   return `${createHash('sha256').update(resolve(sessions)).digest('hex').slice(0, 10)}-`;
 }
 
-/** For `sweep`: a line for each. Written before the process is let go, so there is none that is not written down. */
-function record(dir: string, pid: number) {
-  writeFileSync(join(dir, 'process'), `${pid} ${startTime(pid)} \n`, { flag: 'a' });
-}
+/** For `sweep`. Written before the process is let go, so there is none that is not written down. */
+const remember = (dir: string, pid: number) => record(dir, `${pid} ${startTime(pid)}`);
 
 function outsideUsr(binary: string): string[] {
   return binary.startsWith('/usr/') ? [] : [dirname(binary)];

@@ -1,13 +1,25 @@
+import { execFile } from 'node:child_process';
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
+import { chmod, chown, lstat, mkdir, open, readdir, rename, unlink } from 'node:fs/promises';
 import net from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { errorCode } from '../lib/error-code.ts';
+import type { Owner } from './owners.ts';
+import { PATH, systemDirectories } from './sandbox.ts';
 
 /**
- * What the service does, from outside, with things that a session can change. A name is resolved once at most and no link is followed;
- * after that the thing is reached by a descriptor, which means the same thing whatever happens to the name.
+ * What the service does, from outside, with things that a session can change: all of it is here. The session's directory is the
+ * service's, and so are the names in it; what is in `home`, `run`, `display/*` and `extensions/*` is the session's, at any moment. Below
+ * those, no name is trusted: each directory is opened without following a link, and what is in it is reached by the descriptor. What is
+ * worked on as a whole is left to programs that do the same, or that see nothing else.
  */
+
+const run = promisify(execFile);
 
 /** Linux; Node has no name for it. The descriptor stands for the thing and cannot be read. */
 const O_PATH = 0o10000000;
+const DIRECTORY = O_PATH | constants.O_NOFOLLOW | constants.O_DIRECTORY;
 
 /** A unix socket that is connected to by what it is, not by what it is called. */
 export interface PinnedSocket {
@@ -34,5 +46,94 @@ export function pinSocket(path: string): PinnedSocket {
         ? new net.Socket().destroy(new Error('The socket is closed.'))
         : net.connect({ path: `/proc/self/fd/${pinned}` }),
     close,
+  };
+}
+
+/** A name in a directory of a session's: `within` is the way there from `dir`, which is the service's. */
+export interface Entry {
+  readonly dir: string;
+  readonly within: readonly string[];
+  readonly name: string;
+}
+
+/** Removes files, or links, by these names. Those that are not there are gone already; a link on the way there is left alone. */
+export async function removeFiles(dir: string, within: readonly string[], names: readonly string[]): Promise<void> {
+  await inDirectory(dir, within, (at) =>
+    Promise.all(names.map((name) => unlink(join(at, name)).catch(unlessCode('ENOENT', 'EISDIR', 'EPERM')))),
+  ).catch(unlessCode('ENOENT', 'ENOTDIR', 'ELOOP'));
+}
+
+/** Gives a thing another name. What is moved may be a link: it is not looked at. Answers false when it is not there. */
+export async function move(from: Entry, to: Entry): Promise<boolean> {
+  try {
+    await inDirectory(from.dir, from.within, (source) =>
+      inDirectory(to.dir, to.within, (target) => rename(join(source, from.name), join(target, to.name))),
+    );
+    return true;
+  } catch (error) {
+    unlessCode('ENOENT')(error);
+    return false;
+  }
+}
+
+/**
+ * Makes a directory that only its owner enters, by a name in a directory of the service's. What was in it already, a restored profile,
+ * becomes theirs too.
+ */
+export async function makeDirectory(path: string, { uid, gid }: Owner): Promise<void> {
+  const made = await mkdir(path, { recursive: true, mode: 0o700 });
+  await inDirectory(path, [], async (at, before) => {
+    await chmod(at, 0o700);
+    if (process.getuid?.() !== 0) return;
+    await chown(at, uid, gid);
+    if (made !== undefined || before === uid || (await readdir(at)).length === 0) return;
+    await run('chown', ['-R', '-P', '-h', `${uid}:${gid}`, '--', path], { cwd: '/' }); // goes down by open directories
+  });
+}
+
+/**
+ * Removes a directory whose content is a session's, even while that runs. By the program, which goes down by open directories: a link
+ * that is put in the way while Node's `rm` walks by names would lead that out of it.
+ *
+ * What the session has locked against its own user, who is ours where the service is not root, is unlocked first. `chmod` can be led
+ * astray by a link that comes at the wrong moment, so it sees nothing but the directory.
+ */
+export async function removeTree(path: string, { sandboxed = true } = {}): Promise<void> {
+  if (!(await lstat(path).catch(unlessCode('ENOENT')))) return;
+  await remove(path).catch(async (error: unknown) => {
+    if (process.getuid?.() === 0) throw error;
+    const [file, ...args] = [...(sandboxed ? seeingOnly(path) : []), 'chmod', '-R', 'u+rwX', sandboxed ? TREE : path];
+    await run(file, args, { cwd: '/', env: { PATH } }).catch(() => {}); // it goes as far as it can
+    await remove(path);
+  });
+}
+
+const remove = (path: string) => run('rm', ['-rf', '--', path], { cwd: '/' });
+
+const TREE = '/tree';
+
+function seeingOnly(path: string): string[] {
+  return ['bwrap', '--unshare-all', '--die-with-parent', ...systemDirectories(), '--bind', path, TREE, '--'];
+}
+
+/** `use` gets a path that means the directory itself, whatever happens to its names, and whose it was. */
+async function inDirectory<T>(
+  dir: string,
+  within: readonly string[],
+  use: (at: string, owner: number) => Promise<T>,
+): Promise<T> {
+  const [next, ...rest] = within;
+  const handle = await open(dir, DIRECTORY);
+  const at = `/proc/self/fd/${handle.fd}`;
+  try {
+    return next === undefined ? await use(at, (await handle.stat()).uid) : await inDirectory(join(at, next), rest, use);
+  } finally {
+    await handle.close();
+  }
+}
+
+function unlessCode(...fine: string[]) {
+  return (error: unknown): undefined => {
+    if (!fine.includes(String(errorCode(error)))) throw error;
   };
 }

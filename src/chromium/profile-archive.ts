@@ -1,12 +1,13 @@
 import { spawn, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, chown, mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable, Transform, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { andNoOther } from './descriptors.ts';
 import type { Owner } from './owners.ts';
-import { confined, own } from './sandbox.ts';
+import { makeHome } from './furnish.ts';
+import { move, removeTree } from './outside.ts';
+import { confined } from './sandbox.ts';
 import { withFilter } from './seccomp.ts';
 
 /**
@@ -115,7 +116,7 @@ export async function unpackProfile(
   { dir, isolation, bytes, tabs }: { dir: string; isolation: Confinement; bytes: AsyncIterable<Buffer>; tabs: boolean },
   signal: AbortSignal,
 ): Promise<void> {
-  await makeHome(dir, isolation);
+  await makeHome(dir, isolation.owner);
   const leaveOut = tabs ? [] : TABS.map((name) => `--exclude=./${name}`);
   const tar = inHome(dir, isolation, ['sh', '-c', UNPACK, 'sh', ...leaveOut], signal);
   const zstd = compressor(['-d'], signal);
@@ -148,23 +149,20 @@ export async function unpackBeside(
   signal: AbortSignal,
 ): Promise<{ swap(): Promise<void>; discard(): Promise<void> }> {
   const beside = join(dir, 'next');
-  const discard = () => rm(beside, { recursive: true, force: true });
+  const discard = () => removeTree(beside, isolation);
   await discard();
   try {
-    await makeHome(beside, isolation);
+    await makeHome(beside, isolation.owner);
     if (bytes) await unpackProfile({ dir: beside, isolation, bytes, tabs }, signal);
   } catch (error) {
     await discard();
     throw error;
   }
   return {
-    // Renaming follows no link at the end of a path, and what comes before that is not the session's to change.
     async swap() {
-      const old = join(beside, 'old');
-      await rename(join(dir, 'home/user-data'), old).catch((error: NodeJS.ErrnoException) => {
-        if (error.code !== 'ENOENT') throw error;
-      });
-      if (bytes) await rename(join(beside, 'home/user-data'), join(dir, 'home/user-data'));
+      const place = { dir, within: ['home'], name: 'user-data' };
+      await move(place, { dir: beside, within: [], name: 'old' });
+      if (bytes) await move({ dir: beside, within: ['home'], name: 'user-data' }, place);
       await discard();
     },
     discard,
@@ -188,12 +186,6 @@ export async function* decompress(bytes: AsyncIterable<Buffer>, signal: AbortSig
   } finally {
     zstd.kill();
   }
-}
-
-async function makeHome(dir: string, { owner }: Confinement): Promise<void> {
-  await mkdir(dir, { recursive: true, mode: 0o700 });
-  if (process.getuid?.() === 0) await chown(dir, 0, owner.gid).then(() => chmod(dir, 0o710));
-  await own(join(dir, 'home'), owner);
 }
 
 interface Program {

@@ -1,8 +1,7 @@
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
-import { existsSync, lstatSync, openSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
-import { chmod, chown, lchown, mkdir, readdir, rm, rmdir, stat, symlink, writeFile } from 'node:fs/promises';
+import { lstatSync, readlinkSync } from 'node:fs';
 import net from 'node:net';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { groupsOf } from './cgroup.ts';
 import { andNoOther, type Descriptor } from './descriptors.ts';
@@ -85,49 +84,8 @@ export interface Process {
   readonly go: (display?: Promise<string>) => void;
 }
 
-/** The directories of a session, owned by those who use them: `home` stays the caller's, the rest is made anew. */
-export async function furnish(dir: string, owner: Owner, policy: Record<string, unknown> | undefined): Promise<void> {
-  const etc = join(dir, 'etc');
-  const policies = join(etc, 'chromium/policies/managed');
-  await Promise.all(['etc', 'run', 'display'].map((name) => rm(join(dir, name), { recursive: true, force: true })));
-  await mkdir(policies, { recursive: true });
-  await mkdir(join(dir, 'extensions'), { recursive: true, mode: 0o755 });
-  // The unprivileged user walks through the directory but does not own it: nothing in there can be replaced under our hands.
-  if (process.getuid?.() === 0) await chown(dir, 0, owner.gid).then(() => chmod(dir, 0o710));
-  await Promise.all([
-    ...MOUNTED_ETC.filter(({ exists }) => exists).map(async ({ name, isDirectory }) => {
-      await mkdir(isDirectory ? join(etc, name) : dirname(join(etc, name)), { recursive: true });
-      if (!isDirectory) await writeFile(join(etc, name), '');
-    }),
-    writeFile(
-      join(etc, 'passwd'),
-      `corral:x:${UID}:${UID}:Corral:${HOME}:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n`,
-    ),
-    writeFile(join(etc, 'group'), `corral:x:${UID}:\nnogroup:x:65534:\n`),
-    writeFile(join(etc, 'hosts'), '127.0.0.1 localhost browser\n::1 localhost\n'),
-    writeFile(join(etc, 'nsswitch.conf'), 'passwd: files\ngroup: files\nhosts: files\n'),
-    // Constant: a real one would be the same for all sessions of the machine, and tell which machine that is.
-    writeFile(join(etc, 'machine-id'), `${'c0'.repeat(16)}\n`),
-    mkdir(join(etc, 'opt')).then(() => symlink('../chromium', join(etc, 'opt/chrome'))), // where the branded build looks
-    policy === undefined ? undefined : writeFile(join(policies, 'session.json'), JSON.stringify(policy)),
-    own(join(dir, 'home'), owner),
-    own(join(dir, 'run'), owner),
-    mkdir(join(dir, 'tools'), { recursive: true }), // something is mounted over it
-  ]);
-}
-
-/** Takes away what `furnish` made, except the home: its owner may still want to keep the profile. */
-export async function clear(dir: string): Promise<void> {
-  await rmdir(join(dir, 'extensions')).catch(() => {}); // unless there are some, for the browser that comes next
-  await Promise.all(
-    ['etc', 'run', 'display', 'tools', 'process'].map((name) =>
-      rm(join(dir, name), { recursive: true, force: true, maxRetries: 3 }),
-    ),
-  );
-}
-
 /** Files of /etc that are the same for everyone; what else is in there is nobody's business. */
-const MOUNTED_ETC = [
+export const MOUNTED_ETC = [
   'fonts',
   'ssl/certs',
   'ssl/openssl.cnf',
@@ -508,17 +466,4 @@ function systemDirectory(path: string): string[] {
 function kind(path: string): { exists: boolean; isDirectory: boolean } {
   const found = lstatSync(path, { throwIfNoEntry: false });
   return { exists: found !== undefined, isDirectory: found?.isDirectory() ?? false };
-}
-
-/** Makes a directory that only its owner enters. What was in it already, a restored profile, becomes theirs too. */
-export async function own(path: string, { uid, gid }: Owner) {
-  const made = await mkdir(path, { recursive: true, mode: 0o700 });
-  await chmod(path, 0o700);
-  if (process.getuid?.() !== 0) return;
-  const before = await stat(path);
-  await chown(path, uid, gid);
-  if (made !== undefined || before.uid === uid) return;
-  for (const entry of await readdir(path, { recursive: true, withFileTypes: true })) {
-    await lchown(join(entry.parentPath, entry.name), uid, gid);
-  }
 }

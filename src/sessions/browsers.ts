@@ -1,15 +1,15 @@
-import { mkdir, mkdtemp, readdir, rename, rm, statfs } from 'node:fs/promises';
+import { mkdir, readdir, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Limits } from '../chromium/cgroup-limits.ts';
 import type { Destinations } from '../chromium/destinations.ts';
 import { startEngine, type Engine } from '../chromium/engine.ts';
+import { addExtension } from '../chromium/furnish.ts';
 import { ArchiveError, forgetTabs, packProfile, unpackBeside, unpackProfile } from '../chromium/profile-archive.ts';
 import type { Toolbox } from '../chromium/guest/toolbox.ts';
 import { LaunchError, sweep, type Isolation, type LaunchOptions } from '../chromium/launch.ts';
+import { removeTree } from '../chromium/outside.ts';
 import type { Claim } from '../chromium/owners.ts';
 import type { Proxy } from '../chromium/proxy.ts';
-import { removeTree } from '../chromium/remove-tree.ts';
-import { own } from '../chromium/sandbox.ts';
 import { errors } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
 
@@ -112,23 +112,13 @@ export function browsers({
 
     /** A directory that `engine.loadExtension` finds by this name. False: there is one already. */
     async addExtension(id: string, name: string, fill: (to: string) => Promise<void>): Promise<boolean> {
-      const draft = await mkdtemp(join(home(id), 'incoming-'));
-      try {
-        await fill(draft);
-        await own(draft, confinementOf(id).owner);
-        await rename(draft, join(home(id), 'extensions', name));
-        return true;
-      } catch (error) {
-        if (['ENOTEMPTY', 'EEXIST', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return false;
-        if (saysFull(error)) throw errors.storage_full({ path: dir }, { cause: error });
-        throw error;
-      } finally {
-        await rm(draft, { recursive: true, force: true });
-      }
+      return addExtension(home(id), { name, owner: confinementOf(id).owner }, fill).catch((error: Error) => {
+        throw saysFull(error) ? errors.storage_full({ path: dir }, { cause: error }) : error;
+      });
     },
 
     removeExtension: (id: string, name: string): Promise<void> =>
-      removeTree(join(home(id), 'extensions', name)).catch((error: Error) =>
+      removeTree(join(home(id), 'extensions', name), isolation).catch((error: Error) =>
         log.warn({ session: id, extension: name, error: error.message }, 'extension.directory_left'),
       ), // it goes with the session
 
@@ -149,9 +139,9 @@ export function browsers({
 
   async function remove(id: string) {
     const at = home(id);
-    await rm(at, { recursive: true, force: true, maxRetries: 5 })
-      .catch(() => removeTree(at))
-      .catch((error: Error) => log.error({ session: id, error: error.message }, 'session.directory_left'));
+    await removeTree(at, isolation).catch((error: Error) =>
+      log.error({ session: id, error: error.message }, 'session.directory_left'),
+    );
     owners.get(id)?.release(); // free once the directory is gone, if it is not yet
     owners.delete(id);
   }

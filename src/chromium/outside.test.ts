@@ -1,0 +1,84 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { move, pinSocket, removeFiles, removeTree } from './outside.ts';
+
+/** As soon as one of its files is gone, puts a link in the place of the directory. */
+const SWAP = `
+  const { readdirSync, renameSync, symlinkSync } = require('node:fs');
+  const [, sub, others] = process.argv;
+  const all = readdirSync(sub).length;
+  process.stdout.write('ready');
+  while (readdirSync(sub).length === all);
+  renameSync(sub, sub + '-away');
+  symlinkSync(others, sub);
+`;
+
+test('a directory is removed, and nothing that a session links to from within it while that goes on', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'corral-browsers-'));
+  const others = join(dir, 'others');
+  const extension = join(dir, 'session/extensions/x');
+  const names = Array.from({ length: 3000 }, (_, i) => String(i));
+  for (const place of [others, join(extension, 'sub')]) {
+    await mkdir(place, { recursive: true });
+    for (const name of names) await writeFile(join(place, name), '');
+  }
+  const swapping = spawn(process.execPath, ['-e', SWAP, join(extension, 'sub'), others]);
+  try {
+    await once(swapping.stdout, 'data');
+    await removeTree(extension).catch(() => {}); // it may fail over what comes and goes, but not go elsewhere
+    expect(await readdir(others)).toHaveLength(names.length);
+  } finally {
+    swapping.kill('SIGKILL');
+    await rm(dir, { recursive: true, force: true });
+  }
+});
+
+/** A session's directory, and one of the host's that links lead to. */
+async function withPlaces(use: (dir: string, host: string) => Promise<void>) {
+  const root = await mkdtemp(join(tmpdir(), 'corral-outside-'));
+  const [dir, host] = [join(root, 'session'), join(root, 'host')];
+  try {
+    for (const path of [join(dir, 'home'), host]) await mkdir(path, { recursive: true });
+    await writeFile(join(host, 'mark'), '');
+    await use(dir, host);
+  } finally {
+    await rm(root, { recursive: true, force: true });
+  }
+}
+
+test('files are removed where they are, and not where a link on the way leads to', () =>
+  withPlaces(async (dir, host) => {
+    await mkdir(join(dir, 'home/data'));
+    await writeFile(join(dir, 'home/data/mark'), '');
+    await symlink(join(host, 'mark'), join(dir, 'home/data/link'));
+    await removeFiles(dir, ['home', 'data'], ['mark', 'link', 'none']);
+    expect(await readdir(join(dir, 'home/data'))).toEqual([]);
+    await symlink(host, join(dir, 'home/elsewhere'));
+    await symlink(join(host, '..'), join(dir, 'home/above'));
+    await removeFiles(dir, ['home', 'elsewhere'], ['mark']);
+    await removeFiles(dir, ['home', 'above', 'host'], ['mark']);
+    await removeFiles(dir, ['home', 'none'], ['mark']);
+    expect(await readdir(host)).toEqual(['mark']);
+  }));
+
+test('a thing is moved, a link as a link, and nothing through one', () =>
+  withPlaces(async (dir, host) => {
+    const at = (within: string[], name: string) => ({ dir, within, name });
+    await symlink(host, join(dir, 'home/link'));
+    expect(await move(at(['home'], 'none'), at([], 'moved'))).toBe(false);
+    await expect(move(at(['home', 'link'], 'mark'), at([], 'moved'))).rejects.toThrow(/ELOOP|ENOTDIR/);
+    expect(await move(at(['home'], 'link'), at([], 'moved'))).toBe(true);
+    expect(await readdir(dir)).toEqual(['home', 'moved']);
+    expect(await readdir(host)).toEqual(['mark']);
+  }));
+
+test('only a socket is pinned, and not by a link', () =>
+  withPlaces(async (dir, host) => {
+    expect(() => pinSocket(join(host, 'mark'))).toThrow('is not a socket');
+    await symlink(join(host, 'mark'), join(dir, 'link'));
+    expect(() => pinSocket(join(dir, 'link'))).toThrow('is not a socket');
+  }));
