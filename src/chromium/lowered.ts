@@ -21,6 +21,7 @@ ulimit -n 32768 2>/dev/null
 [ -z "$CORRAL_NICE" ] || renice -n "$CORRAL_NICE" -p $$ >/dev/null 2>&1
 [ -z "$CORRAL_PIDS" ] || ulimit -p "$CORRAL_PIDS" 2>/dev/null || ulimit -u "$CORRAL_PIDS"
 [ -z "$CORRAL_FILE_BLOCKS" ] || { trap '' XFSZ; ulimit -f "$CORRAL_FILE_BLOCKS"; }
+unset CORRAL_NICE CORRAL_PIDS CORRAL_FILE_BLOCKS
 `;
 
 const NICE = '5';

@@ -38,7 +38,7 @@ const expected = LISTED.map((name) => `${name} ${name === 'clone3' || name.start
 
 type Perl = (script: string, ...args: string[]) => Promise<string>;
 
-async function attack(perl: Perl) {
+async function expectRefused(perl: Perl) {
   expect((await perl(CALLS, ...callArgs)).trim().split('\n')).toEqual(expected);
   const families = new Set((await perl(SOCKETS)).trim().split(' '));
   expect([...families].filter((family) => !['1', '2', '10', '16'].includes(family))).toEqual([]);
@@ -64,7 +64,7 @@ describe('a process of the session', () => {
   const sh = (script: string, more: object = {}) => exec('sh', ['-c', `(${script}) 2>&1`], more);
 
   test('is refused what it does not need', async () => {
-    await attack((script, ...args) => exec('perl', ['-e', script, ...args]));
+    await expectRefused((script, ...args) => exec('perl', ['-e', script, ...args]));
   });
 
   test('makes no namespace, except by as_root a user namespace that owns nothing else', async () => {
@@ -116,7 +116,7 @@ test('what Chromium is started as is refused the same', async () => {
   try {
     await mkdir(join(dir, 'home'));
     await furnish(dir, owner, undefined);
-    await attack(async (script, ...args) => {
+    await expectRefused(async (script, ...args) => {
       const place = sandboxed(dir, owner);
       const started = place.start(['sh', '-c', 'exec perl -e "$0" "$@" >&4 4>&-', script, ...args]);
       const inside = running(started, undefined, async () => place.close());
@@ -137,7 +137,7 @@ test('and so is a helper that reads what a session made, which makes no user nam
     const helper = confine(['perl', '-e', script, ...args], { sandboxed: true, owner }, ['ignore', 'pipe', 'ignore']);
     return text(helper.stdout!);
   };
-  await attack(perl);
+  await expectRefused(perl);
   expect(await perl(`$! = 0; syscall(${numbers['unshare']}, 0x10000000); print $! + 0`)).toBe(String(EPERM));
   owner.release();
 });
