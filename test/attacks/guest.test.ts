@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { guestOf, type Guest } from '../../src/chromium/guest/guest.ts';
 import type { Browser } from '../../src/chromium/launch.ts';
 import { list } from '../../src/sessions/fs/service.ts';
@@ -73,9 +73,8 @@ describe('a guest that was taken over', () => {
     return { guest, ended, connections, held };
   }
 
-  const expectEnded = async (ended: string[], why: RegExp) => {
-    await expect.poll(() => ended.join(), { timeout: 30_000 }).toMatch(why);
-  };
+  /** Why the service ended it. */
+  const end = (ended: string[]) => vi.waitUntil(() => ended[0], { timeout: 30_000 });
 
   test('does not have refusals pile up that it never reads', async () => {
     const { guest, ended } = hostile(`
@@ -85,14 +84,14 @@ describe('a guest that was taken over', () => {
         if (id < 400_000) socket.once('drain', ask); };
       ask();`);
     await guest.open('nothing');
-    await expectEnded(ended, /asked for/);
+    expect(await end(ended)).toMatch(/asked for/);
   });
 
   test('does not open connections to the browser without end', async () => {
     const { guest, ended, connections } = hostile(`
       for (let id = 2; id < 4000; id += 2) socket.write(Buffer.concat([frame(OPEN, id, { name: 'cdp' }), frame(RESET, id)]));`);
     await guest.open('nothing');
-    await expectEnded(ended, /too many/);
+    expect(await end(ended)).toMatch(/too many/);
     expect(connections.length).toBeLessThan(200);
   });
 
@@ -103,13 +102,13 @@ describe('a guest that was taken over', () => {
     // 200,000 items are 3.4 MB by the channel's count, and were some fifty in the service's memory.
     const { guest, ended } = hostile(`asked((name, stream) => flood(${item}, 200_000));`);
     await guest.open('nothing');
-    await expectEnded(ended, /more was sent/);
+    expect(await end(ended)).toMatch(/more was sent/);
   });
 
   test('does not speak of streams that there are not', async () => {
     const { guest, ended } = hostile(`asked(() => flood(frame(END, 999), 2_000_000));`);
     await guest.open('nothing');
-    await expectEnded(ended, /there are not/);
+    expect(await end(ended)).toMatch(/there are not/);
   });
 
   test('does not take back more than it was sent', async () => {
@@ -117,7 +116,7 @@ describe('a guest that was taken over', () => {
       `asked((name, stream) => flood(frame(CREDIT, stream, Buffer.from([0, 0, 1, 0])), 1000));`,
     );
     await guest.open('nothing');
-    await expectEnded(ended, /credit/);
+    expect(await end(ended)).toMatch(/credit/);
   });
 
   test('does not list files with names of gigabytes', async () => {
