@@ -44,6 +44,7 @@ export function hiddenPages(mux: Mux): HiddenPages {
     own ??= mux.attachLocal({ secretive: true });
     // Its own list of targets is how the multiplexer learns which tab belongs to which page.
     ready ??= own.send('Target.setDiscoverTargets', { discover: true, filter: [{}] });
+    ready.catch(() => (ready = undefined)); // whoever makes a page hears of it, and the next one asks again
     return own;
   }
 
