@@ -4,6 +4,7 @@ import { architectures, assemble, type Filter } from './seccomp.ts';
 const ALLOW = 'allow';
 const EPERM = 'errno 1';
 const ENOSYS = 'errno 38';
+const EOPNOTSUPP = 'errno 95';
 const EAFNOSUPPORT = 'errno 97';
 
 /** What the kernel does with a filter: runs it on the number, the architecture and the arguments of a call. */
@@ -45,8 +46,13 @@ describe.each(['x64', 'arm64'])('on %s', (arch) => {
       for (const name of Object.keys(numbers)) {
         if (['socket', 'socketpair', 'clone', 'unshare', 'ioctl'].includes(name)) continue;
         const unknown = name === 'clone3' || name.startsWith('io_uring');
-        expect(ask(filter, name), name).toBe(unknown ? ENOSYS : EPERM);
+        expect(ask(filter, name), name).toBe(name === 'fallocate' ? EOPNOTSUPP : unknown ? ENOSYS : EPERM);
       }
+    });
+
+    test('takes nothing of a disk without writing it', () => {
+      for (const request of [0x40305828, 0x4030582a, 0x40305839, 0x401c5820])
+        expect(ask(filter, 'ioctl', 3, request)).toBe(EOPNOTSUPP);
     });
 
     test('knows four families of sockets, and of netlink only routes', () => {

@@ -66,6 +66,19 @@ describe('a session that writes more than its bound', () => {
     await expect.poll(() => existsSync(join(service.dataDir, 'sessions', id)), { timeout: 20_000 }).toBe(false);
   });
 
+  test('by a call that takes a disk at once, and writes nothing, is refused', async () => {
+    const { session_id: id } = await sdk.browsers.create({ headless: true, timeout_seconds: 600 });
+    await sdk.browsers.process.exec(id, { command: 'touch', args: ['/home/corral/taken'] });
+    for (const options of [['-n'], [], ['-z']]) {
+      const args = [...options, '-l', '1M', '/home/corral/taken'];
+      const { exit_code } = await sdk.browsers.process.exec(id, { command: 'fallocate', args });
+      expect(exit_code, args.join(' ')).not.toBe(0);
+    }
+    const { stdout_b64 } = await sdk.browsers.process.exec(id, { command: 'du', args: ['-k', '/home/corral/taken'] });
+    expect(Buffer.from(stdout_b64!, 'base64').toString()).toMatch(/^0\t/);
+    await sdk.browsers.deleteByID(id);
+  });
+
   test('by downloads ends too', async () => {
     const { session_id: id, cdp_ws_url } = await sdk.browsers.create({ headless: true, timeout_seconds: 600 });
     const browser = await chromium.connectOverCDP(cdp_ws_url);
