@@ -54,7 +54,7 @@ describe.each(
       stdio: ['pipe', 'ignore', 'ignore'],
     });
     group.add(child.pid!);
-    child.stdin!.end('go\n');
+    child.stdin.end('go\n');
     await expect.poll(() => group.pids().length).toBeGreaterThan(3);
     await group.freeze();
     const exited = new Promise((resolve) => child.once('exit', resolve));

@@ -33,8 +33,9 @@ const FORMAT = String.raw`%b %n %D:%i\n`;
 const AS_OWNER = ['unshare', '--user', '--map-root-user', '--'];
 
 async function walk(dir: string, most: DiskUse): Promise<DiskUse> {
-  const [file = '', ...args] = [...(process.getuid?.() === 0 ? [] : AS_OWNER), 'find', '-P', dir, '-printf', FORMAT];
-  const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'ignore'], cwd: '/', env: { PATH } });
+  const find = ['find', '-P', dir, '-printf', FORMAT];
+  const [file, ...args] = process.getuid?.() === 0 ? find : [...AS_OWNER, ...find];
+  const child = spawn(file!, args, { stdio: ['ignore', 'pipe', 'ignore'], cwd: '/', env: { PATH } });
   const failed = new Promise<never>((_, reject) => child.once('error', reject));
   const late = setTimeout(() => child.kill('SIGKILL'), WALK_MS);
   const links = new Set<string>();

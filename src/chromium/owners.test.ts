@@ -35,7 +35,7 @@ const range = { first: 700_000, last: 700_003 };
 test('no uid is given twice, by two services on one machine neither, and reserved ones never', () => {
   const [one, two] = [manyOwners(range, { at, reserved: [700_002] }), manyOwners(range, { at, reserved: [700_002] })];
   const uids = [one.claim(), two.claim(), one.claim()].map(({ uid }) => uid);
-  expect(uids.sort()).toEqual([700_000, 700_001, 700_003]);
+  expect(uids.sort((a, b) => a - b)).toEqual([700_000, 700_001, 700_003]);
   expect(() => two.claim()).toThrow('Every uid of CORRAL_SESSION_UIDS is in use');
 });
 

@@ -108,8 +108,8 @@ describe('a session that writes more than its bound', () => {
       headers: { authorization: `Bearer ${service.key}`, 'content-type': 'application/octet-stream' },
       body: ReadableStream.from(content()),
       duplex: 'half',
-    } as RequestInit);
-    expect({ status: answer.status, body: (await answer.json()) as unknown }).toMatchObject({
+    });
+    expect({ status: answer.status, body: await answer.json() }).toMatchObject({
       status: 507,
       body: { code: 'session_storage_full' },
     });

@@ -32,7 +32,7 @@ beforeAll(async () => {
     protocol: 'http',
     config,
   });
-  expect(made.status).toBeLessThan(300);
+  if (made.status >= 300) throw new Error(`The proxy was not made: ${made.text}`);
   const created = await service.call('POST', '/browsers', { headless: true, proxy_id: made.body.id });
   id = created.body.session_id as string;
 });

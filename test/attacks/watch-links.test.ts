@@ -35,7 +35,7 @@ async function link(body: object = {}) {
 /** The websocket behind a live view's address, as somebody writes it who wants more than the link says. */
 async function clickThrough(address: string) {
   const url = new URL(address);
-  const socket = new WebSocket(`ws://${url.host}/browser/live/socket?${url.searchParams}`);
+  const socket = new WebSocket(`ws://${url.host}/browser/live/socket?${url.searchParams.toString()}`);
   const messages: { type?: string; readOnly?: boolean }[] = [];
   const hello = new Promise<void>((resolve) => {
     socket.on('message', (data: Buffer, binary) => {

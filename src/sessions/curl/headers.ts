@@ -114,8 +114,7 @@ const ofTheOriginToo = /-report-only$|^attribution-reporting-|^ad-auction-|^sec-
 export function refuseToBeLoaded(headers: IncomingHttpHeaders): void {
   const mode = headers['sec-fetch-mode'];
   const dest = headers['sec-fetch-dest'];
-  if ((dest === undefined || dest === 'empty') && (mode === undefined || !/navigate|websocket/.test(String(mode))))
-    return;
+  if ((dest === undefined || dest === 'empty') && (mode === undefined || !/navigate|websocket/.test(mode))) return;
   throw errors.forbidden({
     detail:
       'This address is for programs. It is not opened in a browser: what it answers would run in the name of this service.',
