@@ -11,6 +11,8 @@ export interface Passenger {
   clientIp: string;
   caller: Caller | null;
   project: { id: string; name: string } | null;
+  /** sha-256 of the body that it was sent with, where the first node knew it. */
+  bodyDigest?: string;
 }
 
 /** A request, as far as it says where it belongs. */

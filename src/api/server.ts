@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import Fastify, {
   LogController,
@@ -63,8 +64,14 @@ export async function httpServer(options: {
   app.decorateRequest('passenger', null);
 
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, async (_request: FastifyRequest, body: string) =>
-    parseBody(body),
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'string' },
+    async ({ passenger }: FastifyRequest, body: string) => {
+      if (passenger?.bodyDigest !== undefined && passenger.bodyDigest !== digestOf(body))
+        throw errors.unauthorized({ detail: 'This is not the body that the other node sent.' });
+      return parseBody(body);
+    },
   );
 
   app.addHook('onRequest', async (request, reply) => {
@@ -197,3 +204,5 @@ function clientErrorHandler(error: NodeJS.ErrnoException, socket: Socket) {
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
 }
+
+const digestOf = (body: string) => createHash('sha256').update(body).digest('base64url');

@@ -31,6 +31,20 @@ test.each<[string, { seconds?: number; to?: string; method?: string; url?: strin
   expect(at(seconds).read(at(0).write(journey, passenger), { ...journey, ...change })).toBe(fault);
 });
 
+test('a credential is good once, and for a body of that type and length', () => {
+  const node = at(1);
+  const sent = { ...journey, headers: { 'content-type': 'application/json', 'content-length': '2' } };
+  const credential = at(0).write(sent, passenger, '{}');
+  expect(node.read(credential, { ...sent, headers: { ...sent.headers, 'content-length': '3' } })).toBe(
+    'for another request',
+  );
+  expect(node.read(credential, { ...sent, headers: { ...sent.headers, 'content-type': 'x/y' } })).toBe(
+    'for another request',
+  );
+  expect(node.read(credential, sent)).toEqual({ ...passenger, bodyDigest: expect.any(String) });
+  expect(node.read(credential, sent)).toBe('used before');
+});
+
 test('neither a stranger’s key nor a session’s token makes one', () => {
   expect(at(1).read(at(0, keyring([randomBytes(32)])).write(journey, passenger), journey)).toBe('forged');
   const sessionToken = tokens(

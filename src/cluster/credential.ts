@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import type { Tokens } from '../lib/tokens.ts';
 
 /** Carries the credential. What comes under this name from anybody else is thrown away. */
@@ -13,6 +13,8 @@ export interface Passenger {
   clientIp: string;
   caller: { keyId: string; keyName: string; projectId: string | null } | null;
   project: { id: string; name: string } | null;
+  /** Of the body that it was written for, where that was known: what arrives has to have it. */
+  bodyDigest?: string;
 }
 
 /** What a credential is good for: this request to this node. */
@@ -21,31 +23,66 @@ export interface Journey {
   method: string;
   /** Path and query. */
   url: string;
+  headers?: Partial<Record<'content-type' | 'content-length' | 'transfer-encoding', string | undefined>>;
 }
 
-export type CredentialFault = 'malformed' | 'forged' | 'expired' | 'for another node' | 'for another request';
+interface Note {
+  bound: string;
+  length: number | null;
+  passenger: Passenger;
+}
+
+export type CredentialFault =
+  'malformed' | 'forged' | 'expired' | 'for another node' | 'for another request' | 'used before';
 
 /**
- * What one node shows another: a signed note that names the node it is for, the method and address it was written for, and
- * the caller it speaks for. Signed with a key of its own purpose, so that no token of a client is ever one of these.
+ * What one node shows another: a signed note that names the node it is for, the method, address, type and length of the request it was
+ * written for, and the caller it speaks for. It is good once. A body of our own is bound by its digest; one that a client is still sending
+ * cannot be, since it streams through, and is bound by its
+ * length where the client tells one. Signed with a key of its own purpose, so that no token of a client is ever one of these.
  */
 export function credentials({ tokens, now }: { tokens: Tokens; now: () => number }) {
+  /** Those that were shown here, until they end by themselves. Only what a node has signed gets in. */
+  const used = new Map<string, number>();
+  let sweepAt = 0;
+
+  function useOnce(nonce: string, exp: number): boolean {
+    const seconds = now() / 1000;
+    if (seconds > sweepAt) {
+      for (const [old, end] of used) if (end < seconds) used.delete(old);
+      sweepAt = seconds + lifeSeconds;
+    }
+    if (used.has(nonce)) return false;
+    used.set(nonce, exp);
+    return true;
+  }
+
   return {
-    write({ to, method, url }: Journey, passenger: Passenger): string {
-      const note = JSON.stringify({ bound: bind(method, url), passenger });
-      return tokens.sign({ sub: note, aud: to, exp: Math.floor(now() / 1000) + lifeSeconds });
+    write(journey: Journey, passenger: Passenger, body?: string): string {
+      const speaksFor = body === undefined ? passenger : { ...passenger, bodyDigest: digestOf(body) };
+      const note = JSON.stringify({ bound: bind(journey), length: lengthOf(journey), passenger: speaksFor });
+      const exp = Math.floor(now() / 1000) + lifeSeconds;
+      return tokens.sign({ sub: note, aud: journey.to, exp, nonce: randomUUID() });
     },
 
-    read(credential: string, { to, method, url }: Journey): Passenger | CredentialFault {
+    read(credential: string, journey: Journey): Passenger | CredentialFault {
       const claims = tokens.verify(credential);
       if (typeof claims === 'string') return claims;
-      if (claims.aud !== to) return 'for another node';
-      const { bound, passenger } = JSON.parse(claims.sub) as { bound: string; passenger: Passenger }; // ours: we signed it
-      return bound === bind(method, url) ? passenger : 'for another request';
+      if (claims.aud !== journey.to) return 'for another node';
+      const { bound, length, passenger } = JSON.parse(claims.sub) as Note; // ours: we signed it
+      if (bound !== bind(journey) || (length !== null && length !== lengthOf(journey))) return 'for another request';
+      return useOnce(String(claims['nonce']), claims.exp) ? passenger : 'used before';
     },
   };
 }
 
 export type Credentials = ReturnType<typeof credentials>;
 
-const bind = (method: string, url: string) => createHash('sha256').update(`${method} ${url}`).digest('base64url');
+export const digestOf = (body: string) => createHash('sha256').update(body).digest('base64url');
+
+const bind = ({ method, url, headers = {} }: Journey) =>
+  digestOf(JSON.stringify([method, url, headers['content-type'] ?? '']));
+
+/** A length of 0 and none are the same: clients and libraries write either. Null: it comes in chunks, and nobody knows yet. */
+const lengthOf = ({ headers = {} }: Journey) =>
+  headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : null;

@@ -41,9 +41,9 @@ export function wayTo(internalUrl: string) {
       return { status: statusCode, headers: answeredHeaders(headers), body };
     },
 
-    /** A request of our own. */
+    /** A request of our own, in JSON. */
     async ask(
-      { method, url, body }: { method: string; url: string; body?: unknown },
+      { method, url, body }: { method: string; url: string; body?: string | undefined },
       [name, value]: [name: string, value: string],
       signal?: AbortSignal,
     ): Promise<{ status: number; body: unknown }> {
@@ -51,7 +51,7 @@ export function wayTo(internalUrl: string) {
         method,
         path: url,
         headers: { [name]: value, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(body === undefined ? {} : { body }),
         ...(signal ? { signal } : {}),
       });
       const text = await answer.body.text();

@@ -3,7 +3,7 @@ import { errors, ServiceError } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import type { Keyring } from '../lib/seal.ts';
 import { tokens } from '../lib/tokens.ts';
-import { credentialHeader, credentials, type Passenger } from './credential.ts';
+import { credentialHeader, credentials, type Journey, type Passenger } from './credential.ts';
 import { wayTo, type Answer, type Way } from './forward.ts';
 import { membership, type MembershipOptions } from './membership.ts';
 import { mostRoom, nearestRoom, type Room } from './placement.ts';
@@ -68,9 +68,9 @@ export function cluster(
     return known;
   }
 
-  const credentialFor = (to: string, method: string, url: string, passenger: Passenger): [string, string] => [
+  const credentialFor = (journey: Journey, passenger: Passenger, body?: string): [string, string] => [
     credentialHeader,
-    credential.write({ to, method, url }, passenger),
+    credential.write(journey, passenger, body),
   ];
 
   function rooms(): { self: Room; others: Room[] } {
@@ -161,7 +161,7 @@ export function cluster(
       const given = request.headers[credentialHeader];
       if (given === undefined) return undefined;
       delete request.headers[credentialHeader];
-      const journey = { to: id, method: request.method ?? '', url: request.url ?? '' };
+      const journey = { to: id, method: request.method ?? '', url: request.url ?? '', headers: request.headers };
       const passenger = typeof given === 'string' ? credential.read(given, journey) : 'malformed';
       if (typeof passenger !== 'string') return passenger;
       log.warn({ fault: passenger, from: request.socket.remoteAddress }, 'node.credential_refused');
@@ -176,7 +176,8 @@ export function cluster(
       hungUp: AbortSignal,
     ): Promise<Answer> {
       forwarded.http++;
-      const note = credentialFor(nodeId, request.method ?? '', request.url ?? '', passenger);
+      const { method = '', url = '', headers } = request;
+      const note = credentialFor({ to: nodeId, method, url, headers }, passenger);
       return way(nodeId)
         .forward(request, note, hungUp)
         .catch((error: Error) => {
@@ -187,11 +188,13 @@ export function cluster(
     /** Joins a websocket that came here to the node that has to answer it. */
     async splice(nodeId: string, upgrade: Upgrade, passenger: Passenger): Promise<void> {
       forwarded.websocket++;
-      const { method = 'GET', url = '/' } = upgrade.request;
+      const { method = 'GET', url = '/', headers } = upgrade.request;
       const { origin, gone } = way(nodeId);
-      await splice(upgrade, origin, credentialFor(nodeId, method, url, passenger), gone).catch((error: Error) => {
-        throw unreachable(nodeId, error);
-      });
+      await splice(upgrade, origin, credentialFor({ to: nodeId, method, url, headers }, passenger), gone).catch(
+        (error: Error) => {
+          throw unreachable(nodeId, error);
+        },
+      );
     },
 
     /** Asks another node something ourselves, on behalf of a project: any route of ours, in JSON. */
@@ -201,8 +204,14 @@ export function cluster(
       passenger: Passenger,
       signal?: AbortSignal,
     ): Promise<{ status: number; body: unknown }> {
+      const { method, url } = request;
+      const body = request.body === undefined ? undefined : JSON.stringify(request.body);
+      const headers =
+        body === undefined
+          ? {}
+          : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)) };
       return way(nodeId)
-        .ask(request, credentialFor(nodeId, request.method, request.url, passenger), signal)
+        .ask({ method, url, body }, credentialFor({ to: nodeId, method, url, headers }, passenger, body), signal)
         .catch((error: Error) => {
           throw signal?.aborted ? signal.reason : unreachable(nodeId, error);
         });
