@@ -204,20 +204,23 @@ describe('two nodes', () => {
 
     test('opens what it was written for, and nothing else', async () => {
       const project = (await a.call('GET', '/org/projects')).body[0];
-      const passenger = { ...nobody, project: { id: project.id, name: project.name } };
-      const shown = (node: Node, method: string, path: string, credential: string) =>
-        node.call(method, path, undefined, { ...withoutKey, 'x-corral-node': credential });
-      const good = written(nodes.secretKey, await b.id(), 'GET', '/browsers', passenger);
-      expect((await shown(b, 'GET', '/browsers', good)).status, 'or the rest of this test shows nothing').toBe(200);
-      expect((await shown(a, 'GET', '/browsers', good)).status, 'another node').toBe(401);
-      expect((await shown(b, 'GET', '/browsers?limit=1', good)).status, 'another query').toBe(401);
-      expect((await shown(b, 'POST', '/browsers', good)).status, 'another method').toBe(401);
-      expect((await shown(b, 'GET', '/org/projects', good)).status, 'another path').toBe(401);
-      const forged = written(newKey(), await b.id(), 'GET', '/browsers', passenger);
-      expect((await shown(b, 'GET', '/browsers', forged)).status, 'another key').toBe(401);
+      const caller = { keyId: 'key_x', keyName: 'a key', projectId: null };
+      const passenger = { ...nobody, caller, project: { id: project.id, name: project.name } };
+      const shown = async (node: Node, method: string, path: string, credential: string) =>
+        (await node.call(method, path, undefined, { ...withoutKey, 'x-corral-node': credential })).status;
+      // A new one each time: one that was shown before is refused for that alone.
+      const forB = await b.id();
+      const good = () => written(nodes.secretKey, forB, 'GET', '/browsers', passenger);
+      expect(await shown(b, 'GET', '/browsers', good()), 'or the rest of this test shows nothing').toBe(200);
+      expect(await shown(a, 'GET', '/browsers', good()), 'another node').toBe(401);
+      expect(await shown(b, 'GET', '/browsers?limit=1', good()), 'another query').toBe(401);
+      expect(await shown(b, 'POST', '/browsers', good()), 'another method').toBe(401);
+      expect(await shown(b, 'GET', '/org/projects', good()), 'another path').toBe(401);
+      const forged = written(newKey(), forB, 'GET', '/browsers', passenger);
+      expect(await shown(b, 'GET', '/browsers', forged), 'another key').toBe(401);
       const session = await onB();
       const jwt = new URL(session.cdp_ws_url).searchParams.get('jwt')!;
-      expect((await shown(b, 'GET', '/browsers', jwt)).status, 'a token of a session').toBe(401);
+      expect(await shown(b, 'GET', '/browsers', jwt), 'a token of a session').toBe(401);
       await b.call('DELETE', `/browsers/${session.session_id}`);
     });
 

@@ -197,8 +197,12 @@ describe('a token', () => {
   let deleted: Kernel.BrowserCreateResponse;
   const jwt = (url: string) => new URL(url).searchParams.get('jwt')!;
   const base = (of: { base_url?: string }) => of.base_url!.split('/').at(-1)!;
-  const signed = async (claims: { sub: string; aud: string; exp: number }) =>
-    tokens(await openKeys(service.dataDir, '').then((keys) => () => keys.ring())).sign(claims);
+  /** In the name of the key and the project of a token that the service made. */
+  const signed = async (claims: { sub: string; aud: string; exp: number }) => {
+    const { key, project } = JSON.parse(Buffer.from(jwt(session.cdp_ws_url).split('.')[1]!, 'base64url').toString());
+    const keys = await openKeys(service.dataDir, '');
+    return tokens(() => keys.ring()).sign({ ...claims, key, project });
+  };
   const now = () => Math.floor(Date.now() / 1000);
 
   const sessions = async () => {
