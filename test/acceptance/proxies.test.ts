@@ -246,7 +246,7 @@ describe.runIf(here)('proxies', () => {
         try {
           for await (const part of body as unknown as AsyncIterable<Uint8Array>) {
             bytes += part.length;
-            document.title = 'it has begun';
+            Object.assign((globalThis as { document?: object }).document!, { title: 'it has begun' });
           }
         } catch (error) {
           return { bytes, error: String(error) };
