@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { readFile, readdir, readlink, stat } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
+import { andNoOther } from './descriptors.ts';
 
 /** What a session has on the disk. */
 export interface DiskUse {
@@ -35,13 +36,13 @@ const AS_OWNER = ['unshare', '--user', '--map-root-user', '--'];
 async function walk(dir: string, most: DiskUse): Promise<DiskUse> {
   const find = ['find', '-P', dir, '-printf', FORMAT];
   const [file, ...args] = process.getuid?.() === 0 ? find : [...AS_OWNER, ...find];
-  const child = spawn(file!, args, { stdio: ['ignore', 'pipe', 'ignore'], cwd: '/', env: { PATH } });
+  const child = spawn(file!, args, { stdio: andNoOther('ignore', 'pipe', 'ignore'), cwd: '/', env: { PATH } });
   const failed = new Promise<never>((_, reject) => child.once('error', reject));
   const late = setTimeout(() => child.kill('SIGKILL'), WALK_MS);
   const links = new Set<string>();
   let [bytes, inodes] = [0, 0];
   const read = async () => {
-    for await (const line of createInterface({ input: child.stdout })) {
+    for await (const line of createInterface({ input: child.stdout! })) {
       const [blocks, names, which = ''] = line.split(' ');
       inodes++;
       const again = names !== '1' && links.has(which);

@@ -1,12 +1,11 @@
-import { execFile } from 'node:child_process';
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import { chmod, chown, lstat, mkdir, open, readdir, rename, unlink } from 'node:fs/promises';
 import net from 'node:net';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { errorCode } from '../lib/error-code.ts';
 import type { Owner } from './owners.ts';
-import { PATH, systemDirectories } from './sandbox.ts';
+import { run } from './run.ts';
+import { systemDirectories } from './sandbox.ts';
 
 /**
  * What the service does, from outside, with things that a session can change: all of it is here. The session's directory is the
@@ -14,8 +13,6 @@ import { PATH, systemDirectories } from './sandbox.ts';
  * those, no name is trusted: each directory is opened without following a link, and what is in it is reached by the descriptor. What is
  * worked on as a whole is left to programs that do the same, or that see nothing else.
  */
-
-const run = promisify(execFile);
 
 /** Linux; Node has no name for it. The descriptor stands for the thing and cannot be read. */
 const O_PATH = 0o10000000;
@@ -87,7 +84,7 @@ export async function makeDirectory(path: string, { uid, gid }: Owner): Promise<
     if (process.getuid?.() !== 0) return;
     await chown(at, uid, gid);
     if (made !== undefined || before === uid || (await readdir(at)).length === 0) return;
-    await run('chown', ['-R', '-P', '-h', `${uid}:${gid}`, '--', path], { cwd: '/' }); // goes down by open directories
+    await run('chown', ['-R', '-P', '-h', `${uid}:${gid}`, '--', path]); // goes down by open directories
   });
 }
 
@@ -103,12 +100,12 @@ export async function removeTree(path: string, { sandboxed = true } = {}): Promi
   await remove(path).catch(async (error: unknown) => {
     if (process.getuid?.() === 0) throw error;
     const [file, ...args] = [...(sandboxed ? seeingOnly(path) : []), 'chmod', '-R', 'u+rwX', sandboxed ? TREE : path];
-    await run(file, args, { cwd: '/', env: { PATH } }).catch(() => {}); // it goes as far as it can
+    await run(file, args).catch(() => {}); // it goes as far as it can
     await remove(path);
   });
 }
 
-const remove = (path: string) => run('rm', ['-rf', '--', path], { cwd: '/' });
+const remove = (path: string) => run('rm', ['-rf', '--', path]);
 
 const TREE = '/tree';
 
