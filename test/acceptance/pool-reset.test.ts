@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
 import type Kernel from '@onkernel/sdk';
 import { chromium, type Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -18,8 +18,9 @@ afterAll(async () => {
   await site?.close();
 });
 
+/** By a program that takes it well when what it looks at goes away. */
 const downloads = () =>
-  readdirSync(service.dataDir, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith(leftFile));
+  spawnSync('find', [service.dataDir, '-name', leftFile], { encoding: 'utf8' }).stdout.split('\n').filter(Boolean);
 
 async function holding<T>(poolId: string, use: (browser: Browser) => Promise<T>): Promise<T> {
   const session = await sdk.browserPools.acquire(poolId, { acquire_timeout_seconds: 50 });

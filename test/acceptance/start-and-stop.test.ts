@@ -71,8 +71,9 @@ describe('the service', () => {
 
 test('no answered write is lost by kill -9, twenty times over', async () => {
   const answered = new Set<string>();
+  const spares = { CORRAL_WARM_SPARES: 'off' }; // they would start under the writers and take the processor from them
   for (let round = 0; round < 20; round++) {
-    const service = await start();
+    const service = await start(spares);
     const key = await firstKey();
     const present = await names(service.url, key);
     for (const name of answered) expect(present).toContain(name);
@@ -96,7 +97,7 @@ test('no answered write is lost by kill -9, twenty times over', async () => {
     killed.abort();
     await Promise.all(writers);
   }
-  const service = await start();
+  const service = await start(spares);
   const present = await names(service.url, await firstKey());
   expect(answered.size).toBeGreaterThan(50);
   for (const name of answered) expect(present).toContain(name);
