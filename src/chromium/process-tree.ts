@@ -86,22 +86,30 @@ export async function gone(pid: number, startedAt: string | undefined, patienceM
 }
 
 /** Stops every process of a tree, and looks again until no new one has slipped through. */
-export async function freezeTree(leader: number, patienceMs = 10_000): Promise<void> {
+export async function freezeTree(leader: number, stopped: Stopped, patienceMs = 10_000): Promise<void> {
   const end = performance.now() + patienceMs;
-  for (const stopped = new Set<number>(); ;) {
-    const running = tree(leader).filter((pid) => !stopped.has(pid));
+  for (;;) {
+    // One that the session has stopped may have been woken by another before that one was stopped: hence the state, each time.
+    const running = tree(leader).filter((pid) => !stopped.has(pid) && stat(pid)?.state !== 'T');
     if (running.length === 0) return;
     if (performance.now() > end) throw new Error('processes come faster than they can be stopped');
     for (const pid of running) {
+      const startedAt = startTime(pid);
+      if (startedAt === undefined) continue;
+      stopped.set(pid, startedAt);
       signal(pid, 'SIGSTOP');
-      stopped.add(pid);
     }
     await sleep(1);
   }
 }
 
-export function thawTree(leader: number): void {
-  for (const pid of tree(leader).reverse()) signal(pid, 'SIGCONT');
+/** The processes that `freezeTree` has stopped, with when each started. Those that the session had stopped itself are not among them. */
+export type Stopped = Map<number, string>;
+
+/** Lets those go on that `freezeTree` has stopped, the youngest first. */
+export function thaw(stopped: Stopped): void {
+  for (const [pid, startedAt] of [...stopped].reverse()) if (startTime(pid) === startedAt) signal(pid, 'SIGCONT');
+  stopped.clear();
 }
 
 /** Memory of a tree in bytes. Shared pages are counted once for each process that has them, where the kernel keeps no shares. */

@@ -1,6 +1,6 @@
 import type { Cgroup } from './cgroup.ts';
 import { logTail, type LogTail } from './log-tail.ts';
-import { freezeTree, gone, killTree, signal, startTime, thawTree, tree, treeMemory } from './process-tree.ts';
+import { freezeTree, gone, killTree, signal, startTime, thaw, tree, treeMemory, type Stopped } from './process-tree.ts';
 import type { Process } from './sandbox.ts';
 
 export interface Ending {
@@ -43,6 +43,7 @@ export function running(
   const adopted = new Map<number, string | undefined>();
   let over = false;
   let frozen = false;
+  const stopped: Stopped = new Map();
   if (pid !== undefined) cgroup?.add(pid);
 
   // Kept with its start time: by the time we look for it, its pid may be another's.
@@ -87,7 +88,7 @@ export function running(
       frozen = true;
       if (cgroup?.canFreeze) await cgroup.freeze().catch(ifOver);
       else {
-        for (const leader of leaders()) await freezeTree(leader);
+        for (const leader of leaders()) await freezeTree(leader, stopped);
         await display?.freeze();
       }
     },
@@ -97,7 +98,7 @@ export function running(
       if (cgroup?.canFreeze) await cgroup.thaw().catch(ifOver);
       else {
         await display?.thaw();
-        leaders().forEach(thawTree);
+        thaw(stopped);
       }
       frozen = false;
     },

