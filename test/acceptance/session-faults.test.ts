@@ -197,11 +197,11 @@ describe('a token', () => {
   let deleted: Kernel.BrowserCreateResponse;
   const jwt = (url: string) => new URL(url).searchParams.get('jwt')!;
   const base = (of: { base_url?: string }) => of.base_url!.split('/').at(-1)!;
-  /** In the name of the key and the project of a token that the service made. */
-  const signed = async (claims: { sub: string; aud: string; exp: number }) => {
+  /** In the name of the key and the project of a token that the service made, unless others are given. */
+  const signed = async (claims: { sub: string; aud: string; exp: number; key?: string }) => {
     const { key, project } = JSON.parse(Buffer.from(jwt(session.cdp_ws_url).split('.')[1]!, 'base64url').toString());
     const keys = await openKeys(service.dataDir, '');
-    return tokens(() => keys.ring()).sign({ ...claims, key, project });
+    return tokens(() => keys.ring()).sign({ key, project, ...claims });
   };
   const now = () => Math.floor(Date.now() / 1000);
 
@@ -228,6 +228,13 @@ describe('a token', () => {
       ['another session’s claims under its seal', `${head}.${other}.${seal}`, 401, 'unauthorized', /not one of ours/],
       ['one without a signature', `${unsigned}.${other}.`, 401, 'unauthorized', /not one of ours/],
       ['the API key', service.key, 401, 'unauthorized', /not one of ours/],
+      [
+        'one of a key that never was',
+        await signed({ sub: session.session_id, aud: 'cdp', exp: now() + 60, key: 'key_never' }),
+        401,
+        'unauthorized',
+        /revoked or has expired/,
+      ],
       [
         'an expired one',
         await signed({ sub: session.session_id, aud: 'cdp', exp: now() - 1 }),
