@@ -62,12 +62,18 @@ export async function startDisplay(
 
   let socket: PinnedSocket | undefined;
   const init = sandboxed ? readInit(child, 4) : Promise.resolve(undefined);
-  const display = running({ child, init }, undefined, async () => socket?.close());
+  let over = false;
+  const display = running({ child, init }, undefined, async () => {
+    over = true;
+    socket?.close();
+  });
   const said = words(child);
   const up = said.next();
   const ready = up
     .then(() => said.next())
     .then((number) => {
+      // Its word may be read after its end: a socket that is pinned then would never be closed.
+      if (over) throw new Error('it has ended');
       socket = pinSocket(join(outside, 'rfb'));
       return `:${number}`;
     })

@@ -63,7 +63,9 @@ export function descriptors(pid: number): Map<string, number> {
   const counts = new Map<string, number>();
   for (const name of readdirSync(`/proc/${pid}/fd`)) {
     try {
-      const kind = readlinkSync(`/proc/${pid}/fd/${name}`).replace(/:\[\d+\]$/, '');
+      const target = readlinkSync(`/proc/${pid}/fd/${name}`);
+      // A display's socket is named after its session; a spare that took another's place has one, too.
+      const kind = target.replace(/:\[\d+\]$/, '').replace(/\/sessions\/[^/]+\//, '/sessions/*/');
       counts.set(kind, (counts.get(kind) ?? 0) + 1);
     } catch {} // closed while we looked
   }
