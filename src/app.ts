@@ -193,7 +193,7 @@ export async function buildApp(options: {
       tokens: tokens(() => masterKeys.ring()),
       publicUrl: (nodeId) => (nodeId && nodes.publicUrlOf(nodeId)) || config.publicUrl || origin(http),
       leaseOf: (id) => sessions.leaseOf(id),
-      vouches: (minter) => gate.vouches(minter),
+      lapseOf: (minter) => gate.lapseOf(minter),
     });
     const storage = storageService({ db, nodeId: store.nodeId, mostBytes: config.projectStorage * 2 ** 20 });
     await storage.nodeLost(store.nodeId);
@@ -362,8 +362,8 @@ export async function buildApp(options: {
     await http.register(logRoutes({ sessions, recorder }));
     await http.register(replayRoutes({ replays, addresses }));
     const who = (request: IncomingMessage) => callerByKey(request, gate);
-    const vouches = (minter: Minter) => gate.vouches(minter);
-    const sockets = serveSessionSockets(http.server, { sessions, addresses, who, vouches, where, nodes, log: logger });
+    const lapseOf = (minter: Minter) => gate.lapseOf(minter);
+    const sockets = serveSessionSockets(http.server, { sessions, addresses, who, lapseOf, where, nodes, log: logger });
     undo(() => sockets.close());
     anchor.on('corral_org', sockets.recheck);
     anchor.onGap(sockets.recheck);

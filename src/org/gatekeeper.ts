@@ -60,26 +60,27 @@ export function gatekeeper({ db, trusted, now = Date.now }: { db: Db; trusted: (
     return { id: project.id, name: project.name };
   }
 
-  /** Whether what was made with a key, in a project, is still good: tokens outlive the request that made them. */
-  async function vouches({ keyId, projectId }: { keyId: string; projectId: string }): Promise<boolean> {
+  /** What has ended the authority under which a token was made: tokens outlive the request that made them. */
+  async function lapseOf(made: { keyId: string; projectId: string }): Promise<'key' | 'project' | undefined> {
+    const { keyId, projectId } = made;
     const key = await keysById.get(keyId, () => store.findKey(keyId, null));
-    if (!key || key.deleted_at || (key.expires_at && key.expires_at.getTime() <= now())) return false;
-    if (key.project_id !== null && key.project_id !== projectId) return false;
+    if (!key || key.deleted_at || (key.expires_at && key.expires_at.getTime() <= now())) return 'key';
+    if (key.project_id !== null && key.project_id !== projectId) return 'key';
     const project = await projects.get(`id:${projectId}`, () => store.findProject(projectId));
-    return project?.status === 'active';
+    return project?.status === 'active' ? undefined : 'project';
   }
 
   return {
     authenticate,
     resolveProject,
-    vouches,
+    lapseOf,
     forget() {
       keys.clear();
       keysById.clear();
       wrongKeys.forgetKeys();
       projects.clear();
     },
-  } satisfies Gatekeeper & { vouches: typeof vouches; forget(): void };
+  } satisfies Gatekeeper & { lapseOf: typeof lapseOf; forget(): void };
 }
 
 /** The names under which keys are found, read at most once a second however many ask. */

@@ -21,6 +21,13 @@ export interface Admission {
 /** As long as a session may idle. A token ends with its session in any case, and every answer carries fresh ones. */
 export const lifeSeconds = 72 * 60 * 60;
 
+export type LapseOf = (minter: Minter) => Promise<'key' | 'project' | undefined>;
+
+const lapses = {
+  key: 'with a key that was revoked or has expired',
+  project: 'in a project that was archived or deleted',
+};
+
 export type Addresses = ReturnType<typeof addresses>;
 
 /** The four addresses of a session, each with a token of its own, and who a token lets in. */
@@ -28,15 +35,15 @@ export function addresses({
   tokens,
   publicUrl,
   leaseOf,
-  vouches,
+  lapseOf,
 }: {
   tokens: Tokens;
   /** Where clients reach a node; this one when it is not said which, or when that one is not there. */
   publicUrl: (nodeId?: string) => string;
   /** The lease under which a session of this node is held; null without one, undefined when it is not here. */
   leaseOf: (sessionId: string) => string | null | undefined;
-  /** Whether a key and a project are still good. */
-  vouches: (minter: Minter) => Promise<boolean>;
+  /** Which of a key and a project is no longer good; undefined while both are. */
+  lapseOf: LapseOf;
 }) {
   const token = (holder: string, purpose: Purpose, { keyId, projectId }: Minter, seconds = lifeSeconds, more = {}) =>
     tokens.sign({
@@ -105,11 +112,8 @@ export function addresses({
       const current = leaseOf(sessionId);
       // On another node than the session's this is not known; that node asks again.
       if (current !== undefined && current !== lease) throw errors.session_not_found({ session: sessionId });
-      if (!(await vouches(minter))) {
-        throw errors.unauthorized({
-          detail: 'This address was made with a key that was revoked or has expired, or in a project that is closed.',
-        });
-      }
+      const lapse = await lapseOf(minter);
+      if (lapse) throw errors.unauthorized({ detail: `This address was made ${lapses[lapse]}. Ask for another.` });
       return { sessionId, minter, watchOnly: claims['watch_only'] === true };
     },
   };

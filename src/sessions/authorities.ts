@@ -1,15 +1,17 @@
 import type { Log } from '../lib/log.ts';
 import type { WebSocketReceiver, WebSocketSink } from '../lib/ws-sink.ts';
-import type { Minter } from './addresses.ts';
+import type { LapseOf, Minter } from './addresses.ts';
+import { endings } from './state.ts';
 
 /** Keys expire without anybody telling. */
 const LOOK_EVERY_MS = 15_000;
+const keyEnded = 'The key of this connection was revoked or has expired.';
 
 /**
  * The websockets that are open, each with the key and the project under whose authority it came. One that was let in is not asked
  * again by itself, so whatever may have ended an authority has to ask for it: `recheck`.
  */
-export function openAuthorities(vouches: (minter: Minter) => Promise<boolean>, log: Log) {
+export function openAuthorities(lapseOf: LapseOf, log: Log) {
   const open = new Map<WebSocketSink, Minter>();
   const looking = setInterval(recheck, LOOK_EVERY_MS).unref();
 
@@ -19,16 +21,18 @@ export function openAuthorities(vouches: (minter: Minter) => Promise<boolean>, l
   }
 
   async function check({ keyId, projectId }: Minter): Promise<void> {
+    let lapse: 'key' | 'project' | undefined;
     try {
-      if (await vouches({ keyId, projectId })) return;
+      lapse = await lapseOf({ keyId, projectId });
     } catch (error) {
       // The database does not answer. What is open stays so until it does, as what runs does.
       return log.debug({ error: (error as Error).message }, 'socket.authority_unknown');
     }
-    for (const [sink, minter] of open) {
-      if (minter.keyId !== keyId || minter.projectId !== projectId) continue;
-      sink.close(1008, 'The key of this connection was revoked or has expired, or its project is closed.');
-    }
+    if (!lapse) return;
+    // A project that closes ends its sessions too. A client is told the same by either.
+    const [code, reason] = lapse === 'project' ? [1001, endings.project_closed] : [1008, keyEnded];
+    for (const [sink, minter] of open)
+      if (minter.keyId === keyId && minter.projectId === projectId) sink.close(code, reason);
   }
 
   return {

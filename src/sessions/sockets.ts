@@ -9,7 +9,7 @@ import { errors, ServiceError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
 import { answerHandshake, wantsWebSocket } from '../lib/ws-handshake.ts';
 import { serveWebSocket, type WebSocketReceiver, type WebSocketSink } from '../lib/ws-sink.ts';
-import type { Addresses, Minter, Purpose } from './addresses.ts';
+import type { Addresses, LapseOf, Minter, Purpose } from './addresses.ts';
 import type { Hold } from './live-session.ts';
 import { attachProcess } from './process/attach.ts';
 import type { SessionRef, SessionService } from './service.ts';
@@ -104,7 +104,7 @@ export function serveSessionSockets(
     sessions,
     addresses,
     who,
-    vouches,
+    lapseOf,
     where,
     nodes,
     log,
@@ -113,14 +113,14 @@ export function serveSessionSockets(
     addresses: Addresses;
     /** Whom a request's key lets in, and to which project. */
     who: (request: IncomingMessage) => Promise<Pick<Passenger, 'caller' | 'project'>>;
-    /** Whether a key and a project are still good. */
-    vouches: (minter: Minter) => Promise<boolean>;
+    /** Which of a key and a project is no longer good; undefined while both are. */
+    lapseOf: LapseOf;
     where: Pick<Whereabouts, 'ofSession'>;
     nodes: Nodes;
     log: Log;
   },
 ) {
-  const authorities = openAuthorities(vouches, log);
+  const authorities = openAuthorities(lapseOf, log);
 
   async function visit(request: IncomingMessage, path: string, search: URLSearchParams): Promise<Visit> {
     const byToken = async (door: Door, token: string | undefined): Promise<Visit> => {
