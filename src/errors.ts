@@ -326,6 +326,12 @@ const catalogue = {
     () =>
       'The database does not answer right now; the request changed nothing that was answered. Try again in a moment.',
   ),
+  shutting_down: entry(
+    503,
+    'The node is being stopped.',
+    () =>
+      'This node is being stopped and starts no more browsers. Try again in a moment: another node, or this one after its restart, answers then.',
+  ),
   browser_silent: entry(
     504,
     'The browser, or its display, did not answer in time.',

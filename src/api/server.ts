@@ -143,7 +143,12 @@ function awaitBody(request: FastifyRequest, reply: FastifyReply) {
 /** Errors are thrown anywhere and become answers here. Only the unexpected ones are our fault, and logged so. */
 function answerError(error: FastifyError, request: FastifyRequest, reply: FastifyReply) {
   const answer = refusal(error, request) ?? errors.internal({ requestId: request.id });
-  if (answer.status >= 500) request.log.error({ requestId: request.id, code: answer.code, error }, 'request.failed');
+  // 500 is a fault of the service. The others say that it cannot serve now: it is full, stops, or waits for another part.
+  if (answer.status >= 500)
+    request.log[answer.status === 500 ? 'error' : 'warn'](
+      { requestId: request.id, code: answer.code, error },
+      'request.failed',
+    );
   const { details, body, headers } = answer.extras;
   if (headers) void reply.headers(headers);
   const wouldRetry = answer.status === 409 || answer.status >= 500;

@@ -176,7 +176,7 @@ export function filler({
     } catch (error) {
       const { code, message } = error as ServiceError;
       if (code === 'pool_full') return 'pool_full';
-      if (code === 'capacity_exhausted') return 'node_full';
+      if (code === 'capacity_exhausted' || code === 'shutting_down') return 'node_full';
       if (code === 'session_limit_reached') {
         if (pool.last_error !== message) await store.recordFailure(pool.id, message);
         return 'project_full';

@@ -332,7 +332,8 @@ export function sessionService(deps: {
   async function takePlace() {
     while (!closed && taken >= capacity && endings.size > 0)
       await Promise.race(Array.from(endings.values(), ({ over }) => over));
-    if (closed || taken >= capacity) {
+    if (closed) throw errors.shutting_down(undefined, { headers: { 'Retry-After': '5' } });
+    if (taken >= capacity) {
       throw errors.capacity_exhausted({ running: taken, most: capacity }, { headers: { 'Retry-After': '5' } });
     }
     taken++; // before anything is awaited, so that creates that come together count each other

@@ -213,9 +213,7 @@ async function live(dataDir: string, pages: Pages) {
       service
         .output()
         .split('\n')
-        .filter((line) => /"level":"?(error|50)/.test(line))
-        // A service that stops while a create is on its way refuses it like a full one. Before, 24 places are never taken here.
-        .filter((line) => !line.includes('"code":"capacity_exhausted"')),
+        .filter((line) => /"level":"?(error|50)/.test(line)),
   };
 }
 
