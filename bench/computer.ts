@@ -37,7 +37,7 @@ export async function benchComputer(): Promise<Row[]> {
       await sleep(1000);
       rows.push(...(await pictures(engine, name)), await recording(engine, name, isolation));
     } finally {
-      await engine.close({ discard: true });
+      await engine.close();
       await rm(dir, { recursive: true, force: true });
     }
   }

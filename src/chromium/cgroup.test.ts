@@ -53,7 +53,7 @@ describe.each(
     const child = spawn('sh', ['-c', 'read -r go; while :; do sleep 100 & sleep 0.01; done'], {
       stdio: ['pipe', 'ignore', 'ignore'],
     });
-    group.add(child.pid!);
+    await group.add(child.pid!);
     child.stdin.end('go\n');
     await expect.poll(() => group.pids().length).toBeGreaterThan(3);
     await group.freeze();
@@ -68,7 +68,7 @@ describe.each(
   test('freezes what is in it, and is removed with it even then', async () => {
     const group = cgroups!.create(`${PREFIX}frozen`, {});
     const child = spawn('sh', ['-c', 'while :; do :; done'], { stdio: 'ignore' });
-    group.add(child.pid!);
+    await group.add(child.pid!);
     await group.freeze();
     const ticks = () => readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(' ').slice(13, 15).join();
     const before = ticks();
@@ -86,7 +86,7 @@ describe.each(
     const child = spawn('sleep', ['100'], { stdio: 'ignore' });
     const exited = new Promise((resolve) => child.once('exit', resolve));
     const second = cgroups!.create(`${PREFIX}mine-2`, {});
-    second.add(child.pid!);
+    await second.add(child.pid!);
     await second.freeze();
     expect((await cgroups!.sweep(`${PREFIX}mine`)).sort()).toEqual([`${PREFIX}mine-1`, `${PREFIX}mine-2`]);
     await exited;

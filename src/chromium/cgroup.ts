@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { accessSync, constants, mkdirSync, readFileSync, readdirSync, rmdirSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -31,8 +32,8 @@ export interface Cgroups {
 
 export interface Cgroup {
   readonly canFreeze: boolean;
-  /** Moves a process in; its children follow. Synchronous, so that it can be done before the process has any. */
-  add(pid: number): void;
+  /** Moves a process in; children that it starts from then on follow. */
+  add(pid: number): Promise<void>;
   freeze(): Promise<void>;
   thaw(): Promise<void>;
   /** Bytes in use that could not be dropped, or undefined where memory is not counted. */
@@ -67,7 +68,7 @@ export async function canMoveInto(cgroups: Cgroups): Promise<boolean> {
   const child = spawn('sleep', ['60'], { stdio: 'ignore' });
   const exited = new Promise((resolve) => child.once('exit', resolve).once('error', resolve));
   try {
-    cgroups.create(name, {}).add(child.pid ?? 0);
+    await cgroups.create(name, {}).add(child.pid ?? 0);
     return true;
   } catch {
     return false;
@@ -189,7 +190,11 @@ function cgroup(version: 'v1' | 'v2', at: Places): Cgroup & { paths: string[] } 
   return {
     paths,
     canFreeze: freezer !== undefined,
-    add: (pid) => paths.forEach((path) => write(join(path, 'cgroup.procs'), String(pid))),
+    // The kernel takes milliseconds for each, in which it waits for all processors. The service does not wait with it.
+    async add(pid) {
+      await Promise.all(paths.map((path) => writeFile(join(path, 'cgroup.procs'), String(pid), { flag: 'r+' })));
+    },
+
     freeze: () => setFrozen(true),
     thaw: () => setFrozen(false),
     pids,

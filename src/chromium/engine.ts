@@ -49,8 +49,8 @@ export interface Engine {
   /** What another engine goes on from, in the same place: all cookies, and the addresses of the pages. */
   state(): Promise<BrowserState>;
   resume(state: BrowserState): Promise<void>;
-  /** Ends all of it. Resolves when nothing is left but the directory, and that only if it is not to be discarded. */
-  close(options?: { graceMs?: number; discard?: boolean }): Promise<void>;
+  /** Ends all of it. Resolves when nothing is left but the directory. */
+  close(options?: { graceMs?: number }): Promise<void>;
 }
 
 export interface BrowserState {

@@ -66,11 +66,8 @@ export interface Browser {
   ): { file: string; args: string[]; options: SpawnOptions };
   /** A process that entered the session from outside is frozen and ended with it. */
   adopt(pid: number): void;
-  /**
-   * Kills it, after up to `graceMs` for it to close its files in order; resolves after `exited`. With `discard` its directory is
-   * not wanted any more and goes while the processes die, which takes them as long as it takes the files.
-   */
-  stop(options?: { graceMs?: number; discard?: boolean }): Promise<void>;
+  /** Kills it, after up to `graceMs` for it to close its files in order; resolves after `exited`. */
+  stop(options?: { graceMs?: number }): Promise<void>;
 }
 
 export interface LaunchOptions {
@@ -172,7 +169,7 @@ async function start(
     engine === 'headful' ? await startDisplay(dir, { owner, sandboxed: confined, lower }, viewport) : undefined;
   if (display) {
     undo(() => display.stop());
-    cgroup?.add(display.pid);
+    await cgroup?.add(display.pid);
     remember(dir, display.pid);
     display.go();
     await orElse(display.ended, signal, () => display.up).catch((error: unknown) => {
@@ -180,7 +177,6 @@ async function start(
     });
   }
   const process = place.start(command, { gpu, tools, lower, readable: outsideUsr(binary.path), display: display?.pid });
-  undo(() => process.child.kill('SIGKILL')); // if its cgroup will not have it: until it is let go, it is one shell
   let unwatch: (() => void) | undefined;
   const cleanUp = async () => {
     unwatch?.();
@@ -192,7 +188,10 @@ async function start(
   undo(() => browser.stop());
   // What is left of it has nothing to show itself on.
   display?.ended.then(() => browser.stop()).catch(() => {});
-  if (browser.pid !== undefined) remember(dir, browser.pid);
+  if (browser.pid !== undefined) {
+    remember(dir, browser.pid);
+    await cgroup?.add(browser.pid);
+  }
   if (limits.memoryBytes !== undefined)
     unwatch = watchMemory({
       leaders: () => [...browser.leaders(), ...(display ? [display.pid] : [])],
@@ -243,15 +242,13 @@ async function start(
     inside: (command, more) =>
       init === undefined ? beside(dir, owner, command, more) : enter(init, command, more, lower),
 
-    async stop({ graceMs = 0, discard = false } = {}) {
+    async stop({ graceMs = 0 } = {}) {
       if (graceMs > 0) {
         await browser.thaw();
         toBrowser.end(); // the end of the pipe is Chromium's sign to close in order
         await within(graceMs, browser.ended);
       }
-      const stopped = browser.stop(); // killed by the time this returns, which is not to say dead
-      if (discard) await removeTree(dir, isolation).catch(() => {});
-      await stopped;
+      await browser.stop();
     },
   };
 }
@@ -320,6 +317,7 @@ function outsideUsr(binary: string): string[] {
 
 /** Waits for `work`, but not longer than the process lives or the caller cares. */
 async function orElse<T>(ended: Promise<Ending>, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  signal.throwIfAborted();
   let onAbort: (() => void) | undefined;
   const aborted = new Promise<never>((_, reject) => {
     onAbort = () => reject(new Error('aborted', { cause: signal.reason }));
@@ -329,7 +327,6 @@ async function orElse<T>(ended: Promise<Ending>, signal: AbortSignal, work: () =
     throw new Error(`it ended with ${signal ?? `code ${code}`}.`);
   });
   try {
-    signal.throwIfAborted();
     return await Promise.race([work(), aborted, exited]);
   } finally {
     if (onAbort) signal.removeEventListener('abort', onAbort);

@@ -17,11 +17,14 @@ const SWAP = `
   symlinkSync(others, sub);
 `;
 
-test('a directory is removed, and nothing that a session links to from within it while that goes on', async () => {
+test.each([
+  ['of ordinary size', 1500],
+  ['that is large', 3000],
+])('a directory %s is removed, and nothing that a session links to from within it meanwhile', async (_, size) => {
   const dir = await mkdtemp(join(tmpdir(), 'corral-browsers-'));
   const others = join(dir, 'others');
   const extension = join(dir, 'session/extensions/x');
-  const names = Array.from({ length: 3000 }, (_, i) => String(i));
+  const names = Array.from({ length: size }, (_, i) => String(i));
   for (const place of [others, join(extension, 'sub')]) {
     await mkdir(place, { recursive: true });
     for (const name of names) await writeFile(join(place, name), '');
@@ -35,6 +38,16 @@ test('a directory is removed, and nothing that a session links to from within it
     swapping.kill('SIGKILL');
     await rm(dir, { recursive: true, force: true });
   }
+});
+
+test.each([
+  ['deep', ['a/'.repeat(300)]],
+  ['wide', Array.from({ length: 400 }, (_, i) => `${i}/x`)],
+])('a %s tree is removed without a descriptor for each directory', async (_, paths) => {
+  const dir = await mkdtemp(join(tmpdir(), 'corral-outside-'));
+  for (const path of paths) await mkdir(join(dir, path), { recursive: true });
+  await removeTree(dir);
+  await expect(readdir(dir)).rejects.toMatchObject({ code: 'ENOENT' });
 });
 
 /** A session's directory, and one of the host's that links lead to. */

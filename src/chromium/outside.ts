@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
-import { chmod, chown, lstat, mkdir, open, readdir, rename, unlink } from 'node:fs/promises';
+import { chmod, chown, lstat, mkdir, open, readdir, rename, rmdir, unlink } from 'node:fs/promises';
 import net from 'node:net';
 import { join } from 'node:path';
 import { errorCode } from '../lib/error-code.ts';
@@ -17,6 +17,12 @@ import { systemDirectories } from './sandbox.ts';
 /** Linux; Node has no name for it. The descriptor stands for the thing and cannot be read. */
 const O_PATH = 0o10000000;
 const DIRECTORY = O_PATH | constants.O_NOFOLLOW | constants.O_DIRECTORY;
+
+/** What a tree of ordinary size has. A browser that just started has 90 names in 40 directories. */
+const MOST_NAMES = 2000;
+const MOST_DIRECTORIES = 200;
+/** Of a directory itself, which grows with the names in it. */
+const MOST_BYTES = 2 ** 18;
 
 /** A unix socket that is connected to by what it is, not by what it is called. */
 export interface PinnedSocket {
@@ -89,23 +95,57 @@ export async function makeDirectory(path: string, { uid, gid }: Owner): Promise<
 }
 
 /**
- * Removes a directory whose content is a session's, even while that runs. By the program, which goes down by open directories: a link
- * that is put in the way while Node's `rm` walks by names would lead that out of it.
+ * Removes a directory whose content is a session's, even while that runs. Node's `rm` walks by names, and a link that is put in its way
+ * leads it out of the directory; this goes down by open directories, and so does the program that takes over what is larger.
  *
  * What the session has locked against its own user, who is ours where the service is not root, is unlocked first. `chmod` can be led
  * astray by a link that comes at the wrong moment, so it sees nothing but the directory.
  */
 export async function removeTree(path: string, { sandboxed = true } = {}): Promise<void> {
   if (!(await lstat(path).catch(unlessCode('ENOENT')))) return;
-  await remove(path).catch(async (error: unknown) => {
+  if (await removeSmall(path)) return;
+  await removeByProgram(path).catch(async (error: unknown) => {
     if (process.getuid?.() === 0) throw error;
     const [file, ...args] = [...(sandboxed ? seeingOnly(path) : []), 'chmod', '-R', 'u+rwX', sandboxed ? TREE : path];
     await run(file, args).catch(() => {}); // it goes as far as it can
-    await remove(path);
+    await removeByProgram(path);
   });
 }
 
-const remove = (path: string) => run('rm', ['-rf', '--', path]);
+/**
+ * Removes a tree of ordinary size without a program: starting one blocks the service for some 15 ms. Its directories are open at the same
+ * time, so a tree of many is left to the program. Answers whether all of it is gone: what still runs may write on.
+ */
+async function removeSmall(path: string): Promise<boolean> {
+  let [names, directories] = [MOST_NAMES, MOST_DIRECTORIES];
+  async function empty(dir: string): Promise<void> {
+    if (directories-- === 0) throw new Error('too many directories');
+    const handle = await open(dir, DIRECTORY);
+    const at = `/proc/self/fd/${handle.fd}`;
+    try {
+      if ((await handle.stat()).size > MOST_BYTES) throw new Error('too many names in a directory');
+      const entries = await readdir(at, { withFileTypes: true });
+      names -= entries.length;
+      if (names < 0) throw new Error('too many names');
+      // Also after a failure all are waited for: a closed descriptor's number soon means another directory.
+      const removals = entries.map((entry) => remove(join(at, entry.name), entry.isDirectory()));
+      const failed = (await Promise.allSettled(removals)).find(({ status }) => status === 'rejected');
+      if (failed) throw new Error('not empty');
+    } finally {
+      await handle.close();
+    }
+  }
+  async function remove(path: string, isDirectory: boolean): Promise<void> {
+    if (isDirectory) await empty(path);
+    await (isDirectory ? rmdir(path) : unlink(path)).catch(unlessCode('ENOENT'));
+  }
+  return remove(path, true).then(yes, no);
+}
+
+const yes = () => true;
+const no = () => false;
+
+const removeByProgram = (path: string) => run('rm', ['-rf', '--', path]);
 
 const TREE = '/tree';
 

@@ -44,7 +44,6 @@ export function running(
   let over = false;
   let frozen = false;
   const stopped: Stopped = new Map();
-  if (pid !== undefined) cgroup?.add(pid);
 
   // Kept with its start time: by the time we look for it, its pid may be another's.
   let process1: { pid: number; startedAt: string | undefined } | undefined;

@@ -434,7 +434,7 @@ export function liveSession(options: LiveSessionOptions) {
         stopping.abort(new SessionEnded(reason));
         closeClients(1001, endings[reason]);
         const last = await engine.catch(() => undefined);
-        await last?.close(keep ? { graceMs: closingMs } : { discard: true });
+        await last?.close(keep ? { graceMs: closingMs } : {});
         if (activeSince !== undefined) activeMs += performance.now() - activeSince;
         activeSince = undefined;
       })());

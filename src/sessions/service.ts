@@ -137,7 +137,7 @@ export function sessionService(deps: {
       return Object.assign(spare, { engine });
     },
     async discard({ id, engine }) {
-      await engine.close({ discard: true });
+      await engine.close();
       await browsers.remove(id);
     },
   });
