@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { tree } from '../src/chromium/process-tree.ts';
+import { tree } from '../src/chromium/sandbox/process-tree.ts';
 import { startPages } from '../test/support/pages.ts';
 import { rawChromium } from '../test/support/raw-chromium.ts';
 import { Page } from './page.ts';

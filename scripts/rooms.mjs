@@ -28,6 +28,24 @@ const rooms = {
   lib: [],
 };
 
+/**
+ * The rooms inside chromium/, each with those it may reach, from the ground up. engine.ts stands on all that are listed before it and is what the
+ * rest of the house talks to; the recorder looks at an engine from above.
+ */
+const chromiumRooms = {
+  sandbox: [], // namespaces, cgroups, uids, directories, processes
+  egress: [], // the gateway, proxies, destinations, names
+  cdp: ['sandbox'], // the pipe, the multiplexer, the service's own client
+  display: ['sandbox'], // the display server and what speaks RFB to it
+  bidi: ['cdp'],
+  pages: ['cdp'], // what is done with pages over CDP
+  browser: ['sandbox', 'display'], // starting a browser: flags, launch, its profile's archive
+  computer: ['cdp', 'display', 'pages'],
+  guest: ['sandbox', 'cdp', 'browser'],
+  'engine.ts': ['sandbox', 'egress', 'cdp', 'display', 'pages', 'browser', 'computer', 'guest'],
+  recorder: ['sandbox', 'cdp', 'pages', 'computer', 'engine.ts'],
+};
+
 /** What any room may reach besides, and the two that may reach less. */
 const floor = ['errors.ts', 'events.ts', 'config.ts', 'store', 'lib'];
 const lessFloor = { chromium: ['lib'], lib: [], store: ['errors.ts', 'events.ts', 'config.ts', 'lib'] };
@@ -40,19 +58,20 @@ const groundFiles = { 'config.ts': ['errors.ts', 'lib'], 'errors.ts': ['lib'], '
  * session, except what outside.ts touches, which is made for it; and inside a session there is nothing else to be touched.
  */
 const fileUsers = {
-  'chromium/outside.ts': 'what a session can change',
-  'chromium/furnish.ts': "the session's directory itself, and etc, which sessions only read",
-  'chromium/sandbox.ts': "the system's directories",
-  'chromium/isolation.ts': 'what the machine has, and a trial in a directory of its own',
-  'chromium/cgroup.ts': '/proc and /sys/fs/cgroup',
-  'chromium/cgroup-limits.ts': '/sys/fs/cgroup and /sys/block',
-  'chromium/descriptors.ts': '/proc/self/fdinfo',
-  'chromium/disk-use.ts': "the session's directory itself, and /proc; the walk below is find's, which follows no link",
-  'chromium/memory-watch.ts': '/proc',
-  'chromium/owners.ts': '/proc, and the claims of uids in /run',
-  'chromium/process-tree.ts': '/proc',
-  'chromium/resolver.ts': '/etc/resolv.conf',
-  'chromium/seccomp.ts': 'the compiled filter, in a file of its own without a name',
+  'chromium/sandbox/outside.ts': 'what a session can change',
+  'chromium/sandbox/furnish.ts': "the session's directory itself, and etc, which sessions only read",
+  'chromium/sandbox/sandbox.ts': "the system's directories",
+  'chromium/sandbox/isolation.ts': 'what the machine has, and a trial in a directory of its own',
+  'chromium/sandbox/cgroup.ts': '/proc and /sys/fs/cgroup',
+  'chromium/sandbox/cgroup-limits.ts': '/sys/fs/cgroup and /sys/block',
+  'chromium/sandbox/descriptors.ts': '/proc/self/fdinfo',
+  'chromium/sandbox/disk-use.ts':
+    "the session's directory itself, and /proc; the walk below is find's, which follows no link",
+  'chromium/sandbox/memory-watch.ts': '/proc',
+  'chromium/sandbox/owners.ts': '/proc, and the claims of uids in /run',
+  'chromium/sandbox/process-tree.ts': '/proc',
+  'chromium/egress/resolver.ts': '/etc/resolv.conf',
+  'chromium/sandbox/seccomp.ts': 'the compiled filter, in a file of its own without a name',
   'chromium/recorder/encoder.ts': 'whether there is an ffmpeg',
   'chromium/guest/toolbox.ts': 'the directory of tools, which sessions only read',
   'chromium/guest/inside/': 'what the guest, in the session, may touch',
@@ -85,7 +104,7 @@ const doors = [
     what: /^(node:)?fs(\/promises)?$/,
     at: { test: mayUseFiles },
     instead:
-      'give chromium/outside.ts a function that goes by descriptors, since a session may put a link in the place of any file of its own',
+      'give chromium/sandbox/outside.ts a function that goes by descriptors, since a session may put a link in the place of any file of its own',
   },
 ];
 
@@ -187,6 +206,7 @@ function judgeOurs(file, target, typeOnly) {
 
 /** Inside a room: routes → service → store. */
 function judgeInside(file, target) {
+  if (roomOf(file) === 'chromium') return judgeChromium(file, target);
   const [from, to] = [roleOf(file), roleOf(target)];
   if (from === 'store' && (to === 'service' || to === 'routes'))
     return `reaches ${target}: a store only answers; let the service call it and pass in what it needs`;
@@ -195,6 +215,16 @@ function judgeInside(file, target) {
   if (from === 'routes' && to === 'store' && roomOf(file) !== 'store')
     return `reaches ${target}: routes call the service; give the service a verb for it`;
   return undefined;
+}
+
+function judgeChromium(file, target) {
+  const [from, to] = [file, target].map((path) => path.split('/')[1]);
+  if (from === to) return undefined;
+  if (!(from in chromiumRooms))
+    return `is in a room the plan does not have: give chromium/${from} a line in scripts/rooms.mjs, or its file to a room that is there`;
+  return chromiumRooms[from].includes(to)
+    ? undefined
+    : `reaches ${target}: chromium/${from} may reach ${inWords(chromiumRooms[from])} of chromium/; take it as a parameter, engine.ts passes it in`;
 }
 
 /** `sessions` for sessions/store.ts, and the file itself for those of src/. */

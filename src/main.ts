@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { buildApp } from './app.ts';
-import { isMapperFault } from './chromium/bidi.ts';
+import { isMapperFault } from './chromium/bidi/bidi.ts';
 import { NodesDisagree } from './cluster/agreement.ts';
 import { ConfigError, readConfig, type Config } from './config.ts';
 import { openLogger } from './logger.ts';

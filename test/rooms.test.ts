@@ -26,7 +26,13 @@ const wrong: [file: string, code: string, sentence: RegExp][] = [
     /queries of another room: ask sessions\/service\.ts/,
   ],
   ['pools/service.ts', "import { x } from '../app.ts';", /reaches app\.ts, which puts the rooms together/],
-  ['chromium/launch.ts', "import { errors } from '../errors.ts';", /chromium\/ knows only lib\//],
+  ['chromium/browser/launch.ts', "import { errors } from '../../errors.ts';", /chromium\/ knows only lib\//],
+  [
+    'chromium/cdp/mux.ts',
+    "import { x } from '../pages/clipboard.ts';",
+    /chromium\/cdp may reach only sandbox of chromium\//,
+  ],
+  ['chromium/attic/x.ts', "import { x } from '../cdp/mux.ts';", /give chromium\/attic a line/],
   ['lib/undo.ts', "export { x } from '../errors.ts';", /lib\/ imports nothing of ours/],
   ['store/open.ts', "import { x } from '../org/store.ts';", /store\/ knows connections, not rooms/],
   ['errors.ts', "import { x } from './org/schema.ts';", /errors\.ts is below every room/],
@@ -44,11 +50,11 @@ const wrong: [file: string, code: string, sentence: RegExp][] = [
     "import { spawn } from 'node:child_process';",
     /reaches node:child_process: let chromium\/ run it/,
   ],
-  ...['chromium/launch.ts', 'sessions/downloads.ts', 'chromium/guest/outside.ts'].flatMap((file) =>
+  ...['chromium/browser/launch.ts', 'sessions/downloads.ts', 'chromium/guest/outside.ts'].flatMap((file) =>
     ["import { rm } from 'node:fs/promises';", "import fs from 'node:fs';"].map((code): [string, string, RegExp] => [
       file,
       code,
-      /reaches node:fs(\/promises)?: give chromium\/outside\.ts a function that goes by descriptors/,
+      /reaches node:fs(\/promises)?: give chromium\/sandbox\/outside\.ts a function that goes by descriptors/,
     ]),
   ),
   ['sessions/service.ts', "import { WebSocket } from 'ws';", /reaches ws: keep websockets in api\//],
@@ -74,12 +80,13 @@ const right: Record<string, string> = {
     "import { type Config, type Port } from '../config.ts';\nimport { errors } from '../errors.ts';\nimport { x } from './store.ts';",
   'org/store.ts': "import type { Db } from '../store/open.ts';\nexport const all = 'select * from keys';",
   'sessions/service.ts':
-    "import { launch } from '../chromium/launch.ts';\nimport { profiles } from '../profiles/service.ts';",
+    "import { launch } from '../chromium/browser/launch.ts';\nimport { profiles } from '../profiles/service.ts';",
   'sessions/cdp-socket.ts': "import { WebSocket } from 'ws';",
-  'chromium/outside.ts': "import { open } from 'node:fs/promises';",
+  'chromium/sandbox/outside.ts': "import { open } from 'node:fs/promises';",
   'chromium/guest/inside/files.ts': "import { readFileSync } from 'node:fs';",
   'lib/files.ts': "import { readFile } from 'node:fs/promises';",
-  'chromium/launch.ts': "import { spawn } from 'node:child_process';\nimport { undo } from '../lib/undo.ts';",
+  'chromium/browser/launch.ts':
+    "import { spawn } from 'node:child_process';\nimport { undo } from '../../lib/undo.ts';\nimport { x } from '../sandbox/running.ts';",
   'store/embedded-server.ts': "import { spawn } from 'node:child_process';\nimport pg from 'pg';",
   'pools/words.ts': [
     '// import { x } from "../api/server.ts" would be wrong, and process.env too',

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
-import type { Proxy as Endpoint } from '../chromium/proxy.ts';
-import type { Reached } from '../chromium/proxy-check.ts';
-import { EgressError } from '../chromium/refusals.ts';
+import type { Proxy as Endpoint } from '../chromium/egress/proxy.ts';
+import type { Reached } from '../chromium/egress/proxy-check.ts';
+import { EgressError } from '../chromium/egress/refusals.ts';
 import { errors } from '../errors.ts';
 
 /** Goes through a proxy to an address. */

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { openTestStore } from '../../test/support/store.ts';
-import { destinations } from '../chromium/destinations.ts';
-import { EgressError } from '../chromium/refusals.ts';
+import { destinations } from '../chromium/egress/destinations.ts';
+import { EgressError } from '../chromium/egress/refusals.ts';
 import { silent } from '../lib/log.ts';
 import { orgStore } from '../org/store.ts';
 import { openKeys, secretStore } from '../store/secrets.ts';

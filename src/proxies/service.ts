@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
-import type { Proxy as Endpoint } from '../chromium/proxy.ts';
-import type { EgressError } from '../chromium/refusals.ts';
+import type { Proxy as Endpoint } from '../chromium/egress/proxy.ts';
+import type { EgressError } from '../chromium/egress/refusals.ts';
 import { errors, ServiceError } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';

@@ -1,15 +1,21 @@
 import { mkdir, readdir, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Limits } from '../chromium/cgroup-limits.ts';
-import type { Destinations } from '../chromium/destinations.ts';
+import type { Limits } from '../chromium/sandbox/cgroup-limits.ts';
+import type { Destinations } from '../chromium/egress/destinations.ts';
 import { startEngine, type Engine } from '../chromium/engine.ts';
-import { addExtension } from '../chromium/furnish.ts';
-import { ArchiveError, forgetTabs, packProfile, unpackBeside, unpackProfile } from '../chromium/profile-archive.ts';
+import { addExtension } from '../chromium/sandbox/furnish.ts';
+import {
+  ArchiveError,
+  forgetTabs,
+  packProfile,
+  unpackBeside,
+  unpackProfile,
+} from '../chromium/browser/profile-archive.ts';
 import type { Toolbox } from '../chromium/guest/toolbox.ts';
-import { LaunchError, sweep, type Isolation, type LaunchOptions } from '../chromium/launch.ts';
-import { removeTree } from '../chromium/outside.ts';
-import type { Claim } from '../chromium/owners.ts';
-import type { Proxy } from '../chromium/proxy.ts';
+import { LaunchError, sweep, type Isolation, type LaunchOptions } from '../chromium/browser/launch.ts';
+import { removeTree } from '../chromium/sandbox/outside.ts';
+import type { Claim } from '../chromium/sandbox/owners.ts';
+import type { Proxy } from '../chromium/egress/proxy.ts';
 import { errors } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
 

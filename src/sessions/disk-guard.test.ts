@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { DiskUse } from '../chromium/disk-use.ts';
-import type { Browser } from '../chromium/launch.ts';
+import type { DiskUse } from '../chromium/sandbox/disk-use.ts';
+import type { Browser } from '../chromium/browser/launch.ts';
 import { diskSpace } from '../lib/disk-space.ts';
 import { silent } from '../lib/log.ts';
 import { diskGuard } from './disk-guard.ts';

@@ -1,4 +1,4 @@
-import type { DiskUse } from '../chromium/disk-use.ts';
+import type { DiskUse } from '../chromium/sandbox/disk-use.ts';
 import type { DiskSpace, Space } from '../lib/disk-space.ts';
 import type { Log } from '../lib/log.ts';
 import type { LiveSession } from './live-session.ts';

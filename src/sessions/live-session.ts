@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Engine } from '../chromium/engine.ts';
-import type { Browser } from '../chromium/launch.ts';
-import type { Proxy } from '../chromium/proxy.ts';
+import type { Browser } from '../chromium/browser/launch.ts';
+import type { Proxy } from '../chromium/egress/proxy.ts';
 import type { Log } from '../lib/log.ts';
 import type { WebSocketReceiver, WebSocketSink } from '../lib/ws-sink.ts';
 import { endings, type Ending } from './state.ts';

@@ -1,4 +1,4 @@
-import type { Isolation } from '../chromium/launch.ts';
+import type { Isolation } from '../chromium/browser/launch.ts';
 
 /** What `/ready` says of browsers: whether one can be launched, and what this machine withholds from them. */
 export function sessionProbes(isolation: Isolation, allowUnsandboxed: boolean) {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DiskUse } from '../chromium/disk-use.ts';
+import type { DiskUse } from '../chromium/sandbox/disk-use.ts';
 import type { Engine } from '../chromium/engine.ts';
-import type { Proxy } from '../chromium/proxy.ts';
+import type { Proxy } from '../chromium/egress/proxy.ts';
 import { errors } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import type { ExtensionSelector } from '../extensions/schema.ts';

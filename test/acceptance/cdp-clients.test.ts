@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { chromium as playwright } from 'playwright-core';
 import { connect as connectPuppeteer } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { isAttached, isCreated } from '../../src/chromium/cdp-shapes.ts';
+import { isAttached, isCreated } from '../../src/chromium/cdp/shapes.ts';
 import { record } from '../../src/lib/shape.ts';
 import { muxServer, portOf, RawClient, type MuxServer } from '../support/mux-server.ts';
 

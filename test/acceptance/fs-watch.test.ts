@@ -1,6 +1,6 @@
 import type Kernel from '@onkernel/sdk';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { detectIsolation } from '../../src/chromium/launch.ts';
+import { detectIsolation } from '../../src/chromium/browser/launch.ts';
 import { expectNothingLeft } from '../support/nothing-left.ts';
 import { startService, type Service } from '../support/service.ts';
 

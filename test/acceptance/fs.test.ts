@@ -7,7 +7,7 @@ import { chromium } from 'playwright-core';
 import { connect } from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fromBuffer, type Entry } from 'yauzl';
-import { detectIsolation } from '../../src/chromium/launch.ts';
+import { detectIsolation } from '../../src/chromium/browser/launch.ts';
 import { expectNothingLeft } from '../support/nothing-left.ts';
 import { startService, type Service } from '../support/service.ts';
 

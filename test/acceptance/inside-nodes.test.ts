@@ -6,7 +6,7 @@ import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { detectIsolation } from '../../src/chromium/launch.ts';
+import { detectIsolation } from '../../src/chromium/browser/launch.ts';
 import { traces, untilNothing } from '../support/leftovers.ts';
 import { startNodes, type Node, type Nodes } from '../support/nodes.ts';
 

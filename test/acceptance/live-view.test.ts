@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { BrowserContext, CDPSession, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { isCreated, isTargetList } from '../../src/chromium/cdp-shapes.ts';
+import { isCreated, isTargetList } from '../../src/chromium/cdp/shapes.ts';
 import { record } from '../../src/lib/shape.ts';
 import { firstPage, pageAt, viewers, watched, type PageUnderTest, type Watched } from '../support/live-view.ts';
 

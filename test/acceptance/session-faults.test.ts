@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { signal, startTime, tree } from '../../src/chromium/process-tree.ts';
+import { signal, startTime, tree } from '../../src/chromium/sandbox/process-tree.ts';
 import { openKeys } from '../../src/store/secrets.ts';
 import { tokens } from '../../src/lib/tokens.ts';
 import { expectNothingLeft, leftovers, onTheMachine } from '../support/nothing-left.ts';

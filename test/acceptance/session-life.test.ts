@@ -2,7 +2,7 @@ import Kernel from '@onkernel/sdk';
 import { readFileSync } from 'node:fs';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { tree } from '../../src/chromium/process-tree.ts';
+import { tree } from '../../src/chromium/sandbox/process-tree.ts';
 import { expectNothingLeft } from '../support/nothing-left.ts';
 import { RawClient } from '../support/mux-server.ts';
 import { startPages, type Pages } from '../support/pages.ts';

@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { tree } from '../../src/chromium/process-tree.ts';
+import { tree } from '../../src/chromium/sandbox/process-tree.ts';
 import { requireSandbox } from '../support/attacks.ts';
 
 await requireSandbox();

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { guestOf, type Guest } from '../../src/chromium/guest/guest.ts';
-import type { Browser } from '../../src/chromium/launch.ts';
+import type { Browser } from '../../src/chromium/browser/launch.ts';
 import { list } from '../../src/sessions/fs/service.ts';
 import { execute } from '../../src/sessions/playwright/service.ts';
 

@@ -3,7 +3,7 @@ import { lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { makeDirectory } from '../../src/chromium/outside.ts';
+import { makeDirectory } from '../../src/chromium/sandbox/outside.ts';
 import { asRoot, requireSandbox } from '../support/attacks.ts';
 import { killBrowser } from '../support/kill-browser.ts';
 import { expectNothingLeft } from '../support/nothing-left.ts';

@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { furnish } from '../../src/chromium/furnish.ts';
-import { tree } from '../../src/chromium/process-tree.ts';
-import { running } from '../../src/chromium/running.ts';
-import { confine, sandboxed } from '../../src/chromium/sandbox.ts';
-import { architectures } from '../../src/chromium/seccomp.ts';
+import { furnish } from '../../src/chromium/sandbox/furnish.ts';
+import { tree } from '../../src/chromium/sandbox/process-tree.ts';
+import { running } from '../../src/chromium/sandbox/running.ts';
+import { confine, sandboxed } from '../../src/chromium/sandbox/sandbox.ts';
+import { architectures } from '../../src/chromium/sandbox/seccomp.ts';
 import { requireSandbox } from '../support/attacks.ts';
 import { startService, type Service } from '../support/service.ts';
 

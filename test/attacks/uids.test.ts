@@ -4,8 +4,8 @@ import { readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { groupsOf } from '../../src/chromium/cgroup.ts';
-import { tree } from '../../src/chromium/process-tree.ts';
+import { groupsOf } from '../../src/chromium/sandbox/cgroup.ts';
+import { tree } from '../../src/chromium/sandbox/process-tree.ts';
 import { asRoot, requireSandbox } from '../support/attacks.ts';
 import { startService, type Service } from '../support/service.ts';
 

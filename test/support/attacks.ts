@@ -1,4 +1,4 @@
-import { detectIsolation, type Isolation } from '../../src/chromium/launch.ts';
+import { detectIsolation, type Isolation } from '../../src/chromium/browser/launch.ts';
 
 /** Attacks prove nothing on a machine without a sandbox, so they fail there instead of being passed over. */
 export async function requireSandbox(): Promise<Isolation> {

@@ -3,8 +3,8 @@ import { existsSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cgroupName, launch, type Browser, type LaunchOptions } from '../../src/chromium/launch.ts';
-import { startTime, tree } from '../../src/chromium/process-tree.ts';
+import { cgroupName, launch, type Browser, type LaunchOptions } from '../../src/chromium/browser/launch.ts';
+import { startTime, tree } from '../../src/chromium/sandbox/process-tree.ts';
 
 const plain = { headless: true, stealth: false, kiosk: false, gpu: false, viewport: { width: 1000, height: 700 } };
 export type Wishes = Partial<LaunchOptions>;

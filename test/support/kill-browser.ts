@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'vitest';
-import { signal, tree } from '../../src/chromium/process-tree.ts';
+import { signal, tree } from '../../src/chromium/sandbox/process-tree.ts';
 import type { Service } from './service.ts';
 
 /** Kills the browser process of a session, as a crash would. */

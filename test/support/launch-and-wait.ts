@@ -1,4 +1,4 @@
-import { detectIsolation, launch, type LaunchOptions } from '../../src/chromium/launch.ts';
+import { detectIsolation, launch, type LaunchOptions } from '../../src/chromium/browser/launch.ts';
 
 /** Launches a browser, says so on stdout, and waits to be killed. */
 export default async function launchAndWait({ frozen, ...options }: LaunchOptions & { frozen?: boolean }) {

@@ -2,8 +2,8 @@ import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { silent } from '../../src/lib/log.ts';
-import { cgroupName } from '../../src/chromium/launch.ts';
-import { startTime } from '../../src/chromium/process-tree.ts';
+import { cgroupName } from '../../src/chromium/browser/launch.ts';
+import { startTime } from '../../src/chromium/sandbox/process-tree.ts';
 import { visitStore } from '../../src/store/open.ts';
 import { sql, type Sql } from '../../src/store/sql.ts';
 

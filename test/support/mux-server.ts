@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { WebSocket } from 'ws';
-import { attachBidi, type BidiOptions } from '../../src/chromium/bidi.ts';
-import { multiplex, type Mux, type MuxOptions } from '../../src/chromium/mux.ts';
-import { openPipe } from '../../src/chromium/pipe.ts';
+import { attachBidi, type BidiOptions } from '../../src/chromium/bidi/bidi.ts';
+import { multiplex, type Mux, type MuxOptions } from '../../src/chromium/cdp/mux.ts';
+import { openPipe } from '../../src/chromium/cdp/pipe.ts';
 import { serveWebSocket } from '../../src/lib/ws-sink.ts';
 import { rawChromium, type RawChromium } from './raw-chromium.ts';
 

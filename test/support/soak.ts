@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
-import { parent, startTime, tree } from '../../src/chromium/process-tree.ts';
+import { parent, startTime, tree } from '../../src/chromium/sandbox/process-tree.ts';
 import { commandLine, descriptors, traces, untilNothing } from './leftovers.ts';
 import { RawClient } from './mux-server.ts';
 import { startPages, type Pages } from './pages.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Clipboard } from '../clipboard.ts';
+import type { Clipboard } from '../pages/clipboard.ts';
 import type { Rectangle } from './display-client.ts';
 import { Impossible, type Button, type Hands } from './hands.ts';
 import { chord, type Key } from './keys.ts';

@@ -1,6 +1,6 @@
 import type net from 'node:net';
 import { Overdue, within } from '../../lib/deadline.ts';
-import { checkSize, RAW, reader, setEncodings, shakeHands, type Read } from '../rfb.ts';
+import { checkSize, RAW, reader, setEncodings, shakeHands, type Read } from '../display/rfb.ts';
 
 /** Encodings beside those of rfb.ts: the pointer's shape, so that it is not drawn into the picture, and where it is. */
 const CURSOR = -239;

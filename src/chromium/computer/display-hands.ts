@@ -1,8 +1,8 @@
 import type net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { memory } from '../../lib/byte-budget.ts';
-import type { Clipboard } from '../clipboard.ts';
-import { isTypeable } from '../keymap.ts';
+import type { Clipboard } from '../pages/clipboard.ts';
+import { isTypeable } from '../display/keymap.ts';
 import { connectDisplay, type DisplayClient } from './display-client.ts';
 import type { Hands } from './hands.ts';
 import { characterKey, keyNamed } from './keys.ts';

@@ -1,6 +1,6 @@
 import { anyText, object, record, type Check } from '../../lib/shape.ts';
-import type { ActivePage } from '../active-page.ts';
-import { isLayout } from '../cdp-shapes.ts';
+import type { ActivePage } from '../pages/active-page.ts';
+import { isLayout } from '../cdp/shapes.ts';
 import type { Rectangle } from './display-client.ts';
 import { Impossible, type Button, type Hands } from './hands.ts';
 import { characterKey, isAmerican, type Key } from './keys.ts';

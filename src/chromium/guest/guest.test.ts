@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { silent } from '../../lib/log.ts';
-import { destinations } from '../destinations.ts';
+import { destinations } from '../egress/destinations.ts';
 import { startEngine, type Engine } from '../engine.ts';
-import { detectIsolation } from '../launch.ts';
+import { detectIsolation } from '../browser/launch.ts';
 import { openToolbox } from './toolbox.ts';
 import { ChannelClosed, Refusal, type Stream } from './guest.ts';
 

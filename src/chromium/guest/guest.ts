@@ -1,10 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { Duplex } from 'node:stream';
 import type { Log } from '../../lib/log.ts';
-import { andNoOther } from '../descriptors.ts';
-import type { Browser } from '../launch.ts';
-import { logTail } from '../log-tail.ts';
-import { killTree } from '../process-tree.ts';
+import { andNoOther } from '../sandbox/descriptors.ts';
+import type { Browser } from '../browser/launch.ts';
+import { logTail } from '../sandbox/log-tail.ts';
+import { killTree } from '../sandbox/process-tree.ts';
 import { channel, ChannelClosed, Refusal, type Channel, type Stream } from './channel.ts';
 import type { Toolbox } from './toolbox.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { silent } from '../../lib/log.ts';
-import type { Browser } from '../launch.ts';
+import type { Browser } from '../browser/launch.ts';
 import { guestOf } from './guest.ts';
 import { openToolbox } from './toolbox.ts';
 

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import type { Readable } from 'node:stream';
-import { logTail } from '../log-tail.ts';
-import type { Claim, Owners } from '../owners.ts';
-import { confine } from '../sandbox.ts';
+import { logTail } from '../sandbox/log-tail.ts';
+import type { Claim, Owners } from '../sandbox/owners.ts';
+import { confine } from '../sandbox/sandbox.ts';
 
 /** How a program is confined; see sandbox.ts. */
 export interface Confinement {

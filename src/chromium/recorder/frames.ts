@@ -1,6 +1,6 @@
 import type net from 'node:net';
-import { activePage } from '../active-page.ts';
-import { isLayout, isScreencastFrame } from '../cdp-shapes.ts';
+import { activePage } from '../pages/active-page.ts';
+import { isLayout, isScreencastFrame } from '../cdp/shapes.ts';
 import { connectDisplay } from '../computer/display-client.ts';
 import type { Engine } from '../engine.ts';
 import type { Size } from './encoder.ts';

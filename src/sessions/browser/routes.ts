@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { isTargetList } from '../../chromium/cdp-shapes.ts';
+import { isTargetList } from '../../chromium/cdp/shapes.ts';
 import { errors } from '../../errors.ts';
 import type { Addresses } from '../addresses.ts';
 import { liveViewAsset, liveViewCsp, liveViewPage } from '../live-view/assets.ts';

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
-import { LARGEST_BODY, requestThrough, type BrowserResponse } from '../../chromium/browser-request.ts';
-import { TransportError } from '../../chromium/net-errors.ts';
+import { LARGEST_BODY, requestThrough, type BrowserResponse } from '../../chromium/pages/browser-request.ts';
+import { TransportError } from '../../chromium/pages/net-errors.ts';
 import { errors } from '../../errors.ts';
 import type { Hold } from '../live-session.ts';
 import { checkedHeaders } from './headers.ts';

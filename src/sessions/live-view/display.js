@@ -88,7 +88,7 @@ function isLetter(event) {
   return plain && [...event.key].length === 1 && event.key > '~';
 }
 
-/** The characters of src/chromium/keymap.ts. */
+/** The characters of src/chromium/display/keymap.ts. */
 const KEYS =
   /^[\n -~\u00a1-\u00ac\u00ae-\u017f\u0218-\u021b\u0386-\u03ce\u0400-\u045f\u0490\u0491\u2013\u2014\u2018-\u201e\u2026\u20ac]$/;
 const RARE = 'ĔĕĬĭŎŏĸĿŀŉŊŋŦŧſĲĳЀЍѐѝ\u038b\u038d\u03a2';

@@ -1,4 +1,4 @@
-import { tailFile, type Unreadable } from '../../chromium/tail.ts';
+import { tailFile, type Unreadable } from '../../chromium/sandbox/tail.ts';
 import { errors } from '../../errors.ts';
 import type { Hold } from '../live-session.ts';
 import { lineReader } from './lines.ts';

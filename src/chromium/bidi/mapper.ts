@@ -1,0 +1,252 @@
+import {
+  BidiServer,
+  EventEmitter,
+  type BidiTransport,
+  type CdpClient,
+} from 'chromium-bidi/out/Default/gen/src/bidiMapper/BidiMapper.js';
+import { BidiParser } from 'chromium-bidi/out/Default/gen/src/bidiTab/BidiParser.js';
+import type { CdpEvents } from 'chromium-bidi/out/Default/gen/src/cdp/CdpClient.js';
+import type { Log } from '../../lib/log.ts';
+import { integer, object, optional, record, text } from '../../lib/shape.ts';
+import { MapperCdpError, MapperCloseError, TooLarge } from './fault.ts';
+
+// Loading this file loads the mapper: 85 ms and 13 MB. bidi.ts does it with the first BiDi session.
+
+/** One BiDi session: BiDi on one side, CDP on the other. */
+export interface Mapper {
+  /** To be awaited before the first command. Never settles if the mapper is closed first. */
+  start(): Promise<void>;
+  /** A command of the client that has an id, a method and params. */
+  fromClient(command: object): void;
+  /** One CDP message, in pieces. Throws when it is larger than can be translated. */
+  fromBrowser(pieces: readonly Buffer[]): void;
+  /** From here on nothing is sent, and what waits for the browser waits for ever: the mapper is left to the collector. */
+  close(): void;
+}
+
+export interface MapperPorts {
+  toClient(message: object): void;
+  toBrowser(message: Buffer): void;
+  log: Log;
+}
+
+const word = text(10_000);
+/** A message of the browser, as far as it is read here. What is inside is the mapper's business. */
+const isIncoming = object({
+  id: optional(integer(0, Number.MAX_SAFE_INTEGER)),
+  method: optional(word),
+  params: optional(record),
+  result: optional(record),
+  error: optional(object({ code: integer(-(2 ** 31), 2 ** 31), message: text(1_000_000) })),
+  sessionId: optional(word),
+});
+const isAttachment = object({
+  sessionId: word,
+  targetInfo: object({ targetId: word, browserContextId: optional(word) }),
+});
+/** A message is in memory four times over while it becomes one of BiDi. */
+const MOST_SESSIONS = 20_000;
+const MOST_BYTES = 64 * 1024 * 1024;
+
+interface TargetInfo {
+  targetId: string;
+  browserContextId?: string;
+}
+
+interface Waiting {
+  client: CdpSession;
+  resolve: (result: never) => void;
+  reject: (error: Error) => void;
+  mayFail: boolean;
+}
+
+type Send = (client: CdpSession, method: string, params: object | undefined) => Promise<never>;
+
+/**
+ * Sent by the mapper from inside an event's listener, and not looked back at. Such a command may fail with no harm (the
+ * tab is gone, another client was first to close the dialog), but the rejection would be nobody's and end the service.
+ */
+const UNATTENDED = new Set([
+  'Target.setAutoAttach',
+  'Fetch.continueRequest',
+  'Fetch.continueResponse',
+  'Fetch.continueWithAuth',
+  'Page.handleJavaScriptDialog',
+  'BluetoothEmulation.simulateGATTOperationResponse',
+]);
+
+export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
+  const waiting = new Map<number, Waiting>();
+  const sessions = new Map<string, CdpSession>();
+  const browser = new CdpSession(undefined, undefined, send);
+  const transport = new Transport(toClient);
+  /** Contexts whose download events the mapper has asked for by itself; '' is the default one. */
+  const downloads = new Set<string>();
+  let defaultContext: string | undefined;
+  let server: BidiServer | undefined;
+  let lastId = 0;
+  let dispatching = false;
+  let closed = false;
+
+  function send(client: CdpSession, method: string, params: object = {}): Promise<never> {
+    return new Promise((resolve, reject) => {
+      if (closed) return;
+      if (method === 'Browser.setDownloadBehavior') {
+        // At its start the mapper resets how the browser downloads, for all clients, to get at the events.
+        // They come to each page as well: see `dispatch`.
+        if (!server) return resolve({} as never);
+        downloads.add((params as { browserContextId?: string }).browserContextId ?? '');
+      }
+      if (method === 'Browser.getWindowForTarget') {
+        // Asked of the browser about a tab that closes at this moment, Chromium 156 crashes (a null window in the headless
+        // shell). Asked of the tab's own session it can only fail.
+        const { targetId } = params as { targetId?: string };
+        if (client === browser) client = sessionOf(targetId) ?? client;
+        if (client === browser) return reject(new MapperCdpError('No target with given id found', -32_000));
+        params = {};
+      }
+      lastId += 1;
+      waiting.set(lastId, { client, resolve, reject, mayFail: dispatching && UNATTENDED.has(method) });
+      toBrowser(Buffer.from(JSON.stringify({ id: lastId, method, params, sessionId: client.sessionId })));
+    });
+  }
+
+  function settle(
+    id: number,
+    result: Record<string, unknown> | undefined,
+    error: { code: number; message: string } | undefined,
+  ): void {
+    const command = waiting.get(id);
+    if (!command) return;
+    waiting.delete(id);
+    if (error && !command.mayFail) return command.reject(new MapperCdpError(error.message, error.code));
+    if (typeof result?.['defaultBrowserContextId'] === 'string') defaultContext = result['defaultBrowserContextId'];
+    command.resolve((result ?? {}) as never);
+  }
+
+  function dispatch(method: string, params: Record<string, unknown>, sessionId: string | undefined): void {
+    if (method === 'Target.attachedToTarget') {
+      if (!isAttachment(params) || sessions.size >= MOST_SESSIONS) return;
+      const { sessionId, targetInfo } = params;
+      sessions.set(sessionId, new CdpSession(sessionId, targetInfo, send));
+    }
+    const client = sessionId === undefined ? browser : sessions.get(sessionId);
+    if (!client) return;
+    const gone = method === 'Target.detachedFromTarget' && sessions.get(String(params['sessionId']));
+    // Commands that wait for a page's first script context would wait for ever: the mapper forgets them with the page.
+    if (gone) tell(gone, 'Runtime.executionContextsCleared', {});
+    tell(client, method, params);
+    if (gone) forget(gone);
+    if (method === 'Page.downloadWillBegin' && !hasDownloads(client))
+      tell(browser, 'Browser.downloadWillBegin', params);
+    if (method === 'Page.downloadProgress' && !hasDownloads(client)) tell(browser, 'Browser.downloadProgress', params);
+  }
+
+  function sessionOf(targetId: string | undefined): CdpSession | undefined {
+    for (const client of sessions.values()) if (client.target?.targetId === targetId) return client;
+  }
+
+  function hasDownloads({ target }: CdpSession): boolean {
+    const { browserContextId = '' } = target ?? {};
+    return downloads.has(browserContextId) || (browserContextId === defaultContext && downloads.has(''));
+  }
+
+  function tell(client: CdpSession, method: string, params: Record<string, unknown>): void {
+    dispatching = true;
+    try {
+      client.emit(method as keyof CdpEvents, params);
+    } catch (error) {
+      log.debug({ error, method }, 'bidi.listener_failed');
+    } finally {
+      dispatching = false;
+    }
+  }
+
+  function forget(gone: CdpSession): void {
+    sessions.delete(gone.sessionId!);
+    gone.removeAllListeners();
+    for (const [id, { client, resolve, reject, mayFail }] of waiting) {
+      if (client !== gone) continue;
+      waiting.delete(id);
+      if (mayFail) resolve({} as never);
+      else reject(new MapperCloseError('Session closed.'));
+    }
+  }
+
+  return {
+    async start() {
+      const connection = {
+        getCdpClient(sessionId: string): CdpClient {
+          const client = sessions.get(sessionId);
+          if (!client) throw new MapperCloseError(`No CDP session has the id ${sessionId}.`);
+          return client;
+        },
+      };
+      const logger = (type: string) =>
+        type === 'debug:error' ? (...words: unknown[]) => log.debug({ words }, 'bidi.mapper_error') : undefined;
+      // There is no mapper tab, so no target is the mapper's own.
+      server = await BidiServer.createAndStart(transport, connection, browser, '', new BidiParser(), logger);
+    },
+
+    fromClient: (command) => transport.receive(command),
+
+    fromBrowser(pieces) {
+      if (closed) return;
+      const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
+      if (bytes > MOST_BYTES) throw new TooLarge(`A message of ${bytes} bytes cannot be translated to BiDi.`);
+      const message: unknown = JSON.parse(Buffer.concat(pieces).toString());
+      if (!isIncoming(message)) return;
+      if (message.id !== undefined) settle(message.id, message.result, message.error);
+      else if (message.method !== undefined) dispatch(message.method, message.params ?? {}, message.sessionId);
+    },
+
+    close() {
+      closed = true;
+      server?.close();
+      transport.close();
+      waiting.clear();
+      sessions.clear();
+      browser.removeAllListeners();
+    },
+  };
+}
+
+/** A CDP session as the mapper wants it: the browser's own has no id. */
+class CdpSession extends EventEmitter<CdpEvents> implements CdpClient {
+  readonly sessionId: string | undefined;
+  readonly target: TargetInfo | undefined;
+  readonly #send: Send;
+
+  constructor(sessionId: string | undefined, target: TargetInfo | undefined, send: Send) {
+    super();
+    this.sessionId = sessionId;
+    this.target = target;
+    this.#send = send;
+  }
+
+  sendCommand(method: string, params?: object): Promise<never> {
+    return this.#send(this, method, params);
+  }
+
+  isCloseError(error: unknown): boolean {
+    return error instanceof MapperCloseError;
+  }
+}
+
+class Transport implements BidiTransport {
+  sendMessage: (message: object) => void;
+  receive: (command: object) => void = () => {};
+
+  constructor(toClient: (message: object) => void) {
+    this.sendMessage = toClient;
+  }
+
+  setOnMessage(handler: Parameters<BidiTransport['setOnMessage']>[0]): void {
+    this.receive = (command) => void handler(command as Parameters<typeof handler>[0]);
+  }
+
+  close(): void {
+    this.sendMessage = () => {};
+    this.receive = () => {};
+  }
+}

@@ -1,0 +1,352 @@
+import type { SpawnOptions } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import type net from 'node:net';
+import { basename, dirname, resolve } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import { findCgroups } from '../sandbox/cgroup.ts';
+import type { Limits } from '../sandbox/cgroup-limits.ts';
+import { diskUse, type DiskUse } from '../sandbox/disk-use.ts';
+import { fitDisplay, startDisplay, tooLongForDisplay, type ConnectDisplay } from '../display/display.ts';
+import type { Viewport } from '../display/viewport.ts';
+import { flags, type Engine } from './flags.ts';
+import { clear, furnish, makeRoom, makeRun, record, recorded } from '../sandbox/furnish.ts';
+import { hello, type BrowserVersion } from './hello.ts';
+import { detectIsolation, type EngineBinary, type Isolation } from '../sandbox/isolation.ts';
+import type { LogTail } from '../sandbox/log-tail.ts';
+import { lowered } from '../sandbox/lowered.ts';
+import { watchMemory } from '../sandbox/memory-watch.ts';
+import { removeTree } from '../sandbox/outside.ts';
+import type { Owner } from '../sandbox/owners.ts';
+import { killTree, startTime } from '../sandbox/process-tree.ts';
+import { running, type Ending } from '../sandbox/running.ts';
+import { beside, enter, sandboxed, TOOLS, unsandboxed } from '../sandbox/sandbox.ts';
+
+export { detectIsolation, type Isolation } from '../sandbox/isolation.ts';
+export type { Viewport } from '../display/viewport.ts';
+export type { Engine } from './flags.ts';
+
+/** What the rest of the house knows about a Chromium process. */
+export interface Browser {
+  readonly engine: Engine;
+  /** What the browser answered to its first question. */
+  readonly version: BrowserVersion;
+  /** The debugging pipe: JSON messages, each ended by a zero byte. Nothing is attached or enabled on it. */
+  readonly toBrowser: Writable;
+  readonly fromBrowser: Readable;
+  /**
+   * Listens inside the session's network namespace; what Chromium asks of the network arrives here as HTTP proxy requests. It
+   * accepts from the moment `launch` resolves: add the 'connection' listener before awaiting anything else.
+   */
+  readonly egress: net.Server;
+  /** Headful: opens a connection to the display, which speaks RFB. */
+  readonly connectDisplay: ConnectDisplay | undefined;
+  /** Headful: the last lines of the display's log, and those to come. */
+  readonly displayLog: LogTail | undefined;
+  /** What is put into `extensions` of its directory, as the browser sees it. */
+  readonly extensions: string;
+  /** Host pid of the session's first process, by which its namespaces can be entered; undefined where it has none. */
+  readonly init: number | undefined;
+  /** Settles once, when everything of the process tree is gone, however it went, and its cgroup too. Never rejects. */
+  readonly exited: Promise<Ending>;
+  /** The last 200 lines of its log, and those to come. */
+  readonly logTail: LogTail;
+  /** No CPU from here on, until `thaw`. Both may be called twice, and on a browser that is gone. */
+  freeze(): Promise<void>;
+  thaw(): Promise<void>;
+  /** Bytes. */
+  memory(): Promise<number>;
+  /** What the session has on the disk; counted no further than `most`. */
+  diskUse(most: DiskUse): Promise<DiskUse>;
+  /** Whether it runs in a sandbox. */
+  readonly confined: boolean;
+  /** Where the session sees the directory of tools; undefined if it was given none. */
+  readonly tools: string | undefined;
+  /** How to start another command in the session, as its user. */
+  inside(
+    command: readonly string[],
+    environment?: Record<string, string>,
+  ): { file: string; args: string[]; options: SpawnOptions };
+  /** A process that entered the session from outside is frozen and ended with it. */
+  adopt(pid: number): void;
+  /** Kills it, after up to `graceMs` for it to close its files in order; resolves after `exited`. */
+  stop(options?: { graceMs?: number }): Promise<void>;
+}
+
+export interface LaunchOptions {
+  /** The session's own directory. `home` in it is kept, and may hold a profile already (`home/user-data`); the rest is ours. */
+  readonly dir: string;
+  readonly headless: boolean;
+  readonly stealth: boolean;
+  readonly kiosk: boolean;
+  readonly gpu: boolean;
+  readonly viewport: Viewport;
+  readonly policy?: Record<string, unknown> | undefined;
+  /** A profile or an extension, for two. */
+  readonly needsFullBrowser?: boolean;
+  /** What of an earlier run comes back with the profile in `home`; nothing when left out. */
+  readonly resume?: 'cookies' | 'tabs' | undefined;
+  readonly limits?: Limits | undefined;
+  /** Hears when its memory ran out, in a sentence. */
+  readonly onOutOfMemory?: ((sentence: string) => void) | undefined;
+  /** A directory to be seen inside at TOOLS: the guest's code. Without it there is no guest. */
+  readonly tools?: string | undefined;
+  /** What the machine allows, if the caller knows; asked of the machine otherwise. */
+  readonly isolation?: Isolation;
+  /** Whom everything of the session runs as, and who owns its home. One for this browser alone when left out. */
+  readonly owner?: Owner | undefined;
+}
+
+/** Why there is no browser. The message is for the person who asked, the log for the one who runs the service. */
+export class LaunchError extends Error {
+  override readonly name = 'LaunchError';
+  readonly code: 'gpu_unavailable' | 'display_unavailable' | 'engine_missing' | 'policy_unavailable' | 'did_not_start';
+  readonly log: readonly string[];
+
+  constructor(code: LaunchError['code'], message: string, log: readonly string[] = [], options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+    this.log = log;
+  }
+}
+
+/** Launches a browser. If it throws, for whatever reason and at whatever moment, nothing of it is left. */
+export async function launch(options: LaunchOptions, signal: AbortSignal): Promise<Browser> {
+  const isolation = options.isolation ?? (await detectIsolation());
+  const { engine, binary } = choose(options, isolation);
+  signal.throwIfAborted();
+
+  const undo: (() => unknown)[] = [];
+  try {
+    return await start(options, isolation, engine, binary, signal, (step) => undo.push(step));
+  } catch (error) {
+    for (const step of undo.reverse())
+      await Promise.resolve()
+        .then(step)
+        .catch(() => {});
+    throw error;
+  }
+}
+
+async function start(
+  {
+    dir,
+    viewport,
+    kiosk,
+    stealth,
+    gpu,
+    policy,
+    limits = {},
+    onOutOfMemory,
+    tools,
+    resume,
+    owner: given,
+  }: LaunchOptions,
+  isolation: Isolation,
+  engine: Engine,
+  binary: EngineBinary,
+  signal: AbortSignal,
+  undo: (step: () => unknown) => void,
+): Promise<Browser> {
+  const own = given ? undefined : isolation.owners.claim(dir);
+  undo(() => own?.release());
+  const owner = given ?? own!;
+  const { sandboxed: confined } = isolation;
+  for (const made of await makeRoom(dir)) undo(() => removeTree(made, isolation));
+  undo(() => clear(dir));
+  await furnish(dir, owner, policy);
+  if (!confined) await makeRun(dir, owner);
+
+  const place = confined ? sandboxed(dir, owner) : await unsandboxed(dir, owner);
+  undo(() => place.close());
+  const shape = { engine, viewport, stealth, kiosk, gpu, resume, version: binary.version };
+  const command = [binary.path, ...flags({ ...shape, userDataDir: place.userData, proxyPort: place.gatewayPort })];
+
+  const cgroup = isolation.cgroups?.create(cgroupName(dir), limits);
+  const lower = lowered(isolation.cgroups?.controllers ?? [], limits);
+  undo(() => cgroup?.remove());
+  signal.throwIfAborted();
+  if (engine === 'headful' && !confined && tooLongForDisplay(dir))
+    throw new LaunchError('display_unavailable', `The path ${dir} is too long for a display's socket.`);
+  const display =
+    engine === 'headful' ? await startDisplay(dir, { owner, sandboxed: confined, lower }, viewport) : undefined;
+  if (display) {
+    undo(() => display.stop());
+    await cgroup?.add(display.pid);
+    remember(dir, display.pid);
+    display.go();
+    await orElse(display.ended, signal, () => display.up).catch((error: unknown) => {
+      throw didNotStart(`The display did not start: ${words(error)}`, display.logTail(), error);
+    });
+  }
+  const process = place.start(command, { gpu, tools, lower, readable: outsideUsr(binary.path), display: display?.pid });
+  let unwatch: (() => void) | undefined;
+  const cleanUp = async () => {
+    unwatch?.();
+    place.close();
+    await clear(dir);
+    own?.release();
+  };
+  const browser = running(process, cgroup, cleanUp, display);
+  undo(() => browser.stop());
+  // What is left of it has nothing to show itself on.
+  display?.ended.then(() => browser.stop()).catch(() => {});
+  if (browser.pid !== undefined) {
+    remember(dir, browser.pid);
+    await cgroup?.add(browser.pid);
+  }
+  if (limits.memoryBytes !== undefined)
+    unwatch = watchMemory({
+      leaders: () => [...browser.leaders(), ...(display ? [display.pid] : [])],
+      mostBytes: limits.memoryBytes,
+      outOfMemory: () => cgroup?.outOfMemory(),
+      told(sentence) {
+        browser.logTail.say(sentence);
+        onOutOfMemory?.(sentence);
+      },
+    });
+  process.go(display?.ready);
+
+  const { toCommand: toBrowser, fromCommand: fromBrowser } = process;
+  const version = await orElse(browser.ended, signal, async () => {
+    const [version] = await Promise.all([hello(toBrowser, fromBrowser), process.egress, display?.ready]);
+    if (display) await fitDisplay(display.connect, viewport, signal);
+    return version;
+  }).catch((error: unknown) => {
+    if (signal.aborted)
+      throw didNotStart(
+        `${engine} was given up while it started: ${reason(signal)}.`,
+        browser.logTail(),
+        signal.reason,
+      );
+    throw didNotStart(`${engine} did not start: ${words(error)}`, browser.logTail(), error);
+  });
+
+  const init = await process.init;
+  return {
+    engine,
+    version,
+    toBrowser,
+    fromBrowser,
+    egress: (await process.egress)(),
+    connectDisplay: display?.connect,
+    displayLog: display?.logTail,
+    extensions: place.extensions,
+    init,
+    exited: browser.exited,
+    logTail: browser.logTail,
+    freeze: () => browser.freeze(),
+    thaw: () => browser.thaw(),
+    memory: () => browser.memory(),
+    diskUse: (most) => diskUse(dir, browser.pids(), most),
+    adopt: (pid) => browser.adopt(pid),
+    confined,
+    tools: tools === undefined ? undefined : confined ? TOOLS : tools,
+    inside: (command, more) =>
+      init === undefined ? beside(dir, owner, command, more) : enter(init, command, more, lower),
+
+    async stop({ graceMs = 0 } = {}) {
+      if (graceMs > 0) {
+        await browser.thaw();
+        toBrowser.end(); // the end of the pipe is Chromium's sign to close in order
+        await within(graceMs, browser.ended);
+      }
+      await browser.stop();
+    },
+  };
+}
+
+/**
+ * What a killed service left behind in the directories below `sessions`: processes and cgroups go, the directories stay for the
+ * caller to look at and remove. To be called before the first launch.
+ */
+export async function sweep(sessions: string): Promise<void> {
+  for (const line of await recorded(sessions)) {
+    const [pid, startedAt] = line.split(' ');
+    if (pid && startedAt && startTime(Number(pid)) === startedAt) await killTree(Number(pid));
+  }
+  await findCgroups()?.sweep(cgroupPrefix(sessions));
+}
+
+/** Which engine the options need, and whether it is here. */
+function choose(options: LaunchOptions, isolation: Isolation): { engine: Engine; binary: EngineBinary } {
+  const { headlessShell, full } = isolation.engines;
+  if (options.gpu && !isolation.gpu) {
+    throw new LaunchError(
+      'gpu_unavailable',
+      'This machine has no GPU (no /dev/dri/renderD*). Leave out gpu, or use a machine that has one.',
+    );
+  }
+  if (options.policy !== undefined && !isolation.sandboxed) {
+    throw new LaunchError(
+      'policy_unavailable',
+      'A policy of one session needs a mount namespace, which this machine does not allow.',
+    );
+  }
+  if (!options.headless && !isolation.display) {
+    throw new LaunchError(
+      'display_unavailable',
+      'A headful session needs Xvnc. Install tigervnc-standalone-server, or ask for headless.',
+    );
+  }
+
+  const needsFull =
+    !options.headless ||
+    options.kiosk ||
+    options.stealth ||
+    options.policy !== undefined ||
+    options.needsFullBrowser === true;
+  if (!needsFull && headlessShell) return { engine: 'headless-shell', binary: headlessShell };
+  if (!full)
+    throw new LaunchError('engine_missing', 'There is no Chromium on this machine. Install the package chromium.');
+  return { engine: options.headless ? 'headless' : 'headful', binary: full };
+}
+
+/** One group for each session, under a prefix that only this data directory's service sweeps. */
+export function cgroupName(dir: string): string {
+  return `${cgroupPrefix(dirname(dir))}${basename(dir)}`;
+}
+
+function cgroupPrefix(sessions: string): string {
+  return `${createHash('sha256').update(resolve(sessions)).digest('hex').slice(0, 10)}-`;
+}
+
+/** For `sweep`. Written before the process is let go, so there is none that is not written down. */
+const remember = (dir: string, pid: number) => record(dir, `${pid} ${startTime(pid)}`);
+
+function outsideUsr(binary: string): string[] {
+  return binary.startsWith('/usr/') ? [] : [dirname(binary)];
+}
+
+/** Waits for `work`, but not longer than the process lives or the caller cares. */
+async function orElse<T>(ended: Promise<Ending>, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  signal.throwIfAborted();
+  let onAbort: (() => void) | undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(new Error('aborted', { cause: signal.reason }));
+    signal.addEventListener('abort', onAbort, { once: true });
+  });
+  const exited = ended.then(({ code, signal }): never => {
+    throw new Error(`it ended with ${signal ?? `code ${code}`}.`);
+  });
+  try {
+    return await Promise.race([work(), aborted, exited]);
+  } finally {
+    if (onAbort) signal.removeEventListener('abort', onAbort);
+  }
+}
+
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  await Promise.race([work, new Promise((resolve) => (timer = setTimeout(resolve, ms)))]);
+  clearTimeout(timer);
+}
+
+function didNotStart(message: string, log: string[], cause: unknown): LaunchError {
+  const words = log.slice(-10).join('\n');
+  return new LaunchError('did_not_start', words === '' ? message : `${message} Its last words:\n${words}`, log, {
+    cause,
+  });
+}
+
+const reason = (signal: AbortSignal) => words(signal.reason);
+const words = (error: unknown) => (error instanceof Error ? error.message : String(error));

@@ -1,0 +1,198 @@
+import { Overdue } from '../../lib/deadline.ts';
+import { record, type Check } from '../../lib/shape.ts';
+import type { Client, Sink } from './mux.ts';
+
+/** A command failed, or its connection ended first. `code` is the protocol's, and absent in the second case. */
+export class CdpError extends Error {
+  override readonly name = 'CdpError';
+  readonly code: number | undefined;
+
+  constructor(message: string, code?: number) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** What it throws, or rejects with, is dropped: an event of the browser's must not end more than its own handling. */
+export type CdpListener<Params = Record<string, unknown>> = (params: Params, sessionId: string | undefined) => unknown;
+
+/** CDP for the service itself: one more client of the multiplexer. */
+export interface LocalClient {
+  /** Rejects with `Overdue` when the browser does not answer in time. */
+  send(method: string, params?: object, sessionId?: string, options?: SendOptions): Promise<Record<string, unknown>>;
+  /** The same for who looks at the answer. One that is not of this shape is an error: the browser may be anybody's by now. */
+  ask<Result>(
+    is: Check<Result>,
+    method: string,
+    params?: object,
+    sessionId?: string,
+    options?: SendOptions,
+  ): Promise<Result>;
+  /** Listens to an event on every session of this client, if it is of this shape; answers with what stops it. */
+  on<Params>(event: string, is: Check<Params>, listener: CdpListener<Params>): () => void;
+  close(): void;
+  /** Settles once, when the connection is over, with the reason. */
+  readonly closed: Promise<string>;
+  /** What a websocket in this client's place would have been closed with; undefined as long as it is open. */
+  readonly closeCode: number | undefined;
+}
+
+export interface SendOptions {
+  /**
+   * The answer may take as long as it takes (a navigation, the next byte of a stream), but only while the browser answers
+   * something else: each time the deadline passes, it is asked for its version, and the command fails if it does not say.
+   */
+  patient?: boolean;
+}
+
+/** Several times what a browser takes on a machine that is far too busy; a quarter of what callers wait for an answer. */
+export const ANSWER_MS = 15_000;
+
+/** More than the service ever asks at once. Beyond that somebody makes it ask: an event for each of which a command is sent. */
+const MOST_WAITING = 20_000;
+
+/** An answer is in memory three times while it is read. No picture of a screen is larger, and no list. */
+const MOST_BYTES = 64 * 1024 * 1024;
+
+interface Waiting {
+  method: string;
+  resolve: (result: Record<string, unknown>) => void;
+  reject: (error: Error) => void;
+  late: NodeJS.Timeout;
+}
+
+export function localClient(attach: (sink: Sink) => Client, answerMs = ANSWER_MS): LocalClient {
+  const waiting = new Map<number, Waiting>();
+  const listeners = new Map<string, Set<CdpListener>>();
+  let lastId = 0;
+  let over: string | undefined;
+  let closeCode: number | undefined;
+  let settle!: (reason: string) => void;
+  const closed = new Promise<string>((resolve) => (settle = resolve));
+
+  let client: Client | undefined; // none yet when the browser is gone already: then `close` is called within `attach`
+  client = attach({
+    bufferedAmount: 0,
+    send: (pieces) => take(readMessage(pieces)),
+    flush() {},
+    close: (code, reason) => finish(code, reason),
+    pause() {}, // what this process sends itself is bounded by what it awaits
+    resume() {},
+  });
+
+  function take(message: Record<string, unknown> | undefined): void {
+    if (!message) return;
+    const { id, method, params = {}, result, error, sessionId } = message;
+    if (typeof method === 'string') {
+      if (!record(params)) return;
+      const from = typeof sessionId === 'string' ? sessionId : undefined;
+      for (const listener of listeners.get(method) ?? []) tell(listener, params, from);
+      return;
+    }
+    const command = typeof id === 'number' ? waiting.get(id) : undefined;
+    if (typeof id !== 'number' || !command) return;
+    settled(id, command);
+    if (record(error)) {
+      const { message, code } = error;
+      command.reject(
+        new CdpError(
+          `${command.method}: ${String(message).slice(0, 10_000)}`,
+          typeof code === 'number' ? code : undefined,
+        ),
+      );
+    } else if (record(result)) command.resolve(result);
+    else command.reject(misshapen(command.method));
+  }
+
+  function tell(listener: CdpListener, params: Record<string, unknown>, sessionId: string | undefined): void {
+    try {
+      const done = listener(params, sessionId);
+      if (done instanceof Promise) done.catch(() => {});
+    } catch {
+      // What the browser said could not be used. Others hear of it all the same.
+    }
+  }
+
+  function finish(code: number, reason: string): void {
+    if (over !== undefined) return;
+    over = reason;
+    closeCode = code;
+    client?.closed();
+    for (const [id, command] of waiting) {
+      settled(id, command);
+      command.reject(new CdpError(`${command.method}: ${reason}`));
+    }
+    settle(reason);
+  }
+
+  function settled(id: number, { late }: Waiting): void {
+    waiting.delete(id);
+    clearTimeout(late);
+  }
+
+  const send: LocalClient['send'] = (method, params, sessionId, { patient = false } = {}) => {
+    if (over !== undefined) return Promise.reject(new CdpError(`${method}: ${over}`));
+    if (waiting.size >= MOST_WAITING)
+      return Promise.reject(new CdpError(`${method}: too many commands wait for an answer.`));
+    lastId += 1;
+    const id = lastId;
+    return new Promise((resolve, reject) => {
+      const late = setTimeout(() => (patient ? askOn(id, command) : giveUp(id, command)), answerMs);
+      const command = { method, resolve, reject, late };
+      waiting.set(id, command);
+      client.receive(Buffer.from(JSON.stringify({ id, method, params, sessionId })));
+      client.flush();
+    });
+  };
+
+  function giveUp(id: number, command: Waiting): void {
+    if (!waiting.has(id)) return;
+    settled(id, command);
+    command.reject(new Overdue('The browser', answerMs, command.method));
+  }
+
+  function askOn(id: number, command: Waiting): void {
+    send('Browser.getVersion').then(
+      () => waiting.has(id) && command.late.refresh(),
+      () => giveUp(id, command),
+    );
+  }
+
+  return {
+    closed,
+    send,
+
+    async ask(is, method, params, sessionId, options) {
+      const result = await send(method, params, sessionId, options);
+      if (!is(result)) throw misshapen(method);
+      return result;
+    },
+
+    on(event, is, listener) {
+      const those = listeners.get(event) ?? new Set();
+      const mine: CdpListener = (params, sessionId) => (is(params) ? listener(params, sessionId) : undefined);
+      listeners.set(event, those.add(mine));
+      return () => void those.delete(mine);
+    },
+
+    close: () => finish(1000, 'The connection was closed.'),
+
+    get closeCode() {
+      return closeCode;
+    },
+  };
+}
+
+function misshapen(method: string): CdpError {
+  return new CdpError(`${method}: the browser answered with something else.`);
+}
+
+function readMessage(pieces: readonly Buffer[]): Record<string, unknown> | undefined {
+  if (pieces.reduce((sum, piece) => sum + piece.length, 0) > MOST_BYTES) return undefined;
+  try {
+    const message: unknown = JSON.parse((pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces)).toString());
+    return record(message) ? message : undefined;
+  } catch {
+    return undefined;
+  }
+}

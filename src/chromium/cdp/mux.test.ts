@@ -1,0 +1,148 @@
+import { PassThrough } from 'node:stream';
+import { expect, test } from 'vitest';
+import { seededRandom, trickyText, trickyValue } from '../../../test/support/random.ts';
+import { sessionOf } from './message.ts';
+import { multiplex, type Sink } from './mux.ts';
+import { openPipe, type Message } from './pipe.ts';
+
+const SESSION = '0123456789ABCDEF0123456789ABCDEF';
+const OTHER = 'FEDCBA9876543210FEDCBA9876543210';
+
+/** A message as Chromium writes it: id or method first, session last. */
+function fromChromium(body: object, sessionId?: string): string {
+  return JSON.stringify({ ...body, ...(sessionId !== undefined && { sessionId }) });
+}
+
+test('reads the session off the end of any message as JSON.parse would', () => {
+  const random = seededRandom(7);
+  for (let round = 0; round < 50_000; round++) {
+    const payload = {
+      [trickyText(random)]: trickyValue(random),
+      sessionId: random(2) ? OTHER : trickyText(random),
+      last: random(2) ? `,"sessionId":"${OTHER}"}` : { a: 1, sessionId: OTHER },
+    };
+    const body = random(2) ? { id: random(1000), result: payload } : { method: 'A.b', params: payload };
+    const text = fromChromium(body, random(2) ? SESSION : undefined);
+    const { sessionId }: { sessionId?: string } = JSON.parse(text);
+    expect(sessionOf([Buffer.from(text)])).toBe(sessionId);
+  }
+});
+
+test('finds messages again however the pipe cuts them', () => {
+  const random = seededRandom(11);
+  const messages = Array.from({ length: 500 }, (_, i) =>
+    JSON.stringify({ i, text: 'x'.repeat(random(2000)), v: trickyValue(random) }),
+  );
+  const bytes = Buffer.from(`${messages.join('\0')}\0`);
+  const stream = new PassThrough();
+  const pipe = openPipe(new PassThrough(), stream);
+  const seen: string[] = [];
+  pipe.onMessage = (message: Message) => {
+    expect(message.length === 1 || (message[0].length >= 256 && message.at(-1)!.length >= 256)).toBe(true);
+    seen.push(Buffer.concat(message).toString());
+  };
+  for (let at = 0; at < bytes.length;) {
+    const end = at + 1 + random(random(2) ? 10 : 3000);
+    stream.emit('data', bytes.subarray(at, end));
+    at = end;
+  }
+  expect(seen).toEqual(messages);
+});
+
+/** A multiplexer whose Chromium is the test. */
+async function fakeBrowser(options?: Parameters<typeof multiplex>[1]) {
+  const toBrowser = new PassThrough();
+  const fromBrowser = new PassThrough();
+  const mux = multiplex(openPipe(toBrowser, fromBrowser), options);
+  const raw = (text: string) => fromBrowser.emit('data', Buffer.from(`${text}\0`));
+  const say = (body: object, sessionId?: string) => raw(fromChromium(body, sessionId));
+  const heard = () => {
+    const text = String(toBrowser.read() ?? '');
+    return text
+      .split('\0')
+      .filter(Boolean)
+      .map((message): { id: number; method: string; sessionId?: string } => JSON.parse(message));
+  };
+  const got: string[] = [];
+  const closed: [number, string][] = [];
+  const state = { bufferedAmount: 0 };
+  const sink: Sink = {
+    send: (pieces) => void got.push(Buffer.concat(pieces).toString()),
+    flush() {},
+    get bufferedAmount() {
+      return state.bufferedAmount;
+    },
+    close: (code, reason) => void closed.push([code, reason]),
+    pause() {},
+    resume() {},
+  };
+  const client = mux.attach(sink);
+  say({ id: heard()[0]!.id, result: { sessionId: SESSION } });
+  await Promise.resolve();
+  return { mux, client, raw, say, heard, got, closed, state };
+}
+
+test('an answer carries the id the client gave, of whatever length', async () => {
+  const { client, say, heard, got } = await fakeBrowser();
+  for (const id of [0, 5, 2_147_483_647, -1, -2_147_483_648]) {
+    client.receive(Buffer.from(JSON.stringify({ id, method: 'A.b' })));
+    client.flush();
+    say({ id: heard()[0]!.id, result: {} }, SESSION);
+    expect(got.pop()).toBe(`{"id":${id},"result":{}}`);
+  }
+});
+
+test('an answer to a session that is gone meanwhile still reaches who asked', async () => {
+  const { client, say, heard, got } = await fakeBrowser();
+  say({ method: 'Target.attachedToTarget', params: { sessionId: OTHER } }, SESSION);
+  client.receive(Buffer.from(`{"id":9,"method":"A.b","sessionId":"${OTHER}"}`));
+  client.flush();
+  const [command] = heard();
+  say({ method: 'Target.detachedFromTarget', params: { sessionId: OTHER } }, SESSION);
+  say({ id: command!.id, error: { code: -32001, message: 'Session with given id not found.' } });
+  expect(got.pop()).toBe('{"id":9,"error":{"code":-32001,"message":"Session with given id not found."}}');
+});
+
+test('answers and events for a client that left go nowhere', async () => {
+  const { client, say, heard, got } = await fakeBrowser();
+  client.receive(Buffer.from('{"id":1,"method":"A.b"}'));
+  client.flush();
+  const [command] = heard();
+  client.closed();
+  expect(heard()).toMatchObject([{ method: 'Target.detachFromTarget', params: { sessionId: SESSION } }]);
+  say({ id: command!.id, result: {} }, SESSION);
+  say({ method: 'A.c', params: {} }, SESSION);
+  expect(got).toEqual([]);
+});
+
+test('one large message may wait as long as it takes; small ones behind it may not pile up', async () => {
+  const { say, got, closed, state } = await fakeBrowser({ maxUnread: 1000 });
+  say({ method: 'A.large', params: { text: 'x'.repeat(2_000_000) } }, SESSION);
+  state.bufferedAmount = got[0]!.length;
+  say({ method: 'A.small', params: {} }, SESSION);
+  expect(closed).toEqual([]);
+  state.bufferedAmount += 2000;
+  say({ method: 'A.small', params: {} }, SESSION);
+  expect(closed).toEqual([[1008, expect.stringContaining('does not read')]]);
+});
+
+test('nonsense from a browser that was taken over harms nobody', async () => {
+  const { client, say, heard, got, closed, raw } = await fakeBrowser();
+  for (const text of [
+    'nonsense',
+    '{"id":',
+    '{"id":1000000001,',
+    '{"method":"Target.attachedToTarget",nonsense',
+    `{"method":"Target.attachedToTarget",,"sessionId":"${SESSION}"}`,
+    `{"method":"Target.detachedFromTarget",,"sessionId":"${SESSION}"}`,
+    '{"method":"Target.detachedFromTarget","params":null}',
+  ]) {
+    expect(() => raw(text), text).not.toThrow();
+  }
+  got.length = 0;
+  client.receive(Buffer.from('{"id":1,"method":"A.b"}'));
+  client.flush();
+  say({ id: heard()[0]!.id, result: {} }, SESSION);
+  expect(got).toEqual(['{"id":1,"result":{}}']);
+  expect(closed).toEqual([]);
+});

@@ -1,0 +1,166 @@
+import type { Readable, Writable } from 'node:stream';
+import { memory, type Group } from '../../lib/byte-budget.ts';
+import { pacedWriter } from '../../lib/paced-writer.ts';
+
+/** Chromium's DevTools pipe: one JSON message after another, each ended by a NUL, in both directions. */
+export interface Pipe {
+  /** Takes one message, as text or in pieces, to send with the next `flush`. */
+  send(message: string | readonly Buffer[]): void;
+  /** Writes what was taken since the last time, at once. */
+  flush(): void;
+  /** Bytes that Chromium has not taken yet. */
+  readonly bufferedAmount: number;
+  /** Who gets what Chromium sends. Set these before the first message can arrive. */
+  onMessage: (message: Message) => void;
+  /** Called when all messages that arrived together have been handed out: the time to flush. */
+  onPause: () => void;
+  /** Called when a pipe that `isFull` has room again. */
+  onDrain: () => void;
+  /** Called once, when either end is gone. */
+  onClose: () => void;
+  readonly isFull: boolean;
+  readonly closed: boolean;
+  close(): void;
+}
+
+/**
+ * A message from Chromium in the pieces it arrived in. The first piece holds at least the first `EDGE` bytes and the
+ * last piece the last `EDGE` (or all of them, when there is one piece), so both ends can be read in place.
+ * The bytes are the receiver's: it may write into them.
+ */
+export type Message = [Buffer, ...Buffer[]];
+
+/** How much of either end of a message its reader may count on finding in one piece. */
+export const EDGE = 256;
+
+const NUL = '\0';
+
+/** Above this many waiting bytes whoever writes should stop reading from its own source until `onDrain`. */
+const FULL = 1024 * 1024;
+
+/** Beyond this it is not put together: nobody here could use it. */
+const ENDLESS = 256 * 1024 * 1024;
+
+/** A message in assembly is counted from here on. */
+const LARGE = 256 * 1024;
+
+/** `toBrowser` is Chromium's fd 3, `fromBrowser` its fd 4, as `child.stdio[3]` and `[4]` give them. */
+export function openPipe(toBrowser: Writable, fromBrowser: Readable, group: Group = memory.group()): Pipe {
+  /** The beginning of a message whose end has not come. */
+  let held: Message | undefined;
+  let heldBytes = 0;
+  /** Text that waits for the next flush, behind the pieces that wait before it. */
+  let text = '';
+  let pieces: (string | Buffer)[] = [];
+  let waitingBytes = 0;
+  const assembly = memory.share(group, 'sender', () => pipe.close()); // it stopped in the middle of a message
+  const writer = pacedWriter(
+    toBrowser,
+    memory.share(group, 'reader', () => pipe.close()),
+  );
+
+  const pipe = {
+    onMessage: (_message: Message) => {},
+    onPause: () => {},
+    onDrain: () => {},
+    onClose: () => {},
+    closed: false,
+
+    send(message: string | readonly Buffer[]) {
+      if (pipe.closed) return;
+      if (typeof message === 'string') {
+        text += message + NUL;
+        waitingBytes += message.length + 1;
+      } else {
+        if (text !== '') pieces.push(text);
+        for (const piece of message) {
+          pieces.push(piece);
+          waitingBytes += piece.length;
+        }
+        text = NUL;
+        waitingBytes += 1;
+      }
+    },
+
+    flush() {
+      if (pipe.closed || text === '') return;
+      const first = pieces;
+      const last = text;
+      const bytes = waitingBytes;
+      text = '';
+      waitingBytes = 0;
+      if (first.length === 0) return writer.write([last], bytes);
+      pieces = [];
+      first.push(last);
+      writer.write(first, bytes);
+    },
+
+    get bufferedAmount() {
+      return waitingBytes + writer.waiting;
+    },
+
+    get isFull() {
+      return waitingBytes + writer.waiting > FULL;
+    },
+
+    close() {
+      if (pipe.closed) return;
+      pipe.closed = true;
+      held = undefined;
+      text = '';
+      pieces = [];
+      waitingBytes = 0;
+      assembly.close();
+      writer.drop();
+      toBrowser.destroy();
+      fromBrowser.destroy();
+      pipe.onClose();
+    },
+  };
+
+  function take(chunk: Buffer) {
+    let start = 0;
+    let end = chunk.indexOf(0);
+    while (end !== -1 && !pipe.closed) {
+      const piece = chunk.subarray(start, end);
+      if (held) {
+        const pieces = held;
+        held = undefined;
+        pieces.push(piece);
+        pipe.onMessage(withWholeEdges(pieces));
+        if (assembly.bytes > 0) assembly.close(); // counted by who has it now
+      } else if (piece.length > 0) pipe.onMessage([piece]);
+      start = end + 1;
+      end = chunk.indexOf(0, start);
+    }
+    if (start > 0) pipe.onPause();
+    if (start === chunk.length || pipe.closed) return;
+    const rest = start === 0 ? chunk : chunk.subarray(start);
+    if (held) held.push(rest);
+    else held = [rest];
+    heldBytes = held.length === 1 ? rest.length : heldBytes + rest.length;
+    if (heldBytes > ENDLESS) return pipe.close(); // whoever wrote this is no browser any more
+    if (heldBytes < LARGE) return;
+    const more = assembly.bytes === 0 ? heldBytes : rest.length;
+    if (!assembly.grow(more, () => fromBrowser.resume())) fromBrowser.pause();
+  }
+
+  fromBrowser.on('data', take);
+  toBrowser.on('drain', () => pipe.isFull || pipe.onDrain());
+  for (const stream of [toBrowser, fromBrowser]) {
+    stream.on('error', () => pipe.close()); // EPIPE or ECONNRESET: Chromium is gone
+    stream.on('close', () => pipe.close());
+  }
+  fromBrowser.on('end', () => pipe.close());
+  return pipe;
+}
+
+function withWholeEdges(pieces: Message): Message {
+  while (pieces.length > 1 && pieces[0].length < EDGE) {
+    pieces.splice(0, 2, Buffer.concat(pieces.slice(0, 2)));
+  }
+  while (pieces.length > 1 && pieces.at(-1)!.length < EDGE) {
+    pieces.splice(-2, 2, Buffer.concat(pieces.slice(-2)));
+  }
+  return pieces;
+}

@@ -1,0 +1,39 @@
+import { anyText, integer, list, number, object, optional, record, type Checked } from '../../lib/shape.ts';
+
+/** What the service reads of CDP, as far as it reads it. A browser that a page has taken over may send anything else. */
+
+/** A target's or a session's id is 32 characters; nothing longer is kept. */
+const id = (value: unknown): value is string => typeof value === 'string' && value !== '' && value.length <= 128;
+
+export const isAttached = object({ sessionId: id });
+export const isCreated = object({ targetId: id });
+export const isTargetInfo = object({
+  targetId: id,
+  type: anyText,
+  subtype: optional(anyText),
+  title: anyText,
+  url: anyText,
+  openerId: optional(anyText),
+  browserContextId: optional(anyText),
+});
+export type TargetInfo = Checked<typeof isTargetInfo>;
+export const isTargetNews = object({ targetInfo: isTargetInfo });
+export const isTargetGone = object({ targetId: id });
+export const isTargetList = object({ targetInfos: list(isTargetInfo) });
+export const isEvaluated = object({
+  result: record,
+  exceptionDetails: optional(record),
+});
+/** A page is not larger than this; a picture of one is made in memory. */
+const MOST_PIXELS = 16_384;
+export const isLayout = object({
+  cssLayoutViewport: object({ clientWidth: integer(0, MOST_PIXELS), clientHeight: integer(0, MOST_PIXELS) }),
+  cssVisualViewport: object({ pageX: number(-1e9, 1e9), pageY: number(-1e9, 1e9) }),
+});
+export type Layout = Checked<typeof isLayout>;
+export const isScreencastFrame = object({
+  data: anyText,
+  sessionId: integer(0, 2 ** 31),
+  metadata: object({ deviceWidth: number(0, 1e6), deviceHeight: number(0, 1e6) }),
+});
+export type ScreencastFrame = Checked<typeof isScreencastFrame>;

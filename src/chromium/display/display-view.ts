@@ -1,0 +1,62 @@
+import type net from 'node:net';
+import type { WebSocketReceiver, WebSocketSink } from '../../lib/ws-sink.ts';
+import { watchOnly } from './rfb-watch.ts';
+
+/** Above this much waiting for the viewer the display is not read from until it is gone. */
+const FULL = 1024 * 1024;
+
+export interface DisplayViewOptions {
+  readonly readOnly: boolean;
+  /** What the viewer is told when the display goes away by itself. */
+  readonly whenGone?: () => { code: number; reason: string };
+}
+
+/**
+ * The live view of a headful session: the viewer speaks RFB (VNC) with the session's display, and this is the wire between
+ * them. Whoever only watches has their side of it read along, and what would change something taken out.
+ */
+export function attachDisplay(
+  connect: () => net.Socket,
+  sink: WebSocketSink,
+  options: DisplayViewOptions,
+): WebSocketReceiver {
+  const { readOnly, whenGone = () => ({ code: 1011, reason: 'The browser went away.' }) } = options;
+  const display = connect();
+  const allowed = readOnly ? watchOnly() : (data: Buffer) => data;
+  let over = false;
+
+  display.on('data', (data) => {
+    sink.sendBinary([data], () => {
+      if (display.isPaused() && sink.bufferedAmount < FULL) display.resume();
+    });
+    if (sink.bufferedAmount >= FULL) display.pause();
+  });
+  display.on('drain', () => sink.resume());
+  display.on('error', () => {}); // it is gone, or was never there; `close` follows
+  display.on('close', () => {
+    const { code, reason } = whenGone();
+    end(code, reason);
+  });
+
+  function end(code: number, reason: string): void {
+    if (over) return;
+    over = true;
+    display.destroy();
+    sink.close(code, reason);
+  }
+
+  return {
+    flush() {},
+    receive(data) {
+      if (over) return;
+      const passed = allowed(data);
+      if (passed === undefined) return end(1008, 'Read only: this is no message of somebody who watches.');
+      if (passed.length > 0 && !display.write(passed)) sink.pause();
+    },
+
+    closed() {
+      over = true;
+      display.destroy();
+    },
+  };
+}

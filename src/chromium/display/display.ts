@@ -1,0 +1,221 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import type net from 'node:net';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { andNoOther } from '../sandbox/descriptors.ts';
+import type { Viewport } from './viewport.ts';
+import { furnishDisplay } from '../sandbox/furnish.ts';
+import { displayKeymap } from './keymap.ts';
+import { LOWER } from '../sandbox/lowered.ts';
+import { pinSocket, type PinnedSocket } from '../sandbox/outside.ts';
+import type { Owner } from '../sandbox/owners.ts';
+import { resizeDisplay } from './rfb.ts';
+import { running, type Running } from '../sandbox/running.ts';
+import { withFilter } from '../sandbox/seccomp.ts';
+import { letGo, PATH, readInit, STAGE, stepDown, systemDirectories, UID, X_SOCKETS } from '../sandbox/sandbox.ts';
+
+/**
+ * The display of a headful session: TigerVNC's Xvnc, an X server whose screen is an RFB stream. The service speaks RFB with it, so it is
+ * not in the session's sandbox but in one of its own, with namespaces of its own for users, mounts, processes and network. The session
+ * sees the X socket, in a directory that it cannot write. The RFB socket lies where only the display's sandbox sees it, and is pinned
+ * before anything of the session runs: not even a display that was taken over can lead the service to another socket.
+ *
+ * The IPC namespace is the session's too. Chromium hands its pictures over by System V shared memory; sent over the socket instead,
+ * they took four times the processor for a page that moves.
+ */
+export interface Display extends Running {
+  readonly pid: number;
+  /** Lets it start, once it is in its cgroup. */
+  go(): void;
+  /** Its namespaces are there to be entered. */
+  readonly up: Promise<void>;
+  /** It takes clients; this is what DISPLAY has to be. */
+  readonly ready: Promise<string>;
+  /** Opens a connection that speaks RFB. */
+  readonly connect: ConnectDisplay;
+}
+
+/** Opens a connection to a display; one to a display that is gone fails. */
+export type ConnectDisplay = () => net.Socket;
+
+/** The longest path a unix socket may have, less the zero byte at its end. */
+const SOCKET_PATH = 107;
+const RFB_DIRECTORY = '/run/rfb';
+
+/**
+ * The screen starts a pixel larger than the viewport, and `fitDisplay` then makes it fit. A window that is exactly as large as
+ * the screen when its size is set is made a pixel smaller by Chromium, because some window managers would take it for a
+ * full-screen one; and a kiosk, which takes the screen's size, is a pixel smaller for the same reason.
+ */
+export async function startDisplay(
+  dir: string,
+  { owner, sandboxed, lower = {} }: { owner: Owner; sandboxed: boolean; lower?: Record<string, string> },
+  { width, height, refreshRate = 60 }: Viewport,
+): Promise<Display> {
+  const outside = join(dir, 'display/rfb');
+  const rfb = join(sandboxed ? RFB_DIRECTORY : outside, 'rfb');
+  await furnishDisplay(dir, owner);
+  const command = ['sh', '-c', SCRIPT, 'corral', rfb, `${width + 1}x${height + 1}`, String(refreshRate)];
+  const child = sandboxed ? spawnSandboxed(dir, owner, command, lower) : spawnUnsandboxed(dir, owner, command);
+  const { pid } = child;
+  if (pid === undefined) throw new Error('The display could not be started.');
+
+  let socket: PinnedSocket | undefined;
+  const init = sandboxed ? readInit(child, 4) : Promise.resolve(undefined);
+  let over = false;
+  const display = running({ child, init }, undefined, async () => {
+    over = true;
+    socket?.close();
+  });
+  const said = words(child);
+  const up = said.next();
+  const ready = up
+    .then(() => said.next())
+    .then((number) => {
+      // Its word may be read after its end: a socket that is pinned then would never be closed.
+      if (over) throw new Error('it has ended');
+      socket = pinSocket(join(outside, 'rfb'));
+      return `:${number}`;
+    })
+    .catch((error: Error) => {
+      throw new Error(`the display did not start. ${display.logTail().slice(-5).join('\n')}`, { cause: error });
+    });
+  ready.catch(() => {}); // whoever waits for it hears of it
+  return {
+    ...display,
+    pid,
+    go: () => letGo(child),
+    up: up.then(() => {}),
+    ready,
+    connect() {
+      if (!socket) throw new Error('The display is not ready.');
+      return socket.connect();
+    },
+  };
+}
+
+/**
+ * Gives the display the size of the window. While the browser runs, set the window's bounds over CDP first
+ * (Browser.setWindowBounds) and then the display's: the other way around the window would be a pixel short.
+ */
+export function fitDisplay(connect: ConnectDisplay, viewport: Viewport, signal: AbortSignal): Promise<void> {
+  return resizeDisplay(connect, viewport, signal);
+}
+
+/** Where there is no sandbox, the display knows its socket by the same path as everybody. */
+export const tooLongForDisplay = (dir: string) => Buffer.byteLength(join(dir, 'display/rfb/rfb')) > SOCKET_PATH;
+
+function spawnSandboxed(dir: string, owner: Owner, command: string[], lower: Record<string, string>): ChildProcess {
+  const asRoot = process.getuid?.() === 0;
+  const args: string[] = [];
+  const add = (...words: string[]) => args.push(...words);
+  add('--unshare-user', '--uid', String(UID), '--gid', String(UID));
+  add('--unshare-pid', '--unshare-net', '--unshare-uts', '--unshare-cgroup-try', '--hostname', 'display');
+  add('--die-with-parent', '--info-fd', '4', '--clearenv', '--setenv', 'PATH', PATH);
+  add(...systemDirectories(), '--proc', '/proc', '--dev', '/dev', '--size', String(64 * 2 ** 20), '--tmpfs', '/tmp');
+  add('--bind', `${STAGE}/display/x11`, X_SOCKETS, '--bind', `${STAGE}/display/rfb`, RFB_DIRECTORY);
+  add('--remount-ro', '/', '--chdir', '/');
+  const unshare = ['--ipc', '--mount', ...(asRoot ? [] : ['--user', '--map-root-user'])];
+  return withFilter('helper', 5, (filter, words) => {
+    const way = [...(asRoot ? stepDown(owner) : []), 'bwrap', ...words, ...args, '--', ...command];
+    return spawn('unshare', [...unshare, '--', 'sh', '-c', OUTER_SCRIPT, 'corral', dir, ...way], {
+      stdio: andNoOther('pipe', 'ignore', 'pipe', 'pipe', 'pipe', ...filter),
+      detached: true,
+      cwd: '/',
+      env: { PATH, ...lower },
+    });
+  });
+}
+
+function spawnUnsandboxed(dir: string, { uid, gid }: Owner, command: string[]): ChildProcess {
+  return spawn('sh', ['-c', UNSANDBOXED_SCRIPT, 'corral', ...command], {
+    stdio: andNoOther('pipe', 'ignore', 'pipe', 'pipe'),
+    detached: true,
+    cwd: '/',
+    env: { PATH, TMPDIR: join(dir, 'display/rfb') },
+    ...(process.getuid?.() === 0 ? { uid, gid } : {}),
+  });
+}
+
+/** The lines it says on descriptor 3, one for each time it is asked; a rejection once there are no more. */
+function words(child: ChildProcess): { next(): Promise<string> } {
+  const stream = child.stdio[3];
+  if (!(stream instanceof Readable)) throw new Error('spawned without pipes');
+  const lines: string[] = [];
+  const waiting: { resolve: (line: string) => void; reject: (error: Error) => void }[] = [];
+  let partial = '';
+  let over = false;
+  stream.setEncoding('utf8').on('data', (text: string) => {
+    const parts = (partial + text).split('\n');
+    partial = parts.pop()!;
+    for (const line of parts) {
+      const asker = waiting.shift();
+      if (asker) asker.resolve(line);
+      else lines.push(line);
+    }
+  });
+  stream.on('close', () => {
+    over = true;
+    for (const { reject } of waiting.splice(0)) reject(new Error('The display ended.'));
+  });
+  return {
+    next: () =>
+      new Promise((resolve, reject) => {
+        const line = lines.shift();
+        if (line !== undefined) resolve(line);
+        else if (over) reject(new Error('The display ended.'));
+        else waiting.push({ resolve, reject });
+      }),
+  };
+}
+
+/** As root of the new namespaces: `$1` is shown at the stage, the rest is the command. */
+const OUTER_SCRIPT = `
+read -r go || exit 1
+exec </dev/null >&2
+${LOWER}
+mount --bind "$1" ${STAGE} || exit 1
+shift
+echo up >&3
+exec "$@"
+`;
+
+const UNSANDBOXED_SCRIPT = `
+read -r go || exit 1
+exec </dev/null >&2
+${LOWER}
+echo up >&3
+exec "$@"
+`;
+
+const XVNC = [
+  'Xvnc',
+  '-rfbunixpath "$1" -rfbunixmode 0600', // the service's way in
+  '-geometry "$2" -depth 24', // the screen is the viewport; the window fills it
+  '-FrameRate "$3"', // updates a second for each viewer, at most
+  '-rfbport -1', // no TCP for viewers
+  '-nolisten tcp', // nor for X clients
+  '-SecurityTypes None', // whoever may open the socket may watch; the service asks for tokens
+  '-AlwaysShared', // several viewers at once
+  '-AcceptSetDesktopSize=1', // the viewport changes while the browser runs
+  '-br -noreset', // black until the window is there; the last client's leaving is no reason to start over
+  '-desktop browser', // its name; there is no user and host to make one of
+  '-Log *:stderr:30', // the service reads it from there
+  '-displayfd 5', // picks a free number, and says which when it is ready
+].join(' ');
+
+/** Nothing waits on a clock: opening the fifo waits for Xvnc to be started, reading it for Xvnc to be ready or gone. */
+const SCRIPT = `
+set -f
+ready="$(mktemp -u)"
+mkfifo -m 600 "$ready" || exit 1
+${XVNC} 3>&- 4>&- 5>"$ready" &
+read -r number <"$ready" || exit 1
+rm "$ready"
+xkbcomp -w0 - ":$number" 3>&- <<'KEYS' || echo 'the keymap could not be set; letters beyond ASCII may get lost'
+${displayKeymap()}
+KEYS
+echo "$number" >&3
+exec 3>&-
+wait $!
+`;

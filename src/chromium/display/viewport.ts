@@ -1,0 +1,5 @@
+export interface Viewport {
+  readonly width: number;
+  readonly height: number;
+  readonly refreshRate?: number | undefined;
+}

@@ -1,0 +1,107 @@
+import { object, anyText } from '../../lib/shape.ts';
+import { isAttached, isEvaluated, isTargetGone, isTargetNews } from '../cdp/shapes.ts';
+import type { LocalClient } from '../cdp/local-client.ts';
+import type { Mux } from '../cdp/mux.ts';
+
+const isDetached = object({ sessionId: anyText });
+/** More are not looked through for the one in front. */
+const MOST_PAGES = 200;
+/** How often a page may close while it is attached to. */
+const MOST_TRIES = 20;
+/** For a page to say whether it is in front. One that hangs does not say. */
+const PATIENCE_MS = 300;
+
+/** The page that somebody in front of the browser would look at, and a session with it. */
+export interface ActivePage {
+  /** Undefined when there is no page at all. */
+  find(): Promise<{ targetId: string; sessionId: string } | undefined>;
+  readonly client: LocalClient;
+  close(): void;
+}
+
+/**
+ * In a full browser that is the tab in front. A headless shell has no front: every page is visible, and the newest one with
+ * something in it is most likely where work goes on, which is also what the live view shows.
+ */
+export function activePage(mux: Mux): ActivePage {
+  const client = mux.attachLocal();
+  /** In the order they came. */
+  const pages = new Map<string, { url: string }>();
+  const sessions = new Map<string, string>();
+
+  for (const event of ['Target.targetCreated', 'Target.targetInfoChanged']) {
+    client.on(event, isTargetNews, ({ targetInfo: { targetId, type, subtype, url } }) => {
+      const known = pages.has(targetId) || pages.size < MOST_PAGES;
+      if (type === 'page' && subtype === undefined && known) pages.set(targetId, { url: url.slice(0, 100) });
+    });
+  }
+  client.on('Target.targetDestroyed', isTargetGone, ({ targetId }) => {
+    pages.delete(targetId);
+    sessions.delete(targetId);
+  });
+  client.on('Target.detachedFromTarget', isDetached, ({ sessionId }) => {
+    for (const [targetId, known] of sessions) if (known === sessionId) sessions.delete(targetId);
+  });
+  let ready: Promise<unknown> | undefined;
+  /** Asked again after a failure: a browser that stood still may go on. */
+  function discovered(): Promise<unknown> {
+    ready ??= client.send('Target.setDiscoverTargets', { discover: true, filter: [{ type: 'page' }] });
+    ready.catch(() => (ready = undefined));
+    return ready;
+  }
+  discovered().catch(() => {}); // whoever asks for the page hears of it
+
+  async function attach(targetId: string): Promise<string> {
+    const known = sessions.get(targetId);
+    if (known !== undefined) return known;
+    const { sessionId } = await client.ask(isAttached, 'Target.attachToTarget', { targetId, flatten: true });
+    sessions.set(targetId, sessionId);
+    return sessionId;
+  }
+
+  async function isVisible(targetId: string): Promise<boolean> {
+    const asked = attach(targetId).then((sessionId) =>
+      client.ask(
+        isEvaluated,
+        'Runtime.evaluate',
+        { expression: 'document.visibilityState === "visible"', returnByValue: true },
+        sessionId,
+      ),
+    );
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, PATIENCE_MS, undefined)));
+    const answer = await Promise.race([asked.catch(() => undefined), late]);
+    clearTimeout(timer);
+    return answer?.result['value'] === true;
+  }
+
+  return {
+    client,
+
+    async find() {
+      await discovered();
+      for (let tries = 1; ; tries++) {
+        const all = [...pages.keys()].toReversed();
+        const ranked = [
+          ...all.filter((id) => !isBlank(pages.get(id)!.url)),
+          ...all.filter((id) => isBlank(pages.get(id)!.url)),
+        ];
+        let chosen = ranked[0];
+        if (ranked.length > 1) {
+          const visible = await Promise.all(ranked.map(isVisible));
+          chosen = ranked.find((_, i) => visible[i]) ?? chosen;
+        }
+        if (chosen === undefined) return undefined;
+        try {
+          return { targetId: chosen, sessionId: await attach(chosen) };
+        } catch (error) {
+          if (pages.has(chosen) || tries >= MOST_TRIES) throw error;
+        }
+      }
+    },
+
+    close: () => client.close(),
+  };
+}
+
+const isBlank = (url: string) => url === '' || url === 'about:blank';

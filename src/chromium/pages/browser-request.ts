@@ -1,0 +1,237 @@
+import type { Readable } from 'node:stream';
+import { within } from '../../lib/deadline.ts';
+import { anyText, integer, list, object, optional, record, table, type Checked } from '../../lib/shape.ts';
+import { bodyStream } from './body-stream.ts';
+import type { HiddenPage, HiddenPages } from './hidden-pages.ts';
+import { ANSWER_MS } from '../cdp/local-client.ts';
+import { gatewayRefusal, TransportError, transportError } from './net-errors.ts';
+
+/**
+ * An HTTP request by the session's own browser: its cookies both ways, its proxy, its TLS, its user agent, its cache.
+ *
+ * A hidden page navigates to the address, and the navigation is stopped twice on its way: before it leaves, to become the
+ * request that was asked for, and when its answer is there, which then goes to the caller and never to the page. A navigation
+ * belongs to no other site, so there is no CORS to pass, and what comes back is the server's answer, whatever it is: a
+ * download is not saved, a page not run, a 401 asks nobody for a password.
+ *
+ * A body is sent to Chromium in one message, so it is bounded; an answer is read piece by piece, as fast as the caller takes it.
+ */
+export interface BrowserRequest {
+  readonly url: string;
+  readonly method: string;
+  /** What the caller sets; the rest is the browser's. */
+  readonly headers: readonly (readonly [string, string])[];
+  readonly body?: Buffer | undefined;
+}
+
+export interface BrowserResponse {
+  readonly status: number;
+  readonly statusText: string;
+  /** As the server sent them, several of a name apart. The body is decoded already: `content-encoding` says what it was. */
+  readonly headers: readonly (readonly [string, string])[];
+  /** Whoever does not read it to its end has to destroy it. */
+  readonly body: Readable;
+}
+
+/** Base64 in one message to Chromium, which takes a hundred megabytes. */
+export const LARGEST_BODY = 64 * 1024 * 1024;
+/** More than a journey has stations. */
+const MOST_EXTRAS = 100;
+/** For the headers that Chromium tells separately, because pages must not see them. They come with the answer or never. */
+const EXTRA_MS = 500;
+
+/** HTTP's own bounds: what a browser says beyond them would not be an answer that can be handed on. */
+const status = integer(100, 999);
+
+const isPaused = object({
+  requestId: anyText,
+  networkId: optional(anyText),
+  request: object({ url: anyText, method: anyText, headers: table(anyText) }),
+  redirectedRequestId: optional(anyText),
+  responseErrorReason: optional(anyText),
+  responseStatusCode: optional(status),
+  responseStatusText: optional(anyText),
+  responseHeaders: optional(list(object({ name: anyText, value: anyText }))),
+});
+type Paused = Checked<typeof isPaused>;
+
+/** What Chromium tells its network panel of an answer. */
+const isExtra = object({ requestId: anyText, statusCode: integer(0, 999), headers: table(anyText) });
+type Extra = Checked<typeof isExtra>;
+
+const hasRequestId = object({ requestId: anyText });
+const isNavigated = object({ errorText: optional(anyText) });
+const isStream = object({ stream: anyText });
+
+/** Resolves when the headers of the answer are there; the signal ends it, until then and while the body is read. */
+export function requestThrough(
+  pages: HiddenPages,
+  request: BrowserRequest,
+  signal: AbortSignal,
+): Promise<BrowserResponse> {
+  return new Promise((resolve, reject) => {
+    const aborted = () => reject(signal.reason as Error); // also while it waits in line
+    signal.addEventListener('abort', aborted, { once: true });
+    pages
+      .use((page) => travel(page, request, signal, resolve), signal)
+      .catch(reject) // after `resolve` nobody hears the second
+      .finally(() => signal.removeEventListener('abort', aborted));
+  });
+}
+
+/** The whole way, until the page can be used for another. */
+async function travel(
+  page: HiddenPage,
+  request: BrowserRequest,
+  signal: AbortSignal,
+  answer: (response: BrowserResponse) => void,
+): Promise<void> {
+  signal.throwIfAborted();
+  const stop: (() => void)[] = [];
+  const extras = new Map<string, Record<string, string>>();
+  const onward = journey(request);
+  let navigated: Promise<{ errorText?: string }> | undefined;
+  try {
+    const arrived = new Promise<Paused>((resolve, reject) => {
+      const fail = (error: Error) => reject(error);
+      const aborted = () => reject(signal.reason as Error);
+      signal.addEventListener('abort', aborted, { once: true });
+      stop.push(() => signal.removeEventListener('abort', aborted));
+      stop.push(
+        page.on('Network.responseReceivedExtraInfo', isExtra, (extra) => {
+          if (!isOfRedirect(extra) && extras.size < MOST_EXTRAS) extras.set(extra.requestId, extra.headers);
+        }),
+        page.on('Fetch.authRequired', hasRequestId, ({ requestId }) => {
+          const cancel = { requestId, authChallengeResponse: { response: 'CancelAuth' } };
+          page.send('Fetch.continueWithAuth', cancel).catch(fail);
+        }),
+        page.on('Inspector.targetCrashed', record, () =>
+          reject(new TransportError('The page that made the request crashed.')),
+        ),
+        page.on('Fetch.requestPaused', isPaused, (paused) => {
+          if (isAnswer(paused)) return resolve(paused);
+          page.send('Fetch.continueRequest', onward(paused)).catch(fail);
+        }),
+      );
+    });
+    arrived.catch(() => {}); // it may be rejected before it is awaited
+    await Promise.all([
+      page.send('Network.enable', { maxTotalBufferSize: 0, maxResourceBufferSize: 0 }),
+      page.send('Network.setBypassServiceWorker', { bypass: true }),
+      page.send('Fetch.enable', { handleAuthRequests: true, patterns: [{ requestStage: 'Request' }, atAnswer] }),
+    ]);
+    navigated = page.ask(isNavigated, 'Page.navigate', { url: request.url }, { patient: true });
+    const failed = navigated.then(({ errorText }) => {
+      throw transportError(errorText ?? 'it became something else than an answer');
+    });
+    failed.catch(() => {});
+    const paused = await Promise.race([arrived, failed]);
+
+    const headers = await headersOf(paused, extras, page, stop);
+    const refused = gatewayRefusal(headers.find(([name]) => name.toLowerCase() === 'x-corral-egress')?.[1] ?? '');
+    if (refused) throw refused;
+    await deliver(page, paused, headers, request, signal, answer);
+    await page.send('Fetch.failRequest', { requestId: paused.requestId, errorReason: 'Aborted' }).catch(() => {});
+    await within(ANSWER_MS, 'The browser', navigated); // a page that still travels would take the next journey for a part of this one
+    await page.send('Fetch.disable');
+  } finally {
+    for (const step of stop) step();
+    navigated?.catch(() => {});
+  }
+}
+
+const atAnswer = { requestStage: 'Response' };
+
+/** The end of the journey: an answer that leads nowhere else. */
+function isAnswer({ responseStatusCode: status, responseHeaders = [] }: Paused): boolean {
+  return status !== undefined && !leadsOn(status, new Map(responseHeaders.map(({ name, value }) => [name, value])));
+}
+
+/** All stations of a journey have one id, so what is told of those before the last is told by their status. */
+function isOfRedirect({ statusCode, headers }: Extra): boolean {
+  return leadsOn(statusCode, new Map(Object.entries(headers)));
+}
+
+function leadsOn(status: number, headers: Map<string, string>): boolean {
+  if (![301, 302, 303, 307, 308].includes(status)) return false;
+  return [...headers].some(([name, value]) => name.toLowerCase() === 'location' && value !== '');
+}
+
+/** Said to one server and meant for no other. */
+const confidential = new Set(['authorization', 'cookie']);
+/** What the Fetch standard takes away together with a body. */
+const ofTheBody = /^content-(encoding|language|location|type)$/i;
+
+/** How a request goes on that was stopped on its way: as it was asked for, or (an answer that leads on, or a failure) as it is. */
+function journey({ url, method, headers, body }: BrowserRequest): (paused: Paused) => object {
+  const { origin } = new URL(url);
+  let strayed = false; // from the server that was asked; once it has, what it says next may be the other's words
+
+  return (paused) => {
+    const { requestId, redirectedRequestId, request } = paused;
+    if (paused.responseStatusCode !== undefined || paused.responseErrorReason !== undefined) return { requestId };
+    strayed ||= redirectedRequestId !== undefined && new URL(request.url).origin !== origin;
+    const lostBody = redirectedRequestId !== undefined && request.method !== method;
+    const left = (name: string) =>
+      (strayed && confidential.has(name.toLowerCase())) || (lostBody && ofTheBody.test(name));
+    const mine = headers.filter(([name]) => !left(name));
+    const own = new Set(mine.map(([name]) => name.toLowerCase()));
+    const theirs = Object.entries(request.headers).filter(
+      // The cookies that it lists are put in by the network itself; and it is no page that asks.
+      ([name]) =>
+        !own.has(name.toLowerCase()) && !left(name) && !/^(cookie|upgrade-insecure-requests|accept)$/i.test(name),
+    );
+    const accept: [string, string][] = own.has('accept') ? [] : [['Accept', '*/*']];
+    const all = [...theirs, ...accept, ...mine].map(([name, value]) => ({ name, value }));
+    // After a redirect the method and the body are as Chromium has made them: a 303 is fetched with GET.
+    if (redirectedRequestId !== undefined) return { requestId, headers: all };
+    return { requestId, method, headers: all, ...(body && { postData: body.toString('base64') }) };
+  };
+}
+
+/** What Chromium lets interceptors see lacks Set-Cookie; what it tells its network panel has them. */
+async function headersOf(
+  { networkId, responseHeaders = [] }: Paused,
+  extras: Map<string, Record<string, string>>,
+  page: HiddenPage,
+  stop: (() => void)[],
+): Promise<[string, string][]> {
+  const seen = responseHeaders.map(({ name, value }): [string, string] => [name, value]);
+  if (networkId === undefined) return seen;
+  if (!extras.has(networkId)) {
+    await new Promise<void>((resolve) => {
+      const late = setTimeout(resolve, EXTRA_MS);
+      stop.push(
+        () => clearTimeout(late),
+        page.on('Network.responseReceivedExtraInfo', record, () => {
+          if (extras.has(networkId)) resolve();
+        }),
+      );
+    });
+  }
+  const cookies = Object.entries(extras.get(networkId) ?? {})
+    .filter(([name]) => name.toLowerCase() === 'set-cookie')
+    .flatMap(([name, values]) => values.split('\n').map((value): [string, string] => [name, value]));
+  return [...seen, ...cookies];
+}
+
+/** Hands the answer over and reads its body for as long as somebody takes it. */
+async function deliver(
+  page: HiddenPage,
+  { requestId, responseStatusCode: status = 0, responseStatusText: statusText = '' }: Paused,
+  headers: [string, string][],
+  { method }: BrowserRequest,
+  signal: AbortSignal,
+  answer: (response: BrowserResponse) => void,
+): Promise<void> {
+  const { stream: handle } = await page.ask(isStream, 'Fetch.takeResponseBodyAsStream', { requestId });
+  const body = bodyStream(page, handle, headers, method !== 'HEAD' && status !== 204 && status !== 304);
+  const aborted = () => body.destroy(signal.reason as Error);
+  signal.addEventListener('abort', aborted, { once: true });
+  const done = new Promise<void>((resolve) => body.once('close', resolve));
+  if (signal.aborted) aborted();
+  answer({ status, statusText, headers, body });
+  await done;
+  signal.removeEventListener('abort', aborted);
+  await page.send('IO.close', { handle }).catch(() => {});
+}

@@ -1,0 +1,134 @@
+import { Overdue } from '../../lib/deadline.ts';
+import type { Check } from '../../lib/shape.ts';
+import { isAttached, isCreated } from '../cdp/shapes.ts';
+import type { LocalClient, SendOptions } from '../cdp/local-client.ts';
+import type { Mux } from '../cdp/mux.ts';
+
+/** A page of the service's own inside the session's browser. Its windows do not show it, and its clients do not hear of it. */
+export interface HiddenPage {
+  send(method: string, params?: object, options?: SendOptions): Promise<unknown>;
+  ask<Result>(is: Check<Result>, method: string, params?: object, options?: SendOptions): Promise<Result>;
+  /** Listens to an event of this page, until the answer is called. */
+  on<Params>(event: string, is: Check<Params>, listener: (params: Params) => void): () => void;
+}
+
+export interface HiddenPages {
+  /**
+   * Runs `work` with a page that nobody else uses meanwhile. The page is used again, unless `work` throws: then nobody knows
+   * what state it is in. The signal is for those who wait in line.
+   */
+  use<T>(work: (page: HiddenPage) => Promise<T>, signal?: AbortSignal): Promise<T>;
+  /** The client they are made by, for commands that are the browser's. */
+  readonly client: LocalClient;
+}
+
+/** As many requests as Chromium would make of one host and then some; the rest wait in line. */
+const MOST = 16;
+/** Kept for the next one: a page took 11 ms to make (headless) and 37 to 46 ms (headful) when it was tried. */
+const KEPT = 2;
+const KEPT_MS = 20_000;
+
+interface Slot extends HiddenPage {
+  close(): void;
+  expiry: NodeJS.Timeout | undefined;
+}
+
+export function hiddenPages(mux: Mux): HiddenPages {
+  const idle: Slot[] = [];
+  const waiting: (() => void)[] = [];
+  let busy = 0;
+  let own: LocalClient | undefined;
+  let ready: Promise<unknown> | undefined;
+
+  function client(): LocalClient {
+    own ??= mux.attachLocal({ secretive: true });
+    // Its own list of targets is how the multiplexer learns which tab belongs to which page.
+    ready ??= own.send('Target.setDiscoverTargets', { discover: true, filter: [{}] });
+    ready.catch(() => (ready = undefined)); // whoever makes a page hears of it, and the next one asks again
+    return own;
+  }
+
+  /** A browser that does not say which page it made keeps the news of all targets from its clients: until we let it go. */
+  function forget(error: unknown): never {
+    if (error instanceof Overdue || own?.closeCode !== undefined) {
+      own?.close();
+      own = ready = undefined;
+      for (const slot of idle.splice(0)) clearTimeout(slot.expiry);
+    }
+    throw error;
+  }
+
+  async function make(): Promise<Slot> {
+    const cdp = client();
+    await ready!.catch(forget);
+    const making = cdp.ask(isCreated, 'Target.createTarget', { url: 'about:blank', hidden: true });
+    const { targetId } = await making.catch(forget);
+    const close = () => void cdp.send('Target.closeTarget', { targetId }).catch(() => {});
+    try {
+      const { sessionId } = await cdp.ask(isAttached, 'Target.attachToTarget', { targetId, flatten: true });
+      return {
+        close,
+        expiry: undefined,
+        send: (method, params, options) => cdp.send(method, params, sessionId, options),
+        ask: (is, method, params, options) => cdp.ask(is, method, params, sessionId, options),
+        on: (event, is, listener) => cdp.on(event, is, (params, from) => from === sessionId && listener(params)),
+      };
+    } catch (error) {
+      close();
+      throw error;
+    }
+  }
+
+  function inLine(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        waiting.splice(waiting.indexOf(come), 1);
+        reject(signal!.reason as Error);
+      };
+      const come = () => {
+        signal?.removeEventListener('abort', leave);
+        resolve();
+      };
+      waiting.push(come);
+      signal?.addEventListener('abort', leave, { once: true });
+    });
+  }
+
+  function keep(slot: Slot) {
+    if (idle.length >= KEPT) return slot.close();
+    idle.push(slot);
+    slot.expiry = setTimeout(() => {
+      const at = idle.indexOf(slot);
+      if (at !== -1) idle.splice(at, 1);
+      slot.close();
+    }, KEPT_MS).unref();
+  }
+
+  return {
+    get client() {
+      return client();
+    },
+
+    async use(work, signal) {
+      signal?.throwIfAborted();
+      if (busy >= MOST) await inLine(signal);
+      else busy += 1;
+      try {
+        const slot = idle.pop() ?? (await make());
+        clearTimeout(slot.expiry);
+        try {
+          const result = await work(slot);
+          keep(slot);
+          return result;
+        } catch (error) {
+          slot.close();
+          throw error;
+        }
+      } finally {
+        const next = waiting.shift(); // the place is handed on, not given back
+        if (next) next();
+        else busy -= 1;
+      }
+    },
+  };
+}

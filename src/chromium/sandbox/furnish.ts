@@ -1,0 +1,132 @@
+import { appendFileSync } from 'node:fs';
+import {
+  chmod,
+  chown,
+  mkdir,
+  mkdtemp,
+  readFile,
+  readdir,
+  rename,
+  rm,
+  rmdir,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { errorCode } from '../../lib/error-code.ts';
+import { makeDirectory, removeTree } from './outside.ts';
+import type { Owner } from './owners.ts';
+import { HOME, MOUNTED_ETC, UID } from './sandbox.ts';
+
+/**
+ * A session's directory, which is the service's: under root the session's user may walk through it and no more, and no session sees
+ * anything of it but what is mounted. So the names in it can be trusted, and so can `etc`, which sessions see to read. What a session
+ * writes is left to outside.ts.
+ */
+
+/** Makes the directory and the home in it, where they are not there yet; answers with what it made, the outermost of each. */
+export async function makeRoom(dir: string): Promise<string[]> {
+  const made: string[] = [];
+  for (const path of [dir, join(dir, 'home')]) {
+    const first = await mkdir(path, { recursive: true, mode: 0o700 });
+    if (first !== undefined) made.push(first);
+  }
+  return made;
+}
+
+/** The directories of a session, owned by those who use them: `home` stays the caller's, the rest is made anew. */
+export async function furnish(dir: string, owner: Owner, policy: Record<string, unknown> | undefined): Promise<void> {
+  const etc = join(dir, 'etc');
+  const policies = join(etc, 'chromium/policies/managed');
+  await Promise.all([rm(etc, { recursive: true, force: true }), ...WRITTEN.map((name) => removeTree(join(dir, name)))]);
+  await mkdir(policies, { recursive: true });
+  await mkdir(join(dir, 'extensions'), { recursive: true, mode: 0o755 });
+  await keep(dir, owner);
+  await Promise.all([
+    ...MOUNTED_ETC.filter(({ exists }) => exists).map(async ({ name, isDirectory }) => {
+      await mkdir(isDirectory ? join(etc, name) : dirname(join(etc, name)), { recursive: true });
+      if (!isDirectory) await writeFile(join(etc, name), '');
+    }),
+    writeFile(
+      join(etc, 'passwd'),
+      `corral:x:${UID}:${UID}:Corral:${HOME}:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n`,
+    ),
+    writeFile(join(etc, 'group'), `corral:x:${UID}:\nnogroup:x:65534:\n`),
+    writeFile(join(etc, 'hosts'), '127.0.0.1 localhost browser\n::1 localhost\n'),
+    writeFile(join(etc, 'nsswitch.conf'), 'passwd: files\ngroup: files\nhosts: files\n'),
+    // Constant: a real one would be the same for all sessions of the machine, and tell which machine that is.
+    writeFile(join(etc, 'machine-id'), `${'c0'.repeat(16)}\n`),
+    mkdir(join(etc, 'opt')).then(() => symlink('../chromium', join(etc, 'opt/chrome'))), // where the branded build looks
+    policy === undefined ? undefined : writeFile(join(policies, 'session.json'), JSON.stringify(policy)),
+    makeDirectory(join(dir, 'home'), owner),
+    mkdir(join(dir, 'tools'), { recursive: true }), // something is mounted over it
+  ]);
+}
+
+/** What sessions, or their displays, write beside the home. */
+const WRITTEN = ['run', 'display'];
+
+/** For a session without a sandbox: its directory for temporary files. */
+export const makeRun = (dir: string, owner: Owner) => makeDirectory(join(dir, 'run'), owner);
+
+/** `display` is the service's, so that nothing in it is replaced; what is in `display/x11` and `display/rfb` is Xvnc's. */
+export async function furnishDisplay(dir: string, owner: Owner): Promise<void> {
+  const at = join(dir, 'display');
+  await mkdir(at, { mode: 0o700 });
+  await keep(at, owner);
+  await Promise.all(['x11', 'rfb'].map((name) => makeDirectory(join(at, name), owner)));
+}
+
+/** Takes away what was made, except the home: its owner may still want to keep the profile. */
+export async function clear(dir: string): Promise<void> {
+  await rmdir(join(dir, 'extensions')).catch(() => {}); // unless there are some, for the browser that comes next
+  await Promise.all([
+    ...WRITTEN.map((name) => removeTree(join(dir, name))),
+    ...['etc', 'tools', 'process'].map((name) => rm(join(dir, name), { recursive: true, force: true, maxRetries: 3 })),
+  ]);
+}
+
+/** A home for a profile that is unpacked before a browser runs there. */
+export async function makeHome(dir: string, owner: Owner): Promise<void> {
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  await keep(dir, owner);
+  await makeDirectory(join(dir, 'home'), owner);
+}
+
+/** Puts a directory into `extensions`, whole or not at all. False: there is one by that name. */
+export async function addExtension(
+  dir: string,
+  { name, owner }: { name: string; owner: Owner },
+  fill: (to: string) => Promise<void>,
+): Promise<boolean> {
+  const draft = await mkdtemp(join(dir, 'incoming-'));
+  try {
+    await fill(draft);
+    await makeDirectory(draft, owner);
+    await rename(draft, join(dir, 'extensions', name));
+    return true;
+  } catch (error) {
+    if (['ENOTEMPTY', 'EEXIST', 'ENOTDIR'].includes(String(errorCode(error)))) return false;
+    throw error;
+  } finally {
+    await removeTree(draft);
+  }
+}
+
+/** For the service that comes after one that was killed: a line for each process group, before it is let go. */
+export function record(dir: string, line: string): void {
+  appendFileSync(join(dir, 'process'), `${line}\n`);
+}
+
+/** What was recorded in all the directories of `sessions`. */
+export async function recorded(sessions: string): Promise<string[]> {
+  const texts = (await readdir(sessions).catch(() => [])).map((name) =>
+    readFile(join(sessions, name, 'process'), 'utf8').catch(() => ''),
+  );
+  return (await Promise.all(texts)).flatMap((text) => text.split('\n')).filter(Boolean);
+}
+
+/** The unprivileged user walks through the directory but does not own it: nothing in there can be replaced under our hands. */
+async function keep(dir: string, owner: Owner): Promise<void> {
+  if (process.getuid?.() === 0) await chown(dir, 0, owner.gid).then(() => chmod(dir, 0o710));
+}

@@ -1,0 +1,207 @@
+import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
+import { randomInt } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { errorCode } from '../../lib/error-code.ts';
+import { startTime } from './process-tree.ts';
+
+/** Whom something of a session runs as, seen from the host. */
+export interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+  readonly name: string;
+}
+
+/** An owner that nobody else on this machine has, for as long as something of it lives. */
+export interface Claim extends Owner {
+  /** Its directory and its processes are gone, or about to go: it is free once they are. */
+  release(): void;
+}
+
+/** Where the uids of sessions come from. An ordinary user has only its own, which all of its sessions share. */
+export interface Owners {
+  /** `dir` is what belongs to the uid: while it is there, nobody else gets the uid. */
+  claim(dir?: string): Claim;
+}
+
+export interface UidRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** The first is used by nobody according to systemd's table of uids; the second fits containers that map 65536 of them. */
+const DEFAULT_RANGES: readonly UidRange[] = [
+  { first: 1_879_100_000, last: 1_879_119_999 },
+  { first: 30_000, last: 49_999 },
+];
+/** What is released is free when its last process is gone, which is looked for at leisure. */
+const TIDY_MS = 5000;
+
+/**
+ * Reads `first-last`; the default when empty. Throws a sentence when this machine, or the container's user namespace, does not have
+ * these uids and gids.
+ */
+export function uidRange(setting = '', maps: readonly string[] = ['uid_map', 'gid_map'].map(readMap)): UidRange {
+  const mapped = (range: UidRange) => maps.every((map) => isMapped(range, map));
+  if (setting === '') {
+    const found = DEFAULT_RANGES.find(mapped);
+    if (found) return found;
+    throw new Error(
+      'CORRAL_SESSION_UIDS is not set, and neither of its defaults is mapped in this user namespace. Set it to uids and gids that are ' +
+        '(/proc/self/uid_map lists them), such as 10000-19999.',
+    );
+  }
+  const [, first, last] = /^(\d{1,10})-(\d{1,10})$/.exec(setting)?.map(Number) ?? [];
+  if (first === undefined || last === undefined || first < 1000 || last >= 2 ** 32 - 1 || last - first < 99)
+    throw new Error(
+      `CORRAL_SESSION_UIDS is '${setting}'; it takes at least a hundred uids from 1000 on, such as 30000-49999.`,
+    );
+  if (!mapped({ first, last }))
+    throw new Error(
+      `CORRAL_SESSION_UIDS is '${setting}', and not all of these uids and gids are mapped in this user namespace (/proc/self/uid_map).`,
+    );
+  return { first, last };
+}
+
+const readMap = (name: string) => (existsSync(`/proc/self/${name}`) ? readFileSync(`/proc/self/${name}`, 'utf8') : '');
+
+/** Lines of `inside outside count`. Two lines that continue each other are not joined: who maps so finely sets the range. */
+function isMapped({ first, last }: UidRange, map: string): boolean {
+  return map
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/).map(Number))
+    .some(([inside = NaN, , count = 0]) => first >= inside && last < inside + count);
+}
+
+/** For a service that is not root. */
+export function oneOwner(owner: Owner): Owners {
+  return { claim: () => ({ ...owner, release() {} }) };
+}
+
+/**
+ * For root: each claim is a file, since several services may run on a machine. It names the process that claimed and the directory that
+ * belongs to the uid. A claim whose process died is void when the directory is gone and no process has the uid.
+ */
+export function manyOwners(
+  range: UidRange,
+  { reserved = [], at = claimsDirectory() }: { reserved?: readonly number[]; at?: string } = {},
+): Owners {
+  const size = range.last - range.first + 1;
+  const never = new Set([...reserved, ...knownUids()]);
+  const retired = new Set<number>();
+  const us = `${process.pid} ${startTime(process.pid)}`;
+  const pathOf = (uid: number) => join(at, String(uid));
+  let next = randomInt(size); // services that start together do not try the same ones
+  let timer: NodeJS.Timeout | undefined;
+
+  function take(dir: string): number | undefined {
+    for (let tries = 0; tries < size; tries++) {
+      const uid = range.first + next;
+      next = (next + 1) % size; // a uid that was just given back is the last to be used again
+      if (never.has(uid)) continue;
+      try {
+        writeFileSync(pathOf(uid), `${us} ${dir}`, { flag: 'wx', mode: 0o600 });
+        return uid;
+      } catch (error) {
+        if (errorCode(error) !== 'EEXIST') throw error;
+      }
+    }
+    return undefined;
+  }
+
+  function tidy(): void {
+    const alive = livingUids();
+    for (const name of readdirSync(at)) {
+      const uid = Number(name);
+      const [pid, startedAt, dir] = split(readIfThere(pathOf(uid)));
+      const over = retired.has(uid) || (startedAt !== undefined && startTime(Number(pid)) !== startedAt);
+      if (!over || alive.has(uid) || (dir && existsSync(dir))) continue;
+      retired.delete(uid);
+      unlinkIfThere(pathOf(uid));
+    }
+  }
+
+  function tidySoon(): void {
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      tidy();
+      if (retired.size > 0) tidySoon();
+    }, TIDY_MS).unref();
+  }
+
+  tidy();
+  return {
+    claim(dir = '') {
+      let uid = take(dir);
+      if (uid === undefined) {
+        tidy();
+        uid = take(dir);
+      }
+      if (uid === undefined) throw new Error('Every uid of CORRAL_SESSION_UIDS is in use. Set it to a larger range.');
+      const taken = uid;
+      return {
+        uid,
+        gid: uid,
+        name: `uid ${uid}`,
+        release() {
+          retired.add(taken);
+          tidySoon();
+        },
+      };
+    },
+  };
+}
+
+/** Root's alone; one that somebody else made is not used. */
+function claimsDirectory(): string {
+  for (const path of ['/run/corral-uids', join(tmpdir(), 'corral-uids')]) {
+    try {
+      mkdirSync(path, { recursive: true, mode: 0o700 });
+      const { uid, mode } = statSync(path);
+      if (uid === 0 && (mode & 0o077) === 0) return path;
+    } catch {
+      // read-only, for one
+    }
+  }
+  throw new Error('Neither /run nor the directory for temporary files takes a directory for the uids in use.');
+}
+
+/** Users that have a name here are somebody else. */
+function knownUids(): number[] {
+  return readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => Number(line.split(':')[2]));
+}
+
+/** Every uid, real, effective, saved or for files, of every process on this machine. */
+function livingUids(): Set<number> {
+  const found = new Set<number>();
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    const uids = /^Uid:\s+(.*)$/m.exec(readIfThere(`/proc/${name}/status`))?.[1] ?? '';
+    for (const uid of uids.split('\t')) found.add(Number(uid));
+  }
+  return found;
+}
+
+/** The directory comes last and may hold spaces. */
+function split(claim: string): [pid?: string, startedAt?: string, dir?: string] {
+  const [, pid, startedAt, dir] = /^(\d+) (\d+) ([^]*)$/.exec(claim) ?? [];
+  return [pid, startedAt, dir];
+}
+
+function readIfThere(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function unlinkIfThere(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT') throw error;
+  }
+}
