@@ -5,6 +5,15 @@ import type { PoolStore } from './store.ts';
 /** What came of waiting: a lease on a browser, or how many still stand before you. */
 export type Turn = { leaseId: string; sessionId: string; place: string | undefined } | { ahead: number };
 
+/** A waiter who got a browser that was unfit, and asks again at the place it had in the line. */
+export interface SecondTurn {
+  place: string;
+  /** The lease on that browser. */
+  leaseId: string;
+  /** Ends it together with the browser, which may bring another one for the head of the line: called once the place is taken again. */
+  discard: () => Promise<unknown>;
+}
+
 interface Waiter {
   poolId: string;
   /** In the line; undefined until it was joined. */
@@ -40,12 +49,12 @@ export function acquirer({
   const underWay = new Set<string>();
   let closed = false;
 
-  /** The lease is under way until `settled` says that it was handed over or given back. Who had a place in the line keeps it. */
-  async function acquire(poolId: string, waitMs: number, hungUp: AbortSignal, place?: string): Promise<Turn> {
+  /** The lease is under way until `settled` says that it was handed over or given back. */
+  async function acquire(poolId: string, waitMs: number, hungUp: AbortSignal, again?: SecondTurn): Promise<Turn> {
     const leaseId = newId('lease_');
     underWay.add(leaseId);
     try {
-      const turn = await inTurn(poolId, leaseId, waitMs, hungUp, place);
+      const turn = await inTurn(poolId, leaseId, waitMs, hungUp, again);
       if ('ahead' in turn) underWay.delete(leaseId);
       return turn;
     } catch (error) {
@@ -59,16 +68,23 @@ export function acquirer({
     leaseId: string,
     waitMs: number,
     hungUp: AbortSignal,
-    place: string | undefined,
+    again: SecondTurn | undefined,
   ): Promise<Turn> {
-    const now = place === undefined && (await store.leaseNow(poolId, leaseId, nodeId));
-    if (now) return { leaseId, sessionId: now.id, place };
-    if (waitMs <= 0 || closed) return { ahead: await store.waiting(poolId) };
+    const now = !again && (await store.leaseNow(poolId, leaseId, nodeId));
+    if (now) return { leaseId, sessionId: now.id, place: undefined };
+    if (waitMs <= 0 || closed || hungUp.aborted) {
+      await again?.discard();
+      hungUp.throwIfAborted();
+      return { ahead: await store.waiting(poolId) };
+    }
 
-    hungUp.throwIfAborted();
     const { turn, waiter } = wait(poolId, leaseId, waitMs, hungUp);
     try {
-      waiter.place = await store.join(poolId, nodeId, leaseId, place);
+      try {
+        waiter.place = await store.join(poolId, nodeId, leaseId, again?.place);
+      } finally {
+        await again?.discard();
+      }
       if (waiter.place === undefined) throw errors.pool_deleted({ pool: poolId });
       onNeed(poolId);
       void serve(poolId).catch(() => {}); // one may have come back between asking and joining; else whoever brings one serves

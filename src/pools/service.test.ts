@@ -58,6 +58,7 @@ function node(nodeId: string, options: { place?: () => string | undefined } = {}
   const events = eventBus();
   const faults = {
     make: undefined as Error | undefined,
+    making: undefined as (() => Promise<void>) | undefined,
     lend: undefined as ((id: string) => Promise<void>) | undefined,
     makeAt: 'refused' as Placed,
     used: true,
@@ -67,6 +68,7 @@ function node(nodeId: string, options: { place?: () => string | undefined } = {}
     db: store.db,
     async make(project, pool, _request, onPlaced) {
       if (faults.make) throw faults.make;
+      await faults.making?.();
       const row = {
         ...blank,
         id: newId(),
@@ -157,8 +159,13 @@ describe('a waiter', () => {
       unfit = session;
       throw new Error('no answer');
     };
+    let inLine: number | undefined;
+    a.faults.making = async () => {
+      if (unfit !== undefined) inLine ??= (await a.pools.get(projectId, id)).waiting_count;
+    };
     await a.release(id, held);
     expect(await Promise.all(waiters)).not.toContain(unfit);
+    expect(inLine, 'the first is in line again before another browser is made').toBe(2);
     expect(order).toEqual(['first', 'second']);
     expect(a.ended).toContain(unfit);
     await a.until(id, { available_count: 1, acquired_count: 0, waiting_count: 0 });

@@ -7,7 +7,7 @@ import type { Session } from '../sessions/schema.ts';
 import { refuseWhatIsNotHere } from '../sessions/request.ts';
 import type { SessionService } from '../sessions/service.ts';
 import { uniqueViolation, type Db } from '../store/db.ts';
-import { acquirer } from './acquire.ts';
+import { acquirer, type SecondTurn } from './acquire.ts';
 import { browserOf, configOf, defaultConfig, fillSeconds, mergeConfig, sameBrowser } from './config.ts';
 import { filler } from './filler.ts';
 import type { PoolMetrics } from './metrics.ts';
@@ -179,9 +179,9 @@ export function poolService({
     const pool = await find(projectId, idOrName);
     const waitMs = Math.min(longestWaitMs, (request.acquire_timeout_seconds ?? fillSeconds(pool)) * 1000);
     const startUrl = request.start_url ?? pool.config.start_url;
-    let place: string | undefined;
+    let again: SecondTurn | undefined;
     for (;;) {
-      const turn = await line.acquire(pool.id, Math.max(0, waitMs - elapsed()), hungUp, place);
+      const turn = await line.acquire(pool.id, Math.max(0, waitMs - elapsed()), hungUp, again);
       const waited = elapsed();
       metrics.waits.observe(waited / 1000);
       if ('ahead' in turn) {
@@ -206,10 +206,12 @@ export function poolService({
         }
         // It does not answer, or is not ours any more: nobody gets it from us, and we keep our place in the line.
         log.warn({ pool: pool.id, session: sessionId, error: (error as Error).message }, 'pool.browser_unfit');
-        place = turn.place;
-        await replace(pool.id, sessionId, leaseId);
+        const { place } = turn;
+        const discard = () => replace(pool.id, sessionId, leaseId).finally(() => line.settled(leaseId));
+        if (place === undefined) await discard();
+        again = place === undefined ? undefined : { place, leaseId, discard };
       } finally {
-        line.settled(leaseId);
+        if (again?.leaseId !== leaseId) line.settled(leaseId);
       }
     }
   }
