@@ -43,7 +43,7 @@ type Message = { type: 'success' | 'error' | 'event'; id?: number; result?: Reco
  * `browser.close` end both, and never the browser.
  */
 export function attachBidi(mux: Mux, sink: WebSocketSink, options: BidiOptions = {}): WebSocketReceiver {
-  const { log = silent, maxInFlight = 10_000, newSessionMs = 30_000 } = options;
+  const { log = silent, maxInFlight = 10_000 } = options;
   const backlog = new Backlog(options);
   let session: 'none' | 'starting' | 'open' = 'none';
   /** Commands that came while the session is starting. */
@@ -121,6 +121,7 @@ export function attachBidi(mux: Mux, sink: WebSocketSink, options: BidiOptions =
 
   async function open(command: Command): Promise<void> {
     session = 'starting';
+    const { newSessionMs = 30_000 } = options;
     deadline = setTimeout(() => {
       const message = `The browser did not answer within ${newSessionMs / 1000} s.`;
       giveUp({ id: command.id, error: 'session not created', message }, command);
