@@ -4,7 +4,8 @@ import { silent, type Log } from '../../lib/log.ts';
 import type { WebSocketReceiver, WebSocketSink } from '../../lib/ws-sink.ts';
 import { Backlog, type BacklogBounds } from '../cdp/backlog.ts';
 import type { Mapper } from './mapper.ts';
-import type { Client, Mux } from '../cdp/mux.ts';
+import type { Client } from '../cdp/client.ts';
+import type { Mux } from '../cdp/mux.ts';
 
 import { TooLarge } from './fault.ts';
 

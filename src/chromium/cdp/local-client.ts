@@ -1,6 +1,6 @@
 import { Overdue } from '../../lib/deadline.ts';
 import { record, type Check } from '../../lib/shape.ts';
-import type { Client, Sink } from './mux.ts';
+import type { Client, Sink } from './client.ts';
 
 /** A command failed, or its connection ended first. `code` is the protocol's, and absent in the second case. */
 export class CdpError extends Error {

@@ -1,9 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import { seededRandom, trickyText, trickyValue } from '../../../test/support/random.ts';
-import { sessionOf } from './message.ts';
-import { multiplex, type Sink } from './mux.ts';
-import { openPipe, type Message } from './pipe.ts';
+import type { Sink } from './client.ts';
+import { multiplex } from './mux.ts';
+import { openPipe } from './pipe.ts';
 
 const SESSION = '0123456789ABCDEF0123456789ABCDEF';
 const OTHER = 'FEDCBA9876543210FEDCBA9876543210';
@@ -12,42 +11,6 @@ const OTHER = 'FEDCBA9876543210FEDCBA9876543210';
 function fromChromium(body: object, sessionId?: string): string {
   return JSON.stringify({ ...body, ...(sessionId !== undefined && { sessionId }) });
 }
-
-test('reads the session off the end of any message as JSON.parse would', () => {
-  const random = seededRandom(7);
-  for (let round = 0; round < 50_000; round++) {
-    const payload = {
-      [trickyText(random)]: trickyValue(random),
-      sessionId: random(2) ? OTHER : trickyText(random),
-      last: random(2) ? `,"sessionId":"${OTHER}"}` : { a: 1, sessionId: OTHER },
-    };
-    const body = random(2) ? { id: random(1000), result: payload } : { method: 'A.b', params: payload };
-    const text = fromChromium(body, random(2) ? SESSION : undefined);
-    const { sessionId }: { sessionId?: string } = JSON.parse(text);
-    expect(sessionOf([Buffer.from(text)])).toBe(sessionId);
-  }
-});
-
-test('finds messages again however the pipe cuts them', () => {
-  const random = seededRandom(11);
-  const messages = Array.from({ length: 500 }, (_, i) =>
-    JSON.stringify({ i, text: 'x'.repeat(random(2000)), v: trickyValue(random) }),
-  );
-  const bytes = Buffer.from(`${messages.join('\0')}\0`);
-  const stream = new PassThrough();
-  const pipe = openPipe(new PassThrough(), stream);
-  const seen: string[] = [];
-  pipe.onMessage = (message: Message) => {
-    expect(message.length === 1 || (message[0].length >= 256 && message.at(-1)!.length >= 256)).toBe(true);
-    seen.push(Buffer.concat(message).toString());
-  };
-  for (let at = 0; at < bytes.length;) {
-    const end = at + 1 + random(random(2) ? 10 : 3000);
-    stream.emit('data', bytes.subarray(at, end));
-    at = end;
-  }
-  expect(seen).toEqual(messages);
-});
 
 /** A multiplexer whose Chromium is the test. */
 async function fakeBrowser(options?: Parameters<typeof multiplex>[1]) {

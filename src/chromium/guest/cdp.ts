@@ -1,6 +1,6 @@
 import { memory, type Group } from '../../lib/byte-budget.ts';
 import type { Mux } from '../cdp/mux.ts';
-import { MAX_TO_CHROMIUM } from '../cdp/mux.ts';
+import { MAX_TO_CHROMIUM } from '../cdp/connection.ts';
 import type { Stream } from './channel.ts';
 
 /** How far behind it may be before it is cut off. */

@@ -1,0 +1,125 @@
+import {
+  ANSWER,
+  answerId,
+  ATTACHED,
+  byteLength,
+  DETACHED,
+  isTargetEvent,
+  LETTER_I,
+  LETTER_T,
+  METHOD_AT,
+  readCreated,
+  readTargetEvent,
+  sessionOf,
+  stripSession,
+  withoutTargets,
+} from './message.ts';
+import type { Message } from './pipe.ts';
+import type { Pending, Session, Switchboard } from './switchboard.ts';
+
+/** Messages that wait for a client until it is known which page is hidden from it. */
+const MOST_HELD = 10_000;
+
+/**
+ * Brings each message of Chromium to its client. Answers begin with their id, events with their method, and both end with their
+ * session's id.
+ */
+export function router(board: Switchboard): (message: Message) => void {
+  const { sessions, pending, secrets } = board;
+  board.onSecretsKnown = letGo;
+  return route;
+
+  function route(message: Message): void {
+    const head = message[0];
+    if (secrets.making > 0 && isHeld(message)) return;
+    if (head[2] === LETTER_I && head.toString('latin1', 0, ANSWER.length) === ANSWER) routeAnswer(message);
+    else routeEvent(message);
+  }
+
+  function routeAnswer(message: Message): void {
+    const head = message[0];
+    const { id, end } = answerId(head);
+    const entry = pending.get(id);
+    if (!entry) return board.answered(id, message);
+    pending.delete(id);
+    const { owner, session } = entry;
+    owner.inFlight -= 1;
+    const original = `${ANSWER}${entry.id}`;
+    if (original.length <= end) {
+      head.write(original, end - original.length, 'latin1');
+      message[0] = head.subarray(end - original.length);
+    } else {
+      message.splice(0, 1, Buffer.from(original), head.subarray(end)); // only a negative id is longer than ours
+    }
+    if (session === owner.root) stripSession(message, session.id);
+    if (entry.method !== undefined && !mayPass(entry, message)) return;
+    owner.deliver(message, byteLength(message));
+  }
+
+  function routeEvent(message: Message): void {
+    const head = message[0];
+    const sessionId = sessionOf(message);
+    const session = sessionId === undefined ? undefined : sessions.get(sessionId);
+    if (head[METHOD_AT] === LETTER_T) {
+      if (session && secrets.any && isTargetEvent(head) && isSecret(message, session)) return;
+      if (head.toString('latin1', 0, ATTACHED.length) === ATTACHED) {
+        const attached = session && readTargetEvent(message)?.sessionId;
+        if (session && attached !== undefined) board.adopt(attached, session);
+      } else if (head.toString('latin1', 0, DETACHED.length) === DETACHED) {
+        const gone = sessions.get(readTargetEvent(message)?.sessionId ?? '');
+        if (gone?.owner.root === gone && gone) gone.owner.end(1011, 'The browser ended this connection.');
+        else if (gone && gone.owner === session?.owner) board.forget(gone);
+      }
+    }
+    if (!session) return; // the pipe's own session, or a client that has left
+    if (session === session.owner.root) stripSession(message, session.id);
+    session.owner.deliver(message, byteLength(message));
+  }
+
+  // ---- hidden targets
+
+  /** The answers that tell of targets: a secretive client learns the ids of its hidden targets by this, and others do not. */
+  function mayPass({ owner, method }: Pending, message: Message): boolean {
+    if (method !== 'Target.createTarget') return owner.secretive || withoutTargets(message, (id) => secrets.has(id));
+    secrets.made(readCreated(message));
+    if (secrets.making === 0) letGo();
+    return true;
+  }
+
+  /** While a hidden target is made: a client that is told of a target now waits, with everything after it in its order. */
+  function isHeld(message: Message): boolean {
+    const head = message[0];
+    const isAnswer = head[2] === LETTER_I;
+    const owner = isAnswer ? pending.get(answerId(head).id)?.owner : sessions.get(sessionOf(message) ?? '')?.owner;
+    if (!owner || owner.secretive) return false;
+    if (!owner.held && (isAnswer || !isTargetEvent(head))) return false;
+    (owner.held ??= []).push(message);
+    if (owner.held.length > MOST_HELD) owner.end(1011, 'The browser does not say which page it made.');
+    return true;
+  }
+
+  function letGo(): void {
+    for (const connection of board.connections) {
+      const held = connection.held;
+      connection.held = undefined;
+      for (const message of held ?? []) route(message);
+    }
+  }
+
+  /** Whether an event is about a target that its client may not see. What was attached to it is let go of. */
+  function isSecret(message: Message, session: Session): boolean {
+    const event = readTargetEvent(message);
+    if (!event) return true; // it may be about one
+    const { method, targetId, sessionId, type } = event;
+    if (session.owner.secretive) {
+      if (method === 'Target.targetCreated' && targetId !== undefined) secrets.created({ targetId, type });
+      return false;
+    }
+    if (targetId === undefined || !secrets.has(targetId)) return false;
+    if (method === 'Target.attachedToTarget' && sessionId !== undefined && board.mayAskMore) {
+      board.ask('Runtime.runIfWaitingForDebugger', {}, sessionId); // it was stopped for a client that must not know
+      board.ask('Target.detachFromTarget', { sessionId }, session.id);
+    }
+    return true;
+  }
+}

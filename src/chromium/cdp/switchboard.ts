@@ -1,0 +1,174 @@
+import type { Client } from './client.ts';
+import { readAnswer, type Answer } from './message.ts';
+import type { Message, Pipe } from './pipe.ts';
+import { secretTargets } from './secret-targets.ts';
+
+/** A CDP session, from the moment Chromium announced it until it is detached. */
+export interface Session {
+  id: string;
+  owner: Connection;
+  children: Set<Session>;
+  parent: Session | undefined;
+  /** When it was detached; commands that were under way to it may never be answered. */
+  detachedAt: number;
+}
+
+/** A client's command that Chromium has not answered. */
+export interface Pending {
+  owner: Connection;
+  session: Session;
+  /** The client's own. */
+  id: number;
+  /** Set where the answer has to be looked at on its way. */
+  method?: 'Target.getTargets' | 'Target.createTarget';
+}
+
+/** A client's connection, as far as messages are routed to it. */
+export interface Connection extends Client {
+  deliver(pieces: readonly Buffer[], bytes: number): void;
+  readonly sessions: Set<Session>;
+  /** How many of its commands wait for an answer. */
+  inFlight: number;
+  readonly root: Session | undefined;
+  end(code: number, reason: string): void;
+  pause(): void;
+  resume(): void;
+  /** Something was sent to it since its sink was last flushed. */
+  unflushed: boolean;
+  flushSink(): void;
+  /** The targets it creates are hidden from the other clients. */
+  readonly secretive: boolean;
+  /** What came for it while a hidden target was made: kept until the id of that target is known. */
+  held: Message[] | undefined;
+}
+
+/**
+ * Ids on the pipe all have ten digits, so the id of any client fits into the place of ours and answers can be
+ * rewritten where they lie.
+ */
+const FIRST_ID = 1_000_000_000;
+const LAST_ID = 2 ** 31 - 1;
+
+/** Of one client: many times what a page of a thousand frames has. A browser that tells of more is a browser no longer. */
+const MOST_SESSIONS = 20_000;
+/** Questions of our own that wait for an answer, where events of the browser make us ask. */
+const MOST_ASKED = 10_000;
+
+/** What the connections to one Chromium share: its pipe, who has which session, and which commands wait for an answer. */
+export class Switchboard {
+  readonly pipe: Pipe;
+  readonly answerMs: number;
+  readonly sessions = new Map<string, Session>();
+  readonly pending = new Map<number, Pending>();
+  readonly connections = new Set<Connection>();
+  readonly paused = new Set<Connection>();
+  readonly secrets = secretTargets();
+  closed = false;
+  /** Called when no hidden target is being made any more: what was held can go on. */
+  onSecretsKnown = () => {};
+
+  /** Our own commands on the pipe's own session. */
+  readonly #asked = new Map<number, { answer: (answer: Answer) => void; late: NodeJS.Timeout }>();
+  #lastId = FIRST_ID;
+  /** Who has something to flush. */
+  #unflushed: Connection[] = [];
+
+  constructor(pipe: Pipe, answerMs: number) {
+    this.pipe = pipe;
+    this.answerMs = answerMs;
+  }
+
+  nextId(): number {
+    let id = this.#lastId;
+    do id = id === LAST_ID ? FIRST_ID : id + 1;
+    while (this.pending.has(id) || this.#asked.has(id));
+    this.#lastId = id;
+    return id;
+  }
+
+  /** `done` is called once: with the answer, or with nothing when none came in time. Never, once the pipe is closed. */
+  ask(method: string, params?: object, sessionId?: string, done: (answer?: Answer) => void = () => {}): void {
+    const id = this.nextId();
+    const late = setTimeout(() => this.#asked.delete(id) && done(), this.answerMs);
+    this.#asked.set(id, { answer: done, late });
+    this.pipe.send(JSON.stringify({ id, method, params, sessionId }));
+    this.pipe.flush();
+  }
+
+  get mayAskMore(): boolean {
+    return this.#asked.size < MOST_ASKED;
+  }
+
+  /** An answer that no client waits for: one to us, or one that comes too late. */
+  answered(id: number, message: Message): void {
+    const question = this.#asked.get(id);
+    if (!question) return;
+    this.#asked.delete(id);
+    clearTimeout(question.late);
+    question.answer(readAnswer(message));
+  }
+
+  /** A session that came to be under a client's session is that client's. */
+  adopt(id: string, parent: Session): void {
+    const { owner } = parent;
+    if (this.sessions.get(id)?.owner.root?.id === id || owner.sessions.size >= MOST_SESSIONS) {
+      return owner.end(1011, 'The browser attached this connection to more than there can be.');
+    }
+    const session: Session = { id, owner, parent, children: new Set(), detachedAt: 0 };
+    this.sessions.set(id, session);
+    parent.children.add(session);
+    owner.sessions.add(session);
+  }
+
+  forget(session: Session): void {
+    for (const child of session.children) this.forget(child);
+    this.sessions.delete(session.id);
+    session.owner.sessions.delete(session);
+    session.parent?.children.delete(session);
+    session.detachedAt = Date.now();
+  }
+
+  /** To be called after something was sent to a connection: its sink is flushed with the next `flush`. */
+  flushLater(connection: Connection): void {
+    if (connection.unflushed) return;
+    connection.unflushed = true;
+    this.#unflushed.push(connection);
+  }
+
+  /** Messages that arrive together leave together, each way, and with no turn of the event loop in between. */
+  flush(): void {
+    this.pipe.flush();
+    if (this.#unflushed.length === 0) return;
+    const those = this.#unflushed;
+    this.#unflushed = [];
+    for (const connection of those) {
+      connection.unflushed = false;
+      connection.flushSink();
+    }
+  }
+
+  /** The browser is behind: every client waits, so that one large message waits here and not one of each client. */
+  pauseAll(): void {
+    for (const connection of this.connections) {
+      if (this.paused.has(connection)) continue;
+      this.paused.add(connection);
+      connection.pause();
+    }
+  }
+
+  resumeAll(): void {
+    for (const connection of this.paused) connection.resume();
+    this.paused.clear();
+  }
+
+  /** Closes every connection with this code and reason, and the pipe. */
+  close(code: number, reason: string): void {
+    if (this.closed) return;
+    this.closed = true;
+    for (const connection of this.connections) connection.end(code, reason);
+    this.pending.clear();
+    for (const { late } of this.#asked.values()) clearTimeout(late);
+    this.#asked.clear();
+    this.pipe.close();
+  }
+}
