@@ -15,7 +15,11 @@ export const secretsCommand: Command = {
       await addKey(config.dataDir);
     }
     const keys = await openKeys(config.dataDir, config.secretKey);
-    const count = await secretStore(db, keys).reseal();
+    const { changed: count, unopened } = await secretStore(db, keys).reseal();
+    for (const { kind, owner } of unopened)
+      print(
+        `Left as it is: the ${kind} of ${owner}, which none of the keys opens. Set it anew, or bring its key back.`,
+      );
     print(
       `Sealed ${count} ${count === 1 ? 'value' : 'values'} with key ${keys.ring().current}. The older keys still open what is in backups.`,
     );

@@ -35,6 +35,18 @@ export async function migrate(db: Db, log: Log): Promise<void> {
   }
 }
 
+/** For those who may not migrate, because a service uses the database. */
+export async function refuseUnlessCurrent(db: Db): Promise<void> {
+  const known = await readMigrations();
+  const applied = await db.rows<Migration>(sql`select version, name, checksum from schema_migrations order by version`);
+  refuseWhatDoesNotFit(applied, known);
+  const missing = known.filter(({ version }) => !applied.some((one) => one.version === version));
+  if (missing.length > 0)
+    throw new Error(
+      `The database is used by a running service of an older version: it has no ${missing[0]!.name} yet. Use that version's command line, or stop the service first.`,
+    );
+}
+
 function refuseWhatDoesNotFit(applied: Migration[], known: Migration[]) {
   for (const { version, name, checksum } of applied) {
     const ours = known.find((migration) => migration.version === version);

@@ -8,7 +8,7 @@ import { undoOnFailure } from '../lib/undo.ts';
 import { DataDirInUse, openAnchor, type Anchor } from './anchor.ts';
 import { database, type Db } from './db.ts';
 import { startEmbeddedPostgres } from './embedded.ts';
-import { migrate } from './migrate.ts';
+import { migrate, refuseUnlessCurrent } from './migrate.ts';
 import { sql } from './sql.ts';
 
 export interface Store {
@@ -70,21 +70,36 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   });
 }
 
-/** For the command line: the tables, beside a running service or without one, and no lock. */
+/**
+ * For the command line: the tables, beside a running service or without one, and no lock. A database that a service uses is never migrated
+ * here: the service would go on with tables that it does not know.
+ */
 export async function visitStore(options: Omit<StoreOptions, 'channels' | 'onLost' | 'beforeMigrating'>) {
   const server = await connectionTo(options);
   const pool = openPool(server.connection, 2, options.log);
   const db = database(pool, server.recover);
-  await migrate(db, options.log);
-  return {
-    db,
-    async close() {
-      const [lock] = await db.rows<{ held: boolean }>(sql`select exists (
-        select from pg_locks where locktype = 'advisory' and granted and objsubid = 1) as held`);
-      await pool.end();
-      if (!lock?.held) await server.stop(); // no service needs the server we may have started
-    },
+  const close = async () => {
+    const used = await isInUse(db);
+    await pool.end();
+    if (!used) await server.stop(); // no service needs the server we may have started
   };
+  try {
+    if (await isInUse(db)) await refuseUnlessCurrent(db);
+    else await migrate(db, options.log);
+    return { db, close };
+  } catch (error) {
+    await close().catch(() => {});
+    throw error;
+  }
+}
+
+/** Whether a service holds the lock of its data directory in this database. */
+async function isInUse(db: Db): Promise<boolean> {
+  const row = await db.row<{ held: boolean }>(sql`select exists (
+    select from pg_locks join pg_stat_activity using (pid)
+    where locktype = 'advisory' and granted and objsubid = 1 and datname = current_database()
+      and application_name like 'corral on %') as held`);
+  return row?.held === true;
 }
 
 async function connectionTo({ dataDir, databaseUrl, log }: Pick<StoreOptions, 'dataDir' | 'databaseUrl' | 'log'>) {

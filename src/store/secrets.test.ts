@@ -40,13 +40,26 @@ describe('secrets', () => {
     const old = secrets.keys.ring().current;
     await addKey(store.dataDir);
     const rotated = secretStore(store.db, await openKeys(store.dataDir, ''));
-    const count = await rotated.reseal();
-    expect(count).toBe((await envelopes()).length);
+    expect(await rotated.reseal()).toEqual({ changed: (await envelopes()).length, unopened: [] });
     expect((await envelopes()).filter(({ envelope }) => envelope.includes(old))).toEqual([]);
-    expect(await rotated.reseal()).toBe(0);
+    expect(await rotated.reseal()).toEqual({ changed: 0, unopened: [] });
     expect(await secrets.get('k', 'r3')).toBe('value 3');
     await secrets.put('k', 'late', 'x');
     expect(await rotated.get('k', 'late')).toBe('x');
+  });
+
+  test('that no key opens are told of by a rotation, which goes on with the others', async () => {
+    const lost = secretStore(store.db, await openKeys(store.dataDir, 'ab'.repeat(32)));
+    await lost.put('k', 'lost', 'x');
+    const before = (await envelopes()).find(({ owner }) => owner === 'lost');
+    await addKey(store.dataDir);
+    const rotated = secretStore(store.db, await openKeys(store.dataDir, ''));
+    const { changed, unopened } = await rotated.reseal();
+    expect(unopened).toEqual([{ kind: 'k', owner: 'lost' }]);
+    expect(changed).toBe((await envelopes()).length - 1);
+    expect((await envelopes()).find(({ owner }) => owner === 'lost')).toEqual(before);
+    expect(await rotated.get('k', 'r3')).toBe('value 3');
+    await secrets.remove('k', 'lost');
   });
 
   test('a key that is none is refused with its source', async () => {

@@ -12,9 +12,14 @@ export interface Secrets {
   put(kind: string, owner: string, value: string, within?: Db): Promise<void>;
   get(kind: string, owner: string): Promise<string | undefined>;
   remove(kind: string, owner: string, within?: Db): Promise<void>;
-  /** Seals everything anew with the current key; returns how many values changed. */
-  reseal(): Promise<number>;
+  /** Seals everything anew with the current key. What no key opens is left as it is. */
+  reseal(): Promise<{ changed: number; unopened: SecretName[] }>;
   readonly keys: KeySource;
+}
+
+export interface SecretName {
+  kind: string;
+  owner: string;
 }
 
 /** Where the keys come from. `reread` is for a key that another process has added meanwhile. */
@@ -91,23 +96,29 @@ export function secretStore(db: Db, keys: KeySource): Secrets {
 
     async reseal() {
       const prefix = `v1.${keys.ring().current}.`;
+      const unopened: SecretName[] = [];
       let changed = 0;
+      let last: SecretName = { kind: '', owner: '' };
       for (;;) {
         // Row by row under a lock, so that a value written meanwhile is never put back to an older one.
-        const resealed = await db.transaction(async (tx) => {
-          const row = await tx.row<{
-            kind: string;
-            owner: string;
-            envelope: string;
-          }>(sql`select kind, owner, envelope from secrets
-            where not starts_with(envelope, ${prefix}) limit 1 for update skip locked`);
-          if (!row) return false;
-          const value = await open(row.kind, row.owner, row.envelope);
-          await this.put(row.kind, row.owner, value, tx);
-          return true;
+        const row = await db.transaction(async (tx) => {
+          const row = await tx.row<SecretName & { envelope: string }>(sql`select kind, owner, envelope from secrets
+            where not starts_with(envelope, ${prefix}) and (kind, owner) > (${last.kind}, ${last.owner})
+            order by kind, owner limit 1 for update`);
+          if (!row) return undefined;
+          const value = await open(row.kind, row.owner, row.envelope).catch((error: unknown) => {
+            if (!(error instanceof CannotOpen)) throw error;
+            unopened.push({ kind: row.kind, owner: row.owner });
+            return undefined;
+          });
+          if (value !== undefined) {
+            await this.put(row.kind, row.owner, value, tx);
+            changed++;
+          }
+          return row;
         });
-        if (!resealed) return changed;
-        changed++;
+        if (!row) return { changed, unopened };
+        last = row;
       }
     },
   };
