@@ -11,7 +11,7 @@ import { root } from './run.mjs';
 
 /** Each room with the rooms it may reach. Downwards only; upwards, publish an event. */
 const rooms = {
-  api: ['org'], // the front door asks whose key it is
+  api: [], // whose key it is, the front door asks by an interface of its own; app.ts passes in who knows
   store: [],
   org: [],
   sessions: ['profiles', 'extensions', 'proxies', 'telemetry', 'chromium'],

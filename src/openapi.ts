@@ -1,23 +1,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { readIfThere } from './lib/files.ts';
 import { httpServer } from './api/server.ts';
-import { statusRoutes } from './api/status.ts';
 import { describeErrors } from './errors.ts';
 import { openLogger } from './logger.ts';
-import { extensionRoutes } from './extensions/routes.ts';
-import { orgRoutes } from './org/routes.ts';
-import { poolRoutes } from './pools/routes.ts';
-import { profileRoutes } from './profiles/routes.ts';
-import { fsRoutes } from './sessions/fs/routes.ts';
-import { playwrightRoutes } from './sessions/playwright/routes.ts';
-import { processRoutes } from './sessions/process/routes.ts';
-import { proxyRoutes } from './proxies/routes.ts';
-import { computerRoutes } from './sessions/computer/routes.ts';
-import { curlRoutes } from './sessions/curl/routes.ts';
-import { logRoutes } from './sessions/logs/routes.ts';
-import { replayRoutes } from './sessions/replays/routes.ts';
+import { everyRoute } from './routes.ts';
 import { replayLife } from './sessions/replays/state.ts';
-import { sessionRoutes } from './sessions/routes.ts';
 import { endings, sessionLife } from './sessions/state.ts';
 
 /**
@@ -34,20 +21,7 @@ async function emitted(): Promise<Record<string, string>> {
     trustProxy: [],
     elsewhere: nothing,
   });
-  await app.register(statusRoutes({ probes: [], metrics: nothing, version: '' }));
-  await app.register(orgRoutes(nothing));
-  await app.register(sessionRoutes(nothing));
-  await app.register(profileRoutes(nothing));
-  await app.register(extensionRoutes(nothing));
-  await app.register(processRoutes(nothing));
-  await app.register(fsRoutes(nothing));
-  await app.register(playwrightRoutes(nothing));
-  await app.register(computerRoutes(nothing));
-  await app.register(curlRoutes(nothing));
-  await app.register(logRoutes(nothing));
-  await app.register(replayRoutes(nothing));
-  await app.register(poolRoutes(nothing));
-  await app.register(proxyRoutes(nothing));
+  for (const routes of everyRoute(nothing)) await app.register(routes);
   await app.ready();
   const document = JSON.stringify(app.swagger(), null, 2);
   await app.close();

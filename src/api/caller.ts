@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { errors } from '../errors.ts';
-import type { Caller, Gatekeeper } from '../org/caller.ts';
+import type { Caller } from '../lib/caller.ts';
 import type { Passenger } from './elsewhere.ts';
 
 /**
@@ -9,6 +9,14 @@ import type { Passenger } from './elsewhere.ts';
  * `token`: the route checks a signed token of its own (or a key). `node`: only another node, with its credential.
  */
 export type Access = 'public' | 'org' | 'project' | 'token' | 'node';
+
+/** What the front door asks of the room that knows keys and projects. */
+export interface Gatekeeper {
+  /** `from` is the address the request comes from: one that sends many keys that are not known has to wait. */
+  authenticate(key: string, from: string): Promise<Caller>;
+  /** The project a request works in: `selector` is what its headers name, if anything. */
+  resolveProject(caller: Caller, selector: { id?: string; idOrName?: string }): Promise<{ id: string; name: string }>;
+}
 
 declare module 'fastify' {
   interface FastifyContextConfig {

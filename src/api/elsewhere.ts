@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { errors } from '../errors.ts';
-import type { Caller } from '../org/caller.ts';
+import type { Caller } from '../lib/caller.ts';
 import { hungUp } from './hung-up.ts';
 
 /** What the first node found out about a request that it sends on. */

@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
+import type { Caller } from '../lib/caller.ts';
 import type { Tokens } from '../lib/tokens.ts';
 
 /** Carries the credential. What comes under this name from anybody else is thrown away. */
@@ -11,7 +12,7 @@ const lifeSeconds = 30;
 export interface Passenger {
   requestId: string;
   clientIp: string;
-  caller: { keyId: string; keyName: string; projectId: string | null } | null;
+  caller: Caller | null;
   project: { id: string; name: string } | null;
   /** Of the body that it was written for, where that was known: what arrives has to have it. */
   bodyDigest?: string;

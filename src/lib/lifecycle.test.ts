@@ -31,6 +31,20 @@ test('undo runs newest first, goes on past a failing step, and rethrows the firs
   expect(ran).toEqual(['last', 'first']);
 });
 
+test('what outlives the work is closed by the same steps, once, and the first failure is told after the last step', async () => {
+  const ran: string[] = [];
+  const { close } = await undoOnFailure(async (undo, undoAll) => {
+    undo(() => ran.push('first'));
+    undo(() => Promise.reject(new Error('a step failed')));
+    undo(() => ran.push('last'));
+    return { close: undoAll };
+  });
+  expect(ran).toEqual([]);
+  await expect(close()).rejects.toThrow('a step failed');
+  await expect(close()).rejects.toThrow('a step failed');
+  expect(ran).toEqual(['last', 'first']);
+});
+
 test('ids have the look clients know', () => {
   expect(newId()).toMatch(/^[a-z][a-z0-9]{23}$/);
   expect(newId('proj_')).toMatch(/^proj_[a-z][a-z0-9]{23}$/);

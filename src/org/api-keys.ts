@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { Caller } from './caller.ts';
+import type { Caller } from '../lib/caller.ts';
 import { errors } from '../errors.ts';
 import { newId, pick } from '../lib/ids.ts';
 import { uniqueViolation, type Db } from '../store/db.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { Caller } from './caller.ts';
+import type { Caller } from '../lib/caller.ts';
 import { errors } from '../errors.ts';
 import type { Db } from '../store/db.ts';
 import { auditStore, type AuditRow } from './audit-store.ts';

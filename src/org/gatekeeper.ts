@@ -1,4 +1,4 @@
-import type { Caller, Gatekeeper } from './caller.ts';
+import type { Caller } from '../lib/caller.ts';
 import { errors } from '../errors.ts';
 import type { Db } from '../store/db.ts';
 import { findByKey, hashOf, lookupOf } from './api-keys.ts';
@@ -80,7 +80,7 @@ export function gatekeeper({ db, trusted, now = Date.now }: { db: Db; trusted: (
       wrongKeys.forgetKeys();
       projects.clear();
     },
-  } satisfies Gatekeeper & { lapseOf: typeof lapseOf; forget(): void };
+  };
 }
 
 /** The names under which keys are found, read at most once a second however many ask. */

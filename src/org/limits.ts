@@ -1,4 +1,4 @@
-import type { Caller } from './caller.ts';
+import type { Caller } from '../lib/caller.ts';
 import { errors } from '../errors.ts';
 import type { Db } from '../store/db.ts';
 import type { ProjectService } from './projects.ts';

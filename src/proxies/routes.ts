@@ -10,7 +10,7 @@ const tags = ['proxies'];
 const params = Type.Object({ id: Type.String() });
 
 /** HTTP in, one service call, HTTP out. */
-export function proxyRoutes(proxies: ProxyService): FastifyPluginAsyncTypebox {
+export function proxyRoutes({ proxies }: { proxies: ProxyService }): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post(
       '/proxies',

@@ -35,7 +35,7 @@ export interface StoreOptions {
 /** The whole store for the one service on this data directory: embedded or the user's own, locked, migrated. */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { dataDir, channels, onLost, log } = options;
-  return undoOnFailure(async (undo) => {
+  return undoOnFailure(async (undo, undoAll) => {
     const server = await connectionTo(options);
     let anothers = false;
     undo(() => (anothers ? undefined : server.stop()));
@@ -61,11 +61,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       anchor,
       nodeId,
       ping: async () => void (await db.rows(sql`select 1`)),
-      async close() {
-        await Promise.all([pool.end(), quickPool.end()]);
-        await anchor.close();
-        await server.stop();
-      },
+      close: undoAll,
     };
   });
 }

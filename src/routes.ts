@@ -1,0 +1,54 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { statusRoutes } from './api/status.ts';
+import { extensionRoutes } from './extensions/routes.ts';
+import { orgRoutes } from './org/routes.ts';
+import { pooledSessionRoutes } from './pools/nodes/routes.ts';
+import { poolRoutes } from './pools/routes.ts';
+import { profileRoutes } from './profiles/routes.ts';
+import { proxyRoutes } from './proxies/routes.ts';
+import { browserRoutes } from './sessions/browser/routes.ts';
+import { computerRoutes } from './sessions/computer/routes.ts';
+import { curlRoutes } from './sessions/curl/routes.ts';
+import { fsRoutes } from './sessions/fs/routes.ts';
+import { logRoutes } from './sessions/logs/routes.ts';
+import { playwrightRoutes } from './sessions/playwright/routes.ts';
+import { processRoutes } from './sessions/process/routes.ts';
+import { replayRoutes } from './sessions/replays/routes.ts';
+import { sessionRoutes } from './sessions/routes.ts';
+
+/** What stands behind the routes. */
+export type Rooms = Parameters<typeof statusRoutes>[0] &
+  Parameters<typeof orgRoutes>[0] &
+  Parameters<typeof profileRoutes>[0] &
+  Parameters<typeof poolRoutes>[0] &
+  Parameters<typeof proxyRoutes>[0] &
+  Parameters<typeof replayRoutes>[0] &
+  Parameters<typeof logRoutes>[0] &
+  Pick<Parameters<typeof extensionRoutes>[0], 'extensions'> & {
+    rateLimit: Parameters<typeof sessionRoutes>[0]['limit'];
+    /** Sessions of this node, for the pools of other nodes. */
+    pooled: Parameters<typeof pooledSessionRoutes>[0]['sessions'];
+  };
+
+/** Every route of the service, once: app.ts serves this list, openapi.ts describes it. */
+export function everyRoute(rooms: Rooms): FastifyPluginAsyncTypebox[] {
+  const { sessions, pools, pooled, rateLimit, extensions } = rooms;
+  return [
+    statusRoutes(rooms),
+    orgRoutes(rooms),
+    sessionRoutes({ sessions, limit: rateLimit }),
+    profileRoutes(rooms),
+    extensionRoutes({ extensions, load: sessions.loadExtensions }),
+    processRoutes(rooms),
+    fsRoutes(rooms),
+    playwrightRoutes(rooms),
+    computerRoutes(rooms),
+    curlRoutes(rooms),
+    logRoutes(rooms),
+    replayRoutes(rooms),
+    poolRoutes(rooms),
+    proxyRoutes(rooms),
+    browserRoutes(rooms),
+    pooledSessionRoutes({ sessions: pooled, pools }),
+  ];
+}
