@@ -7,8 +7,8 @@ import { commandLine, root, show } from './run.mjs';
 import { script, Stop } from './say.mjs';
 
 /**
- * `node scripts/as-user.mjs test/attacks`: runs these tests as an ordinary user. Root becomes `nobody`; everybody else is an ordinary
- * user already.
+ * `node scripts/as-user.mjs test/attacks` runs these tests as an ordinary user, and `npm run soak -- --as-user` a soak. Root becomes
+ * `nobody`; others are ordinary users already.
  *
  * The checkout may lie where that user cannot walk to, so it is shown at STAGE, in a mount namespace of the tests' own. HOME and TMPDIR are
  * new directories that go with the tests.
@@ -16,10 +16,12 @@ import { script, Stop } from './say.mjs';
 const USER = 'nobody';
 const STAGE = '/srv';
 
-export async function testAsUser(args) {
-  // The config loader that writes no temporary file: the checkout is not this user's.
-  const vitest = ['run', '--configLoader', 'runner', ...args];
-  if (!isRoot()) return show('vitest', vitest);
+/** The config loader that writes no temporary file: the checkout is not this user's. */
+export const testAsUser = (args) => showAsUser('vitest', ['run', '--configLoader', 'runner', ...args]);
+
+/** Runs a program on our terminal. Resolves to its exit code. */
+export async function showAsUser(program, args) {
+  if (!isRoot()) return show(program, args);
   const { uid, gid } = idsOf(USER);
   const scratch = mkdtempSync(join(tmpdir(), 'corral-user-'));
   for (const dir of [scratch, join(scratch, 'home'), join(scratch, 'tmp')]) {
@@ -35,7 +37,7 @@ export async function testAsUser(args) {
     '--inh-caps=-all',
     '--bounding-set=-all',
   ];
-  const way = ['--mount', '--', 'sh', '-c', SCRIPT, 'as-user', root, ...drop, ...commandLine('vitest', vitest)];
+  const way = ['--mount', '--', 'sh', '-c', SCRIPT, 'as-user', root, ...drop, ...commandLine(program, args)];
   try {
     return await show('unshare', way, { env: { ...process.env, ...env } });
   } finally {

@@ -1,16 +1,19 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { showAsUser } from './as-user.mjs';
 import { prepare } from './bootstrap.mjs';
 import { root, show } from './run.mjs';
 import { script, Stop } from './say.mjs';
 
-/** Prepares, then runs one TypeScript file outside of src/ with the arguments we were given. */
+/** Prepares, then runs one TypeScript file outside of src/ with the arguments we were given; as an ordinary user with `--as-user`. */
 export async function runTypeScript(file) {
   await script(async () => {
     await prepare();
     if (!existsSync(join(root, file))) throw new Stop(`There is no ${file} to run.`);
-    const hooks = new URL('typescript.mjs', import.meta.url).href;
-    const flags = ['--enable-source-maps', '--import', hooks];
-    process.exitCode = await show(process.execPath, [...flags, file, ...process.argv.slice(2)]);
+    // From the package's folder, which an ordinary user sees at another place.
+    const flags = ['--enable-source-maps', '--import', './scripts/typescript.mjs'];
+    const args = process.argv.slice(2).filter((word) => word !== '--as-user');
+    const run = args.length < process.argv.length - 2 ? showAsUser : show;
+    process.exitCode = await run(process.execPath, [...flags, file, ...args]);
   });
 }

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { soak } from './support/soak.ts';
 
-/** `npm run soak -- --sessions 300 [--concurrency 4] [--seed 1]`: random kills, and a look at what they left. */
+/** `npm run soak -- --sessions 300 [--concurrency 4] [--seed 1] [--as-user]`: random kills, and a look at what they left. */
 const { values } = parseArgs({
   options: {
     sessions: { type: 'string', default: '300' },
