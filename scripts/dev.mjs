@@ -1,0 +1,71 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { watch } from 'node:fs';
+import { join } from 'node:path';
+import { prepare } from './bootstrap.mjs';
+import { compile } from './compile.mjs';
+import { root } from './run.mjs';
+import { say, script } from './say.mjs';
+
+/**
+ * `npm run dev`: the service, started again after each change of src/ that builds. One that does not build leaves the last good one
+ * running and says why. Arguments are those of `npm start`.
+ */
+const SETTLE_MS = 150; // an editor writes a file in several steps
+
+await script(async () => {
+  await prepare();
+  let service = start();
+  let changed = false;
+  let building = false;
+
+  async function restart() {
+    if (building) return;
+    building = true;
+    while (changed) {
+      changed = false;
+      try {
+        await compile();
+      } catch (error) {
+        say(error.message);
+        continue;
+      }
+      if (changed) continue;
+      await stop(service);
+      service = start();
+    }
+    building = false;
+  }
+
+  let timer;
+  watch(join(root, 'src'), { recursive: true }, (_, file) => {
+    if (file?.endsWith('.test.ts')) return;
+    changed = true;
+    clearTimeout(timer);
+    timer = setTimeout(restart, SETTLE_MS);
+  });
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+    process.once(signal, async () => {
+      await stop(service);
+      process.exit(0);
+    });
+});
+
+/** Not in our process group: Ctrl-C reaches it through us, once. */
+function start() {
+  const child = spawn(process.execPath, ['scripts/start.mjs', ...process.argv.slice(2)], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    detached: true,
+  });
+  child.gone = once(child, 'exit');
+  void child.gone.then(([code]) => {
+    if (code) say(`The service ended with code ${code}. It is started again after the next change.`);
+  });
+  return child;
+}
+
+async function stop(child) {
+  if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
+  await child.gone;
+}
