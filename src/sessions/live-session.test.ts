@@ -1,7 +1,9 @@
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import type { Engine } from '../chromium/engine.ts';
 import { silent } from '../lib/log.ts';
-import { liveSession } from './live-session.ts';
+import { liveSession, type LiveSessionOptions } from './live-session.ts';
+
+afterEach(() => vi.useRealTimers());
 
 /** A browser that does nothing but be there until it is closed. */
 function engine(): Engine {
@@ -16,11 +18,10 @@ function engine(): Engine {
   return { mux, browser: { exited, logTail: () => [] }, close } as unknown as Engine;
 }
 
-test('a session that is to be started again twice at once is, one after the other; or once, if that was enough', async () => {
-  const first = engine();
-  const session = liveSession({
+const sessionOf = (options: Partial<LiveSessionOptions>) =>
+  liveSession({
     id: 'x',
-    engine: first,
+    engine: engine(),
     timeoutSeconds: 60,
     mayStandBy: false,
     proxy: undefined,
@@ -28,7 +29,33 @@ test('a session that is to be started again twice at once is, one after the othe
     onIdle: () => {},
     onLost: () => {},
     log: silent,
+    ...options,
   });
+
+test('the idle timeout begins when the last holder has left, and again with each', async () => {
+  vi.useFakeTimers();
+  const onIdle = vi.fn();
+  const session = sessionOf({ timeoutSeconds: 10, onIdle });
+  vi.advanceTimersByTime(9999);
+  const [first, second] = [await session.hold(), await session.hold()];
+  vi.advanceTimersByTime(60_000);
+  first.release();
+  first.release(); // twice is once
+  vi.advanceTimersByTime(60_000);
+  second.release();
+  vi.advanceTimersByTime(9999);
+  (await session.hold()).release();
+  vi.advanceTimersByTime(9999);
+  expect(onIdle).not.toHaveBeenCalled();
+  vi.advanceTimersByTime(1);
+  expect(onIdle).toHaveBeenCalledOnce();
+  vi.useRealTimers();
+  await session.end('idle');
+});
+
+test('a session that is to be started again twice at once is, one after the other; or once, if that was enough', async () => {
+  const first = engine();
+  const session = sessionOf({ engine: first });
   try {
     const starts: string[] = [];
     const start = (name: string) => async () => (starts.push(name), engine());

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { execFileSync } from 'node:child_process';
-import { readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type Kernel from '@onkernel/sdk';
+import Kernel from '@onkernel/sdk';
 import { chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sql } from '../../src/store/sql.ts';
 import { startPages, type Pages } from '../support/pages.ts';
+import { spawnService } from '../support/process.ts';
 import { startService, type Service } from '../support/service.ts';
 
 const clock = `<!doctype html><title>clock</title><body style="background: teal; font-size: 90px"><div id=d></div>
@@ -45,6 +46,12 @@ async function probe(bytes: ArrayBuffer) {
   };
 }
 
+/** Waits until a recording has its first fragment, which is two seconds of pictures. */
+async function recorded({ replay_id }: { replay_id: string }, dataDir = service.dataDir): Promise<void> {
+  const part = join(dataDir, 'replays', `${replay_id}.part`);
+  await expect.poll(async () => (await readFile(part)).includes('moof'), { timeout: 30_000 }).toBe(true);
+}
+
 async function finished(session: string, replay: string): Promise<ArrayBuffer> {
   for (;;) {
     const answer = await sdk.browsers.replays.download(replay, { id: session });
@@ -78,7 +85,7 @@ describe.each([{ headless: true }, { headless: false }])('a replay, headless: $h
     const fast = await sdk.browsers.replays.start(id, { framerate: 20 });
     const short = await sdk.browsers.replays.start(id, { max_duration_in_seconds: 1 });
     expect((await sdk.browsers.replays.download(fast.replay_id, { id })).status).toBe(202);
-    await pause(2500);
+    await Promise.all([slow, fast].map((replay) => recorded(replay)));
     await sdk.browsers.replays.stop(slow.replay_id, { id });
     await sdk.browsers.replays.stop(fast.replay_id, { id });
     const [one, two, three] = await Promise.all(
@@ -166,7 +173,7 @@ describe.each([{ headless: true }, { headless: false }])('a replay, headless: $h
 
   test('is kept when its session ends in the middle of it, however it ends', async () => {
     const deleted = await sdk.browsers.replays.start(id);
-    await pause(1500);
+    await recorded(deleted);
     await sdk.browsers.deleteByID(id);
     expect((await probe(await finished(id, deleted.replay_id))).seconds).toBeGreaterThan(1);
     const listed = await sdk.browsers.replays.list(id);
@@ -176,7 +183,7 @@ describe.each([{ headless: true }, { headless: false }])('a replay, headless: $h
 
     const { session_id: crashing } = await create();
     const crashed = await sdk.browsers.replays.start(crashing);
-    await pause(1500);
+    await recorded(crashed);
     const { init } = (await service.app.sessions.hold(crashing)).engine.browser;
     process.kill(init!, 'SIGKILL');
     expect((await probe(await finished(crashing, crashed.replay_id))).codec_name).toBe('h264');
@@ -185,25 +192,26 @@ describe.each([{ headless: true }, { headless: false }])('a replay, headless: $h
 });
 
 test('what a killed service had not finished is finished by the next one, and old videos go', async () => {
-  const first = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: pages.host });
-  const { session_id: id } = await first.sdk().browsers.create({ headless: true, start_url: `${pages.url}clock` });
-  const { replay_id } = await first.sdk().browsers.replays.start(id, { framerate: 5 });
-  await pause(3000);
-  // Finished by the way: a service that is stopped in order does that. Then made to look as if it had been killed.
-  const { dataDir } = first;
+  const dataDir = await mkdtemp(join(tmpdir(), 'corral-test-'));
+  const killed = await spawnService({
+    CORRAL_DATA_DIR: dataDir,
+    CORRAL_ALLOW_PRIVATE_HOSTS: pages.host,
+    CORRAL_WARM_SPARES: 'off',
+  });
+  const apiKey = (await readFile(join(dataDir, 'api-key'), 'utf8')).trim();
+  const { browsers } = new Kernel({ apiKey, baseURL: killed.url });
+  const { session_id: id } = await browsers.create({ headless: true, start_url: `${pages.url}clock` });
+  const { replay_id } = await browsers.replays.start(id, { framerate: 5 });
   const files = join(dataDir, 'replays');
-  await first.sdk().browsers.replays.stop(replay_id, { id });
-  await expect.poll(() => readdir(files)).toEqual([`${replay_id}.mp4`]);
-  await first.app.store.db.rows(sql`update replays set state = 'recording', finished_at = null, ended_reason = null`);
-  await first.close({ keep: true });
-  await rename(join(files, `${replay_id}.mp4`), join(files, `${replay_id}.part`));
+  await recorded({ replay_id }, dataDir);
+  await killed.kill('SIGKILL');
   await writeFile(join(files, 'nobody-knows.mp4'), 'x');
 
   const next = await startService({ CORRAL_DATA_DIR: dataDir });
   try {
     const list = () => next.sdk().browsers.replays.list(id);
     const settled = { replay_id, status: 'available', ended_reason: 'service_restarted' };
-    await expect.poll(list, { timeout: 10_000 }).toMatchObject([settled]);
+    await expect.poll(list, { timeout: 30_000 }).toMatchObject([settled]);
     expect(await readdir(files)).toEqual([`${replay_id}.mp4`]);
     await next.app.replays.expire();
     expect(await list()).toHaveLength(1);
@@ -220,7 +228,9 @@ test('a recording keeps a session awake, and whatever is asked wakes one that st
   const { session_id: id } = await sdk.browsers.create({ headless: true, start_url: `${pages.url}clock` });
   const session = service.app.sessions.running(id)!;
   const { replay_id } = await sdk.browsers.replays.start(id, { framerate: 1 });
-  await pause(6000);
+  // Made after the recording began: by the time this one sleeps, the other would.
+  const { session_id: beside } = await sdk.browsers.create({ headless: true });
+  await expect.poll(() => service.app.sessions.running(beside)!.standingBy, { timeout: 20_000 }).toBe(true);
   expect(session.standingBy).toBe(false);
   await sdk.browsers.replays.stop(replay_id, { id });
   await finished(id, replay_id);
@@ -229,5 +239,5 @@ test('a recording keeps a session awake, and whatever is asked wakes one that st
   expect(session.standingBy).toBe(false);
   await expect.poll(() => session.standingBy, { timeout: 10_000 }).toBe(true);
   expect((await sdk.browsers.curl(id, { url: pages.url })).status).toBe(200);
-  await sdk.browsers.deleteByID(id);
+  await Promise.all([id, beside].map((each) => sdk.browsers.deleteByID(each)));
 });
