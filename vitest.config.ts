@@ -7,10 +7,10 @@ export default defineConfig({
     pool: 'forks',
     // Two cores: more than two files at once only makes browsers slow and tests flaky.
     maxWorkers: 2,
-    // CI machines are shared: one that stood still for a while gets a second chance, and the report shows that it took it.
-    retry: process.env['CI'] ? 1 : 0,
     testTimeout: 60_000,
     hookTimeout: 120_000,
+    // A poll ends when what it waits for is there. The bound is for what never comes, and a second is no sign of that.
+    expect: { poll: { timeout: 30_000 } },
     // Dot-free and greppable; every test name is a sentence about the product.
     reporters: ['default'],
   },

@@ -34,7 +34,7 @@ const sessionOf = (options: Partial<LiveSessionOptions>) =>
 
 test('the idle timeout begins when the last holder has left, and again with each', async () => {
   vi.useFakeTimers();
-  const onIdle = vi.fn();
+  const onIdle = vi.fn<() => void>();
   const session = sessionOf({ timeoutSeconds: 10, onIdle });
   vi.advanceTimersByTime(9999);
   const [first, second] = [await session.hold(), await session.hold()];

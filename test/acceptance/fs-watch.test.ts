@@ -1,10 +1,10 @@
 import type Kernel from '@onkernel/sdk';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { detectIsolation } from '../../src/chromium/browser/launch.ts';
 import { expectNothingLeft } from '../support/nothing-left.ts';
 import { startService, type Service } from '../support/service.ts';
+import { isolationHere } from '../support/sandbox.ts';
 
-const isolation = await detectIsolation();
+const isolation = await isolationHere();
 const home = '/home/corral';
 
 describe.runIf(isolation.sandboxed)('watches of a session', () => {

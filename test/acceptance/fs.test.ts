@@ -7,11 +7,11 @@ import { chromium } from 'playwright-core';
 import { connect } from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fromBuffer, type Entry } from 'yauzl';
-import { detectIsolation } from '../../src/chromium/browser/launch.ts';
 import { expectNothingLeft } from '../support/nothing-left.ts';
 import { startService, type Service } from '../support/service.ts';
+import { isolationHere } from '../support/sandbox.ts';
 
-const isolation = await detectIsolation();
+const isolation = await isolationHere();
 const home = '/home/corral';
 
 describe.runIf(isolation.sandboxed)('files of a session', () => {

@@ -6,11 +6,11 @@ import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { detectIsolation } from '../../src/chromium/browser/launch.ts';
 import { traces, untilNothing } from '../support/leftovers.ts';
 import { startNodes, type Node, type Nodes } from '../support/nodes.ts';
+import { isolationHere } from '../support/sandbox.ts';
 
-const isolation = await detectIsolation();
+const isolation = await isolationHere();
 const home = '/home/corral';
 
 /** Everything inside a session, asked of the node that does not have it. */

@@ -1,11 +1,11 @@
 import type Kernel from '@onkernel/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { detectIsolation } from '../../src/chromium/browser/launch.ts';
 import { expectNothingLeft } from '../support/nothing-left.ts';
 import { startPages, type Pages } from '../support/pages.ts';
 import { startService, type Service } from '../support/service.ts';
+import { isolationHere } from '../support/sandbox.ts';
 
-const isolation = await detectIsolation();
+const isolation = await isolationHere();
 
 describe.runIf(isolation.sandboxed)('Playwright beside the browser', () => {
   let pages: Pages;

@@ -2,11 +2,11 @@ import type Kernel from '@onkernel/sdk';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { detectIsolation } from '../../src/chromium/browser/launch.ts';
 import { expectNothingLeft } from '../support/nothing-left.ts';
 import { startService, type Service } from '../support/service.ts';
+import { isolationHere } from '../support/sandbox.ts';
 
-const isolation = await detectIsolation();
+const isolation = await isolationHere();
 
 describe.runIf(isolation.sandboxed)('processes of a session', () => {
   let service: Service;

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { requireSandbox } from '../support/attacks.ts';
+import { requireSandbox } from '../support/sandbox.ts';
 import { startService, type Service } from '../support/service.ts';
 
 await requireSandbox();

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { diskSpace, type Space } from '../../src/lib/disk-space.ts';
 import { sql } from '../../src/store/sql.ts';
-import { asRoot, requireSandbox } from '../support/attacks.ts';
+import { asRoot, requireSandbox } from '../support/sandbox.ts';
 import { expectNothingLeft } from '../support/nothing-left.ts';
 import { startService, type Service } from '../support/service.ts';
 import { smallDisk } from '../support/small-disk.ts';

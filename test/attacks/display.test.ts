@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { requireSandbox } from '../support/attacks.ts';
+import { requireSandbox } from '../support/sandbox.ts';
 import { browserYard } from '../support/browsers.ts';
 import { descriptors } from '../support/leftovers.ts';
 import { expectNothingLeft } from '../support/nothing-left.ts';

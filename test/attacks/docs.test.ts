@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { chromium } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { requireSandbox } from '../support/attacks.ts';
+import { requireSandbox } from '../support/sandbox.ts';
 import { startService, type Service } from '../support/service.ts';
 
 await requireSandbox();

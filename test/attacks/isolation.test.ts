@@ -11,7 +11,7 @@ import { chromium, type Browser, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { groupsOf } from '../../src/chromium/sandbox/cgroup.ts';
 import { enter } from '../../src/chromium/sandbox/sandbox.ts';
-import { requireSandbox, unfiltered } from '../support/attacks.ts';
+import { requireSandbox, unfiltered } from '../support/sandbox.ts';
 import { expectNothingLeft } from '../support/nothing-left.ts';
 import { startPages, type Pages } from '../support/pages.ts';
 import { startService, type Service } from '../support/service.ts';

@@ -2,7 +2,7 @@ import type Kernel from '@onkernel/sdk';
 import { once } from 'node:events';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { requireSandbox } from '../support/attacks.ts';
+import { requireSandbox } from '../support/sandbox.ts';
 import { startService, type Service } from '../support/service.ts';
 import { upgrade } from '../support/upgrade.ts';
 import { sql } from '../../src/store/sql.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { makeDirectory } from '../../src/chromium/sandbox/outside.ts';
-import { asRoot, requireSandbox } from '../support/attacks.ts';
+import { asRoot, requireSandbox } from '../support/sandbox.ts';
 import { killBrowser } from '../support/kill-browser.ts';
 import { expectNothingLeft } from '../support/nothing-left.ts';
 import { startService, type Service } from '../support/service.ts';

@@ -5,7 +5,7 @@ import net from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { asRoot, requireSandbox } from '../support/attacks.ts';
+import { asRoot, requireSandbox } from '../support/sandbox.ts';
 import { startService, type Service } from '../support/service.ts';
 
 await requireSandbox();

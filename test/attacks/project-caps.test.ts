@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { sql } from '../../src/store/sql.ts';
-import { requireSandbox } from '../support/attacks.ts';
+import { requireSandbox } from '../support/sandbox.ts';
 import { startNodes, type Node, type Nodes } from '../support/nodes.ts';
 
 await requireSandbox();

@@ -4,7 +4,7 @@ import { request } from 'node:http';
 import { chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sql } from '../../src/store/sql.ts';
-import { requireSandbox } from '../support/attacks.ts';
+import { requireSandbox } from '../support/sandbox.ts';
 import { zipOf } from '../support/extension-zip.ts';
 import { expectNothingLeft } from '../support/nothing-left.ts';
 import { startService, type Service } from '../support/service.ts';

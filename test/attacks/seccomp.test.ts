@@ -10,7 +10,7 @@ import { tree } from '../../src/chromium/sandbox/process-tree.ts';
 import { running } from '../../src/chromium/sandbox/running.ts';
 import { confine, sandboxed } from '../../src/chromium/sandbox/sandbox.ts';
 import { architectures } from '../../src/chromium/sandbox/seccomp.ts';
-import { requireSandbox } from '../support/attacks.ts';
+import { requireSandbox } from '../support/sandbox.ts';
 import { startService, type Service } from '../support/service.ts';
 
 const isolation = await requireSandbox();

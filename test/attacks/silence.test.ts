@@ -1,7 +1,7 @@
 import type Kernel from '@onkernel/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { requireSandbox } from '../support/attacks.ts';
+import { requireSandbox } from '../support/sandbox.ts';
 import { expectNothingLeft } from '../support/nothing-left.ts';
 import { startService, type Service } from '../support/service.ts';
 

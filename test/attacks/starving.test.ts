@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { tree } from '../../src/chromium/sandbox/process-tree.ts';
-import { requireSandbox } from '../support/attacks.ts';
+import { requireSandbox } from '../support/sandbox.ts';
 import { startService, type Service } from '../support/service.ts';
 
 const { cgroups } = await requireSandbox();

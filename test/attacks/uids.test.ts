@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { groupsOf } from '../../src/chromium/sandbox/cgroup.ts';
 import { tree } from '../../src/chromium/sandbox/process-tree.ts';
-import { asRoot, requireSandbox } from '../support/attacks.ts';
+import { asRoot, requireSandbox } from '../support/sandbox.ts';
 import { startService, type Service } from '../support/service.ts';
 
 await requireSandbox();

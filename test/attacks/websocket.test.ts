@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { requireSandbox } from '../support/attacks.ts';
+import { requireSandbox } from '../support/sandbox.ts';
 import { BINARY, close, CLOSE, CONTINUATION, frame, hears, PING, PONG, TEXT } from '../support/frames.ts';
 import { startService, type Service } from '../support/service.ts';
 import { upgrade } from '../support/upgrade.ts';

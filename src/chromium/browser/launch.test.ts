@@ -9,14 +9,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { browserYard, cgroupsOf, processesOf, tracesOf, type Wishes } from '../../../test/support/browsers.ts';
 import { pipeClient } from '../../../test/support/pipe-client.ts';
 import { fitDisplay } from '../display/display.ts';
-import { detectIsolation, launch, LaunchError, sweep, type Browser } from './launch.ts';
+import { launch, LaunchError, sweep, type Browser } from './launch.ts';
 import { signal } from '../sandbox/process-tree.ts';
+import { isolationHere } from '../../../test/support/sandbox.ts';
 
 let yard: Awaited<ReturnType<typeof browserYard>>;
 beforeAll(async () => void (yard = await browserYard()));
 afterAll(() => yard.close());
 
-const isolation = await detectIsolation();
+const isolation = await isolationHere();
 
 const engines: { name: string; wishes: Wishes }[] = [
   { name: 'headless-shell', wishes: {} },

@@ -5,11 +5,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { silent } from '../../lib/log.ts';
 import { destinations } from '../egress/destinations.ts';
 import { startEngine, type Engine } from '../engine.ts';
-import { detectIsolation } from '../browser/launch.ts';
 import { openToolbox } from './toolbox.ts';
 import { ChannelClosed, Refusal, type Stream } from './guest.ts';
+import { isolationHere } from '../../../test/support/sandbox.ts';
 
-const isolation = await detectIsolation();
+const isolation = await isolationHere();
 
 describe.runIf(isolation.sandboxed)('the guest of a session', () => {
   let dir: string;

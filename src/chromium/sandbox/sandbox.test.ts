@@ -4,12 +4,13 @@ import net from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { unfiltered } from '../../../test/support/attacks.ts';
+import { unfiltered } from '../../../test/support/sandbox.ts';
 import { browserYard } from '../../../test/support/browsers.ts';
-import { detectIsolation, type Browser } from '../browser/launch.ts';
+import { type Browser } from '../browser/launch.ts';
 import { enter } from './sandbox.ts';
+import { isolationHere } from '../../../test/support/sandbox.ts';
 
-const isolation = await detectIsolation();
+const isolation = await isolationHere();
 
 describe.runIf(isolation.sandboxed)('inside a session', () => {
   let yard: Awaited<ReturnType<typeof browserYard>>;
