@@ -59,6 +59,8 @@ import { proxyService, type ProxyService } from './proxies/service.ts';
 import { everyRoute } from './routes.ts';
 import { readUpstreams } from './proxies/upstreams.ts';
 import { whereabouts, type Whereabouts } from './sessions/whereabouts.ts';
+import type { Db } from './store/db.ts';
+import { forgetHistory } from './store/history.ts';
 import { openStore } from './store/open.ts';
 import { openKeys, secretStore } from './store/secrets.ts';
 import { version } from './version.ts';
@@ -152,7 +154,7 @@ export async function buildApp(options: AppOptions) {
     await http.ready();
     proxies.start();
     opened(() => nodes.drain());
-    const forgetting = forgetHourly(config, { audit, replays, log: logger });
+    const forgetting = forgetHourly(config, { audit, replays, db: store.db, log: logger });
     opened(() => clearInterval(forgetting));
 
     return { http, sessions, pools, replays, nodes, store, secrets: ground.secrets, firstKey, close: closeAll };
@@ -442,12 +444,16 @@ function recordRequest(audit: AuditService, request: FastifyRequest, status: num
 }
 
 /** Removes what is older than the operator wants to keep. */
-function forgetHourly(config: Config, deps: { audit: AuditService; replays: ReplayService; log: FastifyBaseLogger }) {
-  const { audit, replays, log } = deps;
+function forgetHourly(
+  config: Config,
+  deps: { audit: AuditService; replays: ReplayService; db: Db; log: FastifyBaseLogger },
+) {
+  const { audit, replays, db, log } = deps;
   const notPruned = (what: string) => (error: Error) => log.warn({ error: error.message }, `${what}.not_pruned`);
   const forget = () => {
     void audit.removeOlderThan(config.auditDays).catch(notPruned('audit'));
     void replays.expire().catch(notPruned('replays'));
+    void forgetHistory(db, config.historyDays).catch(notPruned('history'));
   };
   return setInterval(forget, 60 * 60 * 1000).unref();
 }

@@ -141,6 +141,12 @@ export const settings = {
     httpUrl,
   ),
   auditDays: setting('CORRAL_AUDIT_DAYS', '365', 'how long audit entries are kept', integer(1, 36_500)),
+  historyDays: setting(
+    'CORRAL_HISTORY_DAYS',
+    '90',
+    'how long ended sessions, and pools, profiles, extensions, proxies, keys and projects that were deleted, can still be looked at',
+    integer(1, 36_500),
+  ),
   replayDays: setting('CORRAL_REPLAY_DAYS', '7', 'how long videos of sessions are kept', integer(1, 3650)),
   replayMegabytes: setting(
     'CORRAL_REPLAY_MB',

@@ -1,0 +1,50 @@
+import type { Db } from './db.ts';
+import { sql, type Sql } from './sql.ts';
+
+const atOnce = 1000;
+
+/**
+ * Forgets what ended or was deleted more than `days` days ago; answers how many rows went. The rows of all rooms are in one place, because they
+ * refer to each other: what something else still needs stays until that is gone. A session with videos stays until they have
+ * expired, since their files go with their rows. In portions, so that no statement holds many rows for long.
+ */
+export async function forgetHistory(db: Db, days: number): Promise<number> {
+  let gone = 0;
+  for (const step of steps(days)) {
+    for (let portion = atOnce; portion === atOnce; gone += portion) portion = (await db.rows(step)).length;
+  }
+  return gone;
+}
+
+/** From what refers to what is referred to. */
+const steps = (days: number): Sql[] => [
+  sql`delete from sessions where id in (
+    select id from sessions s where deleted_at < now() - make_interval(days => ${days}::integer)
+      and state not in ('starting', 'live', 'stopping')
+      and not exists (select from replays where session_id = s.id) limit ${atOnce}) returning 1`,
+  sql`delete from pools where id in (
+    select id from pools p where deleted_at < now() - make_interval(days => ${days}::integer)
+      and not exists (select from sessions where pool_id = p.id)
+      and not exists (select from pool_waiters where pool_id = p.id) limit ${atOnce}) returning 1`,
+  sql`delete from profiles where id in (
+    select id from profiles p where deleted_at < now() - make_interval(days => ${days}::integer)
+      and not exists (select from sessions where profile_id = p.id)
+      and not exists (select from pools where profile_id = p.id)
+      and not exists (select from profile_versions where profile_id = p.id) limit ${atOnce}) returning 1`,
+  sql`delete from extensions where id in (
+    select id from extensions e where deleted_at < now() - make_interval(days => ${days}::integer)
+      and not exists (select from extension_chunks where extension_id = e.id) limit ${atOnce}) returning 1`,
+  sql`delete from proxies where id in (
+    select id from proxies where deleted_at < now() - make_interval(days => ${days}::integer) limit ${atOnce}) returning 1`,
+  sql`delete from api_keys where id in (
+    select id from api_keys where deleted_at < now() - make_interval(days => ${days}::integer) limit ${atOnce}) returning 1`,
+  sql`delete from projects where id in (
+    select id from projects p where deleted_at < now() - make_interval(days => ${days}::integer)
+      and not exists (select from sessions where project_id = p.id)
+      and not exists (select from pools where project_id = p.id)
+      and not exists (select from profiles where project_id = p.id)
+      and not exists (select from extensions where project_id = p.id)
+      and not exists (select from proxies where project_id = p.id)
+      and not exists (select from api_keys where project_id = p.id)
+      and not exists (select from replays where project_id = p.id) limit ${atOnce}) returning 1`,
+];
