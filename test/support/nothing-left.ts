@@ -1,4 +1,4 @@
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import { sql } from '../../src/store/sql.ts';
 import { traces } from './leftovers.ts';
 import type { Service } from './service.ts';
@@ -30,5 +30,5 @@ export async function expectNothingLeft(service: Service): Promise<void> {
   const { body } = await service.call('GET', '/browsers?limit=100');
   const ids = body.map(({ session_id }: { session_id: string }) => session_id);
   await Promise.all(ids.map((id: string) => service.call('DELETE', `/browsers/${id}`)));
-  await expect.poll(() => leftovers(service), { timeout: 60_000, interval: 20 }).toEqual([]);
+  await vi.waitFor(async () => expect(await leftovers(service)).toEqual([]), { timeout: 60_000, interval: 20 });
 }
