@@ -405,6 +405,7 @@ export const errors = Object.fromEntries(
 ) as Throwers;
 
 export const statusOf = (code: ErrorCode) => catalogue[code].status;
+export const meaningOf = (code: ErrorCode) => catalogue[code].meaning;
 
 /** docs/errors.md. */
 export function describeErrors(): string {

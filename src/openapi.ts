@@ -1,9 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { readIfThere } from './lib/files.ts';
-import { httpServer } from './api/server.ts';
 import { describeErrors } from './errors.ts';
-import { openLogger } from './logger.ts';
-import { everyRoute } from './routes.ts';
+import { referenceServer } from './reference.ts';
 import { replayLife } from './sessions/replays/state.ts';
 import { endings, sessionLife } from './sessions/state.ts';
 
@@ -12,16 +10,8 @@ import { endings, sessionLife } from './sessions/state.ts';
  * `npm run openapi` writes the files, `npm run check` compares them.
  */
 async function emitted(): Promise<Record<string, string>> {
-  // Routes only describe themselves here; no handler runs, so no room has to stand behind them.
-  const nothing = new Proxy({}, { get: () => nothing }) as never;
-  const app = await httpServer({
-    gate: nothing,
-    audit: nothing,
-    logger: openLogger('silent'),
-    trustProxy: [],
-    elsewhere: nothing,
-  });
-  for (const routes of everyRoute(nothing)) await app.register(routes);
+  const { app, routes } = await referenceServer();
+  for (const route of routes) await app.register(route);
   await app.ready();
   const document = JSON.stringify(app.swagger(), null, 2);
   await app.close();

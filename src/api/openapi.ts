@@ -1,6 +1,7 @@
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
+import { answersOf } from './answers.ts';
 
 type Json = Record<string, unknown>;
 
@@ -20,6 +21,7 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
       security: [{ bearerAuth: [] }],
     },
     hideUntagged: true,
+    transform: ({ schema, url, route }) => ({ schema: { ...schema, response: answersOf(route) }, url }),
     transformObject: (document) =>
       ('openapiObject' in document ? gatherNamed(document.openapiObject as Json) : {}) as never,
   });

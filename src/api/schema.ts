@@ -1,4 +1,5 @@
 import { Type, type TSchema } from 'typebox';
+import { meaningOf, statusOf, type ErrorCode } from '../errors.ts';
 
 /** The manners of the wire that every room shares: names, times, paging and refusals. */
 
@@ -50,29 +51,28 @@ export const ErrorBody = named(
   ),
 );
 
-const meanings: Record<number, string> = {
-  400: 'The request does not fit.',
-  401: 'No key, or one that does not fit.',
-  403: 'The key may not do this.',
-  404: 'Not found.',
-  409: 'It conflicts with what is there.',
-  410: 'It is over.',
-  422: 'Understood, but it cannot be done.',
-  429: 'A limit is reached.',
-  500: 'Our fault.',
-  502: 'What we asked did not answer.',
-  504: 'The browser did not answer in time.',
-  529: 'This node is full.',
-};
+/** The `response` part of a route for the codes that it refuses with. What any route of its kind may answer is added in the reference. */
+export const refusals = (...codes: ErrorCode[]): object => refusedAs(ErrorBody, ...codes);
 
-type Refusals<S extends number> = Record<S, typeof ErrorBody>;
-
-/** The `response` part of a route for the statuses it refuses with. */
-export function refusals<const S extends number>(...statuses: S[]): Refusals<S> {
-  return Object.fromEntries(
-    statuses.map((status) => [status, { ...ErrorBody, description: meanings[status] ?? 'Refused.' }]),
-  ) as unknown as Refusals<S>;
+/** The same, for refusals with a shape of their own. Handlers throw refusals and never send them: the type of an answer has none. */
+export function refusedAs(shape: TSchema, ...codes: ErrorCode[]): object {
+  const answers: Record<number, object> = {};
+  for (const status of new Set(codes.map(statusOf))) {
+    const same = [...new Set(codes)].filter((code) => statusOf(code) === status);
+    const content = { 'application/json': { schema: shape } };
+    answers[status] = { description: same.map(inWords).join('\n'), content, [codesKey]: same };
+  }
+  return answers;
 }
+
+const codesKey = 'x-codes';
+const inWords = (code: ErrorCode) => `\`${code}\`: ${meaningOf(code)}`;
+
+/** The codes that `refusals` was given. */
+export const refusedWith = (responses: unknown): ErrorCode[] =>
+  Object.values((responses ?? {}) as Record<string, { [codesKey]?: ErrorCode[] }>).flatMap(
+    (response) => response[codesKey] ?? [],
+  );
 
 /** A page of a list: a bare array, with where to go on in the headers. */
 export function listOf<T extends TSchema>(item: T, description: string) {

@@ -3,7 +3,6 @@ import { Type, type Static } from 'typebox';
 import type { Registry } from 'prom-client';
 import { errors } from '../errors.ts';
 import { callerOf } from './caller.ts';
-import { refusals } from './schema.ts';
 
 /** One thing that has to work, or had better. `undefined` says all is well; otherwise a sentence says what is not. */
 export interface Probe {
@@ -99,7 +98,6 @@ export function statusRoutes({
           tags,
           response: {
             200: { description: 'The figures.', content: { 'text/plain': { schema: Type.String() } } },
-            ...refusals(401, 403),
           },
         },
       },

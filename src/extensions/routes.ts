@@ -37,7 +37,7 @@ export function extensionRoutes({ extensions, load }: ExtensionRoom): FastifyPlu
           summary: 'List extensions, oldest first.',
           tags,
           querystring: ExtensionList,
-          response: { 200: listOf(Extension, 'A page of extensions.'), ...refusals(401, 500) },
+          response: { 200: listOf(Extension, 'A page of extensions.') },
         },
       },
       async (request, reply) =>
@@ -52,7 +52,10 @@ export function extensionRoutes({ extensions, load }: ExtensionRoom): FastifyPlu
           summary: 'Get an extension of the Chrome web store as a zip. Nothing is stored.',
           tags,
           querystring: FromChromeStore,
-          response: { 200: bytesAs(octets, 'The zip.'), ...refusals(400, 401, 403, 500, 507) },
+          response: {
+            200: bytesAs(octets, 'The zip.'),
+            ...refusals('chrome_store_unavailable', 'payload_too_large', 'storage_full', 'project_storage_full'),
+          },
         },
       },
       async (request, reply) =>
@@ -69,7 +72,7 @@ export function extensionRoutes({ extensions, load }: ExtensionRoom): FastifyPlu
           summary: 'Download an extension: the zip as it was uploaded.',
           tags,
           params: IdOrName,
-          response: { 200: bytesAs(octets, 'The zip.'), ...refusals(401, 404, 500) },
+          response: { 200: bytesAs(octets, 'The zip.'), ...refusals('extension_not_found') },
         },
       },
       async (request, reply) => {
@@ -86,7 +89,7 @@ export function extensionRoutes({ extensions, load }: ExtensionRoom): FastifyPlu
           summary: 'Get what is known of an extension.',
           tags,
           params: IdOrName,
-          response: { 200: Extension, ...refusals(401, 404, 500) },
+          response: { 200: Extension, ...refusals('extension_not_found') },
         },
       },
       (request) => extensions.get(projectOf(request).id, request.params.id_or_name),
@@ -100,7 +103,7 @@ export function extensionRoutes({ extensions, load }: ExtensionRoom): FastifyPlu
           summary: 'Delete an extension. Browsers that have loaded it keep it.',
           tags,
           params: IdOrName,
-          response: { 204: empty('Deleted.'), ...refusals(400, 401, 404, 500) },
+          response: { 204: empty('Deleted.'), ...refusals('extension_not_found') },
         },
       },
       async (request, reply) => {
@@ -124,7 +127,10 @@ export function extensionRoutes({ extensions, load }: ExtensionRoom): FastifyPlu
             summary: 'Upload an extension: a zip of its unpacked directory, manifest version 3, at most 50 MiB.',
             tags,
             body: asForm(UploadExtension),
-            response: { 201: Extension, ...refusals(400, 401, 403, 409, 500, 507) },
+            response: {
+              201: Extension,
+              ...refusals('already_exists', 'payload_too_large', 'storage_full', 'project_storage_full'),
+            },
           },
         },
         (request, reply) =>
@@ -147,7 +153,18 @@ export function extensionRoutes({ extensions, load }: ExtensionRoom): FastifyPlu
             tags: ['browsers'],
             params: Type.Object({ id: Type.String() }),
             body: asForm(LoadExtensions),
-            response: { 201: { description: 'Loaded.' }, ...refusals(400, 401, 403, 404, 500, 504, 507) },
+            response: {
+              201: { description: 'Loaded.' },
+              ...refusals(
+                'session_not_found',
+                'node_unreachable',
+                'browser_silent',
+                'extension_refused',
+                'payload_too_large',
+                'storage_full',
+                'project_storage_full',
+              ),
+            },
           },
         },
         (request, reply) =>

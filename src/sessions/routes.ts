@@ -6,6 +6,7 @@ import { sendPage } from '../api/paging.ts';
 import { empty, listOf, refusals } from '../api/schema.ts';
 import type { RateLimit } from './rate-limit.ts';
 import { CreateLiveViewLink, CreateSession, LiveViewLink, Session, SessionList, UpdateSession } from './schema.ts';
+import { ofBrowser, ofLaunch, ofSession } from './refusals.ts';
 import type { SessionService } from './service.ts';
 
 const tags = ['browsers'];
@@ -32,7 +33,25 @@ export function sessionRoutes({
           summary: 'Start a browser. The answer’s four addresses work at once.',
           tags,
           body: CreateSession,
-          response: { 200: Session, ...refusals(400, 401, 403, 409, 429, 500, 503, 504, 529) },
+          response: {
+            200: Session,
+            ...refusals(
+              ...ofLaunch,
+              'already_exists',
+              'session_limit_reached',
+              'rate_limit_exceeded',
+              'capacity_exhausted',
+              'shutting_down',
+              'extension_not_found',
+              'extension_refused',
+              'profile_not_found',
+              'profile_in_use',
+              'proxy_not_found',
+              'proxy_type_unavailable',
+              'node_unreachable',
+              'browser_silent',
+            ),
+          },
         },
       },
       (request, reply) => sessions.create(projectOf(request).id, callerOf(request).keyId, request.body, hungUp(reply)),
@@ -46,7 +65,7 @@ export function sessionRoutes({
           summary: 'List sessions, newest first.',
           tags,
           querystring: SessionList,
-          response: { 200: listOf(Session, 'A page of sessions.'), ...refusals(400, 401, 500) },
+          response: { 200: listOf(Session, 'A page of sessions.') },
         },
       },
       async (request, reply) =>
@@ -66,7 +85,7 @@ export function sessionRoutes({
           tags,
           params: IdOrName,
           querystring: IncludeDeleted,
-          response: { 200: Session, ...refusals(401, 404, 500) },
+          response: { 200: Session, ...refusals(...ofSession) },
         },
       },
       (request) =>
@@ -88,7 +107,20 @@ export function sessionRoutes({
           tags,
           params: IdOrName,
           body: UpdateSession,
-          response: { 200: Session, ...refusals(400, 401, 403, 404, 409, 500, 504) },
+          response: {
+            200: Session,
+            ...refusals(
+              ...ofBrowser,
+              ...ofLaunch,
+              'already_exists',
+              'viewport_in_use',
+              'profile_not_found',
+              'profile_in_use',
+              'profile_loaded',
+              'proxy_not_found',
+              'proxy_type_unavailable',
+            ),
+          },
         },
       },
       (request) =>
@@ -104,7 +136,7 @@ export function sessionRoutes({
           tags,
           params: IdOrName,
           body: CreateLiveViewLink,
-          response: { 200: LiveViewLink, ...refusals(400, 401, 404, 500) },
+          response: { 200: LiveViewLink, ...refusals(...ofSession) },
         },
       },
       (request) =>
@@ -119,7 +151,7 @@ export function sessionRoutes({
           summary: 'End a session. Answered when its clients are closed and its browser is killed.',
           tags,
           params: IdOrName,
-          response: { 204: empty('Ended.'), ...refusals(400, 401, 404, 500) },
+          response: { 204: empty('Ended.'), ...refusals(...ofSession) },
         },
       },
       async (request, reply) => {

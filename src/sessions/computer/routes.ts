@@ -6,6 +6,7 @@ import { hungUp } from '../../api/hung-up.ts';
 import { empty, refusals } from '../../api/schema.ts';
 import { Impossible, type Action, type Computer } from '../../chromium/computer/computer.ts';
 import { errors } from '../../errors.ts';
+import { ofBrowser } from '../refusals.ts';
 import type { SessionService } from '../service.ts';
 import { actionOf, actionsOf } from './actions.ts';
 import {
@@ -81,7 +82,7 @@ export function computerRoutes({ sessions }: { sessions: SessionService }): Fast
             tags,
             params: Id,
             body,
-            response: { 200: empty('Done.'), ...refusals(400, 404, 500, 504) },
+            response: { 200: empty('Done.'), ...refusals(...ofBrowser) },
           },
         },
         async (request, reply) => {
@@ -100,7 +101,7 @@ export function computerRoutes({ sessions }: { sessions: SessionService }): Fast
           tags,
           params: Id,
           body: SetCursor,
-          response: { 200: Ok, ...refusals(400, 404, 500, 504) },
+          response: { 200: Ok, ...refusals(...ofBrowser) },
         },
       },
       async (request, reply) => {
@@ -120,7 +121,7 @@ export function computerRoutes({ sessions }: { sessions: SessionService }): Fast
           body: Screenshot,
           response: {
             200: { description: 'A PNG.', content: { 'image/png': { schema: { type: 'string', format: 'binary' } } } },
-            ...refusals(400, 404, 500, 504),
+            ...refusals(...ofBrowser),
           },
         },
       },
@@ -140,7 +141,7 @@ export function computerRoutes({ sessions }: { sessions: SessionService }): Fast
           tags,
           params: Id,
           body: Nothing,
-          response: { 200: MousePosition, ...refusals(400, 404, 500, 504) },
+          response: { 200: MousePosition, ...refusals(...ofBrowser) },
         },
       },
       (request) => using(request, (computer) => computer.pointer()),
@@ -155,7 +156,7 @@ export function computerRoutes({ sessions }: { sessions: SessionService }): Fast
           tags,
           params: Id,
           body: Nothing,
-          response: { 200: ClipboardContent, ...refusals(400, 404, 500, 504) },
+          response: { 200: ClipboardContent, ...refusals(...ofBrowser) },
         },
       },
       (request) => using(request, async ({ clipboard }) => ({ text: await clipboard.read() })),
@@ -170,7 +171,7 @@ export function computerRoutes({ sessions }: { sessions: SessionService }): Fast
           tags,
           params: Id,
           body: WriteClipboard,
-          response: { 200: empty('Done.'), ...refusals(400, 404, 500, 504) },
+          response: { 200: empty('Done.'), ...refusals(...ofBrowser) },
         },
       },
       async (request, reply) => {

@@ -3,8 +3,9 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { projectOf } from '../../api/caller.ts';
 import { hungUp } from '../../api/hung-up.ts';
-import { refusals } from '../../api/schema.ts';
+import { refusals, refusedAs } from '../../api/schema.ts';
 import type { Addresses } from '../addresses.ts';
+import { ofBrowser } from '../refusals.ts';
 import type { SessionService } from '../service.ts';
 import { handedOn, passedBack, refuseToBeLoaded } from './headers.ts';
 import { CurlRequest, CurlResult, CurlTransportError, methods, RawQuery } from './schema.ts';
@@ -34,7 +35,11 @@ export function curlRoutes({
           tags: ['browsers'],
           params: Id,
           body: CurlRequest,
-          response: { 200: CurlResult, ...refusals(400, 404, 500, 504), 502: CurlTransportError },
+          response: {
+            200: CurlResult,
+            ...refusals(...ofBrowser),
+            ...refusedAs(CurlTransportError, 'transport_failed', 'node_unreachable'),
+          },
         },
       },
       async (request, reply) => {

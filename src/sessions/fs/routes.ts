@@ -9,6 +9,7 @@ import { bytesAs, empty, eventsOf, refusals } from '../../api/schema.ts';
 import { eventStream } from '../../api/sse.ts';
 import { errors } from '../../errors.ts';
 import type { Hold } from '../live-session.ts';
+import { ofFiles, ofGuest, ofWriting } from '../refusals.ts';
 import type { SessionService } from '../service.ts';
 import {
   AtPath,
@@ -110,7 +111,7 @@ export function fsRoutes({ sessions }: { sessions: SessionService }): FastifyPlu
           querystring: AtPath,
           response: {
             200: bytesAs('application/octet-stream', 'The file.'),
-            ...refusals(400, 403, 404, 500),
+            ...refusals(...ofFiles),
           },
         },
       },
@@ -127,7 +128,7 @@ export function fsRoutes({ sessions }: { sessions: SessionService }): FastifyPlu
           tags,
           params: Id,
           querystring: AtPath,
-          response: { 200: bytesAs('application/zip', 'The archive.'), ...refusals(400, 403, 404, 500) },
+          response: { 200: bytesAs('application/zip', 'The archive.'), ...refusals(...ofFiles) },
         },
       },
       (request, reply) => sending(request, reply, 'zip', request.query, { 'Content-Type': 'application/zip' }),
@@ -142,7 +143,7 @@ export function fsRoutes({ sessions }: { sessions: SessionService }): FastifyPlu
           tags,
           params: Id,
           querystring: DownloadZstd,
-          response: { 200: bytesAs('application/zstd', 'The archive.'), ...refusals(400, 403, 404, 500) },
+          response: { 200: bytesAs('application/zstd', 'The archive.'), ...refusals(...ofFiles) },
         },
       },
       (request, reply) => {
@@ -160,7 +161,7 @@ export function fsRoutes({ sessions }: { sessions: SessionService }): FastifyPlu
           tags,
           params: Id,
           querystring: AtPath,
-          response: { 200: Type.Array(FileInfo), ...refusals(400, 403, 404, 500) },
+          response: { 200: Type.Array(FileInfo), ...refusals(...ofFiles) },
         },
       },
       (request) => holding(request, (held) => list(held, request.query.path)),
@@ -175,7 +176,7 @@ export function fsRoutes({ sessions }: { sessions: SessionService }): FastifyPlu
           tags,
           params: Id,
           querystring: AtPath,
-          response: { 200: FileInfo, ...refusals(400, 403, 404, 500) },
+          response: { 200: FileInfo, ...refusals(...ofFiles) },
         },
       },
       (request) => holding(request, (held) => info(held, request.query.path)),
@@ -185,32 +186,32 @@ export function fsRoutes({ sessions }: { sessions: SessionService }): FastifyPlu
       operationId: 'createDirectory',
       summary: 'Make a directory, and those above it. One that is there already is fine.',
       body: CreateDirectory,
-      refusals: refusals(400, 403, 500),
+      refusals: refusals(...ofWriting),
       args: ({ path, mode = null }: { path: string; mode?: string | null }) => ({ path, mode }),
     });
     changes(app, 'delete_file', 200, {
       operationId: 'deleteFile',
       summary: 'Delete a file.',
       body: PathRequest,
-      refusals: refusals(400, 403, 404, 500),
+      refusals: refusals(...ofFiles),
     });
     changes(app, 'delete_directory', 200, {
       operationId: 'deleteDirectory',
       summary: 'Delete a directory and all below it.',
       body: PathRequest,
-      refusals: refusals(400, 403, 404, 500),
+      refusals: refusals(...ofFiles),
     });
     changes(app, 'move', 200, {
       operationId: 'movePath',
       summary: 'Move or rename a file or directory.',
       body: MovePath,
-      refusals: refusals(400, 403, 404, 500),
+      refusals: refusals(...ofWriting),
     });
     changes(app, 'set_file_permissions', 200, {
       operationId: 'setFilePermissions',
       summary: 'Change who may do what with a file, and whose it is.',
       body: SetPermissions,
-      refusals: refusals(400, 403, 404, 500),
+      refusals: refusals(...ofFiles),
       ask: 'set_permissions',
       args: (body: { owner?: string; group?: string }) => ({ owner: null, group: null, ...body }),
     });
@@ -224,7 +225,7 @@ export function fsRoutes({ sessions }: { sessions: SessionService }): FastifyPlu
           tags,
           params: Id,
           body: StartWatch,
-          response: { 201: StartedWatch, ...refusals(400, 403, 404, 500) },
+          response: { 201: StartedWatch, ...refusals(...ofFiles, 'too_many_watches') },
         },
       },
       async (request, reply) => {
@@ -241,7 +242,10 @@ export function fsRoutes({ sessions }: { sessions: SessionService }): FastifyPlu
           summary: 'What happens in a watched directory, in order, until the watch is stopped.',
           tags,
           params: OneWatch,
-          response: { 200: eventsOf(FileEvent, 'The events.'), ...refusals(400, 403, 404, 500) },
+          response: {
+            200: eventsOf(FileEvent, 'The events.'),
+            ...refusals(...ofGuest, 'watch_not_found', 'invalid_input'),
+          },
         },
       },
       (request, reply) =>
@@ -264,7 +268,7 @@ export function fsRoutes({ sessions }: { sessions: SessionService }): FastifyPlu
           summary: 'Stop watching. Who reads its events reads the rest and then their end.',
           tags,
           params: OneWatch,
-          response: { 204: empty('Stopped.'), ...refusals(400, 403, 404, 500) },
+          response: { 204: empty('Stopped.'), ...refusals(...ofGuest, 'watch_not_found', 'invalid_input') },
         },
       },
       async (request, reply) => {
@@ -286,7 +290,7 @@ export function fsRoutes({ sessions }: { sessions: SessionService }): FastifyPlu
       operationId: string;
       summary: string;
       body: TSchema;
-      refusals: Record<number, TSchema>;
+      refusals: object;
       ask?: Parameters<typeof change>[1];
       args?: (body: never) => object;
     },
@@ -328,7 +332,7 @@ export function fsRoutes({ sessions }: { sessions: SessionService }): FastifyPlu
           params: Id,
           querystring: WriteFile,
           body: bytesAs('application/octet-stream', 'The file.'),
-          response: { 201: empty('Written.'), ...refusals(400, 403, 404, 500) },
+          response: { 201: empty('Written.'), ...refusals(...ofWriting, 'empty_file') },
         },
       },
       async (request, reply) => {
@@ -355,7 +359,7 @@ export function fsRoutes({ sessions }: { sessions: SessionService }): FastifyPlu
           tags,
           params: Id,
           body: asForm(UploadFiles),
-          response: { 201: empty('Written.'), ...refusals(400, 403, 404, 500) },
+          response: { 201: empty('Written.'), ...refusals(...ofWriting) },
         },
       },
       async (request, reply) => {
@@ -375,7 +379,7 @@ export function fsRoutes({ sessions }: { sessions: SessionService }): FastifyPlu
           tags,
           params: Id,
           body: asForm(UploadZip),
-          response: { 201: empty('Unpacked.'), ...refusals(400, 403, 404, 500) },
+          response: { 201: empty('Unpacked.'), ...refusals(...ofWriting, 'bad_archive', 'archive_too_large') },
         },
       },
       async (request, reply) => {
@@ -395,7 +399,7 @@ export function fsRoutes({ sessions }: { sessions: SessionService }): FastifyPlu
           tags,
           params: Id,
           body: asForm(UploadZstd),
-          response: { 201: empty('Unpacked.'), ...refusals(400, 403, 404, 500) },
+          response: { 201: empty('Unpacked.'), ...refusals(...ofWriting, 'bad_archive', 'archive_too_large') },
         },
       },
       async (request, reply) => {

@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import { projectOf } from '../../api/caller.ts';
 import { refusals } from '../../api/schema.ts';
 import { eventStream } from '../../api/sse.ts';
+import { ofFiles } from '../refusals.ts';
 import type { SessionService } from '../service.ts';
 import type { RecorderLog } from './recorder-log.ts';
 import { LogEvent, LogQuery } from './schema.ts';
@@ -31,7 +32,7 @@ export function logRoutes({
               headers: { 'X-SSE-Content-Type': { type: 'string', const: 'application/json' } },
               content: { 'text/event-stream': { schema: LogEvent } },
             },
-            ...refusals(400, 404, 500),
+            ...refusals(...ofFiles, 'not_found', 'engine_unavailable'),
           },
         },
       },

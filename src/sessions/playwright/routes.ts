@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import { projectOf } from '../../api/caller.ts';
 import { hungUp } from '../../api/hung-up.ts';
 import { refusals } from '../../api/schema.ts';
+import { ofGuest } from '../refusals.ts';
 import type { SessionService } from '../service.ts';
 import { ExecuteRequest, ExecuteResult } from './schema.ts';
 import { execute } from './service.ts';
@@ -20,7 +21,7 @@ export function playwrightRoutes({ sessions }: { sessions: SessionService }): Fa
           tags: ['browsers'],
           params: Type.Object({ id: Type.String() }),
           body: ExecuteRequest,
-          response: { 200: ExecuteResult, ...refusals(400, 404, 500) },
+          response: { 200: ExecuteResult, ...refusals(...ofGuest) },
         },
       },
       async (request, reply) => {

@@ -4,6 +4,7 @@ import { projectOf } from '../../api/caller.ts';
 import { hungUp } from '../../api/hung-up.ts';
 import { eventsOf, refusals } from '../../api/schema.ts';
 import { eventStream } from '../../api/sse.ts';
+import { ofGuest } from '../refusals.ts';
 import type { SessionService } from '../service.ts';
 import {
   ExecRequest,
@@ -38,7 +39,7 @@ export function processRoutes({ sessions }: { sessions: SessionService }): Fasti
           tags,
           params: Id,
           body: ExecRequest,
-          response: { 200: ExecResult, ...refusals(400, 404, 500) },
+          response: { 200: ExecResult, ...refusals(...ofGuest, 'process_not_started', 'process_timed_out') },
         },
       },
       async (request, reply) => {
@@ -58,7 +59,7 @@ export function processRoutes({ sessions }: { sessions: SessionService }): Fasti
           tags,
           params: Id,
           body: SpawnRequest,
-          response: { 200: SpawnResult, ...refusals(400, 404, 500) },
+          response: { 200: SpawnResult, ...refusals(...ofGuest, 'process_not_started') },
         },
       },
       async (request) => {
@@ -75,7 +76,7 @@ export function processRoutes({ sessions }: { sessions: SessionService }): Fasti
           summary: 'Whether a process runs, and what it takes.',
           tags,
           params: OneProcess,
-          response: { 200: ProcessStatus, ...refusals(400, 404, 500) },
+          response: { 200: ProcessStatus, ...refusals(...ofGuest, 'process_not_found', 'invalid_input') },
         },
       },
       async (request) => {
@@ -92,7 +93,10 @@ export function processRoutes({ sessions }: { sessions: SessionService }): Fasti
           summary: 'Everything a process prints, from the beginning, and then how it ended.',
           tags,
           params: OneProcess,
-          response: { 200: eventsOf(OutputEvent, 'The output.'), ...refusals(400, 404, 500) },
+          response: {
+            200: eventsOf(OutputEvent, 'The output.'),
+            ...refusals(...ofGuest, 'process_not_found', 'invalid_input'),
+          },
         },
       },
       async (request, reply) => {
@@ -121,7 +125,7 @@ export function processRoutes({ sessions }: { sessions: SessionService }): Fasti
           tags,
           params: OneProcess,
           body: StdinRequest,
-          response: { 200: StdinResult, ...refusals(400, 404, 500) },
+          response: { 200: StdinResult, ...refusals(...ofGuest, 'process_not_found', 'process_exited', 'stdin_full') },
         },
       },
       async (request) => {
@@ -140,7 +144,7 @@ export function processRoutes({ sessions }: { sessions: SessionService }): Fasti
           tags,
           params: OneProcess,
           body: KillRequest,
-          response: { 200: Ok, ...refusals(400, 404, 500) },
+          response: { 200: Ok, ...refusals(...ofGuest, 'process_not_found', 'process_exited') },
         },
       },
       async (request) => {
@@ -158,7 +162,7 @@ export function processRoutes({ sessions }: { sessions: SessionService }): Fasti
           tags,
           params: OneProcess,
           body: ResizeRequest,
-          response: { 200: Ok, ...refusals(400, 404, 500) },
+          response: { 200: Ok, ...refusals(...ofGuest, 'process_not_found', 'process_exited', 'no_terminal') },
         },
       },
       async (request) => {

@@ -7,6 +7,7 @@ import { callerOf, projectOf } from '../../api/caller.ts';
 import { empty, refusals } from '../../api/schema.ts';
 import { errors } from '../../errors.ts';
 import type { Addresses } from '../addresses.ts';
+import { ofBrowser, ofSession } from '../refusals.ts';
 import { byteRange } from './range.ts';
 import { Replay, StartReplay } from './schema.ts';
 import type { ReplayService } from './service.ts';
@@ -35,7 +36,17 @@ export function replayRoutes({
           tags,
           params: Id,
           body: StartReplay,
-          response: { 201: Replay, ...refusals(400, 403, 404, 409, 500, 504, 507) },
+          response: {
+            201: Replay,
+            ...refusals(
+              ...ofBrowser,
+              'engine_unavailable',
+              'recording_limit_reached',
+              'replay_not_found',
+              'storage_full',
+              'project_storage_full',
+            ),
+          },
         },
       },
       async (request, reply) =>
@@ -54,7 +65,7 @@ export function replayRoutes({
           params: Id,
           response: {
             200: Type.Array(Replay, { description: 'The oldest first.' }),
-            ...refusals(400, 401, 403, 404, 500),
+            ...refusals(...ofSession),
           },
         },
       },
@@ -78,7 +89,7 @@ export function replayRoutes({
               ...empty('It is being made. Ask again.'),
               headers: { 'Retry-After': Type.Integer({ minimum: 1 }) },
             },
-            ...refusals(400, 401, 403, 404, 500),
+            ...refusals(...ofSession, 'replay_not_found'),
           },
         },
       },
@@ -97,7 +108,7 @@ export function replayRoutes({
           summary: 'End a recording. The video is there a moment later.',
           tags,
           params: ReplayId,
-          response: { 200: empty('Stopped.'), ...refusals(400, 403, 404, 500) },
+          response: { 200: empty('Stopped.'), ...refusals(...ofSession, 'replay_not_found') },
         },
       },
       async (request, reply) => {

@@ -1,0 +1,75 @@
+import type { RouteOptions } from 'fastify';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Access } from './api/caller.ts';
+import { refusedWith } from './api/schema.ts';
+import { statusOf, type ErrorCode } from './errors.ts';
+import { referenceServer } from './reference.ts';
+
+/** What the front door answers by itself, before a route is asked. */
+const byAccess: Record<Extract<Access, 'public' | 'org' | 'project'>, ErrorCode[]> = {
+  public: ['bad_request', 'internal'],
+  org: ['bad_request', 'internal', 'unauthorized', 'forbidden', 'too_many_bad_keys', 'store_unavailable'],
+  project: [
+    'bad_request',
+    'internal',
+    'unauthorized',
+    'forbidden',
+    'too_many_bad_keys',
+    'store_unavailable',
+    'project_not_found',
+  ],
+};
+
+interface Operation {
+  operationId: string;
+  responses: Record<string, { description: string; content?: object }>;
+}
+
+const routes: RouteOptions[] = [];
+let operations: Operation[];
+let server: Awaited<ReturnType<typeof referenceServer>>;
+
+beforeAll(async () => {
+  server = await referenceServer();
+  const { app } = server;
+  app.addHook('onRoute', (route) => void (route.schema?.operationId && routes.push(route)));
+  for (const route of server.routes) await app.register(route);
+  await app.ready();
+  const { paths } = app.swagger() as unknown as { paths: Record<string, Record<string, Operation>> };
+  operations = Object.values(paths).flatMap((methods) => Object.values(methods));
+});
+afterAll(() => server.app.close());
+
+const operation = (id: unknown) => operations.find(({ operationId }) => operationId === id)!;
+const documents = ({ responses }: Operation, code: ErrorCode) =>
+  (responses[statusOf(code)]?.description ?? '').includes(`\`${code}\``);
+
+describe('the reference', () => {
+  test('every operation names the codes of its access rule and those of its own list', () => {
+    expect(routes.length).toBeGreaterThan(90);
+    const missing = routes.flatMap(({ config, schema }) => {
+      const access = (config?.access ?? 'project') as keyof typeof byAccess;
+      const codes = [...byAccess[access], ...refusedWith(schema?.response)];
+      return codes
+        .filter((code) => !documents(operation(schema?.operationId), code))
+        .map((code) => `${schema?.operationId} lacks ${code}`);
+    });
+    expect(missing).toEqual([]);
+  });
+
+  test('every operation with a JSON body or a query says that it may not fit', () => {
+    const reading = routes.filter(
+      ({ schema }) => schema?.querystring ?? (schema?.body && !Object.hasOwn(schema.body, 'content')),
+    );
+    expect(reading.length).toBeGreaterThan(50);
+    for (const { schema } of reading)
+      expect(documents(operation(schema?.operationId), 'invalid_input'), schema?.operationId).toBe(true);
+  });
+
+  test('a refusal with a shape of its own keeps it', () => {
+    const refused = operation('browserCurl').responses['502'];
+    expect(JSON.stringify(refused?.content)).toContain('BrowserCurlTransportError');
+    expect(refused?.description).toContain('`node_unreachable`');
+    expect(operation('ready').responses['503']?.description).not.toContain('`');
+  });
+});

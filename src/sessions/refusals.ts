@@ -1,0 +1,35 @@
+import type { ErrorCode } from '../errors.ts';
+
+/** What routes about a session are refused with: lists for their schemas, each with all of the one that it builds on. */
+
+/** Finding a session, on whichever node it runs. */
+export const ofSession = ['session_not_found', 'node_unreachable'] as const satisfies ErrorCode[];
+
+/** Waking its browser, and asking it something. */
+export const ofBrowser = [...ofSession, 'browser_silent'] as const satisfies ErrorCode[];
+
+/** Starting a browser, for a new session or again for one that is there. */
+export const ofLaunch = [
+  'browser_did_not_start',
+  'engine_unavailable',
+  'gpu_unavailable',
+  'no_sandbox',
+  'profile_damaged',
+  'storage_full',
+  'feature_not_available',
+] as const satisfies ErrorCode[];
+
+/** Asking the guest, which runs inside the session. */
+export const ofGuest = [...ofBrowser, 'sandbox_unavailable', 'guest_lost'] as const satisfies ErrorCode[];
+
+/** Reading and removing files of the session. */
+export const ofFiles = [
+  ...ofGuest,
+  'path_not_found',
+  'permission_denied',
+  'wrong_kind_of_file',
+  'bad_path',
+] as const satisfies ErrorCode[];
+
+/** Writing files of the session. */
+export const ofWriting = [...ofFiles, 'path_exists', 'session_storage_full'] as const satisfies ErrorCode[];
