@@ -1,0 +1,92 @@
+import http from 'node:http';
+import type { Socket } from 'node:net';
+import type { Log } from '../../lib/log.ts';
+import { EgressError, refusalPage } from './refusals.ts';
+
+/** How the gateway says no to a client. */
+export interface Answers {
+  answer(request: http.IncomingMessage, response: http.ServerResponse, thrown: unknown, target: string): void;
+  /** The same on a socket that Node's server has let go of. */
+  answerByHand(socket: Socket, thrown: unknown, target: string): void;
+  /** How often it did. */
+  readonly count: number;
+}
+
+export interface AnswersOptions {
+  log: Log;
+  onRefuse: ((error: EgressError, target: string) => void) | undefined;
+  /** Aborted when the gateway closes: from then on there is no client to be told. */
+  closing: AbortSignal;
+}
+
+export function answers({ log, onRefuse, closing }: AnswersOptions): Answers {
+  const logLine = sparingly(log);
+  let count = 0;
+
+  /** Undefined when there is no client left to be told. */
+  function refused(thrown: unknown, target: string): EgressError | undefined {
+    if (closing.aborted || (thrown instanceof Error && thrown.name === 'AbortError')) return undefined;
+    const error =
+      thrown instanceof EgressError
+        ? thrown
+        : new EgressError('bad_request', 'This request cannot be passed on.', { cause: thrown });
+    count += 1;
+    logLine(
+      { code: error.code, target: target.slice(0, 200), reason: error.message, ...error.facts },
+      'egress.refused',
+    );
+    onRefuse?.(error, target);
+    return error;
+  }
+
+  return {
+    answer(request, response, thrown, target) {
+      const error = refused(thrown, target);
+      if (!error || response.headersSent || response.destroyed) {
+        response.destroy();
+        return;
+      }
+      const { headers, body } = refusalPage(error);
+      // A client that was told to expect a word before sending the body will not send it: the next request starts elsewhere.
+      if (request.headers.expect) response.shouldKeepAlive = false;
+      response.writeHead(error.status, headers).end(request.method === 'HEAD' ? undefined : body);
+    },
+
+    answerByHand(socket, thrown, target) {
+      const error = refused(thrown, target);
+      if (!error || !socket.writable) {
+        socket.destroy();
+        return;
+      }
+      const { headers, body } = refusalPage(error);
+      const lines = Object.entries({ ...headers, Connection: 'close' }).map(([name, value]) => `${name}: ${value}\r\n`);
+      socket.write(`HTTP/1.1 ${error.status} ${http.STATUS_CODES[error.status]}\r\n${lines.join('')}\r\n`);
+      socket.end(body);
+      leave(socket);
+    },
+
+    get count() {
+      return count;
+    },
+  };
+}
+
+/** After the last word to a client: takes what it still sends, so that our answer is not lost to a reset, but not for long. */
+export function leave(socket: Socket) {
+  socket.resume();
+  const timer = setTimeout(() => socket.destroy(), 5000);
+  socket.once('close', () => clearTimeout(timer));
+}
+
+/** Twenty lines in ten seconds, then one that says how many were left out: a page must not fill the disk with its refusals. */
+function sparingly(log: Log): Log['info'] {
+  let since = 0;
+  let lines = 0;
+  return (facts, event) => {
+    const now = Date.now();
+    const skipped = Math.max(0, lines - 20);
+    if (now - since > 10_000) [since, lines] = [now, 0];
+    lines += 1;
+    if (lines <= 20) log.info(lines === 1 && skipped > 0 ? { ...facts, skipped } : facts, event);
+  };
+}

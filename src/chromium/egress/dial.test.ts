@@ -1,0 +1,17 @@
+import { describe, expect, it } from 'vitest';
+import { echo } from '../../../test/support/gateway.ts';
+import { directDial } from './dial.ts';
+
+describe('dialling', () => {
+  it('goes on to the next address when one fails or keeps still, and keeps to those that were checked', async () => {
+    const target = await echo();
+    const dial = directDial({ staggerMs: 50 });
+    const { signal } = new AbortController();
+    const socket = await dial(
+      { host: 'a.example', port: target, addresses: ['::1', '127.0.0.2', '127.0.0.1'] },
+      { signal },
+    );
+    expect(socket.remoteAddress).toBe('127.0.0.1');
+    socket.destroy();
+  });
+});

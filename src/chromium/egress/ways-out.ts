@@ -1,0 +1,198 @@
+import { setMaxListeners } from 'node:events';
+import type http from 'node:http';
+import type { Socket } from 'node:net';
+import type { Destinations, Target } from './destinations.ts';
+import type { Dial, DialOptions, Reading } from './dial.ts';
+import type { Limits } from './limits.ts';
+import type { PlainReader } from './plain-body.ts';
+import { plainConnections, type CreateConnection } from './plain-connections.ts';
+import { proxyWay, type Proxy, type ProxyWay } from './proxy.ts';
+import { splice } from './splice.ts';
+
+/** The way out: straight, or through a proxy. Its signal ends what is being opened when another takes its place. */
+interface Way {
+  readonly proxy: ProxyWay | undefined;
+  readonly left: AbortController;
+  /** Connections for plain http, kept for the next request: to origins, and to the proxy. */
+  readonly origins: Connections;
+  readonly toProxy: Connections | undefined;
+}
+
+/** How Node's client gets a connection: a kept one from the agent, or a new one. */
+interface Connections {
+  readonly agent: http.Agent;
+  readonly createConnection: CreateConnection;
+}
+
+/** What a request was written for is no longer the way out. It can be written anew. */
+export class WayLeft extends Error {
+  override readonly name = 'WayLeft';
+}
+
+/** Connections to the network, by the way out that is set. */
+export interface WaysOut {
+  /** The one that a request takes now. */
+  readonly current: Way;
+  /** A connection to where the client asked for. If the way changes meanwhile, by the next one. */
+  open(host: string, port: number, options: DialOptions): Promise<Socket>;
+  /** Joins a client to an upstream. The tunnel ends with the way out that it took. */
+  join(client: Socket, upstream: Socket): void;
+  /** The reader of a connection for plain http. */
+  readerOf(socket: Socket): PlainReader | undefined;
+  /** From now on everything leaves by this proxy, or by none. Tunnels that are open are closed. */
+  set(proxy: Proxy | undefined): void;
+  readonly sockets: ReadonlySet<Socket>;
+  /** Bytes sent to and received from the network so far. */
+  traffic(): { up: number; down: number };
+}
+
+export interface WaysOutOptions {
+  allow: Destinations;
+  dial: Dial;
+  proxy: Proxy | undefined;
+  limits: Limits;
+  onConnect: ((destination: Target, socket: Socket) => void) | undefined;
+  /** Aborted when the gateway closes. */
+  closing: AbortSignal;
+}
+
+export function waysOut({ allow, dial, proxy, limits, onConnect, closing }: WaysOutOptions): WaysOut {
+  const upstreams = new Set<Socket>();
+  const tunnels = new Set<Socket>(); // those of the upstreams that are joined to a client
+  const ways = new WeakMap<Socket, Way>(); // the one each connection took
+  const settled = { up: 0, down: 0 };
+  const plain = plainConnections({ mostIdle: limits.idleUpstreams });
+  let current = newWay(proxy);
+  closing.addEventListener('abort', () => current.left.abort(), { once: true });
+
+  function newWay(proxy: Proxy | undefined): Way {
+    const through = proxy && proxyWay(proxy, { allow, dial, handshakeMs: limits.handshakeMs });
+    const left = new AbortController();
+    setMaxListeners(0, left.signal);
+    return {
+      proxy: through,
+      left,
+      origins: connections(openForHttp),
+      toProxy: through?.forward && connections(openToProxy(through.forward.connect, left.signal)),
+    };
+  }
+
+  function connections(createConnection: CreateConnection): Connections {
+    const isCurrent = (agent: http.Agent) =>
+      !closing.aborted && (agent === current.origins.agent || agent === current.toProxy?.agent);
+    return { createConnection, agent: plain.agent(createConnection, isCurrent) };
+  }
+
+  function open(host: string, port: number, options: DialOptions): Promise<Socket> {
+    return byThisWay(options, async ({ proxy }, options) => {
+      const target = proxy && allow.checkUnresolved(host, port);
+      if (proxy && target && !proxy.bypasses(target.host)) {
+        return admitted(await proxy.tunnel(target, options), target);
+      }
+      const destination = await allow.check(host, port);
+      options.signal.throwIfAborted();
+      return admitted(await dial(destination, options), destination);
+    });
+  }
+
+  async function byThisWay(
+    options: DialOptions,
+    connect: (way: Way, options: DialOptions) => Promise<Socket>,
+  ): Promise<Socket> {
+    const { signal } = options;
+    for (;;) {
+      const taken = current;
+      const attempt = new AbortController();
+      const abort = () => attempt.abort();
+      signal.addEventListener('abort', abort, { once: true });
+      taken.left.signal.addEventListener('abort', abort, { once: true });
+      try {
+        signal.throwIfAborted();
+        const socket = await connect(taken, { ...options, signal: attempt.signal });
+        ways.set(socket, taken);
+        if (!attempt.signal.aborted) return socket;
+        socket.destroy();
+      } catch (error) {
+        if (signal.aborted || !attempt.signal.aborted) throw error;
+      } finally {
+        signal.removeEventListener('abort', abort);
+        taken.left.signal.removeEventListener('abort', abort);
+      }
+      signal.throwIfAborted();
+    }
+  }
+
+  function admitted(socket: Socket, target: Target): Socket {
+    socket.on('error', () => {});
+    upstreams.add(socket);
+    socket.once('close', () => {
+      upstreams.delete(socket);
+      tunnels.delete(socket);
+      settled.up += socket.bytesWritten;
+      settled.down += socket.bytesRead;
+    });
+    onConnect?.(target, socket);
+    return socket;
+  }
+
+  function openForHttp({ host, port }: http.ClientRequestArgs, created: Parameters<CreateConnection>[1]): undefined {
+    return plain.handOver((onread) => open(host ?? '', Number(port), { signal: closing, onread }), created);
+  }
+
+  /**
+   * The same, to a proxy, and only to this one: the request carries its password. The request's own target was checked when it
+   * came in.
+   */
+  function openToProxy(connect: (options: DialOptions) => Promise<Socket>, left: AbortSignal): CreateConnection {
+    return ({ host, port }, created) => {
+      const opened = (onread: Reading) =>
+        connect({ signal: left, onread }).then(
+          (socket) => {
+            if (!left.aborted) return admitted(socket, { host: host ?? '', port: Number(port) });
+            socket.destroy();
+            throw new WayLeft();
+          },
+          (error: unknown) => {
+            throw left.aborted ? new WayLeft() : error;
+          },
+        );
+      return plain.handOver(opened, created);
+    };
+  }
+
+  return {
+    get current() {
+      return current;
+    },
+    open,
+    readerOf: plain.readerOf,
+    sockets: upstreams,
+
+    join(client, upstream) {
+      tunnels.add(upstream);
+      if (ways.get(upstream) !== current) upstream.destroy(); // left in the very moment
+      splice(client, upstream, limits.halfOpenMs);
+    },
+
+    set(proxy) {
+      const before = current;
+      current = newWay(proxy);
+      before.left.abort();
+      for (const kept of [before.origins, before.toProxy]) {
+        for (const free of Object.values(kept?.agent.freeSockets ?? {})) {
+          for (const socket of free ?? []) socket.destroy();
+        }
+      }
+      for (const upstream of tunnels) upstream.destroy();
+    },
+
+    traffic() {
+      let { up, down } = settled;
+      for (const socket of upstreams) {
+        up += socket.bytesWritten;
+        down += socket.bytesRead;
+      }
+      return { up, down };
+    },
+  };
+}
