@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { memory, type Group } from '../lib/byte-budget.ts';
 import { Overdue, within } from '../lib/deadline.ts';
 import type { Log } from '../lib/log.ts';
-import { anyText, integer, list, number, object, record } from '../lib/shape.ts';
+import { anyText, integer, list, number, object } from '../lib/shape.ts';
 import { activePage } from './pages/active-page.ts';
 import { isAttached, isTargetList, isTargetNews } from './cdp/shapes.ts';
 import { browserClipboard } from './pages/clipboard.ts';
@@ -54,7 +54,7 @@ export interface Engine {
 }
 
 export interface BrowserState {
-  readonly cookies: readonly object[];
+  readonly cookies: readonly { readonly name: string; readonly value: string }[];
   readonly urls: readonly string[];
 }
 
@@ -84,7 +84,7 @@ const isWindow = object({
   bounds: object({ width: number(0, 1e6), height: number(0, 1e6) }),
 });
 const isExtension = object({ id: anyText });
-const isCookieList = object({ cookies: list(record) });
+const isCookieList = object({ cookies: list(object({ name: anyText, value: anyText })) });
 
 export async function startEngine(options: EngineOptions, signal: AbortSignal): Promise<Engine> {
   const { launch: how, toolbox } = options;
@@ -220,7 +220,7 @@ export function engineOf(
     },
 
     async resume({ cookies, urls: [first, ...others] }) {
-      await control().send('Storage.setCookies', { cookies });
+      await control().send('Storage.setCookies', { cookies: [...cookies] });
       for (const url of others) await control().send('Target.createTarget', { url, background: true });
       if (first !== undefined && first !== 'about:blank') await open(first);
     },

@@ -178,7 +178,9 @@ describe('several clients on one browser', () => {
     );
     await local.send('Runtime.evaluate', { expression: 'console.log(1)' }, sessionId);
     expect(await heard).toBe(sessionId);
-    await expect(local.send('Nope.nope')).rejects.toThrow("Nope.nope: 'Nope.nope' wasn't found");
+    await expect(local.send('Nope.nope' as 'Browser.getVersion')).rejects.toThrow(
+      "Nope.nope: 'Nope.nope' wasn't found",
+    );
     local.close();
     await expect(local.send('Browser.getVersion')).rejects.toThrow('The connection was closed.');
   });

@@ -1,10 +1,15 @@
 import { HOME } from '../sandbox/sandbox.ts';
+import type { Params } from './protocol.ts';
 
 /** Where a session's downloads are found, under their own names. */
 const DOWNLOADS = `${HOME}/Downloads`;
 
 /** Downloads go where the session's files are looked for, unless a client wants them elsewhere. */
-export const toDownloads = { behavior: 'allow', downloadPath: DOWNLOADS, eventsEnabled: false };
+export const toDownloads: Params<'Browser.setDownloadBehavior'> = {
+  behavior: 'allow',
+  downloadPath: DOWNLOADS,
+  eventsEnabled: false,
+};
 
 /**
  * What a client asks for by Browser.setDownloadBehavior. Playwright asks for a directory of the machine it runs on, which it makes

@@ -1,6 +1,7 @@
 import { Overdue } from '../../lib/deadline.ts';
 import { record, type Check } from '../../lib/shape.ts';
 import type { Client, Sink } from './client.ts';
+import type { Answered, Arguments, EventName, Method, ReadOf, Told } from './protocol.ts';
 
 /** A command failed, or its connection ended first. `code` is the protocol's, and absent in the second case. */
 export class CdpError extends Error {
@@ -19,23 +20,28 @@ export type CdpListener<Params = Record<string, unknown>> = (params: Params, ses
 /** CDP for the service itself: one more client of the multiplexer. */
 export interface LocalClient {
   /** Rejects with `Overdue` when the browser does not answer in time. */
-  send(method: string, params?: object, sessionId?: string, options?: SendOptions): Promise<Record<string, unknown>>;
-  /** The same for who looks at the answer. One that is not of this shape is an error: the browser may be anybody's by now. */
-  ask<Result>(
-    is: Check<Result>,
-    method: string,
-    params?: object,
-    sessionId?: string,
-    options?: SendOptions,
+  send<M extends Method>(method: M, ...args: Arguments<M, OnSession>): Promise<Record<string, unknown>>;
+  /** The same where the answer is looked at. One that is not of this shape is an error: the browser may be anybody's by now. */
+  ask<M extends Method, Result>(
+    is: Check<Result> & ReadOf<Result, Answered<M>>,
+    method: M,
+    ...args: Arguments<M, OnSession>
   ): Promise<Result>;
   /** Listens to an event on every session of this client, if it is of this shape; answers with what stops it. */
-  on<Params>(event: string, is: Check<Params>, listener: CdpListener<Params>): () => void;
+  on<E extends EventName, Read>(
+    event: E,
+    is: Check<Read> & ReadOf<Read, Told<E>>,
+    listener: CdpListener<Read>,
+  ): () => void;
   close(): void;
   /** Settles once, when the connection is over, with the reason. */
   readonly closed: Promise<string>;
   /** What a websocket in this client's place would have been closed with; undefined as long as it is open. */
   readonly closeCode: number | undefined;
 }
+
+/** Without a session a command is for the browser. */
+export type OnSession = [sessionId?: string | undefined, options?: SendOptions];
 
 export interface SendOptions {
   /**
@@ -130,7 +136,7 @@ export function localClient(attach: (sink: Sink) => Client, answerMs = ANSWER_MS
     clearTimeout(late);
   }
 
-  const send: LocalClient['send'] = (method, params, sessionId, { patient = false } = {}) => {
+  const send: LocalClient['send'] = (method, ...[params, sessionId, { patient = false } = {}]) => {
     if (over !== undefined) return Promise.reject(new CdpError(`${method}: ${over}`));
     if (waiting.size >= MOST_WAITING)
       return Promise.reject(new CdpError(`${method}: too many commands wait for an answer.`));
@@ -162,8 +168,8 @@ export function localClient(attach: (sink: Sink) => Client, answerMs = ANSWER_MS
     closed,
     send,
 
-    async ask(is, method, params, sessionId, options) {
-      const result = await send(method, params, sessionId, options);
+    async ask(is, method, ...args) {
+      const result = await send(method, ...args);
       if (!is(result)) throw misshapen(method);
       return result;
     },

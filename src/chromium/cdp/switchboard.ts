@@ -1,6 +1,7 @@
 import type { Client } from './client.ts';
 import { readAnswer, type Answer } from './message.ts';
 import type { Message, Pipe } from './pipe.ts';
+import type { Arguments, Method } from './protocol.ts';
 import { secretTargets } from './secret-targets.ts';
 
 /** A CDP session, from the moment Chromium announced it until it is detached. */
@@ -87,7 +88,11 @@ export class Switchboard {
   }
 
   /** `done` is called once: with the answer, or with nothing when none came in time. Never, once the pipe is closed. */
-  ask(method: string, params?: object, sessionId?: string, done: (answer?: Answer) => void = () => {}): void {
+  ask<M extends Method>(
+    method: M,
+    ...args: Arguments<M, [sessionId?: string, done?: (answer?: Answer) => void]>
+  ): void {
+    const [params, sessionId, done = () => {}] = args;
     const id = this.nextId();
     const late = setTimeout(() => this.#asked.delete(id) && done(), this.answerMs);
     this.#asked.set(id, { answer: done, late });

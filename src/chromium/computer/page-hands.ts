@@ -1,5 +1,6 @@
 import { anyText, object, record, type Check } from '../../lib/shape.ts';
 import type { ActivePage } from '../pages/active-page.ts';
+import { passedOn, type Answered, type Method, type Params, type ReadOf } from '../cdp/protocol.ts';
 import { isLayout } from '../cdp/shapes.ts';
 import type { Rectangle } from './display-client.ts';
 import { Impossible, type Button, type Hands } from './hands.ts';
@@ -42,10 +43,16 @@ export function pageHands(active: ActivePage): Hands {
     return page.sessionId;
   }
 
-  const send = (method: string, params: object, sessionId?: string) => ask(record, method, params, sessionId);
+  const send = <M extends Method>(method: M, params: Params<M>, sessionId?: string) =>
+    ask(record, method, params, sessionId);
 
-  async function ask<T>(is: Check<T>, method: string, params: object, sessionId?: string): Promise<T> {
-    const sent = active.client.ask(is, method, params, sessionId ?? (await session()));
+  async function ask<M extends Method, T>(
+    is: Check<T> & ReadOf<T, Answered<M>>,
+    method: M,
+    params: Params<M>,
+    sessionId?: string,
+  ): Promise<T> {
+    const sent = active.client.ask(is, method, ...passedOn(params, sessionId ?? (await session())));
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(
@@ -57,8 +64,8 @@ export function pageHands(active: ActivePage): Hands {
     return Promise.race([sent, late]).finally(() => clearTimeout(timer));
   }
 
-  const mouse = (event: object, sessionId?: string) =>
-    send('Input.dispatchMouseEvent', { ...at, buttons, modifiers, ...event }, sessionId);
+  const mouse = (event: Omit<Params<'Input.dispatchMouseEvent'>, 'x' | 'y'>) =>
+    send('Input.dispatchMouseEvent', { ...at, buttons, modifiers, ...event });
 
   /** A part of the screen as a part of the page, which may be scrolled. */
   async function onPage({ x, y, width, height }: Rectangle) {
@@ -144,8 +151,12 @@ export function pageHands(active: ActivePage): Hands {
     },
 
     async screenshot(region) {
-      const options = { format: 'png', optimizeForSpeed: true, ...(region && { clip: await onPage(region) }) };
-      const { data } = await ask(isPicture, 'Page.captureScreenshot', options);
+      const part = region && { clip: await onPage(region) };
+      const { data } = await ask(isPicture, 'Page.captureScreenshot', {
+        format: 'png',
+        optimizeForSpeed: true,
+        ...part,
+      });
       return Buffer.from(data, 'base64');
     },
 

@@ -29,7 +29,7 @@ export function activePage(mux: Mux): ActivePage {
   const pages = new Map<string, { url: string }>();
   const sessions = new Map<string, string>();
 
-  for (const event of ['Target.targetCreated', 'Target.targetInfoChanged']) {
+  for (const event of ['Target.targetCreated', 'Target.targetInfoChanged'] as const) {
     client.on(event, isTargetNews, ({ targetInfo: { targetId, type, subtype, url } }) => {
       const known = pages.has(targetId) || pages.size < MOST_PAGES;
       if (type === 'page' && subtype === undefined && known) pages.set(targetId, { url: url.slice(0, 100) });

@@ -12,15 +12,16 @@ function pageThat(travels: (say: (event: string, params: object) => void) => voi
     'Fetch.takeResponseBodyAsStream': { stream: '1' },
     'IO.read': { data: 'end', eof: true },
   };
+  const answered = async (method: string) => {
+    if (method !== 'Page.navigate') return answers[method] ?? {};
+    travels(say);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    return { errorText: 'net::ERR_ABORTED' };
+  };
   const page: HiddenPage = {
-    async send(method) {
-      if (method !== 'Page.navigate') return answers[method] ?? {};
-      travels(say);
-      await new Promise((resolve) => setTimeout(resolve, 100));
-      return { errorText: 'net::ERR_ABORTED' };
-    },
-    async ask(is, method) {
-      const result = await page.send(method);
+    send: (method, ..._args) => answered(method),
+    async ask(is, method, ..._args) {
+      const result = await answered(method);
       if (!is(result)) throw new Error(`${method} is not answered like that`);
       return result;
     },

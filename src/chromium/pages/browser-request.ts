@@ -4,6 +4,7 @@ import { anyText, integer, list, object, optional, record, table, type Checked }
 import { bodyStream } from './body-stream.ts';
 import type { HiddenPage, HiddenPages } from './hidden-pages.ts';
 import { ANSWER_MS } from '../cdp/local-client.ts';
+import type { Params } from '../cdp/protocol.ts';
 import { gatewayRefusal, TransportError, transportError } from './net-errors.ts';
 
 /**
@@ -102,8 +103,8 @@ async function travel(
           if (!isOfRedirect(extra) && extras.size < MOST_EXTRAS) extras.set(extra.requestId, extra.headers);
         }),
         page.on('Fetch.authRequired', hasRequestId, ({ requestId }) => {
-          const cancel = { requestId, authChallengeResponse: { response: 'CancelAuth' } };
-          page.send('Fetch.continueWithAuth', cancel).catch(fail);
+          const cancelled = { response: 'CancelAuth' } as const;
+          page.send('Fetch.continueWithAuth', { requestId, authChallengeResponse: cancelled }).catch(fail);
         }),
         page.on('Inspector.targetCrashed', record, () =>
           reject(new TransportError('The page that made the request crashed.')),
@@ -140,7 +141,7 @@ async function travel(
   }
 }
 
-const atAnswer = { requestStage: 'Response' };
+const atAnswer = { requestStage: 'Response' } as const;
 
 /** The end of the journey: an answer that leads nowhere else. */
 function isAnswer({ responseStatusCode: status, responseHeaders = [] }: Paused): boolean {
@@ -163,7 +164,7 @@ const confidential = new Set(['authorization', 'cookie']);
 const ofTheBody = /^content-(encoding|language|location|type)$/i;
 
 /** How a request goes on that was stopped on its way: as it was asked for, or (an answer that leads on, or a failure) as it is. */
-function journey({ url, method, headers, body }: BrowserRequest): (paused: Paused) => object {
+function journey({ url, method, headers, body }: BrowserRequest): (paused: Paused) => Params<'Fetch.continueRequest'> {
   const { origin } = new URL(url);
   let strayed = false; // from the server that was asked; once it has, what it says next may be the other's words
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Overdue, within } from '../../lib/deadline.ts';
 import { anyText, object } from '../../lib/shape.ts';
 import { isEvaluated } from '../cdp/shapes.ts';
+import type { Params } from '../cdp/protocol.ts';
 import type { HiddenPages } from './hidden-pages.ts';
 
 /** The browser's clipboard, which on a headful session is the display's: what is copied anywhere, and what a paste gives. */
@@ -19,7 +20,10 @@ const PATIENCE_MS = 30_000;
  */
 export function browserClipboard(hidden: HiddenPages): Clipboard {
   const origin = `https://${randomBytes(12).toString('hex')}.invalid`;
-  const permissions = ['clipboardReadWrite', 'clipboardSanitizedWrite'];
+  const permissions: Params<'Browser.grantPermissions'>['permissions'] = [
+    'clipboardReadWrite',
+    'clipboardSanitizedWrite',
+  ];
   let granted: Promise<unknown> | undefined;
 
   const evaluate = (expression: string) => within(PATIENCE_MS, 'The browser', inPage(expression));

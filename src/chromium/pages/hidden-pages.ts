@@ -3,13 +3,30 @@ import type { Check } from '../../lib/shape.ts';
 import { isAttached, isCreated } from '../cdp/shapes.ts';
 import type { LocalClient, SendOptions } from '../cdp/local-client.ts';
 import type { Mux } from '../cdp/mux.ts';
+import {
+  passedOn,
+  type Answered,
+  type Arguments,
+  type EventName,
+  type Method,
+  type ReadOf,
+  type Told,
+} from '../cdp/protocol.ts';
 
 /** A page of the service's own inside the session's browser. Its windows do not show it, and its clients do not hear of it. */
 export interface HiddenPage {
-  send(method: string, params?: object, options?: SendOptions): Promise<unknown>;
-  ask<Result>(is: Check<Result>, method: string, params?: object, options?: SendOptions): Promise<Result>;
+  send<M extends Method>(method: M, ...args: Arguments<M, [options?: SendOptions]>): Promise<unknown>;
+  ask<M extends Method, Result>(
+    is: Check<Result> & ReadOf<Result, Answered<M>>,
+    method: M,
+    ...args: Arguments<M, [options?: SendOptions]>
+  ): Promise<Result>;
   /** Listens to an event of this page, until the answer is called. */
-  on<Params>(event: string, is: Check<Params>, listener: (params: Params) => void): () => void;
+  on<E extends EventName, Read>(
+    event: E,
+    is: Check<Read> & ReadOf<Read, Told<E>>,
+    listener: (params: Read) => void,
+  ): () => void;
 }
 
 export interface HiddenPages {
@@ -69,8 +86,8 @@ export function hiddenPages(mux: Mux): HiddenPages {
       return {
         close,
         expiry: undefined,
-        send: (method, params, options) => cdp.send(method, params, sessionId, options),
-        ask: (is, method, params, options) => cdp.ask(is, method, params, sessionId, options),
+        send: (method, ...[params, options]) => cdp.send(method, ...passedOn(params, sessionId, options)),
+        ask: (is, method, ...[params, options]) => cdp.ask(is, method, ...passedOn(params, sessionId, options)),
         on: (event, is, listener) => cdp.on(event, is, (params, from) => from === sessionId && listener(params)),
       };
     } catch (error) {

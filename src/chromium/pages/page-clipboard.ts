@@ -82,7 +82,7 @@ async function focusedFrame(client: LocalClient, { sessionId, contextId }: Place
   const expression = `(${focusedFrameElement.toString()})()`;
   const answer = await client.ask(isEvaluated, 'Runtime.evaluate', { expression, contextId }, sessionId);
   const { objectId } = answer.result;
-  if (objectId === undefined) return undefined;
+  if (typeof objectId !== 'string') return undefined;
   const { node } = await client.ask(isNode, 'DOM.describeNode', { objectId }, sessionId);
   return node.frameId;
 }

@@ -88,7 +88,7 @@ async function pageFrames({ mux }: Engine): Promise<Frames> {
     if (previous !== undefined) client.send('Page.stopScreencast', {}, previous).catch(() => {});
     if (sessionId === undefined) return;
     const bounds = { maxWidth: size.width, maxHeight: size.height };
-    const picture = { format: 'jpeg', quality: JPEG_QUALITY, everyNthFrame: 1, maxFramesInFlight: 1 };
+    const picture = { format: 'jpeg' as const, quality: JPEG_QUALITY, everyNthFrame: 1, maxFramesInFlight: 1 };
     await client.send('Page.startScreencast', { ...picture, ...bounds }, sessionId);
   }
 

@@ -1,0 +1,69 @@
+import { anyText, integer, list, object, optional, record } from '../../lib/shape.ts';
+import { addressOf, type ViewerMessage } from './viewer-messages.ts';
+import { MAX_MESSAGE, type Shown, type Viewer } from './viewer.ts';
+
+const isOfFrame = object({ frameId: anyText });
+const isDialog = object({ type: anyText, message: anyText, defaultPrompt: optional(anyText) });
+const isHistory = object({ currentIndex: integer(0, 1e6), entries: list(object({ id: integer(0, 2 ** 31) })) });
+
+export type SteeringMessage = ViewerMessage & { type: 'navigate' | 'history' | 'answer' };
+
+/** What a browser's frame does around a page: its address, its history, its dialogs. */
+export function viewerSteering(viewer: Viewer) {
+  viewer.onShown('Page.frameStartedLoading', isOfFrame, (tab, { frameId }) => {
+    return frameId === tab.id && pageNews(tab, { loading: true });
+  });
+  viewer.onShown('Page.frameStoppedLoading', isOfFrame, (tab, { frameId }) => {
+    return frameId === tab.id && pageNews(tab, { loading: false });
+  });
+  viewer.onShown('Page.navigatedWithinDocument', record, (tab) => pageNews(tab, {}));
+  viewer.onShown('Page.javascriptDialogOpening', isDialog, (_tab, { type, message, defaultPrompt = '' }) =>
+    viewer.tell({
+      type: 'dialog',
+      kind: type.slice(0, 100),
+      message: message.slice(0, 5000),
+      defaultText: defaultPrompt.slice(0, 5000),
+    }),
+  );
+  viewer.onShown('Page.javascriptDialogClosed', record, () => viewer.tell({ type: 'dialogClosed' }));
+
+  async function travel(tab: Shown, to: 'back' | 'forward' | 'reload' | 'stop'): Promise<void> {
+    if (to === 'reload') return void (await viewer.send(tab, 'Page.reload'));
+    if (to === 'stop') return void (await viewer.send(tab, 'Page.stopLoading'));
+    const history = await viewer.ask(tab, isHistory, 'Page.getNavigationHistory');
+    const entry = history?.entries[history.currentIndex + (to === 'back' ? -1 : 1)];
+    if (entry) await viewer.send(tab, 'Page.navigateToHistoryEntry', { entryId: entry.id });
+  }
+
+  async function pageNews(tab: Shown, news: { loading?: boolean }): Promise<void> {
+    Object.assign(tab.page, news);
+    const history = await viewer.ask(tab, isHistory, 'Page.getNavigationHistory');
+    if (!history || viewer.shown !== tab || viewer.over) return;
+    tab.page.canGoBack = history.currentIndex > 0;
+    tab.page.canGoForward = history.currentIndex < history.entries.length - 1;
+    if (viewer.sink.bufferedAmount < MAX_MESSAGE) viewer.tell({ type: 'page', ...tab.page });
+  }
+
+  return {
+    /** A dialog needs somebody who answers, and a client that enables Page says it will. A viewer that only watches does not. */
+    start(tab: Shown): void {
+      if (!viewer.readOnly) void viewer.send(tab, 'Page.enable').then(() => pageNews(tab, {}));
+    },
+
+    steer(tab: Shown, message: SteeringMessage): void {
+      switch (message.type) {
+        case 'navigate': {
+          const url = addressOf(message.address);
+          if (url === undefined) return viewer.tell({ type: 'notice', text: 'That is not an address of the web.' });
+          return void viewer.send(tab, 'Page.navigate', { url });
+        }
+        case 'history':
+          return void travel(tab, message.to);
+        case 'answer': {
+          const answer = { accept: message.accept, promptText: message.text };
+          return void viewer.send(tab, 'Page.handleJavaScriptDialog', answer);
+        }
+      }
+    },
+  };
+}

@@ -1,0 +1,149 @@
+import { Overdue } from '../../lib/deadline.ts';
+import { isAttached, isCreated, isTargetGone, isTargetList, isTargetNews, type TargetInfo } from '../cdp/shapes.ts';
+import { MAX_MESSAGE, type Shown, type TabInfo, type Viewer } from './viewer.ts';
+
+interface Tab extends TabInfo {
+  readonly contextId: string | undefined;
+}
+
+const MAX_TABS = 100;
+/** News of tabs go out together. */
+const TABS_EVERY_MS = 50;
+/** Chromium tells of tabs that come, go and navigate, but not of a title that changes. */
+const TITLES_EVERY_MS = 1000;
+
+/** Which tabs there are, and which of them the viewer looks at. `start` is called for each that it comes to look at. */
+export function viewerTabs(viewer: Viewer, start: (tab: Shown) => Promise<void>) {
+  const { client, sink, log } = viewer;
+  const tabs = new Map<string, Tab>();
+  /** Whether somebody picked the tab, rather than we. */
+  let picked = false;
+  let changed = false;
+
+  client.on('Target.targetCreated', isTargetNews, ({ targetInfo }) => news(targetInfo, true));
+  client.on('Target.targetInfoChanged', isTargetNews, ({ targetInfo }) => news(targetInfo, false));
+  client.on('Target.targetDestroyed', isTargetGone, ({ targetId }) => gone(targetId));
+
+  async function discover(): Promise<void> {
+    try {
+      await client.send('Target.setDiscoverTargets', { discover: true, filter: [{ type: 'page' }] });
+    } catch (error) {
+      if (viewer.over) return;
+      log.warn({ error }, 'screencast.failed');
+      return viewer.end(1011, error instanceof Overdue ? error.message : 'The browser does not show its tabs.');
+    }
+    if (!viewer.shown) showBest(); // Chromium has told of the tabs there are before it answered
+    tellSoon();
+    titles();
+  }
+
+  function news({ targetId, type, subtype, openerId, browserContextId, ...info }: TargetInfo, isNew: boolean): void {
+    if (type !== 'page' || subtype !== undefined || (!tabs.has(targetId) && tabs.size >= MAX_TABS)) return;
+    const tab = { id: targetId, title: cut(info.title, 200), url: cut(info.url, 2000), contextId: browserContextId };
+    tabs.set(targetId, tab);
+    tellSoon();
+    // A page that the shown one opened comes to the front, as it would in a window. So does the first page worth seeing.
+    const { shown } = viewer;
+    const opened = isNew && openerId !== undefined && openerId === shown?.id;
+    const worthMore = !picked && isBlank(shown && tabs.get(shown.id)) && !isBlank(tab);
+    if (shown && shown.id !== targetId && (opened || worthMore)) show(targetId);
+  }
+
+  function gone(id: string): void {
+    if (!tabs.delete(id)) return;
+    tellSoon();
+    if (viewer.shown?.id !== id) return;
+    viewer.shown = undefined;
+    picked = false;
+    showBest();
+  }
+
+  /** The last tab with something in it: of several, that is most likely where work goes on. */
+  function showBest(): void {
+    const all = [...tabs.values()];
+    const best = all.findLast((tab) => !isBlank(tab)) ?? all.at(-1);
+    if (best) show(best.id);
+  }
+
+  function tellSoon(): void {
+    if (changed) return;
+    changed = true;
+    viewer.later(TABS_EVERY_MS, function tellTabs() {
+      if (sink.bufferedAmount > MAX_MESSAGE) return viewer.later(TABS_EVERY_MS, tellTabs); // the viewer is behind: one list will do
+      changed = false;
+      const list = [...tabs.values()].map(({ id, title, url }) => ({ id, title, url }));
+      viewer.tell({ type: 'tabs', tabs: list, shown: viewer.shown?.id ?? null });
+    });
+  }
+
+  function titles(): void {
+    viewer.later(TITLES_EVERY_MS, async () => {
+      const asked = client.ask(isTargetList, 'Target.getTargets', { filter: [{ type: 'page' }] });
+      const answer = await asked.catch(() => undefined);
+      for (const info of answer?.targetInfos ?? []) {
+        const known = tabs.get(info.targetId);
+        if (known && known.title !== cut(info.title, 200)) news(info, false);
+      }
+      if (!viewer.over) titles();
+    });
+  }
+
+  function show(id: string): void {
+    const previous = viewer.shown;
+    const page = { loading: false, canGoBack: false, canGoForward: false };
+    const pictures = { undrawn: [], missed: false, viewport: '' };
+    const input = { unanswered: 0, presses: 0, clipboardWork: 0, backlog: [] };
+    const tab: Shown = { id, sessionId: undefined, page, ...pictures, ...input };
+    viewer.shown = tab;
+    tellSoon();
+    if (previous?.sessionId !== undefined) detach(previous.sessionId);
+    client
+      .ask(isAttached, 'Target.attachToTarget', { targetId: id, flatten: true })
+      .then(({ sessionId }) => {
+        if (viewer.shown !== tab) return detach(sessionId);
+        tab.sessionId = sessionId;
+        return start(tab);
+      })
+      .catch((error: unknown) => log.debug({ error, tab: id }, 'screencast.tab_not_shown')); // it went away; so we hear
+  }
+
+  function detach(sessionId: string): void {
+    client.send('Target.detachFromTarget', { sessionId }).catch(() => {}); // or it is gone already
+  }
+
+  function select(id: string): void {
+    if (!tabs.has(id)) return;
+    picked = true;
+    // In a full browser only the tab in front is painted. A viewer that only watches does not change which that is.
+    if (!viewer.readOnly) client.send('Target.activateTarget', { targetId: id }).catch(() => {});
+    if (viewer.shown?.id !== id) show(id);
+  }
+
+  return {
+    discover,
+    select,
+
+    async open(): Promise<void> {
+      const browserContextId = tabs.get(viewer.shown?.id ?? '')?.contextId;
+      const where = { url: 'about:blank', ...(browserContextId !== undefined && { browserContextId }) };
+      // The default context has an id too, but one that a tab cannot always be opened with.
+      const opening = client.ask(isCreated, 'Target.createTarget', where);
+      const made = await opening.catch(() =>
+        client.ask(isCreated, 'Target.createTarget', { url: 'about:blank' }).catch(() => undefined),
+      );
+      if (made && !viewer.over) select(made.targetId);
+    },
+
+    close(id: string): void {
+      if (tabs.has(id)) client.send('Target.closeTarget', { targetId: id }).catch(() => {});
+    },
+  };
+}
+
+function isBlank(tab: TabInfo | undefined): boolean {
+  return tab === undefined || tab.url === '' || tab.url === 'about:blank';
+}
+
+function cut(text: string, length: number): string {
+  return text.slice(0, length);
+}
