@@ -27,7 +27,7 @@ export async function check() {
   return results.every(Boolean);
 }
 
-/** openapi.json, docs/errors.md and docs/lifecycles.md are committed so that reviews see the consequence of a change. */
+/** openapi.json and three pages of docs/ are read off the code, and committed so that reviews see the consequence of a change. */
 async function emittedFilesAreCurrent() {
   try {
     await compile({ quiet: true });

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { sessionsBytes } from './lib/machine-memory.ts';
 
-/** Every setting, once: its name, what it means, and how its text is read. The README's table is these lines. */
+/** Every setting, once: its name, what it means, and how its text is read. docs/settings.md is these lines. */
 export const settings = {
   host: setting('CORRAL_HOST', '127.0.0.1', 'where it listens', text),
   port: setting('CORRAL_PORT', '3000', 'where it listens', integer(0, 65535)),
@@ -51,7 +51,7 @@ export const settings = {
   proxyUpstreams: setting(
     'CORRAL_PROXY_UPSTREAMS',
     '',
-    'a file that says where datacenter, isp, residential and mobile proxies come from; docs/proxies.md has its form',
+    'a file that says where datacenter, isp, residential and mobile proxies come from; [proxies.md](proxies.md) has its form',
     text,
   ),
   proxyCheckUrl: setting(
@@ -163,7 +163,7 @@ export const settings = {
   logLevel: setting(
     'CORRAL_LOG_LEVEL',
     'info',
-    'debug, info, warn, error or silent',
+    'debug, info, warn, error or silent; JSON lines on stderr',
     oneOf('debug', 'info', 'warn', 'error', 'silent'),
   ),
 } as const;
@@ -190,6 +190,22 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const config = values as unknown as Config;
   const capacity = config.maxSessions ?? sessionsByMemory(sessionsBytes(), config.sessionMemory);
   return Object.freeze({ ...config, capacity, spares: config.warmSpares ?? sparesOf(capacity) });
+}
+
+/** docs/settings.md. */
+export function describeSettings(): string {
+  return [
+    '# Settings',
+    '',
+    'All are environment variables. One that is not set, or is empty, has its default.',
+    '',
+    '| Setting | Default | Meaning |',
+    '|---|---|---|',
+    ...Object.values(settings).map(
+      ({ name, fallback, meaning }) => `| \`${name}\` | ${fallback && `\`${fallback}\``} | ${meaning} |`,
+    ),
+    '',
+  ].join('\n');
 }
 
 export class ConfigError extends Error {

@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { readIfThere } from './lib/files.ts';
+import { describeSettings } from './config.ts';
 import { describeErrors } from './errors.ts';
 import { referenceServer } from './reference.ts';
 import { replayLife } from './sessions/replays/state.ts';
@@ -15,7 +16,12 @@ async function emitted(): Promise<Record<string, string>> {
   await app.ready();
   const document = JSON.stringify(app.swagger(), null, 2);
   await app.close();
-  return { 'openapi.json': `${document}\n`, 'docs/errors.md': describeErrors(), 'docs/lifecycles.md': describeLives() };
+  return {
+    'openapi.json': `${document}\n`,
+    'docs/errors.md': describeErrors(),
+    'docs/lifecycles.md': describeLives(),
+    'docs/settings.md': describeSettings(),
+  };
 }
 
 function describeLives(): string {
