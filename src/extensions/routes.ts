@@ -27,7 +27,8 @@ export interface ExtensionRoom {
 }
 
 /** HTTP in, one service call, HTTP out. */
-export function extensionRoutes({ extensions, load }: ExtensionRoom): FastifyPluginAsyncTypebox {
+export function extensionRoutes(room: ExtensionRoom): FastifyPluginAsyncTypebox {
+  const { extensions } = room;
   return async (app) => {
     app.get(
       '/extensions',
@@ -112,69 +113,74 @@ export function extensionRoutes({ extensions, load }: ExtensionRoom): FastifyPlu
       },
     );
 
-    await app.register(async (forms) => {
-      forms.removeAllContentTypeParsers();
-      await forms.register(multipart, {
-        limits: { fileSize: mostZipBytes + 1, files: 20, fields: 40, parts: 60, fieldSize: 1024, fieldNameSize: 200 },
-      });
+    await app.register(formRoutes(room));
+  };
+}
 
-      forms.post(
-        '/extensions',
-        {
-          validatorCompiler: anything,
-          schema: {
-            operationId: 'uploadExtension',
-            summary: 'Upload an extension: a zip of its unpacked directory, manifest version 3, at most 50 MiB.',
-            tags,
-            body: asForm(UploadExtension),
-            response: {
-              201: Extension,
-              ...refusals('already_exists', 'payload_too_large', 'storage_full', 'project_storage_full'),
-            },
-          },
-        },
-        (request, reply) =>
-          withForm(request, async (form) => {
-            const zip = form.files.get('file');
-            if (!zip) throw errors.invalid_input({ detail: 'file is missing.' });
-            const name = form.fields.get('name');
-            if (name !== undefined) checkName('name', name);
-            return reply.code(201).send(await extensions.create(projectOf(request).id, name, zip));
-          }),
-      );
-
-      forms.post(
-        '/browsers/:id/extensions',
-        {
-          validatorCompiler: anything,
-          schema: {
-            operationId: 'uploadExtensionsToBrowser',
-            summary: 'Load extensions into a browser that runs. Its clients stay connected.',
-            tags: ['browsers'],
-            params: Type.Object({ id: Type.String() }),
-            body: asForm(LoadExtensions),
-            response: {
-              201: { description: 'Loaded.' },
-              ...refusals(
-                'session_not_found',
-                'node_unreachable',
-                'browser_silent',
-                'extension_refused',
-                'payload_too_large',
-                'storage_full',
-                'project_storage_full',
-              ),
-            },
-          },
-        },
-        (request, reply) =>
-          withForm(request, async (form) => {
-            const { id } = request.params as { id: string };
-            await load(projectOf(request).id, id, await extensions.adHoc(listed(form)));
-            return reply.code(201).send();
-          }),
-      );
+/** In a scope of its own: bodies are forms. */
+function formRoutes({ extensions, load }: ExtensionRoom): FastifyPluginAsyncTypebox {
+  return async (forms) => {
+    forms.removeAllContentTypeParsers();
+    await forms.register(multipart, {
+      limits: { fileSize: mostZipBytes + 1, files: 20, fields: 40, parts: 60, fieldSize: 1024, fieldNameSize: 200 },
     });
+
+    forms.post(
+      '/extensions',
+      {
+        validatorCompiler: anything,
+        schema: {
+          operationId: 'uploadExtension',
+          summary: 'Upload an extension: a zip of its unpacked directory, manifest version 3, at most 50 MiB.',
+          tags,
+          body: asForm(UploadExtension),
+          response: {
+            201: Extension,
+            ...refusals('already_exists', 'payload_too_large', 'storage_full', 'project_storage_full'),
+          },
+        },
+      },
+      (request, reply) =>
+        withForm(request, async (form) => {
+          const zip = form.files.get('file');
+          if (!zip) throw errors.invalid_input({ detail: 'file is missing.' });
+          const name = form.fields.get('name');
+          if (name !== undefined) checkName('name', name);
+          return reply.code(201).send(await extensions.create(projectOf(request).id, name, zip));
+        }),
+    );
+
+    forms.post(
+      '/browsers/:id/extensions',
+      {
+        validatorCompiler: anything,
+        schema: {
+          operationId: 'uploadExtensionsToBrowser',
+          summary: 'Load extensions into a browser that runs. Its clients stay connected.',
+          tags: ['browsers'],
+          params: Type.Object({ id: Type.String() }),
+          body: asForm(LoadExtensions),
+          response: {
+            201: { description: 'Loaded.' },
+            ...refusals(
+              'session_not_found',
+              'node_unreachable',
+              'browser_silent',
+              'extension_refused',
+              'payload_too_large',
+              'storage_full',
+              'project_storage_full',
+            ),
+          },
+        },
+      },
+      (request, reply) =>
+        withForm(request, async (form) => {
+          const { id } = request.params as { id: string };
+          await load(projectOf(request).id, id, await extensions.adHoc(listed(form)));
+          return reply.code(201).send();
+        }),
+    );
   };
 
   /** Takes all of a form in, each file to our disk; nothing of it is left there afterwards. */

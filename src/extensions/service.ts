@@ -1,18 +1,16 @@
-import { open } from 'node:fs/promises';
 import { errors } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
 import type { ProjectStorage } from '../lib/storage.ts';
 import { uniqueViolation, type Db } from '../store/db.ts';
 import { checkExtension, unpackExtension } from './archive.ts';
-import { storeIdOf, zipOffset } from './crx.ts';
+import { storeIdOf } from './crx.ts';
 import type { Extension, ExtensionList, ExtensionSelector, FromChromeStore } from './schema.ts';
+import { fetchCrx, zipIn } from './chrome-store.ts';
 import { extensionStore, type ExtensionRow } from './store.ts';
-import { mostZipBytes, type Upload, type Uploads } from './uploads.ts';
+import type { Upload, Uploads } from './uploads.ts';
 
 const mostOfASession = 20;
 const storeMs = 30_000;
-/** What the store asks for, to know what it may offer; any browser of today would do. */
-const storeBrowser = '150.0.0.0';
 
 export type ExtensionService = ReturnType<typeof extensionService>;
 
@@ -24,17 +22,8 @@ export interface Loadable {
   unpack(to: string): Promise<void>;
 }
 
-export function extensionService({
-  db,
-  uploads,
-  storage,
-  storeUrl,
-}: {
-  db: Db;
-  uploads: Uploads;
-  storage: ProjectStorage;
-  storeUrl: string;
-}) {
+export function extensionService(deps: { db: Db; uploads: Uploads; storage: ProjectStorage; storeUrl: string }) {
+  const { db, uploads, storage, storeUrl } = deps;
   const store = extensionStore(db);
 
   async function find(projectId: string, idOrName: string): Promise<ExtensionRow> {
@@ -125,7 +114,7 @@ export function extensionService({
         throw errors.invalid_input({
           detail: 'url is not the page of an extension; it takes https://chromewebstore.google.com/detail/<name>/<id>.',
         });
-      const sent = fetchCrx(id, os, AbortSignal.any([gone, AbortSignal.timeout(storeMs)]));
+      const sent = fetchCrx(storeUrl, id, os, AbortSignal.any([gone, AbortSignal.timeout(storeMs)]));
       const crx = await uploads.take(sent, storage.claim(projectId));
       try {
         const from = await zipIn(crx);
@@ -175,41 +164,6 @@ export function extensionService({
       return count === 0 ? undefined : `${count} ${count === 1 ? 'extension' : 'extensions'}`;
     },
   };
-
-  async function* fetchCrx(id: string, os: string, signal: AbortSignal): AsyncGenerator<Buffer> {
-    const address = new URL(storeUrl);
-    const asked = { response: 'redirect', os, arch: 'x64', prod: 'chromiumcrx', prodversion: storeBrowser };
-    for (const [key, value] of Object.entries({ ...asked, acceptformat: 'crx2,crx3', x: `id=${id}&uc` }))
-      address.searchParams.set(key, value);
-    const response = await fetch(address, { signal }).catch((error: Error) => {
-      throw errors.chrome_store_unavailable({
-        detail: (error.cause as Error | undefined)?.message ?? error.message,
-      });
-    });
-    if (response.status === 204 || response.status === 404)
-      throw errors.invalid_input({ detail: `The store has no extension '${id}', or none for ${os}.` });
-    if (!response.ok || !response.body)
-      throw errors.chrome_store_unavailable({ detail: `it answered ${response.status}` });
-    if (Number(response.headers.get('content-length')) > mostZipBytes)
-      throw errors.payload_too_large({ limit: mostZipBytes });
-    for await (const piece of response.body) yield Buffer.from(piece as Uint8Array);
-  }
-}
-
-/** Where the zip begins in what the store sent. */
-async function zipIn(crx: Upload): Promise<number> {
-  const file = await open(crx.path);
-  try {
-    const { buffer: head, bytesRead } = await file.read(Buffer.alloc(16), 0, 16, 0);
-    const from = zipOffset(head.subarray(0, bytesRead));
-    if (from !== undefined && from + 4 <= crx.size) {
-      const { buffer } = await file.read(Buffer.alloc(4), 0, 4, from);
-      if (buffer.equals(Buffer.from('PK\x03\x04', 'latin1'))) return from;
-    }
-    throw errors.chrome_store_unavailable({ detail: 'what it sent is not an extension' });
-  } finally {
-    await file.close();
-  }
 }
 
 function toExtension(row: ExtensionRow): Extension {

@@ -12,6 +12,8 @@ import * as shape from './schema.ts';
 const Id = Type.Object({ id: Type.String() });
 const config = { access: 'org' } as const;
 
+type App = Parameters<FastifyPluginAsyncTypebox>[0];
+
 export interface OrgRoom {
   projects: ProjectService;
   limits: LimitService;
@@ -20,323 +22,336 @@ export interface OrgRoom {
 }
 
 /** HTTP in, one service call, HTTP out. */
-export function orgRoutes({ projects, limits, keys, audit }: OrgRoom): FastifyPluginAsyncTypebox {
+export function orgRoutes(room: OrgRoom): FastifyPluginAsyncTypebox {
   return async (app) => {
-    const projectTags = ['projects'];
-    app.post(
-      '/org/projects',
-      {
-        config,
-        schema: {
-          operationId: 'createProject',
-          summary: 'Create a project.',
-          tags: projectTags,
-          body: shape.CreateProject,
-          response: { 201: shape.Project, ...refusals('already_exists', 'project_not_found') },
+    projectRoutes(app, room);
+    limitRoutes(app, room);
+    keyRoutes(app, room);
+    auditRoutes(app, room);
+  };
+}
+
+function projectRoutes(app: App, { projects }: OrgRoom) {
+  const tags = ['projects'];
+  app.post(
+    '/org/projects',
+    {
+      config,
+      schema: {
+        operationId: 'createProject',
+        summary: 'Create a project.',
+        tags,
+        body: shape.CreateProject,
+        response: { 201: shape.Project, ...refusals('already_exists', 'project_not_found') },
+      },
+    },
+    async (request, reply) => reply.code(201).send(await projects.create(callerOf(request), request.body.name)),
+  );
+
+  app.get(
+    '/org/projects',
+    {
+      config,
+      schema: {
+        operationId: 'listProjects',
+        summary: 'List projects.',
+        tags,
+        querystring: shape.ProjectList,
+        response: {
+          200: listOf(shape.Project, 'A page of projects, oldest first.'),
+          ...refusals('project_not_found'),
         },
       },
-      async (request, reply) => reply.code(201).send(await projects.create(callerOf(request), request.body.name)),
-    );
+    },
+    async (request, reply) => sendPage(reply, request.query, await projects.list(callerOf(request), request.query)),
+  );
 
-    app.get(
-      '/org/projects',
-      {
-        config,
-        schema: {
-          operationId: 'listProjects',
-          summary: 'List projects.',
-          tags: projectTags,
-          querystring: shape.ProjectList,
-          response: {
-            200: listOf(shape.Project, 'A page of projects, oldest first.'),
-            ...refusals('project_not_found'),
-          },
+  app.get(
+    '/org/projects/:id',
+    {
+      config,
+      schema: {
+        operationId: 'getProject',
+        summary: 'Get a project by id or name.',
+        tags,
+        params: Id,
+        response: { 200: shape.Project, ...refusals('project_not_found') },
+      },
+    },
+    (request) => projects.get(callerOf(request), request.params.id),
+  );
+
+  app.patch(
+    '/org/projects/:id',
+    {
+      config,
+      schema: {
+        operationId: 'updateProject',
+        summary: 'Rename, archive or unarchive a project.',
+        tags,
+        params: Id,
+        body: shape.UpdateProject,
+        response: {
+          200: shape.Project,
+          ...refusals('project_not_found', 'already_exists', 'last_active_project', 'default_project'),
         },
       },
-      async (request, reply) => sendPage(reply, request.query, await projects.list(callerOf(request), request.query)),
-    );
+    },
+    (request) => projects.update(callerOf(request), request.params.id, request.body),
+  );
 
-    app.get(
-      '/org/projects/:id',
-      {
-        config,
-        schema: {
-          operationId: 'getProject',
-          summary: 'Get a project by id or name.',
-          tags: projectTags,
-          params: Id,
-          response: { 200: shape.Project, ...refusals('project_not_found') },
+  app.delete(
+    '/org/projects/:id',
+    {
+      config,
+      schema: {
+        operationId: 'deleteProject',
+        summary: 'Delete a project that holds nothing; keys bound to it end with it.',
+        tags,
+        params: Id,
+        response: {
+          204: empty('Deleted.'),
+          ...refusals('project_not_found', 'project_not_empty', 'last_active_project', 'default_project'),
         },
       },
-      (request) => projects.get(callerOf(request), request.params.id),
-    );
+    },
+    async (request, reply) => {
+      await projects.remove(callerOf(request), request.params.id);
+      return reply.code(204).send(null);
+    },
+  );
+}
 
-    app.patch(
-      '/org/projects/:id',
-      {
-        config,
-        schema: {
-          operationId: 'updateProject',
-          summary: 'Rename, archive or unarchive a project.',
-          tags: projectTags,
-          params: Id,
-          body: shape.UpdateProject,
-          response: {
-            200: shape.Project,
-            ...refusals('project_not_found', 'already_exists', 'last_active_project', 'default_project'),
-          },
+function limitRoutes(app: App, { limits }: OrgRoom) {
+  const tags = ['limits'];
+  app.get(
+    '/org/projects/:id/limits',
+    {
+      config,
+      schema: {
+        operationId: 'getProjectLimits',
+        summary: 'Get the caps of a project.',
+        tags,
+        params: Id,
+        response: { 200: shape.ProjectLimits, ...refusals('project_not_found') },
+      },
+    },
+    (request) => limits.project(callerOf(request), request.params.id),
+  );
+
+  app.patch(
+    '/org/projects/:id/limits',
+    {
+      config,
+      schema: {
+        operationId: 'updateProjectLimits',
+        summary: 'Set or remove caps of a project.',
+        tags,
+        params: Id,
+        body: shape.UpdateProjectLimits,
+        response: { 200: shape.ProjectLimits, ...refusals('project_not_found') },
+      },
+    },
+    (request) => limits.updateProject(callerOf(request), request.params.id, request.body),
+  );
+
+  app.get(
+    '/org/limits',
+    {
+      config,
+      schema: {
+        operationId: 'getOrgLimits',
+        summary: 'Get the caps of the organisation.',
+        tags,
+        response: { 200: shape.OrgLimits },
+      },
+    },
+    () => limits.org(),
+  );
+
+  app.patch(
+    '/org/limits',
+    {
+      config,
+      schema: {
+        operationId: 'updateOrgLimits',
+        summary: 'Set the cap of projects that have none of their own.',
+        tags,
+        body: shape.UpdateOrgLimits,
+        response: { 200: shape.OrgLimits },
+      },
+    },
+    (request) => limits.updateOrg(callerOf(request), request.body),
+  );
+}
+
+function keyRoutes(app: App, { keys }: OrgRoom) {
+  const tags = ['api_keys'];
+  app.post(
+    '/org/api_keys',
+    {
+      config,
+      schema: {
+        operationId: 'createApiKey',
+        summary: 'Create an API key. The answer is the only place where it stands in full.',
+        tags,
+        body: shape.CreateApiKey,
+        response: { 201: shape.CreatedApiKey, ...refusals('project_not_found') },
+      },
+    },
+    async (request, reply) => reply.code(201).send(await keys.create(callerOf(request), request.body)),
+  );
+
+  app.get(
+    '/org/api_keys',
+    {
+      config,
+      schema: {
+        operationId: 'listApiKeys',
+        summary: 'List API keys.',
+        tags,
+        querystring: shape.ApiKeyList,
+        response: { 200: listOf(shape.ApiKey, 'A page of keys, masked.') },
+      },
+    },
+    async (request, reply) => sendPage(reply, request.query, await keys.list(callerOf(request), request.query)),
+  );
+
+  app.get(
+    '/org/api_keys/:id',
+    {
+      config,
+      schema: {
+        operationId: 'getApiKey',
+        summary: 'Get an API key.',
+        tags,
+        params: Id,
+        querystring: shape.IncludeDeleted,
+        response: { 200: shape.ApiKey, ...refusals('api_key_not_found') },
+      },
+    },
+    (request) => keys.get(callerOf(request), request.params.id, request.query.include_deleted),
+  );
+
+  app.patch(
+    '/org/api_keys/:id',
+    {
+      config,
+      schema: {
+        operationId: 'updateApiKey',
+        summary: 'Rename an API key.',
+        tags,
+        params: Id,
+        body: shape.UpdateApiKey,
+        response: { 200: shape.ApiKey, ...refusals('api_key_not_found') },
+      },
+    },
+    (request) => keys.rename(callerOf(request), request.params.id, request.body.name),
+  );
+
+  app.post(
+    '/org/api_keys/:id/rotate',
+    {
+      config,
+      schema: {
+        operationId: 'rotateApiKey',
+        summary: 'Make a successor; the old key goes on working for a while.',
+        tags,
+        params: Id,
+        body: shape.RotateApiKey,
+        response: { 201: shape.CreatedApiKey, ...refusals('api_key_not_found') },
+      },
+    },
+    async (request, reply) =>
+      reply.code(201).send(await keys.rotate(callerOf(request), request.params.id, request.body)),
+  );
+
+  app.delete(
+    '/org/api_keys/:id',
+    {
+      config,
+      schema: {
+        operationId: 'deleteApiKey',
+        summary: 'Revoke an API key, at once and on every node.',
+        tags,
+        params: Id,
+        response: { 204: empty('Revoked.'), ...refusals('api_key_not_found', 'cannot_delete_current_key') },
+      },
+    },
+    async (request, reply) => {
+      await keys.remove(callerOf(request), request.params.id);
+      return reply.code(204).send(null);
+    },
+  );
+}
+
+function auditRoutes(app: App, { audit }: OrgRoom) {
+  const tags = ['audit_logs'];
+  app.get(
+    '/audit-logs',
+    {
+      config,
+      schema: {
+        operationId: 'listAuditLogs',
+        summary: 'Read who changed what, newest first.',
+        tags,
+        querystring: shape.AuditLogList,
+        response: {
+          200: Object.assign(Type.Array(shape.AuditLogEntry), {
+            description: 'A page of entries.',
+            headers: {
+              'X-Limit': Type.Integer(),
+              'X-Has-More': Type.Boolean(),
+              'X-Next-Page-Token': Type.String({
+                description: 'The `page_token` of the next page, when there is one.',
+              }),
+            },
+          }),
         },
       },
-      (request) => projects.update(callerOf(request), request.params.id, request.body),
-    );
+    },
+    async (request, reply) => {
+      const { entries, next } = await audit.list(callerOf(request), request.query);
+      void reply.headers({ 'X-Limit': String(request.query.limit), 'X-Has-More': String(next !== undefined) });
+      if (next) void reply.header('X-Next-Page-Token', next);
+      return entries;
+    },
+  );
 
-    app.delete(
-      '/org/projects/:id',
-      {
-        config,
-        schema: {
-          operationId: 'deleteProject',
-          summary: 'Delete a project that holds nothing; keys bound to it end with it.',
-          tags: projectTags,
-          params: Id,
-          response: {
-            204: empty('Deleted.'),
-            ...refusals('project_not_found', 'project_not_empty', 'last_active_project', 'default_project'),
-          },
-        },
-      },
-      async (request, reply) => {
-        await projects.remove(callerOf(request), request.params.id);
-        return reply.code(204).send(null);
-      },
-    );
-
-    const limitTags = ['limits'];
-    app.get(
-      '/org/projects/:id/limits',
-      {
-        config,
-        schema: {
-          operationId: 'getProjectLimits',
-          summary: 'Get the caps of a project.',
-          tags: limitTags,
-          params: Id,
-          response: { 200: shape.ProjectLimits, ...refusals('project_not_found') },
-        },
-      },
-      (request) => limits.project(callerOf(request), request.params.id),
-    );
-
-    app.patch(
-      '/org/projects/:id/limits',
-      {
-        config,
-        schema: {
-          operationId: 'updateProjectLimits',
-          summary: 'Set or remove caps of a project.',
-          tags: limitTags,
-          params: Id,
-          body: shape.UpdateProjectLimits,
-          response: { 200: shape.ProjectLimits, ...refusals('project_not_found') },
-        },
-      },
-      (request) => limits.updateProject(callerOf(request), request.params.id, request.body),
-    );
-
-    app.get(
-      '/org/limits',
-      {
-        config,
-        schema: {
-          operationId: 'getOrgLimits',
-          summary: 'Get the caps of the organisation.',
-          tags: limitTags,
-          response: { 200: shape.OrgLimits },
-        },
-      },
-      () => limits.org(),
-    );
-
-    app.patch(
-      '/org/limits',
-      {
-        config,
-        schema: {
-          operationId: 'updateOrgLimits',
-          summary: 'Set the cap of projects that have none of their own.',
-          tags: limitTags,
-          body: shape.UpdateOrgLimits,
-          response: { 200: shape.OrgLimits },
-        },
-      },
-      (request) => limits.updateOrg(callerOf(request), request.body),
-    );
-
-    const keyTags = ['api_keys'];
-    app.post(
-      '/org/api_keys',
-      {
-        config,
-        schema: {
-          operationId: 'createApiKey',
-          summary: 'Create an API key. The answer is the only place where it stands in full.',
-          tags: keyTags,
-          body: shape.CreateApiKey,
-          response: { 201: shape.CreatedApiKey, ...refusals('project_not_found') },
-        },
-      },
-      async (request, reply) => reply.code(201).send(await keys.create(callerOf(request), request.body)),
-    );
-
-    app.get(
-      '/org/api_keys',
-      {
-        config,
-        schema: {
-          operationId: 'listApiKeys',
-          summary: 'List API keys.',
-          tags: keyTags,
-          querystring: shape.ApiKeyList,
-          response: { 200: listOf(shape.ApiKey, 'A page of keys, masked.') },
-        },
-      },
-      async (request, reply) => sendPage(reply, request.query, await keys.list(callerOf(request), request.query)),
-    );
-
-    app.get(
-      '/org/api_keys/:id',
-      {
-        config,
-        schema: {
-          operationId: 'getApiKey',
-          summary: 'Get an API key.',
-          tags: keyTags,
-          params: Id,
-          querystring: shape.IncludeDeleted,
-          response: { 200: shape.ApiKey, ...refusals('api_key_not_found') },
-        },
-      },
-      (request) => keys.get(callerOf(request), request.params.id, request.query.include_deleted),
-    );
-
-    app.patch(
-      '/org/api_keys/:id',
-      {
-        config,
-        schema: {
-          operationId: 'updateApiKey',
-          summary: 'Rename an API key.',
-          tags: keyTags,
-          params: Id,
-          body: shape.UpdateApiKey,
-          response: { 200: shape.ApiKey, ...refusals('api_key_not_found') },
-        },
-      },
-      (request) => keys.rename(callerOf(request), request.params.id, request.body.name),
-    );
-
-    app.post(
-      '/org/api_keys/:id/rotate',
-      {
-        config,
-        schema: {
-          operationId: 'rotateApiKey',
-          summary: 'Make a successor; the old key goes on working for a while.',
-          tags: keyTags,
-          params: Id,
-          body: shape.RotateApiKey,
-          response: { 201: shape.CreatedApiKey, ...refusals('api_key_not_found') },
-        },
-      },
-      async (request, reply) =>
-        reply.code(201).send(await keys.rotate(callerOf(request), request.params.id, request.body)),
-    );
-
-    app.delete(
-      '/org/api_keys/:id',
-      {
-        config,
-        schema: {
-          operationId: 'deleteApiKey',
-          summary: 'Revoke an API key, at once and on every node.',
-          tags: keyTags,
-          params: Id,
-          response: { 204: empty('Revoked.'), ...refusals('api_key_not_found', 'cannot_delete_current_key') },
-        },
-      },
-      async (request, reply) => {
-        await keys.remove(callerOf(request), request.params.id);
-        return reply.code(204).send(null);
-      },
-    );
-
-    const auditTags = ['audit_logs'];
-    app.get(
-      '/audit-logs',
-      {
-        config,
-        schema: {
-          operationId: 'listAuditLogs',
-          summary: 'Read who changed what, newest first.',
-          tags: auditTags,
-          querystring: shape.AuditLogList,
-          response: {
-            200: Object.assign(Type.Array(shape.AuditLogEntry), {
-              description: 'A page of entries.',
-              headers: {
-                'X-Limit': Type.Integer(),
-                'X-Has-More': Type.Boolean(),
-                'X-Next-Page-Token': Type.String({
-                  description: 'The `page_token` of the next page, when there is one.',
-                }),
-              },
-            }),
-          },
-        },
-      },
-      async (request, reply) => {
-        const { entries, next } = await audit.list(callerOf(request), request.query);
-        void reply.headers({ 'X-Limit': String(request.query.limit), 'X-Has-More': String(next !== undefined) });
-        if (next) void reply.header('X-Next-Page-Token', next);
-        return entries;
-      },
-    );
-
-    app.get(
-      '/audit-logs/export/chunk',
-      {
-        config,
-        schema: {
-          operationId: 'exportAuditLogs',
-          summary: 'Download entries as JSON lines, chunk by chunk.',
-          tags: auditTags,
-          querystring: shape.AuditLogExport,
-          response: {
-            200: {
-              description: 'One chunk.',
-              headers: {
-                'X-Has-More': Type.Boolean(),
-                'X-Next-Cursor': Type.String(),
-                'X-Row-Count': Type.Integer(),
-                'X-Content-Sha256': Type.String(),
-              },
-              content: {
-                'application/octet-stream': { schema: Type.Unsafe<Buffer>({ type: 'string', format: 'binary' }) },
-              },
+  app.get(
+    '/audit-logs/export/chunk',
+    {
+      config,
+      schema: {
+        operationId: 'exportAuditLogs',
+        summary: 'Download entries as JSON lines, chunk by chunk.',
+        tags,
+        querystring: shape.AuditLogExport,
+        response: {
+          200: {
+            description: 'One chunk.',
+            headers: {
+              'X-Has-More': Type.Boolean(),
+              'X-Next-Cursor': Type.String(),
+              'X-Row-Count': Type.Integer(),
+              'X-Content-Sha256': Type.String(),
+            },
+            content: {
+              'application/octet-stream': { schema: Type.Unsafe<Buffer>({ type: 'string', format: 'binary' }) },
             },
           },
         },
       },
-      async (request, reply) => {
-        const { body, rows, next, sha256 } = await audit.exportChunk(callerOf(request), request.query);
-        void reply.headers({
-          'X-Has-More': String(next !== undefined),
-          'X-Row-Count': String(rows),
-          'X-Content-Sha256': sha256,
-        });
-        if (next) void reply.header('X-Next-Cursor', next);
-        return reply.type('application/octet-stream').send(body);
-      },
-    );
-  };
+    },
+    async (request, reply) => {
+      const { body, rows, next, sha256 } = await audit.exportChunk(callerOf(request), request.query);
+      void reply.headers({
+        'X-Has-More': String(next !== undefined),
+        'X-Row-Count': String(rows),
+        'X-Content-Sha256': sha256,
+      });
+      if (next) void reply.header('X-Next-Cursor', next);
+      return reply.type('application/octet-stream').send(body);
+    },
+  );
 }

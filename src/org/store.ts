@@ -42,7 +42,9 @@ export type NewApiKey = Pick<
 export type OrgStore = ReturnType<typeof orgStore>;
 
 /** Every query on projects, limits and keys. `scope` is the one project a caller may see; null for all. */
-export function orgStore(db: Db) {
+export const orgStore = (db: Db) => ({ ...projectsAndLimits(db), ...apiKeys(db) });
+
+function projectsAndLimits(db: Db) {
   return {
     insertProject(id: string, name: string, isDefault = false): Promise<ProjectRow | undefined> {
       return db.row(sql`insert into projects (id, name, is_default) values (${id}, ${name}, ${isDefault}) returning *`);
@@ -124,7 +126,11 @@ export function orgStore(db: Db) {
     async setOrgDefaultCap(cap: number | null): Promise<void> {
       await db.rows(sql`update org_limits set default_project_max_concurrent_sessions = ${cap}`);
     },
+  };
+}
 
+function apiKeys(db: Db) {
+  return {
     async insertKey(key: NewApiKey): Promise<void> {
       await db.rows(sql`insert into api_keys (id, name, hash, lookup, masked_key, project_id, created_by, created_by_name, expires_at)
         values (${key.id}, ${key.name}, ${key.hash}, ${key.lookup}, ${key.masked_key}, ${key.project_id}, ${key.created_by},

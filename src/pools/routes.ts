@@ -15,176 +15,187 @@ const bodyLimit = 6 * 1024 * 1024; // a policy may have five of them
 /** HTTP in, one service call, HTTP out. */
 export function poolRoutes({ pools }: { pools: PoolService }): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.post(
-      '/browser_pools',
-      {
-        bodyLimit,
-        preValidation: async ({ body }) => refreshWithProfile(body),
-        schema: {
-          operationId: 'createBrowserPool',
-          summary: 'Declare a pool. Its browsers are made in the background.',
-          tags,
-          body: CreatePool,
-          response: {
-            201: Pool,
-            ...refusals('already_exists', 'pool_limit_reached', 'project_limit_reached', 'feature_not_available'),
-          },
-        },
-      },
-      async (request, reply) => reply.code(201).send(await pools.create(projectOf(request).id, request.body)),
-    );
-
-    app.get(
-      '/browser_pools',
-      {
-        schema: {
-          operationId: 'listBrowserPools',
-          summary: 'List pools, oldest first.',
-          tags,
-          querystring: PoolList,
-          response: { 200: listOf(Pool, 'A page of pools.') },
-        },
-      },
-      async (request, reply) => sendPage(reply, request.query, await pools.list(projectOf(request).id, request.query)),
-    );
-
-    app.get(
-      '/browser_pools/:id_or_name',
-      {
-        schema: {
-          operationId: 'getBrowserPool',
-          summary: 'Get a pool, with what it holds right now.',
-          tags,
-          params: IdOrName,
-          response: { 200: Pool, ...refusals('pool_not_found') },
-        },
-      },
-      (request) => pools.get(projectOf(request).id, request.params.id_or_name),
-    );
-
-    app.patch(
-      '/browser_pools/:id_or_name',
-      {
-        bodyLimit,
-        schema: {
-          operationId: 'updateBrowserPool',
-          summary: 'Change a pool. Browsers made from now on follow; leased ones are not touched.',
-          tags,
-          params: IdOrName,
-          body: UpdatePool,
-          response: {
-            200: Pool,
-            ...refusals(
-              'pool_not_found',
-              'already_exists',
-              'pool_limit_reached',
-              'project_limit_reached',
-              'feature_not_available',
-            ),
-          },
-        },
-      },
-      (request) => pools.update(projectOf(request).id, request.params.id_or_name, request.body),
-    );
-
-    app.delete(
-      '/browser_pools/:id_or_name',
-      {
-        schema: {
-          operationId: 'deleteBrowserPool',
-          summary: 'Delete a pool and its browsers. Whoever waits for one is told.',
-          tags,
-          params: IdOrName,
-          body: DeletePool,
-          response: { 204: empty('Deleted.'), ...refusals('pool_not_found', 'pool_in_use') },
-        },
-      },
-      async (request, reply) => {
-        await pools.remove(projectOf(request).id, request.params.id_or_name, request.body.force ?? false);
-        return reply.code(204).send(null);
-      },
-    );
-
-    app.post(
-      '/browser_pools/:id_or_name/acquire',
-      {
-        schema: {
-          operationId: 'acquireBrowser',
-          summary:
-            'Lease a browser, waiting for one if need be. 204: none came free in time; ask again to go on waiting.',
-          tags,
-          params: IdOrName,
-          body: Acquire,
-          response: {
-            200: Session,
-            204: Object.assign(empty('None came free.'), {
-              headers: {
-                'X-Queue-Position': Type.Integer({
-                  description: 'Your place in the line when the poll ended: 1 is next.',
-                }),
-              },
-            }),
-            ...refusals('pool_not_found', 'pool_deleted', 'already_exists', 'feature_not_available'),
-          },
-        },
-      },
-      async (request, reply) => {
-        const turn = await pools.acquire(
-          projectOf(request).id,
-          callerOf(request).keyId,
-          request.params.id_or_name,
-          request.body,
-          hungUp(reply),
-        );
-        if (!('ahead' in turn)) {
-          const heard = () => void (reply.raw.writableFinished || turn.undelivered());
-          if (reply.raw.destroyed) heard();
-          else reply.raw.once('close', heard);
-          return reply.code(200).send(turn.session);
-        }
-        return reply
-          .code(204)
-          .header('X-Queue-Position', String(turn.ahead + 1))
-          .send(null);
-      },
-    );
-
-    app.post(
-      '/browser_pools/:id_or_name/release',
-      {
-        schema: {
-          operationId: 'releaseBrowser',
-          summary: 'Give a browser back. A clean one takes its place at once.',
-          tags,
-          params: IdOrName,
-          body: Release,
-          response: { 204: empty('Given back.'), ...refusals('pool_not_found', 'not_leased') },
-        },
-      },
-      async (request, reply) => {
-        const { session_id, reuse = true } = request.body;
-        await pools.release(projectOf(request).id, request.params.id_or_name, session_id, reuse);
-        return reply.code(204).send(null);
-      },
-    );
-
-    app.post(
-      '/browser_pools/:id_or_name/flush',
-      {
-        schema: {
-          operationId: 'flushBrowserPool',
-          summary: 'Destroy the idle browsers of a pool; it fills again. Leased ones are not touched.',
-          tags,
-          params: IdOrName,
-          response: { 204: empty('Flushed.'), ...refusals('pool_not_found') },
-        },
-      },
-      async (request, reply) => {
-        await pools.flush(projectOf(request).id, request.params.id_or_name);
-        return reply.code(204).send(null);
-      },
-    );
+    declaring(app, pools);
+    leasing(app, pools);
   };
+}
+
+type App = Parameters<FastifyPluginAsyncTypebox>[0];
+
+/** Pools themselves. */
+function declaring(app: App, pools: PoolService) {
+  app.post(
+    '/browser_pools',
+    {
+      bodyLimit,
+      preValidation: async ({ body }) => refreshWithProfile(body),
+      schema: {
+        operationId: 'createBrowserPool',
+        summary: 'Declare a pool. Its browsers are made in the background.',
+        tags,
+        body: CreatePool,
+        response: {
+          201: Pool,
+          ...refusals('already_exists', 'pool_limit_reached', 'project_limit_reached', 'feature_not_available'),
+        },
+      },
+    },
+    async (request, reply) => reply.code(201).send(await pools.create(projectOf(request).id, request.body)),
+  );
+
+  app.get(
+    '/browser_pools',
+    {
+      schema: {
+        operationId: 'listBrowserPools',
+        summary: 'List pools, oldest first.',
+        tags,
+        querystring: PoolList,
+        response: { 200: listOf(Pool, 'A page of pools.') },
+      },
+    },
+    async (request, reply) => sendPage(reply, request.query, await pools.list(projectOf(request).id, request.query)),
+  );
+
+  app.get(
+    '/browser_pools/:id_or_name',
+    {
+      schema: {
+        operationId: 'getBrowserPool',
+        summary: 'Get a pool, with what it holds right now.',
+        tags,
+        params: IdOrName,
+        response: { 200: Pool, ...refusals('pool_not_found') },
+      },
+    },
+    (request) => pools.get(projectOf(request).id, request.params.id_or_name),
+  );
+
+  app.patch(
+    '/browser_pools/:id_or_name',
+    {
+      bodyLimit,
+      schema: {
+        operationId: 'updateBrowserPool',
+        summary: 'Change a pool. Browsers made from now on follow; leased ones are not touched.',
+        tags,
+        params: IdOrName,
+        body: UpdatePool,
+        response: {
+          200: Pool,
+          ...refusals(
+            'pool_not_found',
+            'already_exists',
+            'pool_limit_reached',
+            'project_limit_reached',
+            'feature_not_available',
+          ),
+        },
+      },
+    },
+    (request) => pools.update(projectOf(request).id, request.params.id_or_name, request.body),
+  );
+
+  app.delete(
+    '/browser_pools/:id_or_name',
+    {
+      schema: {
+        operationId: 'deleteBrowserPool',
+        summary: 'Delete a pool and its browsers. Whoever waits for one is told.',
+        tags,
+        params: IdOrName,
+        body: DeletePool,
+        response: { 204: empty('Deleted.'), ...refusals('pool_not_found', 'pool_in_use') },
+      },
+    },
+    async (request, reply) => {
+      await pools.remove(projectOf(request).id, request.params.id_or_name, request.body.force ?? false);
+      return reply.code(204).send(null);
+    },
+  );
+}
+
+/** Their browsers. */
+function leasing(app: App, pools: PoolService) {
+  app.post(
+    '/browser_pools/:id_or_name/acquire',
+    {
+      schema: {
+        operationId: 'acquireBrowser',
+        summary:
+          'Lease a browser, waiting for one if need be. 204: none came free in time; ask again to go on waiting.',
+        tags,
+        params: IdOrName,
+        body: Acquire,
+        response: {
+          200: Session,
+          204: Object.assign(empty('None came free.'), {
+            headers: {
+              'X-Queue-Position': Type.Integer({
+                description: 'Your place in the line when the poll ended: 1 is next.',
+              }),
+            },
+          }),
+          ...refusals('pool_not_found', 'pool_deleted', 'already_exists', 'feature_not_available'),
+        },
+      },
+    },
+    async (request, reply) => {
+      const turn = await pools.acquire(
+        projectOf(request).id,
+        callerOf(request).keyId,
+        request.params.id_or_name,
+        request.body,
+        hungUp(reply),
+      );
+      if (!('ahead' in turn)) {
+        const heard = () => void (reply.raw.writableFinished || turn.undelivered());
+        if (reply.raw.destroyed) heard();
+        else reply.raw.once('close', heard);
+        return reply.code(200).send(turn.session);
+      }
+      return reply
+        .code(204)
+        .header('X-Queue-Position', String(turn.ahead + 1))
+        .send(null);
+    },
+  );
+
+  app.post(
+    '/browser_pools/:id_or_name/release',
+    {
+      schema: {
+        operationId: 'releaseBrowser',
+        summary: 'Give a browser back. A clean one takes its place at once.',
+        tags,
+        params: IdOrName,
+        body: Release,
+        response: { 204: empty('Given back.'), ...refusals('pool_not_found', 'not_leased') },
+      },
+    },
+    async (request, reply) => {
+      const { session_id, reuse = true } = request.body;
+      await pools.release(projectOf(request).id, request.params.id_or_name, session_id, reuse);
+      return reply.code(204).send(null);
+    },
+  );
+
+  app.post(
+    '/browser_pools/:id_or_name/flush',
+    {
+      schema: {
+        operationId: 'flushBrowserPool',
+        summary: 'Destroy the idle browsers of a pool; it fills again. Leased ones are not touched.',
+        tags,
+        params: IdOrName,
+        response: { 204: empty('Flushed.'), ...refusals('pool_not_found') },
+      },
+    },
+    async (request, reply) => {
+      await pools.flush(projectOf(request).id, request.params.id_or_name);
+      return reply.code(204).send(null);
+    },
+  );
 }
 
 /** Before the schema's default is filled in, which is for pools without a profile. */

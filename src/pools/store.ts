@@ -54,7 +54,9 @@ export type PoolStore = ReturnType<typeof poolStore>;
  * A browser that leaves its pool is marked as deleted in the same statement, while it is still running: from then on it is
  * nobody's, its place is free, and whoever has it ends it.
  */
-export function poolStore(db: Db) {
+export const poolStore = (db: Db) => ({ ...poolsThemselves(db), ...lineOfWaiters(db), ...browsersOfPools(db) });
+
+function poolsThemselves(db: Db) {
   return {
     async insert(
       pool: Pick<PoolRow, 'id' | 'project_id' | 'name' | 'size' | 'config' | 'profile_id' | 'extension_ids'>,
@@ -140,13 +142,6 @@ export function poolStore(db: Db) {
         returning *`);
     },
 
-    async leased(id: string): Promise<number> {
-      const row = await db.row<{ count: number }>(
-        sql`select count(*)::integer as count from sessions where pool_id = ${id} and lease_id is not null and deleted_at is null`,
-      );
-      return row?.count ?? 0;
-    },
-
     /** Whether background filling may make one now; if so, the next may be made `seconds` later. */
     async takeFill(id: string, seconds: number): Promise<boolean> {
       const row = await db.row(sql`update pools set next_fill_at = now() + make_interval(secs => ${seconds})
@@ -174,8 +169,18 @@ export function poolStore(db: Db) {
       );
     },
 
-    // The line
+    /** The pools that want their browsers made anew when this profile was saved. What was made before is out of date. */
+    async outdate(profileId: string): Promise<string[]> {
+      const rows = await db.rows<{ id: string }>(sql`update pools set version = version + 1
+        where profile_id = ${profileId} and (config->>'refresh_on_profile_update')::boolean and deleted_at is null returning id`);
+      return rows.map(({ id }) => id);
+    },
+  };
+}
 
+/** Clients that wait for a browser, in order, wherever they wait. */
+function lineOfWaiters(db: Db) {
+  return {
     /** The place in it; undefined when the pool is gone. A place that one had before is kept. */
     async join(
       poolId: string,
@@ -233,6 +238,49 @@ export function poolStore(db: Db) {
         returning id`);
     },
 
+    async waiting(poolId: string): Promise<number> {
+      const row = await db.row<{ count: number }>(
+        sql`select count(*)::integer as count from pool_waiters where pool_id = ${poolId} and session_id is null`,
+      );
+      return row?.count ?? 0;
+    },
+
+    /** This node's part of the line: who has been given what. */
+    async waitersOf(nodeId: string): Promise<{ leaseId: string; sessionId: string | null }[]> {
+      return db.rows(
+        sql`select lease_id as "leaseId", session_id as "sessionId" from pool_waiters where node_id = ${nodeId}`,
+      );
+    },
+
+    /**
+     * Whoever waited on this node hung up with it, except for those it still knows of. What it was about to hand over, and
+     * nobody has touched, is on the shelf again. The pools that have something to give.
+     */
+    async forgetWaiters(nodeId: string, except: readonly string[] = []): Promise<string[]> {
+      await db.rows(sql`delete from pool_waiters where node_id = ${nodeId} and not lease_id = any (${except})`);
+      const freed = await db.rows<{
+        pool_id: string;
+      }>(sql`update sessions set lease_id = null, lease_node = null, idle_since = now()
+        where lease_node = ${nodeId} and not lease_id = any (${except}) and deleted_at is null returning pool_id`);
+      return [...new Set(freed.map(({ pool_id }) => pool_id))];
+    },
+
+    async tell(message: object): Promise<void> {
+      await db.rows(sql`select pg_notify('corral_pools', ${JSON.stringify(message)})`);
+    },
+  };
+}
+
+/** The browsers of pools: leased, on the shelf, or left by both. */
+function browsersOfPools(db: Db) {
+  return {
+    async leased(id: string): Promise<number> {
+      const row = await db.row<{ count: number }>(
+        sql`select count(*)::integer as count from sessions where pool_id = ${id} and lease_id is not null and deleted_at is null`,
+      );
+      return row?.count ?? 0;
+    },
+
     /** Hands it over. Undefined: the lease has ended meanwhile. */
     describeLease(sessionId: string, lease: Lease): Promise<{ id: string } | undefined> {
       return db.row(sql`update sessions set name = ${lease.name}, tags = ${lease.tags}, timeout_seconds = ${lease.timeoutSeconds},
@@ -251,13 +299,6 @@ export function poolStore(db: Db) {
     async hasOwnProfile(sessionId: string): Promise<boolean> {
       const row = await db.row(sql`select from sessions where id = ${sessionId} and profile_attached`);
       return row !== undefined;
-    },
-
-    /** The pools that want their browsers made anew when this profile was saved. What was made before is out of date. */
-    async outdate(profileId: string): Promise<string[]> {
-      const rows = await db.rows<{ id: string }>(sql`update pools set version = version + 1
-        where profile_id = ${profileId} and (config->>'refresh_on_profile_update')::boolean and deleted_at is null returning id`);
-      return rows.map(({ id }) => id);
     },
 
     /** Ends a lease together with its browser. Undefined: it has ended before. */
@@ -313,35 +354,6 @@ export function poolStore(db: Db) {
       return row?.node_id;
     },
 
-    async waiting(poolId: string): Promise<number> {
-      const row = await db.row<{ count: number }>(
-        sql`select count(*)::integer as count from pool_waiters where pool_id = ${poolId} and session_id is null`,
-      );
-      return row?.count ?? 0;
-    },
-
-    /** This node's part of the line: who has been given what. */
-    async waitersOf(nodeId: string): Promise<{ leaseId: string; sessionId: string | null }[]> {
-      return db.rows(
-        sql`select lease_id as "leaseId", session_id as "sessionId" from pool_waiters where node_id = ${nodeId}`,
-      );
-    },
-
-    // What was left lying about
-
-    /**
-     * Whoever waited on this node hung up with it, except for those it still knows of. What it was about to hand over, and
-     * nobody has touched, is on the shelf again. The pools that have something to give.
-     */
-    async forgetWaiters(nodeId: string, except: readonly string[] = []): Promise<string[]> {
-      await db.rows(sql`delete from pool_waiters where node_id = ${nodeId} and not lease_id = any (${except})`);
-      const freed = await db.rows<{
-        pool_id: string;
-      }>(sql`update sessions set lease_id = null, lease_node = null, idle_since = now()
-        where lease_node = ${nodeId} and not lease_id = any (${except}) and deleted_at is null returning pool_id`);
-      return [...new Set(freed.map(({ pool_id }) => pool_id))];
-    },
-
     /** Browsers on this node that no pool has any more, and that nobody has ended. */
     async strays(nodeId: string): Promise<string[]> {
       const rows = await db.rows<{
@@ -356,10 +368,6 @@ export function poolStore(db: Db) {
     async unshelved(nodeId: string): Promise<{ id: string; poolId: string }[]> {
       return db.rows(sql`select id, pool_id as "poolId" from sessions where node_id = ${nodeId} and pool_id is not null
         and state = 'live' and lease_id is null and idle_since is null and deleted_at is null`);
-    },
-
-    async tell(message: object): Promise<void> {
-      await db.rows(sql`select pg_notify('corral_pools', ${JSON.stringify(message)})`);
     },
   };
 }

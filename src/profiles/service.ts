@@ -1,20 +1,13 @@
-import { randomBytes } from 'node:crypto';
 import { errors } from '../errors.ts';
 import type { EventBus } from '../events.ts';
-import type { DiskSpace } from '../lib/disk-space.ts';
 import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
-import { openChunks, sealChunks } from '../lib/seal-chunks.ts';
-import { CannotOpen } from '../lib/seal.ts';
 import type { ProjectStorage, StorageClaim } from '../lib/storage.ts';
 import { uniqueViolation, type Db } from '../store/db.ts';
-import type { Secrets } from '../store/secrets.ts';
 import type { ProfileMetrics } from './metrics.ts';
 import type { Profile, ProfileList, ProfileSelector, ProfileVersion } from './schema.ts';
 import { profileStore, type ProfileRow } from './store.ts';
-
-const keptVersions = 10;
-const bytesBetweenLooks = 8 * 1024 * 1024;
+import { profileVersions, type VersionOptions } from './versions.ts';
 
 export type ProfileService = ReturnType<typeof profileService>;
 
@@ -35,105 +28,20 @@ export function profileService({
   storage,
   decompress,
   log,
-}: {
-  db: Db;
-  /** For chunks: the commit that makes them a version waits for the disk, and with it for all that came before. */
-  quick: Db;
-  secrets: Secrets;
+}: VersionOptions & {
   events: EventBus;
   metrics: ProfileMetrics;
-  nodeId: string;
-  /** Where the database writes to; undefined where that is not ours to know. */
-  disk: Pick<DiskSpace, 'path' | 'short'> | undefined;
   storage: ProjectStorage;
   decompress: (bytes: AsyncIterable<Buffer>, signal: AbortSignal) => AsyncIterable<Buffer>;
   log: Log;
 }) {
   const store = profileStore(db);
-  const chunks = profileStore(quick);
+  const { opened, write, forget } = profileVersions({ db, quick, secrets, nodeId, disk });
 
   async function find(projectId: string, idOrName: string): Promise<ProfileRow> {
     const row = await store.findByIdOrName(projectId, idOrName);
     if (!row) throw errors.profile_not_found({ profile: idOrName });
     return row;
-  }
-
-  async function unlessTaken(name: string, write: () => Promise<ProfileRow | undefined>): Promise<Profile> {
-    try {
-      const row = await write();
-      if (!row) throw errors.profile_not_found({ profile: name });
-      return toProfile(row);
-    } catch (error) {
-      if (uniqueViolation(error) === 'profiles_name') throw errors.already_exists({ thing: 'profile', name });
-      throw error;
-    }
-  }
-
-  /** Several chunks are on their way while one is opened. */
-  async function* read(versionId: string): AsyncGenerator<Buffer> {
-    const ahead: Promise<Buffer | undefined>[] = [];
-    let position = 0;
-    const ask = () => {
-      const asked = store.chunk(versionId, position++);
-      asked.catch(() => {}); // if nobody gets to await it
-      ahead.push(asked);
-    };
-    for (let count = 0; count < 2; count++) ask();
-    for (;;) {
-      const chunk = await ahead.shift();
-      if (!chunk) return;
-      ask();
-      yield chunk;
-    }
-  }
-
-  async function* opened({ id, name }: ProfileRow, versionId: string): AsyncGenerator<Buffer> {
-    try {
-      const key = await secrets.get('profile version', versionId);
-      if (!key) throw new CannotOpen('Its key is missing.');
-      yield* openChunks(Buffer.from(key, 'base64'), read(versionId));
-    } catch (error) {
-      if (!(error instanceof CannotOpen)) throw error;
-      throw errors.profile_damaged(
-        { profile: name ?? id, version: versionId, detail: error.message },
-        { cause: error },
-      );
-    }
-  }
-
-  async function forget(versions: { id: string }[], within: Db = db): Promise<void> {
-    const ids = versions.map(({ id }) => id);
-    if (ids.length === 0) return;
-    await profileStore(within).removeVersions(ids);
-    for (const id of ids) await secrets.remove('profile version', id, within);
-  }
-
-  async function write(
-    versionId: string,
-    profileId: string,
-    sessionId: string,
-    bytes: AsyncIterable<Buffer>,
-    claim: StorageClaim | undefined,
-  ) {
-    const key = randomBytes(32);
-    let [position, size, looked] = [0, 0, -Infinity];
-    await store.beginVersion(versionId, profileId, sessionId, nodeId);
-    await secrets.put('profile version', versionId, key.toString('base64'));
-    for await (const sealed of sealChunks(key, bytes)) {
-      if (disk && size - looked >= bytesBetweenLooks) {
-        looked = size;
-        if (disk.short()) throw errors.storage_full({ path: disk.path });
-      }
-      await claim?.cover(size + sealed.length);
-      await chunks.addChunk(versionId, position++, sealed);
-      size += sealed.length;
-    }
-    await db.transaction(async (tx) => {
-      const completed = await profileStore(tx).completeVersion(versionId, profileId, size);
-      if (!completed) throw errors.profile_not_found({ profile: profileId });
-      await forget(await profileStore(tx).outdated(profileId, keptVersions), tx);
-    });
-    return size;
   }
 
   return {
@@ -252,6 +160,17 @@ export function profileService({
       await forget(await store.unfinishedOf(nodeId));
     },
   };
+}
+
+async function unlessTaken(name: string, write: () => Promise<ProfileRow | undefined>): Promise<Profile> {
+  try {
+    const row = await write();
+    if (!row) throw errors.profile_not_found({ profile: name });
+    return toProfile(row);
+  } catch (error) {
+    if (uniqueViolation(error) === 'profiles_name') throw errors.already_exists({ thing: 'profile', name });
+    throw error;
+  }
 }
 
 function toProfile(row: ProfileRow): Profile {

@@ -1,22 +1,19 @@
-import { X509Certificate } from 'node:crypto';
 import type { Proxy as Endpoint } from '../chromium/egress/proxy.ts';
-import type { EgressError } from '../chromium/egress/refusals.ts';
-import { errors, ServiceError } from '../errors.ts';
+import { errors } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import type { Db } from '../store/db.ts';
 import type { Secrets } from '../store/secrets.ts';
 import { seeExit, seeSite, type Reach } from './checker.ts';
-import { bypassHosts, proxyHost } from './hosts.ts';
-import { fieldsOf, types, type ConfigRequest, type CreateProxy, type Proxy, type ProxyList } from './schema.ts';
+import { customConfig, type RefuseHost } from './custom.ts';
+import { bypassHosts } from './hosts.ts';
+import { fieldsOf, types, type CreateProxy, type Proxy, type ProxyList } from './schema.ts';
+import { checkSchedule } from './schedule.ts';
 import { proxyStore, type ProxyRow } from './store.ts';
 import type { Upstreams } from './upstreams.ts';
 
 /** The kind of secret that a proxy's password is. */
 const passwordOf = 'proxy password';
-/** How often a node looks for checks that are due, and how many it does at a time. */
-const lookMs = 30_000;
-const atOnce = 4;
 
 export type ProxyService = ReturnType<typeof proxyService>;
 
@@ -33,8 +30,7 @@ export function proxyService({
   db: Db;
   secrets: Secrets;
   upstreams: Upstreams;
-  /** Why the service may not or cannot connect there: a private address, say. Undefined when it may. */
-  refuseHost: (host: string, port: number) => Promise<EgressError | undefined>;
+  refuseHost: RefuseHost;
   reach: Reach;
   /** Answers with the address it is asked from; empty for no checks of that kind. */
   checkUrl: string;
@@ -43,10 +39,6 @@ export function proxyService({
   log: Log;
 }) {
   const store = proxyStore(db);
-  let looking: Promise<void> | undefined;
-  let lookAgain = false;
-  let timer: NodeJS.Timeout | undefined;
-  let closed = false;
 
   async function find(projectId: string, id: string): Promise<ProxyRow> {
     const row = await store.find(projectId, id);
@@ -63,47 +55,7 @@ export function proxyService({
     });
   }
 
-  /** The proxy to connect to. `session` keeps the exit of a rotating one for as long as it is the same. */
-  async function endpointOf(row: ProxyRow, session: string): Promise<Endpoint> {
-    const { type, config, bypass_hosts: hosts } = row;
-    if (type !== 'custom') return { ...upstreams.resolve(type, config, session), bypassHosts: hosts };
-    const { host = '', port = 0, username, ca_bundle: ca } = config;
-    const password = row.has_password ? await secrets.get(passwordOf, row.id) : undefined;
-    return {
-      protocol: row.protocol,
-      host,
-      port,
-      login: username === undefined ? undefined : { username, password: password ?? '' },
-      ca,
-      bypassHosts: hosts,
-    };
-  }
-
-  async function customConfig(asked: ConfigRequest, protocol: ProxyRow['protocol']) {
-    const { port = 0, username, password, ca_bundle } = asked;
-    const host = proxyHost(asked.host ?? '');
-    const refuse = (detail: string) => errors.invalid_input({ detail });
-    if (password !== undefined && username === undefined) throw refuse('config.password needs config.username.');
-    for (const field of ['username', 'password'] as const) {
-      if (Buffer.byteLength(asked[field] ?? '') > 255) throw refuse(`config.${field} is longer than 255 bytes.`);
-    }
-    if (ca_bundle !== undefined) {
-      if (protocol !== 'https') throw refuse('config.ca_bundle is for proxies with protocol https.');
-      if (!isPem(ca_bundle)) throw refuse('config.ca_bundle is not a list of PEM certificates.');
-    }
-    // A name that cannot be resolved today may be tomorrow; what it leads to is looked at again for every connection.
-    const why = await refuseHost(host.includes(':') ? `[${host}]` : host, port);
-    if (why?.code === 'destination_refused') throw errors.proxy_host_refused({ host, remedy: why.remedy ?? '' });
-    return {
-      config: {
-        host,
-        port,
-        ...(username === undefined ? {} : { username }),
-        ...(ca_bundle === undefined ? {} : { ca_bundle }),
-      },
-      password,
-    };
-  }
+  const endpointOf = (row: ProxyRow, session: string) => endpoint(row, session, upstreams, secrets);
 
   /** The check that keeps status and address current. Throws when it failed, after that was written down. */
   async function checkExit(row: ProxyRow): Promise<ProxyRow> {
@@ -117,57 +69,16 @@ export function proxyService({
     }
   }
 
-  /** Those that are due, a few at a time, until there are none. */
-  async function checkDue(): Promise<void> {
-    for (;;) {
-      const due = closed ? [] : await store.takeDue(atOnce, checkMinutes);
-      if (due.length === 0) return;
-      await Promise.all(
-        due.map(async (row) => {
-          const before = row.status;
-          const after = await checkExit(row).catch((error: Error) => {
-            const code = error instanceof ServiceError ? error.extras.details?.[0]?.code : undefined;
-            log.debug({ proxy: row.id, code, error: error.message }, 'proxy.check_failed');
-            return undefined;
-          });
-          const status = after?.status ?? 'unavailable';
-          if (before !== status) log.info({ proxy: row.id, status }, 'proxy.status');
-        }),
-      );
-    }
-  }
-
-  /** Looks now, or once more when it is done looking. */
-  function look() {
-    if (closed || checkUrl === '' || checkMinutes === 0) return;
-    if (looking) {
-      lookAgain = true;
-      return;
-    }
-    clearTimeout(timer);
-    looking = checkDue()
-      .catch((error: Error) => log.warn({ error: error.message }, 'proxy.checks_not_done'))
-      .finally(() => {
-        looking = undefined;
-        if (closed) return;
-        if (lookAgain) look();
-        else timer = setTimeout(look, lookMs).unref();
-      });
-    lookAgain = false;
-  }
+  const schedule = checkSchedule({ store, check: checkExit, minutes: checkUrl === '' ? 0 : checkMinutes, log });
 
   return {
     async create(projectId: string, request: CreateProxy): Promise<Proxy> {
       const { type, protocol = 'https', config: asked = {} } = request;
-      for (const field of Object.keys(asked)) {
-        const others = types.filter((other) => fieldsOf(other).includes(field));
-        if (others.length > 0 && !others.includes(type))
-          throw errors.invalid_input({ detail: `config.${field} is not a field of ${type} proxies. Leave it out.` });
-      }
+      refuseFieldsOfOthers(type, asked);
       const hosts = bypassHosts(request.bypass_hosts ?? []);
       const { config, password } =
         type === 'custom'
-          ? await customConfig(asked, protocol)
+          ? await customConfig(asked, protocol, refuseHost)
           : { config: upstreams.check(type, asked), password: undefined };
       const row = await db.transaction(async (tx) => {
         const id = newId();
@@ -183,7 +94,7 @@ export function proxyService({
           has_password: password !== undefined,
         });
       });
-      look(); // it was never checked, so it is due
+      schedule.look(); // it was never checked, so it is due
       return toProxy(row);
     },
 
@@ -244,14 +155,33 @@ export function proxyService({
     },
 
     /** Begins the scheduled checks. */
-    start: look,
-
-    async close(): Promise<void> {
-      closed = true;
-      clearTimeout(timer);
-      await looking;
-    },
+    start: schedule.look,
+    close: schedule.close,
   };
+}
+
+/** The proxy to connect to. `session` keeps the exit of a rotating one for as long as it is the same. */
+async function endpoint(row: ProxyRow, session: string, upstreams: Upstreams, secrets: Secrets): Promise<Endpoint> {
+  const { type, config, bypass_hosts: hosts } = row;
+  if (type !== 'custom') return { ...upstreams.resolve(type, config, session), bypassHosts: hosts };
+  const { host = '', port = 0, username, ca_bundle: ca } = config;
+  const password = row.has_password ? await secrets.get(passwordOf, row.id) : undefined;
+  return {
+    protocol: row.protocol,
+    host,
+    port,
+    login: username === undefined ? undefined : { username, password: password ?? '' },
+    ca,
+    bypassHosts: hosts,
+  };
+}
+
+function refuseFieldsOfOthers(type: CreateProxy['type'], asked: object) {
+  for (const field of Object.keys(asked)) {
+    const others = types.filter((other) => fieldsOf(other).includes(field));
+    if (others.length > 0 && !others.includes(type))
+      throw errors.invalid_input({ detail: `config.${field} is not a field of ${type} proxies. Leave it out.` });
+  }
 }
 
 function siteOf(text: string): URL {
@@ -267,16 +197,6 @@ function siteOf(text: string): URL {
 
 function trimmed(name: string | undefined): string | null {
   return name?.trim() || null;
-}
-
-function isPem(text: string): boolean {
-  const blocks = text.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g);
-  if (!blocks) return false;
-  try {
-    return blocks.every((block) => new X509Certificate(block).fingerprint256 !== '');
-  } catch {
-    return false;
-  }
 }
 
 function toProxy(row: ProxyRow): Proxy {

@@ -1,0 +1,46 @@
+import { X509Certificate } from 'node:crypto';
+import type { EgressError } from '../chromium/egress/refusals.ts';
+import { errors } from '../errors.ts';
+import { proxyHost } from './hosts.ts';
+import type { ConfigRequest } from './schema.ts';
+import type { ProxyRow } from './store.ts';
+
+/** Why the service may not or cannot connect there: a private address, say. Undefined when it may. */
+export type RefuseHost = (host: string, port: number) => Promise<EgressError | undefined>;
+
+/** The configuration of a proxy of the user's own, and its password, which is kept apart. */
+export async function customConfig(asked: ConfigRequest, protocol: ProxyRow['protocol'], refuseHost: RefuseHost) {
+  const { port = 0, username, password, ca_bundle } = asked;
+  const host = proxyHost(asked.host ?? '');
+  const refuse = (detail: string) => errors.invalid_input({ detail });
+  if (password !== undefined && username === undefined) throw refuse('config.password needs config.username.');
+  for (const field of ['username', 'password'] as const) {
+    if (Buffer.byteLength(asked[field] ?? '') > 255) throw refuse(`config.${field} is longer than 255 bytes.`);
+  }
+  if (ca_bundle !== undefined) {
+    if (protocol !== 'https') throw refuse('config.ca_bundle is for proxies with protocol https.');
+    if (!isPem(ca_bundle)) throw refuse('config.ca_bundle is not a list of PEM certificates.');
+  }
+  // A name that cannot be resolved today may be tomorrow; what it leads to is looked at again for every connection.
+  const why = await refuseHost(host.includes(':') ? `[${host}]` : host, port);
+  if (why?.code === 'destination_refused') throw errors.proxy_host_refused({ host, remedy: why.remedy ?? '' });
+  return {
+    config: {
+      host,
+      port,
+      ...(username === undefined ? {} : { username }),
+      ...(ca_bundle === undefined ? {} : { ca_bundle }),
+    },
+    password,
+  };
+}
+
+function isPem(text: string): boolean {
+  const blocks = text.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g);
+  if (!blocks) return false;
+  try {
+    return blocks.every((block) => new X509Certificate(block).fingerprint256 !== '');
+  } catch {
+    return false;
+  }
+}
