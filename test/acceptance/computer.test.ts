@@ -113,14 +113,22 @@ describe.each([{ headless: true }, { headless: false }])('hands on a session, he
     await expect.poll(async () => (await log()).map(([name]) => name)).toContain('mouseup');
     const dragged = (await page.evaluate<number[][]>('moves')).filter(([, , buttons]) => buttons === 1);
     expect(dragged.at(-1)!.slice(0, 2)).toEqual([500, 400]);
+  });
+
+  test('drags like a hand, unless told otherwise', async () => {
+    await page.evaluate('moves.length = 0');
+    await log();
     await computer().dragMouse(id, {
-      path: [
-        [300, 400 + top],
-        [350, 420 + top],
-      ],
-      duration_ms: 100,
+      path: [at(300, 400), at(600, 500)].map(({ x, y }) => [x, y]),
+      duration_ms: 300,
       delay: 10,
     });
+    await expect.poll(async () => (await log()).map(([name]) => name)).toContain('mouseup');
+    const dragged = (await page.evaluate<[number, number, number][]>('moves')).filter(([, , buttons]) => buttons === 1);
+    expect(dragged.length).toBeGreaterThan(5);
+    expect(dragged.at(-1)!.slice(0, 2)).toEqual([600, 500]);
+    const off = dragged.map(([x, y]) => Math.abs((x - 300) * 100 - (y - 400) * 300) / Math.hypot(100, 300));
+    expect(Math.max(...off)).toBeGreaterThan(1); // not along a ruler
   });
 
   test('scrolls, down before to the right', async () => {

@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import type Kernel from '@onkernel/sdk';
 import { chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { tree } from '../../src/chromium/sandbox/process-tree.ts';
+import { commandLine } from '../support/leftovers.ts';
 import { startService, type Service } from '../support/service.ts';
 
 let service: Service;
@@ -89,8 +91,19 @@ describe.each([{ headless: true }, { headless: false }])('logs of a session, hea
       for await (const { message } of lines) seen.push(message);
       return seen;
     };
-    expect(await once('chromium')).toBeInstanceOf(Array);
+    // Chromium starts its network service anew when that dies, and says so.
+    const { engine, release } = await service.app.sessions.hold(id);
+    const network = tree(engine.browser.init!).find((pid) => commandLine(pid).includes('NetworkService'));
+    process.kill(network!, 'SIGKILL');
+    release();
+    await expect.poll(async () => (await once('chromium')).join('\n')).toMatch(/network service crashed/i);
+
     expect(await once('recorder')).toEqual([]);
+    const { replay_id } = await sdk.browsers.replays.start(id);
+    await sdk.browsers.replays.stop(replay_id, { id });
+    await expect
+      .poll(() => once('recorder'))
+      .toEqual([`recording ${replay_id} started`, `recording ${replay_id} ended: stopped`]);
     if (headless) {
       const answer = await service.call('GET', `/browsers/${id}/logs/stream?source=supervisor&supervisor_process=xvnc`);
       expect(answer.status).toBe(404);

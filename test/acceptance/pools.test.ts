@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sql } from '../../src/store/sql.ts';
 import { startPages, type Pages } from '../support/pages.ts';
 import { spawnService } from '../support/process.ts';
 import { startService, type Service } from '../support/service.ts';
@@ -152,9 +153,22 @@ describe('a pool', () => {
   test('is flushed of its idle browsers, and fills again; leased ones are not affected', () =>
     withPool({ size: 2, headless: true, fill_rate_per_minute: 6000 }, async (pool) => {
       const held = await sdk.browserPools.acquire(pool.id, {});
+      const others = async () => {
+        const rows = await service.app.store.db.rows<{ id: string; ended_reason: string | null }>(
+          sql`select id, ended_reason from sessions where pool_id = ${pool.id} and id <> ${held.session_id} order by created_at`,
+        );
+        return rows.map((row) => [row.id, row.ended_reason]);
+      };
+      const [[idle]] = (await others()) as [[string, null]];
       await sdk.browserPools.flush(pool.id);
-      expect(await sdk.browsers.retrieve(held.session_id)).toMatchObject({ session_id: held.session_id });
       await filled(pool.id, 1);
+      await expect.poll(others).toEqual([
+        [idle, 'retired'],
+        [expect.not.stringMatching(idle), null],
+      ]);
+      const lent = await chromium.connectOverCDP(held.cdp_ws_url);
+      expect(await lent.contexts()[0]!.pages()[0]!.evaluate('1 + 1')).toBe(2);
+      await lent.close();
     }));
 
   test('a deleted lease is replaced', () =>

@@ -1,5 +1,5 @@
 import type Kernel from '@onkernel/sdk';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -79,8 +79,10 @@ describe('there is no way out of a session', () => {
       expect(await get(`${home}/out`)).toMatchObject({ status: 404 });
       expect(await get(`${home}/root${hostDir}/open`)).toMatchObject({ status: 404 });
       expect(await get(`${home}/loop`)).toMatchObject({ status: 400, body: { code: 'bad_path' } });
-      await put(`${home}/out`);
-      expect(existsSync(join(hostDir, 'open'))).toBe(true);
+      // A file of that name in the session's own /tmp is made and written.
+      expect((await put(`${home}/out`)).status).toBe(201);
+      expect(await get(`${home}/out`)).toMatchObject({ status: 200, text: 'x' });
+      expect(readFileSync(join(hostDir, 'open'), 'utf8')).toBe(SECRET);
       // To a directory of that name in the session's own /tmp.
       await service.call('PUT', `/browsers/${id}/fs/move`, { src_path: `${home}/out`, dest_path: `${hostDir}/x` });
       expect(existsSync(join(hostDir, 'x'))).toBe(false);

@@ -15,12 +15,13 @@ test('where there are no control groups, there is none to be had, and nobody fal
   expect(findCgroups('')).toBeUndefined();
 });
 
-describe.each(
-  [
-    { version: 'v1', cgroups: only('cgroup') },
-    { version: 'v2', cgroups: only('cgroup2') }, // beside version 1 it has no controllers, but it freezes
-  ].filter(({ cgroups }) => cgroups !== undefined),
-)('a control group of $version', ({ version, cgroups }) => {
+const here = [
+  { version: 'v1', cgroups: only('cgroup') },
+  { version: 'v2', cgroups: only('cgroup2') }, // beside version 1 it has no controllers, but it freezes
+].filter(({ cgroups }) => cgroups !== undefined);
+if (here.length === 0 && process.env['CI']) throw new Error('CI needs control groups, or nothing of this is tried.');
+
+describe.each(here)('a control group of $version', ({ version, cgroups }) => {
   test('takes processes', async () => {
     expect(cgroups!.version).toBe(version);
     expect(await canMoveInto(cgroups!)).toBe(true);
@@ -44,6 +45,7 @@ describe.each(
       if (bounded('pids')) expect(value('corral/NAME/pids.max')).toBe('20');
       if (bounded('cpu')) expect(value('corral/NAME/cpu.max')).toBe('50000 100000');
     }
+    expect(left()).toContain(name); // so it is seen where it lies
     await group.remove();
     expect(left()).toEqual([]);
   });
