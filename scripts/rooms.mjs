@@ -60,7 +60,7 @@ const groundFiles = { 'config.ts': ['errors.ts', 'lib'], 'errors.ts': ['lib'], '
 const fileUsers = {
   'chromium/sandbox/outside.ts': 'what a session can change',
   'chromium/sandbox/furnish.ts': "the session's directory itself, and etc, which sessions only read",
-  'chromium/sandbox/sandbox.ts': "the system's directories",
+  'chromium/sandbox/mounts.ts': "the system's directories",
   'chromium/sandbox/isolation.ts': 'what the machine has, and a trial in a directory of its own',
   'chromium/sandbox/cgroup.ts': '/proc and /sys/fs/cgroup',
   'chromium/sandbox/cgroup-limits.ts': '/sys/fs/cgroup and /sys/block',

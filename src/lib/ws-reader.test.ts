@@ -2,12 +2,12 @@ import { expect, test } from 'vitest';
 import { BINARY, close, CONTINUATION, frame, PING, PONG } from '../../test/support/frames.ts';
 import { seededRandom } from '../../test/support/random.ts';
 import { faults } from '../../test/support/websocket-faults.ts';
-import { frameReader, type Room } from './ws-reader.ts';
+import { FrameReader, type Room } from './ws-reader.ts';
 
 /** What a reader says of these chunks, in words. */
 function said(chunks: Iterable<Buffer>, { maxPayload = 1_000_000, room }: { maxPayload?: number; room?: Room } = {}) {
   const words: string[] = [];
-  const reader = frameReader(
+  const reader = new FrameReader(
     {
       message: (data, binary) => words.push(`${binary ? 'binary' : 'text'} ${data.toString('latin1')}`),
       ping: (payload) => words.push(`ping ${payload.toString('latin1')}`),

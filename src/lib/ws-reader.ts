@@ -37,37 +37,55 @@ export interface Room {
 /** What is taken at once for a message that announces more; after that it doubles with what has arrived. */
 const FIRST_BYTES = 1024 * 1024;
 
+/** The message in assembly: of one frame that comes in several chunks, or of several frames. */
+interface Assembly {
+  opcode: number;
+  bytes: Buffer;
+  filled: number;
+  checked: number;
+  reserved: number;
+}
+
+const NOTHING = Buffer.alloc(0);
+const NO_UTF8 = 'A text message has to be UTF-8.';
+const NO_ROOM = 'There is no room for so large a message now.';
+
 /**
  * Reads what a client sends, as RFC 6455 wants a server to read it: bytes in, messages out, without a socket. Each rule is applied to
  * the first byte that breaks it, so a text that is no UTF-8 ends where it goes wrong and not when 200 MB of it have arrived.
  */
-export function frameReader(
-  listener: FrameListener,
-  { maxPayload, room }: { maxPayload: number; room?: Room | undefined },
-) {
+export class FrameReader {
   /** What is not read yet: the beginning of a head, a control frame that is not whole, or what there is no room for. */
-  let rest: Buffer | undefined;
+  #rest: Buffer | undefined;
   /** The data frame whose payload is arriving. */
-  let frame: { final: boolean; mask: number; left: number; offset: number } | undefined;
-  /** The message in assembly: of one frame that comes in several chunks, or of several frames. */
-  let message: { opcode: number; bytes: Buffer; filled: number; checked: number; reserved: number } | undefined;
-  let waiting = false;
-  let over = false;
+  #frame: { final: boolean; mask: number; left: number; offset: number } | undefined;
+  #message: Assembly | undefined;
+  #waiting = false;
+  #over = false;
+  readonly #listener: FrameListener;
+  readonly #maxPayload: number;
+  readonly #room: Room | undefined;
 
-  function take(chunk: Buffer): void {
-    if (over) return;
-    const data = rest ? Buffer.concat([rest, chunk]) : chunk;
-    rest = undefined;
-    if (waiting) {
-      rest = data;
+  constructor(listener: FrameListener, { maxPayload, room }: { maxPayload: number; room?: Room | undefined }) {
+    this.#listener = listener;
+    this.#maxPayload = maxPayload;
+    this.#room = room;
+  }
+
+  take(chunk: Buffer): void {
+    if (this.#over) return;
+    const data = this.#rest ? Buffer.concat([this.#rest, chunk]) : chunk;
+    this.#rest = undefined;
+    if (this.#waiting) {
+      this.#rest = data;
       return;
     }
     let at = 0;
     while (at < data.length) {
-      const next = frame ? fill(data, at) : begin(data, at);
-      if (over) return;
+      const next = this.#frame ? this.#fill(data, at) : this.#begin(data, at);
+      if (this.#over) return;
       if (next === undefined) {
-        rest = data.subarray(at);
+        this.#rest = data.subarray(at);
         return;
       }
       at = next;
@@ -75,30 +93,30 @@ export function frameReader(
   }
 
   /** Reads a frame's head at `at`, and the frame if all of it is there. Answers where to go on; undefined: with more bytes, from here. */
-  function begin(data: Buffer, at: number): number | undefined {
+  #begin(data: Buffer, at: number): number | undefined {
     const first = data[at]!;
     const opcode = first & 0x0f;
     const final = first >= 0x80;
-    const wrong = wrongStart(opcode, final, (first & 0x70) !== 0);
-    if (wrong !== undefined) return fault(1002, wrong);
+    const wrong = this.#wrongStart(opcode, final, (first & 0x70) !== 0);
+    if (wrong !== undefined) return this.#fault(1002, wrong);
     if (at + 1 === data.length) return undefined;
     const second = data[at + 1]!;
-    if (second < 0x80) return fault(1002, 'A client has to mask its frames.');
+    if (second < 0x80) return this.#fault(1002, 'A client has to mask its frames.');
     const short = second & 0x7f;
     if (opcode >= CLOSE && short > MOST_CONTROL)
-      return fault(1002, `A control frame has at most ${MOST_CONTROL} bytes.`);
+      return this.#fault(1002, `A control frame has at most ${MOST_CONTROL} bytes.`);
     const headLength = short < 126 ? 6 : short === 126 ? 8 : 14;
     const payloadAt = at + headLength;
     if (data.length < payloadAt) return undefined;
     let length = short;
     if (short === 126) {
       length = data.readUInt16BE(at + 2);
-      if (length < 126) return fault(1002, 'A length has to be written in as few bytes as it takes.');
+      if (length < 126) return this.#fault(1002, 'A length has to be written in as few bytes as it takes.');
     } else if (short === 127) {
       const high = data.readUInt32BE(at + 2);
       length = high * 2 ** 32 + data.readUInt32BE(at + 6);
-      if (high >= 2 ** 31) return fault(1002, 'The highest bit of a length has to be 0.');
-      if (length < 65_536) return fault(1002, 'A length has to be written in as few bytes as it takes.');
+      if (high >= 2 ** 31) return this.#fault(1002, 'The highest bit of a length has to be 0.');
+      if (length < 65_536) return this.#fault(1002, 'A length has to be written in as few bytes as it takes.');
     }
     const mask = data.readInt32LE(payloadAt - 4);
     const end = payloadAt + length;
@@ -107,54 +125,55 @@ export function frameReader(
       if (data.length < end) return undefined;
       const payload = data.subarray(payloadAt, end);
       unmask(payload, mask);
-      control(opcode, payload);
+      this.#control(opcode, payload);
       return end;
     }
-    if (length + (message?.filled ?? 0) > maxPayload) return fault(1009, `A message may have ${maxPayload} bytes.`);
-    if (final && !message && end <= data.length) {
+    if (length + (this.#message?.filled ?? 0) > this.#maxPayload)
+      return this.#fault(1009, `A message may have ${this.#maxPayload} bytes.`);
+    if (final && !this.#message && end <= data.length) {
       const payload = data.subarray(payloadAt, end);
       unmask(payload, mask);
-      if (opcode === TEXT && !isUtf8(payload)) return fault(1007, NO_UTF8);
-      listener.message(payload, opcode === BINARY);
+      if (opcode === TEXT && !isUtf8(payload)) return this.#fault(1007, NO_UTF8);
+      this.#listener.message(payload, opcode === BINARY);
       return end;
     }
-    message ??= { opcode, bytes: NOTHING, filled: 0, checked: 0, reserved: 0 };
-    frame = { final, mask, left: length, offset: 0 };
-    return length === 0 ? fill(data, payloadAt) : payloadAt;
+    this.#message ??= { opcode, bytes: NOTHING, filled: 0, checked: 0, reserved: 0 };
+    this.#frame = { final, mask, left: length, offset: 0 };
+    return length === 0 ? this.#fill(data, payloadAt) : payloadAt;
   }
 
-  function wrongStart(opcode: number, final: boolean, reserved: boolean): string | undefined {
+  #wrongStart(opcode: number, final: boolean, reserved: boolean): string | undefined {
     if (reserved) return 'A reserved bit is set, and no extension was agreed on.';
     if (opcode === TEXT || opcode === BINARY)
-      return message ? 'A message begins within another that is not finished.' : undefined;
-    if (opcode === CONTINUATION) return message ? undefined : 'There is no message to be continued.';
+      return this.#message ? 'A message begins within another that is not finished.' : undefined;
+    if (opcode === CONTINUATION) return this.#message ? undefined : 'There is no message to be continued.';
     if (opcode !== CLOSE && opcode !== PING && opcode !== PONG) return `There is no opcode ${opcode}.`;
     return final ? undefined : 'A control frame comes in one piece.';
   }
 
   /** Takes what there is of a data frame's payload into the message. Undefined: there is no room yet. */
-  function fill(data: Buffer, at: number): number | undefined {
-    const { left, mask, offset, final } = frame!;
-    const whole = message!;
+  #fill(data: Buffer, at: number): number | undefined {
+    const { left, mask, offset, final } = this.#frame!;
+    const whole = this.#message!;
     const count = Math.min(left, data.length - at);
-    if (!makeRoom(whole, count)) return undefined;
+    if (!this.#makeRoom(whole, count)) return undefined;
     const end = at + count;
     data.copy(whole.bytes, whole.filled, at, end);
     unmask(whole.bytes.subarray(whole.filled, whole.filled + count), turnMask(mask, offset));
     whole.filled += count;
-    frame!.left -= count;
-    frame!.offset += count;
-    const done = frame!.left === 0;
-    if (whole.opcode === TEXT && !isTextSoFar(whole, done && final)) return fault(1007, NO_UTF8);
+    this.#frame!.left -= count;
+    this.#frame!.offset += count;
+    const done = this.#frame!.left === 0;
+    if (whole.opcode === TEXT && !this.#isTextSoFar(whole, done && final)) return this.#fault(1007, NO_UTF8);
     if (!done) return end;
-    frame = undefined;
+    this.#frame = undefined;
     if (!final) return end;
-    drop();
-    listener.message(whole.bytes.subarray(0, whole.filled), whole.opcode === BINARY);
+    this.#drop();
+    this.#listener.message(whole.bytes.subarray(0, whole.filled), whole.opcode === BINARY);
     return end;
   }
 
-  function isTextSoFar(whole: NonNullable<typeof message>, finished: boolean): boolean {
+  #isTextSoFar(whole: Assembly, finished: boolean): boolean {
     const good = wholeUtf8(whole.bytes.subarray(whole.checked, whole.filled));
     if (good === undefined) return false;
     whole.checked += good;
@@ -165,80 +184,74 @@ export function frameReader(
    * An announced length is a promise and not yet bytes: memory is taken for what has arrived and as much again, so that it costs the far
    * end as much to fill as it costs us.
    */
-  function makeRoom(whole: NonNullable<typeof message>, count: number): boolean {
+  #makeRoom(whole: Assembly, count: number): boolean {
     const needed = whole.filled + count;
     if (needed <= whole.bytes.length) return true;
-    const announced = whole.filled + frame!.left;
-    const doubled = Math.min(2 * whole.bytes.length, maxPayload);
+    const announced = whole.filled + this.#frame!.left;
+    const doubled = Math.min(2 * whole.bytes.length, this.#maxPayload);
     const size = Math.max(needed, doubled, Math.min(announced, FIRST_BYTES));
     // The last frame tells how long the message is.
-    const exact = frame!.final ? Math.min(size, announced) : size;
+    const exact = this.#frame!.final ? Math.min(size, announced) : size;
     const more = exact - whole.bytes.length;
-    const may = room?.take(more) ?? true;
+    const may = this.#room?.take(more) ?? true;
     if (may === true) {
-      grow(whole, exact);
+      this.#grow(whole, exact);
       return true;
     }
-    if (may === false) fault(1009, NO_ROOM);
-    else void wait(may, whole, exact);
+    if (may === false) this.#fault(1009, NO_ROOM);
+    else void this.#wait(may, whole, exact);
     return false;
   }
 
-  function grow(whole: NonNullable<typeof message>, size: number): void {
+  #grow(whole: Assembly, size: number): void {
     whole.reserved += size - whole.bytes.length;
     const larger = Buffer.allocUnsafeSlow(size);
     whole.bytes.copy(larger, 0, 0, whole.filled);
     whole.bytes = larger;
   }
 
-  async function wait(granted: Promise<boolean>, whole: NonNullable<typeof message>, size: number): Promise<void> {
-    waiting = true;
-    listener.pause();
+  async #wait(granted: Promise<boolean>, whole: Assembly, size: number): Promise<void> {
+    this.#waiting = true;
+    this.#listener.pause();
     const may = await granted.catch(() => false);
-    waiting = false;
-    if (over) {
-      if (may) room?.give(size - whole.bytes.length);
+    this.#waiting = false;
+    if (this.#over) {
+      if (may) this.#room?.give(size - whole.bytes.length);
       return;
     }
-    if (may) grow(whole, size);
-    else fault(1009, NO_ROOM);
-    take(NOTHING);
-    if (!waiting) listener.resume();
+    if (may) this.#grow(whole, size);
+    else this.#fault(1009, NO_ROOM);
+    this.take(NOTHING);
+    if (!this.#waiting) this.#listener.resume();
   }
 
-  function control(opcode: number, payload: Buffer): void {
-    if (opcode === PING) return listener.ping(payload);
+  #control(opcode: number, payload: Buffer): void {
+    if (opcode === PING) return this.#listener.ping(payload);
     if (opcode === PONG) return;
     const code = payload.length === 0 ? undefined : payload.length === 1 ? 0 : payload.readUInt16BE();
-    if (code !== undefined && !isCloseCode(code)) fault(1002, 'There is no such code to close with.');
-    else if (!isUtf8(payload.subarray(2))) fault(1007, 'The reason to close is no UTF-8.');
+    if (code !== undefined && !isCloseCode(code)) this.#fault(1002, 'There is no such code to close with.');
+    else if (!isUtf8(payload.subarray(2))) this.#fault(1007, 'The reason to close is no UTF-8.');
     else {
-      end();
-      listener.close(code);
+      this.end();
+      this.#listener.close(code);
     }
   }
 
-  function fault(code: number, reason: string): undefined {
-    end();
-    listener.fault(code, reason);
+  #fault(code: number, reason: string): undefined {
+    this.end();
+    this.#listener.fault(code, reason);
   }
 
-  function drop(): void {
-    const reserved = message?.reserved ?? 0;
-    message = undefined;
-    if (reserved > 0) room?.give(reserved);
+  #drop(): void {
+    const reserved = this.#message?.reserved ?? 0;
+    this.#message = undefined;
+    if (reserved > 0) this.#room?.give(reserved);
   }
 
   /** Nothing is read any more, and nothing of what was is kept. */
-  function end(): void {
-    over = true;
-    rest = frame = undefined;
-    drop();
+  end(): void {
+    this.#over = true;
+    this.#rest = this.#frame = undefined;
+    this.#drop();
   }
-
-  return { take, end };
 }
-
-const NOTHING = Buffer.alloc(0);
-const NO_UTF8 = 'A text message has to be UTF-8.';
-const NO_ROOM = 'There is no room for so large a message now.';

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { memory, type Group } from './byte-budget.ts';
+import { memory, type Group, type Share } from './byte-budget.ts';
 import { pacedWriter } from './paced-writer.ts';
 import { appendFrame, BINARY, CLOSE, closePayload, PONG, TEXT } from './ws-frames.ts';
 import { answerHandshake } from './ws-handshake.ts';
-import { frameReader, type Room } from './ws-reader.ts';
+import { FrameReader, type Room } from './ws-reader.ts';
 
 /** The near end of a websocket, for those who send whole messages in pieces and want to know what waits. */
 export interface WebSocketSink {
@@ -54,9 +54,7 @@ export function serveWebSocket(
 ): void {
   const answer = answerHandshake(request);
   if (answer.accept === undefined) {
-    const headers = Object.entries(answer.headers).map(([name, value]) => `${name}: ${value}\r\n`);
-    const status = answer.status === 426 ? '426 Upgrade Required' : '400 Bad Request';
-    socket.end(`HTTP/1.1 ${status}\r\n${headers.join('')}Connection: close\r\nContent-Length: 0\r\n\r\n`);
+    refuse(socket, answer.status, answer.headers);
     return;
   }
   socket.write(
@@ -80,16 +78,7 @@ export function serveWebSocket(
   const arriving = memory.share(group, 'sender', () =>
     sendClose(1008, 'Dropped: a message stopped in the middle while others waited for room.'),
   );
-  /** Counted twice: a message that grows is copied, and what it lay in before is there until it is collected. */
-  const room: Room = {
-    take: (bytes) => {
-      let granted!: (may: boolean) => void;
-      const later = new Promise<boolean>((resolve) => (granted = resolve));
-      return arriving.grow(2 * bytes, () => granted(true)) || later;
-    },
-    give: (bytes) => arriving.set(Math.max(0, arriving.bytes - 2 * bytes)),
-  };
-  const reader = frameReader(
+  const reader = new FrameReader(
     {
       message(data, binary) {
         if (!closing) receiver.receive(data, binary);
@@ -115,7 +104,7 @@ export function serveWebSocket(
         hold('byReader', false);
       },
     },
-    { maxPayload, room },
+    { maxPayload, room: roomIn(arriving) },
   );
   const receiver = attach({
     send(pieces) {
@@ -199,4 +188,22 @@ export function serveWebSocket(
     const cut = setTimeout(() => socket.destroy(), CLOSE_WITHIN_MS);
     socket.on('close', () => clearTimeout(cut));
   }
+}
+
+/** Counted twice: a message that grows is copied, and what it lay in before is there until it is collected. */
+function roomIn(arriving: Share): Room {
+  return {
+    take: (bytes) => {
+      let granted!: (may: boolean) => void;
+      const later = new Promise<boolean>((resolve) => (granted = resolve));
+      return arriving.grow(2 * bytes, () => granted(true)) || later;
+    },
+    give: (bytes) => arriving.set(Math.max(0, arriving.bytes - 2 * bytes)),
+  };
+}
+
+function refuse(socket: Duplex, status: number, headers: Record<string, string>): void {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const words = status === 426 ? '426 Upgrade Required' : '400 Bad Request';
+  socket.end(`HTTP/1.1 ${words}\r\n${lines.join('')}Connection: close\r\nContent-Length: 0\r\n\r\n`);
 }

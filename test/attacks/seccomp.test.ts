@@ -8,7 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { furnish } from '../../src/chromium/sandbox/furnish.ts';
 import { tree } from '../../src/chromium/sandbox/process-tree.ts';
 import { running } from '../../src/chromium/sandbox/running.ts';
-import { confine, sandboxed } from '../../src/chromium/sandbox/sandbox.ts';
+import { startHelper } from '../../src/chromium/sandbox/entering.ts';
+import { sandboxed } from '../../src/chromium/sandbox/sandbox.ts';
 import { architectures } from '../../src/chromium/sandbox/seccomp.ts';
 import { requireSandbox } from '../support/sandbox.ts';
 import { startService, type Service } from '../support/service.ts';
@@ -138,7 +139,11 @@ test('what Chromium is started as is refused the same', async () => {
 test('and so is a helper that reads what a session made, which makes no user namespace either', async () => {
   const owner = isolation.owners.claim();
   const perl: Perl = (script, ...args) => {
-    const helper = confine(['perl', '-e', script, ...args], { sandboxed: true, owner }, ['ignore', 'pipe', 'ignore']);
+    const helper = startHelper(['perl', '-e', script, ...args], { sandboxed: true, owner }, [
+      'ignore',
+      'pipe',
+      'ignore',
+    ]);
     return text(helper.stdout!);
   };
   await expectRefused(perl);

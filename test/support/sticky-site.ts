@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { HOME } from '../../src/chromium/sandbox/sandbox.ts';
+import { HOME } from '../../src/chromium/sandbox/mounts.ts';
 import type { Browser } from 'playwright-core';
 
 const worker = `self.addEventListener('install', () => self.skipWaiting());

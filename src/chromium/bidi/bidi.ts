@@ -44,187 +44,205 @@ type Message = { type: 'success' | 'error' | 'event'; id?: number; result?: Reco
  * `browser.close` end both, and never the browser.
  */
 export function attachBidi(mux: Mux, sink: WebSocketSink, options: BidiOptions = {}): WebSocketReceiver {
-  const { log = silent, maxInFlight = 10_000 } = options;
-  const backlog = new Backlog(options);
-  let session: 'none' | 'starting' | 'open' = 'none';
-  /** Commands that came while the session is starting. */
-  let early: Command[] = [];
-  let earlyBytes = 0;
-  let inFlight = 0;
-  let mapper: Mapper | undefined;
-  let deadline: NodeJS.Timeout | undefined;
-  let over = false;
-  let cdp: Client | undefined;
-  connect();
+  return new BidiConnection(mux, sink, options);
+}
 
-  return { receive, flush() {}, closed: leave };
+class BidiConnection implements WebSocketReceiver {
+  readonly #mux: Mux;
+  readonly #sink: WebSocketSink;
+  readonly #log: Log;
+  readonly #maxInFlight: number;
+  readonly #options: BidiOptions;
+  readonly #backlog: Backlog;
+  #session: 'none' | 'starting' | 'open' = 'none';
+  /** Commands that came while the session is starting. */
+  #early: Command[] = [];
+  #earlyBytes = 0;
+  #inFlight = 0;
+  #mapper: Mapper | undefined;
+  #deadline: NodeJS.Timeout | undefined;
+  #over = false;
+  #cdp: Client | undefined;
+
+  constructor(mux: Mux, sink: WebSocketSink, options: BidiOptions) {
+    this.#mux = mux;
+    this.#sink = sink;
+    this.#log = options.log ?? silent;
+    this.#maxInFlight = options.maxInFlight ?? 10_000;
+    this.#options = options;
+    this.#backlog = new Backlog(options);
+    this.#connect();
+  }
+
+  flush(): void {}
 
   /** This client's own place on the browser, held from the start: by it the client hears that the browser is gone. */
-  function connect(): void {
-    cdp = mux.attach({
+  #connect(): void {
+    this.#cdp = this.#mux.attach({
       bufferedAmount: 0,
-      send(pieces) {
+      send: (pieces) => {
         try {
-          mapper?.fromBrowser(pieces);
+          this.#mapper?.fromBrowser(pieces);
         } catch (error) {
-          if (error instanceof TooLarge) return end(1009, error.message);
-          log.debug({ error }, 'bidi.message_unread'); // a browser that was taken over says anything
+          if (error instanceof TooLarge) return this.#end(1009, error.message);
+          this.#log.debug({ error }, 'bidi.message_unread'); // a browser that was taken over says anything
         }
       },
       flush() {},
-      close: end,
-      pause() {
+      close: (code, reason) => this.#end(code, reason),
+      pause: () => {
         // Not before: a paused websocket does not hear that its far end is gone, and a start may have to be given up.
-        if (session === 'open') sink.pause();
+        if (this.#session === 'open') this.#sink.pause();
       },
-      resume: () => sink.resume(),
+      resume: () => this.#sink.resume(),
     });
   }
 
-  function receive(data: Buffer): void {
-    if (over) return;
+  receive(data: Buffer): void {
+    if (this.#over) return;
     const command = read(data);
-    if ('error' in command) return refuse(command);
+    if ('error' in command) return this.#refuse(command);
     if (command.method === 'session.status') {
-      const taken = session !== 'none';
-      return answer(command, { ready: !taken, message: taken ? 'This connection has its session.' : '' });
+      const taken = this.#session !== 'none';
+      return this.#answer(command, { ready: !taken, message: taken ? 'This connection has its session.' : '' });
     }
-    if (inFlight + early.length >= maxInFlight) {
-      const message = `More than ${maxInFlight} commands of this connection wait for an answer.`;
-      return refuse({ id: command.id, error: 'unknown error', message }, command);
+    if (this.#inFlight + this.#early.length >= this.#maxInFlight) {
+      const message = `More than ${this.#maxInFlight} commands of this connection wait for an answer.`;
+      return this.#refuse({ id: command.id, error: 'unknown error', message }, command);
     }
-    if (session !== 'starting') return perform(command);
-    if (earlyBytes + data.length > MAX_BIDI_MESSAGE) {
+    if (this.#session !== 'starting') return this.#perform(command);
+    if (this.#earlyBytes + data.length > MAX_BIDI_MESSAGE) {
       const message = 'The session is still starting. Wait for the answer to session.new.';
-      return refuse({ id: command.id, error: 'unknown error', message }, command);
+      return this.#refuse({ id: command.id, error: 'unknown error', message }, command);
     }
-    earlyBytes += data.length;
-    early.push(command);
+    this.#earlyBytes += data.length;
+    this.#early.push(command);
   }
 
-  function perform(command: Command): void {
+  #perform(command: Command): void {
     const { id, method } = command;
     if (method === 'session.new') {
-      const refusal = session === 'none' ? unfit(command) : hasSession(id);
-      return refusal ? refuse(refusal, command) : void open(command);
+      const refusal = this.#session === 'none' ? unfit(command) : hasSession(id);
+      return refusal ? this.#refuse(refusal, command) : void this.#open(command);
     }
-    if (session !== 'open') {
+    if (this.#session !== 'open') {
       const message = 'This connection has no session. Send session.new first.';
-      return refuse({ id, error: 'invalid session id', message }, command);
+      return this.#refuse({ id, error: 'invalid session id', message }, command);
     }
     if (method === 'session.end' || method === 'browser.close') {
-      answer(command, {});
-      return end(1000, method);
+      this.#answer(command, {});
+      return this.#end(1000, method);
     }
-    inFlight += 1;
-    mapper!.fromClient(command);
+    this.#inFlight += 1;
+    this.#mapper!.fromClient(command);
   }
 
-  async function open(command: Command): Promise<void> {
-    session = 'starting';
-    const { newSessionMs = 30_000 } = options;
-    deadline = setTimeout(() => {
+  async #open(command: Command): Promise<void> {
+    this.#session = 'starting';
+    const { newSessionMs = 30_000 } = this.#options;
+    this.#deadline = setTimeout(() => {
       const message = `The browser did not answer within ${newSessionMs / 1000} s.`;
-      giveUp({ id: command.id, error: 'session not created', message }, command);
+      this.#giveUp({ id: command.id, error: 'session not created', message }, command);
     }, newSessionMs);
-    const attempt = deadline;
+    const attempt = this.#deadline;
     try {
       const { openMapper } = await import('./mapper.ts');
-      if (over || deadline !== attempt) return;
-      mapper = openMapper({
-        toClient: (message) => opened(message as Message, command),
+      if (this.#over || this.#deadline !== attempt) return;
+      this.#mapper = openMapper({
+        toClient: (message) => this.#opened(message as Message, command),
         toBrowser: (message) => {
-          cdp?.receive(message);
-          cdp?.flush();
+          this.#cdp?.receive(message);
+          this.#cdp?.flush();
         },
-        log,
+        log: this.#log,
       });
-      await mapper.start();
-      mapper.fromClient(command);
+      await this.#mapper.start();
+      this.#mapper.fromClient(command);
     } catch (error) {
-      log.error({ error }, 'bidi.did_not_start');
+      this.#log.error({ error }, 'bidi.did_not_start');
       const message = error instanceof Error ? error.message : String(error);
-      if (!over && deadline === attempt) giveUp({ id: command.id, error: 'session not created', message }, command);
+      if (!this.#over && this.#deadline === attempt)
+        this.#giveUp({ id: command.id, error: 'session not created', message }, command);
     }
   }
 
   /** From the mapper. Its first answer is the one to `session.new`; there can be events before it. */
-  function opened(message: Message, command: Command): void {
-    if (session === 'open') return deliver(message);
-    if (message.type === 'event') return send(message);
-    if (message.type === 'error') return giveUp(message, command);
-    clearTimeout(deadline);
-    session = 'open';
-    send({ ...message, result: introduced(message.result!) });
-    performEarly();
+  #opened(message: Message, command: Command): void {
+    if (this.#session === 'open') return this.#deliver(message);
+    if (message.type === 'event') return this.#send(message);
+    if (message.type === 'error') return this.#giveUp(message, command);
+    clearTimeout(this.#deadline);
+    this.#session = 'open';
+    this.#send({ ...message, result: introduced(message.result!) });
+    this.#performEarly();
   }
 
-  function deliver(message: Message): void {
-    if (message.type !== 'event') inFlight -= 1;
-    send(message);
+  #deliver(message: Message): void {
+    if (message.type !== 'event') this.#inFlight -= 1;
+    this.#send(message);
   }
 
   /** The session did not come to be: undo what was begun, so that the client may try again. */
-  function giveUp(refusal: object, command: Command): void {
-    clearTimeout(deadline);
-    deadline = undefined;
-    mapper?.close();
-    mapper = undefined;
-    cdp?.closed();
-    session = 'none';
-    refuse(refusal, command);
-    connect();
-    performEarly();
+  #giveUp(refusal: object, command: Command): void {
+    clearTimeout(this.#deadline);
+    this.#deadline = undefined;
+    this.#mapper?.close();
+    this.#mapper = undefined;
+    this.#cdp?.closed();
+    this.#session = 'none';
+    this.#refuse(refusal, command);
+    this.#connect();
+    this.#performEarly();
   }
 
-  function performEarly(): void {
-    const commands = early;
-    early = [];
-    earlyBytes = 0;
+  #performEarly(): void {
+    const commands = this.#early;
+    this.#early = [];
+    this.#earlyBytes = 0;
     for (const command of commands) {
-      if (over) return;
-      if (isStarting()) early.push(command);
-      else perform(command);
+      if (this.#over) return;
+      if (this.#isStarting()) this.#early.push(command);
+      else this.#perform(command);
     }
   }
 
-  function isStarting(): boolean {
-    return session === 'starting';
+  #isStarting(): boolean {
+    return this.#session === 'starting';
   }
 
-  function answer(command: Command, result: object): void {
-    send({ type: 'success', id: command.id, result, ...channelOf(command) });
+  #answer(command: Command, result: object): void {
+    this.#send({ type: 'success', id: command.id, result, ...channelOf(command) });
   }
 
-  function refuse(refusal: object, command?: Command): void {
-    send({ ...refusal, type: 'error', ...(command && channelOf(command)) });
+  #refuse(refusal: object, command?: Command): void {
+    this.#send({ ...refusal, type: 'error', ...(command && channelOf(command)) });
   }
 
-  function send(message: object): void {
-    if (over) return;
+  #send(message: object): void {
+    if (this.#over) return;
     const bytes = Buffer.from(JSON.stringify(message));
-    if (!backlog.takes(bytes.length, sink.bufferedAmount)) {
-      return end(1008, 'Dropped: this connection does not read what the browser sends.');
+    if (!this.#backlog.takes(bytes.length, this.#sink.bufferedAmount)) {
+      return this.#end(1008, 'Dropped: this connection does not read what the browser sends.');
     }
-    sink.send([bytes]);
-    sink.flush();
+    this.#sink.send([bytes]);
+    this.#sink.flush();
   }
 
-  function end(code: number, reason: string): void {
-    if (over) return;
-    leave();
-    sink.close(code, reason);
+  #end(code: number, reason: string): void {
+    if (this.#over) return;
+    this.closed();
+    this.#sink.close(code, reason);
   }
 
   /** Chromium undoes with the CDP session what was done through it. */
-  function leave(): void {
-    if (over) return;
-    over = true;
-    clearTimeout(deadline);
-    early = [];
-    mapper?.close();
-    mapper = undefined;
-    cdp?.closed();
+  closed(): void {
+    if (this.#over) return;
+    this.#over = true;
+    clearTimeout(this.#deadline);
+    this.#early = [];
+    this.#mapper?.close();
+    this.#mapper = undefined;
+    this.#cdp?.closed();
   }
 }
 

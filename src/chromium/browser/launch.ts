@@ -19,7 +19,9 @@ import { removeTree } from '../sandbox/outside.ts';
 import type { Owner } from '../sandbox/owners.ts';
 import { killTree, startTime } from '../sandbox/process-tree.ts';
 import { running, type Ending } from '../sandbox/running.ts';
-import { beside, enter, sandboxed, TOOLS, unsandboxed } from '../sandbox/sandbox.ts';
+import { beside, enter } from '../sandbox/entering.ts';
+import { TOOLS } from '../sandbox/mounts.ts';
+import { sandboxed, unsandboxed } from '../sandbox/sandbox.ts';
 
 export { detectIsolation, type Isolation } from '../sandbox/isolation.ts';
 export type { Viewport } from '../display/viewport.ts';

@@ -7,7 +7,7 @@ import { andNoOther } from '../sandbox/descriptors.ts';
 import type { Owner } from '../sandbox/owners.ts';
 import { makeHome } from '../sandbox/furnish.ts';
 import { move, removeTree } from '../sandbox/outside.ts';
-import { confined } from '../sandbox/sandbox.ts';
+import { onHome } from '../sandbox/entering.ts';
 import { withFilter } from '../sandbox/seccomp.ts';
 
 /**
@@ -202,7 +202,7 @@ const PROGRAMS = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin';
 function inHome(dir: string, { owner, sandboxed }: Confinement, command: string[], signal: AbortSignal): Program {
   if (sandboxed) {
     return withFilter('helper', 3, (filter, words) => {
-      const { file, args } = confined(dir, owner, command, words);
+      const { file, args } = onHome(dir, owner, command, words);
       return program('tar', file, args, signal, { filter });
     });
   }

@@ -1,4 +1,4 @@
-import { HOME } from '../sandbox/sandbox.ts';
+import { HOME } from '../sandbox/mounts.ts';
 import type { Params } from './protocol.ts';
 
 /** Where a session's downloads are found, under their own names. */

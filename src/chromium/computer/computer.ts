@@ -62,29 +62,7 @@ export function computer(hands: Hands, clipboard: Clipboard): Computer {
     }
   }
 
-  /** Holds keys down while something is done, and lets them go whatever happens. */
-  async function holding<T>(names: readonly string[], work: () => Promise<T>): Promise<T> {
-    const down: Key[] = [];
-    try {
-      for (const key of keysOf(names)) {
-        down.push(key);
-        await hands.key(key, true);
-      }
-      return await work();
-    } finally {
-      for (const key of down.toReversed()) await hands.key(key, false).catch(() => {});
-    }
-  }
-
-  async function along(way: readonly Point[], pauseMs: number, signal: AbortSignal): Promise<void> {
-    const started = performance.now();
-    for (const [i, point] of way.entries()) {
-      signal.throwIfAborted();
-      await hands.move(point);
-      const due = started + (i + 1) * pauseMs - performance.now();
-      if (due > 0 && i < way.length - 1) await sleep(due, undefined, { signal });
-    }
-  }
+  const holding = (names: readonly string[], work: () => Promise<void>) => holdDown(hands, keysOf(names), work);
 
   async function act(action: Action, signal: AbortSignal): Promise<void> {
     switch (action.type) {
@@ -107,12 +85,12 @@ export function computer(hands: Hands, clipboard: Clipboard): Computer {
           if (!action.smooth) return hands.move(action.to);
           const from = await hands.pointer();
           const ms = action.durationMs ?? naturalMs(from, action.to);
-          await along(smoothWay(from, action.to, ms), stepMs, signal);
+          await along(hands, smoothWay(from, action.to, ms), stepMs, signal);
         });
       }
       case 'drag': {
         await inside(...action.path);
-        return holding(action.holdKeys, () => drag(action, signal));
+        return holding(action.holdKeys, () => drag(hands, action, signal));
       }
       case 'scroll': {
         await inside(action.at);
@@ -134,46 +112,15 @@ export function computer(hands: Hands, clipboard: Clipboard): Computer {
       case 'press': {
         const chords = action.keys.map((text) => keysOf([text]));
         return holding(action.holdKeys, async () => {
-          if (action.durationMs > 0) return hold(chords.flat(), action.durationMs, signal);
-          for (const keys of chords) await hold(keys, 0, signal);
+          const { durationMs } = action;
+          if (durationMs > 0) return holdDown(hands, chords.flat(), () => sleep(durationMs, undefined, { signal }));
+          for (const keys of chords) await holdDown(hands, keys, async () => {});
         });
       }
       case 'cursor':
         return hands.showPointer(!action.hidden);
       case 'sleep':
         return sleep(action.ms, undefined, { signal });
-    }
-  }
-
-  async function hold(keys: readonly Key[], ms: number, signal: AbortSignal): Promise<void> {
-    const down: Key[] = [];
-    try {
-      for (const key of keys) {
-        down.push(key);
-        await hands.key(key, true);
-      }
-      if (ms > 0) await sleep(ms, undefined, { signal });
-    } finally {
-      for (const key of down.toReversed()) await hands.key(key, false).catch(() => {});
-    }
-  }
-
-  async function drag(action: Action & { type: 'drag' }, signal: AbortSignal): Promise<void> {
-    const [first, ...rest] = action.path;
-    await hands.move(first!);
-    await hands.button(action.button, true, 1);
-    try {
-      if (action.delayMs > 0) await sleep(action.delayMs, undefined, { signal });
-      let from = first!;
-      for (const to of rest) {
-        if (action.smooth) {
-          const ms = action.durationMs === undefined ? naturalMs(from, to) : action.durationMs / rest.length;
-          await along(smoothWay(from, to, ms), stepMs, signal);
-        } else await along(straightWay(from, to, action.stepsPerSegment), action.stepDelayMs, signal);
-        from = to;
-      }
-    } finally {
-      await hands.button(action.button, false, 1);
     }
   }
 
@@ -210,6 +157,49 @@ export function computer(hands: Hands, clipboard: Clipboard): Computer {
 
     pointer: () => hands.pointer(),
   };
+}
+
+/** Holds keys down while something is done, and lets them go whatever happens. */
+async function holdDown(hands: Hands, keys: readonly Key[], work: () => Promise<void>): Promise<void> {
+  const down: Key[] = [];
+  try {
+    for (const key of keys) {
+      down.push(key);
+      await hands.key(key, true);
+    }
+    await work();
+  } finally {
+    for (const key of down.toReversed()) await hands.key(key, false).catch(() => {});
+  }
+}
+
+async function along(hands: Hands, way: readonly Point[], pauseMs: number, signal: AbortSignal): Promise<void> {
+  const started = performance.now();
+  for (const [i, point] of way.entries()) {
+    signal.throwIfAborted();
+    await hands.move(point);
+    const due = started + (i + 1) * pauseMs - performance.now();
+    if (due > 0 && i < way.length - 1) await sleep(due, undefined, { signal });
+  }
+}
+
+async function drag(hands: Hands, action: Action & { type: 'drag' }, signal: AbortSignal): Promise<void> {
+  const [first, ...rest] = action.path;
+  await hands.move(first!);
+  await hands.button(action.button, true, 1);
+  try {
+    if (action.delayMs > 0) await sleep(action.delayMs, undefined, { signal });
+    let from = first!;
+    for (const to of rest) {
+      if (action.smooth) {
+        const ms = action.durationMs === undefined ? naturalMs(from, to) : action.durationMs / rest.length;
+        await along(hands, smoothWay(from, to, ms), stepMs, signal);
+      } else await along(hands, straightWay(from, to, action.stepsPerSegment), action.stepDelayMs, signal);
+      from = to;
+    }
+  } finally {
+    await hands.button(action.button, false, 1);
+  }
 }
 
 function keysOf(names: readonly string[]): Key[] {

@@ -1,6 +1,16 @@
 import type net from 'node:net';
 import { Overdue, within } from '../../lib/deadline.ts';
-import { checkSize, RAW, reader, setEncodings, shakeHands, type Read } from '../display/rfb.ts';
+import {
+  checkSize,
+  keyEvent,
+  pointerEvent,
+  RAW,
+  reader,
+  requestUpdate,
+  setEncodings,
+  shakeHands,
+  type Read,
+} from '../display/rfb.ts';
 
 /** Encodings beside those of rfb.ts: the pointer's shape, so that it is not drawn into the picture, and where it is. */
 const CURSOR = -239;
@@ -95,17 +105,14 @@ export async function connectDisplay(
       const head = await read(12);
       const [x, y, w, h] = [head.readUInt16BE(0), head.readUInt16BE(2), head.readUInt16BE(4), head.readUInt16BE(6)];
       switch (head.readInt32BE(8)) {
-        case RAW: {
-          const rows = Math.max(1, Math.floor(BAND / (w * 4)));
-          for (let row = 0; row < h && w > 0; row += rows) {
-            const part = { x, y: y + row, width: w, height: Math.min(rows, h - row) };
+        case RAW:
+          for (const part of bands({ x, y, width: w, height: h })) {
             const pixels = await read(w * part.height * 4);
             if (wanted) wanted.left -= copy(pixels, part, wanted.pixels, wanted.region);
             if (followed) copy(pixels, part, followed.pixels, { x: 0, y: 0, ...followed });
           }
           changed = true;
           break;
-        }
         case CURSOR:
           await read.skip(w * h * 4 + Math.ceil(w / 8) * h);
           break;
@@ -137,10 +144,8 @@ export async function connectDisplay(
     }
   }
 
-  function request(what: 'all' | 'changes', { x, y, width, height }: Rectangle) {
-    const message = Buffer.from([3, what === 'all' ? 0 : 1, 0, 0, 0, 0, 0, 0, 0, 0]);
-    [x, y, width, height].forEach((value, i) => message.writeUInt16BE(value, 2 + 2 * i));
-    if (!closed) socket.write(message);
+  function request(what: 'all' | 'changes', region: Rectangle) {
+    if (!closed) socket.write(requestUpdate(what, region));
   }
 
   function capture(region: Rectangle = { x: 0, y: 0, width, height }): Promise<Picture> {
@@ -184,16 +189,11 @@ export async function connectDisplay(
 
     point(buttons, x, y) {
       pointer = { x, y };
-      const message = Buffer.from([5, buttons, 0, 0, 0, 0]);
-      message.writeUInt16BE(x, 2);
-      message.writeUInt16BE(y, 4);
-      socket.write(message);
+      socket.write(pointerEvent(buttons, x, y));
     },
 
     key(keysym, down) {
-      const message = Buffer.from([4, down ? 1 : 0, 0, 0, 0, 0, 0, 0]);
-      message.writeUInt32BE(keysym, 4);
-      socket.write(message);
+      socket.write(keyEvent(keysym, down));
     },
 
     follow(listener) {
@@ -205,6 +205,14 @@ export async function connectDisplay(
 
     close: () => void socket.destroy(),
   };
+}
+
+/** A rectangle in parts of about BAND bytes. */
+function* bands({ x, y, width, height }: Rectangle): Generator<Rectangle> {
+  const rows = Math.max(1, Math.floor(BAND / (width * 4)));
+  for (let row = 0; row < height && width > 0; row += rows) {
+    yield { x, y: y + row, width, height: Math.min(rows, height - row) };
+  }
 }
 
 /** Copies the part of `from` that lies in `to`; answers how many pixels that were. */

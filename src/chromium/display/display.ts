@@ -12,7 +12,9 @@ import type { Owner } from '../sandbox/owners.ts';
 import { resizeDisplay } from './rfb.ts';
 import { running, type Running } from '../sandbox/running.ts';
 import { withFilter } from '../sandbox/seccomp.ts';
-import { letGo, PATH, readInit, STAGE, stepDown, systemDirectories, UID, X_SOCKETS } from '../sandbox/sandbox.ts';
+import { stepDown } from '../sandbox/entering.ts';
+import { PATH, STAGE, systemDirectories, UID, X_SOCKETS } from '../sandbox/mounts.ts';
+import { letGo, readInit } from '../sandbox/sandbox.ts';
 
 /**
  * The display of a headful session: TigerVNC's Xvnc, an X server whose screen is an RFB stream. The service speaks RFB with it, so it is

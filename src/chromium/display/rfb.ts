@@ -118,9 +118,26 @@ export function setEncodings(...encodings: number[]): Buffer {
   return message;
 }
 
-/** Of one pixel: it is the news that matters, not the picture. The layout comes only to those who ask for all. */
-function requestUpdate(what: 'all' | 'changes'): Buffer {
-  return Buffer.from([3, what === 'all' ? 0 : 1, 0, 0, 0, 0, 0, 1, 0, 1]);
+/** One pixel will do where the news matter and not the picture. The layout comes only to those who ask for all. */
+const ONE_PIXEL = { x: 0, y: 0, width: 1, height: 1 };
+
+export function requestUpdate(what: 'all' | 'changes', { x, y, width, height } = ONE_PIXEL): Buffer {
+  const message = Buffer.from([3, what === 'all' ? 0 : 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+  [x, y, width, height].forEach((value, i) => message.writeUInt16BE(value, 2 + 2 * i));
+  return message;
+}
+
+export function pointerEvent(buttons: number, x: number, y: number): Buffer {
+  const message = Buffer.from([5, buttons, 0, 0, 0, 0]);
+  message.writeUInt16BE(x, 2);
+  message.writeUInt16BE(y, 4);
+  return message;
+}
+
+export function keyEvent(keysym: number, down: boolean): Buffer {
+  const message = Buffer.from([4, down ? 1 : 0, 0, 0, 0, 0, 0, 0]);
+  message.writeUInt32BE(keysym, 4);
+  return message;
 }
 
 function setDesktopSize(width: number, height: number, screen: number): Buffer {

@@ -1,4 +1,22 @@
 import type { Duplex } from 'node:stream';
+import {
+  BYTES,
+  ChannelClosed,
+  channelStream,
+  CHUNK,
+  CREDIT,
+  END,
+  FAIL,
+  ITEM_COST,
+  JSON_ITEM,
+  MAX_JSON,
+  Refusal,
+  RESET,
+  type InnerStream,
+  type Stream,
+} from './stream.ts';
+
+export { ChannelClosed, Refusal, type Stream } from './stream.ts';
 
 /**
  * Many streams over one socket, between the service and the guest inside a session. Both ends run this file. A stream carries
@@ -8,62 +26,13 @@ import type { Duplex } from 'node:stream';
  *
  *     length u32 (of what follows) · kind u8 · stream u32 · payload
  */
-const OPEN = 0; // JSON: the name of what is asked for, and what with
-const JSON_ITEM = 1;
-const BYTES = 2;
-const END = 3; // the sender has said all
-const FAIL = 4; // JSON: the sender gives up, and why
-const CREDIT = 5; // u32: so many bytes were taken, and may follow
-const RESET = 6; // the sender does not want to hear or say more
+const OPEN = 0; // JSON: the name of what is asked for, and what with. The other kinds are in stream.ts
 
 const HEAD = 9;
-const WINDOW = 1024 * 1024;
-const CHUNK = 64 * 1024;
-/** JSON comes whole; this is more than any body the service takes. */
-const MAX_JSON = 8 * 1024 * 1024;
-/** What an item costs besides its bytes: about what it takes in memory, so that small ones are not free. */
-const ITEM_COST = 128;
-/** Smaller pieces of bytes that nobody has taken yet are put together. */
-const SMALL = 8 * 1024;
 /** Of ours that the other end has not read. Each stream has its window; whoever lets this much pile up reads none of them. */
 const MOST_UNREAD = 64 * 1024 * 1024;
 /** For a stream that ended in order: the other end may still tell what it took. */
 const FEW_STRAYS = 32 * ITEM_COST;
-
-export type Item = { json: unknown; bytes?: undefined } | { bytes: Buffer; json?: undefined };
-
-/** The other end gave up on a stream, or refused it. `code` is one of its own words. */
-export class Refusal extends Error {
-  override readonly name = 'Refusal';
-  readonly code: string;
-  /** What came of it until then. */
-  readonly details: unknown;
-
-  constructor(code: string, message: string, details?: unknown) {
-    super(message);
-    this.code = code;
-    this.details = details;
-  }
-}
-
-/** The channel ended under a stream. */
-export class ChannelClosed extends Error {
-  override readonly name = 'ChannelClosed';
-}
-
-export interface Stream {
-  /** The next item; undefined after the last. Rejects with a Refusal when the other end gave up. */
-  next(): Promise<Item | undefined>;
-  /** Both resolve when it is on its way: the other end takes no more than its window. Both reject when it is gone. */
-  json(value: unknown): Promise<void>;
-  bytes(data: Buffer): Promise<void>;
-  end(): void;
-  fail(code: string, message: string, details?: unknown): void;
-  /** Gives up: nothing more is said, and nothing more is heard. */
-  reset(): void;
-  /** Aborts when the other end gave up, or the channel closed. */
-  readonly gone: AbortSignal;
-}
 
 export interface Channel {
   /** How many streams there are. */
@@ -83,17 +52,8 @@ export interface ChannelOptions {
   most: number;
 }
 
-/** JSON is kept as it came until it is taken: what it becomes is many times as large. */
-type Raw = { json: Buffer; bytes?: undefined } | { bytes: Buffer; json?: undefined };
-
-interface Inner extends Stream {
-  take(item: Raw, cost: number): void;
-  finish(error?: Error): void;
-  credit(bytes: number): void;
-}
-
 export function channel(socket: Duplex, { host, onOpen, most }: ChannelOptions): Channel {
-  const streams = new Map<number, Inner>();
+  const streams = new Map<number, InnerStream>();
   let nextId = host ? 1 : 2;
   let theirs = 0;
   let lastTheirs = 0;
@@ -170,146 +130,18 @@ export function channel(socket: Duplex, { host, onOpen, most }: ChannelOptions):
     }
   }
 
-  function make(id: number, onGone: () => void = () => {}): Inner {
-    const gone = new AbortController();
-    const items: { item: Raw; cost: number; space?: Buffer }[] = [];
-    let held = 0; // of theirs, here and not yet taken
-    let owed = 0; // taken, and not yet told
-    let room = WINDOW; // how much they still take of ours
-    let said = false; // we have ended our side
-    let heard = false; // they have ended theirs
-    let failure: Error | undefined; // for who reads
-    let broken: Error | undefined; // for who writes
-    let reader: (() => void) | undefined;
-    let writers: (() => void)[] = [];
-
-    const forget = () => {
-      if (!streams.delete(id)) return;
-      strays = Math.min(strays + FEW_STRAYS, MOST_UNREAD);
-      onGone();
-    };
-    const wake = () => {
-      reader?.();
-      reader = undefined;
-      const those = writers;
-      writers = [];
-      for (const writer of those) writer();
-    };
-    const abandon = () => {
-      failure = broken = new ChannelClosed('This stream was given up.');
-      items.length = 0;
-      if (!heard) strays = Math.min(strays + WINDOW + MAX_JSON, MOST_UNREAD);
-      forget();
-      wake();
-    };
-    const writable = async () => {
-      while (room <= 0 && !broken && !said) await new Promise<void>((resolve) => writers.push(resolve));
-      if (broken) throw broken;
-      if (said) throw new ChannelClosed('This side of the stream was ended.');
-    };
-
-    const stream: Inner = {
-      gone: gone.signal,
-
-      async next() {
-        for (;;) {
-          const first = items.shift();
-          if (first) {
-            held -= first.cost;
-            owed += first.cost;
-            if (owed >= WINDOW / 4 && !heard) {
-              const credit = Buffer.allocUnsafe(4);
-              credit.writeUInt32LE(owed);
-              owed = 0;
-              send(CREDIT, id, credit);
-            }
-            return parsed(first.item);
-          }
-          if (failure) throw failure;
-          if (heard) return undefined;
-          await new Promise<void>((resolve) => (reader = resolve));
-        }
+  function make(id: number, onGone: () => void = () => {}): InnerStream {
+    const stray = (bytes: number) => void (strays = Math.min(strays + bytes, MOST_UNREAD));
+    const stream = channelStream({
+      send: (kind, payload) => send(kind, id, payload),
+      close,
+      stray,
+      gone() {
+        if (!streams.delete(id)) return;
+        stray(FEW_STRAYS);
+        onGone();
       },
-
-      async json(value) {
-        const payload = Buffer.from(JSON.stringify(value));
-        if (payload.length > MAX_JSON) throw new Error('This is too much for one message.');
-        await writable();
-        room -= payload.length + ITEM_COST;
-        send(JSON_ITEM, id, payload);
-      },
-
-      async bytes(data) {
-        for (let at = 0; at < data.length; at += CHUNK) {
-          await writable();
-          const chunk = data.subarray(at, at + CHUNK);
-          room -= chunk.length + ITEM_COST;
-          send(BYTES, id, chunk);
-        }
-      },
-
-      end() {
-        if (said || broken) return;
-        said = true;
-        send(END, id);
-        if (heard) forget();
-      },
-
-      fail(code, message, details) {
-        if (said || broken) return;
-        send(FAIL, id, Buffer.from(JSON.stringify({ code, message, details })));
-        abandon(); // there is nothing more to hear either: whoever asked was answered
-      },
-
-      reset() {
-        if (broken || (said && heard)) return;
-        send(RESET, id);
-        abandon();
-      },
-
-      take(item, cost) {
-        if (heard || failure) return;
-        // What is sent last may overdraw the window, since it comes whole, or in pieces of a chunk; then there is nothing to send before
-        // something is taken.
-        if (held >= WINDOW + (item.bytes ? CHUNK + ITEM_COST : 0)) return close('more was sent than was asked for.');
-        held += cost;
-        if (!appended(items.at(-1), item, cost)) items.push({ item, cost });
-        reader?.();
-        reader = undefined;
-      },
-
-      finish(error) {
-        if (error) {
-          // What it had said to the end before it gave up is still to be read.
-          if (!heard) failure = error;
-          broken ??= error;
-          gone.abort(error);
-        }
-        heard = true;
-        if (said || error) forget();
-        wake();
-      },
-
-      credit(bytes) {
-        if (bytes === 0 || room + bytes > WINDOW) return close('a credit for more than was sent.');
-        room += bytes;
-        if (room <= 0) return;
-        const those = writers;
-        writers = [];
-        for (const writer of those) writer();
-      },
-    };
-    /** What cannot be read ends the channel, and with it this stream. */
-    function parsed(item: Raw): Item {
-      if (item.bytes) return item;
-      try {
-        return { json: JSON.parse(item.json.toString()) as unknown };
-      } catch (error) {
-        close(`something that cannot be read: ${(error as Error).message}`);
-        throw new ChannelClosed('It sent JSON that is none.');
-      }
-    }
-
+    });
     if (over === undefined) streams.set(id, stream);
     else stream.finish(new ChannelClosed(over));
     return stream;
@@ -330,22 +162,6 @@ export function channel(socket: Duplex, { host, onOpen, most }: ChannelOptions):
       return stream;
     },
   };
-}
-
-/** Puts small pieces of bytes that nobody has taken yet into one item, which has room for more of them. */
-function appended(
-  last: { item: Raw; cost: number; space?: Buffer } | undefined,
-  { bytes }: Raw,
-  cost: number,
-): boolean {
-  if (!last?.item.bytes || !bytes) return false;
-  const { length } = last.item.bytes;
-  if (length + bytes.length > SMALL) return false;
-  if (!last.space) last.item.bytes.copy((last.space = Buffer.allocUnsafeSlow(SMALL)));
-  bytes.copy(last.space, length);
-  last.item.bytes = last.space.subarray(0, length + bytes.length);
-  last.cost += cost;
-  return true;
 }
 
 /** Reads frames off a socket. Bytes are passed on as they come, in pieces; everything else is put together first. */

@@ -17,7 +17,7 @@ export interface Toolbox {
   node(at: string): string;
 }
 
-const SOURCES = ['channel', 'inside'];
+const SOURCES = ['channel', 'stream', 'inside'];
 const PACKAGES = ['@lydell/node-pty', 'yauzl', 'yazl', 'playwright-core', 'amaro'];
 /** The trace viewer, types and notices: nothing that runs. */
 const UNUSED = /\/(types|vite|tools|bin)$|\.(d\.ts|md|map)$|ThirdPartyNotices|LICENSE$/;

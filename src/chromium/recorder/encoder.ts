@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { logTail } from '../sandbox/log-tail.ts';
 import type { Claim, Owners } from '../sandbox/owners.ts';
-import { confine } from '../sandbox/sandbox.ts';
+import { startHelper } from '../sandbox/entering.ts';
 
 /** How a program is confined; see sandbox.ts. */
 export interface Confinement {
@@ -57,7 +57,7 @@ export function startEncoder(
   add('-movflags', 'frag_keyframe+empty_moov+default_base_moof', '-f', 'mp4', 'pipe:1');
   const { sandboxed, owners } = confinement;
   const owner = owners.claim();
-  const child = confine(['ffmpeg', ...args], { sandboxed, owner }, ['pipe', 'pipe', 'pipe']);
+  const child = startHelper(['ffmpeg', ...args], { sandboxed, owner }, ['pipe', 'pipe', 'pipe']);
   const { stdin, stdout } = child;
   const words = logTail(child.stderr);
   stdin!.on('error', () => {}); // it died; `exited` says so
@@ -102,7 +102,7 @@ export async function makeFast(
 ): Promise<boolean> {
   const args = ['-hide_banner', '-loglevel', 'error', '-nostdin', '-i', 'pipe:0', '-c', 'copy'];
   args.push('-movflags', '+faststart', '-f', 'mp4', '-y', '/proc/self/fd/3');
-  const child = confine(['ffmpeg', ...args], confinement, [from, 'ignore', 'ignore', to]);
+  const child = startHelper(['ffmpeg', ...args], confinement, [from, 'ignore', 'ignore', to]);
   const kill = () => void child.kill('SIGKILL');
   signal.addEventListener('abort', kill, { once: true });
   try {

@@ -16,7 +16,7 @@ import { dirname, join } from 'node:path';
 import { errorCode } from '../../lib/error-code.ts';
 import { makeDirectory, removeTree } from './outside.ts';
 import type { Owner } from './owners.ts';
-import { HOME, MOUNTED_ETC, UID } from './sandbox.ts';
+import { HOME, MOUNTED_ETC, UID } from './mounts.ts';
 
 /**
  * A session's directory, which is the service's: under root the session's user may walk through it and no more, and no session sees

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { errorCode } from '../../lib/error-code.ts';
 import type { Owner } from './owners.ts';
 import { run } from './run.ts';
-import { systemDirectories } from './sandbox.ts';
+import { systemDirectories } from './mounts.ts';
 
 /**
  * What the service does, from outside, with things that a session can change: all of it is here. The session's directory is the

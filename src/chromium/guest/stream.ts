@@ -1,0 +1,227 @@
+/** Kinds of frames that belong to a stream. */
+export const JSON_ITEM = 1;
+export const BYTES = 2;
+export const END = 3; // the sender has said all
+export const FAIL = 4; // JSON: the sender gives up, and why
+export const CREDIT = 5; // u32: so many bytes were taken, and may follow
+export const RESET = 6; // the sender does not want to hear or say more
+
+export const WINDOW = 1024 * 1024;
+export const CHUNK = 64 * 1024;
+/** JSON comes whole; this is more than any body the service takes. */
+export const MAX_JSON = 8 * 1024 * 1024;
+/** What an item costs besides its bytes: about what it takes in memory, so that small ones are not free. */
+export const ITEM_COST = 128;
+/** Smaller pieces of bytes that nobody has taken yet are put together. */
+const SMALL = 8 * 1024;
+
+export type Item = { json: unknown; bytes?: undefined } | { bytes: Buffer; json?: undefined };
+
+/** The other end gave up on a stream, or refused it. `code` is one of its own words. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+  readonly code: string;
+  /** What came of it until then. */
+  readonly details: unknown;
+
+  constructor(code: string, message: string, details?: unknown) {
+    super(message);
+    this.code = code;
+    this.details = details;
+  }
+}
+
+/** The channel ended under a stream. */
+export class ChannelClosed extends Error {
+  override readonly name = 'ChannelClosed';
+}
+
+export interface Stream {
+  /** The next item; undefined after the last. Rejects with a Refusal when the other end gave up. */
+  next(): Promise<Item | undefined>;
+  /** Both resolve when it is on its way: the other end takes no more than its window. Both reject when it is gone. */
+  json(value: unknown): Promise<void>;
+  bytes(data: Buffer): Promise<void>;
+  end(): void;
+  fail(code: string, message: string, details?: unknown): void;
+  /** Gives up: nothing more is said, and nothing more is heard. */
+  reset(): void;
+  /** Aborts when the other end gave up, or the channel closed. */
+  readonly gone: AbortSignal;
+}
+
+/** JSON is kept as it came until it is taken: what it becomes is many times as large. */
+type Raw = { json: Buffer; bytes?: undefined } | { bytes: Buffer; json?: undefined };
+
+/** What the channel does with a stream. */
+export interface InnerStream extends Stream {
+  take(item: Raw, cost: number): void;
+  finish(error?: Error): void;
+  credit(bytes: number): void;
+}
+
+/** A stream's place in its channel. */
+export interface Port {
+  send(kind: number, payload?: Buffer): void;
+  /** The other end has broken a rule: this ends the channel. */
+  close(reason: string): void;
+  /** So much may still come for it, although it was given up: what was on its way. */
+  stray(bytes: number): void;
+  /** It is over. May be said more than once. */
+  gone(): void;
+}
+
+/** One stream of a channel: JSON and bytes, in order, both ways, each way with a window of its own. */
+export function channelStream(port: Port): InnerStream {
+  const gone = new AbortController();
+  const items: { item: Raw; cost: number; space?: Buffer }[] = [];
+  let held = 0; // of theirs, here and not yet taken
+  let owed = 0; // taken, and not yet told
+  let room = WINDOW; // how much they still take of ours
+  let said = false; // we have ended our side
+  let heard = false; // they have ended theirs
+  let failure: Error | undefined; // for who reads
+  let broken: Error | undefined; // for who writes
+  let reader: (() => void) | undefined;
+  let writers: (() => void)[] = [];
+
+  const wake = () => {
+    reader?.();
+    reader = undefined;
+    const those = writers;
+    writers = [];
+    for (const writer of those) writer();
+  };
+  const abandon = () => {
+    failure = broken = new ChannelClosed('This stream was given up.');
+    items.length = 0;
+    if (!heard) port.stray(WINDOW + MAX_JSON);
+    port.gone();
+    wake();
+  };
+  const writable = async () => {
+    while (room <= 0 && !broken && !said) await new Promise<void>((resolve) => writers.push(resolve));
+    if (broken) throw broken;
+    if (said) throw new ChannelClosed('This side of the stream was ended.');
+  };
+
+  const stream: InnerStream = {
+    gone: gone.signal,
+
+    async next() {
+      for (;;) {
+        const first = items.shift();
+        if (first) {
+          held -= first.cost;
+          owed += first.cost;
+          if (owed >= WINDOW / 4 && !heard) {
+            const credit = Buffer.allocUnsafe(4);
+            credit.writeUInt32LE(owed);
+            owed = 0;
+            port.send(CREDIT, credit);
+          }
+          return parsed(first.item);
+        }
+        if (failure) throw failure;
+        if (heard) return undefined;
+        await new Promise<void>((resolve) => (reader = resolve));
+      }
+    },
+
+    async json(value) {
+      const payload = Buffer.from(JSON.stringify(value));
+      if (payload.length > MAX_JSON) throw new Error('This is too much for one message.');
+      await writable();
+      room -= payload.length + ITEM_COST;
+      port.send(JSON_ITEM, payload);
+    },
+
+    async bytes(data) {
+      for (let at = 0; at < data.length; at += CHUNK) {
+        await writable();
+        const chunk = data.subarray(at, at + CHUNK);
+        room -= chunk.length + ITEM_COST;
+        port.send(BYTES, chunk);
+      }
+    },
+
+    end() {
+      if (said || broken) return;
+      said = true;
+      port.send(END);
+      if (heard) port.gone();
+    },
+
+    fail(code, message, details) {
+      if (said || broken) return;
+      port.send(FAIL, Buffer.from(JSON.stringify({ code, message, details })));
+      abandon(); // there is nothing more to hear either: whoever asked was answered
+    },
+
+    reset() {
+      if (broken || (said && heard)) return;
+      port.send(RESET);
+      abandon();
+    },
+
+    take(item, cost) {
+      if (heard || failure) return;
+      // What is sent last may overdraw the window, since it comes whole, or in pieces of a chunk; then there is nothing to send before
+      // something is taken.
+      if (held >= WINDOW + (item.bytes ? CHUNK + ITEM_COST : 0)) return port.close('more was sent than was asked for.');
+      held += cost;
+      if (!appended(items.at(-1), item, cost)) items.push({ item, cost });
+      reader?.();
+      reader = undefined;
+    },
+
+    finish(error) {
+      if (error) {
+        // What it had said to the end before it gave up is still to be read.
+        if (!heard) failure = error;
+        broken ??= error;
+        gone.abort(error);
+      }
+      heard = true;
+      if (said || error) port.gone();
+      wake();
+    },
+
+    credit(bytes) {
+      if (bytes === 0 || room + bytes > WINDOW) return port.close('a credit for more than was sent.');
+      room += bytes;
+      if (room <= 0) return;
+      const those = writers;
+      writers = [];
+      for (const writer of those) writer();
+    },
+  };
+  /** What cannot be read ends the channel, and with it this stream. */
+  function parsed(item: Raw): Item {
+    if (item.bytes) return item;
+    try {
+      return { json: JSON.parse(item.json.toString()) as unknown };
+    } catch (error) {
+      port.close(`something that cannot be read: ${(error as Error).message}`);
+      throw new ChannelClosed('It sent JSON that is none.');
+    }
+  }
+
+  return stream;
+}
+
+/** Puts small pieces of bytes that nobody has taken yet into one item, which has room for more of them. */
+function appended(
+  last: { item: Raw; cost: number; space?: Buffer } | undefined,
+  { bytes }: Raw,
+  cost: number,
+): boolean {
+  if (!last?.item.bytes || !bytes) return false;
+  const { length } = last.item.bytes;
+  if (length + bytes.length > SMALL) return false;
+  if (!last.space) last.item.bytes.copy((last.space = Buffer.allocUnsafeSlow(SMALL)));
+  bytes.copy(last.space, length);
+  last.item.bytes = last.space.subarray(0, length + bytes.length);
+  last.cost += cost;
+  return true;
+}

@@ -1,0 +1,126 @@
+import { lstatSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** What a session sees of the machine: its paths, its environment, and the mounts that make them. */
+
+export const HOME = '/home/corral';
+/** Where a session finds the guest's code and what it needs, to read. */
+export const TOOLS = '/opt/corral';
+/** Where X clients look for the display's socket. */
+export const X_SOCKETS = '/tmp/.X11-unix';
+/** Not in the home, where the session could put a link in the way of what the service writes. */
+export const EXTENSIONS = '/opt/extensions';
+export const UID = 1000;
+export const PATH = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin';
+/**
+ * Where a session's directory is shown to bubblewrap: under root the unprivileged user may not be able to walk to the data directory,
+ * and a session that reads bubblewrap's command line need not learn where that is.
+ */
+export const STAGE = '/mnt';
+
+/** What a command may need to see besides. */
+export interface Needs {
+  /** Directories outside /usr that the command reads. */
+  readonly readable?: readonly string[];
+  /** What is shown at TOOLS. */
+  readonly tools?: string | undefined;
+  readonly gpu?: boolean;
+  /** Pid of the display, whose namespaces are up. */
+  readonly display?: number | undefined;
+  /** What of its environment LOWER reads. */
+  readonly lower?: Record<string, string>;
+}
+
+/** Files of /etc that are the same for everyone; what else is in there is nobody's business. */
+export const MOUNTED_ETC = [
+  'fonts',
+  'ssl/certs',
+  'ssl/openssl.cnf',
+  'alternatives',
+  'ld.so.cache',
+  'localtime',
+  'mime.types',
+  'drirc',
+].map((name) => ({ name, ...kind(join('/etc', name)) }));
+
+export const environment = {
+  PATH: '/usr/local/bin:/usr/bin:/bin',
+  HOME,
+  USER: 'corral',
+  LOGNAME: 'corral',
+  SHELL: '/bin/sh',
+  LANG: 'C.UTF-8',
+  XDG_RUNTIME_DIR: '/run/user',
+  // There is no bus; an address that cannot be one makes Chromium give up at once instead of looking for it.
+  DBUS_SESSION_BUS_ADDRESS: 'disabled:',
+  DBUS_SYSTEM_BUS_ADDRESS: 'disabled:',
+};
+
+/** The words that tell bubblewrap to make a session of the directory `source`. */
+export function bubblewrap(source: string, { readable = [], gpu = false, tools, display }: Needs): string[] {
+  const args: string[] = [];
+  const add = (...words: string[]) => args.push(...words);
+
+  add('--unshare-user', '--uid', String(UID), '--gid', String(UID)); // not root, not even inside
+  add('--unshare-pid', '--unshare-uts', '--unshare-cgroup-try', '--hostname', 'browser');
+  if (display === undefined) add('--unshare-ipc');
+  add('--die-with-parent'); // the service's death is the session's
+  add('--info-fd', '6'); // says which host pid is process 1
+
+  add('--clearenv'); // the service's environment holds its secrets
+  for (const [name, value] of Object.entries(environment)) add('--setenv', name, value);
+
+  add('--ro-bind', '/usr', '/usr');
+  for (const name of ['bin', 'sbin', 'lib', 'lib32', 'lib64']) add(...systemDirectory(`/${name}`));
+
+  add('--ro-bind', join(source, 'etc'), '/etc');
+  for (const { name, exists } of MOUNTED_ETC) if (exists) add('--ro-bind', join('/etc', name), join('/etc', name));
+  add('--ro-bind-try', '/var/cache/fontconfig', '/var/cache/fontconfig'); // without it, each start reads all fonts: 0.3 s
+
+  add('--proc', '/proc'); // of the new pid namespace: nobody else's processes
+  add('--dev', '/dev');
+  add('--size', String(2 * 2 ** 30), '--tmpfs', '/dev/shm'); // bounded, for where no cgroup counts it
+  add('--remount-ro', '/dev');
+  add('--perms', '1777', '--size', String(2 * 2 ** 30), '--tmpfs', '/tmp');
+  add('--dir', '/var/tmp', '--perms', '0700', '--tmpfs', '/run/user');
+  if (gpu)
+    add(
+      '--dev-bind',
+      '/dev/dri',
+      '/dev/dri',
+      '--ro-bind',
+      '/sys/dev/char',
+      '/sys/dev/char',
+      '--ro-bind',
+      '/sys/devices',
+      '/sys/devices',
+    );
+
+  if (display !== undefined) add('--ro-bind', join(source, 'display/x11'), X_SOCKETS, '--setenv', 'DISPLAY', ':0');
+  for (const path of readable) add('--ro-bind', path, path);
+  if (tools !== undefined) add('--ro-bind', tools, TOOLS);
+  add('--bind', join(source, 'home'), HOME);
+  add('--bind', join(source, 'extensions'), EXTENSIONS); // the directory is the service's, what is in it the session's: Chromium writes there
+  add('--remount-ro', '/'); // the rest of the tree is a tmpfs of its own, and nothing is to be written there
+  add('--chdir', HOME);
+  return args;
+}
+
+/** What every program needs of the system, to read. */
+export function systemDirectories(): string[] {
+  const directories = ['bin', 'sbin', 'lib', 'lib32', 'lib64'].flatMap((name) => systemDirectory(`/${name}`));
+  const files = ['alternatives', 'ld.so.cache'].flatMap((name) => ['--ro-bind-try', `/etc/${name}`, `/etc/${name}`]);
+  return ['--ro-bind', '/usr', '/usr', ...directories, ...files];
+}
+
+/** Merged into /usr by a link on today's systems, a directory of its own on others, absent on some. */
+function systemDirectory(path: string): string[] {
+  const { exists, isDirectory } = kind(path);
+  if (!exists) return [];
+  return isDirectory ? ['--ro-bind', path, path] : ['--symlink', readlinkSync(path), path];
+}
+
+function kind(path: string): { exists: boolean; isDirectory: boolean } {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  return { exists: found !== undefined, isDirectory: found?.isDirectory() ?? false };
+}

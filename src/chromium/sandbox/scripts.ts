@@ -1,0 +1,61 @@
+import { LOWER } from './lowered.ts';
+import { STAGE } from './mounts.ts';
+
+/** What runs before a session's command does. */
+
+/** The gateway's port inside the session's network namespace. Nobody else is there, so it can be the same for all. */
+export const GATEWAY_PORT = 3128;
+
+/**
+ * Runs as root of the new network namespace, before anything is dropped. `$1` is the directory to show at the stage, `$2`
+ * one to show within it, if there is one.
+ *
+ * The first `read` waits for the service to have put this process in its cgroup, the second one for the display; each ends all of it
+ * if the service died meanwhile.
+ * A namespace with nothing but `lo` makes navigator.onLine false; both ends of a veth pair inside, and a default route that
+ * leads from one end to the other, make it true and lead nowhere.
+ *
+ * The network is whole before Chromium looks at it, and stays as it is: an address that comes later, as IPv6 gives each link
+ * one of its own a second after it is up, makes Chromium drop every request in flight (ERR_NETWORK_CHANGED).
+ */
+export const SCRIPT = `
+read -r go || exit 1
+exec >&2
+${LOWER}
+mount --bind "$1" ${STAGE} || exit 1
+[ -z "$2" ] || mount --bind "$2" ${STAGE}/tools || exit 1
+ip -force -batch - <<END
+link set lo up
+link add v0 type veth peer name v1
+link set v0 addrgenmode none
+link set v1 addrgenmode none
+addr add 10.0.0.2/24 dev v0
+link set v0 up
+link set v1 up
+route add default via 10.0.0.1
+END
+"$3" -e "$4" </dev/null 3<&- 4>&- 6>&- 7<&- &
+shift 4
+read -r display || exit 1
+exec "$@" </dev/null 5>&-
+`;
+
+export const UNSANDBOXED_SCRIPT = `
+read -r go && read -r display || exit 1
+[ -z "$display" ] || export DISPLAY="$display"
+exec </dev/null >&2
+${LOWER}
+exec "$@"
+`;
+
+/**
+ * Listens inside the namespace and hands the socket over. It is sent as a bare handle, not as a server: the service then
+ * accepts nothing before it is ready to, and connections wait in the kernel instead of being lost. A service that was killed while
+ * this starts has gone before anybody listens for it: hence the question at the end.
+ */
+export const HELPER = `
+process.on('disconnect', () => process.exit());
+const server = require('node:net').createServer();
+server.listen({ host: '127.0.0.1', port: ${GATEWAY_PORT}, backlog: 511 }, () =>
+  process.connected ? process.send('egress', server._handle) : process.exit());
+`;
