@@ -105,7 +105,7 @@ export function engineOf(
   const onCdp = (stream: Stream) => serveCdp(stream, mux, share);
   const guest = guestOf({ browser, toolbox, allowUnsandboxed, onCdp, log });
   void browser.exited.then(() => guest.close());
-  const headful = browser.engine === 'headful';
+  const headful = browser.kind === 'headful';
   let own: LocalClient | undefined;
   let wanted: Viewport | undefined;
 

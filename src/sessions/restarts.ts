@@ -120,7 +120,7 @@ export function restarts({
         },
         'The browser is started again as one that runs extensions. Connect again to the same address.',
         async (shell) => {
-          if (shell.browser.engine !== 'headless-shell') return false; // somebody was quicker
+          if (shell.browser.kind !== 'headless-shell') return false; // somebody was quicker
           was = await shell.state();
           return true;
         },

@@ -575,7 +575,7 @@ export function sessionService(deps: {
       const { id } = row;
       const held = await hold(id);
       try {
-        if (held.engine.browser.engine === 'headless-shell') await startAnew(row);
+        if (held.engine.browser.kind === 'headless-shell') await startAnew(row);
         const again = await hold(id);
         await extensions.load(id, again.engine, wanted).finally(() => again.release());
       } finally {

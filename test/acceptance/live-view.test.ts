@@ -63,7 +63,7 @@ async function open(session: Watched, under: PageUnderTest, query = ''): Promise
 
   /** In pixels of the picture: the whole window, where there is one. */
   async function inPicture({ x, y }: { x: number; y: number }) {
-    if (session.browser.engine !== 'headful') return { x, y };
+    if (session.browser.kind !== 'headful') return { x, y };
     const [left, top] = (await under.evaluate('[outerWidth - innerWidth, outerHeight - innerHeight]')) as number[];
     return { x: x + left!, y: y + top! };
   }

@@ -83,14 +83,14 @@ describe('a guest that was taken over', () => {
       const ask = () => { for (let i = 0; i < 1000 && id < 400_000; i++) socket.write(frame(OPEN, (id += 2), { name: 'x' }));
         if (id < 400_000) socket.once('drain', ask); };
       ask();`);
-    await guest.open('nothing');
+    await guest.open('list', { path: '/' });
     expect(await end(ended)).toMatch(/asked for/);
   });
 
   test('does not open connections to the browser without end', async () => {
     const { guest, ended, connections } = hostile(`
       for (let id = 2; id < 4000; id += 2) socket.write(Buffer.concat([frame(OPEN, id, { name: 'cdp' }), frame(RESET, id)]));`);
-    await guest.open('nothing');
+    await guest.open('list', { path: '/' });
     expect(await end(ended)).toMatch(/too many/);
     expect(connections.length).toBeLessThan(200);
   });
@@ -101,13 +101,13 @@ describe('a guest that was taken over', () => {
   ])('does not send more than is taken, %s', async (_, item) => {
     // 200,000 items are 3.4 MB by the channel's count, and were some fifty in the service's memory.
     const { guest, ended } = hostile(`asked((name, stream) => flood(${item}, 200_000));`);
-    await guest.open('nothing');
+    await guest.open('list', { path: '/' });
     expect(await end(ended)).toMatch(/more was sent/);
   });
 
   test('does not speak of streams that there are not', async () => {
     const { guest, ended } = hostile(`asked(() => flood(frame(END, 999), 2_000_000));`);
-    await guest.open('nothing');
+    await guest.open('list', { path: '/' });
     expect(await end(ended)).toMatch(/there are not/);
   });
 
@@ -115,7 +115,7 @@ describe('a guest that was taken over', () => {
     const { guest, ended } = hostile(
       `asked((name, stream) => flood(frame(CREDIT, stream, Buffer.from([0, 0, 1, 0])), 1000));`,
     );
-    await guest.open('nothing');
+    await guest.open('list', { path: '/' });
     expect(await end(ended)).toMatch(/credit/);
   });
 

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { flags, userAgent, type Engine, type Shape } from './flags.ts';
+import { flags, userAgent, type BrowserKind, type FlagOptions } from './flags.ts';
 
-const shape = (wishes: Partial<Shape> = {}): Shape => ({
-  engine: 'headless-shell',
+const optionsWith = (wishes: Partial<FlagOptions> = {}): FlagOptions => ({
+  kind: 'headless-shell',
   viewport: { width: 1280, height: 800 },
   stealth: false,
   kiosk: false,
@@ -14,11 +14,11 @@ const shape = (wishes: Partial<Shape> = {}): Shape => ({
   ...wishes,
 });
 
-const every = (['headless-shell', 'headless', 'headful'] satisfies Engine[]).flatMap((engine) =>
+const every = (['headless-shell', 'headless', 'headful'] satisfies BrowserKind[]).flatMap((kind) =>
   [true, false].flatMap((on) => [
-    shape({ engine, stealth: on }),
-    shape({ engine, kiosk: on }),
-    shape({ engine, gpu: on }),
+    optionsWith({ kind, stealth: on }),
+    optionsWith({ kind, kiosk: on }),
+    optionsWith({ kind, gpu: on }),
   ]),
 );
 
@@ -33,7 +33,9 @@ test.each(every)('Chromium keeps its sandbox, opens no port and goes through the
 });
 
 test('a stealthy browser calls itself what a windowed one does', () => {
-  expect(flags(shape({ engine: 'headless', stealth: true }))).toContain(`--user-agent=${userAgent('156.0.8078.79')}`);
+  expect(flags(optionsWith({ kind: 'headless', stealth: true }))).toContain(
+    `--user-agent=${userAgent('156.0.8078.79')}`,
+  );
   expect(userAgent('156.0.8078.79')).toContain('Chrome/156.0.0.0');
 });
 

@@ -8,10 +8,10 @@ import type { Viewport } from '../display/viewport.ts';
  * session's home, and bubblewrap is what stands between the session and everything else.
  */
 
-export type Engine = 'headless-shell' | 'headless' | 'headful';
+export type BrowserKind = 'headless-shell' | 'headless' | 'headful';
 
-export interface Shape {
-  readonly engine: Engine;
+export interface FlagOptions {
+  readonly kind: BrowserKind;
   readonly viewport: Viewport;
   readonly stealth: boolean;
   readonly kiosk: boolean;
@@ -26,23 +26,23 @@ export interface Shape {
 }
 
 /** The whole command line after the binary's path, the one page to open included. */
-export function flags(shape: Shape): string[] {
+export function flags(options: FlagOptions): string[] {
   return [
-    ...base(shape),
-    ...proxy(shape.proxyPort),
-    ...(shape.engine === 'headless-shell' ? headlessShell : []),
-    ...(shape.engine === 'headless' ? headless : []),
-    ...(shape.engine === 'headful' ? headful : []),
-    ...(shape.kiosk ? kiosk : []),
-    ...(shape.gpu ? gpu : software),
-    ...(shape.stealth ? stealth(shape) : []),
+    ...base(options),
+    ...proxy(options.proxyPort),
+    ...(options.kind === 'headless-shell' ? headlessShell : []),
+    ...(options.kind === 'headless' ? headless : []),
+    ...(options.kind === 'headful' ? headful : []),
+    ...(options.kiosk ? kiosk : []),
+    ...(options.gpu ? gpu : software),
+    ...(options.stealth ? stealth(options) : []),
     `--disable-features=${disabledFeatures.join(',')}`, // one list: a second --disable-features would replace the first
-    ...(shape.resume ? ['--restore-last-session'] : []), // without it Chromium forgets undated cookies, on which most logins rest
-    ...(shape.resume === 'tabs' ? [] : ['about:blank']), // exactly one page, and it needs no network; restored tabs need none beside them
+    ...(options.resume ? ['--restore-last-session'] : []), // without it Chromium forgets undated cookies, on which most logins rest
+    ...(options.resume === 'tabs' ? [] : ['about:blank']), // exactly one page, and it needs no network; restored tabs need none beside them
   ];
 }
 
-const base = ({ userDataDir, viewport }: Shape) => [
+const base = ({ userDataDir, viewport }: FlagOptions) => [
   '--remote-debugging-pipe', // CDP on file descriptors 3 and 4; a port would be open to every process of the machine
   `--user-data-dir=${userDataDir}`, // the profile, in the session's home and nowhere else
   `--window-size=${viewport.width},${viewport.height}`, // the window is the viewport the client asked for
@@ -127,11 +127,11 @@ const gpu = [
  * fonts and codecs are the server's, the brand is Chromium and not the one most people have, the address is the
  * gateway's, and a client that enables the Runtime domain can be noticed by pages that look for it.
  */
-const stealth = ({ engine, version }: Shape) => [
+const stealth = ({ kind, version }: FlagOptions) => [
   '--disable-blink-features=AutomationControlled', // navigator.webdriver is false, as in a browser nobody drives
   '--disable-infobars', // no "is being controlled by automated test software" bar, which also changes innerHeight
   '--lang=en-US', // navigator.languages has two entries, as a person's has
-  ...(engine === 'headful' || version === undefined ? [] : [`--user-agent=${userAgent(version)}`]), // without the word Headless
+  ...(kind === 'headful' || version === undefined ? [] : [`--user-agent=${userAgent(version)}`]), // without the word Headless
 ];
 
 /** What a windowed Chromium of this version calls itself: since 2023 only the major version differs. */

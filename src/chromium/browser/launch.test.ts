@@ -37,7 +37,7 @@ describe.each(engines)('$name', ({ name, wishes }) => {
   afterAll(() => browser.stop());
 
   test('opens with exactly one page, which evaluates', async () => {
-    expect(browser.engine).toBe(name);
+    expect(browser.kind).toBe(name);
     expect(await client.pages()).toMatchObject([{ url: 'about:blank' }]);
     const page = await client.page();
     expect(await page.evaluate('6 * 7')).toBe(42);

@@ -8,28 +8,28 @@ import type { Limits } from '../sandbox/cgroup-limits.ts';
 import { diskUse, type DiskUse } from '../sandbox/disk-use.ts';
 import { fitDisplay, startDisplay, tooLongForDisplay, type ConnectDisplay } from '../display/display.ts';
 import type { Viewport } from '../display/viewport.ts';
-import { flags, type Engine } from './flags.ts';
+import { flags, type BrowserKind } from './flags.ts';
 import { clear, furnish, makeRoom, makeRun, record, recorded } from '../sandbox/furnish.ts';
 import { hello, type BrowserVersion } from './hello.ts';
-import { detectIsolation, type EngineBinary, type Isolation } from '../sandbox/isolation.ts';
+import { detectIsolation, type BrowserBinary, type Isolation } from '../sandbox/isolation.ts';
 import type { LogTail } from '../sandbox/log-tail.ts';
 import { lowered } from '../sandbox/lowered.ts';
 import { watchMemory } from '../sandbox/memory-watch.ts';
 import { removeTree } from '../sandbox/outside.ts';
 import type { Owner } from '../sandbox/owners.ts';
 import { killTree, startTime } from '../sandbox/process-tree.ts';
-import { running, type Ending } from '../sandbox/running.ts';
+import { running, type Exit } from '../sandbox/running.ts';
 import { beside, enter } from '../sandbox/entering.ts';
 import { TOOLS } from '../sandbox/mounts.ts';
 import { sandboxed, unsandboxed } from '../sandbox/sandbox.ts';
 
 export { detectIsolation, type Isolation } from '../sandbox/isolation.ts';
 export type { Viewport } from '../display/viewport.ts';
-export type { Engine } from './flags.ts';
+export type { BrowserKind } from './flags.ts';
 
 /** What the rest of the house knows about a Chromium process. */
 export interface Browser {
-  readonly engine: Engine;
+  readonly kind: BrowserKind;
   /** What the browser answered to its first question. */
   readonly version: BrowserVersion;
   /** The debugging pipe: JSON messages, each ended by a zero byte. Nothing is attached or enabled on it. */
@@ -49,7 +49,7 @@ export interface Browser {
   /** Host pid of the session's first process, by which its namespaces can be entered; undefined where it has none. */
   readonly init: number | undefined;
   /** Settles once, when everything of the process tree is gone, however it went, and its cgroup too. Never rejects. */
-  readonly exited: Promise<Ending>;
+  readonly exited: Promise<Exit>;
   /** The last 200 lines of its log, and those to come. */
   readonly logTail: LogTail;
   /** No CPU from here on, until `thaw`. Both may be called twice, and on a browser that is gone. */
@@ -114,12 +114,12 @@ export class LaunchError extends Error {
 /** Launches a browser. If it throws, for whatever reason and at whatever moment, nothing of it is left. */
 export async function launch(options: LaunchOptions, signal: AbortSignal): Promise<Browser> {
   const isolation = options.isolation ?? (await detectIsolation());
-  const { engine, binary } = choose(options, isolation);
+  const { kind, binary } = choose(options, isolation);
   signal.throwIfAborted();
 
   const undo: (() => unknown)[] = [];
   try {
-    return await start(options, isolation, engine, binary, signal, (step) => undo.push(step));
+    return await start(options, isolation, kind, binary, signal, (step) => undo.push(step));
   } catch (error) {
     for (const step of undo.reverse())
       await Promise.resolve()
@@ -144,8 +144,8 @@ async function start(
     owner: given,
   }: LaunchOptions,
   isolation: Isolation,
-  engine: Engine,
-  binary: EngineBinary,
+  kind: BrowserKind,
+  binary: BrowserBinary,
   signal: AbortSignal,
   undo: (step: () => unknown) => void,
 ): Promise<Browser> {
@@ -160,17 +160,17 @@ async function start(
 
   const place = confined ? sandboxed(dir, owner) : await unsandboxed(dir, owner);
   undo(() => place.close());
-  const shape = { engine, viewport, stealth, kiosk, gpu, resume, version: binary.version };
-  const command = [binary.path, ...flags({ ...shape, userDataDir: place.userData, proxyPort: place.gatewayPort })];
+  const wishes = { kind, viewport, stealth, kiosk, gpu, resume, version: binary.version };
+  const command = [binary.path, ...flags({ ...wishes, userDataDir: place.userData, proxyPort: place.gatewayPort })];
 
   const cgroup = isolation.cgroups?.create(cgroupName(dir), limits);
   const lower = lowered(isolation.cgroups?.controllers ?? [], limits);
   undo(() => cgroup?.remove());
   signal.throwIfAborted();
-  if (engine === 'headful' && !confined && tooLongForDisplay(dir))
+  if (kind === 'headful' && !confined && tooLongForDisplay(dir))
     throw new LaunchError('display_unavailable', `The path ${dir} is too long for a display's socket.`);
   const display =
-    engine === 'headful' ? await startDisplay(dir, { owner, sandboxed: confined, lower }, viewport) : undefined;
+    kind === 'headful' ? await startDisplay(dir, { owner, sandboxed: confined, lower }, viewport) : undefined;
   if (display) {
     undo(() => display.stop());
     await cgroup?.add(display.pid);
@@ -215,17 +215,13 @@ async function start(
     return version;
   }).catch((error: unknown) => {
     if (signal.aborted)
-      throw didNotStart(
-        `${engine} was given up while it started: ${reason(signal)}.`,
-        browser.logTail(),
-        signal.reason,
-      );
-    throw didNotStart(`${engine} did not start: ${words(error)}`, browser.logTail(), error);
+      throw didNotStart(`${kind} was given up while it started: ${reason(signal)}.`, browser.logTail(), signal.reason);
+    throw didNotStart(`${kind} did not start: ${words(error)}`, browser.logTail(), error);
   });
 
   const init = await process.init;
   return {
-    engine,
+    kind,
     version,
     toBrowser,
     fromBrowser,
@@ -269,8 +265,8 @@ export async function sweep(sessions: string): Promise<void> {
   await findCgroups()?.sweep(cgroupPrefix(sessions));
 }
 
-/** Which engine the options need, and whether it is here. */
-function choose(options: LaunchOptions, isolation: Isolation): { engine: Engine; binary: EngineBinary } {
+/** Which kind the options need, and whether it is here. */
+function choose(options: LaunchOptions, isolation: Isolation): { kind: BrowserKind; binary: BrowserBinary } {
   const { headlessShell, full } = isolation.engines;
   if (options.gpu && !isolation.gpu) {
     throw new LaunchError(
@@ -297,10 +293,10 @@ function choose(options: LaunchOptions, isolation: Isolation): { engine: Engine;
     options.stealth ||
     options.policy !== undefined ||
     options.needsFullBrowser === true;
-  if (!needsFull && headlessShell) return { engine: 'headless-shell', binary: headlessShell };
+  if (!needsFull && headlessShell) return { kind: 'headless-shell', binary: headlessShell };
   if (!full)
     throw new LaunchError('engine_missing', 'There is no Chromium on this machine. Install the package chromium.');
-  return { engine: options.headless ? 'headless' : 'headful', binary: full };
+  return { kind: options.headless ? 'headless' : 'headful', binary: full };
 }
 
 /** One group for each session, under a prefix that only this data directory's service sweeps. */
@@ -320,7 +316,7 @@ function outsideUsr(binary: string): string[] {
 }
 
 /** Waits for `work`, but not longer than the process lives or the caller cares. */
-async function orElse<T>(ended: Promise<Ending>, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+async function orElse<T>(ended: Promise<Exit>, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   signal.throwIfAborted();
   let onAbort: (() => void) | undefined;
   const aborted = new Promise<never>((_, reject) => {

@@ -1,11 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { Duplex } from 'node:stream';
+import { Value } from 'typebox/value';
 import type { Log } from '../../lib/log.ts';
 import { andNoOther } from '../sandbox/descriptors.ts';
 import type { Browser } from '../browser/launch.ts';
 import { logTail } from '../sandbox/log-tail.ts';
 import { killTree } from '../sandbox/process-tree.ts';
 import { channel, ChannelClosed, Refusal, type Channel, type Stream } from './channel.ts';
+import { protocol, type Args, type Question, type Said } from './protocol.ts';
 import type { Toolbox } from './toolbox.ts';
 
 export { ChannelClosed, Refusal, type Stream } from './channel.ts';
@@ -13,14 +15,14 @@ export { ChannelClosed, Refusal, type Stream } from './channel.ts';
 /**
  * What does things inside a session: one small program in its sandbox, started when it is first needed and kept from then
  * on. The session's own processes run as the same user and may do anything to it, so it is asked and never believed: what it
- * answers is for the asker to check. When it dies or talks nonsense it is ended, and everything it had started with it; whoever
+ * says on a stream is for the asker to check (protocol.ts). When it dies or talks nonsense it is ended, and everything it had started with it; whoever
  * asks next has a new one.
  */
 export interface Guest {
   /** Asks for something; the stream carries what there is to say both ways. Aborted, it is given up. */
-  open(name: string, args?: unknown, signal?: AbortSignal): Promise<Stream>;
-  /** Asks for one thing that is answered at once. */
-  call(name: string, args?: unknown, signal?: AbortSignal): Promise<unknown>;
+  open<Q extends Question>(name: Q, args: Args<Q>, signal?: AbortSignal): Promise<Stream>;
+  /** Asks for one thing that is answered at once. An answer that does not fit is the guest's end. */
+  call<Q extends Question>(name: Q, args: Args<Q>, signal?: AbortSignal): Promise<Said<Q>>;
   /** It said what it should not have. */
   distrust(what: string): void;
   /** The first process of something it started: buried by its successor, should it die first. */
@@ -101,7 +103,7 @@ export function guestOf({
     await toolbox.ready;
     if (over) throw new ChannelClosed('The session is over.');
     const command = [toolbox.node(tools), `${tools}/guest/inside/main.js`];
-    const more: Record<string, string> = browser.engine === 'headful' && browser.confined ? { DISPLAY: ':0' } : {};
+    const more: Record<string, string> = browser.kind === 'headful' && browser.confined ? { DISPLAY: ':0' } : {};
     const { file, args, options } = browser.inside(command, more);
     const child = spawn(file, args, {
       ...options,
@@ -136,7 +138,7 @@ export function guestOf({
       const pids = [...started];
       started.clear();
       const late = setTimeout(() => made.channel.close('it does not bury what was started.'), CALL_MS);
-      await ask(made.channel, 'bury', { pids }).finally(() => clearTimeout(late));
+      await answer(made.channel.open('bury', { pids })).finally(() => clearTimeout(late));
     }
     return made;
   }
@@ -146,7 +148,7 @@ export function guestOf({
     if (there.asked) return;
     there.asked = true;
     const late = setTimeout(() => there.channel.close('it does not answer.'), silenceMs);
-    ask(there.channel, 'ping', {})
+    answer(there.channel.open('ping', {}))
       .catch(() => {})
       .finally(() => {
         clearTimeout(late);
@@ -162,7 +164,8 @@ export function guestOf({
     clearTimeout(late);
   }
 
-  async function open(name: string, args: unknown, signal?: AbortSignal): Promise<Stream> {
+  async function open<Q extends Question>(name: Q, args: Args<Q>, signal?: AbortSignal): Promise<Stream> {
+    if (!Value.Check(protocol[name].args, args)) throw new TypeError(`A guest is not asked for '${name}' like that.`);
     if (over) throw new ChannelClosed('The session is over.');
     running ??= start().catch((error: Error) => {
       running = undefined;
@@ -183,25 +186,29 @@ export function guestOf({
     return stream;
   }
 
+  function distrust(what: string): void {
+    void running?.then(
+      ({ channel }) => channel.close(what),
+      () => {},
+    );
+  }
+
   return {
     started,
     open,
+    distrust,
 
     async call(name, args, signal) {
       const stream = await open(name, args, signal);
       const late = setTimeout(() => stream.reset(), CALL_MS);
       try {
-        return await answer(stream);
+        const said = await answer(stream);
+        if (fits(name, said)) return said;
+        distrust('it said something that does not fit.');
+        throw new ChannelClosed('It said something that does not fit.');
       } finally {
         clearTimeout(late);
       }
-    },
-
-    distrust(what) {
-      void running?.then(
-        ({ channel }) => channel.close(what),
-        () => {},
-      );
     },
 
     async close() {
@@ -214,7 +221,7 @@ export function guestOf({
   };
 }
 
-const ask = (channel: Channel, name: string, args: unknown) => answer(channel.open(name, args));
+const fits = <Q extends Question>(name: Q, said: unknown): said is Said<Q> => Value.Check(protocol[name].says, said);
 
 async function answer(stream: Stream): Promise<unknown> {
   stream.end();

@@ -12,7 +12,7 @@ const browser = (confined: boolean, tools: string) =>
   ({
     confined,
     tools,
-    engine: 'headless',
+    kind: 'headless',
     adopt() {},
     inside: ([file = '', ...args]: string[]) => ({ file, args, options: { cwd: '/', env: { HOME: tmpdir() } } }),
   }) as unknown as Browser;
@@ -22,10 +22,10 @@ test('without a sandbox there is a guest only where the operator allows it', asy
   const toolbox = openToolbox(dir);
   const common = { browser: browser(false, dir), toolbox, onCdp: () => {}, log: silent };
   const refused = guestOf({ ...common, allowUnsandboxed: false });
-  await expect(refused.call('ping')).rejects.toMatchObject({ code: 'unsandboxed' });
+  await expect(refused.call('ping', {})).rejects.toMatchObject({ code: 'unsandboxed' });
   const allowed = guestOf({ ...common, allowUnsandboxed: true });
-  expect(await allowed.call('ping')).toEqual({});
+  expect(await allowed.call('ping', {})).toEqual({});
   await allowed.close();
-  await expect(allowed.call('ping')).rejects.toThrow('over');
+  await expect(allowed.call('ping', {})).rejects.toThrow('over');
   await rm(dir, { recursive: true });
 });

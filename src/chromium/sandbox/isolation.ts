@@ -35,11 +35,11 @@ export interface Isolation {
 }
 
 export interface Engines {
-  readonly headlessShell: EngineBinary | undefined;
-  readonly full: EngineBinary | undefined;
+  readonly headlessShell: BrowserBinary | undefined;
+  readonly full: BrowserBinary | undefined;
 }
 
-export interface EngineBinary {
+export interface BrowserBinary {
   readonly path: string;
   readonly version: string;
 }
@@ -199,7 +199,7 @@ async function trial(owner: Owner): Promise<string | undefined> {
   }
 }
 
-async function firstThatRuns(paths: readonly string[]): Promise<EngineBinary | undefined> {
+async function firstThatRuns(paths: readonly string[]): Promise<BrowserBinary | undefined> {
   const path = paths.find((path) => existsSync(path));
   if (path === undefined) return undefined;
   try {

@@ -3,7 +3,7 @@ import { logTail, type LogTail } from './log-tail.ts';
 import { freezeTree, gone, killTree, signal, startTime, thaw, tree, treeMemory, type Stopped } from './process-tree.ts';
 import type { Process } from './sandbox.ts';
 
-export interface Ending {
+export interface Exit {
   readonly code: number | null;
   readonly signal: string | null;
 }
@@ -15,9 +15,9 @@ const LATE_MS = 2000;
 export interface Running {
   readonly pid: number | undefined;
   /** The first process is gone; the rest is being seen to. */
-  readonly ended: Promise<Ending>;
+  readonly ended: Promise<Exit>;
   /** The last one is gone too, and the cgroup, and what the caller wanted cleaned up. Neither rejects. */
-  readonly exited: Promise<Ending>;
+  readonly exited: Promise<Exit>;
   readonly logTail: LogTail;
   freeze(): Promise<void>;
   thaw(): Promise<void>;
@@ -51,7 +51,7 @@ export function running(
   // A stream whose other end died says so by an error, and an error nobody hears ends the service.
   for (const stream of child.stdio) stream?.on('error', () => {});
 
-  const ended = new Promise<Ending>((resolve) => {
+  const ended = new Promise<Exit>((resolve) => {
     child.once('exit', (code, signal) => resolve({ code, signal }));
     child.once('error', () => resolve({ code: null, signal: null }));
   });

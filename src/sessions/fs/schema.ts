@@ -1,3 +1,4 @@
+import { eventTypes } from '../../chromium/guest/protocol.ts';
 import { Type, type Static } from 'typebox';
 import { named, oneOf, Timestamp } from '../../api/schema.ts';
 
@@ -73,7 +74,6 @@ export const StartWatch = named(
 );
 export const StartedWatch = named('StartFsWatchResult', Type.Object({ watch_id: Type.String() }));
 
-export const eventTypes = ['CREATE', 'WRITE', 'DELETE', 'RENAME', 'OVERFLOW'] as const;
 export const FileEvent = named(
   'FileSystemEvent',
   Type.Object({

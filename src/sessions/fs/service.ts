@@ -1,60 +1,38 @@
 import type { Readable } from 'node:stream';
-import { Type, type Static } from 'typebox';
+import type { Static } from 'typebox';
 import type { Guest, Stream } from '../../chromium/guest/guest.ts';
+import { Done, FileInfos, FileOpened, WatchEvent, type Args, type FileInfo } from '../../chromium/guest/protocol.ts';
 import { errors } from '../../errors.ts';
 import { checked, inOurWords, inside, nextOf } from '../inside.ts';
 import type { Hold } from '../live-session.ts';
-import { eventTypes, type FileEvent } from './schema.ts';
-
-const size = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
-const path = Type.String({ maxLength: 16_384 });
-
-/** What the guest says, as far as it is believed. */
-const Done = Type.Object({});
-const Opened = Type.Object({ size_bytes: size });
-const Info = Type.Object({
-  name: path,
-  path,
-  size_bytes: size,
-  is_dir: Type.Boolean(),
-  mod_time: Type.String({ maxLength: 40, pattern: '^[+0-9T:.Z-]+$' }),
-  mode: Type.String({ maxLength: 16 }),
-});
-const Infos = Type.Array(Info, { maxItems: 1000 });
-const Watch = Type.Object({ watch_id: Type.String({ pattern: '^[a-z0-9]{24}$' }) });
-const Event = Type.Object({
-  type: Type.Union(eventTypes.map((type) => Type.Literal(type))),
-  path,
-  name: Type.Optional(path),
-  is_dir: Type.Optional(Type.Boolean()),
-  dropped: Type.Optional(size),
-});
+import type { FileEvent } from './schema.ts';
 
 /** The most files of one directory that are listed in one answer. */
 const MOST_LISTED = 100_000;
 /** The characters of all their names and paths together. */
 const LONGEST_LIST = 32 * 1024 * 1024;
 
-export type Asked = 'create_directory' | 'delete_file' | 'delete_directory' | 'move' | 'set_permissions';
+/** What is changed by one question that has nothing to answer. */
+export type Change = 'create_directory' | 'delete_file' | 'delete_directory' | 'move' | 'set_permissions';
 
-/** Something that is done, and has nothing to answer. */
-export function change({ engine: { guest } }: Hold, what: Asked, args: object): Promise<void> {
-  return inside(async () => void checked(guest, Done, await guest.call(what, args)));
+/** The guest's protocol checks the arguments, which are a body of the API. */
+export function change({ engine: { guest } }: Hold, what: Change, args: object): Promise<void> {
+  return inside(async () => void (await guest.call(what, args as Args<Change>)));
 }
 
-export function info({ engine: { guest } }: Hold, path: string): Promise<Static<typeof Info>> {
-  return inside(async () => checked(guest, Info, await guest.call('info', { path })));
+export function info({ engine: { guest } }: Hold, path: string): Promise<FileInfo> {
+  return inside(() => guest.call('info', { path }));
 }
 
-export function list({ engine: { guest } }: Hold, path: string): Promise<Static<typeof Infos>> {
+export function list({ engine: { guest } }: Hold, path: string): Promise<Static<typeof FileInfos>> {
   return inside(async () => {
     const stream = await guest.open('list', { path });
     stream.end();
-    const found: Static<typeof Infos> = [];
+    const found: Static<typeof FileInfos> = [];
     let length = 0;
     try {
       for (let item; (item = await stream.next());) {
-        const some = checked(guest, Infos, item.json);
+        const some = checked(guest, FileInfos, item.json);
         for (const { name, path } of some) length += name.length + path.length;
         found.push(...some);
         if (found.length > MOST_LISTED || length > LONGEST_LIST)
@@ -76,10 +54,10 @@ export function download(
   args: object,
 ): Promise<{ size: number | undefined; content: AsyncIterable<Buffer>; close(): void }> {
   return inside(async () => {
-    const stream = await guest.open(what, args);
+    const stream = await guest.open(what, args as Args<typeof what>);
     stream.end();
     try {
-      const size = what === 'read' ? (await nextOf(guest, Opened, stream)).size_bytes : undefined;
+      const size = what === 'read' ? (await nextOf(guest, FileOpened, stream)).size_bytes : undefined;
       if (size === undefined) await nextOf(guest, Done, stream);
       return { size, content: bytesOf(guest, stream), close: () => stream.reset() };
     } catch (error) {
@@ -151,7 +129,7 @@ function intoSession(
   fill: (stream: Stream) => Promise<void>,
 ): Promise<void> {
   return inside(async () => {
-    const stream = await guest.open(ask, args, hungUp);
+    const stream = await guest.open(ask, args as Args<typeof ask>, hungUp);
     try {
       await fill(stream);
       stream.end();
@@ -245,7 +223,7 @@ async function inTime<T>(work: Promise<T>): Promise<T> {
 }
 
 export function startWatch({ engine: { guest } }: Hold, args: { path: string; recursive: boolean }) {
-  return inside(async () => checked(guest, Watch, await guest.call('watch', args)));
+  return inside(() => guest.call('watch', args));
 }
 
 export function stopWatch({ engine: { guest } }: Hold, id: string): Promise<void> {
@@ -266,7 +244,7 @@ export function readWatch(
     return {
       async next() {
         const item = await stream.next().catch(() => undefined); // the session is over, and the watch with it
-        return item && checked(guest, Event, item.json);
+        return item && checked(guest, WatchEvent, item.json);
       },
       close: () => stream.reset(),
     };

@@ -1,5 +1,5 @@
-import { Type } from 'typebox';
 import type { Guest, Stream } from '../../chromium/guest/guest.ts';
+import { Outcome, OutcomePart } from '../../chromium/guest/protocol.ts';
 import { errors } from '../../errors.ts';
 import { bytesFrom, inside, nextOf } from '../inside.ts';
 import type { Hold } from '../live-session.ts';
@@ -7,11 +7,6 @@ import type { ExecuteRequest, ExecuteResult } from './schema.ts';
 
 /** For its turn after others, on top of the time that the code has. */
 const TURN_MS = 10 * 60_000;
-const MOST_BYTES = 10 * 1024 * 1024;
-
-/** What the guest says, as far as it is believed. */
-const Outcome = Type.Object({ success: Type.Boolean(), error: Type.Optional(Type.String({ maxLength: 100_000 })) });
-const Part = Type.Object({ bytes: Type.Integer({ minimum: 0, maximum: MOST_BYTES }) });
 
 /** Runs code beside the browser. One after the other; who hangs up stops theirs. */
 export function execute(
@@ -46,7 +41,7 @@ export function execute(
 }
 
 async function part(guest: Guest, stream: Stream): Promise<string> {
-  const { bytes } = await nextOf(guest, Part, stream);
+  const { bytes } = await nextOf(guest, OutcomePart, stream);
   return (await bytesFrom(guest, stream, bytes)).toString();
 }
 

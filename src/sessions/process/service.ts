@@ -1,55 +1,28 @@
-import { Type, type Static } from 'typebox';
+import type { Static } from 'typebox';
 import { Refusal, type Guest } from '../../chromium/guest/guest.ts';
+import {
+  Begun,
+  Ended,
+  Exited,
+  MOST_KEPT,
+  OutputItem,
+  OutputOpened,
+  Spawned,
+  type Args,
+  type ProcessStatus,
+  type Said,
+} from '../../chromium/guest/protocol.ts';
 import { errors } from '../../errors.ts';
 import { bytesFrom, checked, inside, nextOf } from '../inside.ts';
 import type { Hold } from '../live-session.ts';
 import type { ExecRequest, ExecResult, SpawnRequest, SpawnResult } from './schema.ts';
 
-/** Of each output of a command that is waited for. */
-const MOST_KEPT = 8 * 1024 * 1024;
 /** Of each, in the refusal of one that took too long. */
 const MOST_IN_DETAILS = 64 * 1024;
 /** Processes of one session that are known by their id. A guest forgets the oldest of a thousand that have ended. */
 const MOST_KNOWN = 10_000;
 /** What a process is said to have exited with that went with the guest. */
 const KILLED = 137;
-
-const count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
-const pid = Type.Integer({ minimum: 1, maximum: 2 ** 31 });
-const exitCode = Type.Integer({ minimum: -1, maximum: 1024 });
-
-/** What the guest says, as far as it is believed. */
-const Begun = Type.Object({ pid });
-const Ended = Type.Object({
-  exit_code: exitCode,
-  duration_ms: count,
-  timed_out: Type.Boolean(),
-  stdout_bytes: Type.Integer({ minimum: 0, maximum: MOST_KEPT }),
-  stderr_bytes: Type.Integer({ minimum: 0, maximum: MOST_KEPT }),
-  stdout_dropped: count,
-  stderr_dropped: count,
-});
-const Spawned = Type.Object({
-  process_id: Type.String({ pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' }),
-  pid,
-  started_at: Type.String({ maxLength: 40, pattern: '^[0-9T:.Z-]+$' }),
-});
-const Exited = Type.Object({ exit_code: exitCode });
-const Status = Type.Object({
-  state: Type.Union([Type.Literal('running'), Type.Literal('exited')]),
-  exit_code: Type.Union([exitCode, Type.Null()]),
-  cpu_pct: Type.Number({ minimum: 0, maximum: 1e6 }),
-  mem_bytes: count,
-});
-const Output = Type.Union([
-  Type.Object({ stream: Type.Union([Type.Literal('stdout'), Type.Literal('stderr')]), data_b64: Type.String() }),
-  Type.Object({ event: Type.Literal('exit'), exit_code: exitCode }),
-  Type.Object({ event: Type.Literal('dropped'), dropped_bytes: count }),
-]);
-const Opened = Type.Object({ tty: Type.Boolean() });
-const Written = Type.Object({ written_bytes: count });
-
-export type OutputItem = Static<typeof Output>;
 
 /** How processes of a guest that is gone have ended. They stay readable for as long as the browser they ran beside. */
 const known = new WeakMap<Guest, Map<string, number | undefined>>();
@@ -132,13 +105,14 @@ export function spawn(held: Hold, request: SpawnRequest): Promise<SpawnResult> {
   });
 }
 
-export function status({ engine: { guest } }: Hold, id: string): Promise<Static<typeof Status>> {
+export function status({ engine: { guest } }: Hold, id: string): Promise<Static<typeof ProcessStatus>> {
   return inside(async () => {
     const answer = await askAbout(guest, id, 'status', {});
-    if (answer === undefined) return { state: 'exited', exit_code: KILLED, cpu_pct: 0, mem_bytes: 0 };
-    return checked(guest, Status, answer);
+    return answer ?? { state: 'exited', exit_code: KILLED, cpu_pct: 0, mem_bytes: 0 };
   });
 }
+
+export type { OutputItem };
 
 export interface Reading {
   tty: boolean;
@@ -153,14 +127,14 @@ export function read({ engine: { guest } }: Hold, id: string): Promise<Reading> 
     if (!processesOf(guest).has(id)) throw errors.process_not_found({ id });
     const stream = await guest.open('output', { process_id: id });
     stream.end();
-    const opened = await nextOf(guest, Opened, stream).catch((error: Error) => unlessForgotten(guest, id, error));
+    const opened = await nextOf(guest, OutputOpened, stream).catch((error: Error) => unlessForgotten(guest, id, error));
     let over = false;
     return {
       tty: opened?.tty ?? false,
       async next() {
         if (over) return undefined;
         const item = opened && (await stream.next().catch(() => undefined));
-        const event = item ? checked(guest, Output, item.json) : gone();
+        const event = item ? checked(guest, OutputItem, item.json) : gone();
         over = 'event' in event && event.event === 'exit';
         return event;
       },
@@ -176,7 +150,7 @@ export function writeStdin({ engine: { guest } }: Hold, id: string, data_b64: st
   return inside(async () => {
     const answer = await askAbout(guest, id, 'stdin', { data_b64, eof });
     if (answer === undefined) throw errors.process_exited({ detail: 'The process has exited.' });
-    return checked(guest, Written, answer);
+    return answer;
   });
 }
 
@@ -197,9 +171,16 @@ export function resize({ engine: { guest } }: Hold, id: string, rows: number, co
 }
 
 /** Undefined when the process went with a guest that is gone. */
-async function askAbout(guest: Guest, id: string, name: string, args: object): Promise<unknown> {
+async function askAbout<Q extends 'status' | 'stdin' | 'kill' | 'resize'>(
+  guest: Guest,
+  id: string,
+  name: Q,
+  args: Omit<Args<Q>, 'process_id'>,
+): Promise<Said<Q> | undefined> {
   if (!processesOf(guest).has(id)) throw errors.process_not_found({ id });
-  return guest.call(name, { process_id: id, ...args }).catch((error: Error) => unlessForgotten(guest, id, error));
+  return guest
+    .call(name, { process_id: id, ...args } as Args<Q>)
+    .catch((error: Error) => unlessForgotten(guest, id, error));
 }
 
 function unlessForgotten(guest: Guest, id: string, error: Error): undefined {

@@ -5,8 +5,9 @@ import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import type { Entry, ZipFile } from 'yauzl';
 import type { ZipFile as NewZip } from 'yazl';
-import type { Stream } from '../channel.ts';
+import type { Args } from '../protocol.ts';
 import { Fault } from './fault.ts';
+import type { Telling } from './telling.ts';
 import { Incoming, isIncoming, makeDirectories } from './incoming.ts';
 import { tarAsks } from './tars.ts';
 
@@ -25,7 +26,7 @@ const S_IFLNK = 0o120000;
 const S_IFREG = 0o100000;
 const S_IFDIR = 0o040000;
 
-async function zip({ path }: { path: string }, stream: Stream): Promise<void> {
+async function zip({ path }: Args<'zip'>, stream: Telling<'zip'>): Promise<void> {
   const { default: yazl } = await import('yazl');
   if (!(await stat(path)).isDirectory()) throw new Fault('ENOTDIR', `'${path}' is not a directory.`);
   const archive = new yazl.ZipFile();
@@ -71,7 +72,7 @@ async function fill(archive: NewZip, root: string, under: string, gone: AbortSig
 }
 
 /** Takes the archive whole, looks through all of it, and only then unpacks: what is refused has changed nothing. */
-async function unzip(_: unknown, stream: Stream): Promise<void> {
+async function unzip(_: Args<'unzip'>, stream: Telling<'unzip'>): Promise<void> {
   const archive = await Incoming.to(undefined);
   let dest: string | undefined; // may be said before or after
   try {

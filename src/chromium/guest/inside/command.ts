@@ -1,15 +1,7 @@
 import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
+import type { Command } from '../protocol.ts';
 import { Fault } from './fault.ts';
-
-export interface Command {
-  command: string;
-  args: string[];
-  cwd: string | null;
-  env: Record<string, string>;
-  as_user: string | null;
-  as_root: boolean;
-}
 
 export interface Runnable {
   file: string;

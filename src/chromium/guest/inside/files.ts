@@ -1,9 +1,10 @@
 import { constants, createReadStream, type Stats } from 'node:fs';
 import { chmod, chown, cp, lstat, open, opendir, readFile, rename, rm, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join, normalize } from 'node:path';
-import type { Stream } from '../channel.ts';
+import type { Args, FileInfo } from '../protocol.ts';
 import { archiveAsks } from './archives.ts';
 import { Fault } from './fault.ts';
+import type { Telling } from './telling.ts';
 import { Incoming, makeDirectories } from './incoming.ts';
 
 export const fileAsks = {
@@ -20,20 +21,10 @@ export const fileAsks = {
   ...archiveAsks,
 };
 
-/** What the wire says of a file. */
-interface FileInfo {
-  name: string;
-  path: string;
-  size_bytes: number;
-  is_dir: boolean;
-  mod_time: string;
-  mode: string;
-}
-
 /** Entries that go together in one message. */
 const BATCH = 500;
 
-async function read({ path }: { path: string }, stream: Stream): Promise<void> {
+async function read({ path }: Args<'read'>, stream: Telling<'read'>): Promise<void> {
   // Without O_NONBLOCK, opening a fifo would wait for somebody to write to it, and with it one of our few threads.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
@@ -47,7 +38,7 @@ async function read({ path }: { path: string }, stream: Stream): Promise<void> {
   }
 }
 
-async function write({ path, mode }: { path: string; mode: string | null }, stream: Stream): Promise<void> {
+async function write({ path, mode }: Args<'write'>, stream: Telling<'write'>): Promise<void> {
   const incoming = await Incoming.to(path);
   try {
     for (let item; (item = await stream.next());) if (item.bytes) await incoming.add(item.bytes);
@@ -64,7 +55,7 @@ async function write({ path, mode }: { path: string; mode: string | null }, stre
  * Several files in one go. Each is announced by its name, followed by its bytes; where it belongs may be said before or
  * after, and is done for all of them when all are here.
  */
-async function upload(_: unknown, stream: Stream): Promise<void> {
+async function upload(_: Args<'upload'>, stream: Telling<'upload'>): Promise<void> {
   const files = new Map<string, Incoming>();
   const places = new Map<string, string>();
   let current: Incoming | undefined;
@@ -74,7 +65,7 @@ async function upload(_: unknown, stream: Stream): Promise<void> {
         await current?.add(item.bytes);
         continue;
       }
-      const { file, dest, path } = item.json as { file?: string; dest?: string; path?: string };
+      const { file, dest, path } = item.json as Partial<Record<'file' | 'dest' | 'path', string>>;
       if (dest !== undefined && path !== undefined) places.set(dest, path);
       if (file === undefined) continue;
       await current?.close();
@@ -90,7 +81,7 @@ async function upload(_: unknown, stream: Stream): Promise<void> {
   await stream.json({});
 }
 
-async function list({ path }: { path: string }, stream: Stream): Promise<void> {
+async function list({ path }: Args<'list'>, stream: Telling<'list'>): Promise<void> {
   let batch: FileInfo[] = [];
   for await (const { name } of await opendir(path)) {
     const found = await lstat(join(path, name)).catch(() => undefined); // gone since the directory was read
@@ -102,29 +93,35 @@ async function list({ path }: { path: string }, stream: Stream): Promise<void> {
   await stream.json(batch);
 }
 
-async function info({ path }: { path: string }, stream: Stream): Promise<void> {
+async function info({ path }: Args<'info'>, stream: Telling<'info'>): Promise<void> {
   await stream.json(describe(path, await stat(path)));
 }
 
-async function create_directory({ path, mode }: { path: string; mode: string | null }, stream: Stream): Promise<void> {
+async function create_directory(
+  { path, mode }: Args<'create_directory'>,
+  stream: Telling<'create_directory'>,
+): Promise<void> {
   if (await makeDirectories(path)) await chmod(path, Number.parseInt(mode ?? '755', 8)); // not by mkdir: the umask takes from it
   await stream.json({});
 }
 
-async function delete_file({ path }: { path: string }, stream: Stream): Promise<void> {
+async function delete_file({ path }: Args<'delete_file'>, stream: Telling<'delete_file'>): Promise<void> {
   if ((await lstat(path)).isDirectory()) throw new Fault('EISDIR', `'${path}' is a directory; use delete_directory.`);
   await unlink(path);
   await stream.json({});
 }
 
-async function delete_directory({ path }: { path: string }, stream: Stream): Promise<void> {
+async function delete_directory(
+  { path }: Args<'delete_directory'>,
+  stream: Telling<'delete_directory'>,
+): Promise<void> {
   if (!(await lstat(path)).isDirectory()) throw new Fault('ENOTDIR', `'${path}' is not a directory; use delete_file.`);
   await refuseMounted(path);
   await rm(path, { recursive: true });
   await stream.json({});
 }
 
-async function move({ src_path, dest_path }: { src_path: string; dest_path: string }, stream: Stream): Promise<void> {
+async function move({ src_path, dest_path }: Args<'move'>, stream: Telling<'move'>): Promise<void> {
   await refuseMounted(src_path); // and, if something is missing, it is the source and no directory on the way to the destination
   await makeDirectories(dirname(dest_path));
   await rename(src_path, dest_path).catch(async (error: NodeJS.ErrnoException) => {
@@ -143,8 +140,8 @@ async function refuseMounted(path: string): Promise<void> {
 }
 
 async function set_permissions(
-  { path, mode, owner, group }: { path: string; mode: string; owner: string | null; group: string | null },
-  stream: Stream,
+  { path, mode, owner, group }: Args<'set_permissions'>,
+  stream: Telling<'set_permissions'>,
 ): Promise<void> {
   const found = await stat(path);
   if (owner !== null || group !== null) {

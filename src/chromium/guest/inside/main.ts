@@ -1,8 +1,10 @@
 import { Socket } from 'node:net';
 import { channel, type Channel, type Stream } from '../channel.ts';
+import type { Args, Question } from '../protocol.ts';
 import { fileAsks } from './files.ts';
 import { killEverything, processAsks } from './processes.ts';
 import { playwrightAsks } from './playwright.ts';
+import type { Telling } from './telling.ts';
 import { watchAsks } from './watches.ts';
 
 /**
@@ -11,16 +13,16 @@ import { watchAsks } from './watches.ts';
  *
  * It speaks on descriptor 3. When that ends, so does everything it started.
  */
-export type Ask = (args: never, stream: Stream, service: Channel) => Promise<void> | void;
+type Ask<Q extends Question> = (args: Args<Q>, stream: Telling<Q>, service: Channel) => Promise<void> | void;
 
-const ping: Ask = (_args, stream) => stream.json({});
+const ping: Ask<'ping'> = (_args, stream) => stream.json({});
 
-const asks: Record<string, Ask> = { ping, ...processAsks, ...fileAsks, ...watchAsks, ...playwrightAsks };
+const asks: { [Q in Question]: Ask<Q> } = { ping, ...processAsks, ...fileAsks, ...watchAsks, ...playwrightAsks };
 
 const service = channel(new Socket({ fd: 3, readable: true, writable: true }), { host: false, onOpen, most: 1024 });
 
 function onOpen(name: string, args: unknown, stream: Stream) {
-  const ask = Object.hasOwn(asks, name) ? asks[name] : undefined;
+  const ask = Object.hasOwn(asks, name) ? (asks[name as Question] as Ask<never>) : undefined;
   if (!ask) return stream.fail('unknown', `Nobody here does '${name}'.`);
   Promise.resolve()
     .then(() => ask(args as never, stream, service))

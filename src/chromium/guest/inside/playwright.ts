@@ -3,7 +3,9 @@ import { randomBytes } from 'node:crypto';
 import { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { Channel, Stream } from '../channel.ts';
+import type { Args } from '../protocol.ts';
 import { Fault } from './fault.ts';
+import type { Telling } from './telling.ts';
 import { killTree } from './tree.ts';
 
 export const playwrightAsks = { execute };
@@ -36,7 +38,7 @@ interface Runner {
 let turn = Promise.resolve();
 let warm: Runner | undefined;
 
-function execute(ask: { code: string; timeout_sec: number }, stream: Stream, service: Channel): Promise<void> {
+function execute(ask: Args<'execute'>, stream: Telling<'execute'>, service: Channel): Promise<void> {
   const run = turn.then(() => (stream.gone.aborted ? undefined : one(ask, stream, service)));
   turn = run.then(
     () => {},
@@ -46,8 +48,8 @@ function execute(ask: { code: string; timeout_sec: number }, stream: Stream, ser
 }
 
 async function one(
-  { code, timeout_sec }: { code: string; timeout_sec: number },
-  stream: Stream,
+  { code, timeout_sec }: Args<'execute'>,
+  stream: Telling<'execute'>,
   service: Channel,
 ): Promise<void> {
   const runner = (warm ??= start(service));

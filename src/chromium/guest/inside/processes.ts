@@ -3,25 +3,13 @@ import { randomUUID } from 'node:crypto';
 import { constants } from 'node:os';
 import type { Readable } from 'node:stream';
 import type { IPty } from '@lydell/node-pty';
-import type { Stream } from '../channel.ts';
-import { runnable, type Command } from './command.ts';
+import type { Args } from '../protocol.ts';
+import { runnable } from './command.ts';
 import { Fault } from './fault.ts';
+import type { Telling } from './telling.ts';
 import { Output } from './output.ts';
 import { outputs } from './pipes.ts';
 import { killTree, members, memoryOf, signalTree } from './tree.ts';
-
-interface Exec extends Command {
-  timeout_sec: number | null;
-  /** The most that is kept of each of its outputs. */
-  most: number;
-}
-
-interface Spawn extends Command {
-  timeout_sec: number | null;
-  allocate_tty: boolean;
-  rows: number;
-  cols: number;
-}
 
 interface Process {
   readonly id: string;
@@ -46,7 +34,7 @@ const execs = new Set<number>();
 
 export const processAsks = { exec, spawn, status, output, stdin, kill, resize, bury };
 
-async function exec(ask: Exec, stream: Stream): Promise<void> {
+async function exec(ask: Args<'exec'>, stream: Telling<'exec'>): Promise<void> {
   const { file, args, cwd, env } = runnable(ask);
   const began = performance.now();
   const { child, stdout: fromStdout, stderr: fromStderr } = await begin(file, args, { cwd, env }, 'ignore');
@@ -131,7 +119,7 @@ function collect(pipe: NodeJS.ReadableStream, most: number) {
   return () => ({ bytes: Buffer.concat(parts), dropped });
 }
 
-async function spawn(ask: Spawn, stream: Stream): Promise<void> {
+async function spawn(ask: Args<'spawn'>, stream: Telling<'spawn'>): Promise<void> {
   const { file, args, cwd, env } = runnable(ask);
   const output = new Output();
   const started = ask.allocate_tty
@@ -210,7 +198,7 @@ async function onTerminal(
   return { pid: pty.pid, child: undefined, pty, ending };
 }
 
-async function status({ process_id }: { process_id: string }, stream: Stream): Promise<void> {
+async function status({ process_id }: Args<'status'>, stream: Telling<'status'>): Promise<void> {
   const process = find(process_id);
   const running = process.exitCode === null;
   const those = running ? members(process.pid) : [];
@@ -236,7 +224,7 @@ function cpu(process: Process, those: { pid: number; ticks: number }[]): number 
 }
 
 /** Everything from the beginning, as far as it is kept, then the rest as it comes, then how it ended. */
-async function output({ process_id }: { process_id: string }, stream: Stream): Promise<void> {
+async function output({ process_id }: Args<'output'>, stream: Telling<'output'>): Promise<void> {
   const process = find(process_id);
   const { output } = process;
   await stream.json({ tty: process.pty !== undefined });
@@ -253,15 +241,12 @@ async function output({ process_id }: { process_id: string }, stream: Stream): P
       index++;
       await stream.json({ stream: chunk.stream, data_b64: chunk.bytes.toString('base64') });
     } else if (output.ended) {
-      return stream.json({ event: 'exit', exit_code: process.exitCode });
+      return stream.json({ event: 'exit', exit_code: process.exitCode! }); // it is known before the output ends
     } else await output.more(stream.gone);
   }
 }
 
-async function stdin(
-  { process_id, data_b64, eof }: { process_id: string; data_b64: string; eof: boolean },
-  stream: Stream,
-): Promise<void> {
+async function stdin({ process_id, data_b64, eof }: Args<'stdin'>, stream: Telling<'stdin'>): Promise<void> {
   const process = find(process_id);
   if (process.exitCode !== null) throw new Fault('exited', 'The process has exited.');
   const data = Buffer.from(data_b64, 'base64');
@@ -281,7 +266,7 @@ async function stdin(
   await stream.json({ written_bytes: data.length });
 }
 
-async function kill({ process_id, signal }: { process_id: string; signal: string }, stream: Stream): Promise<void> {
+async function kill({ process_id, signal }: Args<'kill'>, stream: Telling<'kill'>): Promise<void> {
   const process = find(process_id);
   const name = `SIG${signal}` as NodeJS.Signals;
   if (name === 'SIGKILL') await killTree(process.pid);
@@ -289,10 +274,7 @@ async function kill({ process_id, signal }: { process_id: string; signal: string
   await stream.json({ ok: true });
 }
 
-async function resize(
-  { process_id, rows, cols }: { process_id: string; rows: number; cols: number },
-  stream: Stream,
-): Promise<void> {
+async function resize({ process_id, rows, cols }: Args<'resize'>, stream: Telling<'resize'>): Promise<void> {
   const { pty, exitCode } = find(process_id);
   if (!pty) throw new Fault('no_tty', 'The process has no terminal; spawn it with allocate_tty: true.');
   if (exitCode !== null) throw new Fault('exited', 'The process has exited.');
@@ -301,7 +283,7 @@ async function resize(
 }
 
 /** Ends what a guest before this one started. */
-async function bury({ pids }: { pids: number[] }, stream: Stream): Promise<void> {
+async function bury({ pids }: Args<'bury'>, stream: Telling<'bury'>): Promise<void> {
   await Promise.all(pids.map((pid) => killTree(pid)));
   await stream.json({ ok: true });
 }

@@ -1,8 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { opendir, stat } from 'node:fs/promises';
-import type { Stream } from '../channel.ts';
+import type { Args } from '../protocol.ts';
 import { Fault } from './fault.ts';
+import type { Telling } from './telling.ts';
 import { Incoming, makeDirectories } from './incoming.ts';
 
 /** Tar archives packed with zstd, by the programs of those names. */
@@ -10,7 +11,7 @@ export const tarAsks = { pack, unpack };
 
 const LEVELS: Record<string, string> = { fastest: '-1', default: '-3', better: '-9', best: '-19' };
 
-async function pack({ path, level }: { path: string; level: string }, stream: Stream): Promise<void> {
+async function pack({ path, level }: Args<'pack'>, stream: Telling<'pack'>): Promise<void> {
   if (!(await stat(path)).isDirectory()) throw new Fault('ENOTDIR', `'${path}' is not a directory.`);
   await opendir(path).then((directory) => directory.close());
   const tar = run(['-C', path, '-I', `zstd ${LEVELS[level] ?? '-3'}`, '--exclude=.corral-*.part', '-cf', '-', '.']);
@@ -22,7 +23,7 @@ async function pack({ path, level }: { path: string; level: string }, stream: St
 }
 
 /** Looked through whole before anything is unpacked. */
-async function unpack(_: unknown, stream: Stream): Promise<void> {
+async function unpack(_: Args<'unpack'>, stream: Telling<'unpack'>): Promise<void> {
   const archive = await Incoming.to(undefined);
   let dest: string | undefined;
   let strip = 0;

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { stat } from 'node:fs/promises';
-import type { Stream } from '../channel.ts';
+import type { Args } from '../protocol.ts';
 import { Fault } from './fault.ts';
+import type { Telling } from './telling.ts';
 import { DirectoryWatch } from './directory-watch.ts';
 import { Line } from './line.ts';
 
@@ -20,7 +21,7 @@ interface Watch {
 
 const watches = new Map<string, Watch>();
 
-async function watch({ path, recursive }: { path: string; recursive: boolean }, stream: Stream): Promise<void> {
+async function watch({ path, recursive }: Args<'watch'>, stream: Telling<'watch'>): Promise<void> {
   if (!(await stat(path)).isDirectory()) throw new Fault('ENOTDIR', `'${path}' is not a directory.`);
   if (watches.size >= MOST_WATCHES)
     throw new Fault('too_many_watches', `The session has ${MOST_WATCHES} watches already; stop one first.`);
@@ -41,7 +42,7 @@ async function watch({ path, recursive }: { path: string; recursive: boolean }, 
   await stream.json({ watch_id: id });
 }
 
-async function unwatch({ watch_id }: { watch_id: string }, stream: Stream): Promise<void> {
+async function unwatch({ watch_id }: Args<'unwatch'>, stream: Telling<'unwatch'>): Promise<void> {
   find(watch_id);
   end(watch_id);
   watches.delete(watch_id);
@@ -49,7 +50,7 @@ async function unwatch({ watch_id }: { watch_id: string }, stream: Stream): Prom
 }
 
 /** What waited for a reader, and then what happens. Who leaves leaves behind what was not sent. */
-async function watch_events({ watch_id }: { watch_id: string }, stream: Stream): Promise<void> {
+async function watch_events({ watch_id }: Args<'watch_events'>, stream: Telling<'watch_events'>): Promise<void> {
   const one = find(watch_id);
   const line = one.waiting;
   one.waiting = new Line(one.root);
