@@ -139,7 +139,7 @@ export function liveSession(options: LiveSessionOptions) {
     if (timeoutSeconds !== undefined) idle = setTimeout(onIdle, timeoutSeconds * 1000);
   }
 
-  function restart() {
+  function restartTimers() {
     clearTimeout(standby);
     clearTimeout(idle);
     if (holds === 0) rest();
@@ -394,7 +394,7 @@ export function liveSession(options: LiveSessionOptions) {
       ({ lease, timeoutSeconds, used } = to);
       lending = new AbortController();
       setMaxListeners(0, lending.signal); // one for each stream
-      restart();
+      restartTimers();
     },
 
     /** For pools: nobody has it from now on. Its clients go, and its clock stops. Answers whether anybody had used it. */
@@ -403,7 +403,7 @@ export function liveSession(options: LiveSessionOptions) {
       timeoutSeconds = undefined;
       lending.abort();
       closeClients(1001, 'The browser went back to its pool.');
-      restart();
+      restartTimers();
       return used;
     },
 
