@@ -398,9 +398,11 @@ function openPools(
     events,
     metrics: poolMetrics(metrics),
     nodeId,
-    capacity: async () => nodes.capacity(),
-    sessionCap: (projectId) => org.limits.sessionCap(projectId),
-    usage: (within, projectId, except) => sessionStore(within).lockUsage(projectId, except),
+    allowance: {
+      capacity: async () => nodes.capacity(),
+      sessionCap: (projectId) => org.limits.sessionCap(projectId),
+      usage: (within, projectId, except) => sessionStore(within).lockUsage(projectId, except),
+    },
     refuseUnknownProxy: (projectId, proxyId) => proxies.refuseUnknown(projectId, proxyId),
     log,
   });

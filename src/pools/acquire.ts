@@ -25,24 +25,21 @@ interface Waiter {
 
 export type Acquirer = ReturnType<typeof acquirer>;
 
-/**
- * Acquiring is always waiting; sometimes the wait is zero. The database decides who holds what and whose turn it is, `serve`
- * is the only place where the two meet, and waking up is an event: in this process by `given`, from other nodes by a
- * notification that ends up there, too.
- */
-export function acquirer({
-  store,
-  nodeId,
-  onNeed,
-  onExpelled,
-}: {
+interface AcquirerOptions {
   store: PoolStore;
   nodeId: string;
   /** Somebody waits: the pool may have to make one more. */
   onNeed: (poolId: string) => void;
   /** The pool has moved on from a browser that was to go back on the shelf. */
   onExpelled: (poolId: string, sessionId: string) => void;
-}) {
+}
+
+/**
+ * Acquiring is always waiting; sometimes the wait is zero. The database decides who holds what and whose turn it is, `serve`
+ * is the only place where the two meet, and waking up is an event: in this process by `given`, from other nodes by a
+ * notification that ends up there, too.
+ */
+export function acquirer({ store, nodeId, onNeed, onExpelled }: AcquirerOptions) {
   /** Who waits in this process, by the lease they are to get. */
   const waiting = new Map<string, Waiter>();
   /** Leases that somebody in this process is about to get or to hand over. Whatever else the database has of ours was left there. */

@@ -10,7 +10,8 @@ import { sessionStore } from '../sessions/store.ts';
 import { sql } from '../store/sql.ts';
 import { poolMetrics } from './metrics.ts';
 import type { Placed } from './nodes/anywhere.ts';
-import { poolService, type Acquired, type PoolService } from './service.ts';
+import type { Acquired } from './leases.ts';
+import { poolService, type PoolService } from './service.ts';
 import { poolStore, type Lease } from './store.ts';
 
 let store: Awaited<ReturnType<typeof openTestStore>>;
@@ -106,9 +107,7 @@ function node(nodeId: string, options: { place?: () => string | undefined } = {}
     events,
     metrics: poolMetrics(new Registry()),
     nodeId,
-    capacity: async () => 100,
-    sessionCap: async () => null,
-    usage: async () => ({ active: 0, kept: 0 }),
+    allowance: { capacity: async () => 100, sessionCap: async () => null, usage: async () => ({ active: 0, kept: 0 }) },
     log: silent,
   });
   const made = {

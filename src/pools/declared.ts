@@ -1,0 +1,174 @@
+import { errors } from '../errors.ts';
+import { newId } from '../lib/ids.ts';
+import { refuseWhatIsNotHere } from '../sessions/request.ts';
+import type { SessionService } from '../sessions/service.ts';
+import { uniqueViolation, type Db } from '../store/db.ts';
+import type { Acquirer } from './acquire.ts';
+import { configOf, mergeConfig, sameBrowser } from './config.ts';
+import type { Filler } from './filler.ts';
+import type { SessionsAnywhere } from './nodes/anywhere.ts';
+import type { CreatePool, Pool, PoolList, UpdatePool } from './schema.ts';
+import { poolStore, type CountedPool, type PoolRow, type PoolStore } from './store.ts';
+
+/** How many browsers may be declared. */
+export interface Allowance {
+  capacity: () => Promise<number>;
+  /** How many browsers a project may run; null for no cap. */
+  sessionCap: (projectId: string) => Promise<number | null>;
+  /** How many a project has besides this pool's, and how many places its other pools keep; both stay until the transaction ends. */
+  usage: (within: Db, projectId: string, except: string) => Promise<{ active: number; kept: number }>;
+}
+
+/** Pools as they are declared: what they are to hold, and how much of it. */
+export function declaredPools({
+  db,
+  store,
+  line,
+  fill,
+  sessions,
+  find,
+  retire,
+  resolve,
+  allowance: { capacity, sessionCap, usage },
+  refuseUnknownProxy,
+}: {
+  db: Db;
+  store: PoolStore;
+  line: Acquirer;
+  fill: Filler;
+  sessions: SessionsAnywhere;
+  find: (projectId: string, idOrName: string) => Promise<PoolRow>;
+  /** Ends browsers that have left the pool. */
+  retire: (poolId: string, sessionIds: string[]) => void;
+  /** What the selectors of a request mean. */
+  resolve: SessionService['resolve'];
+  allowance: Allowance;
+  refuseUnknownProxy: (projectId: string, proxyId: string) => Promise<void>;
+}) {
+  async function counted(id: string): Promise<Pool> {
+    const pool = await store.look(id);
+    if (!pool) throw errors.pool_not_found({ pool: id });
+    return toPool(pool);
+  }
+
+  /** Writes a pool with its size. If it takes more places than before, they have to be there: those who ask at the same moment count each other. */
+  async function ifItFits<T>(
+    { id, project_id, size }: Pick<PoolRow, 'id' | 'project_id' | 'size'>,
+    write: (within: PoolStore) => Promise<T>,
+  ): Promise<T> {
+    const [most, cap] = await Promise.all([capacity(), sessionCap(project_id)]);
+    return db.transaction(async (tx) => {
+      const { own, others } = await poolStore(tx).lockSizes(id);
+      const larger = size > own;
+      if (larger && others + size > most) throw errors.pool_limit_reached({ size, others, most });
+      if (larger && cap !== null) {
+        const { active, kept } = await usage(tx, project_id, id);
+        if (active + kept + size > cap) throw errors.project_limit_reached({ size, others: active + kept, cap });
+      }
+      return write(poolStore(tx));
+    });
+  }
+
+  async function unlessTaken<T>(name: string | null, write: () => Promise<T>): Promise<T> {
+    try {
+      return await write();
+    } catch (error) {
+      if (uniqueViolation(error) === 'pools_name') throw errors.already_exists({ thing: 'pool', name: name ?? '' });
+      throw error;
+    }
+  }
+
+  return {
+    async create(projectId: string, request: CreatePool): Promise<Pool> {
+      refuseWhatIsNotHere(request);
+      const { size, name, ...rest } = request;
+      const config = configOf(rest);
+      if (config.proxy_id) await refuseUnknownProxy(projectId, config.proxy_id);
+      const belongings = { profile_id: null, extension_ids: [], ...(await resolve(projectId, request)) };
+      const pool = { id: newId(), project_id: projectId, name: name ?? null, size, config, ...belongings };
+      await unlessTaken(pool.name, () => ifItFits(pool, (store) => store.insert(pool)));
+      void fill.fill(pool.id);
+      return counted(pool.id);
+    },
+
+    async list(projectId: string, filter: PoolList): Promise<Pool[]> {
+      return (await store.list(projectId, filter)).map(toPool);
+    },
+
+    async get(projectId: string, idOrName: string): Promise<Pool> {
+      return counted((await find(projectId, idOrName)).id);
+    },
+
+    /** A field left out keeps its value; an empty one clears it, where it can be cleared. */
+    async update(projectId: string, idOrName: string, request: UpdatePool): Promise<Pool> {
+      refuseWhatIsNotHere(request);
+      const before = await find(projectId, idOrName);
+      const { size = before.size, name, discard_all_idle, ...rest } = request;
+      const config = mergeConfig(before.config, rest);
+      if (rest.proxy_id) await refuseUnknownProxy(projectId, rest.proxy_id);
+      const cleared = { ...request, ...(request.profile?.id === '' ? { profile: null } : {}) };
+      const belongings = { ...belongingsOf(before), ...(await resolve(projectId, cleared)) };
+      const same =
+        sameBrowser(before.config, config) && JSON.stringify(belongingsOf(before)) === JSON.stringify(belongings);
+      const change = {
+        ...belongings,
+        name: name || before.name,
+        size: request.size ?? null,
+        config,
+        stale: !same,
+        larger: size > before.size,
+      };
+      const after = await unlessTaken(change.name, () =>
+        request.size === undefined
+          ? store.update(before.id, change)
+          : ifItFits({ ...before, size }, (store) => store.update(before.id, change)),
+      );
+      if (!after) throw errors.pool_not_found({ pool: idOrName });
+      if (discard_all_idle) {
+        const discarded = await store.clearShelf(before.id);
+        fill.renew(before.id, discarded.length);
+        retire(before.id, discarded);
+      }
+      void fill.fill(before.id);
+      return counted(before.id);
+    },
+
+    async remove(projectId: string, idOrName: string, force: boolean): Promise<void> {
+      const pool = await find(projectId, idOrName);
+      if (!(await store.remove(pool.id, force))) {
+        const leased = await store.leased(pool.id);
+        throw leased > 0 && !force ? errors.pool_in_use({ leased }) : errors.pool_not_found({ pool: idOrName });
+      }
+      fill.forget(pool.id);
+      line.close(pool.id, pool.name ?? pool.id);
+      await store.tell({ deleted: pool.id, name: pool.name ?? pool.id });
+      await Promise.all((await store.browsers(pool.id)).map((id) => sessions.stop(id, 'retired')));
+    },
+  };
+}
+
+const belongingsOf = ({ profile_id, extension_ids }: PoolRow) => ({ profile_id, extension_ids });
+
+function toPool(pool: CountedPool): Pool {
+  const { engine_policy } = pool.config;
+  return {
+    id: pool.id,
+    ...(pool.name === null ? {} : { name: pool.name }),
+    available_count: pool.available,
+    acquired_count: pool.acquired,
+    warming_count: pool.warming,
+    waiting_count: pool.waiting,
+    ...(pool.last_error && pool.last_error_at
+      ? { last_error: { message: pool.last_error, at: pool.last_error_at.toISOString() } }
+      : {}),
+    created_at: pool.created_at.toISOString(),
+    browser_pool_config: {
+      size: pool.size,
+      ...(pool.name === null ? {} : { name: pool.name }),
+      ...pool.config,
+      ...(engine_policy ? { chrome_policy: engine_policy } : {}),
+    },
+    ...(pool.profile_id === null ? {} : { profile_id: pool.profile_id }),
+    extension_ids: pool.extension_ids,
+  };
+}

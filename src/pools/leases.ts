@@ -1,0 +1,170 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { errors, ServiceError } from '../errors.ts';
+import type { Log } from '../lib/log.ts';
+import { refuseWhatIsNotHere } from '../sessions/request.ts';
+import type { Session } from '../sessions/schema.ts';
+import type { Acquirer, SecondTurn } from './acquire.ts';
+import { defaultConfig, fillSeconds } from './config.ts';
+import type { PoolMetrics } from './metrics.ts';
+import type { SessionsAnywhere } from './nodes/anywhere.ts';
+import type { Acquire } from './schema.ts';
+import type { PoolRow, PoolStore } from './store.ts';
+
+/** Clients of this interface give a request up after 60 s, and 55 is promised; the rest is for handing the browser over. */
+const longestWaitMs = 50_000;
+const longestSaveMs = 45_000;
+
+/** A browser that was acquired. `undelivered` takes it back from a client that never heard of it. */
+export interface Acquired {
+  session: Session;
+  undelivered(): void;
+}
+
+/** Lending the browsers of pools, and taking them back. */
+export function poolLeases({
+  store,
+  line,
+  sessions,
+  find,
+  served,
+  renew,
+  retire,
+  metrics,
+  log,
+}: {
+  store: PoolStore;
+  line: Acquirer;
+  sessions: SessionsAnywhere;
+  find: (projectId: string, idOrName: string) => Promise<PoolRow>;
+  /** A browser is on the shelf: it goes to the head of the line, if somebody waits. */
+  served: (poolId: string) => Promise<void>;
+  /** Makes another browser at once in the place of one that leaves the pool. */
+  renew: (poolId: string) => void;
+  /** Ends browsers that have left the pool. */
+  retire: (poolId: string, sessionIds: string[]) => void;
+  metrics: PoolMetrics;
+  log: Log;
+}) {
+  async function acquire(
+    projectId: string,
+    keyId: string,
+    idOrName: string,
+    request: Acquire,
+    hungUp: AbortSignal,
+  ): Promise<Acquired | { ahead: number }> {
+    refuseWhatIsNotHere(request);
+    const started = performance.now();
+    const elapsed = () => performance.now() - started;
+    const pool = await find(projectId, idOrName);
+    const waitMs = Math.min(longestWaitMs, (request.acquire_timeout_seconds ?? fillSeconds(pool)) * 1000);
+    const startUrl = request.start_url ?? pool.config.start_url;
+    let again: SecondTurn | undefined;
+    for (;;) {
+      const turn = await line.acquire(pool.id, Math.max(0, waitMs - elapsed()), hungUp, again);
+      const waited = elapsed();
+      metrics.waits.observe(waited / 1000);
+      if ('ahead' in turn) {
+        metrics.acquires.observe({ outcome: 'timed_out' }, waited / 1000);
+        return turn;
+      }
+      const { sessionId, leaseId } = turn;
+      const undo = () => giveBack(pool.id, sessionId, leaseId);
+      try {
+        const session = await sessions.lend(sessionId, leaseOf(pool, leaseId, request), startUrl, keyId);
+        hungUp.throwIfAborted();
+        metrics.acquires.observe({ outcome: 'leased' }, elapsed() / 1000);
+        return { session, undelivered: () => void undo() };
+      } catch (error) {
+        if (hungUp.aborted) {
+          await undo(); // nobody was told of it
+          throw error;
+        }
+        if (error instanceof ServiceError && error.code === 'already_exists') {
+          await putBack(pool.id, sessionId, leaseId);
+          throw error;
+        }
+        // It does not answer, or is not ours any more: nobody gets it from us, and we keep our place in the line.
+        log.warn({ pool: pool.id, session: sessionId, error: (error as Error).message }, 'pool.browser_unfit');
+        const { place } = turn;
+        const discard = () => replace(pool.id, sessionId, leaseId).finally(() => line.settled(leaseId));
+        if (place === undefined) await discard();
+        again = place === undefined ? undefined : { place, leaseId, discard };
+      } finally {
+        if (again?.leaseId !== leaseId) line.settled(leaseId);
+      }
+    }
+  }
+
+  /** Ends a lease that nobody has heard of. Never rejects: what the database does not hear now, `tidy` finds. */
+  async function giveBack(poolId: string, sessionId: string, leaseId: string): Promise<void> {
+    try {
+      const used = await sessions.takeBack(sessionId);
+      if (used) await replace(poolId, sessionId, leaseId);
+      else await putBack(poolId, sessionId, leaseId);
+    } catch (error) {
+      log.warn({ pool: poolId, session: sessionId, error: (error as Error).message }, 'pool.not_given_back');
+    }
+  }
+
+  /** Ends a lease together with its browser, and swaps a fresh one in behind its place. False: the lease had ended before. */
+  async function replace(poolId: string, sessionId: string, leaseId: string): Promise<boolean> {
+    if (!(await store.endLease(sessionId, leaseId))) return false;
+    renew(poolId);
+    retire(poolId, [sessionId]);
+    return true;
+  }
+
+  /** Ends a lease and puts its browser back on the shelf. False: the lease had ended before. */
+  async function putBack(poolId: string, sessionId: string, leaseId: string | null): Promise<boolean> {
+    const shelved = await store.shelve(sessionId, leaseId);
+    if (shelved === 'shelved') await served(poolId);
+    if (shelved === 'expelled') {
+      renew(poolId);
+      retire(poolId, [sessionId]);
+    }
+    return shelved !== undefined;
+  }
+
+  /** What becomes of a browser that is released. */
+  const endings = {
+    unused: putBack,
+    kept: putBack,
+    renewed: replace,
+    async destroyed(poolId: string, sessionId: string, leaseId: string): Promise<boolean> {
+      const ended = await store.endLease(sessionId, leaseId);
+      if (ended) retire(poolId, [sessionId]);
+      return ended !== undefined;
+    },
+  };
+
+  /**
+   * Puts a clean browser back on the shelf at once: the same one when nobody has come to it, otherwise a fresh one behind the
+   * same place, since only that is sure to be clean.
+   */
+  async function release(projectId: string, idOrName: string, sessionId: string, reuse: boolean): Promise<void> {
+    const pool = await find(projectId, idOrName);
+    const leaseId = await store.leaseOn(pool.id, sessionId);
+    if (!leaseId) throw errors.not_leased({ session: sessionId, pool: idOrName });
+    const ownProfile = await store.hasOwnProfile(sessionId);
+    const used = await sessions.takeBack(sessionId); // its clients are gone before anybody else can have it
+    const kept = pool.config.reset_on_release === false && !ownProfile;
+    const how = !reuse ? 'destroyed' : !used ? 'unused' : kept ? 'kept' : 'renewed';
+    const ended = await endings[how](pool.id, sessionId, leaseId);
+    if (!ended) throw errors.not_leased({ session: sessionId, pool: idOrName });
+    metrics.releases.inc({ how });
+    // Whoever gives it back may count on what was saved; if that takes too long, it goes on without them.
+    const saved = ownProfile && sessions.stop(sessionId, 'retired');
+    if (saved) await Promise.race([saved, sleep(longestSaveMs, undefined, { ref: false })]);
+  }
+
+  return { acquire, release, putBack };
+}
+
+function leaseOf(pool: PoolRow, id: string, request: Acquire) {
+  return {
+    id,
+    name: request.name ?? null,
+    tags: request.tags ?? {},
+    timeoutSeconds: pool.config.timeout_seconds ?? defaultConfig.timeout_seconds,
+  };
+}
