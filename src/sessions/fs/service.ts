@@ -129,7 +129,7 @@ function intoSession(
   fill: (stream: Stream) => Promise<void>,
 ): Promise<void> {
   return inside(async () => {
-    const stream = await guest.open(ask, args as Args<typeof ask>, hungUp);
+    const stream = await guest.open(ask, args, hungUp);
     try {
       await fill(stream);
       stream.end();
