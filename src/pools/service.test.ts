@@ -65,6 +65,7 @@ function node(nodeId: string, options: { place?: () => string | undefined } = {}
     used: true,
   };
   const asked: string[] = [];
+  const registry = new Registry();
   const pools = poolService({
     db: store.db,
     async make(project, pool, _request, onPlaced) {
@@ -105,13 +106,14 @@ function node(nodeId: string, options: { place?: () => string | undefined } = {}
       },
     },
     events,
-    metrics: poolMetrics(new Registry()),
+    metrics: poolMetrics(registry),
     nodeId,
     allowance: { capacity: async () => 100, sessionCap: async () => null, usage: async () => ({ active: 0, kept: 0 }) },
     log: silent,
   });
   const made = {
     pools,
+    registry,
     ended,
     events,
     faults,
@@ -363,4 +365,28 @@ test('a pool is deleted with its leases by force only', async () => {
   await expect(a.pools.remove(projectId, id, false)).rejects.toMatchObject({ code: 'pool_in_use' });
   await a.pools.remove(projectId, id, true);
   expect(a.ended).toHaveLength(1);
+});
+
+test('what pools do is counted: browsers made, how leases came and ended, and polls that ended without one', async () => {
+  const a = node('a');
+  const counts = async () =>
+    (await a.registry.metrics()).split('\n').filter((line) => /^corral_pool_\w+_(total|count)\b/.test(line));
+  const id = await a.pool(1);
+  a.faults.used = false;
+  await a.release(id, await a.acquire(id));
+  a.faults.used = true;
+  await a.release(id, await a.acquire(id));
+  await a.until(id, { available_count: 1 });
+  const held = await a.acquire(id);
+  expect(await a.acquire(id, { acquire_timeout_seconds: 0 })).toEqual({ ahead: 0 });
+  expect(await counts()).toContain('corral_pool_launches_total{outcome="launched"} 2');
+  await a.release(id, held, false); // which may already bring a third
+  expect((await counts()).filter((line) => !line.includes('launches')).sort()).toEqual([
+    'corral_pool_acquire_seconds_count{outcome="leased"} 3',
+    'corral_pool_acquire_seconds_count{outcome="timed_out"} 1',
+    'corral_pool_releases_total{how="destroyed"} 1',
+    'corral_pool_releases_total{how="renewed"} 1',
+    'corral_pool_releases_total{how="unused"} 1',
+    'corral_pool_wait_seconds_count 4',
+  ]);
 });
