@@ -116,7 +116,3 @@ export function refuseWhatIsNotHere(
   const field = Object.entries(asked).find(([, is]) => is)?.[0];
   if (field) throw errors.feature_not_available({ field });
 }
-
-/** A bare host is meant to be reached by https, as in an address bar. */
-export const absolute = (url: string) =>
-  /^[a-z][a-z0-9+.-]*:/i.test(url) && !/^[^/]*:\d+(\/|$)/.test(url) ? url : `https://${url}`;

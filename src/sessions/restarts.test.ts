@@ -23,7 +23,7 @@ test('a session does not idle out while a profile is unpacked for it; if it ends
       },
       remove: note('removed'),
     },
-    live: new Map([['s', session as unknown as LiveSession]]),
+    roster: { get: () => session as unknown as LiveSession },
   } as unknown as Parameters<typeof restarts>[0]);
   const row = { id: 's', project_id: 'x', headless: true } as SessionRow;
   await expect(attachProfile(row, { id: 'p' })).rejects.toThrow('it has ended');

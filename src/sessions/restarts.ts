@@ -1,12 +1,18 @@
-import type { BrowserState, Engine } from '../chromium/engine.ts';
+import type { BrowserState } from '../chromium/engine.ts';
 import { errors } from '../errors.ts';
+import type { Log } from '../lib/log.ts';
 import type { ProfileSelector } from '../profiles/schema.ts';
 import type { ProfileService } from '../profiles/service.ts';
 import type { BrowserOptions, Browsers } from './browsers.ts';
-import { SessionEnded, type LiveSession } from './live-session.ts';
+import { unlessWritten } from './admission.ts';
+import type { LiveSession } from './live-session.ts';
 import type { LoadedExtensions } from './loaded-extensions.ts';
 import { optionsOf, requestOf, withProfile } from './request.ts';
-import { sessionStore, type SessionRow, type SessionStore } from './store.ts';
+import { awake, notFoundIfEnded, type Roster } from './roster.ts';
+import { openStartUrl } from './start-url.ts';
+import type { SessionRow, SessionStore } from './store.ts';
+
+export type Restarts = ReturnType<typeof restarts>;
 
 /**
  * What cannot be given to a browser that runs: a profile, and extensions to the headless shell. The session keeps its id, its
@@ -17,15 +23,15 @@ export function restarts({
   browsers,
   profiles,
   extensions,
-  live,
-  open,
+  roster,
+  log,
 }: {
   store: SessionStore;
   browsers: Browsers;
   profiles: Pick<ProfileService, 'choose' | 'open'>;
   extensions: LoadedExtensions;
-  live: ReadonlyMap<string, LiveSession>;
-  open: (engine: Engine, url: string) => Promise<void>;
+  roster: Pick<Roster, 'get'>;
+  log: Log;
 }) {
   async function asItIsNow(id: string): Promise<Partial<BrowserOptions>> {
     const row = await store.find(id);
@@ -39,30 +45,13 @@ export function restarts({
     };
   }
 
-  /** A second session that saves to a profile would undo what the first one saved, so it is told. */
-  async function unlessWritten<T>(
-    sessionId: string,
-    profileId: string | null,
-    write: (store: SessionStore) => Promise<T>,
-  ): Promise<T> {
-    if (profileId === null) return write(store);
-    const outcome = await store.asOnlyWriter({ profileId, sessionId }, (tx) => write(sessionStore(tx)));
-    if ('written' in outcome) return outcome.written;
-    const { writer } = outcome;
-    throw errors.profile_in_use({ profile: profileId, session: writer }, { body: { session_id: writer } });
-  }
-
   /**
    * Gives a profile to a session that has none: its browser is stopped and started again with it, at the same addresses. A profile
    * that cannot be had leaves the session as it was. Answers with the profile, if the session is to write it back.
    */
   async function attachProfile(row: SessionRow, selector: ProfileSelector): Promise<string | undefined> {
-    const { id } = row;
-    const session = live.get(id);
-    if (!session) throw errors.session_not_found({ session: id });
-    const held = await session.hold().catch((error: Error) => {
-      throw error instanceof SessionEnded ? errors.session_not_found({ session: id }) : error;
-    });
+    const session = roster.get(row.id);
+    const held = await awake(session);
     // Unpacking takes as long as it takes: it must not idle out meanwhile.
     return attachTo(session, row, selector).finally(() => held.release());
   }
@@ -75,7 +64,7 @@ export function restarts({
     const { id } = row;
     const profile = await profiles.choose(row.project_id, selector);
     const saves = selector.save_changes === true;
-    const claimed = await unlessWritten(id, saves && !selector.force ? profile.id : null, (store) =>
+    const claimed = await unlessWritten(store, id, saves && !selector.force ? profile.id : null, (store) =>
       store.attachProfile(id, profile.id, saves),
     );
     if (!claimed) throw errors.profile_loaded({ session: id, profile: (await store.find(id))?.profile_id ?? '' });
@@ -88,12 +77,12 @@ export function restarts({
         await beside.swap();
         const started = await browsers.start(id, { ...now, proxy }, () => session.whenGone(), signal);
         const engine = await extensions.again(id, started);
-        if (row.start_url) void open(engine, row.start_url);
+        if (row.start_url) void openStartUrl(engine, row.start_url, log);
         return engine;
       }, 'The browser is started again with a profile. Connect again to the same address.');
       await restart.catch(async (error: Error) => {
         await beside.discard();
-        throw error instanceof SessionEnded ? errors.session_not_found({ session: id }) : error;
+        notFoundIfEnded(id, error);
       });
       return saves ? profile.id : undefined;
     } catch (error) {
@@ -107,8 +96,7 @@ export function restarts({
   /** The full browser in the place of the headless shell. */
   async function startAnew(row: SessionRow): Promise<void> {
     const { id } = row;
-    const session = live.get(id);
-    if (!session) throw errors.session_not_found({ session: id });
+    const session = roster.get(id);
     const now = { ...optionsOf(requestOf(row)), ...(await asItIsNow(id)), needsFullBrowser: true };
     let was: BrowserState | undefined;
     await session
@@ -125,10 +113,8 @@ export function restarts({
           return true;
         },
       )
-      .catch((error: Error) => {
-        throw error instanceof SessionEnded ? errors.session_not_found({ session: id }) : error;
-      });
+      .catch((error: Error) => notFoundIfEnded(id, error));
   }
 
-  return { asItIsNow, unlessWritten, attachProfile, startAnew };
+  return { asItIsNow, attachProfile, startAnew };
 }

@@ -12,7 +12,8 @@ import { serveWebSocket, type WebSocketReceiver, type WebSocketSink } from '../l
 import type { Addresses, LapseOf, Minter, Purpose } from './addresses.ts';
 import type { Hold } from './live-session.ts';
 import { attachProcess } from './process/attach.ts';
-import type { SessionRef, SessionService } from './service.ts';
+import type { SessionRef } from './finding.ts';
+import type { SessionService } from './service.ts';
 import { openAuthorities } from './authorities.ts';
 import type { Whereabouts } from './whereabouts.ts';
 

@@ -1,6 +1,7 @@
 import { errors } from '../errors.ts';
 import type { Addresses, Purpose } from './addresses.ts';
-import type { SessionRef, SessionService } from './service.ts';
+import type { SessionRef } from './finding.ts';
+import type { SessionService } from './service.ts';
 
 /** What is to be known of the nodes in order to find a session. */
 interface Nodes {

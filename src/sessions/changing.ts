@@ -1,0 +1,85 @@
+import { errors } from '../errors.ts';
+import type { Loadable } from '../extensions/service.ts';
+import type { ProxyService } from '../proxies/service.ts';
+import { nameTaken } from './admission.ts';
+import type { Finding } from './finding.ts';
+import type { LoadedExtensions } from './loaded-extensions.ts';
+import { proxyChange, refuseWhatIsNotHere } from './request.ts';
+import type { Restarts } from './restarts.ts';
+import type { Roster } from './roster.ts';
+import type { Session, UpdateSession } from './schema.ts';
+import type { SessionStore } from './store.ts';
+import { wayOut } from './way-out.ts';
+
+/** What is changed in a session while it runs. */
+export function sessionChanging({
+  store,
+  proxies,
+  extensions,
+  roster,
+  restarts,
+  finding: { find, toSession },
+}: {
+  store: Pick<SessionStore, 'update'>;
+  proxies: Pick<ProxyService, 'endpoint' | 'defaultEndpoint'>;
+  extensions: LoadedExtensions;
+  roster: Roster;
+  restarts: Pick<Restarts, 'attachProfile' | 'startAnew'>;
+  finding: Pick<Finding, 'find' | 'toSession'>;
+}) {
+  return {
+    async update(projectId: string, keyId: string, idOrName: string, request: UpdateSession): Promise<Session> {
+      refuseWhatIsNotHere(request);
+      const before = await find(projectId, idOrName);
+      const { id, profile_id } = before;
+      const { viewport, profile } = request;
+      if (profile && profile_id !== null) throw errors.profile_loaded({ session: id, profile: profile_id });
+      const proxy = proxyChange(before, request);
+      const way = proxy && (await wayOut(proxies, projectId, { ...proxy, proxyId: proxy.id, stealth: before.stealth }));
+      const held = (viewport ?? proxy) && (await roster.hold(id));
+      const change = async () => {
+        const viewers = roster.live.get(id)?.viewerCount ?? 0;
+        if (viewport && viewers > 0 && !viewport.force) throw errors.viewport_in_use({ viewers });
+        // The row first: it may refuse the name, and a browser that crashes now is started again from it.
+        const row = await store.update(id, {
+          ...(request.name === undefined ? {} : { name: request.name || null }),
+          ...(request.tags ? { tags: request.tags } : {}),
+          ...(viewport ? { viewport: { ...viewport, rate: viewport.refresh_rate ?? null } } : {}),
+          ...(proxy ? { proxy } : {}),
+        });
+        if (!row) throw errors.session_not_found({ session: idOrName });
+        if (proxy) await roster.live.get(id)?.setProxy(way);
+        if (viewport) await held?.engine.setViewport(viewport);
+        return row;
+      };
+      try {
+        const session = roster.live.get(id);
+        const row = await (proxy && session ? session.swapping(change) : change());
+        const saves = profile && (await restarts.attachProfile(row, profile));
+        if (saves) roster.saving.set(id, saves);
+        return toSession(profile ? await find(projectId, id) : row, keyId);
+      } catch (error) {
+        throw nameTaken(error, request.name);
+      } finally {
+        held?.release();
+      }
+    },
+
+    /**
+     * Loads extensions into a session that runs. Its clients stay connected, unless it is the headless shell, which cannot have
+     * any: then the full browser takes its place, with the same cookies and pages.
+     */
+    async loadExtensions(projectId: string, idOrName: string, wanted: Loadable[]): Promise<void> {
+      const row = await find(projectId, idOrName);
+      const { id } = row;
+      const held = await roster.hold(id);
+      try {
+        if (held.engine.browser.kind === 'headless-shell') await restarts.startAnew(row);
+        const again = await roster.hold(id);
+        await extensions.load(id, again.engine, wanted).finally(() => again.release());
+      } finally {
+        held.release();
+      }
+    },
+  };
+}

@@ -1,0 +1,150 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { EventBus } from '../events.ts';
+import type { Log } from '../lib/log.ts';
+import type { ProfileService } from '../profiles/service.ts';
+import type { Browsers } from './browsers.ts';
+import { SessionEnded, type LiveSession } from './live-session.ts';
+import type { Roster } from './roster.ts';
+import type { Ending } from './state.ts';
+import type { SessionStore } from './store.ts';
+
+/** Ends that are meant. After a crash the profile stays what it was. */
+const savingEnds: ReadonlySet<Ending> = new Set(['deleted', 'idle', 'retired', 'shutdown', 'project_closed']);
+/** Reading an archive of gigabytes from a slow disk takes long, but not longer than this. */
+const longestSaveMs = 5 * 60_000;
+/** Clients of this interface give a request up after 60 s. A save that takes longer goes on without them. */
+const longestDeleteMs = 45_000;
+
+export interface Outcome {
+  reason: Ending;
+  detail?: string;
+  uptimeMs?: number;
+}
+
+export type Endings = ReturnType<typeof sessionEnding>;
+
+/** How sessions end: by one road, which delete, idle timeout, crash, retirement and shutdown share. */
+export function sessionEnding({
+  store,
+  browsers,
+  profiles,
+  roster,
+  onGone,
+  events,
+  log,
+}: {
+  store: Pick<SessionStore, 'apply'>;
+  browsers: Pick<Browsers, 'pack' | 'remove'>;
+  profiles: Pick<ProfileService, 'save'>;
+  roster: Roster;
+  /** The session's browser and files are gone: what else is kept of it goes too. */
+  onGone: (id: string) => void;
+  events: Pick<EventBus, 'publish'>;
+  log: Log;
+}) {
+  /** Resolves when nothing is left of the session. A second caller awaits the same end. */
+  function stop(id: string, reason: Ending, detail?: string): Promise<void> {
+    const underWay = roster.ends.get(id);
+    if (underWay) return underWay.over;
+    const session = roster.live.get(id);
+    return session ? end(session, reason, detail) : callOff(id, reason);
+  }
+
+  function end(session: LiveSession, reason: Ending, detail: string | undefined): Promise<void> {
+    const { id } = session;
+    const uptimeMs = session.uptimeMs();
+    const lost = reason === 'crashed' || reason === 'did_not_start';
+    const profileId = savingEnds.has(reason) ? roster.saving.get(id) : undefined;
+    // Told at once, so that the browser dies while the row is written, and dies as well when the row cannot be written.
+    const gone = session.end(reason, { keep: profileId !== undefined });
+    const written = lost
+      ? Promise.resolve(true)
+      : store.apply(id, 'stop_requested', { reason, uptimeMs }).then(yes, no);
+    const over = (async () => {
+      const [heard] = await Promise.all([written, gone]);
+      if (profileId !== undefined) detail ??= await save(id, profileId);
+      await browsers.remove(id);
+      return heard;
+    })()
+      .catch((error: Error) => {
+        log.error({ session: id, error: error.message }, 'session.not_ended');
+        return false;
+      })
+      .then((heard) => {
+        roster.live.delete(id);
+        roster.saving.delete(id);
+        onGone(id);
+        const uptimeMs = session.uptimeMs();
+        log.info({ session: id, reason, uptimeMs }, 'session.ended');
+        return settle(id, { reason, uptimeMs, ...(detail === undefined ? {} : { detail }) }, heard);
+      })
+      .finally(() => roster.ends.delete(id));
+    // A client that deletes a session which saves its profile may count on what was saved.
+    const killed = profileId === undefined ? written.then((heard) => (heard ? undefined : over)) : over;
+    roster.ends.set(id, { killed, over });
+    return over;
+  }
+
+  /** Once its browser is gone and its files are closed. Resolves with why not, if it was not saved. */
+  async function save(id: string, profileId: string): Promise<string | undefined> {
+    const why = await profiles.save(profileId, id, browsers.pack(id, AbortSignal.timeout(longestSaveMs)));
+    return why && `The profile was not saved: ${why}`;
+  }
+
+  /** Ends a session whose browser is being started. */
+  async function callOff(id: string, reason: Ending): Promise<void> {
+    const starting = roster.launching.get(id);
+    if (!starting) return;
+    starting.callOff.abort(new SessionEnded(reason));
+    await store.apply(id, 'stop_requested', { reason }).catch(() => {});
+    await starting.over;
+    if (roster.live.has(id)) await stop(id, reason); // the launch was over before it heard of it
+  }
+
+  /**
+   * Nothing is left of the session but its row. A database that is away is asked again until it has heard. `heard`: it knows already
+   * that the session ends.
+   */
+  async function settle(id: string, outcome: Outcome, heard = outcome.reason === 'did_not_start'): Promise<void> {
+    for (let pauseMs = 250; ; pauseMs = Math.min(pauseMs * 2, 10_000)) {
+      try {
+        if (!heard) await store.apply(id, 'stop_requested', outcome);
+        const row = (await store.apply(id, 'cleaned_up', outcome)) ?? (await store.apply(id, 'lost', outcome));
+        if (row) {
+          const { project_id: projectId, pool_id: poolId } = row;
+          events.publish('session.ended', { sessionId: id, projectId, poolId, reason: outcome.reason });
+        }
+        return;
+      } catch (error) {
+        log.error({ session: id, error: (error as Error).message }, 'session.not_settled');
+        if (roster.closed) return; // the next start settles it
+        await sleep(pauseMs);
+      }
+    }
+  }
+
+  return {
+    stop,
+    settle,
+
+    /**
+     * Resolves when its clients are closed, its browser is killed and its row says so; the kernel may take a moment more. A profile that
+     * it saves is saved by then, unless that takes too long; the save goes on all the same.
+     */
+    async remove(id: string): Promise<void> {
+      const saves = roster.saving.has(id);
+      const over = stop(id, 'deleted');
+      const killed = roster.ends.get(id)?.killed ?? over;
+      await (saves ? Promise.race([killed, sleep(longestDeleteMs, undefined, { ref: false })]) : killed);
+    },
+  };
+}
+
+const yes = () => true;
+const no = () => false;
+
+/** Why a session that was being started is not there: it was ended, its client hung up, or it would not start. */
+export function whyNotStarted({ aborted, reason }: AbortSignal): Ending {
+  if (reason instanceof SessionEnded) return reason.reason;
+  return aborted ? 'deleted' : 'did_not_start';
+}

@@ -1,0 +1,196 @@
+import type { Engine } from '../chromium/engine.ts';
+import type { Proxy } from '../chromium/egress/proxy.ts';
+import { errors } from '../errors.ts';
+import type { EventBus } from '../events.ts';
+import type { ExtensionService, Loadable } from '../extensions/service.ts';
+import { newId } from '../lib/ids.ts';
+import type { Log } from '../lib/log.ts';
+import { undoOnFailure } from '../lib/undo.ts';
+import type { ProfileService } from '../profiles/service.ts';
+import type { ProxyService } from '../proxies/service.ts';
+import { fit, type Admission } from './admission.ts';
+import type { BrowserOptions, Browsers } from './browsers.ts';
+import type { DiskGuard } from './disk-guard.ts';
+import { whyNotStarted, type Endings } from './ending.ts';
+import { liveSession, type LiveSession } from './live-session.ts';
+import type { LoadedExtensions } from './loaded-extensions.ts';
+import { optionsOf, refuseWhatIsNotHere, rowFor, withProfile } from './request.ts';
+import type { Restarts } from './restarts.ts';
+import type { Roster } from './roster.ts';
+import type { CreateSession } from './schema.ts';
+import type { Spare } from './spares.ts';
+import { openStartUrl } from './start-url.ts';
+import type { NewSession, SessionRow, SessionStore } from './store.ts';
+import { wayOut } from './way-out.ts';
+
+/** The pool a browser is made for. `opensUrl`: it has a start_url, which is opened when the browser is lent. */
+export interface PoolPlace {
+  id: string;
+  version: number;
+  opensUrl?: boolean;
+}
+
+interface Making {
+  hungUp?: AbortSignal | undefined;
+  /** It is made for a pool: it has no holder until it is leased, and does not idle out before. */
+  pool?: PoolPlace;
+  /** Its place is taken: the row is there, the browser is not yet. */
+  onPlaced?: () => void;
+}
+
+/** What a session is to be made of. */
+interface Plan {
+  row: NewSession;
+  options: BrowserOptions;
+  spare: Spare | undefined;
+  proxy: Proxy | undefined;
+  /** It may save to a profile that another session saves to. */
+  force: boolean;
+  wanted: Loadable[];
+  signal: AbortSignal;
+  onPlaced: (() => void) | undefined;
+}
+
+export interface LaunchingDeps {
+  store: Pick<SessionStore, 'find' | 'apply'>;
+  browsers: Pick<Browsers, 'start' | 'forgetTabs'>;
+  profiles: Pick<ProfileService, 'choose' | 'open'>;
+  library: Pick<ExtensionService, 'choose'>;
+  proxies: Pick<ProxyService, 'endpoint' | 'defaultEndpoint'>;
+  extensions: LoadedExtensions;
+  roster: Roster;
+  admission: Admission;
+  ending: Pick<Endings, 'stop' | 'settle'>;
+  asItIsNow: Restarts['asItIsNow'];
+  guard: Pick<DiskGuard, 'stir'>;
+  nodeId: string;
+  events: Pick<EventBus, 'publish'>;
+  log: Log;
+}
+
+/** Makes sessions: from a request to a browser that can be used. */
+export function sessionLaunching(deps: LaunchingDeps) {
+  const { store, browsers, profiles, library, proxies, extensions, roster, admission, ending, nodeId, events, log } =
+    deps;
+
+  async function make(
+    projectId: string,
+    request: CreateSession,
+    { hungUp, pool, onPlaced }: Making,
+  ): Promise<SessionRow> {
+    refuseWhatIsNotHere(request);
+    admission.refuseIfShort();
+    const profile = request.profile && (await profiles.choose(projectId, request.profile));
+    const wanted = request.extensions?.length ? await library.choose(projectId, request.extensions) : [];
+    const options = {
+      ...optionsOf(request),
+      ...(wanted.length > 0 ? { needsFullBrowser: true } : {}),
+      ...(profile && withProfile((request.start_url ?? pool?.opensUrl) ? 'cookies' : 'tabs')),
+    };
+    const proxyId = request.proxy_id || null;
+    const proxy = await wayOut(proxies, projectId, { proxyId, stealth: options.stealth, defaultDisabled: false });
+    await admission.takePlace();
+    const spare = admission.takeSpare(options);
+    const id = spare?.id ?? newId();
+    const callOff = new AbortController();
+    const signal = hungUp ? AbortSignal.any([callOff.signal, hungUp]) : callOff.signal;
+    const row = {
+      ...rowFor(id, projectId, request, options),
+      node_id: nodeId,
+      proxy_id: proxyId,
+      pool_id: pool?.id ?? null,
+      pool_version: pool?.version ?? null,
+      profile_id: profile?.id ?? null,
+      profile_saves: !pool && profile !== undefined && request.profile?.save_changes === true,
+    };
+    const force = request.profile?.force === true;
+    const starting = launch({ row, options, spare, proxy, force, wanted, signal, onPlaced })
+      .catch((error: Error) => {
+        throw callOff.signal.aborted ? errors.session_not_found({ session: id }) : error;
+      })
+      .finally(() => {
+        roster.launching.delete(id);
+        admission.launchOver();
+      });
+    roster.launching.set(id, { callOff, over: starting.catch(() => {}) });
+    void starting.then(
+      () => events.publish('session.started', { sessionId: id, replayBufferSeconds: request.replay_buffer_seconds }),
+      () => {},
+    );
+    return starting;
+  }
+
+  /** From a place and perhaps a spare to a session that can be used. If it throws, nothing of it is left. */
+  async function launch(plan: Plan): Promise<SessionRow> {
+    const { row, options, spare, proxy, signal } = plan;
+    const { id, profile_id: profileId } = row;
+    let session: LiveSession | undefined;
+    const launched = undoOnFailure(async (undo) => {
+      let placed = true;
+      undo(() => placed && admission.freePlace());
+      if (spare) undo(() => placed && admission.giveBackSpare(options, spare));
+      await admission.insert(row, spare ? 'live' : 'starting', plan.force);
+      plan.onPlaced?.();
+
+      // From here on the session's own end gives everything back.
+      placed = false;
+      const whenGone = () => session?.whenGone() ?? { code: 1011, reason: 'The browser went away.' };
+      if (spare) spare.whenGone = whenGone;
+      else await admission.makeRoom();
+      const engine =
+        spare?.engine ?? (await start(plan, whenGone).catch((error: Error) => didNotStart(id, error, signal)));
+      session = sessionOn(engine, plan, whenGone);
+      roster.live.set(id, session);
+      deps.guard.stir();
+      undo(() => ending.stop(id, whyNotStarted(signal)));
+      if (spare && proxy) engine.gateway.setProxy(proxy);
+      if (spare) await fit(engine, options);
+      if (plan.wanted.length > 0) await extensions.load(id, engine, plan.wanted);
+      if (row.start_url) void openStartUrl(engine, row.start_url, log);
+      const now = spare ? await store.find(id) : await store.apply(id, 'launched');
+      if (!now || now.deleted_at) throw errors.session_not_found({ session: id }); // stopped while it was starting
+      signal.throwIfAborted(); // the client that would be told its id has gone, so it could not be used
+      if (profileId !== null && row.profile_saves) roster.saving.set(id, profileId);
+      return now;
+    });
+    // A session that was ended meanwhile failed because of that.
+    return launched.catch((error: Error) => {
+      throw session?.ending ? errors.session_not_found({ session: id }) : error;
+    });
+  }
+
+  async function start({ row, options, proxy, signal }: Plan, whenGone: LiveSession['whenGone']): Promise<Engine> {
+    const saved = row.profile_id === null ? undefined : await profiles.open(row.profile_id);
+    const resume = saved || row.profile_id === null ? options.resume : 'cookies'; // an empty profile has no tabs
+    return browsers.start(row.id, { ...options, resume, proxy }, whenGone, signal, saved?.bytes);
+  }
+
+  async function didNotStart(id: string, error: Error, signal: AbortSignal): Promise<never> {
+    admission.freePlace();
+    await ending.settle(id, { reason: whyNotStarted(signal), detail: error.message });
+    throw error;
+  }
+
+  function sessionOn(engine: Engine, { row, options, proxy }: Plan, whenGone: LiveSession['whenGone']): LiveSession {
+    const { id } = row;
+    return liveSession({
+      id,
+      engine,
+      timeoutSeconds: row.pool_id === null ? row.timeout_seconds : undefined,
+      mayStandBy: !options.gpu,
+      proxy,
+      // As it is now, not as it was asked for; and without start_url, which may be what crashed it.
+      relaunch: async (signal, proxy) => {
+        const now = { ...options, ...(await deps.asItIsNow(id)), proxy };
+        if (now.resume) await browsers.forgetTabs(id, signal).catch(() => {}); // they may be what crashed it, too
+        return extensions.again(id, await browsers.start(id, now, whenGone, signal));
+      },
+      onAwake: deps.guard.stir,
+      onIdle: () => void ending.stop(id, 'idle'),
+      onLost: (detail) => void ending.stop(id, 'crashed', detail),
+      log,
+    });
+  }
+
+  return { make };
+}

@@ -1,0 +1,96 @@
+import type { EventBus } from '../events.ts';
+import { errors } from '../errors.ts';
+import type { ExtensionSelector } from '../extensions/schema.ts';
+import type { ExtensionService } from '../extensions/service.ts';
+import type { Log } from '../lib/log.ts';
+import type { ProfileSelector } from '../profiles/schema.ts';
+import type { ProfileService } from '../profiles/service.ts';
+import type { PoolPlace } from './launching.ts';
+import { awake, type Roster } from './roster.ts';
+import type { CreateSession, Session } from './schema.ts';
+import { openStartUrl } from './start-url.ts';
+import type { SessionRow, SessionStore } from './store.ts';
+
+/** What pools do with sessions: they have them made, lend them to one holder after the other, and take them back. */
+export function sessionLending({
+  store,
+  profiles,
+  library,
+  roster,
+  make,
+  toSession,
+  events,
+  log,
+}: {
+  store: Pick<SessionStore, 'find'>;
+  profiles: Pick<ProfileService, 'choose'>;
+  library: Pick<ExtensionService, 'choose'>;
+  roster: Pick<Roster, 'live' | 'get'>;
+  make: (
+    projectId: string,
+    request: CreateSession,
+    how: { pool: PoolPlace; onPlaced: () => void },
+  ) => Promise<SessionRow>;
+  /** The session as the holder of this key sees it. */
+  toSession: (row: SessionRow, keyId: string) => Session;
+  events: Pick<EventBus, 'publish'>;
+  log: Log;
+}) {
+  return {
+    /** The ids of what a request selects; nothing of what it leaves out, and null for a profile that it clears. */
+    async resolve(
+      projectId: string,
+      request: { profile?: Pick<ProfileSelector, 'id' | 'name'> | null; extensions?: ExtensionSelector[] },
+    ): Promise<{ profile_id?: string | null; extension_ids?: string[] }> {
+      const chosen = request.extensions && (await library.choose(projectId, request.extensions));
+      return {
+        ...(request.profile === undefined
+          ? {}
+          : { profile_id: request.profile && (await profiles.choose(projectId, request.profile)).id }),
+        ...(chosen ? { extension_ids: chosen.map(({ id }) => id!) } : {}),
+      };
+    },
+
+    /** Makes a browser that has no holder yet. */
+    makePooled: (
+      projectId: string,
+      pool: PoolPlace,
+      request: CreateSession,
+      onPlaced: () => void,
+    ): Promise<SessionRow> => make(projectId, request, { pool, onPlaced }),
+
+    /** Gives the session to a holder. Resolves when it has shown that it answers; one that rejects is not fit to be lent. */
+    async lend(
+      id: string,
+      { id: lease, timeoutSeconds }: { id: string; timeoutSeconds: number },
+      startUrl: string | undefined,
+      keyId: string,
+    ): Promise<Session> {
+      const session = roster.get(id);
+      const held = await awake(session);
+      try {
+        await held.engine.control().send('Browser.getVersion');
+        if (startUrl) void openStartUrl(held.engine, startUrl, log);
+        session.lend({ lease, timeoutSeconds, used: !!startUrl });
+        const row = await store.find(id);
+        if (!row || row.deleted_at) throw errors.session_not_found({ session: id });
+        return toSession(row, keyId);
+      } finally {
+        held.release();
+      }
+    },
+
+    /** Takes the session from its holder: its clients are closed, and it leaves by the pool's proxy again. Answers whether it was used. */
+    async takeBack(id: string): Promise<boolean> {
+      const session = roster.live.get(id);
+      if (!session) return true;
+      const used = session.takeBack();
+      events.publish('session.returned', { sessionId: id });
+      await session.swapping(() => session.resetProxy());
+      return used;
+    },
+
+    /** Under which lease it is held here; null without one, undefined when it is not here. */
+    leaseOf: (id: string) => roster.live.get(id)?.lease,
+  };
+}

@@ -1,0 +1,57 @@
+import { errors } from '../errors.ts';
+import { SessionEnded, type Hold, type LiveSession } from './live-session.ts';
+
+export type Roster = ReturnType<typeof sessionRoster>;
+
+/** The sessions of this process, from before their launch until nothing is left of them. */
+export function sessionRoster() {
+  const live = new Map<string, LiveSession>();
+  const launching = new Map<string, { callOff: AbortController; over: Promise<unknown> }>();
+
+  /** A session that clients may come to. */
+  function running(id: string): LiveSession | undefined {
+    const session = live.get(id);
+    return session?.shelved ? undefined : session;
+  }
+
+  return {
+    /** Sessions that have a browser. */
+    live,
+    /** Sessions whose browsers are being started: how to call that off, and when it is over either way. */
+    launching,
+    /** Ends that are under way: `killed` when no client can use the session any more, `over` when nothing is left of it. */
+    ends: new Map<string, { killed: Promise<unknown>; over: Promise<void> }>(),
+    /** The profile that a session writes back when it ends. */
+    saving: new Map<string, string>(),
+    /** The service is being stopped: no session is made any more. */
+    closed: false,
+
+    ids: (): string[] => [...new Set([...launching.keys(), ...live.keys()])],
+
+    /** A session that has a browser, whether a client may come to it or a pool keeps it. */
+    get(id: string): LiveSession {
+      const session = live.get(id);
+      if (!session) throw errors.session_not_found({ session: id });
+      return session;
+    },
+
+    running,
+
+    /** Wakes a session that clients may come to and keeps it awake until it is released. */
+    async hold(id: string): Promise<Hold> {
+      const session = running(id);
+      if (!session) throw errors.session_not_found({ session: id });
+      return awake(session);
+    },
+  };
+}
+
+/** Wakes a session and keeps it awake until it is released. */
+export function awake(session: LiveSession): Promise<Hold> {
+  return session.hold().catch((error: Error) => notFoundIfEnded(session.id, error));
+}
+
+/** A session that ends while something is done with it is one that is not there. */
+export function notFoundIfEnded(id: string, error: Error): never {
+  throw error instanceof SessionEnded ? errors.session_not_found({ session: id }) : error;
+}
