@@ -4,8 +4,9 @@ import { fakeEngine } from '../../test/support/fake-engine.ts';
 import { sessionRow } from '../../test/support/session-rows.ts';
 import { silent } from '../lib/log.ts';
 import { sessionEnding, whyNotStarted } from './ending.ts';
-import { liveSession, SessionEnded } from './live-session.ts';
+import { liveSession } from './live-session.ts';
 import { sessionRoster } from './roster.ts';
+import { SessionEnded } from './state.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -1,11 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventBus } from '../events.ts';
 import type { Log } from '../lib/log.ts';
 import type { ProfileService } from '../profiles/service.ts';
 import type { Browsers } from './browsers.ts';
-import { SessionEnded, type LiveSession } from './live-session.ts';
+import type { LiveSession } from './live-session.ts';
 import type { Roster } from './roster.ts';
-import type { Ending } from './state.ts';
+import { SessionEnded, type Ending } from './state.ts';
 import type { SessionStore } from './store.ts';
 
 /** Ends that are meant. After a crash the profile stays what it was. */
@@ -118,7 +117,7 @@ export function sessionEnding({
       } catch (error) {
         log.error({ session: id, error: (error as Error).message }, 'session.not_settled');
         if (roster.closed) return; // the next start settles it
-        await sleep(pauseMs);
+        await new Promise((resolve) => setTimeout(resolve, pauseMs));
       }
     }
   }
@@ -135,7 +134,9 @@ export function sessionEnding({
       const saves = roster.saving.has(id);
       const over = stop(id, 'deleted');
       const killed = roster.ends.get(id)?.killed ?? over;
-      await (saves ? Promise.race([killed, sleep(longestDeleteMs, undefined, { ref: false })]) : killed);
+      if (!saves) return void (await killed);
+      const late = new Promise((resolve) => setTimeout(resolve, longestDeleteMs).unref());
+      await Promise.race([killed, late]);
     },
   };
 }

@@ -1,22 +1,11 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import type { Engine } from '../chromium/engine.ts';
+import { fakeEngine } from '../../test/support/fake-engine.ts';
 import { silent } from '../lib/log.ts';
 import { liveSession, type LiveSessionOptions } from './live-session.ts';
 
 afterEach(() => vi.useRealTimers());
 
-/** A browser that does nothing but be there until it is closed. */
-function engine(): Engine {
-  const mux = { isClosed: false };
-  let exit!: () => void;
-  const exited = new Promise<void>((resolve) => (exit = resolve));
-  const close = async () => {
-    await new Promise((resolve) => setTimeout(resolve, 10));
-    mux.isClosed = true;
-    exit();
-  };
-  return { mux, browser: { exited, logTail: () => [] }, close } as unknown as Engine;
-}
+const engine = () => fakeEngine().engine;
 
 const sessionOf = (options: Partial<LiveSessionOptions>) =>
   liveSession({

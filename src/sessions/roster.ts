@@ -1,5 +1,7 @@
 import { errors } from '../errors.ts';
-import { SessionEnded, type Hold, type LiveSession } from './live-session.ts';
+import type { Hold } from './holds.ts';
+import type { LiveSession } from './live-session.ts';
+import { SessionEnded } from './state.ts';
 
 export type Roster = ReturnType<typeof sessionRoster>;
 

@@ -14,7 +14,7 @@ import { sessionEnding } from './ending.ts';
 import { sessionFinding } from './finding.ts';
 import { sessionLaunching } from './launching.ts';
 import { sessionLending } from './lending.ts';
-import type { Hold } from './live-session.ts';
+import type { Hold } from './holds.ts';
 import { loadedExtensions } from './loaded-extensions.ts';
 import { restarts as sessionRestarts } from './restarts.ts';
 import { sessionRoster } from './roster.ts';

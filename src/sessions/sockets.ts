@@ -10,7 +10,7 @@ import type { Log } from '../lib/log.ts';
 import { answerHandshake, wantsWebSocket } from '../lib/ws-handshake.ts';
 import { serveWebSocket, type WebSocketReceiver, type WebSocketSink } from '../lib/ws-sink.ts';
 import type { Addresses, LapseOf, Minter, Purpose } from './addresses.ts';
-import type { Hold } from './live-session.ts';
+import type { Hold } from './holds.ts';
 import { attachProcess } from './process/attach.ts';
 import type { SessionRef } from './finding.ts';
 import type { SessionService } from './service.ts';

@@ -39,3 +39,13 @@ export const endings = {
 } as const;
 
 export type Ending = keyof typeof endings;
+
+/** What was asked of a session could not be done because it had ended, or ended meanwhile. */
+export class SessionEnded extends Error {
+  override readonly name = 'SessionEnded';
+  readonly reason: Ending;
+  constructor(reason: Ending) {
+    super(endings[reason]);
+    this.reason = reason;
+  }
+}

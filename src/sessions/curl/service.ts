@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { LARGEST_BODY, requestThrough, type BrowserResponse } from '../../chromium/pages/browser-request.ts';
 import { TransportError } from '../../chromium/pages/net-errors.ts';
 import { errors } from '../../errors.ts';
-import type { Hold } from '../live-session.ts';
+import type { Hold } from '../holds.ts';
 import { checkedHeaders } from './headers.ts';
 import type { CurlRequest, CurlResult } from './schema.ts';
 

@@ -8,7 +8,7 @@ import { hungUp } from '../../api/hung-up.ts';
 import { bytesAs, empty, eventsOf, refusals } from '../../api/schema.ts';
 import { eventStream } from '../../api/sse.ts';
 import { errors } from '../../errors.ts';
-import type { Hold } from '../live-session.ts';
+import type { Hold } from '../holds.ts';
 import { ofFiles, ofGuest, ofWriting } from '../refusals.ts';
 import type { SessionService } from '../service.ts';
 import {

@@ -4,7 +4,7 @@ import type { Guest, Stream } from '../../chromium/guest/guest.ts';
 import { Done, FileInfos, FileOpened, WatchEvent, type Args, type FileInfo } from '../../chromium/guest/protocol.ts';
 import { errors } from '../../errors.ts';
 import { checked, inOurWords, inside, nextOf } from '../inside.ts';
-import type { Hold } from '../live-session.ts';
+import type { Hold } from '../holds.ts';
 import type { FileEvent } from './schema.ts';
 
 /** The most files of one directory that are listed in one answer. */

@@ -1,6 +1,6 @@
 import { tailFile, type Unreadable } from '../../chromium/sandbox/tail.ts';
 import { errors } from '../../errors.ts';
-import type { Hold } from '../live-session.ts';
+import type { Hold } from '../holds.ts';
 import { lineReader } from './lines.ts';
 import type { RecorderLog } from './recorder-log.ts';
 import type { LogQuery } from './schema.ts';

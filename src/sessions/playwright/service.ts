@@ -2,7 +2,7 @@ import type { Guest, Stream } from '../../chromium/guest/guest.ts';
 import { Outcome, OutcomePart } from '../../chromium/guest/protocol.ts';
 import { errors } from '../../errors.ts';
 import { bytesFrom, inside, nextOf } from '../inside.ts';
-import type { Hold } from '../live-session.ts';
+import type { Hold } from '../holds.ts';
 import type { ExecuteRequest, ExecuteResult } from './schema.ts';
 
 /** For its turn after others, on top of the time that the code has. */

@@ -1,6 +1,6 @@
 import type { Log } from '../../lib/log.ts';
 import type { WebSocketReceiver, WebSocketSink } from '../../lib/ws-sink.ts';
-import type { Hold } from '../live-session.ts';
+import type { Hold } from '../holds.ts';
 import { read, resize, writeStdin, type OutputItem } from './service.ts';
 
 /** How much may wait for a reader before the process's output waits for it, too. */

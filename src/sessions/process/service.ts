@@ -14,7 +14,7 @@ import {
 } from '../../chromium/guest/protocol.ts';
 import { errors } from '../../errors.ts';
 import { bytesFrom, checked, inside, nextOf } from '../inside.ts';
-import type { Hold } from '../live-session.ts';
+import type { Hold } from '../holds.ts';
 import type { ExecRequest, ExecResult, SpawnRequest, SpawnResult } from './schema.ts';
 
 /** Of each, in the refusal of one that took too long. */

@@ -10,7 +10,7 @@ import type { DiskSpace } from '../../lib/disk-space.ts';
 import type { Log } from '../../lib/log.ts';
 import type { ProjectStorage, StorageClaim } from '../../lib/storage.ts';
 import type { Addresses, Minter } from '../addresses.ts';
-import type { Hold } from '../live-session.ts';
+import type { Hold } from '../holds.ts';
 import type { SessionService } from '../service.ts';
 import { replayFiles } from './files.ts';
 import type { Replay, StartReplay } from './schema.ts';

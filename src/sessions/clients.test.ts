@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { silent } from '../lib/log.ts';
+import type { WebSocketReceiver, WebSocketSink } from '../lib/ws-sink.ts';
+import { sessionClients } from './clients.ts';
+import type { Ending } from './state.ts';
+
+function house() {
+  const state = { ending: undefined as Ending | undefined, released: 0 };
+  const clients = sessionClients({ id: 's', ending: () => state.ending, log: silent });
+  const join = (kind: 'client' | 'viewer', receiver: Partial<WebSocketReceiver> = {}) => {
+    const codes: number[] = [];
+    const sink = { close: (code: number) => void codes.push(code) } as unknown as WebSocketSink;
+    const use = () => ({ receive() {}, flush() {}, closed() {}, ...receiver });
+    const attached = clients.attach({ release: () => void state.released++ }, use, kind)(sink);
+    return { attached, codes };
+  };
+  return { clients, state, join };
+}
+
+test('each client holds the session until it has closed, once', () => {
+  const { clients, state, join } = house();
+  const [client, viewer] = [join('client'), join('viewer')];
+  expect([clients.count, clients.viewers]).toEqual([2, 1]);
+  clients.close(1012, 'It comes back.');
+  expect([client.codes, viewer.codes]).toEqual([[1012], [1012]]);
+  expect(state.released).toBe(0);
+  viewer.attached.closed();
+  viewer.attached.closed();
+  expect([clients.count, clients.viewers, state.released]).toEqual([1, 0, 1]);
+});
+
+test('a message that breaks something ends its client only, and its hold is given back all the same', () => {
+  const { clients, state, join } = house();
+  const broken = () => {
+    throw new Error('broken');
+  };
+  const bad = join('client', { receive: broken, flush: broken, closed: broken });
+  const good = join('client');
+  bad.attached.receive(Buffer.from('x'), false);
+  bad.attached.flush();
+  expect([bad.codes, good.codes]).toEqual([[1011, 1011], []]);
+  bad.attached.closed();
+  expect([clients.count, state.released]).toEqual([1, 1]);
+});
+
+test('a client that comes while the session ends is sent away', () => {
+  const { state, join } = house();
+  state.ending = 'deleted';
+  expect(join('client').codes).toEqual([1001]);
+});

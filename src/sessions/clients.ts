@@ -1,0 +1,62 @@
+import type { Log } from '../lib/log.ts';
+import type { WebSocketReceiver, WebSocketSink } from '../lib/ws-sink.ts';
+import { endings, type Ending } from './state.ts';
+
+/** The websockets of one session. Each holds the session until it closes. */
+export function sessionClients({ id, ending, log }: { id: string; ending: () => Ending | undefined; log: Log }) {
+  const sinks = new Set<WebSocketSink>();
+  let viewers = 0;
+
+  return {
+    get count() {
+      return sinks.size;
+    },
+    get viewers() {
+      return viewers;
+    },
+
+    close(code: number, reason: string) {
+      for (const sink of sinks) sink.close(code, reason);
+    },
+
+    /**
+     * Lets a websocket in. It holds the session until it closes; whatever ends the session or the browser closes it with a
+     * code and a sentence.
+     */
+    attach(
+      held: { release(): void },
+      use: (sink: WebSocketSink) => WebSocketReceiver,
+      kind: 'client' | 'viewer' = 'client',
+    ) {
+      return (sink: WebSocketSink): WebSocketReceiver => {
+        sinks.add(sink);
+        if (kind === 'viewer') viewers++;
+        const receiver = use(sink);
+        const ended = ending();
+        if (ended) sink.close(1001, endings[ended]);
+        let left = false;
+        /** A message of one client that fails ends that client and nothing else. */
+        const guarded = (work: () => void) => {
+          try {
+            work();
+          } catch (error) {
+            log.error({ session: id, error: error instanceof Error ? error.stack : error }, 'session.client_failed');
+            sink.close(1011, 'Something broke on our side.');
+          }
+        };
+        return {
+          receive: (data, binary) => guarded(() => receiver.receive(data, binary)),
+          flush: () => guarded(() => receiver.flush()),
+          closed() {
+            guarded(() => receiver.closed());
+            if (left) return;
+            left = true;
+            sinks.delete(sink);
+            if (kind === 'viewer') viewers--;
+            held.release();
+          },
+        };
+      };
+    },
+  };
+}

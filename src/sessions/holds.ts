@@ -1,0 +1,108 @@
+import type { Engine } from '../chromium/engine.ts';
+import { SessionEnded, type Ending } from './state.ts';
+
+/** A use of the session. While there is one, the session stays awake and does not time out. */
+export interface Hold {
+  engine: Engine;
+  /** Aborts when the browser goes back to its pool: what still streams to the last holder must not show the next one. */
+  until: AbortSignal;
+  /** Giving back twice is giving back once. */
+  release(): void;
+  /** Something goes on in the session that no request waits for: until that is over it does not sleep, but it may time out. */
+  stayAwake(): () => void;
+}
+
+/** The uses of one session. Without any it may sleep, and then it has idled too long. */
+export function sessionHolds({
+  wake,
+  dozeOff,
+  stayUp,
+  timeoutSeconds,
+  until,
+  ending,
+  onHold,
+  onIdle,
+}: {
+  /** Resolves with the browser once it answers. */
+  wake: () => Promise<Engine>;
+  /** The session may sleep a while from now, unless it is held by then. */
+  dozeOff: () => void;
+  stayUp: () => void;
+  /** Undefined: it does not time out. */
+  timeoutSeconds: () => number | undefined;
+  until: () => AbortSignal;
+  ending: () => Ending | undefined;
+  onHold: () => void;
+  onIdle: () => void;
+}) {
+  let holds = 0;
+  let busy = 0;
+  let idle: NodeJS.Timeout | undefined;
+
+  /** Nothing holds it from now on. */
+  function rest() {
+    if (ending()) return;
+    dozeOff();
+    const seconds = timeoutSeconds();
+    if (seconds !== undefined) idle = setTimeout(onIdle, seconds * 1000);
+  }
+
+  function stopTimers() {
+    stayUp();
+    clearTimeout(idle);
+  }
+
+  function stayAwake(): () => void {
+    busy++;
+    return once(() => {
+      busy--;
+      if (busy === 0 && holds === 0 && !ending()) dozeOff();
+    });
+  }
+
+  return {
+    /** Wakes the session and keeps it awake. Rejects when it has ended or its browser cannot be brought back. */
+    async hold(): Promise<Hold> {
+      const ended = ending();
+      if (ended) throw new SessionEnded(ended);
+      holds++;
+      onHold();
+      stopTimers();
+      const release = once(() => {
+        holds--;
+        if (holds === 0) rest();
+      });
+      try {
+        return { engine: await wake(), until: until(), release, stayAwake };
+      } catch (error) {
+        release();
+        const ended = ending();
+        throw ended ? new SessionEnded(ended) : error;
+      }
+    },
+
+    get any() {
+      return holds > 0;
+    },
+    /** Whether it has to stay awake. */
+    get inUse() {
+      return holds > 0 || busy > 0;
+    },
+
+    stopTimers,
+    /** Its time begins anew. */
+    restartTimers() {
+      stopTimers();
+      if (holds === 0) rest();
+    },
+  };
+}
+
+function once(work: () => void): () => void {
+  let done = false;
+  return () => {
+    if (done) return;
+    done = true;
+    work();
+  };
+}

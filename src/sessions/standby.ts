@@ -1,0 +1,110 @@
+import type { Browser } from '../chromium/browser/launch.ts';
+import type { Engine } from '../chromium/engine.ts';
+import type { Log } from '../lib/log.ts';
+
+const standbyMs = 5000;
+
+/** A session's sleep: its browser is frozen while the session is not in use, and thawed for its next use. Counts the time it was awake. */
+export function sessionStandby({
+  id,
+  engine,
+  mayStandBy,
+  inUse,
+  ended,
+  onAwake,
+  log,
+}: {
+  id: string;
+  /** The browser, or the next one while it is being started. */
+  engine: () => Promise<Engine>;
+  /** A browser on a GPU cannot be frozen. */
+  mayStandBy: boolean;
+  /** Something is done with it, so it stays awake. */
+  inUse: () => boolean;
+  ended: () => boolean;
+  onAwake?: (() => void) | undefined;
+  log: Log;
+}) {
+  let timer: NodeJS.Timeout | undefined;
+  let moves = Promise.resolve();
+  let frozen = false;
+  let activeMs = 0;
+  let activeSince: number | undefined = performance.now();
+
+  /** One freeze or thaw after the other. */
+  function inTurn(move: () => Promise<void>): Promise<void> {
+    const done = moves.then(move);
+    moves = done.catch(() => {}); // a move that failed must not keep the next from being tried
+    return done;
+  }
+
+  function stopClock() {
+    if (activeSince !== undefined) activeMs += performance.now() - activeSince;
+    activeSince = undefined;
+  }
+
+  function sleep(): Promise<void> {
+    return inTurn(async () => {
+      const { browser, mux } = await engine();
+      if (inUse() || frozen || ended() || mux.isClosed) return;
+      frozen = true; // even if it fails halfway: then it has to be woken all the same
+      await browser.freeze();
+      stopClock();
+      log.debug({ session: id }, 'session.standby');
+    }).catch(
+      (error: Error) => void (ended() || log.warn({ session: id, error: error.message }, 'session.stayed_awake')),
+    );
+  }
+
+  return {
+    /** Whether it sleeps. */
+    get frozen() {
+      return frozen;
+    },
+
+    /** It goes to sleep a while from now, unless it is in use by then. */
+    dozeOff() {
+      clearTimeout(timer);
+      if (mayStandBy) timer = setTimeout(() => void sleep(), standbyMs);
+    },
+
+    cancel: () => clearTimeout(timer),
+
+    wake(): Promise<void> {
+      return inTurn(async () => {
+        if (!frozen) return;
+        await (await engine()).browser.thaw();
+        frozen = false;
+        activeSince ??= performance.now();
+        onAwake?.();
+        log.debug({ session: id }, 'session.awake');
+      });
+    },
+
+    /** Does something while nothing of the session runs. A session that sleeps is not woken for it; one that cannot be frozen runs on. */
+    async still<T>(work: (browser: Browser) => Promise<T>): Promise<T> {
+      let result: { of: T } | undefined;
+      await inTurn(async () => {
+        const { browser } = await engine();
+        const stops = mayStandBy && !frozen && !ended();
+        try {
+          if (stops) await browser.freeze();
+          result = { of: await work(browser) };
+        } finally {
+          if (stops) await browser.thaw();
+        }
+      });
+      return result!.of;
+    },
+
+    /** The browser crashed, asleep or not. The next one is awake. */
+    crashed() {
+      frozen = false;
+      activeSince ??= performance.now();
+    },
+
+    /** The session is over. */
+    stopClock,
+    uptimeMs: () => Math.round(activeMs + (activeSince === undefined ? 0 : performance.now() - activeSince)),
+  };
+}
