@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import Fastify from 'fastify';
 import { afterEach, expect, test } from 'vitest';
 import { eventStream, type EventStream, type Heartbeat } from './sse.ts';
@@ -47,6 +48,21 @@ test('a reader that leaves is noticed, and sending to it says so', async () => {
     }).then(async (url) => (await fetch(url)).body!.cancel());
   });
   expect(left).toBe(false);
+});
+
+test('a reader that left before the first event is noticed too', async () => {
+  const app = Fastify({ forceCloseConnections: true });
+  open.push(() => app.close());
+  const left = new Promise<boolean>((resolve) => {
+    app.get('/', async (request, reply) => {
+      await new Promise((gone) => request.raw.once('close', gone));
+      const stream = eventStream(reply);
+      resolve(stream.closed.aborted && !(await stream.send({})));
+    });
+  });
+  const socket = connect(Number(new URL(await app.listen({ host: '127.0.0.1', port: 0 })).port), '127.0.0.1');
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n', () => socket.destroy());
+  expect(await left).toBe(true);
 });
 
 test('a reader that does not read slows the source instead of filling memory', async () => {

@@ -48,11 +48,14 @@ export function eventStream(
   }, heartbeat.everyMs);
   if (until?.aborted) end();
   until?.addEventListener('abort', end, { once: true });
-  out.once('close', () => {
+  const left = () => {
     clearTimeout(beat);
     until?.removeEventListener('abort', end);
     gone.abort();
-  });
+  };
+  // A reader that hung up before this was called closes no second time.
+  if (out.destroyed) left();
+  else out.once('close', left);
   out.on('error', () => {}); // `close` follows and says all there is to say
 
   function write(text: string): boolean {

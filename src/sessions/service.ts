@@ -14,7 +14,6 @@ import { sessionEnding } from './ending.ts';
 import { sessionFinding } from './finding.ts';
 import { sessionLaunching } from './launching.ts';
 import { sessionLending } from './lending.ts';
-import type { Hold } from './holds.ts';
 import { loadedExtensions } from './loaded-extensions.ts';
 import { restarts as sessionRestarts } from './restarts.ts';
 import { sessionRoster } from './roster.ts';
@@ -87,9 +86,6 @@ export function sessionService(deps: {
 
     running: roster.running,
     hold: roster.hold,
-    /** The same, as a project's clients name it. */
-    holdFor: async (projectId: string, idOrName: string): Promise<Hold> =>
-      roster.hold((await find(projectId, idOrName)).id),
 
     async stopProject(projectId: string): Promise<void> {
       for (const id of roster.ids())

@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import { isTargetList } from '../../chromium/cdp/shapes.ts';
 import { errors } from '../../errors.ts';
 import type { Addresses } from '../addresses.ts';
+import { heldSessions } from '../held-routes.ts';
 import { liveViewAsset, liveViewCsp, liveViewPage } from '../live-view/assets.ts';
 import type { SessionService } from '../service.ts';
 
@@ -20,11 +21,10 @@ export function browserRoutes({
   sessions: SessionService;
   addresses: Addresses;
 }): FastifyPluginAsyncTypebox {
+  const { using } = heldSessions({ sessions, addresses });
   return async (app) => {
-    app.get('/browser/kernel/:token/json/version', { config, schema: { params: Token } }, async (request) => {
-      const { sessionId: id, minter } = await addresses.admit(request.params.token, 'base');
-      const held = await sessions.hold(id);
-      try {
+    app.get('/browser/kernel/:token/json/version', { config, schema: { params: Token } }, (request, reply) =>
+      using(request, reply, async ({ held, sessionId, minter }) => {
         const { product, userAgent, jsVersion, protocolVersion, revision } = held.engine.browser.version;
         return {
           Browser: product,
@@ -32,21 +32,17 @@ export function browserRoutes({
           'User-Agent': userAgent,
           'V8-Version': jsVersion,
           'WebKit-Version': `537.36 (${revision})`,
-          webSocketDebuggerUrl: addresses.of(id, minter).cdp_ws_url,
+          webSocketDebuggerUrl: addresses.of(sessionId, minter).cdp_ws_url,
         };
-      } finally {
-        held.release();
-      }
-    });
+      }),
+    );
 
     for (const path of ['json', 'json/list']) {
-      app.get(`/browser/kernel/:token/${path}`, { config, schema: { params: Token } }, async (request) => {
-        const { sessionId: id, minter } = await addresses.admit(request.params.token, 'base');
-        const held = await sessions.hold(id);
-        try {
+      app.get(`/browser/kernel/:token/${path}`, { config, schema: { params: Token } }, (request, reply) =>
+        using(request, reply, async ({ held, sessionId, minter }) => {
           const { targetInfos } = await held.engine.control().ask(isTargetList, 'Target.getTargets');
           // One websocket for the whole browser; a client attaches to the target by its id.
-          const { cdp_ws_url } = addresses.of(id, minter);
+          const { cdp_ws_url } = addresses.of(sessionId, minter);
           return targetInfos.map(({ targetId, type, title, url }) => ({
             id: targetId,
             type,
@@ -54,10 +50,8 @@ export function browserRoutes({
             url,
             webSocketDebuggerUrl: cdp_ws_url,
           }));
-        } finally {
-          held.release();
-        }
-      });
+        }),
+      );
     }
 
     const View = Type.Object({ jwt: Type.Optional(Type.String()), readOnly: Type.Boolean({ default: false }) });

@@ -1,12 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type, type TSchema } from 'typebox';
-import { projectOf } from '../../api/caller.ts';
-import { hungUp } from '../../api/hung-up.ts';
 import { empty, refusals } from '../../api/schema.ts';
 import { Impossible, type Action, type Computer } from '../../chromium/computer/computer.ts';
 import { errors } from '../../errors.ts';
 import { ofBrowser } from '../refusals.ts';
+import { heldSessions } from '../held-routes.ts';
 import type { SessionService } from '../service.ts';
 import { actionOf, actionsOf } from './actions.ts';
 import {
@@ -29,49 +28,46 @@ import {
 const tags = ['browsers'];
 const Id = Type.Object({ id: Type.String() });
 
+const one =
+  <T>(action: (body: T) => Action) =>
+  (body: T) => [action(body)];
+
+/** The paths that do something and answer nothing. */
+const inputs: [string, string, string, TSchema, (body: never) => Action[]][] = [
+  ['click_mouse', 'clickMouse', 'Click, or press or release a button.', ClickMouse, one(actionOf.click_mouse)],
+  [
+    'move_mouse',
+    'moveMouse',
+    'Move the mouse, as a hand would unless told otherwise.',
+    MoveMouse,
+    one(actionOf.move_mouse),
+  ],
+  ['drag_mouse', 'dragMouse', 'Press a button, move along a path, release it.', DragMouse, one(actionOf.drag_mouse)],
+  ['scroll', 'scroll', 'Turn the wheel at a point.', Scroll, one(actionOf.scroll)],
+  ['type', 'typeText', 'Write a text, of any characters.', TypeText, one(actionOf.type_text)],
+  ['press_key', 'pressKey', 'Press keys and chords.', PressKey, one(actionOf.press_key)],
+  ['batch', 'batchComputerAction', 'Do several things in a row, undisturbed, until one fails.', Batch, actionsOf],
+];
+
 /** Mouse, keyboard, screen and clipboard of a session. */
 export function computerRoutes({ sessions }: { sessions: SessionService }): FastifyPluginAsyncTypebox {
+  const held = heldSessions({ sessions });
+
+  const using = <T>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    work: (computer: Computer, gone: AbortSignal) => Promise<T>,
+  ): Promise<T> =>
+    held
+      .using(request, reply, ({ held, gone }) => work(held.engine.computer, gone))
+      .catch((error: Error) => {
+        throw error instanceof Impossible ? errors.invalid_input({ detail: error.message }) : error;
+      });
+
+  const act = (request: FastifyRequest, reply: FastifyReply, actions: Action[]) =>
+    using(request, reply, (computer, gone) => computer.act(actions, gone));
+
   return async (app) => {
-    /** Whatever is done to a session wakes it and keeps it awake meanwhile. */
-    async function using<T>(request: FastifyRequest, work: (computer: Computer) => Promise<T>): Promise<T> {
-      const { id } = request.params as { id: string };
-      const held = await sessions.holdFor(projectOf(request).id, id);
-      try {
-        return await work(held.engine.computer);
-      } catch (error) {
-        if (error instanceof Impossible) throw errors.invalid_input({ detail: error.message });
-        throw error;
-      } finally {
-        held.release();
-      }
-    }
-
-    async function act(request: FastifyRequest, reply: FastifyReply, actions: Action[]) {
-      const gone = hungUp(reply);
-      await using(request, (computer) => computer.act(actions, gone));
-    }
-
-    const inputs: [string, string, string, TSchema, (body: never) => Action[]][] = [
-      ['click_mouse', 'clickMouse', 'Click, or press or release a button.', ClickMouse, one(actionOf.click_mouse)],
-      [
-        'move_mouse',
-        'moveMouse',
-        'Move the mouse, as a hand would unless told otherwise.',
-        MoveMouse,
-        one(actionOf.move_mouse),
-      ],
-      [
-        'drag_mouse',
-        'dragMouse',
-        'Press a button, move along a path, release it.',
-        DragMouse,
-        one(actionOf.drag_mouse),
-      ],
-      ['scroll', 'scroll', 'Turn the wheel at a point.', Scroll, one(actionOf.scroll)],
-      ['type', 'typeText', 'Write a text, of any characters.', TypeText, one(actionOf.type_text)],
-      ['press_key', 'pressKey', 'Press keys and chords.', PressKey, one(actionOf.press_key)],
-      ['batch', 'batchComputerAction', 'Do several things in a row, undisturbed, until one fails.', Batch, actionsOf],
-    ];
     for (const [path, operationId, summary, body, actions] of inputs) {
       app.post(
         `/browsers/:id/computer/${path}`,
@@ -127,7 +123,7 @@ export function computerRoutes({ sessions }: { sessions: SessionService }): Fast
       },
       async (request, reply) => {
         const { region } = request.body;
-        const picture = await using(request, (computer) => computer.screenshot(region));
+        const picture = await using(request, reply, (computer) => computer.screenshot(region));
         return reply.type('image/png').send(picture as never);
       },
     );
@@ -144,7 +140,7 @@ export function computerRoutes({ sessions }: { sessions: SessionService }): Fast
           response: { 200: MousePosition, ...refusals(...ofBrowser) },
         },
       },
-      (request) => using(request, (computer) => computer.pointer()),
+      (request, reply) => using(request, reply, (computer) => computer.pointer()),
     );
 
     app.post(
@@ -159,7 +155,7 @@ export function computerRoutes({ sessions }: { sessions: SessionService }): Fast
           response: { 200: ClipboardContent, ...refusals(...ofBrowser) },
         },
       },
-      (request) => using(request, async ({ clipboard }) => ({ text: await clipboard.read() })),
+      (request, reply) => using(request, reply, async ({ clipboard }) => ({ text: await clipboard.read() })),
     );
 
     app.post(
@@ -175,13 +171,9 @@ export function computerRoutes({ sessions }: { sessions: SessionService }): Fast
         },
       },
       async (request, reply) => {
-        await using(request, ({ clipboard }) => clipboard.write(request.body.text));
+        await using(request, reply, ({ clipboard }) => clipboard.write(request.body.text));
         return reply.code(200).send(undefined as never);
       },
     );
   };
 }
-
-const one =
-  <T>(action: (body: T) => Action) =>
-  (body: T) => [action(body)];

@@ -1,11 +1,10 @@
 import { Readable } from 'node:stream';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { projectOf } from '../../api/caller.ts';
-import { hungUp } from '../../api/hung-up.ts';
 import { refusals, refusedAs } from '../../api/schema.ts';
 import type { Addresses } from '../addresses.ts';
 import { ofBrowser } from '../refusals.ts';
+import { heldSessions } from '../held-routes.ts';
 import type { SessionService } from '../service.ts';
 import { handedOn, passedBack, refuseToBeLoaded } from './headers.ts';
 import { CurlRequest, CurlResult, CurlTransportError, methods, RawQuery } from './schema.ts';
@@ -24,6 +23,7 @@ export function curlRoutes({
   sessions: SessionService;
   addresses: Addresses;
 }): FastifyPluginAsyncTypebox {
+  const { using, sendBytes } = heldSessions({ sessions, addresses });
   return async (app) => {
     app.post(
       '/browsers/:id/curl',
@@ -42,23 +42,14 @@ export function curlRoutes({
           },
         },
       },
-      async (request, reply) => {
-        const gone = hungUp(reply);
-        const held = await sessions.holdFor(projectOf(request).id, request.params.id);
-        return curl(held, request.body, gone).finally(() => held.release());
-      },
+      (request, reply) => using(request, reply, ({ held, gone }) => curl(held, request.body, gone)),
     );
 
     // Where clients that know the session's base_url send the same request.
     app.post(
       '/browser/kernel/:token/curl',
       { config, bodyLimit, schema: { params: Token, body: CurlRequest } },
-      async (request, reply) => {
-        const gone = hungUp(reply);
-        const { sessionId } = await addresses.admit(request.params.token, 'base');
-        const held = await sessions.hold(sessionId);
-        return curl(held, request.body, gone).finally(() => held.release());
-      },
+      (request, reply) => using(request, reply, ({ held, gone }) => curl(held, request.body, gone)),
     );
 
     await app.register(raw);
@@ -77,23 +68,16 @@ export function curlRoutes({
       schema: { params: Token, querystring: RawQuery },
       async handler(request, reply) {
         refuseToBeLoaded(request.headers);
-        const gone = hungUp(reply);
-        const { sessionId } = await addresses.admit(request.params.token, 'base');
-        const held = await sessions.hold(sessionId);
-        try {
+        return sendBytes(request, reply, async ({ held, gone }) => {
           const { url, timeout_ms: timeoutMs } = request.query;
           const body = request.body instanceof Readable ? request.body : Readable.from([]);
           const asked = { url, method: request.method, headers: handedOn(request.headers), body, timeoutMs };
           const response = await curlRaw(held, asked, gone);
-          response.body.once('close', () => held.release());
           void reply.code(response.status).headers(passedBack(response.headers, request.headers));
           void reply.header('x-should-retry', 'false'); // an answer of theirs is an answer, not a failure of ours
           reply.raw.once('pipe', () => reply.raw.flushHeaders());
-          return await reply.send(response.body);
-        } catch (error) {
-          held.release();
-          throw error;
-        }
+          return { content: response.body };
+        });
       },
     });
   }

@@ -3,12 +3,9 @@ import multipart, { type Multipart } from '@fastify/multipart';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type, type TSchema } from 'typebox';
-import { projectOf } from '../../api/caller.ts';
-import { hungUp } from '../../api/hung-up.ts';
 import { bytesAs, empty, eventsOf, refusals } from '../../api/schema.ts';
-import { eventStream } from '../../api/sse.ts';
 import { errors } from '../../errors.ts';
-import type { Hold } from '../holds.ts';
+import { eachOf, heldSessions, type HeldSessions, type Use } from '../held-routes.ts';
 import { ofFiles, ofGuest, ofWriting } from '../refusals.ts';
 import type { SessionService } from '../service.ts';
 import {
@@ -55,235 +52,117 @@ type App = Parameters<FastifyPluginAsyncTypebox>[0];
 
 /** Files inside a session. */
 export function fsRoutes({ sessions }: { sessions: SessionService }): FastifyPluginAsyncTypebox {
-  const holdFor = (request: FastifyRequest) =>
-    sessions.holdFor(projectOf(request).id, (request.params as { id: string }).id);
+  const held = heldSessions({ sessions });
+  return async (app) => {
+    readingRoutes(app, held);
+    changingRoutes(app, held);
+    watchRoutes(app, held);
+    await app.register(async (scope) => bytesIn(scope, held));
+    await app.register(async (scope) => formsIn(scope, held));
+  };
+}
 
-  /** Holds the session for as long as `work` takes. */
-  async function holding<T>(request: FastifyRequest, work: (held: Hold) => Promise<T>): Promise<T> {
-    const held = await holdFor(request);
-    return work(held).finally(() => held.release());
-  }
-
-  /** A body that comes while it is worked on. If it is refused the rest of it is let through, so that the answer is read. */
-  async function taking(request: FastifyRequest, work: (held: Hold) => Promise<void>): Promise<void> {
-    try {
-      await holding(request, work);
-    } catch (error) {
-      request.raw.unpipe();
-      setImmediate(() => request.raw.resume()); // once whoever read it has let go of it
-      throw error;
-    }
-  }
-
-  /** Sends what streams out of a session, and holds it until the last byte has left or nobody takes them any more. */
-  async function sending(
+function readingRoutes(app: App, { using, sendBytes }: HeldSessions) {
+  const send = (
     request: FastifyRequest,
     reply: FastifyReply,
     what: Parameters<typeof download>[1],
     args: object,
     headers: Record<string, string>,
-  ): Promise<FastifyReply> {
-    const held = await holdFor(request);
-    try {
-      const { size, content, close } = await download(held, what, args);
-      reply.raw.once('close', () => {
-        close();
-        held.release();
-      });
+  ): Promise<FastifyReply> =>
+    sendBytes(request, reply, async ({ held, gone }) => {
+      const { size, content, close } = await download(held, what, args, gone);
       // A file of /proc says that it has no bytes, and has some.
       if (size !== undefined && size > 0) void reply.header('Content-Length', size);
-      return reply.headers(headers).send(Readable.from(size ? exactly(size, content) : content, { objectMode: false }));
-    } catch (error) {
-      held.release();
-      throw error;
-    }
-  }
-
-  return async (app) => {
-    app.get(
-      '/browsers/:id/fs/read_file',
-      {
-        schema: {
-          operationId: 'readFile',
-          summary: 'The contents of a file.',
-          tags,
-          params: Id,
-          querystring: AtPath,
-          response: {
-            200: bytesAs('application/octet-stream', 'The file.'),
-            ...refusals(...ofFiles),
-          },
-        },
-      },
-      (request, reply) =>
-        sending(request, reply, 'read', request.query, { 'Content-Type': 'application/octet-stream' }),
-    );
-
-    app.get(
-      '/browsers/:id/fs/download_dir_zip',
-      {
-        schema: {
-          operationId: 'downloadDirZip',
-          summary: 'A directory and all below it, as a zip archive.',
-          tags,
-          params: Id,
-          querystring: AtPath,
-          response: { 200: bytesAs('application/zip', 'The archive.'), ...refusals(...ofFiles) },
-        },
-      },
-      (request, reply) => sending(request, reply, 'zip', request.query, { 'Content-Type': 'application/zip' }),
-    );
-
-    app.get(
-      '/browsers/:id/fs/download_dir_zstd',
-      {
-        schema: {
-          operationId: 'downloadDirZstd',
-          summary: 'A directory and all below it, as a tar archive packed with zstd.',
-          tags,
-          params: Id,
-          querystring: DownloadZstd,
-          response: { 200: bytesAs('application/zstd', 'The archive.'), ...refusals(...ofFiles) },
-        },
-      },
-      (request, reply) => {
-        const { path, compression_level: level = 'default' } = request.query;
-        return sending(request, reply, 'pack', { path, level }, { 'Content-Type': 'application/zstd' });
-      },
-    );
-
-    app.get(
-      '/browsers/:id/fs/list_files',
-      {
-        schema: {
-          operationId: 'listFiles',
-          summary: 'What is in a directory.',
-          tags,
-          params: Id,
-          querystring: AtPath,
-          response: { 200: Type.Array(FileInfo), ...refusals(...ofFiles) },
-        },
-      },
-      (request) => holding(request, (held) => list(held, request.query.path)),
-    );
-
-    app.get(
-      '/browsers/:id/fs/file_info',
-      {
-        schema: {
-          operationId: 'fileInfo',
-          summary: 'What a file or directory is.',
-          tags,
-          params: Id,
-          querystring: AtPath,
-          response: { 200: FileInfo, ...refusals(...ofFiles) },
-        },
-      },
-      (request) => holding(request, (held) => info(held, request.query.path)),
-    );
-
-    changes(app, 'create_directory', 201, {
-      operationId: 'createDirectory',
-      summary: 'Make a directory, and those above it. One that is there already is fine.',
-      body: CreateDirectory,
-      refusals: refusals(...ofWriting),
-      args: ({ path, mode = null }: { path: string; mode?: string | null }) => ({ path, mode }),
-    });
-    changes(app, 'delete_file', 200, {
-      operationId: 'deleteFile',
-      summary: 'Delete a file.',
-      body: PathRequest,
-      refusals: refusals(...ofFiles),
-    });
-    changes(app, 'delete_directory', 200, {
-      operationId: 'deleteDirectory',
-      summary: 'Delete a directory and all below it.',
-      body: PathRequest,
-      refusals: refusals(...ofFiles),
-    });
-    changes(app, 'move', 200, {
-      operationId: 'movePath',
-      summary: 'Move or rename a file or directory.',
-      body: MovePath,
-      refusals: refusals(...ofWriting),
-    });
-    changes(app, 'set_file_permissions', 200, {
-      operationId: 'setFilePermissions',
-      summary: 'Change who may do what with a file, and whose it is.',
-      body: SetPermissions,
-      refusals: refusals(...ofFiles),
-      ask: 'set_permissions',
-      args: (body: { owner?: string; group?: string }) => ({ owner: null, group: null, ...body }),
+      void reply.headers(headers);
+      return { content: Readable.from(size ? exactly(size, content) : content, { objectMode: false }), close };
     });
 
-    app.post(
-      '/browsers/:id/fs/watch',
-      {
-        schema: {
-          operationId: 'startFsWatch',
-          summary: 'Watch a directory. What happens is kept until it is read.',
-          tags,
-          params: Id,
-          body: StartWatch,
-          response: { 201: StartedWatch, ...refusals(...ofFiles, 'too_many_watches') },
+  app.get(
+    '/browsers/:id/fs/read_file',
+    {
+      schema: {
+        operationId: 'readFile',
+        summary: 'The contents of a file.',
+        tags,
+        params: Id,
+        querystring: AtPath,
+        response: {
+          200: bytesAs('application/octet-stream', 'The file.'),
+          ...refusals(...ofFiles),
         },
       },
-      async (request, reply) => {
-        const { path, recursive = false } = request.body;
-        return reply.code(201).send(await holding(request, (held) => startWatch(held, { path, recursive })));
-      },
-    );
+    },
+    (request, reply) => send(request, reply, 'read', request.query, { 'Content-Type': 'application/octet-stream' }),
+  );
 
-    app.get(
-      '/browsers/:id/fs/watch/:watch_id/events',
-      {
-        schema: {
-          operationId: 'streamFsEvents',
-          summary: 'What happens in a watched directory, in order, until the watch is stopped.',
-          tags,
-          params: OneWatch,
-          response: {
-            200: eventsOf(FileEvent, 'The events.'),
-            ...refusals(...ofGuest, 'watch_not_found', 'invalid_input'),
-          },
-        },
+  app.get(
+    '/browsers/:id/fs/download_dir_zip',
+    {
+      schema: {
+        operationId: 'downloadDirZip',
+        summary: 'A directory and all below it, as a zip archive.',
+        tags,
+        params: Id,
+        querystring: AtPath,
+        response: { 200: bytesAs('application/zip', 'The archive.'), ...refusals(...ofFiles) },
       },
-      (request, reply) =>
-        holding(request, async (held) => {
-          const watch = await readWatch(held, request.params.watch_id);
-          const events = eventStream(reply, { everyMs: 15_000, comment: 'still here' }, held.until);
-          events.closed.addEventListener('abort', () => watch.close(), { once: true });
-          for (let event; !events.closed.aborted && (event = await watch.next());)
-            if (!(await events.send(event))) break;
-          events.end();
-          watch.close();
-        }),
-    );
+    },
+    (request, reply) => send(request, reply, 'zip', request.query, { 'Content-Type': 'application/zip' }),
+  );
 
-    app.delete(
-      '/browsers/:id/fs/watch/:watch_id',
-      {
-        schema: {
-          operationId: 'stopFsWatch',
-          summary: 'Stop watching. Who reads its events reads the rest and then their end.',
-          tags,
-          params: OneWatch,
-          response: { 204: empty('Stopped.'), ...refusals(...ofGuest, 'watch_not_found', 'invalid_input') },
-        },
+  app.get(
+    '/browsers/:id/fs/download_dir_zstd',
+    {
+      schema: {
+        operationId: 'downloadDirZstd',
+        summary: 'A directory and all below it, as a tar archive packed with zstd.',
+        tags,
+        params: Id,
+        querystring: DownloadZstd,
+        response: { 200: bytesAs('application/zstd', 'The archive.'), ...refusals(...ofFiles) },
       },
-      async (request, reply) => {
-        await holding(request, (held) => stopWatch(held, request.params.watch_id));
-        return reply.code(204).send(null);
+    },
+    (request, reply) => {
+      const { path, compression_level: level = 'default' } = request.query;
+      return send(request, reply, 'pack', { path, level }, { 'Content-Type': 'application/zstd' });
+    },
+  );
+
+  app.get(
+    '/browsers/:id/fs/list_files',
+    {
+      schema: {
+        operationId: 'listFiles',
+        summary: 'What is in a directory.',
+        tags,
+        params: Id,
+        querystring: AtPath,
+        response: { 200: Type.Array(FileInfo), ...refusals(...ofFiles) },
       },
-    );
+    },
+    (request, reply) => using(request, reply, ({ held }) => list(held, request.query.path)),
+  );
 
-    await app.register(bytesIn);
-    await app.register(formsIn);
-  };
+  app.get(
+    '/browsers/:id/fs/file_info',
+    {
+      schema: {
+        operationId: 'fileInfo',
+        summary: 'What a file or directory is.',
+        tags,
+        params: Id,
+        querystring: AtPath,
+        response: { 200: FileInfo, ...refusals(...ofFiles) },
+      },
+    },
+    (request, reply) => using(request, reply, ({ held }) => info(held, request.query.path)),
+  );
+}
 
-  /** The paths that do one thing and answer nothing. */
-  function changes(
-    app: App,
+/** The paths that do one thing and answer nothing. */
+function changingRoutes(app: App, { using }: HeldSessions) {
+  const changes = (
     name: string,
     status: 200 | 201,
     route: {
@@ -294,7 +173,7 @@ export function fsRoutes({ sessions }: { sessions: SessionService }): FastifyPlu
       ask?: Parameters<typeof change>[1];
       args?: (body: never) => object;
     },
-  ) {
+  ) => {
     const { operationId, summary, body, args = (given: object) => given } = route;
     app.put(
       `/browsers/:id/fs/${name}`,
@@ -310,105 +189,208 @@ export function fsRoutes({ sessions }: { sessions: SessionService }): FastifyPlu
       },
       async (request, reply) => {
         const ask = route.ask ?? (name as Parameters<typeof change>[1]);
-        await holding(request, (held) => change(held, ask, args(request.body as never)));
+        await using(request, reply, ({ held }) => change(held, ask, args(request.body as never)));
         return reply.code(status).send(nothing);
       },
     );
+  };
+
+  changes('create_directory', 201, {
+    operationId: 'createDirectory',
+    summary: 'Make a directory, and those above it. One that is there already is fine.',
+    body: CreateDirectory,
+    refusals: refusals(...ofWriting),
+    args: ({ path, mode = null }: { path: string; mode?: string | null }) => ({ path, mode }),
+  });
+  changes('delete_file', 200, {
+    operationId: 'deleteFile',
+    summary: 'Delete a file.',
+    body: PathRequest,
+    refusals: refusals(...ofFiles),
+  });
+  changes('delete_directory', 200, {
+    operationId: 'deleteDirectory',
+    summary: 'Delete a directory and all below it.',
+    body: PathRequest,
+    refusals: refusals(...ofFiles),
+  });
+  changes('move', 200, {
+    operationId: 'movePath',
+    summary: 'Move or rename a file or directory.',
+    body: MovePath,
+    refusals: refusals(...ofWriting),
+  });
+  changes('set_file_permissions', 200, {
+    operationId: 'setFilePermissions',
+    summary: 'Change who may do what with a file, and whose it is.',
+    body: SetPermissions,
+    refusals: refusals(...ofFiles),
+    ask: 'set_permissions',
+    args: (body: { owner?: string; group?: string }) => ({ owner: null, group: null, ...body }),
+  });
+}
+
+function watchRoutes(app: App, { using, sendEvents }: HeldSessions) {
+  app.post(
+    '/browsers/:id/fs/watch',
+    {
+      schema: {
+        operationId: 'startFsWatch',
+        summary: 'Watch a directory. What happens is kept until it is read.',
+        tags,
+        params: Id,
+        body: StartWatch,
+        response: { 201: StartedWatch, ...refusals(...ofFiles, 'too_many_watches') },
+      },
+    },
+    async (request, reply) => {
+      const { path, recursive = false } = request.body;
+      return reply.code(201).send(await using(request, reply, ({ held }) => startWatch(held, { path, recursive })));
+    },
+  );
+
+  app.get(
+    '/browsers/:id/fs/watch/:watch_id/events',
+    {
+      schema: {
+        operationId: 'streamFsEvents',
+        summary: 'What happens in a watched directory, in order, until the watch is stopped.',
+        tags,
+        params: OneWatch,
+        response: {
+          200: eventsOf(FileEvent, 'The events.'),
+          ...refusals(...ofGuest, 'watch_not_found', 'invalid_input'),
+        },
+      },
+    },
+    (request, reply) =>
+      sendEvents(request, reply, async ({ held, gone }) =>
+        eachOf(await readWatch(held, request.params.watch_id, gone)),
+      ),
+  );
+
+  app.delete(
+    '/browsers/:id/fs/watch/:watch_id',
+    {
+      schema: {
+        operationId: 'stopFsWatch',
+        summary: 'Stop watching. Who reads its events reads the rest and then their end.',
+        tags,
+        params: OneWatch,
+        response: { 204: empty('Stopped.'), ...refusals(...ofGuest, 'watch_not_found', 'invalid_input') },
+      },
+    },
+    async (request, reply) => {
+      await using(request, reply, ({ held }) => stopWatch(held, request.params.watch_id));
+      return reply.code(204).send(null);
+    },
+  );
+}
+
+/** A body that comes while it is worked on. If it is refused the rest of it is let through, so that the answer is read. */
+async function taking(
+  { using }: HeldSessions,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  work: (use: Use) => Promise<void>,
+): Promise<void> {
+  try {
+    await using(request, reply, work);
+  } catch (error) {
+    request.raw.unpipe();
+    setImmediate(() => request.raw.resume()); // once its reader has let go of it
+    throw error;
   }
+}
 
-  /** In a scope of its own: the body is a file, whatever its type says. */
-  async function bytesIn(app: App) {
-    app.removeAllContentTypeParsers();
-    app.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
-    app.put(
-      '/browsers/:id/fs/write_file',
-      {
-        validatorCompiler: ({ schema, httpPart }) =>
-          httpPart === 'body' ? anything() : app.validatorCompiler!({ schema, httpPart } as never),
-        schema: {
-          operationId: 'writeFile',
-          summary: 'Write a file; the directories above it are made. It is there whole, or as it was.',
-          tags,
-          params: Id,
-          querystring: WriteFile,
-          body: bytesAs('application/octet-stream', 'The file.'),
-          response: { 201: empty('Written.'), ...refusals(...ofWriting, 'empty_file') },
-        },
+/** In a scope of its own: the body is a file, whatever its type says. */
+function bytesIn(app: App, held: HeldSessions) {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
+  app.put(
+    '/browsers/:id/fs/write_file',
+    {
+      validatorCompiler: ({ schema, httpPart }) =>
+        httpPart === 'body' ? anything() : app.validatorCompiler!({ schema, httpPart } as never),
+      schema: {
+        operationId: 'writeFile',
+        summary: 'Write a file; the directories above it are made. It is there whole, or as it was.',
+        tags,
+        params: Id,
+        querystring: WriteFile,
+        body: bytesAs('application/octet-stream', 'The file.'),
+        response: { 201: empty('Written.'), ...refusals(...ofWriting, 'empty_file') },
       },
-      async (request, reply) => {
-        const gone = hungUp(reply);
-        const { path, mode = null } = request.query;
-        const content = request.body instanceof Readable ? request.body : Readable.from([]);
-        await taking(request, (held) => upload(held, { path, mode }, content, gone));
-        return reply.code(201).send(nothing);
-      },
-    );
-  }
+    },
+    async (request, reply) => {
+      const { path, mode = null } = request.query;
+      const content = request.body instanceof Readable ? request.body : Readable.from([]);
+      await taking(held, request, reply, ({ held, gone }) => upload(held, { path, mode }, content, gone));
+      return reply.code(201).send(nothing);
+    },
+  );
+}
 
-  async function formsIn(app: App) {
-    app.removeAllContentTypeParsers();
-    await app.register(multipart, { limits, throwFileSizeLimit: true });
+async function formsIn(app: App, held: HeldSessions) {
+  app.removeAllContentTypeParsers();
+  await app.register(multipart, { limits, throwFileSizeLimit: true });
 
-    app.post(
-      '/browsers/:id/fs/upload',
-      {
-        validatorCompiler: anything,
-        schema: {
-          operationId: 'uploadFiles',
-          summary: 'Write several files. All of them are written, or none.',
-          tags,
-          params: Id,
-          body: asForm(UploadFiles),
-          response: { 201: empty('Written.'), ...refusals(...ofWriting) },
-        },
+  app.post(
+    '/browsers/:id/fs/upload',
+    {
+      validatorCompiler: anything,
+      schema: {
+        operationId: 'uploadFiles',
+        summary: 'Write several files. All of them are written, or none.',
+        tags,
+        params: Id,
+        body: asForm(UploadFiles),
+        response: { 201: empty('Written.'), ...refusals(...ofWriting) },
       },
-      async (request, reply) => {
-        const gone = hungUp(reply);
-        await taking(request, (held) => uploadFiles(held, partsOf(request), gone));
-        return reply.code(201).send(nothing);
-      },
-    );
+    },
+    async (request, reply) => {
+      await taking(held, request, reply, ({ held, gone }) => uploadFiles(held, partsOf(request), gone));
+      return reply.code(201).send(nothing);
+    },
+  );
 
-    app.post(
-      '/browsers/:id/fs/upload_zip',
-      {
-        validatorCompiler: anything,
-        schema: {
-          operationId: 'uploadZip',
-          summary: 'Unpack a zip archive. One that is refused has changed nothing.',
-          tags,
-          params: Id,
-          body: asForm(UploadZip),
-          response: { 201: empty('Unpacked.'), ...refusals(...ofWriting, 'bad_archive', 'archive_too_large') },
-        },
+  app.post(
+    '/browsers/:id/fs/upload_zip',
+    {
+      validatorCompiler: anything,
+      schema: {
+        operationId: 'uploadZip',
+        summary: 'Unpack a zip archive. One that is refused has changed nothing.',
+        tags,
+        params: Id,
+        body: asForm(UploadZip),
+        response: { 201: empty('Unpacked.'), ...refusals(...ofWriting, 'bad_archive', 'archive_too_large') },
       },
-      async (request, reply) => {
-        const gone = hungUp(reply);
-        await taking(request, (held) => uploadArchive(held, 'zip', partsOf(request), gone));
-        return reply.code(201).send(nothing);
-      },
-    );
+    },
+    async (request, reply) => {
+      await taking(held, request, reply, ({ held, gone }) => uploadArchive(held, 'zip', partsOf(request), gone));
+      return reply.code(201).send(nothing);
+    },
+  );
 
-    app.post(
-      '/browsers/:id/fs/upload_zstd',
-      {
-        validatorCompiler: anything,
-        schema: {
-          operationId: 'uploadZstd',
-          summary: 'Unpack a tar archive packed with zstd. One that is refused has changed nothing.',
-          tags,
-          params: Id,
-          body: asForm(UploadZstd),
-          response: { 201: empty('Unpacked.'), ...refusals(...ofWriting, 'bad_archive', 'archive_too_large') },
-        },
+  app.post(
+    '/browsers/:id/fs/upload_zstd',
+    {
+      validatorCompiler: anything,
+      schema: {
+        operationId: 'uploadZstd',
+        summary: 'Unpack a tar archive packed with zstd. One that is refused has changed nothing.',
+        tags,
+        params: Id,
+        body: asForm(UploadZstd),
+        response: { 201: empty('Unpacked.'), ...refusals(...ofWriting, 'bad_archive', 'archive_too_large') },
       },
-      async (request, reply) => {
-        const gone = hungUp(reply);
-        await taking(request, (held) => uploadArchive(held, 'zstd', partsOf(request), gone));
-        return reply.code(201).send(nothing);
-      },
-    );
-  }
+    },
+    async (request, reply) => {
+      await taking(held, request, reply, ({ held, gone }) => uploadArchive(held, 'zstd', partsOf(request), gone));
+      return reply.code(201).send(nothing);
+    },
+  );
 }
 
 const asForm = (schema: TSchema) => Type.Unsafe<unknown>({ content: { 'multipart/form-data': { schema } } });

@@ -52,9 +52,10 @@ export function download(
   { engine: { guest } }: Hold,
   what: 'read' | 'zip' | 'pack',
   args: object,
+  hungUp?: AbortSignal,
 ): Promise<{ size: number | undefined; content: AsyncIterable<Buffer>; close(): void }> {
   return inside(async () => {
-    const stream = await guest.open(what, args as Args<typeof what>);
+    const stream = await guest.open(what, args as Args<typeof what>, hungUp);
     stream.end();
     try {
       const size = what === 'read' ? (await nextOf(guest, FileOpened, stream)).size_bytes : undefined;
@@ -236,9 +237,10 @@ export function stopWatch({ engine: { guest } }: Hold, id: string): Promise<void
 export function readWatch(
   { engine: { guest } }: Hold,
   id: string,
+  hungUp?: AbortSignal,
 ): Promise<{ next(): Promise<FileEvent | undefined>; close(): void }> {
   return inside(async () => {
-    const stream = await guest.open('watch_events', { watch_id: id });
+    const stream = await guest.open('watch_events', { watch_id: id }, hungUp);
     stream.end();
     await nextOf(guest, Done, stream).catch((error: Error) => unknownWatch(id, error));
     return {

@@ -1,9 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { projectOf } from '../../api/caller.ts';
 import { refusals } from '../../api/schema.ts';
-import { eventStream } from '../../api/sse.ts';
 import { ofFiles } from '../refusals.ts';
+import { heldSessions } from '../held-routes.ts';
 import type { SessionService } from '../service.ts';
 import type { RecorderLog } from './recorder-log.ts';
 import { LogEvent, LogQuery } from './schema.ts';
@@ -16,6 +15,7 @@ export function logRoutes({
   sessions: SessionService;
   recorder: RecorderLog;
 }): FastifyPluginAsyncTypebox {
+  const { sendEvents } = heldSessions({ sessions });
   return async (app) => {
     app.get(
       '/browsers/:id/logs/stream',
@@ -36,19 +36,15 @@ export function logRoutes({
           },
         },
       },
-      async (request, reply) => {
-        const id = await sessions.idOf(projectOf(request).id, request.params.id, false);
-        const held = await sessions.hold(id);
-        try {
-          const tell = await openLog(held, id, request.query, recorder);
-          const events = eventStream(reply, { everyMs: 15_000, comment: 'still here' }, held.until);
-          const send = (message: string) => events.send({ event: 'log', timestamp: new Date().toISOString(), message });
-          await tell({ send, closed: events.closed });
-          events.end();
-        } finally {
-          held.release();
-        }
-      },
+      (request, reply) =>
+        sendEvents(request, reply, async ({ held, sessionId }) => {
+          const tell = await openLog(held, sessionId, request.query, recorder);
+          return ({ send, closed }) =>
+            tell({
+              send: (message) => send({ event: 'log', timestamp: new Date().toISOString(), message }),
+              closed,
+            });
+        }),
     );
   };
 }

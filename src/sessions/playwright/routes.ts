@@ -1,15 +1,15 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { projectOf } from '../../api/caller.ts';
-import { hungUp } from '../../api/hung-up.ts';
 import { refusals } from '../../api/schema.ts';
 import { ofGuest } from '../refusals.ts';
+import { heldSessions } from '../held-routes.ts';
 import type { SessionService } from '../service.ts';
 import { ExecuteRequest, ExecuteResult } from './schema.ts';
 import { execute } from './service.ts';
 
 /** Playwright code that runs beside the browser, in the session. */
 export function playwrightRoutes({ sessions }: { sessions: SessionService }): FastifyPluginAsyncTypebox {
+  const { using } = heldSessions({ sessions });
   return async (app) => {
     app.post(
       '/browsers/:id/playwright/execute',
@@ -24,11 +24,7 @@ export function playwrightRoutes({ sessions }: { sessions: SessionService }): Fa
           response: { 200: ExecuteResult, ...refusals(...ofGuest) },
         },
       },
-      async (request, reply) => {
-        const gone = hungUp(reply);
-        const held = await sessions.holdFor(projectOf(request).id, request.params.id);
-        return execute(held, request.body, gone).finally(() => held.release());
-      },
+      (request, reply) => using(request, reply, ({ held, gone }) => execute(held, request.body, gone)),
     );
   };
 }

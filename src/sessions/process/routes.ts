@@ -1,10 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { projectOf } from '../../api/caller.ts';
-import { hungUp } from '../../api/hung-up.ts';
 import { eventsOf, refusals } from '../../api/schema.ts';
-import { eventStream } from '../../api/sse.ts';
 import { ofGuest } from '../refusals.ts';
+import { eachOf, heldSessions } from '../held-routes.ts';
 import type { SessionService } from '../service.ts';
 import {
   ExecRequest,
@@ -28,6 +26,7 @@ const bodyLimit = 8 * 1024 * 1024;
 
 /** Processes inside a session. */
 export function processRoutes({ sessions }: { sessions: SessionService }): FastifyPluginAsyncTypebox {
+  const { using, sendEvents } = heldSessions({ sessions });
   return async (app) => {
     app.post(
       '/browsers/:id/process/exec',
@@ -42,11 +41,7 @@ export function processRoutes({ sessions }: { sessions: SessionService }): Fasti
           response: { 200: ExecResult, ...refusals(...ofGuest, 'process_not_started', 'process_timed_out') },
         },
       },
-      async (request, reply) => {
-        const gone = hungUp(reply);
-        const held = await sessions.holdFor(projectOf(request).id, request.params.id);
-        return exec(held, request.body, gone).finally(() => held.release());
-      },
+      (request, reply) => using(request, reply, ({ held, gone }) => exec(held, request.body, gone)),
     );
 
     app.post(
@@ -62,10 +57,7 @@ export function processRoutes({ sessions }: { sessions: SessionService }): Fasti
           response: { 200: SpawnResult, ...refusals(...ofGuest, 'process_not_started') },
         },
       },
-      async (request) => {
-        const held = await sessions.holdFor(projectOf(request).id, request.params.id);
-        return spawn(held, request.body).finally(() => held.release());
-      },
+      (request, reply) => using(request, reply, ({ held }) => spawn(held, request.body)),
     );
 
     app.get(
@@ -79,10 +71,7 @@ export function processRoutes({ sessions }: { sessions: SessionService }): Fasti
           response: { 200: ProcessStatus, ...refusals(...ofGuest, 'process_not_found', 'invalid_input') },
         },
       },
-      async (request) => {
-        const held = await sessions.holdFor(projectOf(request).id, request.params.id);
-        return status(held, request.params.process_id).finally(() => held.release());
-      },
+      (request, reply) => using(request, reply, ({ held }) => status(held, request.params.process_id)),
     );
 
     app.get(
@@ -99,20 +88,8 @@ export function processRoutes({ sessions }: { sessions: SessionService }): Fasti
           },
         },
       },
-      async (request, reply) => {
-        const held = await sessions.holdFor(projectOf(request).id, request.params.id);
-        try {
-          const reading = await read(held, request.params.process_id);
-          const events = eventStream(reply, { everyMs: 15_000, comment: 'still here' }, held.until);
-          events.closed.addEventListener('abort', () => reading.close(), { once: true });
-          for (let item; !events.closed.aborted && (item = await reading.next());)
-            if (!(await events.send(item))) break;
-          events.end();
-          reading.close();
-        } finally {
-          held.release();
-        }
-      },
+      (request, reply) =>
+        sendEvents(request, reply, async ({ held, gone }) => eachOf(await read(held, request.params.process_id, gone))),
     );
 
     app.post(
@@ -128,10 +105,9 @@ export function processRoutes({ sessions }: { sessions: SessionService }): Fasti
           response: { 200: StdinResult, ...refusals(...ofGuest, 'process_not_found', 'process_exited', 'stdin_full') },
         },
       },
-      async (request) => {
+      (request, reply) => {
         const { data_b64, eof = false } = request.body;
-        const held = await sessions.holdFor(projectOf(request).id, request.params.id);
-        return writeStdin(held, request.params.process_id, data_b64, eof).finally(() => held.release());
+        return using(request, reply, ({ held }) => writeStdin(held, request.params.process_id, data_b64, eof));
       },
     );
 
@@ -147,10 +123,8 @@ export function processRoutes({ sessions }: { sessions: SessionService }): Fasti
           response: { 200: Ok, ...refusals(...ofGuest, 'process_not_found', 'process_exited') },
         },
       },
-      async (request) => {
-        const held = await sessions.holdFor(projectOf(request).id, request.params.id);
-        return kill(held, request.params.process_id, request.body.signal).finally(() => held.release());
-      },
+      (request, reply) =>
+        using(request, reply, ({ held }) => kill(held, request.params.process_id, request.body.signal)),
     );
 
     app.post(
@@ -165,10 +139,9 @@ export function processRoutes({ sessions }: { sessions: SessionService }): Fasti
           response: { 200: Ok, ...refusals(...ofGuest, 'process_not_found', 'process_exited', 'no_terminal') },
         },
       },
-      async (request) => {
+      (request, reply) => {
         const { rows, cols } = request.body;
-        const held = await sessions.holdFor(projectOf(request).id, request.params.id);
-        return resize(held, request.params.process_id, rows, cols).finally(() => held.release());
+        return using(request, reply, ({ held }) => resize(held, request.params.process_id, rows, cols));
       },
     );
   };

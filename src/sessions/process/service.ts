@@ -122,10 +122,10 @@ export interface Reading {
 }
 
 /** Everything a process printed, as far as it is kept, and everything it prints from now on. */
-export function read({ engine: { guest } }: Hold, id: string): Promise<Reading> {
+export function read({ engine: { guest } }: Hold, id: string, hungUp?: AbortSignal): Promise<Reading> {
   return inside(async () => {
     if (!processesOf(guest).has(id)) throw errors.process_not_found({ id });
-    const stream = await guest.open('output', { process_id: id });
+    const stream = await guest.open('output', { process_id: id }, hungUp);
     stream.end();
     const opened = await nextOf(guest, OutputOpened, stream).catch((error: Error) => unlessForgotten(guest, id, error));
     let over = false;

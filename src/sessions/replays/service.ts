@@ -31,7 +31,7 @@ export type ReplayService = ReturnType<typeof replayService>;
 /** Videos of sessions: made here, kept here, and finished whatever ends them. */
 export function replayService(deps: {
   store: ReplayStore;
-  sessions: Pick<SessionService, 'idOf' | 'hold' | 'holdFor' | 'running'>;
+  sessions: Pick<SessionService, 'idOf' | 'hold' | 'running'>;
   addresses: Addresses;
   dir: string;
   confinement: Confinement;

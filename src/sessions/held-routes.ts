@@ -1,0 +1,117 @@
+import type { Readable } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { callerOf, projectOf } from '../api/caller.ts';
+import { hungUp } from '../api/hung-up.ts';
+import { eventStream } from '../api/sse.ts';
+import type { Addresses, Minter } from './addresses.ts';
+import type { Hold } from './holds.ts';
+import type { SessionService } from './service.ts';
+
+/** A session that a request uses. */
+export interface Use {
+  sessionId: string;
+  held: Hold;
+  /** Aborts when the client hangs up before it was answered. */
+  gone: AbortSignal;
+  /** Under whose authority the request came. */
+  minter: Minter;
+}
+
+/** Events, told to a reader until they end or the reader is gone. A reader may be gone before the first. */
+export type Telling = (reader: {
+  /** Resolves when there is room for more; false: the reader is gone. */
+  send(event: unknown): Promise<boolean>;
+  readonly closed: AbortSignal;
+}) => Promise<void>;
+
+export type HeldSessions = ReturnType<typeof heldSessions>;
+
+/**
+ * The ways in which a route uses a session. The session is held from before it wakes until the request is answered or its client is gone,
+ * at whichever stage the client hangs up: a session that stays held never sleeps and never ends.
+ */
+export function heldSessions({
+  sessions,
+  addresses,
+}: {
+  sessions: Pick<SessionService, 'idOf' | 'hold'>;
+  addresses?: Pick<Addresses, 'admit'>;
+}) {
+  /** The session by the token of its base_url, or as the project's clients name it. */
+  async function sessionOf(request: FastifyRequest): Promise<{ sessionId: string; minter: Minter }> {
+    const { token, id } = request.params as { token?: string; id?: string };
+    if (addresses && token !== undefined) return addresses.admit(token, 'base');
+    const projectId = projectOf(request).id;
+    return {
+      sessionId: await sessions.idOf(projectId, id ?? '', false),
+      minter: { keyId: callerOf(request).keyId, projectId },
+    };
+  }
+
+  /** Listens for the client's end before anything is awaited, since a connection tells of it only once. */
+  async function hold(request: FastifyRequest, reply: FastifyReply): Promise<Use> {
+    const gone = hungUp(reply);
+    const { sessionId, minter } = await sessionOf(request);
+    return { sessionId, minter, gone, held: await sessions.hold(sessionId) };
+  }
+
+  /** Holds the session for as long as `work` takes. */
+  async function using<T>(request: FastifyRequest, reply: FastifyReply, work: (use: Use) => Promise<T>): Promise<T> {
+    const use = await hold(request, reply);
+    try {
+      return await work(use);
+    } finally {
+      use.held.release();
+    }
+  }
+
+  return {
+    using,
+
+    /** Streams events out of the session, and holds it until they end or their reader is gone. */
+    sendEvents: (request: FastifyRequest, reply: FastifyReply, open: (use: Use) => Promise<Telling>): Promise<void> =>
+      using(request, reply, async (use) => {
+        use.gone.throwIfAborted();
+        const tell = await open(use);
+        const events = eventStream(reply, { everyMs: 15_000, comment: 'still here' }, use.held.until);
+        await tell(events).finally(() => events.end());
+      }),
+
+    /** Streams bytes out of the session, and holds it until the last of them has left or their reader is gone. */
+    async sendBytes(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      open: (use: Use) => Promise<{ content: Readable; close?: () => void }>,
+    ): Promise<FastifyReply> {
+      const use = await hold(request, reply);
+      try {
+        use.gone.throwIfAborted();
+        const { content, close } = await open(use);
+        const over = () => {
+          close?.();
+          content.destroy();
+          use.held.release();
+        };
+        if (use.gone.aborted) over();
+        use.gone.throwIfAborted();
+        reply.raw.once('close', over);
+        return reply.send(content);
+      } catch (error) {
+        use.held.release();
+        throw error;
+      }
+    },
+  };
+}
+
+/** Tells what a source has, one after the other. The source is closed when it has ended or its reader is gone. */
+export const eachOf =
+  (source: { next(): Promise<unknown>; close(): void }): Telling =>
+  async ({ send, closed }) => {
+    closed.addEventListener('abort', () => source.close(), { once: true });
+    try {
+      for (let event; !closed.aborted && (event = await source.next());) if (!(await send(event))) break;
+    } finally {
+      source.close();
+    }
+  };

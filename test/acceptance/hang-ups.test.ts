@@ -1,0 +1,138 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startService, type Service } from '../support/service.ts';
+
+/** Clients that hang up at every stage of every answer that streams out of a session, which has to end all the same. */
+
+let service: Service;
+/** A site that says something again and again. */
+const site = createServer((_request, response) => {
+  const talking = setInterval(() => response.write('something\n'), 50);
+  response.once('close', () => clearInterval(talking));
+});
+beforeAll(async () => {
+  site.listen(0, '127.0.0.1');
+  await once(site, 'listening');
+  service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: '127.0.0.1' });
+});
+afterAll(async () => {
+  await service?.close();
+  site.closeAllConnections();
+  site.close();
+});
+
+interface Made {
+  id: string;
+  base: string;
+}
+const ask = async (method: string, path: string, body?: unknown) => {
+  const answer = await service.call(method, path, body);
+  expect(answer.status, answer.text).toBeLessThan(300);
+  return answer.body;
+};
+const spawn = async ({ id }: Made, script: string): Promise<string> =>
+  (await ask('POST', `/browsers/${id}/process/spawn`, { command: 'sh', args: ['-c', script] })).process_id;
+const again = (script: string) => `while :; do ${script}; sleep 0.1; done`;
+
+/** Each route with what has to be there for it. Every one of them has something to say at once, and never comes to its end. */
+const routes: Record<string, (made: Made) => Promise<string>> = {
+  'the output of a process': async (made) =>
+    `/browsers/${made.id}/process/${await spawn(made, again('echo something'))}/stdout/stream`,
+  'the events of a watch': async (made) => {
+    const { watch_id } = await ask('POST', `/browsers/${made.id}/fs/watch`, { path: '/tmp' });
+    await spawn(made, again('echo something > /tmp/file; rm /tmp/file'));
+    return `/browsers/${made.id}/fs/watch/${watch_id}/events`;
+  },
+  'a file that grows': async (made) => {
+    await spawn(made, again('echo something >> /tmp/log'));
+    return `/browsers/${made.id}/logs/stream?source=path&path=/tmp/log&follow=true`;
+  },
+  'the log of the browser': async ({ id }) =>
+    `/browsers/${id}/logs/stream?source=supervisor&supervisor_process=chromium&follow=true`,
+  'a file': async (made) => {
+    await large(made);
+    return `/browsers/${made.id}/fs/read_file?path=/tmp/large/file`;
+  },
+  'a directory as zip': async (made) => {
+    await large(made);
+    return `/browsers/${made.id}/fs/download_dir_zip?path=/tmp/large`;
+  },
+  'a directory as zstd': async (made) => {
+    await large(made);
+    return `/browsers/${made.id}/fs/download_dir_zstd?path=/tmp/large`;
+  },
+  'an answer that the browser fetched': async ({ base }) => {
+    const url = `http://127.0.0.1:${(site.address() as AddressInfo).port}/`;
+    return `${new URL(base).pathname}/curl/raw?url=${encodeURIComponent(url)}`;
+  },
+};
+
+/** More than any buffer on its way holds, and not to be packed. */
+const large = ({ id }: Made) =>
+  ask('POST', `/browsers/${id}/process/exec`, {
+    command: 'sh',
+    args: ['-c', 'mkdir /tmp/large; head -c 64M /dev/urandom > /tmp/large/file'],
+  });
+
+/** Asks for an address, and does not read what comes. Resolves when the service has the request. */
+async function request(path: string) {
+  const { hostname, port } = new URL(service.url);
+  const socket = connect(Number(port), hostname).pause();
+  socket.on('error', () => {});
+  await once(socket, 'connect');
+  const theirs = new Promise<Socket>((resolve) => {
+    const { server } = service.app.http;
+    const look = (request: IncomingMessage) => {
+      if (request.socket.remotePort !== socket.localPort) return;
+      server.off('request', look);
+      resolve(request.socket);
+    };
+    server.on('request', look);
+  });
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n\r\n`);
+  const far = await theirs;
+  return {
+    socket,
+    /** Resolves when the service has noticed. */
+    async hangUp() {
+      const noticed = far.closed ? undefined : new Promise((resolve) => far.once('close', resolve));
+      socket.destroy();
+      await noticed;
+    },
+  };
+}
+
+test.concurrent.for(Object.entries(routes))(
+  'a client of %s that hangs up while the session wakes, before the first byte or in the middle leaves a session that idles out',
+  { timeout: 120_000 },
+  async ([, prepare], { expect }) => {
+    const { session_id: id, base_url: base } = await ask('POST', '/browsers', { headless: true, timeout_seconds: 10 });
+    const path = await prepare({ id, base });
+    const session = service.app.sessions.running(id)!;
+
+    let wake!: () => void;
+    const asleep = new Promise<void>((resolve) => (wake = resolve));
+    const sleeping = session.still(() => asleep); // no request gets further than to wake it
+    const early = await request(path);
+    await early.hangUp();
+    wake();
+    await sleeping;
+
+    await (await request(path)).hangUp();
+
+    const late = await request(path);
+    let read = '';
+    for await (const chunk of late.socket) {
+      read = (read + String(chunk)).slice(-1_000_000);
+      if (read.includes('\r\n\r\n')) break; // the head has come, and of most the first bytes
+    }
+    expect(read).toMatch(/^HTTP\/1.1 200/);
+    await late.hangUp();
+
+    await expect
+      .poll(() => service.call('GET', `/browsers/${id}?include_deleted=true`), { timeout: 60_000, interval: 500 })
+      .toMatchObject({ body: { ended_reason: 'idle' } });
+  },
+);
