@@ -78,6 +78,11 @@ export type SessionStore = ReturnType<typeof sessionStore>;
 
 /** Every query on `sessions`. */
 export function sessionStore(db: Db) {
+  return { ...admitting(db), ...finding(db), ...living(db) };
+}
+
+/** Rows that are made, within caps, pools and profiles. */
+function admitting(db: Db) {
   return {
     insert(row: NewSession, state: 'starting' | 'live'): Promise<SessionRow | undefined> {
       return db.row(sql`insert into sessions (id, project_id, node_id, state, name, tags, headless, stealth, gpu, kiosk_mode, timeout_seconds,
@@ -154,7 +159,12 @@ export function sessionStore(db: Db) {
         sql`update sessions set profile_id = null, profile_saves = false, profile_attached = false where id = ${id}`,
       );
     },
+  };
+}
 
+/** Which sessions there are. */
+function finding(db: Db) {
+  return {
     async countActive(projectId: string): Promise<number> {
       const row = await db.row<{ count: number }>(
         sql`select count(*)::integer as count from sessions where project_id = ${projectId} and deleted_at is null`,
@@ -186,7 +196,12 @@ export function sessionStore(db: Db) {
             or strpos(lower(p.name collate "und-x-icu"), lower(${query} collate "und-x-icu")) > 0)
         order by s.created_at desc, s.id limit ${limit + 1} offset ${offset}`);
     },
+  };
+}
 
+/** What becomes of a session. */
+function living(db: Db) {
+  return {
     /**
      * Moves a session along its life. Undefined means that it was no longer in a state this event leaves: someone else
      * moved it first. The WHERE clause is the lock.
