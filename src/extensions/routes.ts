@@ -176,7 +176,7 @@ function formRoutes({ extensions, load }: ExtensionRoom): FastifyPluginAsyncType
       },
       (request, reply) =>
         withForm(request, async (form) => {
-          const { id } = request.params as { id: string };
+          const { id } = request.params;
           await load(projectOf(request).id, id, await extensions.adHoc(listed(form)));
           return reply.code(201).send();
         }),
