@@ -13,7 +13,7 @@ import { openToolbox } from './chromium/guest/toolbox.ts';
 import { detectIsolation } from './chromium/browser/launch.ts';
 import { decompress } from './chromium/browser/profile-archive.ts';
 import { refuseStrangers } from './cluster/agreement.ts';
-import type { Settler } from './cluster/membership.ts';
+import type { Settler } from './cluster/settlement.ts';
 import { measureNodes } from './cluster/metrics.ts';
 import { nodesProbe } from './cluster/probe.ts';
 import { relay, relayChannel } from './cluster/relay.ts';

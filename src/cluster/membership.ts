@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errors } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
-import type { Log } from '../lib/log.ts';
 import type { Db } from '../store/db.ts';
 import { disagreement, NodesDisagree, refuseStrangers } from './agreement.ts';
+import { settlement, type SettlementOptions } from './settlement.ts';
 import { lostAfterMs, nodeStore, type NodeRow } from './store.ts';
 
 const beatEveryMs = 2000;
@@ -11,35 +11,19 @@ const beatEveryMs = 2000;
 const trustMs = lostAfterMs - 1000;
 /** How long a request waits for the database to say that we are still there. */
 const patienceMs = 5000;
-/** Every so many heartbeats, a look for sessions of nodes that are not there. */
-const beatsPerSweep = 5;
 
-/**
- * Ends what a lost node had, within the transaction that takes it off the list: so it happens once, and wholly. What it
- * returns is called after the commit: that is the time to tell others.
- */
-export type Settler = (nodeId: string, within: Db) => Promise<() => void>;
-
-export interface MembershipOptions {
-  db: Db;
+export interface MembershipOptions extends SettlementOptions {
   /** For heartbeats, which nobody misses after a crash of the database: the next one comes. */
   quick: Db;
-  id: string;
   version: string;
   /** Ids of the secret keys, the current one first. */
   keys: () => readonly string[];
   load: () => { capacity: number; running: number };
-  /** False when nobody else can reach the database: then nobody can give us up, and there is nothing to doubt. */
-  shared: boolean;
-  settlers: readonly Settler[];
-  /** Nodes that have something to settle, there or not. */
-  nodesInUse: (within: Db) => Promise<string[]>;
   /** Others may have given us up: ends what they have settled. Called whenever we have joined; nothing is served before it has resolved. */
   givenUp: () => Promise<void>;
   /** Called with everyone who is there, whenever that was read. */
   onMembers: (members: readonly NodeRow[]) => void;
   onFatal: (error: Error) => void;
-  log: Log;
 }
 
 export type Membership = ReturnType<typeof membership>;
@@ -49,7 +33,7 @@ export type Membership = ReturnType<typeof membership>;
  * and noticing that one was given up oneself. All that decides is in the database: one row for each node, on its clock.
  */
 export function membership(options: MembershipOptions) {
-  const { id, version, keys, load, shared, settlers, nodesInUse, givenUp, onMembers, onFatal, log } = options;
+  const { id, version, keys, load, shared, givenUp, onMembers, onFatal, log } = options;
   const store = nodeStore(options.db);
   const pulse = nodeStore(options.quick);
   let place: { internalUrl: string; publicUrl: string } | undefined;
@@ -61,8 +45,7 @@ export function membership(options: MembershipOptions) {
   /** We are back, and end what the others have settled. */
   let returning: Promise<void> | undefined;
   let beating: Promise<void> | undefined;
-  let settling: Promise<void> | undefined;
-  let beats = 0;
+  const settling = settlement(options);
   let timer: NodeJS.Timeout | undefined;
   let draining = false;
   let closed = false;
@@ -147,49 +130,7 @@ export function membership(options: MembershipOptions) {
     members = nodes.map((node) => (node.id === id ? { ...node, silent_ms: 0 } : node));
     confirmed = sent;
     onMembers(members);
-    settleSoon();
-  }
-
-  /** Beside the heartbeat, which must not wait for it. */
-  function settleSoon() {
-    const silent = members.filter((node) => node.id !== id && node.silent_ms >= lostAfterMs);
-    const sweep = shared && ++beats % beatsPerSweep === 0;
-    if (settling || (silent.length === 0 && !sweep)) return;
-    settling = (async () => {
-      for (const node of silent) await settle(node);
-      if (sweep) await settleAbsent();
-    })()
-      .catch((error: Error) => log.error({ error }, 'node.not_settled'))
-      .finally(() => (settling = undefined));
-  }
-
-  /** Every survivor tries; the database lets one. */
-  async function settle(node: NodeRow): Promise<void> {
-    const tell = await options.db.transaction(async (tx) =>
-      (await nodeStore(tx).takeSilent(node)) ? runSettlers(node.id, tx) : undefined,
-    );
-    if (!tell) return;
-    log.warn({ node: node.id, silentMs: Math.round(node.silent_ms) }, 'node.lost');
-    for (const told of tell) told();
-  }
-
-  /** Sessions of a node that is not on the list: it was given up while it made them, or left without ending them. */
-  async function settleAbsent(): Promise<void> {
-    const tell = await options.db.transaction(async (tx) => {
-      const inUse = await nodesInUse(tx);
-      if (inUse.every((node) => members.some((member) => member.id === node))) return [];
-      await nodeStore(tx).lock();
-      const done = [];
-      for (const absent of await nodeStore(tx).absentAmong(inUse)) done.push(...(await runSettlers(absent, tx)));
-      return done;
-    });
-    for (const told of tell) told();
-  }
-
-  async function runSettlers(nodeId: string, tx: Db): Promise<(() => void)[]> {
-    const done = [];
-    for (const settler of settlers) done.push(await settler(nodeId, tx));
-    return done;
+    settling.soon(members);
   }
 
   return {
@@ -215,22 +156,7 @@ export function membership(options: MembershipOptions) {
     },
 
     /** What the others say of themselves that does not fit with us. It can only happen after we have joined, so it is not fatal. */
-    complaints(): string[] {
-      const self = { id, version, keys: [...keys()] };
-      const others = members.filter((node) => node.id !== id);
-      return [
-        ...others.flatMap((node) => disagreement(self, node) ?? []),
-        ...others
-          .filter((node) => node.internal_url === place?.internalUrl)
-          .map(
-            (node) =>
-              `Node ${node.id} says it is reached at ${node.internal_url}, as this one does. Set CORRAL_INTERNAL_URL on both.`,
-          ),
-        ...others
-          .filter((node) => node.silent_ms > 2 * beatEveryMs)
-          .map((node) => `Node ${node.id} has been silent for ${Math.round(node.silent_ms / 1000)} s.`),
-      ];
-    },
+    complaints: () => complaintsOf({ id, version, keys: [...keys()] }, members, place?.internalUrl),
 
     /** We are about to go: nobody is to place anything here any more. */
     async drain(): Promise<void> {
@@ -244,7 +170,7 @@ export function membership(options: MembershipOptions) {
       closed = true;
       clearTimeout(timer);
       const signOff = async () => {
-        await Promise.all([beating, settling, returning]);
+        await Promise.all([beating, settling.underWay(), returning]);
         if (life !== undefined) await store.remove({ id, life });
       };
       // A database that does not answer must not keep us: we shall be given up then.
@@ -253,6 +179,26 @@ export function membership(options: MembershipOptions) {
       );
     },
   };
+}
+
+function complaintsOf(
+  self: Pick<NodeRow, 'id' | 'version' | 'keys'>,
+  members: readonly NodeRow[],
+  internalUrl: string | undefined,
+): string[] {
+  const others = members.filter((node) => node.id !== self.id);
+  return [
+    ...others.flatMap((node) => disagreement(self, node) ?? []),
+    ...others
+      .filter((node) => node.internal_url === internalUrl)
+      .map(
+        (node) =>
+          `Node ${node.id} says it is reached at ${node.internal_url}, as this one does. Set CORRAL_INTERNAL_URL on both.`,
+      ),
+    ...others
+      .filter((node) => node.silent_ms > 2 * beatEveryMs)
+      .map((node) => `Node ${node.id} has been silent for ${Math.round(node.silent_ms / 1000)} s.`),
+  ];
 }
 
 /** On two clocks: one of them does not count while the machine sleeps, the other jumps when it is set. Either may raise a doubt. */

@@ -1,0 +1,75 @@
+import type { Log } from '../lib/log.ts';
+import type { Db } from '../store/db.ts';
+import { lostAfterMs, nodeStore, type NodeRow } from './store.ts';
+
+/** Every so many heartbeats, a look for sessions of nodes that are not there. */
+const beatsPerSweep = 5;
+
+/**
+ * Ends what a lost node had, within the transaction that takes it off the list: so it happens once, and wholly. What it
+ * returns is called after the commit: that is the time to tell others.
+ */
+export type Settler = (nodeId: string, within: Db) => Promise<() => void>;
+
+export interface SettlementOptions {
+  db: Db;
+  id: string;
+  /** False when nobody else can reach the database: then nobody can give us up, and there is nothing to doubt. */
+  shared: boolean;
+  settlers: readonly Settler[];
+  /** Nodes that have something to settle, there or not. */
+  nodesInUse: (within: Db) => Promise<string[]>;
+  log: Log;
+}
+
+/** Giving up nodes that are silent, and ending what they had. */
+export function settlement({ db, id, shared, settlers, nodesInUse, log }: SettlementOptions) {
+  let members: readonly NodeRow[] = [];
+  let settling: Promise<void> | undefined;
+  let beats = 0;
+
+  /** Beside the heartbeat, which must not wait for it. */
+  function soon(now: readonly NodeRow[]) {
+    members = now;
+    const silent = members.filter((node) => node.id !== id && node.silent_ms >= lostAfterMs);
+    const sweep = shared && ++beats % beatsPerSweep === 0;
+    if (settling || (silent.length === 0 && !sweep)) return;
+    settling = (async () => {
+      for (const node of silent) await settle(node);
+      if (sweep) await settleAbsent();
+    })()
+      .catch((error: Error) => log.error({ error }, 'node.not_settled'))
+      .finally(() => (settling = undefined));
+  }
+
+  /** Every survivor tries; the database lets one. */
+  async function settle(node: NodeRow): Promise<void> {
+    const tell = await db.transaction(async (tx) =>
+      (await nodeStore(tx).takeSilent(node)) ? runSettlers(node.id, tx) : undefined,
+    );
+    if (!tell) return;
+    log.warn({ node: node.id, silentMs: Math.round(node.silent_ms) }, 'node.lost');
+    for (const told of tell) told();
+  }
+
+  /** Sessions of a node that is not on the list: it was given up while it made them, or left without ending them. */
+  async function settleAbsent(): Promise<void> {
+    const tell = await db.transaction(async (tx) => {
+      const inUse = await nodesInUse(tx);
+      if (inUse.every((node) => members.some((member) => member.id === node))) return [];
+      await nodeStore(tx).lock();
+      const done = [];
+      for (const absent of await nodeStore(tx).absentAmong(inUse)) done.push(...(await runSettlers(absent, tx)));
+      return done;
+    });
+    for (const told of tell) told();
+  }
+
+  async function runSettlers(nodeId: string, tx: Db): Promise<(() => void)[]> {
+    const done = [];
+    for (const settler of settlers) done.push(await settler(nodeId, tx));
+    return done;
+  }
+
+  return { soon, underWay: () => settling };
+}
