@@ -141,7 +141,7 @@ export async function buildApp(options: AppOptions) {
     const where = whereabouts({ sessions, addresses, nodes });
     const { audit, firstKey } = org;
     const everything = { ...ground, ...org, ...rooms, version, proxies, pools, pooled, addresses };
-    for (const routes of everyRoute({ ...everything, rateLimit: rateLimit(config.rateLimit) }))
+    for (const routes of everyRoute({ ...everything, rateLimit: rateLimit(config.rateLimit, store.db) }))
       await http.register(routes);
     serveSockets(ground, http, { sessions, addresses, where, nodes });
     http.addHook('onListen', async () => {

@@ -82,7 +82,7 @@ export const settings = {
   rateLimit: setting(
     'CORRAL_SESSIONS_PER_MINUTE',
     '0',
-    'how many sessions may be created a minute; 0 for no limit',
+    'how many sessions may be created a minute, on all nodes together; 0 for no limit',
     integer(0, 1_000_000),
   ),
   sessionMemory: setting(

@@ -1,29 +1,27 @@
 import { errors } from '../errors.ts';
+import type { Db } from '../store/db.ts';
+import { takeToken } from './rate-limit-store.ts';
 
-/** A token bucket: as many at once as a minute allows, refilled evenly. Undefined when there is no limit. */
-export function rateLimit(perMinute: number, now: () => number = Date.now) {
+/**
+ * A token bucket: as many at once as a minute allows, refilled evenly. All nodes take from the same one. Undefined when there is no
+ * limit.
+ */
+export function rateLimit(perMinute: number, db: Db) {
   if (perMinute === 0) return undefined;
-  let tokens = perMinute;
-  let filledAt = now();
-
   return {
-    /** The headers of every answer of a limited path; throws when there is nothing left to take. */
-    take(): Record<string, string> {
-      tokens = Math.min(perMinute, tokens + ((now() - filledAt) * perMinute) / 60_000);
-      filledAt = now();
-      const headers = (left: number) => ({
+    /** The headers of every answer of a limited path; rejects when there is nothing left to take. */
+    async take(): Promise<Record<string, string>> {
+      const { taken, tokens } = await takeToken(db, 'sessions', perMinute);
+      const headers = {
         'X-RateLimit-Limit': String(perMinute),
-        'X-RateLimit-Remaining': String(Math.floor(left)),
-      });
-      if (tokens < 1) {
-        const seconds = Math.max(1, Math.ceil(((1 - tokens) * 60) / perMinute));
-        throw errors.rate_limit_exceeded(
-          { perMinute, seconds },
-          { headers: { ...headers(0), 'Retry-After': String(seconds) } },
-        );
-      }
-      tokens -= 1;
-      return headers(tokens);
+        'X-RateLimit-Remaining': String(Math.floor(tokens)),
+      };
+      if (taken) return headers;
+      const seconds = Math.max(1, Math.ceil(((1 - tokens) * 60) / perMinute));
+      throw errors.rate_limit_exceeded(
+        { perMinute, seconds },
+        { headers: { ...headers, 'Retry-After': String(seconds) } },
+      );
     },
   };
 }

@@ -27,7 +27,7 @@ export function sessionRoutes({
       {
         bodyLimit: 6 * 1024 * 1024, // a policy may have five of them
         // Before the body is looked at: every answer of a limited path says how much is left.
-        preValidation: async (_request, reply) => void (limit && reply.headers(limit.take())),
+        preValidation: async (_request, reply) => void (limit && reply.headers(await limit.take())),
         schema: {
           operationId: 'createBrowser',
           summary: 'Start a browser. The answer’s four addresses work at once.',

@@ -1,0 +1,20 @@
+import type { Db } from '../store/db.ts';
+import { sql } from '../store/sql.ts';
+
+/**
+ * Takes a token out of a bucket that holds at most `most` and is filled with as many in a minute. Answers how many are left, or how many
+ * there were when it was less than one. A clock that was put back adds nothing and is followed, so that it holds nobody up.
+ */
+export function takeToken(db: Db, name: string, most: number): Promise<{ taken: boolean; tokens: number }> {
+  return db.transaction(async (tx) => {
+    await tx.rows(sql`insert into rate_buckets (name, tokens, filled_at) values (${name}, ${most}, clock_timestamp())
+      on conflict (name) do nothing`);
+    const bucket = await tx.row<{ tokens: number; seconds: number }>(sql`select tokens,
+        extract(epoch from clock_timestamp() - filled_at)::double precision as seconds
+      from rate_buckets where name = ${name} for update`);
+    const tokens = Math.min(most, bucket!.tokens + (Math.max(0, bucket!.seconds) * most) / 60);
+    const left = tokens < 1 ? tokens : tokens - 1;
+    await tx.rows(sql`update rate_buckets set tokens = ${left}, filled_at = clock_timestamp() where name = ${name}`);
+    return { taken: tokens >= 1, tokens: left };
+  });
+}
