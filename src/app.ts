@@ -40,6 +40,7 @@ import { addresses as sessionAddresses, type Addresses, type Minter } from './se
 import { browsers } from './sessions/browsers.ts';
 import { recorderLog } from './sessions/logs/recorder-log.ts';
 import { measureSessions } from './sessions/metrics.ts';
+import { launchTrial } from './sessions/launch-trial.ts';
 import { sessionProbes } from './sessions/probes.ts';
 import { nodesWithSessions, settleLostNode } from './sessions/reconcile.ts';
 import { replayService, type ReplayService } from './sessions/replays/service.ts';
@@ -309,23 +310,26 @@ async function openSessions(
   const { profiles, extensions } = await openBelongings(ground, org);
   const toolbox = openToolbox(join(dataDir, 'tools'));
   opened(() => toolbox.ready.catch(() => {})); // it may still be filled
+  const launcher = browsers({
+    dir: join(dataDir, 'sessions'),
+    isolation,
+    toolbox,
+    allowUnsandboxed: config.allowUnsandboxed,
+    allow: egress.allow,
+    launchSeconds: config.launchSeconds,
+    limits: {
+      memoryBytes: config.sessionMemory * 2 ** 20,
+      pids: config.sessionPids,
+      cpus: config.sessionCpus,
+      fileBytes: config.sessionDisk * 2 ** 20 * mostOfOneFile,
+    },
+    log,
+  });
+  const trial = launchTrial(launcher);
+  opened(() => trial.close());
   const sessions = sessionService({
     store: sessionStore(store.db),
-    browsers: browsers({
-      dir: join(dataDir, 'sessions'),
-      isolation,
-      toolbox,
-      allowUnsandboxed: config.allowUnsandboxed,
-      allow: egress.allow,
-      launchSeconds: config.launchSeconds,
-      limits: {
-        memoryBytes: config.sessionMemory * 2 ** 20,
-        pids: config.sessionPids,
-        cpus: config.sessionCpus,
-        fileBytes: config.sessionDisk * 2 ** 20 * mostOfOneFile,
-      },
-      log,
-    }),
+    browsers: launcher,
     profiles,
     extensions,
     addresses,
@@ -368,7 +372,7 @@ async function openSessions(
     return () => {};
   });
   occupancies.push((projectId) => sessions.occupancy(projectId));
-  ground.probes.push(...sessionProbes(isolation, config.allowUnsandboxed));
+  ground.probes.push(...sessionProbes(isolation, config.allowUnsandboxed, trial.check));
   measureSessions(ground.metrics, sessions);
   await sessions.start();
   await replays.open();

@@ -59,6 +59,8 @@ export function browsers({
   /** Who owns each session's directory, from its first browser until the directory is gone. */
   const owners = new Map<string, Claim>();
 
+  let startedAt: number | undefined;
+
   function confinementOf(id: string) {
     const owner = owners.get(id) ?? isolation.owners.claim(home(id));
     owners.set(id, owner);
@@ -86,7 +88,7 @@ export function browsers({
             { dir: at, isolation: confinement, bytes: profile, tabs: options.resume === 'tabs' },
             until,
           );
-        return await startEngine(
+        const engine = await startEngine(
           {
             launch: { dir: at, ...options, limits, onOutOfMemory, isolation, owner: confinement.owner },
             toolbox,
@@ -98,6 +100,8 @@ export function browsers({
           },
           until,
         );
+        startedAt = performance.now();
+        return engine;
       } catch (error) {
         const full = saysFull(error) || (await isFull(dir)); // before what it wrote is removed
         await remove(id);
@@ -134,6 +138,9 @@ export function browsers({
     forgetTabs: (id: string, signal: AbortSignal): Promise<void> => forgetTabs(home(id), confinementOf(id), signal),
 
     remove,
+
+    /** When one last came up, by the monotonic clock. */
+    startedAt: () => startedAt,
 
     /** What a killed service left: its processes, cgroups and directories. Before the first start. */
     async sweep(): Promise<void> {

@@ -1,14 +1,21 @@
 import type { Isolation } from '../chromium/browser/launch.ts';
 
 /** What `/ready` says of browsers: whether one can be launched, and what this machine withholds from them. */
-export function sessionProbes(isolation: Isolation, allowUnsandboxed: boolean) {
+export function sessionProbes(
+  isolation: Isolation,
+  allowUnsandboxed: boolean,
+  trial: () => Promise<string | undefined>,
+) {
   const one = isolation.engines.full ?? isolation.engines.headlessShell;
   return [
     {
       name: 'browser',
       required: true,
-      check: async () =>
-        one ? undefined : 'There is no Chromium on this machine. `npm run doctor` says what to install.',
+      async check() {
+        if (!one) return 'There is no Chromium on this machine. `npm run doctor` says what to install.';
+        if (isolation.refusal !== undefined && !allowUnsandboxed) return undefined; // `isolation` says what is wrong
+        return trial();
+      },
     },
     {
       name: 'isolation',

@@ -215,7 +215,10 @@ describe('manners', () => {
     const ready = await service.call('GET', '/ready');
     expect(ready.body).toMatchObject({
       status: expect.stringMatching(/ready|degraded/),
-      parts: expect.arrayContaining([{ name: 'store', ok: true }]),
+      parts: expect.arrayContaining([
+        { name: 'store', ok: true },
+        { name: 'browser', ok: true },
+      ]),
     });
     const { text } = await service.call('GET', '/metrics');
     expect(text).toContain(

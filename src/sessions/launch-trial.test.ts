@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import type { Engine } from '../chromium/engine.ts';
+import { launchTrial } from './launch-trial.ts';
+
+function setUp(starts: (Error | 'works')[]) {
+  let time = 1_000_000;
+  let startedAt: number | undefined;
+  const seen: string[] = [];
+  const trial = launchTrial(
+    {
+      startedAt: () => startedAt,
+      async start() {
+        seen.push('start');
+        const how = starts.shift() ?? 'works';
+        if (how !== 'works') throw how;
+        startedAt = time;
+        return { close: async () => void seen.push('close') } as unknown as Engine;
+      },
+      remove: async () => void seen.push('remove'),
+    },
+    () => time,
+  );
+  return { trial, seen, pass: (ms: number) => void (time += ms) };
+}
+
+test('the first question launches a browser and leaves nothing of it; the next ones rest on that for a minute', async () => {
+  const { trial, seen, pass } = setUp([]);
+  expect(await Promise.all([trial.check(), trial.check()])).toEqual([undefined, undefined]);
+  expect(seen).toEqual(['start', 'close', 'remove']);
+  pass(59_000);
+  expect(await trial.check()).toBeUndefined();
+  expect(seen).toHaveLength(3);
+  pass(2000);
+  expect(await trial.check()).toBeUndefined();
+  expect(seen).toHaveLength(6);
+});
+
+test('a launch that fails is told, and not repeated for everybody who asks', async () => {
+  const { trial, seen, pass } = setUp([new Error('no memory')]);
+  expect(await trial.check()).toBe('A browser could not be launched: no memory');
+  expect(await trial.check()).toBe('A browser could not be launched: no memory');
+  expect(seen).toEqual(['start', 'remove']);
+  pass(11_000);
+  expect(await trial.check()).toBeUndefined();
+});
