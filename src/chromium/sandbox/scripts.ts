@@ -50,11 +50,14 @@ exec "$@"
 
 /**
  * Listens inside the namespace and hands the socket over. It is sent as a bare handle, not as a server: the service then
- * accepts nothing before it is ready to, and connections wait in the kernel instead of being lost. A service that was killed while
- * this starts has gone before anybody listens for it: hence the question at the end.
+ * accepts nothing before it is ready to, and connections wait in the kernel instead of being lost.
+ *
+ * It ends with the connection to the service. Node tells of that end by an event, but not while a handle is on its way, so this looks for itself:
+ * a service that was killed at that moment would leave the process behind.
  */
 export const HELPER = `
 process.on('disconnect', () => process.exit());
+setInterval(() => process.connected || process.exit(), 100);
 const server = require('node:net').createServer();
 server.listen({ host: '127.0.0.1', port: ${GATEWAY_PORT}, backlog: 511 }, () =>
   process.connected ? process.send('egress', server._handle) : process.exit());
