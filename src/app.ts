@@ -366,7 +366,8 @@ async function openSessions(
     replays.sessionEnded(sessionId);
     recorder.forget(sessionId);
   });
-  events.on('project.closed', ({ projectId }) => void sessions.stopProject(projectId));
+  events.on('project.closed', () => sessions.endClosedProjects());
+  store.anchor.onGap(() => sessions.endClosedProjects());
   settlers.push(async (lost, tx) => {
     await replayStore(tx).loseAll(lost);
     return () => {};

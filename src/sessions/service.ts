@@ -5,6 +5,7 @@ import type { DiskSpace } from '../lib/disk-space.ts';
 import type { Log } from '../lib/log.ts';
 import type { ProfileService } from '../profiles/service.ts';
 import type { ProxyService } from '../proxies/service.ts';
+import { closedProjects } from './closed-projects.ts';
 import type { Addresses } from './addresses.ts';
 import { admission as sessionAdmission } from './admission.ts';
 import type { Browsers } from './browsers.ts';
@@ -68,6 +69,12 @@ export function sessionService(deps: {
   const { find, toSession, ...finding } = sessionFinding(parts);
   const changing = sessionChanging({ ...parts, restarts, finding: { find, toSession } });
   const lending = sessionLending({ ...parts, make, toSession });
+  const closed = closedProjects({
+    here: roster.ids,
+    closedAmong: (ids) => store.ofClosedProjects(ids),
+    end: (id) => void stop(id, 'project_closed'),
+    log,
+  });
 
   return {
     ...finding,
@@ -87,10 +94,8 @@ export function sessionService(deps: {
     running: roster.running,
     hold: roster.hold,
 
-    async stopProject(projectId: string): Promise<void> {
-      for (const id of roster.ids())
-        if ((await store.find(id))?.project_id === projectId) void stop(id, 'project_closed');
-    },
+    /** A project was closed, or may have been without this node hearing of it. */
+    endClosedProjects: closed.sweep,
 
     counts() {
       const live = [...roster.live.values()];
@@ -118,6 +123,7 @@ export function sessionService(deps: {
 
     async close(): Promise<void> {
       roster.closed = true;
+      closed.close();
       await Promise.all([admission.close(), ...roster.ids().map((id) => stop(id, 'shutdown'))]);
       await Promise.all(Array.from(roster.ends.values(), ({ over }) => over));
       guard.close();

@@ -258,6 +258,12 @@ function living(db: Db) {
       return rows.map(({ node_id }) => node_id);
     },
 
+    async ofClosedProjects(ids: string[]): Promise<string[]> {
+      const rows = await db.rows<{ id: string }>(sql`select s.id from sessions s join projects p on p.id = s.project_id
+        where s.id = any (${ids}) and (p.status <> 'active' or p.deleted_at is not null)`);
+      return rows.map(({ id }) => id);
+    },
+
     async atRestAmong(ids: string[]): Promise<string[]> {
       const rows = await db.rows<{ id: string }>(
         sql`select id from sessions where id = any (${ids}) and state not in ('starting', 'live', 'stopping')`,
