@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, readdirSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startPages, type Pages } from '../support/pages.ts';
 import { startService, type Service } from '../support/service.ts';
@@ -49,7 +50,7 @@ afterAll(async () => {
 
 describe('the README', () => {
   test('has examples', () => {
-    expect(examples.map(({ language }) => language)).toEqual(['sh', 'ts', 'ts', 'ts']);
+    expect(examples.map(({ language }) => language)).toEqual(['sh', 'ts']);
   });
 
   // Word for word, but for the addresses: the service's is the test's, and example.com is a page of ours.
@@ -68,6 +69,36 @@ describe('docs', () => {
   });
 });
 
+describe('examples', () => {
+  const programs = readdirSync(join(root, 'examples')).filter((file) => file.endsWith('.mjs') && file !== 'client.mjs');
+  test('are all listed', async () => {
+    const list = await readFile(join(root, 'examples/README.md'), 'utf8');
+    expect(programs.filter((file) => !list.includes(`(${file})`))).toEqual([]);
+    expect(programs).toHaveLength(5);
+  });
+
+  test.each(programs)('%s', async (file) =>
+    expect(await finish(process.execPath, [join(root, 'examples', file), pages.url])).toEqual(fine),
+  );
+});
+
+describe('every page', () => {
+  const names = [
+    'README.md',
+    'ARCHITECTURE.md',
+    'CONTRIBUTING.md',
+    'SECURITY.md',
+    'CHANGELOG.md',
+    'examples/README.md',
+  ];
+  for (const file of readdirSync(join(root, 'docs'))) if (file.endsWith('.md')) names.push(`docs/${file}`);
+  test.each(names)('%s has no link to a file that is not there', async (name) => {
+    const text = await readFile(join(root, name), 'utf8');
+    const targets = [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, target]) => target!);
+    expect(targets.filter((target) => !existsSync(join(root, dirname(name), target)))).toEqual([]);
+  });
+});
+
 const fine = { exit: 0, trouble: '' };
 
 async function run(language: string, code: string): Promise<{ exit: number; trouble: string }> {
@@ -77,14 +108,18 @@ async function run(language: string, code: string): Promise<{ exit: number; trou
   if (language === 'ts') await writeFile(file, text);
   try {
     const [command, args] = language === 'ts' ? [process.execPath, [file]] : ['sh', ['-ec', text]];
-    const child = spawn(command, args, { cwd, env: { ...process.env, KEY: service.key } });
-    let output = '';
-    child.stdout.on('data', (chunk) => (output += chunk));
-    child.stderr.on('data', (chunk) => (output += chunk));
-    const [exit] = (await once(child, 'close')) as [number];
-    return { exit, trouble: exit !== 0 || /"code":|rror:/.test(output) ? output : '' };
+    return await finish(command, args, cwd);
   } finally {
     await rm(file, { force: true });
     await rm(cwd, { recursive: true, force: true });
   }
+}
+
+async function finish(command: string, args: string[], cwd = root): Promise<{ exit: number; trouble: string }> {
+  const child = spawn(command, args, { cwd, env: { ...process.env, KEY: service.key, CORRAL_URL: service.url } });
+  let output = '';
+  child.stdout.on('data', (chunk) => (output += chunk));
+  child.stderr.on('data', (chunk) => (output += chunk));
+  const [exit] = (await once(child, 'close')) as [number];
+  return { exit, trouble: exit !== 0 || /"code":|rror:/.test(output) ? output : '' };
 }
