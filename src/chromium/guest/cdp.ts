@@ -17,8 +17,10 @@ export function serveCdp(stream: Stream, mux: Pick<Mux, 'attach'>, group: Group 
   let sending = Promise.resolve();
   let paused: { resume: () => void; until: Promise<void> } | undefined;
   let left = false;
+  // A browser that is gone closes the connection before `attach` returns.
+  let client: ReturnType<Mux['attach']> | undefined;
 
-  const client = mux.attach({
+  const attached = mux.attach({
     get bufferedAmount() {
       return waiting;
     },
@@ -50,6 +52,8 @@ export function serveCdp(stream: Stream, mux: Pick<Mux, 'attach'>, group: Group 
     },
   });
 
+  client = attached;
+
   function leave() {
     if (left) return;
     left = true;
@@ -63,8 +67,8 @@ export function serveCdp(stream: Stream, mux: Pick<Mux, 'attach'>, group: Group 
     const messages = splitter();
     for (let item; (item = await stream.next());) {
       if (!item.bytes) continue;
-      for (const message of messages(item.bytes)) client.receive(message);
-      client.flush();
+      for (const message of messages(item.bytes)) attached.receive(message);
+      attached.flush();
       await paused?.until;
     }
   }
