@@ -3,31 +3,31 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { sessionsBytes } from '../../lib/machine-memory.ts';
 
-/** What one session may take at most. What is left out has no bound. */
+/** Limits of one session. A missing field means no limit. */
 export interface Limits {
   readonly memoryBytes?: number | undefined;
   /** Processes and threads together. */
   readonly pids?: number | undefined;
   /** Cores. */
   readonly cpus?: number | undefined;
-  /** Of one file. No control group has a part in it. */
+  /** Size of one file. Enforced by an rlimit, not by a control group. */
   readonly fileBytes?: number | undefined;
 }
 
-/** What a control group can bound. The freezer bounds nothing, but is one of them under version 1. */
+/** The controllers in use. The freezer limits nothing, but is a controller under version 1. */
 export const CONTROLLERS = ['memory', 'pids', 'freezer', 'cpu', 'io'] as const;
 export type Controller = (typeof CONTROLLERS)[number];
 export type Places = Partial<Record<Controller, string>>;
 
 const PERIOD_US = 100_000;
 
-/** The files of one session's group that hold its limits, and what is written there. */
+/** The files of a session's group that hold its limits, and their values. */
 export function limitFiles(version: 'v1' | 'v2', at: Places, { memoryBytes, pids, cpus }: Limits): Setting[] {
   const quota = cpus === undefined ? undefined : Math.max(1000, Math.round(cpus * PERIOD_US));
   const v1 = version === 'v1';
   return [
     { file: file(at.memory, v1 ? 'memory.limit_in_bytes' : 'memory.max'), value: memoryBytes },
-    // Memory that is swapped out is memory all the same: a session that swaps slows the disk down for everybody.
+    // Swap counts as memory: a session that swaps slows the disk down for all sessions.
     v1
       ? { file: file(at.memory, 'memory.memsw.limit_in_bytes'), value: memoryBytes, mayBeMissing: true }
       : { file: file(at.memory, 'memory.swap.max'), value: memoryBytes && 0, mayBeMissing: true },
@@ -39,13 +39,13 @@ export function limitFiles(version: 'v1' | 'v2', at: Places, { memoryBytes, pids
 }
 
 /**
- * The same for the group that holds all sessions, so that all of them together leave something over: memory for the service and its
- * database, a quarter of the machine's process ids, and a share of the disk. In it every session weighs the same, which is the
+ * The same for the group that holds all sessions. All sessions together must leave memory for the service and its
+ * database, a quarter of the machine's process ids, and a share of the disk. Within the group every session has the same weight, the
  * kernel's default.
  *
- * Under version 2 the group's share of the processor is the default, as much as that of the slice with the service in it. Under version 1 the
- * service's threads stand beside the group, each with a weight of 1024 on its core, and the group's weight is divided by the
- * cores it runs on: with 2048 for each core, a thread of the service gets a third of its core at least, however many processes sessions run.
+ * Under version 2 the group's share of the processor is the default, equal to that of the slice with the service in it. Under version 1 the
+ * service's threads are siblings of the group, each with a weight of 1024 on its core, and the group's weight is divided by the
+ * cores it runs on: with 2048 for each core, a service thread gets at least a third of its core, however many processes sessions run.
  */
 export function shareFiles(version: 'v1' | 'v2', at: Places): Setting[] {
   const v1 = version === 'v1';
@@ -74,7 +74,7 @@ function given(setting: {
   return file === undefined || value === undefined ? [] : [{ file, value: String(value), mayBeMissing }];
 }
 
-/** Only to write, as some files of the kernel's are, and without making what is not there. */
+/** Opens write-only, since some kernel files cannot be read, and does not create a missing file. */
 export function write(path: string, value: string): void {
   const descriptor = openSync(path, constants.O_WRONLY);
   try {

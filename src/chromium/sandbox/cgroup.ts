@@ -15,15 +15,15 @@ import {
 } from './cgroup-limits.ts';
 
 /**
- * A control group for each session: bounds on memory, processes and processor time, and the freezer behind standby.
+ * A control group for each session: limits on memory, processes and processor time, and the freezer for standby.
  *
- * Groups are `corral/<name>` below the topmost group the service may write to on the way to its own: the root of the hierarchy for
- * root, the delegated group under systemd, nothing for an ordinary user without delegation. That place does not depend on how
- * the service was started, so a new service finds what a killed one left.
+ * Groups are `corral/<name>` below the topmost writable group on the path to the service's own: the root of the hierarchy for
+ * root, the delegated group under systemd, none for an ordinary user without delegation. That path does not depend on how
+ * the service was started, so a new service finds the groups that a killed one left.
  */
 export interface Cgroups {
   readonly version: 'v1' | 'v2';
-  /** Which there are. */
+  /** The available controllers. */
   readonly controllers: readonly Controller[];
   create(name: string, limits: Limits): Cgroup;
   /** Kills and removes every group whose name starts with `prefix`. */
@@ -32,29 +32,29 @@ export interface Cgroups {
 
 export interface Cgroup {
   readonly canFreeze: boolean;
-  /** Moves a process in; children that it starts from then on follow. */
+  /** Moves a process into the group. Children that it starts afterwards are in the group too. */
   add(pid: number): Promise<void>;
   freeze(): Promise<void>;
   thaw(): Promise<void>;
-  /** Bytes in use that could not be dropped, or undefined where memory is not counted. */
+  /** Bytes in use that the kernel cannot reclaim; undefined where memory is not counted. */
   memory(): number | undefined;
-  /** How often the kernel ended a process in it for lack of memory; undefined where memory is not bounded. */
+  /** How often the kernel killed a process in it for lack of memory; undefined where memory is not limited. */
   outOfMemory(): number | undefined;
   pids(): number[];
-  /** Kills what is in it, frozen or not. */
+  /** Kills all processes in the group, frozen or not. */
   kill(): void;
-  /** Kills what is left in it and removes it. */
+  /** Kills the remaining processes and removes the group. */
   remove(): Promise<void>;
 }
 
 const GROUP = 'corral';
-/** Where the service goes in a group that was delegated to it: under version 2 a group that hands controllers down holds no processes. */
+/** The service's own group below one that was delegated to it: under version 2 a group that hands controllers down holds no processes. */
 const OWN_GROUP = 'corral-service';
 const KILL_PATIENCE_MS = 10_000;
-/** A process that waits for a dead disk cannot be frozen, and whoever waits for it would wait for ever. */
+/** A process that waits for a dead disk cannot be frozen; without a limit the freeze would wait forever. */
 const FREEZE_PATIENCE_MS = 10_000;
 
-/** What the service may use here, by what /proc says of it; undefined where it may use nothing. */
+/** The control groups that the service may use according to /proc; undefined where there are none. */
 export function findCgroups(
   mounts = attemptRead('/proc/self/mounts'),
   own = attemptRead('/proc/self/cgroup'),
@@ -62,7 +62,7 @@ export function findCgroups(
   return v1(mounts, own) ?? v2(mounts, own);
 }
 
-/** Being allowed to make a group is not yet being allowed to move a process there; under systemd these differ. */
+/** Permission to create a group does not imply permission to move a process there; under systemd these differ. */
 export async function canMoveInto(cgroups: Cgroups): Promise<boolean> {
   const name = `trial-${process.pid}`;
   const child = spawn('sleep', ['60'], { stdio: 'ignore' });
@@ -95,7 +95,7 @@ function v1(mounts: string, own: string): Cgroups | undefined {
   return Object.keys(places).length === 0 ? undefined : cgroups('v1', places);
 }
 
-/** Version 2: one hierarchy for all; the freezer needs no controller, the limits need theirs handed down. */
+/** Version 2: one hierarchy for all controllers. The freezer needs none; each limit needs its controller handed down. */
 function v2(mounts: string, own: string): Cgroups | undefined {
   const mount = fields(mounts).find(([, , type]) => type === 'cgroup2')?.[1];
   const path = own.match(/^0::(.*)$/m)?.[1];
@@ -121,7 +121,7 @@ function v2(mounts: string, own: string): Cgroups | undefined {
   return cgroups('v2', places);
 }
 
-/** Moves what is in a group of the service's own into one below it. */
+/** Moves the processes of the service's own group into a group below it. */
 function vacate(place: string): boolean {
   const below = join(place, OWN_GROUP);
   if (!makeGroup(below)) return false;
@@ -134,7 +134,7 @@ function cgroups(version: 'v1' | 'v2', places: Places): Cgroups {
   const open = (name: string) => {
     return cgroup(version, below(places, name));
   };
-  for (const share of shareFiles(version, places)) attempt(() => put(share)); // without it sessions are bounded one by one
+  for (const share of shareFiles(version, places)) attempt(() => put(share)); // if this fails, each session still has its own limits
   return {
     version,
     controllers: CONTROLLERS.filter((controller) => places[controller] !== undefined),
@@ -164,7 +164,7 @@ function cgroup(version: 'v1' | 'v2', at: Places): Cgroup & { paths: string[] } 
   const paths = [...new Set(Object.values(at).filter((path) => path !== undefined))];
   const { freezer } = at;
 
-  /** Only a group that exists can be frozen; one that is gone is as still as can be. */
+  /** Throws ENOENT or ENODEV when the group is gone. */
   async function setFrozen(frozen: boolean) {
     if (freezer === undefined) throw new Error('no freezer here');
     const what = frozen ? 'frozen' : 'thawed';
@@ -180,7 +180,7 @@ function cgroup(version: 'v1' | 'v2', at: Places): Cgroup & { paths: string[] } 
   const pids = () => [...new Set(paths.flatMap((path) => numbers(attemptRead(join(path, 'cgroup.procs')))))];
 
   function kill() {
-    // At once and for all, whatever forks meanwhile; the kernel has it since Linux 5.14.
+    // Since Linux 5.14: kills all processes at once, including those forked meanwhile.
     if (version === 'v2' && paths.every((path) => attempt(() => write(join(path, 'cgroup.kill'), '1')))) return;
     for (const pid of pids()) attempt(() => process.kill(pid, 'SIGKILL'));
     // Under version 1 a frozen process does not die of SIGKILL until it is thawed.
@@ -190,7 +190,7 @@ function cgroup(version: 'v1' | 'v2', at: Places): Cgroup & { paths: string[] } 
   return {
     paths,
     canFreeze: freezer !== undefined,
-    // The kernel takes milliseconds for each, in which it waits for all processors. The service does not wait with it.
+    // The kernel takes milliseconds for each write, since it waits for all processors. Asynchronous, so that the service is not blocked.
     async add(pid) {
       await Promise.all(paths.map((path) => writeFile(join(path, 'cgroup.procs'), String(pid), { flag: 'r+' })));
     },
@@ -228,7 +228,7 @@ function cgroup(version: 'v1' | 'v2', at: Places): Cgroup & { paths: string[] } 
   };
 }
 
-/** The directories of the groups of ours that a process is in, for another one to be put there too. */
+/** The directories of the service's groups that a process is in, so that another process can be put there too. */
 export function groupsOf(pid: number): string[] {
   const mounts = fields(attemptRead('/proc/self/mounts'));
   const memberships = attemptRead(`/proc/${pid}/cgroup`).matchAll(/^\d+:([^:]*):(.*)$/gm);
@@ -242,7 +242,7 @@ export function groupsOf(pid: number): string[] {
   });
 }
 
-/** Walks down from the mount towards the service's own group and stops at the first directory it may write to. */
+/** Walks down from the mount towards the service's own group and stops at the first writable directory. */
 function topmostWritable(mount: string, own: string): string | undefined {
   const way = [mount];
   for (let path = join(mount, own); path.length > mount.length; path = dirname(path)) way.splice(1, 0, path);
@@ -296,7 +296,7 @@ function attemptRead(path: string): string {
   }
 }
 
-/** True if `work` was done, or failed with the one code that comes to the same. */
+/** True if `work` succeeded, or failed with the error code `fine`. */
 function attempt(work: () => unknown, fine?: string): boolean {
   try {
     work();

@@ -3,23 +3,23 @@ import { readFile, readdir, readlink, stat } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { andNoOther } from './descriptors.ts';
 
-/** What a session has on the disk. */
+/** A session's disk usage. */
 export interface DiskUse {
   readonly bytes: number;
-  /** Names, strictly: a file with two names counts twice. */
+  /** Strictly speaking names: a file with two names counts twice. */
   readonly inodes: number;
 }
 
-/** A walk that takes longer is given up, and counts as more than any bound: the session made it that long. */
+/** A walk that takes longer is aborted and counts as over the limit: the session caused it. */
 const WALK_MS = 30_000;
 const BLOCK = 512;
 const PATH = '/usr/local/bin:/usr/bin:/bin';
 
 /**
- * Counts what lies in a session's directory, and what has no name any more but is kept open or mapped by one of its processes.
+ * Counts the files in a session's directory, and unlinked files that one of its processes keeps open or mapped.
  *
- * The directory is walked by `find`, which goes down by open directories and follows no link: a session that changes names under it
- * leads it nowhere else. Nothing is counted twice, holes not at all. It ends early when there is more than `most`.
+ * `find` walks the directory by open directory descriptors and follows no link: a session that renames things meanwhile
+ * cannot lead it elsewhere. No file's blocks are counted twice, holes not at all. The walk ends early when it exceeds `most`.
  */
 export async function diskUse(dir: string, pids: readonly number[], most: DiskUse): Promise<DiskUse> {
   const { dev } = await stat(dir);
@@ -28,9 +28,9 @@ export async function diskUse(dir: string, pids: readonly number[], most: DiskUs
   return { ...named, bytes: named.bytes + (await unnamed(pids, dev)) };
 }
 
-/** Blocks, names, and which file it is. */
+/** Blocks, number of links, and the file's device and inode. */
 const FORMAT = String.raw`%b %n %D:%i\n`;
-/** Root reads what a session has locked against its own user. A service that is that user becomes root of a namespace for it. */
+/** A session may remove its own user's read permission. Root reads such files; a service that is not root becomes root of a user namespace. */
 const AS_OWNER = ['unshare', '--user', '--map-root-user', '--'];
 
 async function walk(dir: string, most: DiskUse): Promise<DiskUse> {
@@ -61,11 +61,11 @@ async function walk(dir: string, most: DiskUse): Promise<DiskUse> {
   }
 }
 
-/** Bytes of files on this device that have no name any more and are open or mapped in one of these processes. */
+/** Bytes of unlinked files on this device that are open or mapped in one of these processes. */
 async function unnamed(pids: readonly number[], dev: number): Promise<number> {
   const found = new Map<number, number>();
   for (const pid of pids) {
-    await openFiles(pid, dev, found).catch(() => {}); // it is gone
+    await openFiles(pid, dev, found).catch(() => {}); // the process is gone
     await mappedFiles(pid, dev, found).catch(() => {});
   }
   return [...found.values()].reduce((sum, bytes) => sum + bytes, 0);
@@ -85,7 +85,7 @@ async function weigh(path: string, dev: number, found: Map<number, number>): Pro
   return true;
 }
 
-/** Only root may look at what is mapped. For the others it counts as long as it reaches, which is more than it has. */
+/** Only root may stat mapped files. Otherwise the end of the mapping counts as the size, which overestimates it. */
 async function mappedFiles(pid: number, dev: number, found: Map<number, number>): Promise<void> {
   const device = `${hex(major(dev))}:${hex(minor(dev))}`;
   for (const line of (await readFile(`/proc/${pid}/maps`, 'latin1')).split('\n')) {

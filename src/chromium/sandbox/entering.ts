@@ -8,15 +8,15 @@ import type { Owner } from './owners.ts';
 import { parent } from './process-tree.ts';
 import { filterPath, withFilter } from './seccomp.ts';
 
-/** Commands that are not a session's own: inside one that runs, on the home of one that does not, and apart from all. */
+/** Commands of the service: inside a running session, on the home of a stopped one, and outside of all sessions. */
 
 /**
- * How to run another command inside a running session, seen from the host: what starts the guest. Root may
- * enter everything and then becomes the session's user. Anybody else is that user already, and first has to enter the namespace
- * in which it is root, the outer bwrap's, to be allowed into the others.
+ * How to run another command inside a running session from the host. The guest is started this way. Root may
+ * enter every namespace and then becomes the session's user. A service that is not root is that user already, and first enters the
+ * outer bwrap's user namespace, in which it is root, to be allowed into the others.
  *
- * Who enters from outside does not have the session's filter of system calls, so one more bubblewrap inside gives it one, which also puts
- * it in one more user namespace: as its own user, without a way to trace what Chromium and others in the session's namespace do.
+ * A process that enters from outside lacks the session's filter of system calls. One more bubblewrap inside adds it, and also puts the
+ * process in one more user namespace: as its own user, unable to trace Chromium and others in the session's namespace.
  */
 export function enter(
   init: number,
@@ -54,8 +54,8 @@ export function beside(
 }
 
 /**
- * A program of the service's own that reads what a session made, in a sandbox of its own: it sees the system and what it is handed,
- * and reaches nothing else. Without sandboxes it is an ordinary process of the unprivileged user.
+ * Starts a program of the service that reads a session's data, in a separate sandbox: it sees only the system and the descriptors it is
+ * given. Without sandboxes it is an ordinary process of the unprivileged user.
  */
 export function startHelper(
   command: readonly string[],
@@ -71,7 +71,7 @@ export function startHelper(
   });
 }
 
-/** A namespace is not a cgroup: who enters the one counts against the session's limits only by joining the other. */
+/** Entering namespaces does not join the cgroup. A process counts against the session's limits only after joining it. */
 const JOIN_SCRIPT = `${LOWER}
 exec 9<"$1" || exit 1
 shift
@@ -81,9 +81,9 @@ exec "$@"
 `;
 
 /**
- * How to run a command on a session's home while no browser runs there: as the session's user, with the home as its only writable
- * place, no network and nothing else of the machine to see. What is in the home is hostile: a link in it leads nowhere from in there.
- * `more` is for bubblewrap: its filter.
+ * How to run a command on a session's home while no browser runs there: as the session's user, with the home as the only writable
+ * directory, no network and no view of the rest of the machine. The home's content is hostile; links in it cannot lead out of the sandbox.
+ * `more` holds bubblewrap's arguments for the filter.
  */
 export function onHome(
   dir: string,

@@ -19,12 +19,12 @@ import type { Owner } from './owners.ts';
 import { HOME, MOUNTED_ETC, UID } from './mounts.ts';
 
 /**
- * A session's directory, which is the service's: under root the session's user may walk through it and no more, and no session sees
- * anything of it but what is mounted. So the names in it can be trusted, and so can `etc`, which sessions see to read. What a session
- * writes is left to outside.ts.
+ * A session's directory. The service owns it: under root the session's user may only walk through it, and a session sees
+ * only what is mounted. So the names in it can be trusted, and so can `etc`, which is read-only for sessions. outside.ts handles what a
+ * session writes.
  */
 
-/** Makes the directory and the home in it, where they are not there yet; answers with what it made, the outermost of each. */
+/** Creates the directory and the home in it where missing. Returns the outermost directory it created for each. */
 export async function makeRoom(dir: string): Promise<string[]> {
   const made: string[] = [];
   for (const path of [dir, join(dir, 'home')]) {
@@ -34,7 +34,7 @@ export async function makeRoom(dir: string): Promise<string[]> {
   return made;
 }
 
-/** The directories of a session, owned by those who use them: `home` stays the caller's, the rest is made anew. */
+/** Creates a session's directories, each owned by the user that writes there. The content of `home` is kept, the rest is recreated. */
 export async function furnish(dir: string, owner: Owner, policy: Record<string, unknown> | undefined): Promise<void> {
   const etc = join(dir, 'etc');
   const policies = join(etc, 'chromium/policies/managed');
@@ -54,7 +54,7 @@ export async function furnish(dir: string, owner: Owner, policy: Record<string, 
     writeFile(join(etc, 'group'), `corral:x:${UID}:\nnogroup:x:65534:\n`),
     writeFile(join(etc, 'hosts'), '127.0.0.1 localhost browser\n::1 localhost\n'),
     writeFile(join(etc, 'nsswitch.conf'), 'passwd: files\ngroup: files\nhosts: files\n'),
-    // Constant: a real one would be the same for all sessions of the machine, and tell which machine that is.
+    // Constant: the real one would identify the machine to every session on it.
     writeFile(join(etc, 'machine-id'), `${'c0'.repeat(16)}\n`),
     mkdir(join(etc, 'opt')).then(() => symlink('../chromium', join(etc, 'opt/chrome'))), // where the branded build looks
     policy === undefined ? undefined : writeFile(join(policies, 'session.json'), JSON.stringify(policy)),
@@ -63,13 +63,13 @@ export async function furnish(dir: string, owner: Owner, policy: Record<string, 
   ]);
 }
 
-/** What sessions, or their displays, write beside the home. */
+/** Directories beside the home that sessions or their displays write to. */
 const WRITTEN = ['run', 'display'];
 
 /** For a session without a sandbox: its directory for temporary files. */
 export const makeRun = (dir: string, owner: Owner) => makeDirectory(join(dir, 'run'), owner);
 
-/** `display` is the service's, so that nothing in it is replaced; what is in `display/x11` and `display/rfb` is Xvnc's. */
+/** The service owns `display`, so that nothing in it can be replaced. Xvnc owns `display/x11` and `display/rfb`. */
 export async function furnishDisplay(dir: string, owner: Owner): Promise<void> {
   const at = join(dir, 'display');
   await mkdir(at, { mode: 0o700 });
@@ -77,9 +77,9 @@ export async function furnishDisplay(dir: string, owner: Owner): Promise<void> {
   await Promise.all(['x11', 'rfb'].map((name) => makeDirectory(join(at, name), owner)));
 }
 
-/** Takes away what was made, except the home: its owner may still want to keep the profile. */
+/** Removes what `furnish` created, except the home: the profile in it may still be saved. */
 export async function clear(dir: string): Promise<void> {
-  await rmdir(join(dir, 'extensions')).catch(() => {}); // unless there are some, for the browser that comes next
+  await rmdir(join(dir, 'extensions')).catch(() => {}); // fails when there are extensions, which the next browser needs
   await Promise.all([
     ...WRITTEN.map((name) => removeTree(join(dir, name))),
     ...['etc', 'tools', 'process'].map((name) => rm(join(dir, name), { recursive: true, force: true, maxRetries: 3 })),
@@ -93,7 +93,7 @@ export async function makeHome(dir: string, owner: Owner): Promise<void> {
   await makeDirectory(join(dir, 'home'), owner);
 }
 
-/** Puts a directory into `extensions`, whole or not at all. False: there is one by that name. */
+/** Adds a directory to `extensions`, completely or not at all. False when the name is taken. */
 export async function addExtension(
   dir: string,
   { name, owner }: { name: string; owner: Owner },
@@ -113,12 +113,12 @@ export async function addExtension(
   }
 }
 
-/** For the service that comes after one that was killed: a line for each process group, before it is let go. */
+/** Records a line for each process group before it is let go: a service that starts after one that was killed reads them. */
 export function record(dir: string, line: string): void {
   appendFileSync(join(dir, 'process'), `${line}\n`);
 }
 
-/** What was recorded in all the directories of `sessions`. */
+/** The recorded lines of all directories in `sessions`. */
 export async function recorded(sessions: string): Promise<string[]> {
   const texts = (await readdir(sessions).catch(() => [])).map((name) =>
     readFile(join(sessions, name, 'process'), 'utf8').catch(() => ''),
@@ -126,7 +126,7 @@ export async function recorded(sessions: string): Promise<string[]> {
   return (await Promise.all(texts)).flatMap((text) => text.split('\n')).filter(Boolean);
 }
 
-/** The unprivileged user walks through the directory but does not own it: nothing in there can be replaced under our hands. */
+/** The unprivileged user may walk through the directory but does not own it, so it cannot replace anything in it. */
 async function keep(dir: string, owner: Owner): Promise<void> {
   if (process.getuid?.() === 0) await chown(dir, 0, owner.gid).then(() => chmod(dir, 0o710));
 }

@@ -12,19 +12,19 @@ import { running } from './running.ts';
 import { sandboxed } from './sandbox.ts';
 import { canFilter } from './seccomp.ts';
 
-/** What this machine lets the service do. Found by trying; where there is no sandbox, tried again from time to time. */
+/** The isolation this machine allows. Found by trial; where there is no sandbox, the trial is repeated from time to time. */
 export interface Isolation {
   /** Becomes true when a later trial succeeds. */
   readonly sandboxed: boolean;
-  /** Why not; undefined when it is. */
+  /** Why there is no sandbox; undefined when there is one. */
   readonly refusal: string | undefined;
-  /** The same, and what is missing besides: a sentence each, for the log and for /ready. */
+  /** The refusal and everything else that is missing: a sentence each, for the log and for /ready. */
   readonly reasons: readonly string[];
   /** Resolves when there is a sandbox: at once, later, or never. */
   readonly whenSandboxed: Promise<void>;
-  /** Whom sessions run as, each as another where the service is root. */
+  /** The users that sessions run as: a different one for each session where the service is root. */
   readonly owners: Owners;
-  /** Whom runs what belongs to no session, such as the trial. Never the database's user. */
+  /** The user for processes that belong to no session, such as the trial. Never the database's user. */
   readonly owner: Owner;
   readonly cgroup: 'v1' | 'v2' | null;
   readonly cgroups: Cgroups | undefined;
@@ -44,7 +44,7 @@ export interface BrowserBinary {
   readonly version: string;
 }
 
-/** The binaries themselves, never a distribution's wrapper script: it adds flags of its own and needs an environment. */
+/** The binaries themselves, never a distribution's wrapper script: the script adds its own flags and needs an environment. */
 const FULL = [
   '/usr/lib/chromium/chromium',
   '/usr/lib64/chromium-browser/chromium-browser',
@@ -55,7 +55,7 @@ const HEADLESS_SHELL = ['/usr/lib/chromium/chromium-headless-shell', '/usr/lib64
 const TRIAL_MS = 10_000;
 const FIRST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 60_000;
-/** What becomes of each bound where no control group holds it. */
+/** What replaces each control group limit where the controller is missing. */
 const WITHOUT: Record<Controller, string> = {
   memory: "a session's memory is watched instead of bounded.",
   pids: "a session's processes are bounded by an rlimit.",
@@ -64,19 +64,19 @@ const WITHOUT: Record<Controller, string> = {
   io: 'sessions share the disk by priority alone.',
 };
 
-/** Empty is the same as left out. */
+/** An empty value means the default. */
 interface Wishes {
-  /** Where the engines are, when not where distributions put them. */
+  /** Paths of the browsers, when not where distributions install them. */
   full?: string;
   headlessShell?: string;
-  /** The uids of sessions, and those among them that are somebody else's. */
+  /** The uids of sessions, and those among them that other users have. */
   uids?: string;
   reservedUids?: readonly number[];
 }
 
 const detected = new Map<string, Promise<Isolation>>();
 
-/** Asks the machine once; everyone after that gets the same answer. */
+/** Examines the machine once per set of wishes; later calls get the same result. */
 export function detectIsolation(wishes: Wishes = {}): Promise<Isolation> {
   const { full = '', headlessShell = '', uids = '', reservedUids = [] } = wishes;
   const key = JSON.stringify([full, headlessShell, uids, reservedUids]);
@@ -135,7 +135,7 @@ async function detect(wishes: Wishes): Promise<Isolation> {
   };
 }
 
-/** Root does not run browsers: each session has a uid of its own. Anybody else runs them as they are. */
+/** Root does not run browsers: each session gets its own uid. A service that is not root runs them as its own user. */
 function findOwners({ uids, reservedUids = [] }: Wishes): Owners {
   const uid = process.getuid?.() ?? -1;
   if (uid === 0) return manyOwners(uidRange(uids), { reserved: reservedUids });
@@ -145,8 +145,8 @@ function findOwners({ uids, reservedUids = [] }: Wishes): Owners {
 }
 
 /**
- * A trial that failed is repeated, ever more slowly: it may have run out of time on a busy machine, or the operator mends what was
- * in the way. Nobody has to restart the service for it.
+ * A failed trial is repeated at growing intervals: it may have timed out on a busy machine, or the operator may fix the
+ * cause. The service need not be restarted for that.
  */
 async function persistent(trial: () => Promise<string | undefined>) {
   let grant: () => void;
@@ -164,8 +164,8 @@ async function persistent(trial: () => Promise<string | undefined>) {
 }
 
 /**
- * Makes a sandbox like a session's and in it another user namespace, as Chromium's own sandbox will. Every precondition that
- * could be listed (kernel settings, AppArmor, seccomp of a container, missing programs) shows here as itself.
+ * Creates a sandbox like a session's and in it another user namespace, as Chromium's own sandbox does. This covers every
+ * precondition (kernel settings, AppArmor, a container's seccomp, missing programs) without listing them.
  */
 async function trial(owner: Owner): Promise<string | undefined> {
   if (process.platform !== 'linux') return `namespaces are a Linux feature, this is ${process.platform}.`;
@@ -177,7 +177,7 @@ async function trial(owner: Owner): Promise<string | undefined> {
     dir = await mkdtemp(join(tmpdir(), 'corral-trial-'));
     await furnish(dir, owner, undefined);
     const place = sandboxed(dir, owner);
-    // Stays until the socket has arrived: what ends takes everything of its group with it, the socket's bringer too.
+    // The command waits until the socket has arrived: when it ends, its whole group ends, including the helper that sends the socket.
     const process = place.start(['sh', '-c', 'unshare --user true && read -r done <&3']);
     const inside = running(process, undefined, async () => place.close());
     const timer = setTimeout(() => void inside.stop(), TRIAL_MS);

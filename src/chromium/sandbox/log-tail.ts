@@ -2,22 +2,22 @@ import type { Readable } from 'node:stream';
 
 const LINES = 200;
 const LONGEST = 2000;
-/** So much is read of it at once, and then nothing for the rest of the turn: a megabyte a second. */
+/** Bytes read within one turn. More waits for the next turn: a megabyte per second. */
 const MOST_IN_A_TURN = 256 * 1024;
 const TURN_MS = 250;
-/** There is no D-Bus in the sandbox, and no flag that keeps Chromium from saying so a dozen times at every start. */
+/** There is no D-Bus in the sandbox, and no flag keeps Chromium from logging that a dozen times at every start. */
 const NOISE = /:ERROR:dbus\/|dconf-CRITICAL/;
 
-/** The last lines a process wrote, and those to come. */
+/** The last lines a process wrote, and new ones as they come. */
 export interface LogTail {
   (): string[];
-  /** A line of the service's own among them. */
+  /** Adds a line of the service. */
   say(line: string): void;
-  /** Answers with what stops it. */
+  /** Returns a function that stops following. */
   follow(listener: (line: string) => void): () => void;
 }
 
-/** Keeps the last lines a process wrote: what an error message quotes. */
+/** Keeps the last lines a process wrote. Error messages quote them. */
 export function logTail(stream: Readable | null): LogTail {
   const listeners = new Set<(line: string) => void>();
   const lines: string[] = [];
@@ -32,19 +32,19 @@ export function logTail(stream: Readable | null): LogTail {
 
   stream?.setEncoding('utf8');
   stream?.on('data', (text: string) => {
-    // A process that writes without end waits for its turn, instead of taking the service's.
+    // A process that writes without pause is throttled, so that it does not take the service's time.
     if (read === 0 && stream) setTimeout(() => ((read = 0), stream.resume()), TURN_MS).unref();
     read += text.length;
     if (read > MOST_IN_A_TURN) stream?.pause();
     const parts = (partial + text).split('\n');
-    // A process that never ends its line must not grow the service.
+    // A process that never ends its line must not grow the service's memory.
     partial = parts.pop()!.slice(0, LONGEST);
     for (const part of parts) {
       if (part.trim() === '' || NOISE.test(part)) continue;
       add(part.slice(0, LONGEST));
     }
   });
-  stream?.on('error', () => {}); // the process is gone; `exited` says so
+  stream?.on('error', () => {}); // the process is gone; `exited` reports it
 
   const tail = () => (partial.trim() === '' ? [...lines] : [...lines, partial].slice(-LINES));
   return Object.assign(tail, {

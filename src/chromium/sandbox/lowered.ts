@@ -1,17 +1,17 @@
 import type { Limits } from './cgroup-limits.ts';
 
 /**
- * What every process of a session is given less of than the service has, wherever it is started, and cannot raise again:
+ * Limits below the service's own for every process of a session, wherever it is started. A session cannot raise them again:
  *
- * - When memory runs out, the kernel ends something of a session before the service or its database. As an ordinary user a session may take
- *   back what was added here, never more.
- * - No core dumps: they would be written by the host, at the size of a browser. A bound on descriptors, of which the kernel has so many.
+ * - When memory runs out, the kernel ends a session's process before the service or its database. As an ordinary user a session may undo
+ *   the adjustment made here, but not go below the service's own.
+ * - No core dumps: the host would write them, at the size of a browser. A bound on descriptors, since the kernel's number is limited.
  * - Where no control group counts processes: RLIMIT_NPROC. It counts the processes of one uid, and under root every session has its own. Since
  *   Linux 5.14 it counts in each user namespace by itself, of which an ordinary user's session has two.
- * - Where no control group shares the processor out: a lower priority, which is the disk's as well.
- * - A bound on the size of a file. Who writes beyond it is told so (EFBIG) and not killed.
+ * - Where no control group divides the processor: a lower priority, which applies to the disk too.
+ * - A bound on the size of a file. A write beyond it fails with EFBIG and does not kill the process.
  *
- * A shell runs this before it becomes something else; the numbers come in its environment.
+ * A shell runs this before it executes the command; the numbers are in its environment.
  */
 export const LOWER = `
 read -r adjust </proc/$$/oom_score_adj && adjust=$((adjust + 300)) && [ "$adjust" -le 1000 ] || adjust=1000
@@ -26,7 +26,7 @@ unset CORRAL_NICE CORRAL_PIDS CORRAL_FILE_BLOCKS
 
 const NICE = '5';
 
-/** The environment for LOWER, by what control groups bound already. */
+/** The environment for LOWER. Limits that control groups enforce already are left out. */
 export function lowered(bounded: readonly string[], { pids, fileBytes }: Limits): Record<string, string> {
   return {
     ...(pids === undefined || bounded.includes('pids') ? {} : { CORRAL_PIDS: String(pids) }),

@@ -3,32 +3,32 @@ import { readdir } from 'node:fs/promises';
 import { setImmediate as yielded } from 'node:timers/promises';
 import { memoryOf, signal } from './process-tree.ts';
 
-/** A session whose memory is looked after. */
+/** A session whose memory is watched. */
 export interface Watched {
-  /** The processes everything of it descends from. */
+  /** The roots of its process trees. */
   leaders(): readonly number[];
   readonly mostBytes: number;
-  /** How often the kernel has ended something of it for lack of memory; undefined where no control group bounds it. */
+  /** How often the kernel has killed one of its processes for lack of memory; undefined where no control group limits memory. */
   outOfMemory(): number | undefined;
-  /** A sentence about what was ended, and why. */
+  /** Called with a sentence about what was ended, and why. */
   told(sentence: string): void;
 }
 
 const EVERY_MS = 1000;
-/** After something was ended: what is left may have grown meanwhile. */
+/** Interval after a process was ended: the others may have grown meanwhile. */
 const AGAIN_MS = 100;
-/** Looking takes at most a twentieth of a processor. */
+/** The watch takes at most a twentieth of a processor. */
 const SHARE = 20;
-/** So many processes are read before others have their turn. */
+/** Number of processes that are read before the event loop gets a turn. */
 const AT_ONCE = 100;
 
 const sessions = new Map<Watched, number>();
 let timer: NodeJS.Timeout | undefined;
 
 /**
- * Tells of sessions whose memory ran out. Where a control group bounds it, the kernel has ended the largest process, and its count says so.
- * Where none does, this does the same: it adds up what each session's processes take, and ends the largest until the rest fits. That
- * comes up to a second late, and does not see memory that no process has mapped (a memfd that was only written to).
+ * Reports sessions whose memory ran out. Where a control group limits memory, the kernel ends the largest process and counts that.
+ * Where none does, this watch adds up the memory of each session's processes and ends the largest until the rest fits. It
+ * reacts up to a second late, and does not see memory that no process has mapped (a memfd that was only written to).
  */
 export function watchMemory(session: Watched): () => void {
   sessions.set(session, session.outOfMemory() ?? 0);
@@ -51,7 +51,7 @@ async function look(): Promise<void> {
     const unbounded = [...sessions.keys()].filter((session) => session.outOfMemory() === undefined);
     if (unbounded.length > 0) again = await bound(unbounded);
   } catch {
-    // A process that ends while it is looked at; the next look finds the others.
+    // A process ended while it was read; the next round finds the others.
   }
   const spent = performance.now() - started;
   timer = undefined;
@@ -59,7 +59,7 @@ async function look(): Promise<void> {
     timer = setTimeout(() => void look(), Math.max(again ? AGAIN_MS : EVERY_MS, spent * SHARE)).unref();
 }
 
-/** True when something was ended. */
+/** True when a process was ended. */
 async function bound(unbounded: readonly Watched[]): Promise<boolean> {
   const { children, resident, bySession } = await processes();
   let ended = false;
@@ -71,7 +71,7 @@ async function bound(unbounded: readonly Watched[]): Promise<boolean> {
       members.add(pid);
       queue.push(...(children.get(pid) ?? []));
     }
-    // An upper bound, since each process counts what it shares in full. Only where that is too much are shares asked for, which costs more.
+    // An upper bound, since shared memory counts in full for each process. The exact shares cost more to read, so only when this exceeds the limit.
     const upper = [...members].reduce((sum, pid) => sum + (resident.get(pid) ?? 0), 0);
     if (upper <= session.mostBytes) continue;
     const sizes = [...members].map((pid) => ({ pid, bytes: memoryOf(pid) })).sort((a, b) => b.bytes - a.bytes);
@@ -92,7 +92,7 @@ async function bound(unbounded: readonly Watched[]): Promise<boolean> {
   return ended;
 }
 
-/** Every process of the machine, with a turn for others in between. */
+/** Reads every process of the machine, and yields to the event loop in between. */
 async function processes() {
   const children = new Map<number, number[]>();
   const bySession = new Map<number, number[]>();

@@ -4,34 +4,34 @@ import { join } from 'node:path';
 /** What a session sees of the machine: its paths, its environment, and the mounts that make them. */
 
 export const HOME = '/home/corral';
-/** Where a session finds the guest's code and what it needs, to read. */
+/** Where a session finds the guest's code and its dependencies, read-only. */
 export const TOOLS = '/opt/corral';
 /** Where X clients look for the display's socket. */
 export const X_SOCKETS = '/tmp/.X11-unix';
-/** Not in the home, where the session could put a link in the way of what the service writes. */
+/** Not in the home: there a session could put a link in the path of the service's writes. */
 export const EXTENSIONS = '/opt/extensions';
 export const UID = 1000;
 export const PATH = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin';
 /**
- * Where a session's directory is shown to bubblewrap: under root the unprivileged user may not be able to walk to the data directory,
- * and a session that reads bubblewrap's command line need not learn where that is.
+ * Where a session's directory is mounted for bubblewrap: under root the unprivileged user may not be able to walk to the data directory,
+ * and a session that reads bubblewrap's command line does not learn its path.
  */
 export const STAGE = '/mnt';
 
-/** What a command may need to see besides. */
+/** What else a command may need to see. */
 export interface Needs {
   /** Directories outside /usr that the command reads. */
   readonly readable?: readonly string[];
-  /** What is shown at TOOLS. */
+  /** The directory mounted at TOOLS. */
   readonly tools?: string | undefined;
   readonly gpu?: boolean;
-  /** Pid of the display, whose namespaces are up. */
+  /** Pid of the display. Its namespaces exist already. */
   readonly display?: number | undefined;
-  /** What of its environment LOWER reads. */
+  /** The environment that LOWER reads. */
   readonly lower?: Record<string, string>;
 }
 
-/** Files of /etc that are the same for everyone; what else is in there is nobody's business. */
+/** Files of the host's /etc that every session sees. The rest of it is hidden. */
 export const MOUNTED_ETC = [
   'fonts',
   'ssl/certs',
@@ -51,12 +51,12 @@ export const environment = {
   SHELL: '/bin/sh',
   LANG: 'C.UTF-8',
   XDG_RUNTIME_DIR: '/run/user',
-  // There is no bus; an address that cannot be one makes Chromium give up at once instead of looking for it.
+  // There is no bus. With an invalid address Chromium gives up at once instead of looking for one.
   DBUS_SESSION_BUS_ADDRESS: 'disabled:',
   DBUS_SYSTEM_BUS_ADDRESS: 'disabled:',
 };
 
-/** The words that tell bubblewrap to make a session of the directory `source`. */
+/** Bubblewrap's arguments for a session in the directory `source`. */
 export function bubblewrap(source: string, { readable = [], gpu = false, tools, display }: Needs): string[] {
   const args: string[] = [];
   const add = (...words: string[]) => args.push(...words);
@@ -64,8 +64,8 @@ export function bubblewrap(source: string, { readable = [], gpu = false, tools, 
   add('--unshare-user', '--uid', String(UID), '--gid', String(UID)); // not root, not even inside
   add('--unshare-pid', '--unshare-uts', '--unshare-cgroup-try', '--hostname', 'browser');
   if (display === undefined) add('--unshare-ipc');
-  add('--die-with-parent'); // the service's death is the session's
-  add('--info-fd', '6'); // says which host pid is process 1
+  add('--die-with-parent'); // the session dies with the service
+  add('--info-fd', '6'); // reports the host pid of process 1
 
   add('--clearenv'); // the service's environment holds its secrets
   for (const [name, value] of Object.entries(environment)) add('--setenv', name, value);
@@ -77,7 +77,7 @@ export function bubblewrap(source: string, { readable = [], gpu = false, tools, 
   for (const { name, exists } of MOUNTED_ETC) if (exists) add('--ro-bind', join('/etc', name), join('/etc', name));
   add('--ro-bind-try', '/var/cache/fontconfig', '/var/cache/fontconfig'); // without it, each start reads all fonts: 0.3 s
 
-  add('--proc', '/proc'); // of the new pid namespace: nobody else's processes
+  add('--proc', '/proc'); // of the new pid namespace: only the session's processes
   add('--dev', '/dev');
   add('--size', String(2 * 2 ** 30), '--tmpfs', '/dev/shm'); // bounded, for where no cgroup counts it
   add('--remount-ro', '/dev');
@@ -100,20 +100,20 @@ export function bubblewrap(source: string, { readable = [], gpu = false, tools, 
   for (const path of readable) add('--ro-bind', path, path);
   if (tools !== undefined) add('--ro-bind', tools, TOOLS);
   add('--bind', join(source, 'home'), HOME);
-  add('--bind', join(source, 'extensions'), EXTENSIONS); // the directory is the service's, what is in it the session's: Chromium writes there
-  add('--remount-ro', '/'); // the rest of the tree is a tmpfs of its own, and nothing is to be written there
+  add('--bind', join(source, 'extensions'), EXTENSIONS); // the service owns the directory, the session its content: Chromium writes there
+  add('--remount-ro', '/'); // the rest of the tree is a separate tmpfs that stays empty
   add('--chdir', HOME);
   return args;
 }
 
-/** What every program needs of the system, to read. */
+/** The system directories that every program needs, read-only. */
 export function systemDirectories(): string[] {
   const directories = ['bin', 'sbin', 'lib', 'lib32', 'lib64'].flatMap((name) => systemDirectory(`/${name}`));
   const files = ['alternatives', 'ld.so.cache'].flatMap((name) => ['--ro-bind-try', `/etc/${name}`, `/etc/${name}`]);
   return ['--ro-bind', '/usr', '/usr', ...directories, ...files];
 }
 
-/** Merged into /usr by a link on today's systems, a directory of its own on others, absent on some. */
+/** A link into /usr on current systems, a separate directory on others, absent on some. */
 function systemDirectory(path: string): string[] {
   const { exists, isDirectory } = kind(path);
   if (!exists) return [];

@@ -8,30 +8,30 @@ import { run } from './run.ts';
 import { systemDirectories } from './mounts.ts';
 
 /**
- * What the service does, from outside, with things that a session can change: all of it is here. The session's directory is the
- * service's, and so are the names in it; what is in `home`, `run`, `display/*` and `extensions/*` is the session's, at any moment. Below
- * those, no name is trusted: each directory is opened without following a link, and what is in it is reached by the descriptor. What is
- * worked on as a whole is left to programs that do the same, or that see nothing else.
+ * All operations of the service, from outside, on files that a session can change. The service owns the session's directory
+ * and the names in it; a session may change the content of `home`, `run`, `display/*` and `extensions/*` at any moment. Below
+ * those, no name is trusted: each directory is opened without following a link, and its content is reached by the descriptor. Whole
+ * trees are left to programs that do the same, or that see nothing else.
  */
 
-/** Linux; Node has no name for it. The descriptor stands for the thing and cannot be read. */
+/** Linux only; Node has no constant for it. The descriptor identifies a file but cannot read it. */
 const O_PATH = 0o10000000;
 const DIRECTORY = O_PATH | constants.O_NOFOLLOW | constants.O_DIRECTORY;
 
-/** What a tree of ordinary size has. A browser that just started has 90 names in 40 directories. */
+/** Bounds of a tree of ordinary size. A browser that just started has 90 names in 40 directories. */
 const MOST_NAMES = 2000;
 const MOST_DIRECTORIES = 200;
-/** Of a directory itself, which grows with the names in it. */
+/** Size of a directory itself, which grows with the number of names in it. */
 const MOST_BYTES = 2 ** 18;
 
-/** A unix socket that is connected to by what it is, not by what it is called. */
+/** A unix socket that is connected to by descriptor, not by name. */
 export interface PinnedSocket {
   /** After `close` the connection fails at once. */
   connect(): net.Socket;
   close(): void;
 }
 
-/** Whoever puts another socket or a link in the place of `path` after this changes nothing. */
+/** Replacing `path` by another socket or a link afterwards has no effect. */
 export function pinSocket(path: string): PinnedSocket {
   let pinned: number | undefined = openSync(path, O_PATH | constants.O_NOFOLLOW);
   const close = () => {
@@ -43,7 +43,7 @@ export function pinSocket(path: string): PinnedSocket {
     throw new Error(`${path} is not a socket.`);
   }
   return {
-    // The number of a closed descriptor may be another session's by now, so it is not used any more.
+    // A closed descriptor's number may belong to another session by now, so it is not used.
     connect: () =>
       pinned === undefined
         ? new net.Socket().destroy(new Error('The socket is closed.'))
@@ -52,21 +52,21 @@ export function pinSocket(path: string): PinnedSocket {
   };
 }
 
-/** A name in a directory of a session's: `within` is the way there from `dir`, which is the service's. */
+/** A name in a session's directory: `within` is the path to it from `dir`, which the service owns. */
 export interface Entry {
   readonly dir: string;
   readonly within: readonly string[];
   readonly name: string;
 }
 
-/** Removes files, or links, by these names. Those that are not there are gone already; a link on the way there is left alone. */
+/** Removes files or links by these names. Missing ones are ignored; nothing is removed if the path contains a link. */
 export async function removeFiles(dir: string, within: readonly string[], names: readonly string[]): Promise<void> {
   await inDirectory(dir, within, (at) =>
     Promise.all(names.map((name) => unlink(join(at, name)).catch(unlessCode('ENOENT', 'EISDIR', 'EPERM')))),
   ).catch(unlessCode('ENOENT', 'ENOTDIR', 'ELOOP'));
 }
 
-/** Gives a thing another name. What is moved may be a link: it is not looked at. Answers false when it is not there. */
+/** Renames an entry. A link is moved itself, not its target. False when the entry is missing. */
 export async function move(from: Entry, to: Entry): Promise<boolean> {
   try {
     await inDirectory(from.dir, from.within, (source) =>
@@ -80,8 +80,8 @@ export async function move(from: Entry, to: Entry): Promise<boolean> {
 }
 
 /**
- * Makes a directory that only its owner enters, by a name in a directory of the service's. What was in it already, a restored profile,
- * becomes theirs too.
+ * Creates a directory that only its owner may enter, in a directory that the service owns. Existing content, such as a restored profile,
+ * is given to the owner too.
  */
 export async function makeDirectory(path: string, { uid, gid }: Owner): Promise<void> {
   const made = await mkdir(path, { recursive: true, mode: 0o700 });
@@ -90,16 +90,16 @@ export async function makeDirectory(path: string, { uid, gid }: Owner): Promise<
     if (process.getuid?.() !== 0) return;
     await chown(at, uid, gid);
     if (made !== undefined || before === uid || (await readdir(at)).length === 0) return;
-    await run('chown', ['-R', '-P', '-h', `${uid}:${gid}`, '--', path]); // goes down by open directories
+    await run('chown', ['-R', '-P', '-h', `${uid}:${gid}`, '--', path]); // walks by open directories
   });
 }
 
 /**
- * Removes a directory whose content is a session's, even while that runs. Node's `rm` walks by names, and a link that is put in its way
- * leads it out of the directory; this goes down by open directories, and so does the program that takes over what is larger.
+ * Removes a directory whose content a session owns, even while the session runs. Node's `rm` walks by names, and a link put in its path
+ * leads it out of the directory. This function walks by open directories, and so does the program that removes larger trees.
  *
- * What the session has locked against its own user, who is ours where the service is not root, is unlocked first. `chmod` can be led
- * astray by a link that comes at the wrong moment, so it sees nothing but the directory.
+ * Where the service is not root, it is the session's user, and files that deny access to that user get it back first. A link that appears
+ * at the wrong moment can mislead `chmod`, so `chmod` sees only the directory.
  */
 export async function removeTree(path: string, { sandboxed = true } = {}): Promise<void> {
   if (!(await lstat(path).catch(unlessCode('ENOENT')))) return;
@@ -107,14 +107,14 @@ export async function removeTree(path: string, { sandboxed = true } = {}): Promi
   await removeByProgram(path).catch(async (error: unknown) => {
     if (process.getuid?.() === 0) throw error;
     const [file, ...args] = [...(sandboxed ? seeingOnly(path) : []), 'chmod', '-R', 'u+rwX', sandboxed ? TREE : path];
-    await run(file, args).catch(() => {}); // it goes as far as it can
+    await run(file, args).catch(() => {}); // it changes what it can
     await removeByProgram(path);
   });
 }
 
 /**
- * Removes a tree of ordinary size without a program: starting one blocks the service for some 15 ms. Its directories are open at the same
- * time, so a tree of many is left to the program. Answers whether all of it is gone: what still runs may write on.
+ * Removes a tree of ordinary size without a program: starting one blocks the service for some 15 ms. All directories are open at the same
+ * time, so a tree with many is left to the program. Returns whether all of it is gone: running processes may still write.
  */
 async function removeSmall(path: string): Promise<boolean> {
   let [names, directories] = [MOST_NAMES, MOST_DIRECTORIES];
@@ -127,7 +127,7 @@ async function removeSmall(path: string): Promise<boolean> {
       const entries = await readdir(at, { withFileTypes: true });
       names -= entries.length;
       if (names < 0) throw new Error('too many names');
-      // Also after a failure all are waited for: a closed descriptor's number soon means another directory.
+      // Wait for all removals even after a failure: a closed descriptor's number soon means another directory.
       const removals = entries.map((entry) => remove(join(at, entry.name), entry.isDirectory()));
       const failed = (await Promise.allSettled(removals)).find(({ status }) => status === 'rejected');
       if (failed) throw new Error('not empty');
@@ -153,7 +153,7 @@ function seeingOnly(path: string): string[] {
   return ['bwrap', '--unshare-all', '--die-with-parent', ...systemDirectories(), '--bind', path, TREE, '--'];
 }
 
-/** `use` gets a path that means the directory itself, whatever happens to its names, and whose it was. */
+/** `use` gets a path that stays valid when the directory is renamed, and the directory's owner. */
 async function inDirectory<T>(
   dir: string,
   within: readonly string[],

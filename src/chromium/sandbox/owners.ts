@@ -5,22 +5,22 @@ import { join } from 'node:path';
 import { errorCode } from '../../lib/error-code.ts';
 import { startTime } from './process-tree.ts';
 
-/** Whom something of a session runs as, seen from the host. */
+/** The user that a session's processes run as, seen from the host. */
 export interface Owner {
   readonly uid: number;
   readonly gid: number;
   readonly name: string;
 }
 
-/** An owner that nobody else on this machine has, for as long as something of it lives. */
+/** An owner that is unique on this machine while its processes or its directory exist. */
 export interface Claim extends Owner {
-  /** Its directory and its processes are gone, or about to go: it is free once they are. */
+  /** Call when its directory and processes are gone or about to go: the uid is free once they are gone. */
   release(): void;
 }
 
-/** Where the uids of sessions come from. An ordinary user has only its own, which all of its sessions share. */
+/** Provides the uids of sessions. A service that is not root has only its own, which all sessions share. */
 export interface Owners {
-  /** `dir` is what belongs to the uid: while it is there, nobody else gets the uid. */
+  /** `dir` belongs to the uid: while it exists, the uid is not given to another claim. */
   claim(dir?: string): Claim;
 }
 
@@ -29,12 +29,12 @@ export interface UidRange {
   readonly last: number;
 }
 
-/** The first is used by nobody according to systemd's table of uids; the second fits containers that map 65536 of them. */
+/** The first is unused according to systemd's table of uids; the second fits containers that map 65536 uids. */
 const DEFAULT_RANGES: readonly UidRange[] = [
   { first: 1_879_100_000, last: 1_879_119_999 },
   { first: 30_000, last: 49_999 },
 ];
-/** What is released is free when its last process is gone, which is looked for at leisure. */
+/** A released uid is free when its last process is gone. This is the interval of that check. */
 const TIDY_MS = 5000;
 
 /**
@@ -65,7 +65,7 @@ export function uidRange(setting = '', maps: readonly string[] = ['uid_map', 'gi
 
 const readMap = (name: string) => (existsSync(`/proc/self/${name}`) ? readFileSync(`/proc/self/${name}`, 'utf8') : '');
 
-/** Lines of `inside outside count`. Two lines that continue each other are not joined: who maps so finely sets the range. */
+/** Lines of `inside outside count`. Adjacent lines are not joined: operators with such a map set the range themselves. */
 function isMapped({ first, last }: UidRange, map: string): boolean {
   return map
     .split('\n')
@@ -79,7 +79,7 @@ export function oneOwner(owner: Owner): Owners {
 }
 
 /**
- * For root: each claim is a file, since several services may run on a machine. It names the process that claimed and the directory that
+ * For root: each claim is a file, since several services may run on a machine. It names the claiming process and the directory that
  * belongs to the uid. A claim whose process died is void when the directory is gone and no process has the uid.
  */
 export function manyOwners(
@@ -91,13 +91,13 @@ export function manyOwners(
   const retired = new Set<number>();
   const us = `${process.pid} ${startTime(process.pid)}`;
   const pathOf = (uid: number) => join(at, String(uid));
-  let next = randomInt(size); // services that start together do not try the same ones
+  let next = randomInt(size); // services that start together try different uids
   let timer: NodeJS.Timeout | undefined;
 
   function take(dir: string): number | undefined {
     for (let tries = 0; tries < size; tries++) {
       const uid = range.first + next;
-      next = (next + 1) % size; // a uid that was just given back is the last to be used again
+      next = (next + 1) % size; // a released uid is reused last
       if (never.has(uid)) continue;
       try {
         writeFileSync(pathOf(uid), `${us} ${dir}`, { flag: 'wx', mode: 0o600 });
@@ -152,7 +152,7 @@ export function manyOwners(
   };
 }
 
-/** Root's alone; one that somebody else made is not used. */
+/** Only root may access it. A directory that another user owns is not used. */
 function claimsDirectory(): string {
   for (const path of ['/run/corral-uids', join(tmpdir(), 'corral-uids')]) {
     try {
@@ -160,20 +160,20 @@ function claimsDirectory(): string {
       const { uid, mode } = statSync(path);
       if (uid === 0 && (mode & 0o077) === 0) return path;
     } catch {
-      // read-only, for one
+      // for example read-only
     }
   }
   throw new Error('Neither /run nor the directory for temporary files takes a directory for the uids in use.');
 }
 
-/** Users that have a name here are somebody else. */
+/** uids with a name in /etc/passwd belong to other users. */
 function knownUids(): number[] {
   return readFileSync('/etc/passwd', 'utf8')
     .split('\n')
     .map((line) => Number(line.split(':')[2]));
 }
 
-/** Every uid, real, effective, saved or for files, of every process on this machine. */
+/** Every real, effective, saved and file system uid of every process on this machine. */
 function livingUids(): Set<number> {
   const found = new Set<number>();
   for (const name of readdirSync('/proc')) {

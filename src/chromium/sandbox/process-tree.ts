@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** What /proc says about a process; undefined once it is gone. The command's name may hold spaces and brackets, so read from the last one. */
+/** What /proc says about a process; undefined once it is gone. The command's name may hold spaces and brackets: parse after the last bracket. */
 function stat(
   pid: number,
 ): { state: string; parent: number; group: number; session: number; startTime: string } | undefined {
@@ -20,7 +20,7 @@ function stat(
   }
 }
 
-/** A pid comes back one day; together with when it started, it does not. */
+/** The kernel reuses pids. A pid together with its start time is unique. */
 export function startTime(pid: number): string | undefined {
   return stat(pid)?.startTime;
 }
@@ -30,8 +30,8 @@ export function parent(pid: number): number | undefined {
 }
 
 /**
- * Everything a leader started, itself included, zombies not: its descendants, and whatever is left of its session. Inside a pid
- * namespace orphans become children of process 1, so nobody leaves the tree.
+ * The leader and everything it started, without zombies: its descendants, and what is left of its session. Inside a pid
+ * namespace orphans become children of process 1, so no process leaves the tree.
  */
 export function tree(leader: number): number[] {
   const all = new Map<number, NonNullable<ReturnType<typeof stat>>>();
@@ -50,7 +50,7 @@ export function tree(leader: number): number[] {
   return [...members].filter((pid) => all.has(pid) && all.get(pid)!.state !== 'Z');
 }
 
-/** Sends a signal to a process, or with a negative pid to a group. A process that is gone has nothing to be told. */
+/** Sends a signal to a process, or with a negative pid to a group. False when the process is gone. */
 export function signal(pid: number, name: NodeJS.Signals | 0): boolean {
   try {
     process.kill(pid, name);
@@ -60,11 +60,11 @@ export function signal(pid: number, name: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** Kills a tree, and looks again until nothing of it is alive. False means that something would not die in time. */
+/** Kills a tree, and looks again until no process of it is alive. False when one was still alive after `patienceMs`. */
 export async function killTree(leader: number, patienceMs = 10_000): Promise<boolean> {
   const end = performance.now() + patienceMs;
   for (let wait = 1; signal(-leader, 'SIGKILL'); wait = Math.min(wait * 2, 50)) {
-    // A zombie that waits for a careless process 1 to notice it still answers to signals, but is as good as gone.
+    // A zombie that process 1 has not reaped yet still accepts signals, but counts as gone.
     const alive = tree(leader);
     if (alive.length === 0) return true;
     if (performance.now() > end) return false;
@@ -74,7 +74,7 @@ export async function killTree(leader: number, patienceMs = 10_000): Promise<boo
   return true;
 }
 
-/** Resolves when one process is gone, whoever's child it was; false means that it would not go in time. */
+/** Resolves when a process is gone, also one that is not a child of the service. False when it was still there after `patienceMs`. */
 export async function gone(pid: number, startedAt: string | undefined, patienceMs = 10_000): Promise<boolean> {
   const end = performance.now() + patienceMs;
   for (let wait = 1; ; wait = Math.min(wait * 2, 50)) {
@@ -85,11 +85,11 @@ export async function gone(pid: number, startedAt: string | undefined, patienceM
   }
 }
 
-/** Stops every process of a tree, and looks again until no new one has slipped through. */
+/** Stops every process of a tree, and looks again until no running one is left. */
 export async function freezeTree(leader: number, stopped: Stopped, patienceMs = 10_000): Promise<void> {
   const end = performance.now() + patienceMs;
   for (;;) {
-    // One that the session has stopped may have been woken by another before that one was stopped: hence the state, each time.
+    // A stopped process may have been continued by another one before that one was stopped, so the state is read each time.
     const running = tree(leader).filter((pid) => !stopped.has(pid) && stat(pid)?.state !== 'T');
     if (running.length === 0) return;
     if (performance.now() > end) throw new Error('processes come faster than they can be stopped');
@@ -103,21 +103,21 @@ export async function freezeTree(leader: number, stopped: Stopped, patienceMs = 
   }
 }
 
-/** The processes that `freezeTree` has stopped, with when each started. Those that the session had stopped itself are not among them. */
+/** The processes that `freezeTree` has stopped, with their start times. Processes that the session had stopped itself are not included. */
 export type Stopped = Map<number, string>;
 
-/** Lets those go on that `freezeTree` has stopped, the youngest first. */
+/** Continues the processes that `freezeTree` has stopped, the last one first. */
 export function thaw(stopped: Stopped): void {
   for (const [pid, startedAt] of [...stopped].reverse()) if (startTime(pid) === startedAt) signal(pid, 'SIGCONT');
   stopped.clear();
 }
 
-/** Memory of a tree in bytes. Shared pages are counted once for each process that has them, where the kernel keeps no shares. */
+/** Memory of a tree in bytes. Where the kernel has no smaps_rollup, shared pages are left out. */
 export function treeMemory(leader: number): number {
   return tree(leader).reduce((sum, pid) => sum + memoryOf(pid), 0);
 }
 
-/** A process's fair share of what it shares, and all of what it does not. */
+/** A process's private memory and its proportional share of shared memory. */
 export function memoryOf(pid: number): number {
   try {
     const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');

@@ -4,7 +4,7 @@ import { andNoOther } from './descriptors.ts';
 
 const PATH = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin';
 
-/** Runs a program to its end, with none of the service's descriptors and nothing of its environment. Rejects with what it said. */
+/** Runs a program to its end, without the service's descriptors and environment. Rejects with the program's stderr. */
 export async function run(file: string, args: readonly string[]): Promise<void> {
   const child = spawn(file, args, { stdio: andNoOther('ignore', 'ignore', 'pipe'), cwd: '/', env: { PATH } });
   const ended = new Promise<number | null>((resolve, reject) => child.once('error', reject).once('close', resolve));

@@ -8,25 +8,25 @@ export interface Exit {
   readonly signal: string | null;
 }
 
-/** How long the namespace's end may take before everything is killed one by one. */
+/** How long the namespace may take to end before its processes are killed one by one. */
 const LATE_MS = 2000;
 
-/** A process and everything it started, as one thing that can be stilled, measured and ended. */
+/** A process and everything it started, as one unit that can be frozen, measured and ended. */
 export interface Running {
   readonly pid: number | undefined;
-  /** The first process is gone; the rest is being seen to. */
+  /** The first process has exited; the others are being ended. Never rejects. */
   readonly ended: Promise<Exit>;
-  /** The last one is gone too, and the cgroup, and what the caller wanted cleaned up. Neither rejects. */
+  /** All processes are gone, the cgroup is removed and `cleanUp` is done. Never rejects. */
   readonly exited: Promise<Exit>;
   readonly logTail: LogTail;
   freeze(): Promise<void>;
   thaw(): Promise<void>;
   memory(): Promise<number>;
-  /** The processes that everything of it descends from. */
+  /** The roots of its process trees. */
   leaders(): number[];
-  /** Every process of it. */
+  /** All its processes. */
   pids(): number[];
-  /** One that was started beside it belongs to it from now on: where no cgroup holds both, it is not in the tree. */
+  /** Adds a process that was started outside the tree. Needed where no cgroup holds both. */
   adopt(pid: number): void;
   stop(): Promise<void>;
 }
@@ -35,7 +35,7 @@ export function running(
   { child, init }: Pick<Process, 'child' | 'init'>,
   cgroup: Cgroup | undefined,
   cleanUp: () => Promise<void>,
-  /** Its display, which is stilled and ended with it. */
+  /** Its display, which is frozen and ended with it. */
   display?: Running,
 ): Running {
   const { pid } = child;
@@ -45,10 +45,10 @@ export function running(
   let frozen = false;
   const stopped: Stopped = new Map();
 
-  // Kept with its start time: by the time we look for it, its pid may be another's.
+  // Kept with its start time: another process may have the pid later.
   let process1: { pid: number; startedAt: string | undefined } | undefined;
   const named = init.then((pid) => (process1 = pid === undefined ? undefined : { pid, startedAt: startTime(pid) }));
-  // A stream whose other end died says so by an error, and an error nobody hears ends the service.
+  // A stream whose other end died emits an error, and an error without a listener ends the service.
   for (const stream of child.stdio) stream?.on('error', () => {});
 
   const ended = new Promise<Exit>((resolve) => {
@@ -56,7 +56,7 @@ export function running(
     child.once('error', () => resolve({ code: null, signal: null }));
   });
 
-  /** Whoever wrote to the log is gone by the time this is awaited, so its end is only a read away. */
+  /** When this is awaited, all writers of the log are gone, so the stream is about to close. */
   const lastWords = new Promise((resolve) => child.stderr?.once('close', resolve) ?? resolve(undefined));
 
   const exited = ended.then(async (ending) => {
@@ -65,7 +65,7 @@ export function running(
     for (const stream of child.stdio) if (stream !== child.stderr) stream?.destroy();
     if (child.connected) child.disconnect();
     await named;
-    // A killed outer bwrap is gone before the namespace it held; process 1 is the last to go in there.
+    // A killed outer bwrap exits before its namespace ends. Process 1 is the last process in it.
     if (process1?.startedAt !== undefined) await gone(process1.pid, process1.startedAt);
     await cgroup?.remove();
     over = true;
@@ -115,12 +115,12 @@ export function running(
 
     async stop() {
       if (!over && pid !== undefined) {
-        // Process 1 alone: the kernel kills the rest of its namespace, and the outer bwrap stays to bury it. Killed all at once they
-        // would be orphans, and zombies until the machine's own process 1 looks.
+        // Kill process 1 only: the kernel kills the rest of its namespace, and the outer bwrap stays to reap it. If all were killed at
+        // once, they would be orphans, and zombies until the machine's process 1 reaps them.
         if (process1 && startTime(process1.pid) === process1.startedAt) signal(process1.pid, 'SIGKILL');
         else signal(-pid, 'SIGKILL');
         display?.stop().catch(() => {}); // `exited` waits for it
-        if (frozen) await this.thaw().catch(() => {}); // under cgroups of version 1 a frozen process does not die before
+        if (frozen) await this.thaw().catch(() => {}); // under cgroups of version 1 a frozen process dies only when thawed
         const late = setTimeout(() => (signal(-pid, 'SIGKILL'), cgroup?.kill()), LATE_MS);
         await ended;
         clearTimeout(late);
@@ -130,7 +130,7 @@ export function running(
   };
 }
 
-/** A group that went away under our hands had nothing left to freeze or thaw. */
+/** A group that was removed meanwhile has nothing left to freeze or thaw. */
 function ifOver(error: NodeJS.ErrnoException) {
   if (error.code !== 'ENOENT' && error.code !== 'ENODEV') throw error;
 }

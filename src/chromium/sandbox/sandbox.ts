@@ -10,50 +10,50 @@ import { GATEWAY_PORT, HELPER, SCRIPT, UNSANDBOXED_SCRIPT } from './scripts.ts';
 import { withFilter } from './seccomp.ts';
 
 /**
- * One session's sandbox. Who is parent of whom:
+ * One session's sandbox, as a process tree:
  *
  *     service
- *     └─ bwrap              was `unshare`, then the shell below; the process group is the session's
- *        ├─ (ip, node)      short-lived: make the network, hand its listening socket to the service, and are gone
- *        └─ bwrap           process 1 of the pid namespace: when it goes, the kernel takes everything below with it
- *           └─ the command  Chromium; a headful one has its display beside it, in a sandbox of its own (display.ts)
+ *     └─ bwrap              was `unshare`, then a shell, before exec; leader of the session's process group
+ *        ├─ (ip, node)      short-lived: create the network, send its listening socket to the service, and exit
+ *        └─ bwrap           process 1 of the pid namespace: when it exits, the kernel kills everything below
+ *           └─ the command  Chromium; a headful one has its display in a separate sandbox (display.ts)
  *
- * It dies with its parent at each step: a killed service takes the outer bwrap along, that one takes process 1, and that
- * one the rest. There is no moment at which a process could outlive the service by being orphaned.
+ * Each process dies with its parent: the outer bwrap with the service, process 1 with the outer bwrap, the rest with
+ * process 1. At no moment can an orphaned process outlive the service.
  *
- * Under root the network and mount namespaces belong to root and the rest is made by an unprivileged user (setpriv); an ordinary user
- * makes all of them in a user namespace in which it is root (unshare). Either way Chromium sees uid 1000, has no
- * capabilities and can gain none, and is an unprivileged uid outside too: under root one that no other session has (owners.ts).
+ * Under root the network and mount namespaces belong to root and an unprivileged user (setpriv) creates the rest; an ordinary user
+ * creates all of them in a user namespace in which it is root (unshare). Either way Chromium sees uid 1000, has no
+ * capabilities and can gain none, and has an unprivileged uid outside too: under root one that no other session has (owners.ts).
  */
 
-/** Where a session's browser runs: its paths as the browser sees them, and how to start a command there. */
+/** Where a session's browser runs: the paths as the browser sees them, and how to start a command there. */
 export interface Place {
   readonly userData: string;
   /** The session's `extensions`. */
   readonly extensions: string;
   readonly gatewayPort: number;
   start(command: readonly string[], needs?: Needs): Process;
-  /** Stops listening, whoever listens by then. */
+  /** Closes the listening socket, or the server that was made from it. */
   close(): void;
 }
 
 export interface Process {
   readonly child: ChildProcess;
-  /** What the command reads on descriptor 3, and what it writes on 4. */
+  /** The command reads `toCommand` on descriptor 3 and writes `fromCommand` on 4. */
   readonly toCommand: Writable;
   readonly fromCommand: Readable;
-  /** The gateway's socket. It listens once this resolves, but nothing is accepted before the server is asked for. */
+  /** The gateway's socket. It listens once this resolves, but accepts nothing before the returned function is called. */
   readonly egress: Promise<() => net.Server>;
   /** Host pid of process 1 of the session's pid namespace; undefined where there is none. */
   readonly init: Promise<number | undefined>;
   /**
-   * Lets the process go on, which until then waits, so that it can be put in its cgroup while it is alone. The command itself waits for
-   * the display, if there is one.
+   * Lets the process continue. Until then it waits, so that it can be put in its cgroup before it has children. The command itself
+   * waits for the display, if there is one.
    */
   readonly go: (display?: Promise<string>) => void;
 }
 
-/** A sandbox for each command that is started; a session starts one. */
+/** Each started command gets its own sandbox; a session starts one command. */
 export function sandboxed(dir: string, owner: Owner): Place {
   const asRoot = process.getuid?.() === 0;
   const drop = asRoot ? stepDown(owner) : [];
@@ -73,7 +73,7 @@ export function sandboxed(dir: string, owner: Owner): Place {
         const [file = '', ...args] = [...namespaces(display), '--', ...inside];
         return spawn(file, args, {
           stdio: andNoOther('pipe', 'ignore', 'pipe', 'pipe', 'pipe', 'ipc', 'pipe', ...filter),
-          detached: true, // its own session and process group, so that a signal to the group reaches all of it
+          detached: true, // a separate session and process group, so that a signal to the group reaches all its processes
           cwd: '/',
           env: { PATH, ...needs.lower }, // also for speed: a NODE_EXTRA_CA_CERTS alone makes the helper 55 ms slower
         });
@@ -91,7 +91,7 @@ export function sandboxed(dir: string, owner: Owner): Place {
   };
 }
 
-/** New ones; on a display its IPC namespace, and where that takes a user namespace, that one too. */
+/** New namespaces. With a display, its IPC namespace is entered first, and its user namespace where the service is not root. */
 function namespaces(display: number | undefined): string[] {
   const asRoot = process.getuid?.() === 0;
   const unshare = ['unshare', '--net', '--mount'];
@@ -100,7 +100,7 @@ function namespaces(display: number | undefined): string[] {
   return ['nsenter', '--target', String(display), '--ipc', ...user, '--', ...unshare];
 }
 
-/** No sandbox at all, where there is none to be had: only the process group and the directory are the session's own. */
+/** For machines without sandboxes: a session has only a separate process group and directory. */
 export async function unsandboxed(dir: string, owner: Owner): Promise<Place> {
   const asRoot = process.getuid?.() === 0;
   const run = join(dir, 'run');
@@ -150,16 +150,16 @@ function receiveSocket(child: ChildProcess, sockets: { close(): void }[]): Proce
     child.once('disconnect', () => reject(new Error('the network namespace handed over no socket.')));
     child.once('error', reject);
   });
-  received.catch(() => {}); // whoever waits for it hears of it
+  received.catch(() => {}); // callers that await it get the error
   return received;
 }
 
-/** A bare handle has no class that could be named here; what is needed of it is that it can be listened on and closed. */
+/** The class of a bare handle is internal to Node. The service only listens on it and closes it. */
 function isSocket(handle: unknown): handle is { close(): void } {
   return typeof handle === 'object' && handle !== null && 'close' in handle;
 }
 
-/** Bubblewrap writes `{"child-pid": 123, …}` once and closes. */
+/** Bubblewrap writes `{"child-pid": 123, …}` once and closes the descriptor. */
 export function readInit(child: ChildProcess, descriptor: number): Promise<number | undefined> {
   return new Promise((resolve) => {
     const info = child.stdio.at(descriptor);
@@ -180,10 +180,10 @@ function pipes({ stdio: [, , , toCommand, fromCommand] }: ChildProcess): Pick<Pr
   return { toCommand, fromCommand };
 }
 
-/** Without a display that comes up, it ends. */
+/** The process exits if the display fails to start. */
 export function letGo(child: ChildProcess, display: Promise<string> = Promise.resolve('')) {
   const { stdin } = child;
-  stdin?.on('error', () => {}); // it died before it was let go; `exit` says so
+  stdin?.on('error', () => {}); // it died while it waited; `exit` reports it
   stdin?.write('go\n');
   display.then(
     (name) => stdin?.end(`${name}\n`),

@@ -1,22 +1,22 @@
 import { LOWER } from './lowered.ts';
 import { STAGE } from './mounts.ts';
 
-/** What runs before a session's command does. */
+/** The scripts that run before a session's command. */
 
-/** The gateway's port inside the session's network namespace. Nobody else is there, so it can be the same for all. */
+/** The gateway's port inside the session's network namespace. Each session has its own namespace, so all can use the same port. */
 export const GATEWAY_PORT = 3128;
 
 /**
- * Runs as root of the new network namespace, before anything is dropped. `$1` is the directory to show at the stage, `$2`
- * one to show within it, if there is one.
+ * Runs as root of the new network namespace, before privileges are dropped. `$1` is the directory to mount at the stage, `$2`
+ * an optional one to mount within it.
  *
- * The first `read` waits for the service to have put this process in its cgroup, the second one for the display; each ends all of it
+ * The first `read` waits until the service has put this process in its cgroup, the second one for the display. Each exits
  * if the service died meanwhile.
- * A namespace with nothing but `lo` makes navigator.onLine false; both ends of a veth pair inside, and a default route that
- * leads from one end to the other, make it true and lead nowhere.
+ * A namespace with nothing but `lo` makes navigator.onLine false. Both ends of a veth pair inside, and a default route from
+ * one end to the other, make it true and lead nowhere.
  *
- * The network is whole before Chromium looks at it, and stays as it is: an address that comes later, as IPv6 gives each link
- * one of its own a second after it is up, makes Chromium drop every request in flight (ERR_NETWORK_CHANGED).
+ * The network is complete before Chromium looks at it, and does not change afterwards: an address that is added later, such as the
+ * one IPv6 gives each link a second after it is up, makes Chromium drop every request in flight (ERR_NETWORK_CHANGED).
  */
 export const SCRIPT = `
 read -r go || exit 1
@@ -49,11 +49,11 @@ exec "$@"
 `;
 
 /**
- * Listens inside the namespace and hands the socket over. It is sent as a bare handle, not as a server: the service then
- * accepts nothing before it is ready to, and connections wait in the kernel instead of being lost.
+ * Listens inside the namespace and sends the socket to the service. It is sent as a bare handle, not as a server: the service then
+ * accepts nothing before it is ready, and connections wait in the kernel instead of being lost.
  *
- * It ends with the connection to the service. Node tells of that end by an event, but not while a handle is on its way, so this looks for itself:
- * a service that was killed at that moment would leave the process behind.
+ * It exits when the connection to the service closes. Node emits no `disconnect` while a handle is being sent, so `connected` is polled as well:
+ * otherwise a service that is killed at that moment leaves this process behind.
  */
 export const HELPER = `
 process.on('disconnect', () => process.exit());

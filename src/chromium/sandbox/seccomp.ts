@@ -3,19 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * What a session may ask of the kernel, as programs of classic BPF that bubblewrap installs (`--seccomp`). They only take away. A
- * filter cannot be taken off again, and what a process starts has it too.
+ * The system calls a session may make, as classic BPF programs that bubblewrap installs (`--seccomp`). A filter only forbids. It cannot
+ * be removed again, and child processes inherit it.
  *
- * Three of them, because user namespaces are a different matter for each: Chromium's own sandbox makes one together with namespaces for
- * processes and network; a command that is run as root is root of one and of nothing else; nobody else needs any.
+ * There are three because the need for user namespaces differs: Chromium's own sandbox creates one together with pid and network
+ * namespaces; a guest command that runs as root is root of one user namespace and of nothing else; other programs need none.
  */
 export type Filter = 'browser' | 'guest' | 'helper';
 
 interface Architecture {
-  /** AUDIT_ARCH_*: how the kernel names the way a call was made. */
+  /** AUDIT_ARCH_*: the kernel's name for the calling convention of a system call. */
   readonly audit: number;
   readonly numbers: Readonly<Record<string, number>>;
-  /** Calls from this number on are those of another ABI in the same clothes: x32. */
+  /** Calls from this number on belong to another ABI of the same architecture: x32. */
   readonly foreignFrom?: number;
 }
 
@@ -24,7 +24,7 @@ const ENOSYS = 38;
 const EOPNOTSUPP = 95;
 const EAFNOSUPPORT = 97;
 
-/** Since Linux 5.1 new calls have the same number everywhere. */
+/** Since Linux 5.1 new calls have the same number on every architecture. */
 const EVERYWHERE = {
   io_uring_setup: 425,
   io_uring_enter: 426,
@@ -76,7 +76,7 @@ export const architectures: Readonly<Record<string, Architecture>> = {
   },
 };
 
-/** Looked at more closely, or answered as by a kernel that does not know them, so that callers take the older way. */
+/** EXAMINED: calls filtered by their arguments. UNKNOWN: answered with ENOSYS, so that callers fall back to the older call. */
 const EXAMINED = new Set(['socket', 'socketpair', 'clone', 'unshare', 'ioctl']);
 const UNKNOWN = new Set(['clone3', 'io_uring_setup', 'io_uring_enter', 'io_uring_register']);
 
@@ -100,13 +100,13 @@ const ALLOWED_NAMESPACES: Record<Filter, number> = {
 const AF = { unix: 1, inet: 2, inet6: 10, netlink: 16 };
 const NETLINK_ROUTE = 0;
 /**
- * Takes a disk of any size in one call, faster than the guard of the disk can look. Answered as by a file system that has no such thing, so
- * that callers write zeros instead.
+ * fallocate can fill a disk of any size in one call, faster than the disk guard can measure. It is answered as on a file system without
+ * support for it, so that callers write zeros instead.
  */
 const REFUSALS: Readonly<Record<string, number>> = { fallocate: EOPNOTSUPP };
-/** The same by other doors: RESVSP, RESVSP64, ZERO_RANGE, and FSSETXATTR, whose hints make one byte take a gigabyte on xfs. */
+/** ioctls that preallocate too: RESVSP, RESVSP64, ZERO_RANGE, and FSSETXATTR, whose hints make one byte take a gigabyte on xfs. */
 const PREALLOCATION = [0x40305828, 0x4030582a, 0x40305839, 0x401c5820];
-/** Words put into a terminal as if they had been typed. */
+/** ioctls that insert input into a terminal as if it had been typed. */
 const TERMINAL_INPUT = [0x5412, 0x541c];
 
 interface Instruction {
@@ -116,7 +116,7 @@ interface Instruction {
   readonly value: number;
 }
 
-/** Offsets in what the filter is shown: the number, the architecture, and the low half of each argument (both machines are little-endian). */
+/** Offsets in `struct seccomp_data`: number, architecture, and the low half of each argument (both architectures are little-endian). */
 const NUMBER = 0;
 const ARCHITECTURE = 4;
 const argument = (index: number) => 16 + 8 * index;
@@ -125,7 +125,7 @@ const load = (offset: number): Instruction => ({ code: 0x20, value: offset });
 const answer = (value: number): Instruction => ({ code: 0x06, value });
 const allow = answer(0x7fff0000);
 const refuse = (errno: number) => answer(0x00050000 | errno);
-/** Does `then` if the loaded word is equal (at least as large, has one of the bits), and goes on behind it otherwise. */
+/** Runs `then` if the loaded word matches (is equal, is at least as large, has one of the bits), and skips it otherwise. */
 const when = (code: number) => (value: number, then: readonly Instruction[]) => [
   { code, whenTrue: 0, whenFalse: then.length, value },
   ...then,
@@ -156,7 +156,7 @@ export function assemble(filter: Filter, arch: string = process.arch): Buffer | 
   examine('socket', 0, [...families, ...ifEqual(AF.netlink, route), refuse(EAFNOSUPPORT)]);
   examine('socketpair', 0, [...ifEqual(AF.unix, [allow]), refuse(EAFNOSUPPORT)]);
   examine('unshare', 0, [...ifAnyOf(forbidden, [refuse(EPERM)]), allow]);
-  // The lowest byte of clone's flags is the signal of the end. Who runs as root comes to that by unshare.
+  // The lowest byte of clone's flags is the exit signal. Guest commands that run as root create their namespace by unshare, not clone.
   const forClone = (forbidden | (filter === 'guest' ? NEW.user : 0)) & ~0xff;
   examine('clone', 0, [...ifAnyOf(forClone >>> 0, [refuse(EPERM)]), allow]);
   const refused = [
@@ -168,7 +168,7 @@ export function assemble(filter: Filter, arch: string = process.arch): Buffer | 
   return encode(program);
 }
 
-/** `struct sock_filter`, one after the other. */
+/** A sequence of `struct sock_filter`. */
 function encode(program: readonly Instruction[]): Buffer {
   const bytes = Buffer.alloc(8 * program.length);
   program.forEach(({ code, whenTrue = 0, whenFalse = 0, value }, index) => {
@@ -185,8 +185,8 @@ export const canFilter = () => architectures[process.arch] !== undefined;
 const held = new Map<Filter, number>();
 
 /**
- * A path at which the filter can be read, for as long as this process lives: by its own uid, and before that enters another user
- * namespace. The file itself has no name any more.
+ * A path at which the filter can be read while this process lives. Only a process with the same uid that has not yet entered another
+ * user namespace can read it. The file itself is already unlinked.
  */
 export function filterPath(filter: Filter): string | undefined {
   const program = assemble(filter);
@@ -206,8 +206,8 @@ export function filterPath(filter: Filter): string | undefined {
 }
 
 /**
- * Starts something that bubblewrap filters: `start` gets a descriptor to hand down, and the words for bubblewrap, given the number that
- * the descriptor has there. Each start reads the filter from its beginning, so each has a descriptor of its own.
+ * Starts a program that bubblewrap filters: `start` gets a descriptor to pass to the child, and bubblewrap's arguments. `number` is the
+ * descriptor's number in the child. Each start reads the filter from its beginning, so each opens its own descriptor.
  */
 export function withFilter<T>(filter: Filter, number: number, start: (descriptor: number[], words: string[]) => T): T {
   const path = filterPath(filter);

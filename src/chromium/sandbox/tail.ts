@@ -5,7 +5,7 @@ import { enter } from './entering.ts';
 
 export type Unreadable = 'missing' | 'not_a_file' | 'not_readable';
 
-/** A file of a session as it is, or as it grows. */
+/** The content of a session's file, or what is appended to it. */
 export interface Tail {
   readonly output: Readable;
   close(): void;
@@ -14,8 +14,8 @@ export interface Tail {
 const codes: Record<number, Unreadable> = { 44: 'missing', 45: 'not_a_file', 46: 'not_readable' };
 
 /**
- * Read by a process inside the session: a path means there what it means to the session, and leads nowhere else. With `follow` from
- * its present end on, also when it is cut or another file takes its place.
+ * A process inside the session reads the file, so the path resolves as it does for the session and cannot lead outside. With `follow`,
+ * output starts at the file's present end and continues when the file is truncated or replaced.
  */
 export function tailFile(init: number, path: string, follow: boolean): Promise<Tail | Unreadable> {
   const { file, args, options } = enter(init, ['sh', '-c', SCRIPT, 'corral', path, follow ? 'follow' : '']);
@@ -23,12 +23,12 @@ export function tailFile(init: number, path: string, follow: boolean): Promise<T
   const { stdout } = child;
   if (!stdout) throw new Error('spawned without pipes');
   const close = () => {
-    stdout.destroy(); // tail looks whether anybody still reads, and ends
+    stdout.destroy(); // tail notices the closed pipe and exits
     child.kill('SIGKILL');
   };
   return new Promise((resolve, reject) => {
     child.once('error', reject);
-    child.once('exit', (code) => resolve(codes[code ?? 0] ?? 'missing')); // after the first word this is too late to matter
+    child.once('exit', (code) => resolve(codes[code ?? 0] ?? 'missing')); // has no effect after READY
     stdout.once('readable', () => {
       const start = stdout.read(READY.length) as Buffer | null;
       if (start?.toString() === READY) resolve({ output: stdout, close });
@@ -38,7 +38,7 @@ export function tailFile(init: number, path: string, follow: boolean): Promise<T
 
 const READY = 'ready\n';
 
-/** The size first, then the word, then what comes after it: whoever heard the word misses nothing that is written from then on. */
+/** The size is read before `ready` is written, so a reader that has seen `ready` gets everything written from then on. */
 const SCRIPT = `
 [ -e "$1" ] || exit 44
 [ -f "$1" ] || exit 45
