@@ -24,32 +24,32 @@ import { removeFiles } from './sandbox/outside.ts';
 import { openPipe } from './cdp/pipe.ts';
 import type { Proxy } from './egress/proxy.ts';
 
-/** A running browser with everything that belongs to it: its way out, its clients, and one client of our own. */
+/** A running browser with everything that belongs to it: its gateway, its clients, and the service's own client. */
 export interface Engine {
   readonly browser: Browser;
   readonly mux: Mux;
   readonly gateway: Gateway;
-  /** What is kept of its messages here is counted together. */
+  /** Counts the memory that its buffered messages take. */
   readonly memory: Group;
-  /** Does things inside the session: processes, files, code beside the browser. */
+  /** Processes, files and code inside the session, beside the browser. */
   readonly guest: Guest;
-  /** Pages of the service's own, made when they are needed. */
+  /** The service's own pages, created on demand. */
   readonly hidden: HiddenPages;
   /** Mouse, keyboard, screen and clipboard. */
   readonly computer: Computer;
-  /** The service's own client, made when it is first needed. */
+  /** The service's own client, created on first use. */
   control(): LocalClient;
-  /** The page area of headless browsers, the window of headful ones; of pages that are opened later too. */
+  /** Sets the page area of headless browsers, the window of headful ones. Applies to pages opened later too. */
   setViewport(viewport: Viewport): Promise<void>;
-  /** Opens an address in the first page. Resolves when Chromium has heard of it, not when anything has loaded. */
+  /** Opens an address in the first page. Resolves when the navigation is sent to Chromium, not when the page has loaded. */
   open(url: string): Promise<void>;
-  /** Loads what lies under this name in `extensions` of its directory; answers with Chromium's id for it. */
+  /** Loads the extension of this name in its directory's `extensions`; returns Chromium's id for it. */
   loadExtension(name: string): Promise<string>;
   unloadExtension(id: string): Promise<void>;
-  /** What another engine goes on from, in the same place: all cookies, and the addresses of the pages. */
+  /** What a later engine in the same directory resumes from: all cookies, and the addresses of the pages. */
   state(): Promise<BrowserState>;
   resume(state: BrowserState): Promise<void>;
-  /** Ends all of it. Resolves when nothing is left but the directory. */
+  /** Ends the browser and its parts. Resolves when only the directory is left. */
   close(options?: { graceMs?: number }): Promise<void>;
 }
 
@@ -67,15 +67,15 @@ export interface EngineOptions {
   allow: Destinations;
   proxy?: Proxy | undefined;
   log: Log;
-  /** What clients are told when the browser is gone. */
+  /** The close code and reason that clients get when the browser is gone. */
   whenGone: () => { code: number; reason: string };
-  /** How long the browser has for an answer to us. */
+  /** How long the browser may take to answer the service. */
   answerMs?: number;
 }
 
-/** For all that setting a viewport takes, on every page. */
+/** Deadline for setting a viewport on all pages. */
 const VIEWPORT_MS = 40_000;
-/** How many pages are looked after. A browser that says it has more is slow, or lies. */
+/** Most pages that are handled. A browser that reports more is overloaded or hostile. */
 const MOST_PAGES = 200;
 const DISPLAY_MS = 5000;
 
@@ -88,12 +88,12 @@ const isCookieList = object({ cookies: list(object({ name: anyText, value: anyTe
 
 export async function startEngine(options: EngineOptions, signal: AbortSignal): Promise<Engine> {
   const { launch: how, toolbox } = options;
-  // A browser that was killed leaves the mark of its process, which is another's by now: the next one would not start.
+  // A killed browser leaves a lock with its pid, which another process may have by now: the next browser would not start.
   await removeFiles(how.dir, ['home', 'user-data'], ['SingletonLock', 'SingletonSocket', 'SingletonCookie']);
   return engineOf(await launch({ ...how, tools: toolbox?.dir }, signal), options);
 }
 
-/** What belongs to a browser that runs. */
+/** Builds the engine of a running browser. */
 export function engineOf(
   browser: Browser,
   { toolbox, allowUnsandboxed = false, allow, proxy, log, whenGone, answerMs }: Omit<EngineOptions, 'launch'>,
@@ -111,7 +111,7 @@ export function engineOf(
 
   const hidden = hiddenPages(mux);
   let seated: Computer | undefined;
-  /** Made when somebody sits down: a session that is only driven over CDP needs none of it. */
+  /** Created on first use: a session that is only driven over CDP does not need it. */
   function seat(): Computer {
     const clipboard = browserClipboard(hidden);
     const { connectDisplay } = browser;
@@ -120,7 +120,7 @@ export function engineOf(
   }
 
   const control = () => (own ??= mux.attachLocal());
-  // Nobody waits for it: what a client asks for reaches Chromium after it.
+  // Not awaited: clients' commands reach Chromium after this one.
   function keepDownloads() {
     if (browser.confined)
       control()
@@ -134,13 +134,13 @@ export function engineOf(
   };
 
   /**
-   * On the page's own session: asked at the browser's level for a page that is just closing, Chromium 156's headless shell
-   * crashes.
+   * Uses the page's own session: Chromium 156's headless shell crashes on getWindowForTarget at the browser's level for a
+   * closing page.
    */
   async function fit(targetId: string, { width, height }: Viewport): Promise<void> {
     const { sessionId } = await control().ask(isAttached, 'Target.attachToTarget', { targetId, flatten: true });
     const { windowId, bounds } = await control().ask(isWindow, 'Browser.getWindowForTarget', {}, sessionId);
-    // Asked for the size of the whole display, Chromium makes a window one pixel smaller: never ask twice.
+    // Chromium makes a window that is set to the display's size one pixel smaller: never set the same size twice.
     const fits = headful && bounds.width === width && bounds.height === height;
     if (!headful) await control().send('Browser.setContentsSize', { windowId, width, height }, sessionId);
     else if (!fits) await control().send('Browser.setWindowBounds', { windowId, bounds: { width, height } }, sessionId);
@@ -149,7 +149,7 @@ export function engineOf(
 
   let fitting = 0;
   let hears = false;
-  /** New windows come in the size the browser was started with. */
+  /** Needed because new windows have the size the browser was started with. */
   async function fitNewPages() {
     if (!hears) {
       hears = true;
@@ -157,7 +157,7 @@ export function engineOf(
         if (type !== 'page' || !wanted || fitting >= MOST_PAGES) return;
         fitting += 1;
         fit(targetId, wanted)
-          .catch(() => {}) // closed again before we looked
+          .catch(() => {}) // the page was closed meanwhile
           .finally(() => (fitting -= 1));
       });
     }
@@ -168,7 +168,7 @@ export function engineOf(
     wanted = viewport;
     for (const { targetId } of await pages()) {
       await fit(targetId, viewport).catch((error: Error) => {
-        if (error instanceof Overdue) throw error; // other errors: it was closed meanwhile
+        if (error instanceof Overdue) throw error; // other errors: the page was closed meanwhile
       });
     }
     if (browser.connectDisplay) {
@@ -183,7 +183,7 @@ export function engineOf(
     if (!page) return;
     const { targetId } = page;
     const { sessionId } = await control().ask(isAttached, 'Target.attachToTarget', { targetId, flatten: true });
-    // Answered when the navigation commits or fails, which may be long after; our own client stays for that.
+    // The answer comes when the navigation commits or fails, possibly much later. The service's client stays attached until then.
     const navigating = control().send('Page.navigate', { url }, sessionId, { patient: true });
     const detach = () => control().send('Target.detachFromTarget', { sessionId });
     navigating.then(detach, detach).catch(() => {});
@@ -226,7 +226,7 @@ export function engineOf(
     },
 
     async close(options = {}) {
-      const left = guest.close(); // it ends what it started; who does not wait for it takes it along
+      const left = guest.close(); // ends the guest's processes; awaited below, after the browser's end
       await browser.stop(options);
       await left;
       mux.close(1001, 'The browser was stopped.');

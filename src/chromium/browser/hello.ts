@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { object, record, text, type Checked } from '../../lib/shape.ts';
 
-/** What a browser says about itself (CDP `Browser.getVersion`). */
+/** The answer to CDP's `Browser.getVersion`. */
 export type BrowserVersion = Readonly<Checked<typeof isVersion>>;
 
 const word = text(1000);
@@ -13,12 +13,12 @@ const isVersion = object({
   jsVersion: word,
 });
 
-/** The first words are a few kilobytes. */
+/** The first messages are a few kilobytes. */
 const MOST_UNREAD = 4 * 1024 * 1024;
 
 /**
- * The first words on a debugging pipe: resolves when the browser answers and its page is there. The full browser answers before it has
- * opened a window, and a client that came then would find no page. Leaves the pipe as it was: nothing enabled, nothing unread.
+ * The first messages on a debugging pipe: resolves when the browser has answered and has a page. The full browser answers before it has
+ * opened a window, and a client that connects then finds no page. Leaves the pipe as it was: nothing enabled, nothing unread.
  */
 export function hello(toBrowser: Writable, fromBrowser: Readable): Promise<BrowserVersion> {
   const say = (id: number, method: string, params = {}) =>
@@ -46,7 +46,7 @@ export function hello(toBrowser: Writable, fromBrowser: Readable): Promise<Brows
         finish(() => resolve(said));
       }
     };
-    // Not 'data': a stream that once flowed and was paused would not flow for whoever listens next.
+    // Not 'data': a stream that flowed and was paused does not flow for the next listener.
     const onReadable = () => {
       for (let part: Buffer | null = fromBrowser.read(); part !== null; part = fromBrowser.read()) unread.push(part);
       if (unread.reduce((sum, part) => sum + part.length, 0) > MOST_UNREAD) {

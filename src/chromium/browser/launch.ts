@@ -27,37 +27,37 @@ export { detectIsolation, type Isolation } from '../sandbox/isolation.ts';
 export type { Viewport } from '../display/viewport.ts';
 export type { BrowserKind } from './flags.ts';
 
-/** What the rest of the house knows about a Chromium process. */
+/** A Chromium process, as the rest of the code sees it. */
 export interface Browser {
   readonly kind: BrowserKind;
-  /** What the browser answered to its first question. */
+  /** The browser's answer to `Browser.getVersion`. */
   readonly version: BrowserVersion;
   /** The debugging pipe: JSON messages, each ended by a zero byte. Nothing is attached or enabled on it. */
   readonly toBrowser: Writable;
   readonly fromBrowser: Readable;
   /**
-   * Listens inside the session's network namespace; what Chromium asks of the network arrives here as HTTP proxy requests. It
+   * Listens inside the session's network namespace. Chromium's network traffic arrives here as HTTP proxy requests. It
    * accepts from the moment `launch` resolves: add the 'connection' listener before awaiting anything else.
    */
   readonly egress: net.Server;
-  /** Headful: opens a connection to the display, which speaks RFB. */
+  /** Headful: opens an RFB connection to the display. */
   readonly connectDisplay: ConnectDisplay | undefined;
-  /** Headful: the last lines of the display's log, and those to come. */
+  /** Headful: the last lines of the display's log, and new ones as they come. */
   readonly displayLog: LogTail | undefined;
-  /** What is put into `extensions` of its directory, as the browser sees it. */
+  /** Path of its directory's `extensions`, as the browser sees it. */
   readonly extensions: string;
-  /** Host pid of the session's first process, by which its namespaces can be entered; undefined where it has none. */
+  /** Host pid of the session's first process, for entering its namespaces; undefined where it has none. */
   readonly init: number | undefined;
-  /** Settles once, when everything of the process tree is gone, however it went, and its cgroup too. Never rejects. */
+  /** Settles once, when the whole process tree and its cgroup are gone, for whatever reason. Never rejects. */
   readonly exited: Promise<Exit>;
-  /** The last 200 lines of its log, and those to come. */
+  /** The last 200 lines of its log, and new ones as they come. */
   readonly logTail: LogTail;
-  /** No CPU from here on, until `thaw`. Both may be called twice, and on a browser that is gone. */
+  /** Uses no CPU until `thaw`. Both may be called twice, and on a browser that is gone. */
   freeze(): Promise<void>;
   thaw(): Promise<void>;
   /** Bytes. */
   memory(): Promise<number>;
-  /** What the session has on the disk; counted no further than `most`. */
+  /** The session's disk usage. Counting stops at `most`. */
   diskUse(most: DiskUse): Promise<DiskUse>;
   /** Whether it runs in a sandbox. */
   readonly confined: boolean;
@@ -70,12 +70,12 @@ export interface Browser {
   ): { file: string; args: string[]; options: SpawnOptions };
   /** A process that entered the session from outside is frozen and ended with it. */
   adopt(pid: number): void;
-  /** Kills it, after up to `graceMs` for it to close its files in order; resolves after `exited`. */
+  /** Kills it, after up to `graceMs` for an orderly shutdown; resolves after `exited`. */
   stop(options?: { graceMs?: number }): Promise<void>;
 }
 
 export interface LaunchOptions {
-  /** The session's own directory. `home` in it is kept, and may hold a profile already (`home/user-data`); the rest is ours. */
+  /** The session's directory. `home` in it is kept, and may hold a profile already (`home/user-data`); `launch` recreates the rest. */
   readonly dir: string;
   readonly headless: boolean;
   readonly stealth: boolean;
@@ -83,22 +83,22 @@ export interface LaunchOptions {
   readonly gpu: boolean;
   readonly viewport: Viewport;
   readonly policy?: Record<string, unknown> | undefined;
-  /** A profile or an extension, for two. */
+  /** For options that the headless shell cannot take, such as a profile or extensions. */
   readonly needsFullBrowser?: boolean;
-  /** What of an earlier run comes back with the profile in `home`; nothing when left out. */
+  /** What is restored of an earlier run with the profile in `home`; nothing by default. */
   readonly resume?: 'cookies' | 'tabs' | undefined;
   readonly limits?: Limits | undefined;
-  /** Hears when its memory ran out, in a sentence. */
+  /** Called with a sentence when its memory ran out. */
   readonly onOutOfMemory?: ((sentence: string) => void) | undefined;
-  /** A directory to be seen inside at TOOLS: the guest's code. Without it there is no guest. */
+  /** The directory with the guest's code, mounted at TOOLS. Without it there is no guest. */
   readonly tools?: string | undefined;
-  /** What the machine allows, if the caller knows; asked of the machine otherwise. */
+  /** What the machine allows; detected when left out. */
   readonly isolation?: Isolation;
-  /** Whom everything of the session runs as, and who owns its home. One for this browser alone when left out. */
+  /** The user that all processes of the session run as and that owns its home. When left out, one is claimed for this browser only. */
   readonly owner?: Owner | undefined;
 }
 
-/** Why there is no browser. The message is for the person who asked, the log for the one who runs the service. */
+/** Why a browser did not start. The message is for the client, the log for the operator. */
 export class LaunchError extends Error {
   override readonly name = 'LaunchError';
   readonly code: 'gpu_unavailable' | 'display_unavailable' | 'engine_missing' | 'policy_unavailable' | 'did_not_start';
@@ -111,7 +111,7 @@ export class LaunchError extends Error {
   }
 }
 
-/** Launches a browser. If it throws, for whatever reason and at whatever moment, nothing of it is left. */
+/** Launches a browser. If it throws, for any reason and at any moment, it leaves nothing behind. */
 export async function launch(options: LaunchOptions, signal: AbortSignal): Promise<Browser> {
   const isolation = options.isolation ?? (await detectIsolation());
   const { kind, binary } = choose(options, isolation);
@@ -190,7 +190,7 @@ async function start(
   };
   const browser = running(process, cgroup, cleanUp, display);
   undo(() => browser.stop());
-  // What is left of it has nothing to show itself on.
+  // A headful browser is useless without its display.
   display?.ended.then(() => browser.stop()).catch(() => {});
   if (browser.pid !== undefined) {
     remember(dir, browser.pid);
@@ -245,7 +245,7 @@ async function start(
     async stop({ graceMs = 0 } = {}) {
       if (graceMs > 0) {
         await browser.thaw();
-        toBrowser.end(); // the end of the pipe is Chromium's sign to close in order
+        toBrowser.end(); // Chromium shuts down in order when the pipe ends
         await within(graceMs, browser.ended);
       }
       await browser.stop();
@@ -254,8 +254,8 @@ async function start(
 }
 
 /**
- * What a killed service left behind in the directories below `sessions`: processes and cgroups go, the directories stay for the
- * caller to look at and remove. To be called before the first launch.
+ * Cleans up after a killed service: ends the processes and cgroups of the directories below `sessions`. The directories stay for the
+ * caller to inspect and remove. Call it before the first launch.
  */
 export async function sweep(sessions: string): Promise<void> {
   for (const line of await recorded(sessions)) {
@@ -265,7 +265,7 @@ export async function sweep(sessions: string): Promise<void> {
   await findCgroups()?.sweep(cgroupPrefix(sessions));
 }
 
-/** Which kind the options need, and whether it is here. */
+/** The kind of browser that the options need. Throws when this machine does not have it. */
 function choose(options: LaunchOptions, isolation: Isolation): { kind: BrowserKind; binary: BrowserBinary } {
   const { headlessShell, full } = isolation.engines;
   if (options.gpu && !isolation.gpu) {
@@ -299,7 +299,7 @@ function choose(options: LaunchOptions, isolation: Isolation): { kind: BrowserKi
   return { kind: options.headless ? 'headless' : 'headful', binary: full };
 }
 
-/** One group for each session, under a prefix that only this data directory's service sweeps. */
+/** One cgroup for each session, with a prefix that only this data directory's service sweeps. */
 export function cgroupName(dir: string): string {
   return `${cgroupPrefix(dirname(dir))}${basename(dir)}`;
 }
@@ -308,14 +308,14 @@ function cgroupPrefix(sessions: string): string {
   return `${createHash('sha256').update(resolve(sessions)).digest('hex').slice(0, 10)}-`;
 }
 
-/** For `sweep`. Written before the process is let go, so there is none that is not written down. */
+/** For `sweep`. Written before the process is let go, so every process is recorded. */
 const remember = (dir: string, pid: number) => record(dir, `${pid} ${startTime(pid)}`);
 
 function outsideUsr(binary: string): string[] {
   return binary.startsWith('/usr/') ? [] : [dirname(binary)];
 }
 
-/** Waits for `work`, but not longer than the process lives or the caller cares. */
+/** Waits for `work`. Rejects when the process ends or the signal aborts first. */
 async function orElse<T>(ended: Promise<Exit>, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   signal.throwIfAborted();
   let onAbort: (() => void) | undefined;

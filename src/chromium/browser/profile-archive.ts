@@ -11,17 +11,17 @@ import { onHome } from '../sandbox/entering.ts';
 import { withFilter } from '../sandbox/seccomp.ts';
 
 /**
- * A profile as one file: what is in a session's `home/user-data`, as tar.zst. tar works inside a sandbox of its own (`confined`), since
- * whoever used the session chose what lies in the home. Only files and directories go in, so nothing else can come out.
+ * A profile as one file: the content of a session's `home/user-data` as tar.zst. tar runs in a separate sandbox (`onHome`), since
+ * the session's client controls what is in the home. Only files and directories are packed, so nothing else can be unpacked.
  */
 
-/** Whether there are sandboxes, and whose home it is. */
+/** Whether there are sandboxes, and the home's owner. */
 interface Confinement {
   readonly sandboxed: boolean;
   readonly owner: Owner;
 }
 
-/** What Chromium makes again by itself. A profile without these is a tenth of the size, and opens as well. */
+/** Files that Chromium recreates. A profile without these is a tenth of the size and works the same. */
 const BALLAST = [
   'Cache',
   'Code Cache',
@@ -58,10 +58,10 @@ const BALLAST = [
   '*.tmp',
 ];
 
-/** Where Chromium keeps the open tabs, from one run to the next. */
+/** Where Chromium stores the open tabs between runs. */
 const TABS = ['Default/Sessions', 'Default/Sessions_Encrypted'];
 
-/** More than this, unpacked, is no profile but somebody's files. */
+/** Limit of the unpacked size. A larger directory holds other files than a profile. */
 const MOST_BYTES = 4 * 2 ** 30;
 
 export class ArchiveError extends Error {
@@ -76,7 +76,7 @@ find . -mindepth 1 \\( ${BALLAST.map((name) => `-name '${name}'`).join(' -o ')} 
 const UNPACK = `mkdir -m 700 user-data && cd user-data && exec tar --extract --file=- --no-same-owner "$@"`;
 const FORGET = `cd user-data && exec rm -rf -- "$@"`;
 
-/** The bytes of the archive, as fast as they are taken. Throws when it is not whole; what came before that is worth nothing. */
+/** The bytes of the archive, as fast as the caller reads them. Throws when it is incomplete; the bytes before that are then useless. */
 export async function* packProfile(
   dir: string,
   isolation: Confinement,
@@ -93,7 +93,7 @@ export async function* packProfile(
       done(new ArchiveError(`The profile has more than ${mostBytes / 2 ** 20} MiB.`));
     },
   });
-  // zstd hears of the end only when tar has said that it is a good one.
+  // zstd's input is ended only after tar has succeeded.
   const whole = pipeline(tar.output, counted, zstd.input, { end: false })
     .then(() => tar.ended)
     .then(() => void zstd.input.end());
@@ -109,8 +109,8 @@ export async function* packProfile(
 }
 
 /**
- * Makes `home/user-data` of a session from an archive, before a browser runs there. When it throws, what there is of it is worth
- * nothing, and the caller removes the directory.
+ * Creates a session's `home/user-data` from an archive, before a browser runs there. When it throws, the directory is
+ * incomplete, and the caller removes it.
  */
 export async function unpackProfile(
   { dir, isolation, bytes, tabs }: { dir: string; isolation: Confinement; bytes: AsyncIterable<Buffer>; tabs: boolean },
@@ -120,7 +120,7 @@ export async function unpackProfile(
   const leaveOut = tabs ? [] : TABS.map((name) => `--exclude=./${name}`);
   const tar = inHome(dir, isolation, ['sh', '-c', UNPACK, 'sh', ...leaveOut], signal);
   const zstd = compressor(['-d'], signal);
-  // A program that ends early says why itself; that its pipe broke is no news then.
+  // A program that ends early reports its own error, so its broken pipe is ignored.
   const fed = Promise.all([
     pipeline(Readable.from(bytes), zstd.input).catch(unlessBroken),
     pipeline(zstd.output, tar.input).catch(unlessBroken),
@@ -136,8 +136,8 @@ export async function unpackProfile(
 }
 
 /**
- * Unpacks a profile (or none) beside the home of a browser that runs, where nobody sees it; `swap` puts it in place once that
- * browser is gone.
+ * Unpacks a profile (or none) beside the home of a running browser, where the session does not see it. `swap` puts it in place once
+ * that browser is gone.
  */
 export async function unpackBeside(
   {
@@ -169,7 +169,7 @@ export async function unpackBeside(
   };
 }
 
-/** The tabs that were open when the browser crashed are not opened again: one of them may be why. */
+/** Tabs that were open when the browser crashed are not reopened: one of them may be the cause. */
 export async function forgetTabs(dir: string, isolation: Confinement, signal: AbortSignal): Promise<void> {
   await inHome(dir, isolation, ['sh', '-c', FORGET, 'sh', ...TABS], signal).ended;
 }
@@ -191,9 +191,9 @@ export async function* decompress(bytes: AsyncIterable<Buffer>, signal: AbortSig
 interface Program {
   readonly input: Writable;
   readonly output: Readable;
-  /** Rejects with what it complained of. */
+  /** Rejects with the program's stderr. */
   readonly ended: Promise<void>;
-  /** All of it, at whatever stage of its start it is. */
+  /** Kills the whole process group, at any stage of its start. */
   kill(): void;
 }
 
@@ -220,13 +220,13 @@ function program(
   signal: AbortSignal,
   { options = {}, filter = [] }: { options?: SpawnOptions; filter?: readonly number[] } = {},
 ): Program {
-  // A group of its own: a sandbox that is killed while it starts has children that do not yet die with it.
+  // A separate process group: a sandbox that is killed during its start has children that do not yet die with it.
   const stdio = andNoOther('pipe', 'pipe', 'pipe', ...filter);
   const child = spawn(file, args, { stdio, env: { PATH: PROGRAMS }, cwd: '/', detached: true, ...options });
   let over = false;
   child.once('close', () => (over = true));
   const kill = () => {
-    if (over || child.pid === undefined) return; // by now its number may be another's
+    if (over || child.pid === undefined) return; // another process may have the pid by now
     try {
       process.kill(-child.pid, 'SIGKILL');
     } catch {
@@ -251,7 +251,7 @@ function program(
       signal.removeEventListener('abort', kill);
     }
   })();
-  ended.catch(() => {}); // whoever waits for it hears of it
+  ended.catch(() => {}); // callers that await it get the error
   return { input: child.stdin!, output: child.stdout!, ended, kill };
 }
 
