@@ -2,18 +2,18 @@ import type net from 'node:net';
 import type { WebSocketReceiver, WebSocketSink } from '../../lib/ws-sink.ts';
 import { watchOnly } from './rfb-watch.ts';
 
-/** Above this much waiting for the viewer the display is not read from until it is gone. */
+/** While more than this is buffered for the viewer, the display is not read. */
 const FULL = 1024 * 1024;
 
 export interface DisplayViewOptions {
   readonly readOnly: boolean;
-  /** What the viewer is told when the display goes away by itself. */
+  /** The close code and reason for the viewer when the display ends by itself. */
   readonly whenGone?: () => { code: number; reason: string };
 }
 
 /**
- * The live view of a headful session: the viewer speaks RFB (VNC) with the session's display, and this is the wire between
- * them. Whoever only watches has their side of it read along, and what would change something taken out.
+ * The live view of a headful session: connects the viewer to the session's display by RFB (VNC). For a read-only viewer,
+ * messages that would change something are removed from the viewer's side.
  */
 export function attachDisplay(
   connect: () => net.Socket,
@@ -32,7 +32,7 @@ export function attachDisplay(
     if (sink.bufferedAmount >= FULL) display.pause();
   });
   display.on('drain', () => sink.resume());
-  display.on('error', () => {}); // it is gone, or was never there; `close` follows
+  display.on('error', () => {}); // the display is gone or never started; `close` follows
   display.on('close', () => {
     const { code, reason } = whenGone();
     end(code, reason);

@@ -18,36 +18,36 @@ import { letGo, readInit } from '../sandbox/sandbox.ts';
 
 /**
  * The display of a headful session: TigerVNC's Xvnc, an X server whose screen is an RFB stream. The service speaks RFB with it, so it is
- * not in the session's sandbox but in one of its own, with namespaces of its own for users, mounts, processes and network. The session
- * sees the X socket, in a directory that it cannot write. The RFB socket lies where only the display's sandbox sees it, and is pinned
- * before anything of the session runs: not even a display that was taken over can lead the service to another socket.
+ * not in the session's sandbox but in a separate one, with its own user, mount, pid and network namespaces. The session
+ * sees the X socket in a directory that it cannot write. Only the display's sandbox sees the RFB socket, which is pinned
+ * before any process of the session runs: not even a compromised display can lead the service to another socket.
  *
- * The IPC namespace is the session's too. Chromium hands its pictures over by System V shared memory; sent over the socket instead,
+ * The IPC namespace is shared with the session: Chromium passes pictures by System V shared memory. Over the socket instead,
  * they took four times the processor for a page that moves.
  */
 export interface Display extends Running {
   readonly pid: number;
-  /** Lets it start, once it is in its cgroup. */
+  /** Lets it start. Call it once the display is in its cgroup. */
   go(): void;
-  /** Its namespaces are there to be entered. */
+  /** Resolves when its namespaces can be entered. */
   readonly up: Promise<void>;
-  /** It takes clients; this is what DISPLAY has to be. */
+  /** Resolves when it accepts clients, with the value for DISPLAY. */
   readonly ready: Promise<string>;
-  /** Opens a connection that speaks RFB. */
+  /** Opens an RFB connection. */
   readonly connect: ConnectDisplay;
 }
 
-/** Opens a connection to a display; one to a display that is gone fails. */
+/** Opens a connection to a display. It fails when the display is gone. */
 export type ConnectDisplay = () => net.Socket;
 
-/** The longest path a unix socket may have, less the zero byte at its end. */
+/** The longest path of a unix socket, without the final zero byte. */
 const SOCKET_PATH = 107;
 const RFB_DIRECTORY = '/run/rfb';
 
 /**
- * The screen starts a pixel larger than the viewport, and `fitDisplay` then makes it fit. A window that is exactly as large as
- * the screen when its size is set is made a pixel smaller by Chromium, because some window managers would take it for a
- * full-screen one; and a kiosk, which takes the screen's size, is a pixel smaller for the same reason.
+ * The screen starts a pixel larger than the viewport, and `fitDisplay` then makes it fit. Chromium makes a window that is set to
+ * exactly the screen's size a pixel smaller, because some window managers would take it for a
+ * full-screen window. A kiosk, which takes the screen's size, is a pixel smaller for the same reason.
  */
 export async function startDisplay(
   dir: string,
@@ -74,7 +74,7 @@ export async function startDisplay(
   const ready = up
     .then(() => said.next())
     .then((number) => {
-      // Its word may be read after its end: a socket that is pinned then would never be closed.
+      // The display's line may be read after its end: a socket that is pinned then would never be closed.
       if (over) throw new Error('it has ended');
       socket = pinSocket(join(outside, 'rfb'));
       return `:${number}`;
@@ -82,7 +82,7 @@ export async function startDisplay(
     .catch((error: Error) => {
       throw new Error(`the display did not start. ${display.logTail().slice(-5).join('\n')}`, { cause: error });
     });
-  ready.catch(() => {}); // whoever waits for it hears of it
+  ready.catch(() => {}); // callers that await it get the error
   return {
     ...display,
     pid,
@@ -97,14 +97,14 @@ export async function startDisplay(
 }
 
 /**
- * Gives the display the size of the window. While the browser runs, set the window's bounds over CDP first
- * (Browser.setWindowBounds) and then the display's: the other way around the window would be a pixel short.
+ * Resizes the display to the window. While the browser runs, set the window's bounds over CDP first
+ * (Browser.setWindowBounds) and then the display's: in the other order the window is a pixel too small.
  */
 export function fitDisplay(connect: ConnectDisplay, viewport: Viewport, signal: AbortSignal): Promise<void> {
   return resizeDisplay(connect, viewport, signal);
 }
 
-/** Where there is no sandbox, the display knows its socket by the same path as everybody. */
+/** Without a sandbox, the display opens its socket at the host's path, whose length is limited. */
 export const tooLongForDisplay = (dir: string) => Buffer.byteLength(join(dir, 'display/rfb/rfb')) > SOCKET_PATH;
 
 function spawnSandboxed(dir: string, owner: Owner, command: string[], lower: Record<string, string>): ChildProcess {
@@ -139,7 +139,7 @@ function spawnUnsandboxed(dir: string, { uid, gid }: Owner, command: string[]): 
   });
 }
 
-/** The lines it says on descriptor 3, one for each time it is asked; a rejection once there are no more. */
+/** Each `next` resolves with the next line on descriptor 3; it rejects once there are no more. */
 function words(child: ChildProcess): { next(): Promise<string> } {
   const stream = child.stdio[3];
   if (!(stream instanceof Readable)) throw new Error('spawned without pipes');
@@ -171,7 +171,7 @@ function words(child: ChildProcess): { next(): Promise<string> } {
   };
 }
 
-/** As root of the new namespaces: `$1` is shown at the stage, the rest is the command. */
+/** Runs as root of the new namespaces: `$1` is mounted at the stage, the rest is the command. */
 const OUTER_SCRIPT = `
 read -r go || exit 1
 exec </dev/null >&2
@@ -192,21 +192,21 @@ exec "$@"
 
 const XVNC = [
   'Xvnc',
-  '-rfbunixpath "$1" -rfbunixmode 0600', // the service's way in
+  '-rfbunixpath "$1" -rfbunixmode 0600', // the service connects here
   '-geometry "$2" -depth 24', // the screen is the viewport; the window fills it
-  '-FrameRate "$3"', // updates a second for each viewer, at most
-  '-rfbport -1', // no TCP for viewers
-  '-nolisten tcp', // nor for X clients
-  '-SecurityTypes None', // whoever may open the socket may watch; the service asks for tokens
+  '-FrameRate "$3"', // most updates per second for each viewer
+  '-rfbport -1', // no TCP port for viewers
+  '-nolisten tcp', // no TCP port for X clients
+  '-SecurityTypes None', // access to the socket is enough to watch; the service checks viewers' tokens
   '-AlwaysShared', // several viewers at once
-  '-AcceptSetDesktopSize=1', // the viewport changes while the browser runs
-  '-br -noreset', // black until the window is there; the last client's leaving is no reason to start over
-  '-desktop browser', // its name; there is no user and host to make one of
-  '-Log *:stderr:30', // the service reads it from there
-  '-displayfd 5', // picks a free number, and says which when it is ready
+  '-AcceptSetDesktopSize=1', // the viewport may change while the browser runs
+  '-br -noreset', // black until the window appears; do not reset when the last client disconnects
+  '-desktop browser', // its name; the default needs a user and a host, which are missing
+  '-Log *:stderr:30', // the service reads stderr
+  '-displayfd 5', // picks a free number, and writes it here when ready
 ].join(' ');
 
-/** Nothing waits on a clock: opening the fifo waits for Xvnc to be started, reading it for Xvnc to be ready or gone. */
+/** No timeouts: opening the fifo waits until Xvnc is started, reading it until Xvnc is ready or gone. */
 const SCRIPT = `
 set -f
 ready="$(mktemp -u)"

@@ -1,13 +1,13 @@
 /**
- * The keys of a headful session's display: those of an American keyboard, and more keys than any keyboard has, one for every
+ * The keys of a headful session's display: those of an American keyboard, and additional ones for every
  * letter of Europe's alphabets.
  *
- * A viewer sends characters, not keys, in whatever layout they type. Xvnc looks for a key that writes the character, and
- * where it finds none makes one up on the spot; but Chromium looks up keys in a copy of the keymap that it renews when it
- * likes, so the first é's of a session were lost (two of them, a second apart, when this was tried). A key that is there
- * from the start is known from the start.
+ * A viewer sends characters, not keys, whatever its layout. Xvnc looks for a key that writes the character, and
+ * adds one where it finds none. But Chromium looks up keys in a copy of the keymap that it refreshes late,
+ * so the first é's of a session were lost (two of them, a second apart, in a trial). Chromium knows a key that exists
+ * from the start.
  */
-/** There are not keys enough for all: nobody's alphabet has these. The live view's page has the same list. */
+/** There are not enough keys for all letters; no alphabet in use has these. The live view's page has the same list. */
 const RARE = 'ĔĕĬĭŎŏĸĿŀŉŊŋŦŧſĲĳЀЍѐѝ\u038b\u038d\u03a2';
 
 const onOrdinaryKeys = range(0xa1, 0xff).filter((codePoint) => codePoint !== 0xad); // Latin-1 without its soft hyphen
@@ -26,17 +26,17 @@ const onSpareKeys = [
 
 const typeable = new Set([...onOrdinaryKeys, ...onSpareKeys].map((codePoint) => String.fromCodePoint(codePoint)));
 
-/** Whether a key of the display writes it. */
+/** Whether a key of the display writes the character. */
 export function isTypeable(character: string): boolean {
   return /^[\x20-\x7e\n\r\t]$/.test(character) || typeable.has(character);
 }
 
-/** Every key of a keyboard that writes something, by its place. AltGr and AltGr with Shift are free on them. */
+/** Every key that writes a character, by its position. AltGr and AltGr with Shift are free on them. */
 const ordinaryKeys = ['TLDE', ...row('AE', 12), ...row('AD', 12), ...row('AC', 11), 'BKSL', ...row('AB', 10)];
 
 /**
- * Codes of keys that ordinary keyboards do not have. Not those that do something to a browser whatever they write (copy,
- * back, reload, close, print, play …) or are modifiers.
+ * Codes above those of ordinary keyboards that cannot be used: modifiers, and keys that trigger an action in a browser
+ * whatever they write (copy, back, reload, close, print, play …).
  */
 const busyCodes = new Set(
   [148, 150, 151, 158, 160, 163, 164, 180, 181, 182, 189, 190, 218, 220, 225, 231, 242].concat(
@@ -69,7 +69,7 @@ ${spare.map(({ code, symbols }) => `key <X${code}> {type[Group1]="FOUR_LEVEL",sy
 };`;
 }
 
-/** X11's number for a character: itself up to Latin-1, and with a mark beyond. The page sends the same. */
+/** X11's keysym of a character: the code point up to Latin-1, with an offset beyond. The live view's page sends the same. */
 function keysym(codePoint: number): string {
   return `0x${(codePoint <= 0xff ? codePoint : codePoint + 0x1000000).toString(16)}`;
 }

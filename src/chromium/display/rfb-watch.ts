@@ -1,9 +1,9 @@
 /**
- * The client's side of RFB (RFC 6143 and the extensions that noVNC and TigerVNC speak), read so far that the messages that
- * press, point, write or resize can be taken out of it.
+ * Parses the client's side of RFB (RFC 6143 and the extensions of noVNC and TigerVNC) as far as needed to remove the messages
+ * that send keys, pointer events or clipboard text, or resize.
  */
 
-/** How many bytes a message has, given its first ones; undefined as long as those are not enough to tell. */
+/** A message's length in bytes, given its first bytes; undefined while those are too few. */
 type Length = (start: Buffer) => number | undefined;
 
 interface Kind {
@@ -25,9 +25,9 @@ const kinds = new Map<number, Kind>([
   [CUT_TEXT, { length: cutTextLength, passes: false }], // ClientCutText
   [150, { length: fixed(10), passes: true }], // EnableContinuousUpdates
   [248, { length: (start) => (start.length < 9 ? undefined : 9 + start.readUInt8(8)), passes: true }], // ClientFence
-  [250, { length: fixed(4), passes: false }], // xvp: shutting down and its like
+  [250, { length: fixed(4), passes: false }], // xvp: shutdown, reboot, reset
   [251, { length: (start) => (start.length < 8 ? undefined : 8 + 16 * start.readUInt8(6)), passes: false }], // SetDesktopSize
-  [255, { length: fixed(12), passes: false }], // QEMU's key event, the one kind of these that TigerVNC takes
+  [255, { length: fixed(12), passes: false }], // QEMU's key event, the only QEMU message that TigerVNC accepts
 ]);
 
 /** The clipboard's length is negative in its extended form. */
@@ -35,23 +35,23 @@ function cutTextLength(start: Buffer): number | undefined {
   return start.length < 8 ? undefined : 8 + Math.abs(start.readInt32BE(4));
 }
 
-/** Encodings that would change the form of what follows, or hand over the clipboard. */
+/** Encodings that would change the form of later messages, or transfer the clipboard. */
 const EXTENDED_MOUSE_BUTTONS = -316;
 const EXTENDED_CLIPBOARD = 0xc0a1e5ce | 0;
 const QEMU_KEYS = -258;
 const refusedEncodings = new Set([EXTENDED_MOUSE_BUTTONS, EXTENDED_CLIPBOARD, QEMU_KEYS]);
 
 const SET_ENCODINGS = 2;
-/** The version, no security (the display offers nothing else), and that other viewers stay. noVNC says just this. */
+/** The version, security type None (the only one offered), and the shared flag. noVNC sends exactly this. */
 const GREETING = Buffer.from('RFB 003.008\n\x01\x01', 'latin1');
 
 /**
- * Takes the client's bytes as they come, in any pieces, and answers with those of them that may go on. Undefined, once
- * and for all, when the client says something that cannot be judged.
+ * Takes the client's bytes in pieces of any size and returns those that may pass. After a message that it does not
+ * know, it always returns undefined.
  */
 export function watchOnly(): (data: Buffer) => Buffer | undefined {
   let unread: Buffer = Buffer.alloc(0);
-  /** Bytes still to come of a message that is dropped. */
+  /** Remaining bytes of a message that is being dropped. */
   let dropping = 0;
   /** How much of the greeting was read. */
   let greeted = 0;
@@ -70,7 +70,7 @@ export function watchOnly(): (data: Buffer) => Buffer | undefined {
     return part;
   }
 
-  /** The next message, or nothing of it if it may not pass or is not whole; undefined if there is no telling. */
+  /** The next message; empty if it may not pass or is incomplete, undefined if its type is unknown. */
   function message(): Buffer | undefined {
     const kind = kinds.get(unread.readUInt8(0));
     if (!kind) return undefined;

@@ -1,22 +1,22 @@
 import type net from 'node:net';
 import { addAbortSignal } from 'node:stream';
 
-/** A little of the RFB protocol (RFC 6143, and the community's ExtendedDesktopSize): enough to give a display another size. */
+/** The part of the RFB protocol (RFC 6143, and the community's ExtendedDesktopSize) that is needed to resize a display. */
 
 export const RAW = 0;
 const EXTENDED_DESKTOP_SIZE = -308;
 const BY_THIS_CLIENT = 1;
-/** Of what is read whole. Pictures are read in bands. */
+/** Most bytes of one read. Pictures are read in bands. */
 const MOST_WHOLE = 1024 * 1024;
-/** Of what is passed over: a picture of the largest screen, and more than any clipboard. */
+/** Most bytes of one skip: a picture of the largest screen, and more than any clipboard. */
 const MOST_SKIPPED = 512 * 1024 * 1024;
-/** What may wait to be read before the display has to wait. */
+/** Unread bytes at which the socket is paused. */
 const FULL = 1024 * 1024;
-/** A picture of a screen is made in memory, four bytes a pixel. The largest that can be asked for is 8192 by 8192. */
+/** A picture of the screen is held in memory, four bytes a pixel. The largest viewport is 8192 by 8192. */
 const MOST_PIXELS = 8200 * 8200;
 const REFUSALS = ['', 'resizing is prohibited', 'out of resources', 'invalid screen layout'];
 
-/** Sets the size of a display. Viewers stay connected and are told. Rejects if the display refuses. */
+/** Sets the size of a display. Viewers stay connected and are notified. Rejects if the display refuses. */
 export async function resizeDisplay(
   connect: () => net.Socket,
   { width, height }: { width: number; height: number },
@@ -29,7 +29,7 @@ export async function resizeDisplay(
     const { bytesPerPixel } = await shakeHands(socket, read);
     socket.write(setEncodings(RAW, EXTENDED_DESKTOP_SIZE));
 
-    // The first update tells the present layout, and the screen's id with it; the next one whether ours was taken.
+    // The first update has the present layout with the screen's id; the next one says whether the new size was accepted.
     socket.write(requestUpdate('all'));
     const { screens } = await nextLayout(read, bytesPerPixel, () => true);
     socket.write(setDesktopSize(width, height, screens[0] ?? 0));
@@ -44,7 +44,7 @@ export async function resizeDisplay(
 
 export interface Read {
   (bytes: number): Promise<Buffer>;
-  /** Passes over so many bytes and keeps none of them. */
+  /** Reads and discards this many bytes. */
   skip(bytes: number): Promise<void>;
 }
 
@@ -58,7 +58,7 @@ export async function shakeHands(
   socket: net.Socket,
   read: Read,
 ): Promise<{ bytesPerPixel: number; width: number; height: number }> {
-  await read(12); // its version; 3.8 is what every server of the last twenty years speaks
+  await read(12); // its version; every server of the last twenty years speaks 3.8
   socket.write('RFB 003.008\n');
   const offered = await read((await read(1)).readUInt8()); // a byte, so 255 at most
   if (!offered.includes(1)) throw new Error('The display asks for a password.');
@@ -73,19 +73,19 @@ export async function shakeHands(
   return { bytesPerPixel: bits / 8, width, height };
 }
 
-/** Before memory is taken for a picture of it. */
+/** Call it before memory is allocated for a picture of the screen. */
 export function checkSize(width: number, height: number): void {
   if (width === 0 || height === 0 || width * height > MOST_PIXELS)
     throw new Error(`The display says that it is ${width} by ${height}, which is no screen.`);
 }
 
-/** Reads server messages until a layout comes that is the wanted one. */
+/** Reads server messages until the wanted layout comes. */
 async function nextLayout(read: Read, bytesPerPixel: number, wanted: (layout: Layout) => boolean): Promise<Layout> {
   for (;;) {
     const type = (await read(1)).readUInt8();
     if (type === 2) continue; // the bell
     if (type === 3) {
-      const length = (await read(7)).readInt32BE(3); // somebody's clipboard; negative in the extended form
+      const length = (await read(7)).readInt32BE(3); // the clipboard; negative in the extended form
       await read.skip(Math.abs(length));
       continue;
     }
@@ -118,7 +118,7 @@ export function setEncodings(...encodings: number[]): Buffer {
   return message;
 }
 
-/** One pixel will do where the news matter and not the picture. The layout comes only to those who ask for all. */
+/** One pixel is enough where only events matter, not the picture. The layout is sent only in answer to 'all'. */
 const ONE_PIXEL = { x: 0, y: 0, width: 1, height: 1 };
 
 export function requestUpdate(what: 'all' | 'changes', { x, y, width, height } = ONE_PIXEL): Buffer {
@@ -153,8 +153,8 @@ function setDesktopSize(width: number, height: number, screen: number): Buffer {
 }
 
 /**
- * Reads exactly so many bytes at a time; rejects when the socket ends or fails, and when it is asked for more than there can be:
- * how much that is, the display said. What nobody reads stays in the socket.
+ * Reads exactly the requested number of bytes. Rejects when the socket ends or fails, and when the length, which the display
+ * announces, is above the limit. Unread bytes stay in the socket.
  */
 export function reader(socket: net.Socket): Read {
   let parts: Buffer[] = [];
@@ -177,7 +177,7 @@ export function reader(socket: net.Socket): Read {
   }
 
   function take(bytes: number): Buffer {
-    // What comes in many parts is put together once, when all of them are there.
+    // Parts are concatenated once, when all of them have arrived.
     const whole = parts.length === 1 || parts[0]!.length >= bytes ? parts[0]! : Buffer.concat(parts);
     if (whole !== parts[0]) parts = [whole];
     unread -= bytes;
