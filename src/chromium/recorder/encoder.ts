@@ -4,10 +4,10 @@ import { logTail } from '../sandbox/log-tail.ts';
 import type { Claim, Owners } from '../sandbox/owners.ts';
 import { startHelper } from '../sandbox/entering.ts';
 
-/** How a program is confined; see sandbox.ts. */
+/** How ffmpeg is confined; see entering.ts. */
 export interface Confinement {
   readonly sandboxed: boolean;
-  /** Each program runs as somebody else: what it reads is a session's, and another's is being read beside it. */
+  /** Each ffmpeg runs as a different user: it reads a session's data while others read those of other sessions. */
   readonly owners: Owners;
 }
 
@@ -16,24 +16,24 @@ export interface Size {
   readonly height: number;
 }
 
-/** ffmpeg, fed with pictures as they come; each lasts until the next. */
+/** ffmpeg. It gets pictures as they come; each lasts until the next. */
 export interface Encoder {
-  /** False: it is behind, and `drained` resolves when it is not. A picture that is not taken is not missed. */
+  /** False when ffmpeg is behind; `drained` resolves when it has caught up. Skipped pictures are no loss. */
   feed(picture: Buffer): boolean;
   drained(): Promise<void>;
-  /** No more pictures; `output` ends when the last one is in it. */
+  /** No more pictures; `output` ends after the last one. */
   end(): void;
-  /** H.264 in fragmented MP4: what is there can be played, whatever happens next. */
+  /** H.264 in fragmented MP4: the part written so far is always playable. */
   readonly output: Readable;
   /** Settles once, when ffmpeg is gone. */
   readonly exited: Promise<{ failed: boolean; lastWords: string[] }>;
   kill(): void;
 }
 
-/** Whether there is an ffmpeg. */
+/** Whether ffmpeg is installed. */
 export const canEncode = () => ['/usr/local/bin', '/usr/bin', '/bin'].some((folder) => existsSync(`${folder}/ffmpeg`));
 
-/** A key frame, and with it a fragment, so often: what a killed ffmpeg loses at most. */
+/** Interval of key frames and fragments: a killed ffmpeg loses at most this much. */
 export const FRAGMENT_SECONDS = 2;
 
 export function startEncoder(
@@ -49,7 +49,7 @@ export function startEncoder(
   const add = (...words: string[]) => args.push(...words);
   add('-hide_banner', '-loglevel', 'error', '-nostdin', '-fflags', 'nobuffer');
   add('-probesize', '32', '-analyzeduration', '0', '-use_wallclock_as_timestamps', '1', ...source, '-i', 'pipe:0');
-  // Of whatever size a picture comes, the video has one; and an even one, as its colours are halved.
+  // Pictures of any size are scaled to the video's one size. It is even, because colours have half the resolution.
   add('-vf', `scale=${w}:${h}:force_original_aspect_ratio=decrease,pad=${w}:${h}:(ow-iw)/2:(oh-ih)/2`);
   add('-an', '-fps_mode', 'vfr', '-enc_time_base', '1:1000');
   add('-c:v', 'libx264', '-preset', 'ultrafast', '-tune', 'zerolatency', '-crf', '27', '-pix_fmt', 'yuv420p');
@@ -60,7 +60,7 @@ export function startEncoder(
   const child = startHelper(['ffmpeg', ...args], { sandboxed, owner }, ['pipe', 'pipe', 'pipe']);
   const { stdin, stdout } = child;
   const words = logTail(child.stderr);
-  stdin!.on('error', () => {}); // it died; `exited` says so
+  stdin!.on('error', () => {}); // it died; `exited` reports it
   const exited = new Promise<{ failed: boolean; lastWords: string[] }>((resolve) => {
     child.once('error', (error) => resolve({ failed: true, lastWords: [error.message] }));
     child.once('close', (code) => resolve({ failed: code !== 0, lastWords: words() }));
@@ -93,7 +93,7 @@ export function startEncoder(
   };
 }
 
-/** Puts the index first and takes the fragments out, so that a player can start, and jump, at once. */
+/** Moves the index to the front and merges the fragments, so that a player can start and seek at once. */
 export async function makeFast(
   from: number,
   to: number,

@@ -1,7 +1,7 @@
-/** A moment of a fragmented MP4 that can be played by itself: it begins with a key frame. */
+/** A part of a fragmented MP4 that can be played by itself: it begins with a key frame. */
 export interface Fragment {
   readonly bytes: Buffer;
-  /** When it begins, in the units of its track. */
+  /** Its start, in units of its track's timescale. */
   readonly time: number;
 }
 
@@ -30,7 +30,7 @@ export function fragmentReader(onHead: (head: Head) => void, onFragment: (fragme
 
 export interface Head {
   readonly bytes: Buffer;
-  /** Units of a second. */
+  /** Units per second. */
   readonly timescale: number;
 }
 
@@ -39,7 +39,7 @@ function timeOf(bytes: Buffer): number {
   return bytes[at + 4] === 1 ? Number(bytes.readBigUInt64BE(at + 8)) : bytes.readUInt32BE(at + 8);
 }
 
-/** The same fragment, at another time. */
+/** The same fragment with another start time. */
 export function atTime({ bytes }: Fragment, time: number): Buffer {
   const copy = Buffer.from(bytes);
   const at = copy.indexOf('tfdt');

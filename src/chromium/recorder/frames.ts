@@ -9,14 +9,14 @@ import type { Size } from './encoder.ts';
 export interface Frames {
   readonly pictures: 'pixels' | 'jpeg';
   readonly size: Size;
-  /** Whoever has used a picture asks for the next one; it comes when there is something new. */
+  /** After each picture the caller asks for the next one by `next`; it comes when something has changed. */
   start(onPicture: (picture: Buffer) => void, onGone: () => void): void;
   next(): void;
   close(): void;
 }
 
 const JPEG_QUALITY = 85;
-/** How often it is looked which page is in front. */
+/** How often the page in front is looked up. */
 const LOOK_MS = 500;
 
 export function framesOf(engine: Engine): Promise<Frames> {
@@ -24,7 +24,7 @@ export function framesOf(engine: Engine): Promise<Frames> {
   return connect === undefined ? pageFrames(engine) : displayFrames(connect);
 }
 
-/** Headful: the display, with everything on it. One that gets another size is cut, or put on black. */
+/** Headful: the whole display. After a resize its picture is cropped, or padded with black. */
 async function displayFrames(connect: () => net.Socket): Promise<Frames> {
   let gone = () => {};
   const display = await connectDisplay(connect, () => gone());
@@ -45,7 +45,7 @@ async function displayFrames(connect: () => net.Socket): Promise<Frames> {
             picture.pixels.copy(canvas, y * size.width * 4, from, from + bytes);
           }
         }
-        // A copy: the display paints on while it is written.
+        // A copy, because the display changes the picture while it is written.
         onPicture(Buffer.from(same ? picture.pixels : canvas));
       });
     },
@@ -57,7 +57,7 @@ async function displayFrames(connect: () => net.Socket): Promise<Frames> {
   };
 }
 
-/** Headless: the page in front, by screencast; when another one comes to the front, that one. */
+/** Headless: a screencast of the page in front. It switches when another page comes to the front. */
 async function pageFrames({ mux }: Engine): Promise<Frames> {
   const active = activePage(mux);
   const { client } = active;

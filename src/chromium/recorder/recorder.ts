@@ -3,21 +3,21 @@ import type { Engine } from '../engine.ts';
 import { startEncoder, type Confinement } from './encoder.ts';
 import { framesOf } from './frames.ts';
 
-/** A video in the making. */
+/** A running recording. */
 export interface Recording {
-  /** Fragmented MP4, as it comes; ends when all of it is there. */
+  /** Fragmented MP4, as it is encoded; ends when the video is complete. */
   readonly output: Readable;
-  /** Takes one more picture, so that it lasts until now, and ends. */
+  /** Ends the recording. The last picture is repeated, so that the video lasts until now. */
   stop(): void;
   /** Settles once, when the encoder is gone. */
   readonly ended: Promise<{ how: 'stopped' | 'session_ended' | 'encoder_failed'; lastWords: string[] }>;
 }
 
-/** What stands still is still shown: a picture so often, whether there is a new one or not. */
+/** Interval at which the last picture is repeated when nothing changes. */
 const STILL_MS = 1000;
-/** And for so long without one. Nobody misses more of the same, and a session that stands by is left alone. */
+/** How long it is repeated. More of the same picture is useless, and a session on standby is not disturbed. */
 const STILL_FOR_MS = 30_000;
-/** For ffmpeg to write what it has. */
+/** How long ffmpeg may take to write the rest. */
 const FLUSH_MS = 20_000;
 
 export async function record(engine: Engine, framerate: number, confinement: Confinement): Promise<Recording> {
@@ -55,7 +55,7 @@ export async function record(engine: Engine, framerate: number, confinement: Con
   });
 
   /**
-   * The newest picture, at the frame rate. The next one is asked for at half time, so that one which comes late is not too late; an
+   * Feeds the newest picture at the frame rate. The next one is requested after half the interval, so that it arrives in time; an
    * encoder that is behind gets fewer.
    */
   function feed(): void {
@@ -74,7 +74,7 @@ export async function record(engine: Engine, framerate: number, confinement: Con
     clearInterval(still);
     clearTimeout(asking);
     clearTimeout(due);
-    if (last) encoder.feed(last); // so that it lasts until now
+    if (last) encoder.feed(last); // so that the video lasts until now
     encoder.end();
     kill = setTimeout(() => encoder.kill(), FLUSH_MS);
     frames.close();

@@ -5,7 +5,7 @@ import { record, type Recording } from './recorder.ts';
 
 /** The last seconds of a session, kept in memory. */
 export interface Ring {
-  /** A playable file of them. What is kept stays kept. Undefined: there is nothing yet. */
+  /** A playable file of the last seconds. The ring keeps its content. Undefined when there is nothing yet. */
   save(seconds: number): Promise<{ file: Buffer; startedAt: Date } | undefined>;
   close(): void;
 }
@@ -14,14 +14,14 @@ const FRAMERATE = 10;
 const MOST_BYTES = 32 * 1024 * 1024;
 const AGAIN_MS = 1000;
 
-/** What one encoder made: one head, and fragments on one clock. */
+/** The output of one encoder: one head, and fragments on one clock. */
 interface Run {
   head: Head | undefined;
   readonly startedAt: number;
   readonly fragments: Fragment[];
 }
 
-/** `engine` answers with the browser that is there, also after a crash; rejects when there is to be none any more. */
+/** `engine` resolves with the current browser, also after a crash; it rejects when the session has ended. */
 export function keepRing(options: { seconds: number; engine: () => Promise<Engine>; confinement: Confinement }): Ring {
   const { seconds, engine, confinement } = options;
   let runs: Run[] = [];
@@ -66,7 +66,7 @@ export function keepRing(options: { seconds: number; engine: () => Promise<Engin
 
   const wallTime = (run: Run, { time }: Fragment) => run.startedAt + (time / run.head!.timescale) * 1000;
 
-  /** A fragment lasts until the next one begins; those that were over before the time that is kept go. */
+  /** Drops fragments that ended before the kept time. A fragment lasts until the next one begins. */
   function forget() {
     const since = Date.now() - (seconds + 2) * 1000;
     for (const run of runs) {
@@ -81,7 +81,7 @@ export function keepRing(options: { seconds: number; engine: () => Promise<Engin
   }
 
   async function save(last: number) {
-    // What the encoder still has in hand comes out when it ends; the next one takes over at once.
+    // The encoder writes its remaining pictures when it ends. The next encoder starts at once.
     const ending = recording;
     recording = undefined;
     ending?.stop();
@@ -93,7 +93,7 @@ export function keepRing(options: { seconds: number; engine: () => Promise<Engin
     const { head } = newest;
     const since = Date.now() - last * 1000;
     const kept = runs
-      .filter((run) => run.head?.bytes.equals(head.bytes)) // of another size, it would be another video
+      .filter((run) => run.head?.bytes.equals(head.bytes)) // a run of another size would be another video
       .flatMap((run) => run.fragments.map((fragment) => ({ fragment, at: wallTime(run, fragment) })));
     const first = Math.max(
       0,
