@@ -3,19 +3,19 @@ import type { Socket } from 'node:net';
 import type { Log } from '../../lib/log.ts';
 import { EgressError, refusalPage } from './refusals.ts';
 
-/** How the gateway says no to a client. */
+/** Sends the gateway's errors to clients. */
 export interface Answers {
   answer(request: http.IncomingMessage, response: http.ServerResponse, thrown: unknown, target: string): void;
-  /** The same on a socket that Node's server has let go of. */
+  /** The same on a socket that Node's server has released. */
   answerByHand(socket: Socket, thrown: unknown, target: string): void;
-  /** How often it did. */
+  /** Number of errors so far. */
   readonly count: number;
 }
 
 export interface AnswersOptions {
   log: Log;
   onRefuse: ((error: EgressError, target: string) => void) | undefined;
-  /** Aborted when the gateway closes: from then on there is no client to be told. */
+  /** Aborted when the gateway closes: from then on there is no client to answer. */
   closing: AbortSignal;
 }
 
@@ -23,7 +23,7 @@ export function answers({ log, onRefuse, closing }: AnswersOptions): Answers {
   const logLine = sparingly(log);
   let count = 0;
 
-  /** Undefined when there is no client left to be told. */
+  /** Undefined when there is no client left to answer. */
   function refused(thrown: unknown, target: string): EgressError | undefined {
     if (closing.aborted || (thrown instanceof Error && thrown.name === 'AbortError')) return undefined;
     const error =
@@ -47,7 +47,7 @@ export function answers({ log, onRefuse, closing }: AnswersOptions): Answers {
         return;
       }
       const { headers, body } = refusalPage(error);
-      // A client that was told to expect a word before sending the body will not send it: the next request starts elsewhere.
+      // A client that waits for 100 Continue does not send its body now, so the connection cannot be reused.
       if (request.headers.expect) response.shouldKeepAlive = false;
       response.writeHead(error.status, headers).end(request.method === 'HEAD' ? undefined : body);
     },
@@ -71,14 +71,14 @@ export function answers({ log, onRefuse, closing }: AnswersOptions): Answers {
   };
 }
 
-/** After the last word to a client: takes what it still sends, so that our answer is not lost to a reset, but not for long. */
+/** After the last answer to a client: reads what it still sends for a short time, so that the answer is not lost to a reset. */
 export function leave(socket: Socket) {
   socket.resume();
   const timer = setTimeout(() => socket.destroy(), 5000);
   socket.once('close', () => clearTimeout(timer));
 }
 
-/** Twenty lines in ten seconds, then one that says how many were left out: a page must not fill the disk with its refusals. */
+/** At most twenty lines in ten seconds, then one with the number of skipped lines: a page's errors must not fill the disk. */
 function sparingly(log: Log): Log['info'] {
   let since = 0;
   let lines = 0;

@@ -3,28 +3,28 @@ import ipaddr from 'ipaddr.js';
 import { EgressError } from './refusals.ts';
 import { systemResolver, type Resolve } from './resolver.ts';
 
-/** As the client asked for it, in canonical form: a lower-case name, or an address without brackets. */
+/** The client's target in canonical form: a lower-case name, or an address without brackets. */
 export interface Target {
   readonly host: string;
   readonly port: number;
 }
 
-/** A place the browser may reach, with the very addresses that were checked. Nobody resolves the name again. */
+/** A target the browser may reach, with the addresses that were checked. The name is not resolved again. */
 export interface Destination extends Target {
   readonly addresses: readonly [string, ...string[]];
 }
 
 export interface Destinations {
-  /** Resolves to where to connect, or throws an `EgressError` that says why not. */
+  /** Resolves with the destination to connect to, or throws an `EgressError` with the reason. */
   check(host: string, port: number): Promise<Destination>;
   /**
-   * The same for a way out that resolves names at its far end: judges what is written, an address or a name, and looks
-   * nothing up. What a name means there is not what it means here, and asking here would tell our resolver of it.
+   * The same for a proxy that resolves names itself: checks the address or name as written, without
+   * a lookup. The name may mean something else at the proxy, and a lookup would reveal it to this machine's resolver.
    */
   checkUnresolved(host: string, port: number): Target;
 }
 
-/** Where the service itself can be met: what it listens on, and the host and port of its public URL. */
+/** Where the service itself can be reached: the addresses it listens on, and the host and port of its public URL. */
 export interface ServiceAddress {
   readonly host: string;
   readonly port: number;
@@ -41,9 +41,9 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 /**
  * Decides which destinations a browser may reach: the public internet, and what the operator listed.
  *
- * A name is resolved once, every answer is checked, and the addresses that passed are the ones to connect to: a name
- * that changes its mind between the check and the connection has nothing to gain. One bad answer among good ones
- * refuses the whole, since that is what such an attack looks like. What is not known to be public is refused.
+ * A name is resolved once, every answer is checked, and only checked addresses are connected to: changing a name's
+ * answer between the check and the connection (DNS rebinding) has no effect. One bad answer among good ones
+ * refuses the name, since such an attack looks like that. Addresses not known to be public are refused.
  */
 export function destinations({
   allow = [],
@@ -52,12 +52,12 @@ export function destinations({
   ownAddresses = interfaceAddresses,
 }: {
   allow?: readonly AllowEntry[];
-  /** Read at every check, so a live set may grow and shrink. */
+  /** Read at every check, so the set may change. */
   service?: Iterable<ServiceAddress>;
   resolve?: Resolve;
   ownAddresses?: () => Iterable<string>;
 }): Destinations {
-  /** Everything that can be said without looking a name up. */
+  /** All checks that need no lookup. */
   function look(host: string, port: number) {
     if (!Number.isInteger(port) || port < 1 || port > 65_535) {
       throw new EgressError('bad_request', `${quoted(String(port))} is not a port; ports go from 1 to 65535.`);
@@ -71,7 +71,7 @@ export function destinations({
       const real = embedded(address);
       const listed = [...byName, ...entries.filter((entry) => coversAddress(entry, address, real))];
       const ours = isThisHost(real, local);
-      // Whoever allows 127.0.0.0/8 means the things beside the service, hardly the service: that takes naming its port.
+      // An operator who allows 127.0.0.0/8 means other programs, not the service itself: that requires an entry with its port.
       if (isService(service, real, port, ours)) {
         return listed.some((entry) => entry.port === port) ? undefined : 'the service that runs this browser';
       }
@@ -89,7 +89,7 @@ export function destinations({
         },
       );
     };
-    /** The loopback names are ours to answer and never leave the machine, so here a mixed answer is no attack. */
+    /** Loopback names are resolved here and never by DNS, so a mixed answer is no attack. */
     const loopback = () => {
       const both = ['127.0.0.1', '::1'].map((text) => ipaddr.parse(text));
       const [first, ...rest] = both.filter((address) => judge(address) === undefined).map(String);
@@ -101,7 +101,7 @@ export function destinations({
       const kind = judge(target.address);
       if (kind) throw refuse(kind, {});
     }
-    // Nobody browses a mail server; whoever connects to one from a browser wants to send mail in somebody's name.
+    // Browsing does not need port 25. A browser that connects to a mail server is most likely used to send spam.
     const listed = (entry: AllowEntry) =>
       namesHost(entry, target.name) || (target.address && coversAddress(entry, target.address));
     if (port === 25 && !entries.some((entry) => entry.port === port && listed(entry)))
@@ -194,12 +194,12 @@ function parseAllowEntry(entry: string): AllowEntry {
 
 function parseCidr(text: string): [Address, number] | undefined {
   const [base = '', bits, ...more] = text.split('/');
-  // Only whole spellings: ipaddr.js would read 127.1 too, and an operator who writes 10.1 may mean something else.
+  // Only complete addresses: ipaddr.js also accepts 127.1, but an operator who writes 10.1 may mean something else.
   const address = base.includes(':') || /^\d+\.\d+\.\d+\.\d+$/.test(base) ? canonicalAddress(base) : undefined;
   if (!address || more.length > 0) return undefined;
   const width = address.kind() === 'ipv4' ? 32 : 128;
   if (bits === undefined) return [address, width];
-  // ::ffff:10.0.0.0/104 was turned into 10.0.0.0 above; its prefix counts from the same place.
+  // ::ffff:10.0.0.0/104 was turned into 10.0.0.0 above, so 96 bits are subtracted from its prefix.
   const prefix = Number(bits) - (width === 32 && base.includes(':') ? 96 : 0);
   return /^\d{1,3}$/.test(bits) && prefix >= 0 && prefix <= width ? [address, prefix] : undefined;
 }
@@ -216,8 +216,8 @@ function coversAddress({ host }: AllowEntry, ...addresses: Address[]): boolean {
 }
 
 /**
- * The host in the spelling that Chromium would arrive at: the URL parser knows every odd way to write an IPv4 address
- * (2130706433, 0x7f.1, 0177.0.0.1, 127.1), and so do many resolvers, which is why none of them ever reaches one.
+ * The host in Chromium's canonical spelling. The URL parser converts every unusual spelling of an IPv4 address
+ * (2130706433, 0x7f.1, 0177.0.0.1, 127.1). Many resolvers accept these too, so none may reach a resolver.
  */
 function canonicalHost(host: string): { name: string; address?: Address } {
   const wrong = () =>
@@ -225,7 +225,7 @@ function canonicalHost(host: string): { name: string; address?: Address } {
       remedy:
         'Names have letters, digits, - and dots; international names go as xn--…; IPv6 addresses stand in brackets.',
     });
-  // Anything else could mean one thing to this check and another to whoever resolves it.
+  // Other characters could mean one thing to this check and another to the resolver.
   if (host.length > 255 || !/^(?:[\w.-]+|\[[\da-f:.]+\])$/i.test(host)) throw wrong();
   let canonical: string;
   try {
@@ -248,12 +248,12 @@ function isLocalhost(name: string): boolean {
   return name === 'localhost' || name.endsWith('.localhost');
 }
 
-/** Undefined when it is no address. An IPv4 address in IPv6 clothes (::ffff:1.2.3.4) is that IPv4 address. */
+/** Undefined when it is no address. An IPv4-mapped address (::ffff:1.2.3.4) becomes the IPv4 address. */
 function canonicalAddress(text: string): Address | undefined {
   return ipaddr.isValid(text) ? ipaddr.process(text) : undefined;
 }
 
-/** What is reached in the end: NAT64 (RFC 6052) carries an IPv4 address in its last 32 bits. */
+/** The address that is finally reached: NAT64 (RFC 6052) carries an IPv4 address in its last 32 bits. */
 function embedded(address: Address): Address {
   if (!isV6(address) || !address.match(nat64)) return address;
   return ipaddr.fromByteArray(address.toByteArray().slice(12));
@@ -261,7 +261,7 @@ function embedded(address: Address): Address {
 
 const nat64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
-/** Azure's platform endpoint: a public address on paper, the virtual machine's own host in fact. */
+/** Azure's platform endpoint: formally a public address, but it leads to the virtual machine's own host. */
 const wireServer = ipaddr.IPv4.parseCIDR('168.63.129.16/32');
 
 const kinds: Record<string, string> = {
@@ -274,7 +274,7 @@ const kinds: Record<string, string> = {
   multicast: 'a multicast address',
   broadcast: 'a broadcast address',
   unspecified: 'an unspecified address',
-  // Tunnels of old that hide an IPv4 address. Nothing on the internet lives only there, so none is unpacked.
+  // Obsolete tunnels that contain an IPv4 address. No public server is reachable only there, so all are refused.
   '6to4': 'an address that tunnels to another',
   teredo: 'an address that tunnels to another',
   rfc6145: 'an address that tunnels to another',
@@ -285,7 +285,7 @@ const kinds: Record<string, string> = {
 function kindOfRefused(address: Address): string | undefined {
   const range = address.range();
   if (range !== 'unicast') return kinds[range] ?? 'a reserved address';
-  // Outside 2000::/3 nothing is assigned; ::1.2.3.4 (IPv4-compatible) is among it.
+  // Nothing outside 2000::/3 is assigned. This covers ::1.2.3.4 (IPv4-compatible) too.
   if (isV6(address)) return address.zoneId || !address.match(globalUnicast) ? 'a reserved address' : undefined;
   return address.match(wireServer) ? 'a cloud metadata address' : undefined;
 }

@@ -3,7 +3,7 @@ import type { Destination } from './destinations.ts';
 import { EgressError } from './refusals.ts';
 
 /**
- * Opens a connection to a checked destination. It throws an `EgressError`, and lets go of everything it opened when the
+ * Opens a connection to a checked destination. It throws an `EgressError`, and closes everything it opened when the
  * signal aborts.
  */
 export type Dial = (destination: Destination, options: DialOptions) => Promise<Socket>;
@@ -14,20 +14,20 @@ export interface DialOptions {
 }
 
 /**
- * Takes what is read straight from a buffer of its own, which is cheaper than a socket's events. A dial that can do it does;
- * with one that cannot, the socket emits as usual.
+ * Receives data directly from a reused buffer, which is cheaper than a socket's events. Where a dial does not support it,
+ * the socket emits as usual.
  */
 export interface Reading {
   buffer(): Uint8Array;
-  /** False: read no more until the socket is resumed. */
+  /** Returns false to stop reading until the socket is resumed. */
   callback(length: number, bytes: Uint8Array): boolean;
-  /** What came along with a proxy's last word, before the caller has heard of the connection. */
+  /** Receives bytes that arrived together with the proxy's last answer, before the caller has the connection. */
   early(bytes: Buffer): void;
 }
 
 /**
- * Connects to the addresses that were checked, and only to those. IPv6 and IPv4 take turns (RFC 8305); each next one
- * starts when the last has failed or has kept us waiting, the first to answer wins and the others are dropped.
+ * Connects only to the addresses that were checked. IPv6 and IPv4 alternate (RFC 8305); the next attempt
+ * starts when the last has failed or takes too long. The first to connect wins and the others are dropped.
  */
 export function directDial({ timeoutMs = 10_000, staggerMs = 250, attempts = 8 } = {}): Dial {
   return ({ host, port, addresses }, { signal, onread }) =>
@@ -59,7 +59,7 @@ export function directDial({ timeoutMs = 10_000, staggerMs = 250, attempts = 8 }
           const message = `${host}:${port} could not be reached (${lastError?.code ?? 'unknown'}).`;
           return finish(() => reject(new EgressError('connect_failed', message, { cause: lastError })));
         }
-        // Never a name: the address that was checked is the address that is dialled.
+        // Never a name: only the checked address is dialled.
         const socket = connect({
           host: address,
           port,
@@ -88,7 +88,7 @@ export function directDial({ timeoutMs = 10_000, staggerMs = 250, attempts = 8 }
     });
 }
 
-/** The resolver's order within a family, the families alternating, the first one first. */
+/** Alternates the families, beginning with the first address's. Within a family the resolver's order is kept. */
 function inTurns(addresses: readonly string[]): string[] {
   const v6First = addresses[0]?.includes(':') ?? false;
   const firstFamily = addresses.filter((address) => address.includes(':') === v6First);

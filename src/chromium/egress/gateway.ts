@@ -13,13 +13,13 @@ import { EgressError } from './refusals.ts';
 import { wayDown } from './splice.ts';
 import { waysOut } from './ways-out.ts';
 
-/** A session's only way out. */
+/** A session's only way to the network. */
 export interface Gateway {
   readonly counters: Counters;
   /**
-   * Everything leaves by this proxy from now on, or by none. Tunnels that are open are closed: who asks for another way out
-   * wants the next request to take it, and Chromium would send that down a tunnel it still has. Requests by plain http that are
-   * under way may finish, since nothing else can follow on theirs.
+   * Routes all new traffic through this proxy, or through none. Open tunnels are closed: the next request
+   * has to take the new way, and Chromium would send it down an open tunnel. Plain http requests in progress
+   * may finish, since no other request can follow on their connections.
    */
   setProxy(proxy: Proxy | undefined): void;
   /** Destroys every connection at once, and resolves when nothing is open. Closing twice is fine. */
@@ -39,34 +39,34 @@ export interface Counters {
 
 export interface GatewayOptions {
   allow: Destinations;
-  /** How connections are made, to destinations and to proxies. */
+  /** How connections to destinations and proxies are opened. */
   dial?: Dial;
   proxy?: Proxy | undefined;
   log?: Log;
-  /** Told of every connection to the network, once it stands. */
+  /** Called for every connection to the network, once it is open. */
   onConnect?: (destination: Target, socket: Socket) => void;
-  /** Told of everything the gateway would not or could not do. */
+  /** Called for every request that the gateway refused or failed to serve. */
   onRefuse?: (error: EgressError, target: string) => void;
   limits?: Partial<Limits>;
 }
 
 /**
  * Runs the egress gateway of a session on a server that already listens, inside the session's network namespace. It is
- * an HTTP/1.1 proxy: CONNECT for https and websockets, absolute-form requests for plain http. Everything that connects
- * is taken for hostile: every destination goes through `allow`, and nothing a client sends decides how its request is
- * framed on the way out, since Node's parser takes it apart and Node's client writes a new one.
+ * an HTTP/1.1 proxy: CONNECT for https and websockets, absolute-form requests for plain http. Every client
+ * is treated as hostile: every destination goes through `allow`, and nothing a client sends decides how its request is
+ * framed upstream, since Node's parser reads it and Node's client writes a new one.
  *
- * What a page can learn: for plain http a refusal is a page that says what and why. For https it cannot be: Chromium
- * throws away whatever a proxy answers to CONNECT, as it comes from someone other than the site, and shows
- * ERR_TUNNEL_CONNECTION_FAILED (a test holds it to that). Only intercepting TLS with a certificate of our own would change that,
- * and that is no trade for an error page. The same answer is sent all the same, for other clients; the log has the code.
+ * For plain http a refusal is a page with the reason. For https that is impossible: Chromium
+ * discards a proxy's answer to CONNECT, since it does not come from the site, and shows
+ * ERR_TUNNEL_CONNECTION_FAILED (a test covers this). Only intercepting TLS with a certificate of the service would change that,
+ * which is too high a price for an error page. The same answer is sent anyway, for other clients; the log has the code.
  */
 export function startGateway(server: Server, options: GatewayOptions): Gateway {
   const { allow, log = silent, dial = directDial(), proxy: firstProxy, onConnect, onRefuse } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const abort = new AbortController();
   const closing = abort.signal;
-  setMaxListeners(0, closing); // one for each connection being made
+  setMaxListeners(0, closing); // one listener for each connection being opened
   const clients = new Set<Socket>();
   const ways = waysOut({ allow, dial, proxy: firstProxy, limits, onConnect, closing });
   const no = answers({ log, onRefuse, closing });
@@ -75,19 +75,19 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
   const proxy = http.createServer({
     maxHeaderSize: limits.requestHeaderBytes,
     headersTimeout: limits.headersMs,
-    requestTimeout: 0, // an upload takes as long as it takes
+    requestTimeout: 0, // an upload may take any time
     keepAliveTimeout: limits.keepAliveMs,
     connectionsCheckingInterval: Math.min(limits.headersMs, 5000),
-    requireHostHeader: false, // the request target says where to go
+    requireHostHeader: false, // the request target has the destination
     insecureHTTPParser: false,
   });
-  proxy.maxHeadersCount = 0; // none is dropped in silence; their size is bounded
+  proxy.maxHeadersCount = 0; // no header is silently dropped; their size is bounded
   proxy.on('request', (request, response) => plain.forward(request, response));
   proxy.on('checkContinue', (request, response) => plain.forward(request, response));
   proxy.on('upgrade', (request, _socket, head) => plain.upgrade(request, request.socket, head));
   proxy.on('connect', (request, _socket, head) => void tunnel(request, request.socket, head));
   proxy.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    // Gone, too slow (or a spare connection that was never used), or in the middle of an answer: there is nothing to say.
+    // No answer to clients that are gone, too slow (or an unused spare connection), or in the middle of an answer.
     const mute = error.code === 'ECONNRESET' || error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
     if (!(socket instanceof Socket) || socket.bytesWritten > 0 || mute) {
       socket.destroy();
@@ -101,7 +101,7 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
       '',
     );
   });
-  // Node watches over slow headers from the moment its server listens. This one never does: its connections are handed to it.
+  // Node checks for slow headers once its server listens. This server never listens: connections are passed to it.
   proxy.emit('listening');
   server.on('connection', admit);
   server.on('error', (error) => log.error({ error }, 'egress.server_failed'));
@@ -114,7 +114,7 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
     }
     clients.add(socket);
     socket.once('close', () => clients.delete(socket));
-    socket.allowHalfOpen = true; // who has sent everything may still listen
+    socket.allowHalfOpen = true; // a client that has ended its side may still read
     socket.setNoDelay(true);
     if (clients.size > limits.clients) {
       const message = `This session has ${limits.clients} connections open, and that is the limit.`;

@@ -1,7 +1,7 @@
 import type http from 'node:http';
 import { EgressError } from './refusals.ts';
 
-/** What the gateway reads off requests and writes into them. Every word of a client is taken for hostile. */
+/** How the gateway parses requests and writes their headers. All client input is treated as hostile. */
 
 export function parseAuthority(authority: string, defaultPort?: number): { host: string; port: number } {
   const [, host = '', portText] = /^(\[[^\]]*\]|[^:@/?#\\]*)(?::(\d{1,5}))?$/.exec(authority) ?? [];
@@ -15,7 +15,7 @@ export function parseAuthority(authority: string, defaultPort?: number): { host:
   return { host, port };
 }
 
-/** TRACE shows a request as it arrived (RFC 9110, 9.3.8), and one that arrives at a proxy has the proxy's password in it. */
+/** TRACE returns a request as it arrived (RFC 9110, 9.3.8). A request that arrives at a proxy contains the proxy's password. */
 export function refuseTrace(method: string | undefined): void {
   if (method === 'TRACE' || method === 'TRACK')
     throw new EgressError(
@@ -25,7 +25,7 @@ export function refuseTrace(method: string | undefined): void {
 }
 
 export function parseAbsolute(target: string) {
-  // The path stays as the client wrote it; only the authority decides where to connect, and it has no room for a user name.
+  // The path stays as the client wrote it. Only the authority decides where to connect, and it may not contain a user name.
   const [, authority, path] = /^http:\/\/([^/?#]+)([/?][^#]*)?$/i.exec(target) ?? [];
   if (authority === undefined) {
     throw new EgressError(
@@ -42,14 +42,14 @@ const hopByHop = new Set(
   ),
 );
 
-/** The headers that concern both ends, without those that concern only this connection or are named by it. */
+/** The end-to-end headers, without hop-by-hop headers and those that `Connection` names. */
 export function endToEnd(rawHeaders: readonly string[], without: readonly string[] = []): string[] {
   const dropped = new Set([...hopByHop, ...without]);
   const pairs = rawHeaders.flatMap((name, i) => (i % 2 === 0 ? [[name, rawHeaders[i + 1]!] as const] : []));
   for (const [name, value] of pairs) {
     if (name.toLowerCase() !== 'connection') continue;
     for (const token of value.split(',')) {
-      // The length is framing, and nobody may talk us out of it.
+      // Content-Length is framing, so a client may not remove it.
       if (token.trim().toLowerCase() !== 'content-length') dropped.add(token.trim().toLowerCase());
     }
   }

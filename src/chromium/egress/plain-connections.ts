@@ -9,7 +9,7 @@ export type Created = (error: Error | null, socket: Duplex) => void;
 /** Node's `createConnection`. */
 export type CreateConnection = (args: http.ClientRequestArgs, created: Created) => undefined;
 
-/** Connections for plain http: each with a reader of its own, and some kept for the next request to the same place. */
+/** Connections for plain http: each has its own reader, and some are kept for the next request to the same destination. */
 export function plainConnections({ mostIdle }: { mostIdle: number }) {
   const idle = new Set<Socket>();
   const readers = new WeakMap<Socket, PlainReader>();
@@ -17,7 +17,7 @@ export function plainConnections({ mostIdle }: { mostIdle: number }) {
   return {
     readerOf: (socket: Socket) => readers.get(socket),
 
-    /** Hands a connection to Node's client once it stands. There the peer's last word is the end, or an idle connection would outlive it. */
+    /** Passes an open connection to Node's client. It closes when the peer ends its side; otherwise an idle connection would outlive the peer. */
     handOver(opened: (onread: Reading) => Promise<Socket>, created: Created): undefined {
       const reader = plainReader();
       opened(reader)
@@ -32,17 +32,17 @@ export function plainConnections({ mostIdle }: { mostIdle: number }) {
           socket.allowHalfOpen = false;
           return created(null, socket);
         })
-        .catch((error: Error) => created(error, new Socket())); // the type wants a socket; it is not looked at
+        .catch((error: Error) => created(error, new Socket())); // the type requires a socket; it is not used
     },
 
-    /** Keeps connections for the next request to the same place, as long as it `isCurrent`. */
+    /** Keeps connections for the next request to the same destination, while the agent `isCurrent`. */
     agent(createConnection: CreateConnection, isCurrent: (agent: http.Agent) => boolean): http.Agent {
       const agent = new (class extends http.Agent {
         override createConnection = createConnection;
 
         override keepSocketAlive(socket: Socket) {
           if (idle.size >= mostIdle || !isCurrent(agent)) return false;
-          const kept: unknown = super.keepSocketAlive(socket); // a boolean, whatever its type says
+          const kept: unknown = super.keepSocketAlive(socket); // a boolean, although its type is void
           if (kept) idle.add(socket);
           return kept;
         }
@@ -51,7 +51,7 @@ export function plainConnections({ mostIdle }: { mostIdle: number }) {
           super.reuseSocket(socket, request);
           idle.delete(socket);
         }
-      })({ keepAlive: true, maxFreeSockets: mostIdle, timeout: 30_000 }); // of idleness, or less if the server says so
+      })({ keepAlive: true, maxFreeSockets: mostIdle, timeout: 30_000 }); // idle time; less if the server says so
       return agent;
     },
   };

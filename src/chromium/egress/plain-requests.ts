@@ -17,7 +17,7 @@ export interface PlainRequestsOptions {
   limits: Limits;
 }
 
-/** Requests by plain http, in absolute form: each is written anew for where it goes, and its answer passed on. */
+/** Plain http requests in absolute form: each is rewritten for its destination, and the answer is passed on. */
 export function plainRequests({ allow, ways, answers, limits }: PlainRequestsOptions) {
   const { answer, answerByHand } = answers;
   return { forward, upgrade };
@@ -39,7 +39,7 @@ export function plainRequests({ allow, ways, answers, limits }: PlainRequestsOpt
       clearTimeout(late);
       response.off('close', hangUp);
       if (error instanceof WayLeft && !hasBody(request) && !response.destroyed) return forward(request, response);
-      // A kept connection may have been closed by the other side just now. Without a body, asking again is safe.
+      // The server may have closed a kept connection just now. Without a body, repeating the request is safe.
       if (outgoing.reusedSocket && !retried && !response.destroyed && isHangUp(error))
         return forward(request, response, true);
       answer(request, response, outgoingError(error), target);
@@ -99,7 +99,7 @@ export function plainRequests({ allow, ways, answers, limits }: PlainRequestsOpt
       ways.join(socket, upstream);
     });
     outgoing.once('response', (incoming) => {
-      // Not switched: an ordinary answer, and its end is the end of the connection.
+      // Not upgraded: an ordinary answer, and the connection closes after it.
       socket.write(rawHead(incoming, [...endToEnd(incoming.rawHeaders), 'Connection', 'close']), 'latin1');
       pipeline(incoming, socket, () => leave(socket));
     });
@@ -107,8 +107,8 @@ export function plainRequests({ allow, ways, answers, limits }: PlainRequestsOpt
   }
 
   /**
-   * The request as it goes out: the target's host, the end-to-end headers, and framing that is ours alone. To the server
-   * itself; or, where there is an http proxy, in absolute form to that.
+   * The outgoing request: the target's host, the end-to-end headers, and framing by the gateway alone. It goes to the server,
+   * or, where there is an http proxy, to the proxy in absolute form.
    */
   function outgoingRequest(
     request: http.IncomingMessage,
@@ -128,13 +128,13 @@ export function plainRequests({ allow, ways, answers, limits }: PlainRequestsOpt
     const { agent, createConnection } = via && toProxy ? toProxy : origins;
     return {
       toProxy: via !== undefined,
-      // All that goes to the proxy is one place to the agent.
+      // To the agent, all requests to the proxy have the same destination.
       ...(via ? { host: 'proxy', port: 0, path: `http://${authority}${path}` } : { host, port, path }),
       method: request.method,
       headers,
       setHost: false,
       maxHeaderSize: limits.responseHeaderBytes,
-      // A body cannot be sent twice, so it never goes over a kept connection that may be closing.
+      // A body cannot be sent twice, so it never uses a kept connection, which may be closing.
       ...(fresh || hasBody(request) ? { createConnection } : { agent }),
     };
   }

@@ -7,7 +7,7 @@ import { loginRefused } from './proxy-handshake.ts';
 import { proxyWay, type Proxy } from './proxy.ts';
 import { EgressError } from './refusals.ts';
 
-/** What came back through a proxy, and how long that took from the first byte to the proxy on. */
+/** The answer that came through a proxy, and the time since the connection to the proxy was started. */
 export interface Reached {
   status: number;
   body: string;
@@ -17,8 +17,8 @@ export interface Reached {
 const mostBytes = 64 * 1024;
 
 /**
- * Asks for an address the way a session's traffic goes: CONNECT or SOCKS for https, absolute form for plain http where the
- * proxy takes it. Throws an `EgressError` in all cases in which nothing came back.
+ * Requests an address the way a session does: CONNECT or SOCKS for https, absolute form for plain http where the
+ * proxy takes it. Throws an `EgressError` whenever no answer came back.
  */
 export async function reachThrough(
   proxy: Proxy,
@@ -61,7 +61,7 @@ export async function reachThrough(
   }
 }
 
-/** TLS with the site, through the tunnel: the proxy does not get to answer in its place. */
+/** TLS with the site through the tunnel, so that the proxy cannot answer in its place. */
 function over(socket: Socket, host: string, signal: AbortSignal): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const named = /[a-z]/i.test(host) && !host.includes(':');
@@ -94,7 +94,7 @@ function ask(
         chunks.push(chunk.subarray(0, mostBytes - length));
         length += chunk.length;
         if (length < mostBytes) return;
-        done(); // enough to know that it answers
+        done(); // enough to know that the site answers
         request.destroy();
       });
       response.once('end', done).on('error', reject);

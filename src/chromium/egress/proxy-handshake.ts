@@ -4,9 +4,9 @@ import type { Target } from './destinations.ts';
 import { EgressError } from './refusals.ts';
 
 /**
- * What is said to a proxy before a connection through it stands, without the connection: bytes in, bytes out. `feed`
- * answers with what to send next, or with what came after the last word of the proxy once it has let us through. It
- * throws an `EgressError` when the proxy will not.
+ * The handshake that opens a connection through a proxy, independent of the socket: bytes in, bytes out. `feed`
+ * returns what to send next, or, once the proxy has accepted, the bytes after its answer. It
+ * throws an `EgressError` when the proxy refuses.
  */
 export interface Handshake {
   readonly hello: Buffer;
@@ -45,7 +45,7 @@ export function connectHandshake({ host, port }: Target, login: Login | undefine
   };
 }
 
-/** The answer of an http proxy that is not ours to pass on: it wants a login, which is between it and us. */
+/** The error for an http proxy that asks for a login. Its answer is not passed on, since it concerns only the gateway and the proxy. */
 export function loginRefused(headers: string): EgressError {
   const schemes = [...headers.matchAll(/^proxy-authenticate: *(\w+)/gim)].map(([, scheme]) => scheme!);
   const others = schemes.length > 0 && !schemes.some((scheme) => scheme.toLowerCase() === 'basic');
@@ -84,12 +84,12 @@ const notA = (what: string) =>
     remedy: 'See that the proxy has the right `protocol` and port.',
   });
 
-/** SOCKS5 (RFC 1928) with a user name and password (RFC 1929). Names are sent as they are, for the proxy to resolve. */
+/** SOCKS5 (RFC 1928) with a user name and password (RFC 1929). Names are sent unresolved; the proxy resolves them. */
 export function socksHandshake({ host, port }: Target, login: Login | undefined): Handshake {
   let received = Buffer.alloc(0);
   let step: 'method' | 'login' | 'reply' = 'method';
 
-  /** The first `length` bytes, once they are there. */
+  /** The first `length` bytes, once they have arrived. */
   const take = (length: number): Buffer | undefined => {
     if (received.length < length) return undefined;
     const taken = received.subarray(0, length);

@@ -5,27 +5,27 @@ import type { Dial, DialOptions, Reading } from './dial.ts';
 import { basic, connectHandshake, socksHandshake, type Handshake, type Login } from './proxy-handshake.ts';
 import { EgressError } from './refusals.ts';
 
-/** A proxy that connections can be made through. */
+/** A proxy that connections can go through. */
 export interface Proxy {
   readonly protocol: 'http' | 'https' | 'socks5';
   readonly host: string;
   readonly port: number;
   readonly login?: Login | undefined;
-  /** PEM certificates that vouch for an https proxy, instead of those the system trusts. */
+  /** PEM certificates to trust for an https proxy, instead of the system's. */
   readonly ca?: string | undefined;
-  /** Names that are reached without it: `shop.example`, or `*.shop.example` for all below. In lower case. */
+  /** Names that are reached without the proxy: `shop.example`, or `*.shop.example` for all names below it. In lower case. */
   readonly bypassHosts: readonly string[];
 }
 
-/** The ways through a proxy. All of them throw an `EgressError`, and let go of what they opened when the signal aborts. */
+/** The ways through a proxy. All of them throw an `EgressError`, and close what they opened when the signal aborts. */
 export interface ProxyWay {
   readonly protocol: Proxy['protocol'];
   bypasses(host: string): boolean;
-  /** A connection to the target, all bytes passed on as they are. The proxy resolves the name. */
+  /** A connection to the target that passes all bytes unchanged. The proxy resolves the name. */
   tunnel(target: Target, options: DialOptions): Promise<Socket>;
   /**
-   * A connection to the proxy itself, for plain http in absolute form: proxies as they come from the box do not let CONNECT
-   * through to port 80. Undefined where there is no such thing.
+   * A connection to the proxy itself, for plain http in absolute form: by default proxies refuse CONNECT
+   * to port 80. Undefined for SOCKS.
    */
   forward: { connect(options: DialOptions): Promise<Socket>; headers: readonly string[] } | undefined;
 }
@@ -37,12 +37,12 @@ export function proxyWay(
   const { protocol, host, port, login } = proxy;
   const bypass = new Set(proxy.bypassHosts);
   const facts = { proxy: `${host}:${port}` };
-  let context: tls.SecureContext | undefined; // takes long to make, and is the same for every connection
+  let context: tls.SecureContext | undefined; // slow to create, and the same for every connection
 
-  /** To the proxy's own port. Its addresses are checked like any destination: a proxy is no way around that. */
+  /** Connects to the proxy's own port. Its addresses are checked like any destination, so a proxy cannot bypass the check. */
   async function reach(options: DialOptions): Promise<Socket> {
     try {
-      const plain = protocol !== 'https'; // TLS reads in its own way
+      const plain = protocol !== 'https'; // TLS does not use `onread`
       const socket = await dial(
         await allow.check(host.includes(':') ? `[${host}]` : host, port),
         plain ? options : { signal: options.signal },
@@ -57,7 +57,7 @@ export function proxyWay(
 
   async function tunnel(target: Target, { signal, onread }: DialOptions): Promise<Socket> {
     const handshake = protocol === 'socks5' ? socksHandshake(target, login) : connectHandshake(target, login);
-    // TLS reads in its own way; there the socket emits, as it does when nobody asked for more.
+    // TLS does not use `onread`; its socket emits, as one does without `onread`.
     const reader = protocol === 'https' ? undefined : onread && switched(onread);
     const socket = await reach({ signal, ...(reader ? { onread: reader.onread } : {}) });
     try {
@@ -89,7 +89,7 @@ function parents(name: string): string[] {
   return labels.slice(1).map((_, i) => labels.slice(i + 1).join('.'));
 }
 
-/** Says the handshake over the socket; resolves with what came after it. */
+/** Performs the handshake over the socket; resolves with the bytes that came after it. */
 function shakeHands(
   socket: Socket,
   handshake: Handshake,
@@ -138,13 +138,13 @@ function shakeHands(
     socket.on('error', failed).on('end', hungUp).on('close', hungUp);
     if (reader) {
       reader.receive = receive;
-      socket.resume(); // or nobody would tell us that it ended
-    } else socket.on('readable', drain); // unlike 'data', it leaves no trace: whoever has the socket next reads as they like
+      socket.resume(); // otherwise the socket does not emit its end
+    } else socket.on('readable', drain); // unlike 'data', it leaves the next reader of the socket a free choice
     socket.write(handshake.hello);
   });
 }
 
-/** Reads for the handshake first, and then as it was asked to. */
+/** Reads for the handshake first, and then for `wanted`. */
 function switched(wanted: Reading) {
   const head = Buffer.allocUnsafe(4096);
   let through = false;
@@ -194,7 +194,7 @@ function secured(
     const name = host.includes(':') || /^[\d.]+$/.test(host) ? undefined : host;
     const secure = tls.connect({
       socket,
-      host, // what its certificate has to say
+      host, // the name that its certificate must have
       ...(name ? { servername: name } : {}),
       secureContext,
       ALPNProtocols: ['http/1.1'],
@@ -222,7 +222,7 @@ function tlsFailure(error: NodeJS.ErrnoException): EgressError {
   });
 }
 
-/** What went wrong on the way to the proxy, in words about the proxy. Where it stands is for the log and not for pages. */
+/** Turns a connection error into one about the proxy. The proxy's address goes to the log, not to pages. */
 function aboutTheProxy(error: unknown, facts: object): unknown {
   if (!(error instanceof EgressError)) return error;
   const about = (code: EgressError['code'], message: string) =>

@@ -1,6 +1,6 @@
 /**
- * Every way the egress gateway says no. A code is part of the API: it stands in the `X-Corral-Egress` header of the
- * answer and in the log line, so add freely and rename never.
+ * Every error of the egress gateway. A code is part of the API: it is in the `X-Corral-Egress` header of the
+ * answer and in the log line. Codes may be added but never renamed.
  */
 const statuses = {
   bad_request: 400,
@@ -36,14 +36,14 @@ const titles: Record<EgressCode, string> = {
 
 export type EgressCode = keyof typeof statuses;
 
-/** Something the gateway would not or could not do. The message is for the person looking at the page. */
+/** A request that the gateway refused or failed to serve. The message is shown on the page. */
 export class EgressError extends Error {
   override readonly name = 'EgressError';
   readonly code: EgressCode;
   readonly status: number;
-  /** What to do about it, where there is something to do. */
+  /** How to fix it, where that is possible. */
   readonly remedy: string | undefined;
-  /** For the log only: what a page or a client inside the session has no business knowing. */
+  /** For the log only: hidden from pages and clients inside the session. */
   readonly facts: object;
 
   constructor(code: EgressCode, message: string, options: { remedy?: string; facts?: object; cause?: unknown } = {}) {
@@ -55,7 +55,7 @@ export class EgressError extends Error {
   }
 }
 
-/** The whole answer, without a status line: used as it is for plain requests, and by hand for CONNECT. */
+/** The whole answer without a status line, for plain requests and for CONNECT. */
 export function refusalPage(error: EgressError): { headers: Record<string, string>; body: Buffer } {
   const body = Buffer.from(`<!doctype html>
 <html lang="en">

@@ -3,17 +3,17 @@ import { readFile } from 'node:fs/promises';
 import { EgressError } from './refusals.ts';
 
 /**
- * All addresses of a name, asked for once. `trusted` names are those the operator listed. Throws an `EgressError` with
+ * All addresses of a name, from one lookup. `trusted` names are those the operator listed. Throws an `EgressError` with
  * the code `dns_failed` when there are none.
  */
 export type Resolve = (name: string, options: { trusted: boolean }) => Promise<string[]>;
 
 /**
- * The resolver of the machine, in two ways.
+ * The machine's resolver, used in two ways.
  *
- * `getaddrinfo` knows everything the machine knows (search domains, mDNS, …), but blocks one of libuv's two threads for slow
+ * `getaddrinfo` uses everything the machine knows (search domains, mDNS, …), but blocks one of libuv's two threads for slow
  * work until it has an answer: a page with a hundred names whose servers never answer would stop every other session.
- * So it serves the names the operator listed. All others go to the hosts file and then to DNS without a thread.
+ * So it resolves only the names the operator listed. All others are looked up in the hosts file and then by DNS without a thread.
  */
 export function systemResolver({ seconds = 10, servers }: { seconds?: number; servers?: string[] } = {}): Resolve {
   return async (name, { trusted }) => {
@@ -38,7 +38,7 @@ async function everyWay(name: string): Promise<string[]> {
 async function hostsThenDns(name: string, servers?: string[]): Promise<string[]> {
   const listed = inHostsFile(await readFile('/etc/hosts', 'utf8').catch(() => ''), name);
   if (listed.length > 0) return listed;
-  // A new one for each name reads resolv.conf anew, as getaddrinfo does: a laptop that changes networks goes on working.
+  // A new resolver for each name rereads resolv.conf, as getaddrinfo does: it keeps working when the machine changes networks.
   const resolver = new Resolver({ timeout: 2000, tries: 2 });
   if (servers) resolver.setServers(servers);
   const families = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);

@@ -3,8 +3,8 @@ import { TLSSocket } from 'node:tls';
 import type { Reading } from './dial.ts';
 
 /**
- * Joins two connections until both directions have ended. Each end is passed on as it comes: a clean one lets the other
- * direction finish, a reset is a reset. Nothing here has a limit as long as both sides are there; TCP keepalive sees to
+ * Joins two connections until both directions have ended. Each end is passed on: a clean end lets the other
+ * direction finish, a reset resets it. There is no time limit while both sides are open; TCP keepalive detects
  * peers that are gone. Once one side has ended, the other may not stay silent for longer than `halfOpenMs`.
  */
 export function splice(client: Socket, upstream: Socket, halfOpenMs: number) {
@@ -29,8 +29,8 @@ export function splice(client: Socket, upstream: Socket, halfOpenMs: number) {
 }
 
 /**
- * The way down, where most bytes go: reads into one buffer and writes it out of there, instead of taking a new one for
- * every 64 KiB. Half the CPU time of `pipe`. The buffer grows with what comes, so that a quiet tunnel stays small.
+ * The direction to the client, where most bytes flow: reads into one buffer and writes from it, instead of allocating a new one for
+ * every 64 KiB. Half the CPU time of `pipe`. The buffer grows with the traffic, so a quiet tunnel's stays small.
  */
 export function wayDown(client: Socket): Reading & { resume: () => void; head: Buffer | undefined } {
   let buffer = Buffer.allocUnsafeSlow(16 * 1024);
@@ -41,7 +41,7 @@ export function wayDown(client: Socket): Reading & { resume: () => void; head: B
     buffer: () => buffer,
     callback(length: number) {
       client.write(buffer.subarray(0, length), written);
-      // Most often the kernel has taken it all by now. If not, the buffer is not ours until it has.
+      // Usually the kernel has taken all of it by now. If not, the buffer must not be reused until it has.
       waiting = client.writableLength > 0;
       if (!waiting && length === buffer.length && length < 256 * 1024) buffer = Buffer.allocUnsafeSlow(length * 4);
       return !waiting;

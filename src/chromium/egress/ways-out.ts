@@ -9,37 +9,37 @@ import { plainConnections, type CreateConnection } from './plain-connections.ts'
 import { proxyWay, type Proxy, type ProxyWay } from './proxy.ts';
 import { splice } from './splice.ts';
 
-/** The way out: straight, or through a proxy. Its signal ends what is being opened when another takes its place. */
+/** A way out: direct, or through a proxy. Its signal aborts connections being opened when another way replaces it. */
 interface Way {
   readonly proxy: ProxyWay | undefined;
   readonly left: AbortController;
-  /** Connections for plain http, kept for the next request: to origins, and to the proxy. */
+  /** Kept-alive connections for plain http: to origins, and to the proxy. */
   readonly origins: Connections;
   readonly toProxy: Connections | undefined;
 }
 
-/** How Node's client gets a connection: a kept one from the agent, or a new one. */
+/** How Node's HTTP client gets a connection: a kept one from the agent, or a new one. */
 interface Connections {
   readonly agent: http.Agent;
   readonly createConnection: CreateConnection;
 }
 
-/** What a request was written for is no longer the way out. It can be written anew. */
+/** The way out that a request was written for has been replaced. The request can be written again for the new one. */
 export class WayLeft extends Error {
   override readonly name = 'WayLeft';
 }
 
-/** Connections to the network, by the way out that is set. */
+/** Connections to the network by the current way out. */
 export interface WaysOut {
-  /** The one that a request takes now. */
+  /** The way that new requests take. */
   readonly current: Way;
-  /** A connection to where the client asked for. If the way changes meanwhile, by the next one. */
+  /** Opens a connection to the client's target. If the way changes meanwhile, it uses the new one. */
   open(host: string, port: number, options: DialOptions): Promise<Socket>;
-  /** Joins a client to an upstream. The tunnel ends with the way out that it took. */
+  /** Joins a client to an upstream. The tunnel ends when its way out is replaced. */
   join(client: Socket, upstream: Socket): void;
   /** The reader of a connection for plain http. */
   readerOf(socket: Socket): PlainReader | undefined;
-  /** From now on everything leaves by this proxy, or by none. Tunnels that are open are closed. */
+  /** Routes all new traffic through this proxy, or through none. Open tunnels are closed. */
   set(proxy: Proxy | undefined): void;
   readonly sockets: ReadonlySet<Socket>;
   /** Bytes sent to and received from the network so far. */
@@ -58,8 +58,8 @@ export interface WaysOutOptions {
 
 export function waysOut({ allow, dial, proxy, limits, onConnect, closing }: WaysOutOptions): WaysOut {
   const upstreams = new Set<Socket>();
-  const tunnels = new Set<Socket>(); // those of the upstreams that are joined to a client
-  const ways = new WeakMap<Socket, Way>(); // the one each connection took
+  const tunnels = new Set<Socket>(); // the upstreams that are joined to a client
+  const ways = new WeakMap<Socket, Way>(); // the way of each connection
   const settled = { up: 0, down: 0 };
   const plain = plainConnections({ mostIdle: limits.idleUpstreams });
   let current = newWay(proxy);
@@ -140,8 +140,8 @@ export function waysOut({ allow, dial, proxy, limits, onConnect, closing }: Ways
   }
 
   /**
-   * The same, to a proxy, and only to this one: the request carries its password. The request's own target was checked when it
-   * came in.
+   * The same for a proxy, and only for this one: the request carries its password. The request's own target was checked when it
+   * arrived.
    */
   function openToProxy(connect: (options: DialOptions) => Promise<Socket>, left: AbortSignal): CreateConnection {
     return ({ host, port }, created) => {
@@ -170,7 +170,7 @@ export function waysOut({ allow, dial, proxy, limits, onConnect, closing }: Ways
 
     join(client, upstream) {
       tunnels.add(upstream);
-      if (ways.get(upstream) !== current) upstream.destroy(); // left in the very moment
+      if (ways.get(upstream) !== current) upstream.destroy(); // the way was replaced just now
       splice(client, upstream, limits.halfOpenMs);
     },
 
