@@ -1,24 +1,24 @@
 import { errors } from '../errors.ts';
 import type { Claims, Tokens } from '../lib/tokens.ts';
 
-/** What a token is for. One for watching cannot drive, and one for CDP cannot read files. */
+/** The purpose of a token. A live view token cannot drive the browser over CDP, and a CDP token cannot read files. */
 export type Purpose = 'cdp' | 'webdriver' | 'live' | 'base' | 'replay';
 
-/** Under whose authority a token is made. It is good for as long as that key and that project are. */
+/** The key and the project that a token is made for. The token is valid for as long as both are. */
 export interface Minter {
   keyId: string;
   projectId: string;
 }
 
-/** Whom a token lets in. */
+/** The session that a token gives access to, and how. */
 export interface Admission {
   sessionId: string;
   minter: Minter;
-  /** The token is for looking on, whatever the address says besides. */
+  /** The token is for watching only, whatever else the address says. */
   watchOnly: boolean;
 }
 
-/** As long as a session may idle. A token ends with its session in any case, and every answer carries fresh ones. */
+/** The longest time a session may idle. A token ends with its session in any case, and every answer carries fresh ones. */
 export const lifeSeconds = 72 * 60 * 60;
 
 export type LapseOf = (minter: Minter) => Promise<'key' | 'project' | undefined>;
@@ -30,7 +30,7 @@ const lapses = {
 
 export type Addresses = ReturnType<typeof addresses>;
 
-/** The four addresses of a session, each with a token of its own, and who a token lets in. */
+/** The four addresses of a session, each with a token of its own, and the check of such tokens. */
 export function addresses({
   tokens,
   publicUrl,
@@ -38,11 +38,11 @@ export function addresses({
   lapseOf,
 }: {
   tokens: Tokens;
-  /** Where clients reach a node; this one when it is not said which, or when that one is not there. */
+  /** The public URL of a node. Without an id, or if that node is gone, the URL of this node. */
   publicUrl: (nodeId?: string) => string;
-  /** The lease under which a session of this node is held; null without one, undefined when it is not here. */
+  /** The current lease of a session on this node; null without a lease, undefined when the session is not on this node. */
   leaseOf: (sessionId: string) => string | null | undefined;
-  /** Which of a key and a project is no longer good; undefined while both are. */
+  /** Whether the key or the project is no longer valid; undefined while both are. */
   lapseOf: LapseOf;
 }) {
   const token = (holder: string, purpose: Purpose, { keyId, projectId }: Minter, seconds = lifeSeconds, more = {}) =>
@@ -54,7 +54,7 @@ export function addresses({
       project: projectId,
       ...more,
     });
-  /** With a lease it is good for that lease alone: a pool may lend the same browser to somebody else after it. */
+  /** A token with a lease is valid for that lease only: a pool may lend the same browser to another client after it. */
   const holderOf = (sessionId: string, lease: string | null | undefined) =>
     lease ? `${sessionId}.${lease}` : sessionId;
 
@@ -67,12 +67,12 @@ export function addresses({
         cdp_ws_url: `${ws}/browser/cdp?jwt=${token(holder, 'cdp', minter)}`,
         webdriver_ws_url: `${ws}/browser/webdriver/session?jwt=${token(holder, 'webdriver', minter)}`,
         browser_live_view_url: `${http}/browser/live?jwt=${token(holder, 'live', minter)}`,
-        // In the path, not in the query: tools append /json/version to it as it is.
+        // The token is in the path, not in the query: tools append /json/version to the URL as it is.
         base_url: `${http}/browser/kernel/${token(holder, 'base', minter)}`,
       };
     },
 
-    /** A link to the live view for somebody else: for as long as is said, and for looking on where that is said. */
+    /** A link to the live view to hand on, with its own lifetime and, if requested, for watching only. */
     ofLiveView(
       session: { id: string; nodeId: string; lease: string | null },
       minter: Minter,
@@ -88,7 +88,7 @@ export function addresses({
       return `${publicUrl(nodeId)}/browser/replays?jwt=${token(sessionId, 'replay', minter)}&replay_id=${replayId}`;
     },
 
-    /** The session a token is for, and under whose authority. */
+    /** The session a token is for, and the key and project it was made for. */
     async admit(given: string | undefined, purpose: Purpose): Promise<Admission> {
       if (!given)
         throw errors.unauthorized({
@@ -110,7 +110,7 @@ export function addresses({
       }
       const [sessionId = '', lease = null] = claims.sub.split('.');
       const current = leaseOf(sessionId);
-      // On another node than the session's this is not known; that node asks again.
+      // Another node than the session's does not know the lease; the session's node checks it again.
       if (current !== undefined && current !== lease) throw errors.session_not_found({ session: sessionId });
       const lapse = await lapseOf(minter);
       if (lapse) throw errors.unauthorized({ detail: `This address was made ${lapses[lapse]}. Ask for another.` });

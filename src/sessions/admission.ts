@@ -14,7 +14,7 @@ const retrySoon = { headers: { 'Retry-After': '5' } };
 
 export type Admission = ReturnType<typeof admission>;
 
-/** Whether one more session may be made: the places of this node, its disk, the project's cap; and the spares that wait in free places. */
+/** Whether one more session may be created: the places of this node, its disk and the project's cap. Spares run in free places. */
 export function admission({
   store,
   browsers,
@@ -29,7 +29,7 @@ export function admission({
   browsers: Pick<Browsers, 'start' | 'remove'>;
   roster: Pick<Roster, 'launching' | 'ends' | 'closed'>;
   sessionCap: (projectId: string) => Promise<number | null>;
-  /** How many browsers this node runs at most, spares included. */
+  /** The most browsers this node runs, spares included. */
   capacity: number;
   spares: Record<Shape, number>;
   disk: Pick<DiskSpace, 'path' | 'short'>;
@@ -56,7 +56,7 @@ export function admission({
   });
   const spareCount = () => spares.count('headless') + spares.count('headful');
 
-  /** What is left of the disk then is the database's. */
+  /** The rest of the disk is reserved for the database. */
   function refuseIfShort() {
     if (disk.short()) throw errors.storage_full({ path: disk.path });
   }
@@ -64,13 +64,13 @@ export function admission({
   return {
     refuseIfShort,
 
-    /** A session that was deleted has its place until all of it is gone. That takes milliseconds, and is waited for. */
+    /** A deleted session keeps its place until all of it is gone. That takes milliseconds, so a create waits for it. */
     async takePlace(): Promise<void> {
       while (!roster.closed && taken >= capacity && roster.ends.size > 0)
         await Promise.race(Array.from(roster.ends.values(), ({ over }) => over));
       if (roster.closed) throw errors.shutting_down(undefined, retrySoon);
       if (taken >= capacity) throw errors.capacity_exhausted({ running: taken, most: capacity }, retrySoon);
-      taken++; // before anything is awaited, so that creates that come together count each other
+      taken++; // before the first await, so that concurrent creates count each other
     },
 
     freePlace() {
@@ -78,13 +78,13 @@ export function admission({
       spares.fillSoon();
     },
 
-    /** A spare that can become the session; undefined when none is there or none would do. */
+    /** A spare that can become the session; undefined if none fits. */
     takeSpare(options: BrowserOptions): Spare | undefined {
       const shape = shapeOf(options);
       return shape && spares.take(shape);
     },
 
-    /** The session was refused after all. */
+    /** Returns the spare of a session that was refused after all. */
     giveBackSpare({ headless }: BrowserOptions, spare: Spare) {
       spares.giveBack(headless ? 'headless' : 'headful', spare);
     },
@@ -94,12 +94,12 @@ export function admission({
       if (taken + spareCount() > capacity) await spares.giveUpOne();
     },
 
-    /** Spares wait for launches that clients wait for. */
+    /** Spares are not launched while a client waits for a launch. */
     launchOver() {
       if (roster.launching.size === 0) spares.fillSoon();
     },
 
-    /** Writes the session's row, unless the project's cap, its pool, its name or another session that saves its profile is in the way. */
+    /** Inserts the session's row. Refuses if the project's cap, the pool, the name or another session that saves the profile forbids it. */
     async insert(row: NewSession, state: 'starting' | 'live', force: boolean): Promise<void> {
       try {
         const cap = await sessionCap(row.project_id);
@@ -125,13 +125,13 @@ export function admission({
   };
 }
 
-/** A spare was started in the default size. */
+/** Resizes a spare, which was started in the default size. */
 export async function fit(engine: Engine, { viewport }: BrowserOptions): Promise<void> {
   const asStarted = viewport.width === defaultViewport.width && viewport.height === defaultViewport.height;
   if (!asStarted) await engine.setViewport(viewport);
 }
 
-/** A second session that saves to a profile would undo what the first one saved, so it is refused. */
+/** A second session that saves to a profile would overwrite what the first one saved, so it is refused. */
 export async function unlessWritten<T>(
   store: SessionStore,
   sessionId: string,
@@ -145,7 +145,7 @@ export async function unlessWritten<T>(
   throw errors.profile_in_use({ profile: profileId, session: writer }, { body: { session_id: writer } });
 }
 
-/** The database's word that a name is taken, in the words of the interface. Every other error stays what it is. */
+/** Translates the database's error about a taken name into the API's. Every other error is returned unchanged. */
 export function nameTaken(error: unknown, name: string | null | undefined): unknown {
   return uniqueViolation(error) === 'sessions_name'
     ? errors.already_exists({ thing: 'session', name: name ?? '' })

@@ -2,7 +2,7 @@ import type { Addresses } from './addresses.ts';
 import type { Session } from './schema.ts';
 import type { SessionRow } from './store.ts';
 
-/** A session as its clients see it, with addresses that `keyId` is good for. */
+/** A session as its clients see it, with addresses that are valid for as long as the key `keyId` is. */
 export function asSession(row: SessionRow, addresses: Addresses, keyId: string, uptimeMs: number): Session {
   const policy = row.policy ?? undefined;
   return {

@@ -19,7 +19,7 @@ import type { Proxy } from '../chromium/egress/proxy.ts';
 import { errors } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
 
-/** Below this no browser can write its profile. */
+/** With less than this, no browser can write its profile. */
 const leastBytes = 1024 * 1024;
 
 /** Everything about a browser that is fixed when it starts. */
@@ -28,14 +28,14 @@ export type BrowserOptions = Pick<
   'headless' | 'stealth' | 'kiosk' | 'gpu' | 'viewport' | 'policy' | 'needsFullBrowser' | 'resume'
 >;
 
-/** What is around the browser when it starts, and may change while it runs. */
+/** The parts of a browser's environment that may change while it runs. */
 export interface Surroundings {
   proxy?: Proxy | undefined;
 }
 
 export type Browsers = ReturnType<typeof browsers>;
 
-/** Starting browsers, each in a directory of its own below `dir`, and cleaning up after them. */
+/** Starts browsers, each in a directory of its own below `dir`, and cleans up after them. */
 export function browsers({
   dir,
   isolation,
@@ -56,7 +56,7 @@ export function browsers({
   log: Log;
 }) {
   const home = (id: string) => join(dir, id);
-  /** Who owns each session's directory, from its first browser until the directory is gone. */
+  /** The owner of each session's directory, from its first browser until the directory is gone. */
   const owners = new Map<string, Claim>();
 
   let startedAt: number | undefined;
@@ -73,7 +73,7 @@ export function browsers({
       { proxy, ...options }: BrowserOptions & Surroundings,
       whenGone: () => { code: number; reason: string },
       signal?: AbortSignal,
-      /** The profile's archive, for a home that has none yet. */
+      /** The profile's archive, for a home directory that has no profile yet. */
       profile?: AsyncIterable<Buffer>,
     ): Promise<Engine> {
       if (isolation.refusal !== undefined && !allowUnsandboxed) throw errors.no_sandbox({ reason: isolation.refusal });
@@ -103,14 +103,14 @@ export function browsers({
         startedAt = performance.now();
         return engine;
       } catch (error) {
-        const full = saysFull(error) || (await isFull(dir)); // before what it wrote is removed
+        const full = saysFull(error) || (await isFull(dir)); // before the written files are removed
         await remove(id);
-        if (signal?.aborted) throw signal.reason; // who gave it up knows why
+        if (signal?.aborted) throw signal.reason; // the caller that aborted gave the reason
         throw refusal(error, { full, dir, lateSeconds: deadline.aborted ? launchSeconds : undefined });
       }
     },
 
-    /** Makes ready the user data that `swap` gives the browser at its next start: a profile's, or none. */
+    /** Prepares the user data that `swap` gives the browser at its next start: a profile's, or none. */
     async unpackBeside(id: string, profile: AsyncIterable<Buffer> | undefined, tabs: boolean) {
       const deadline = AbortSignal.timeout(launchSeconds * 1000);
       return unpackBeside({ dir: home(id), isolation: confinementOf(id), bytes: profile, tabs }, deadline).catch(
@@ -120,7 +120,7 @@ export function browsers({
       );
     },
 
-    /** A directory that `engine.loadExtension` finds by this name. False: there is one already. */
+    /** Creates a directory that `engine.loadExtension` finds by this name. False: it exists already. */
     async addExtension(id: string, name: string, fill: (to: string) => Promise<void>): Promise<boolean> {
       return addExtension(home(id), { name, owner: confinementOf(id).owner }, fill).catch((error: Error) => {
         throw saysFull(error) ? errors.storage_full({ path: dir }, { cause: error }) : error;
@@ -130,19 +130,19 @@ export function browsers({
     removeExtension: (id: string, name: string): Promise<void> =>
       removeTree(join(home(id), 'extensions', name), isolation).catch((error: Error) =>
         log.warn({ session: id, extension: name, error: error.message }, 'extension.directory_left'),
-      ), // it goes with the session
+      ), // it is removed with the session
 
-    /** The profile in its home as an archive, once its browser is gone. */
+    /** The profile in the session's home directory as an archive, after its browser has exited. */
     pack: (id: string, signal: AbortSignal): AsyncIterable<Buffer> => packProfile(home(id), confinementOf(id), signal),
 
     forgetTabs: (id: string, signal: AbortSignal): Promise<void> => forgetTabs(home(id), confinementOf(id), signal),
 
     remove,
 
-    /** When one last came up, by the monotonic clock. */
+    /** When a browser was last started, by the monotonic clock. */
     startedAt: () => startedAt,
 
-    /** What a killed service left: its processes, cgroups and directories. Before the first start. */
+    /** Removes the processes, cgroups and directories that a killed service left. Runs before the first start. */
     async sweep(): Promise<void> {
       await mkdir(dir, { recursive: true, mode: 0o711 });
       await sweep(dir);
@@ -155,12 +155,12 @@ export function browsers({
     await removeTree(at, isolation).catch((error: Error) =>
       log.error({ session: id, error: error.message }, 'session.directory_left'),
     );
-    owners.get(id)?.release(); // free once the directory is gone, if it is not yet
+    owners.get(id)?.release(); // freed once the directory is gone, if it still exists
     owners.delete(id);
   }
 }
 
-/** Asked of the file system: Chromium has other words for it, and Node's recursive mkdir reports ENOSPC as ENOENT. */
+/** Asks the file system: Chromium reports a full disk differently, and Node's recursive mkdir reports ENOSPC as ENOENT. */
 async function isFull(dir: string): Promise<boolean> {
   const found = await statfs(dir).catch(() => undefined);
   if (!found) return false;

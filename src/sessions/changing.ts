@@ -11,7 +11,7 @@ import type { Session, UpdateSession } from './schema.ts';
 import type { SessionStore } from './store.ts';
 import { wayOut } from './way-out.ts';
 
-/** What is changed in a session while it runs. */
+/** Changes to a running session. */
 export function sessionChanging({
   store,
   proxies,
@@ -40,7 +40,7 @@ export function sessionChanging({
       const change = async () => {
         const viewers = roster.live.get(id)?.viewerCount ?? 0;
         if (viewport && viewers > 0 && !viewport.force) throw errors.viewport_in_use({ viewers });
-        // The row first: it may refuse the name, and a browser that crashes now is started again from it.
+        // The row is updated first: the update may refuse the name, and a browser that crashes now is restarted from the row.
         const row = await store.update(id, {
           ...(request.name === undefined ? {} : { name: request.name || null }),
           ...(request.tags ? { tags: request.tags } : {}),
@@ -66,8 +66,8 @@ export function sessionChanging({
     },
 
     /**
-     * Loads extensions into a session that runs. Its clients stay connected, unless it is the headless shell, which cannot have
-     * any: then the full browser takes its place, with the same cookies and pages.
+     * Loads extensions into a running session. Its clients stay connected, except with the headless shell, which has no extensions: the
+     * full browser then replaces it, with the same cookies and pages.
      */
     async loadExtensions(projectId: string, idOrName: string, wanted: Loadable[]): Promise<void> {
       const row = await find(projectId, idOrName);

@@ -19,10 +19,7 @@ export function sessionClients({ id, ending, log }: { id: string; ending: () => 
       for (const sink of sinks) sink.close(code, reason);
     },
 
-    /**
-     * Lets a websocket in. It holds the session until it closes; whatever ends the session or the browser closes it with a
-     * code and a sentence.
-     */
+    /** Attaches a websocket. It holds the session until it closes; when the session or the browser ends, it is closed with a code and a reason. */
     attach(
       held: { release(): void },
       use: (sink: WebSocketSink) => WebSocketReceiver,
@@ -35,7 +32,7 @@ export function sessionClients({ id, ending, log }: { id: string; ending: () => 
         const ended = ending();
         if (ended) sink.close(1001, endings[ended]);
         let left = false;
-        /** A message of one client that fails ends that client and nothing else. */
+        /** A message that fails closes its own client and nothing else. */
         const guarded = (work: () => void) => {
           try {
             work();

@@ -5,8 +5,8 @@ const firstPauseMs = 250;
 const longestPauseMs = 10_000;
 
 /**
- * Ends the sessions of this node whose project was archived or deleted. The database is asked which those are, whenever a project was closed
- * and whenever that may have gone unheard; while it does not answer, it is asked again.
+ * Ends the sessions of this node whose project was archived or deleted. Asks the database for them whenever a project was closed and
+ * whenever such an event may have been missed; asks again while the database does not answer.
  */
 export function closedProjects({
   here,

@@ -5,27 +5,27 @@ import type { LiveSession } from './live-session.ts';
 import type { Ending } from './state.ts';
 
 const everyMs = 100;
-/** When the reserve is near: what can be written in this time has to fit into it. */
+/** The reserve counts as near when it could be used up within this time. */
 const nearMs = 20;
 const near = 4;
-/** How long a session has to have been awake for its first look, and how long for the next without any sign that it is needed. */
+/** How long a session has to be awake before its first check, and before the next one if no growth requires it. */
 const youngMs = 10_000;
 const periodMs = 120_000;
-/** A session is not looked at again for less than this part of its bound. */
+/** The next check of a session is due only after the disk has gained at least this part of the session's limit. */
 const leastPart = 1 / 32;
 const looksAtOnce = 4;
-/** What cannot be stopped in this time is not waited for. */
+/** A session that cannot be frozen within this time is not waited for. */
 const stillMs = 3000;
-/** Ending a session with less than this would make no room to speak of. */
+/** Ending a session that uses less than this would not free enough room. */
 const leastHelp: DiskUse = { bytes: 8 * 2 ** 20, inodes: 1000 };
 
-/** What was known of a session at the last look, and how full the disk was then. */
+/** What was known of a session at its last check, and how full the disk was then. */
 interface Seen {
   use: DiskUse;
   space: Space;
-  /** How long it had been awake. */
+  /** How long the session had been awake. */
   uptimeMs: number;
-  /** False: it was never looked at. */
+  /** False: the session has never been checked. */
   looked: boolean;
 }
 
@@ -33,13 +33,13 @@ export type DiskGuard = ReturnType<typeof diskGuard>;
 type Guarded = Pick<LiveSession, 'id' | 'awake' | 'ending' | 'uptimeMs' | 'still'>;
 
 /**
- * Holds sessions to their bound on the disk, and to the reserve.
+ * Holds sessions to their disk limit, and keeps the reserve free.
  *
- * A session has at most what it had at the last look and what the disk has gained since: so a look at its directory is due
- * when that could be more than its bound, and not before. How full the disk is, is one cheap question, asked ten times a second while
- * a session is awake, and not at all otherwise. While it is looked at the session stands still, so that it cannot move files out of sight.
+ * A session uses at most what it used at its last check plus what the disk has gained since. So its directory is measured only when that
+ * sum could exceed its limit. How full the disk is takes one cheap call, made ten times a second while a session is awake, and not at all
+ * otherwise. A session is frozen while it is measured, so that it cannot move files out of sight.
  *
- * When only the reserve is left, every session that is awake is stopped at once, and the largest are ended until there is room again.
+ * When only the reserve is left, every session that is awake is frozen at once, and the largest are ended until there is room again.
  */
 export function diskGuard({
   space,
@@ -49,7 +49,7 @@ export function diskGuard({
   log,
 }: {
   space: DiskSpace;
-  /** What one session may have. */
+  /** The most one session may use. */
   most: DiskUse;
   sessions: () => Iterable<Guarded>;
   end: (id: string, reason: Ending, detail: string) => Promise<void>;
@@ -59,11 +59,11 @@ export function diskGuard({
   const looking = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
   let relief: Promise<void> | undefined;
-  /** How full it was when ending sessions made no more room. */
+  /** How full the disk was when ending sessions freed no more room. */
   let helpless: Space | undefined;
   let closed = false;
 
-  /** A session is awake. */
+  /** Called when a session is awake. */
   function stir() {
     if (!closed) timer ??= setTimeout(tick, everyMs);
   }
@@ -93,16 +93,16 @@ export function diskGuard({
     const bytes = Math.max(0, now.usedBytes - before.space.usedBytes);
     const inodes = Math.max(0, now.usedInodes - before.space.usedInodes);
     const age = uptimeMs() - before.uptimeMs;
-    // Until its first look it may have come with a profile of any size.
+    // Before its first check the session may have a profile of any size.
     if (!before.looked) return age > youngMs || bytes > most.bytes * leastPart || inodes > most.inodes * leastPart;
     if (bytes > most.bytes * leastPart && before.use.bytes + bytes > most.bytes) return true;
     if (inodes > most.inodes * leastPart && before.use.inodes + inodes > most.inodes) return true;
     return age > periodMs;
   }
 
-  /** Looks at a session, and ends it if it has too much. */
+  /** Measures a session, and ends it if it uses too much. */
   async function check(session: Guarded): Promise<void> {
-    const use = await look(session).catch(() => undefined); // it is gone
+    const use = await look(session).catch(() => undefined); // the session is gone
     if (!use || session.ending) return;
     const detail = tooMuch(use, most);
     if (detail) await end(session.id, 'disk_limit', detail);
@@ -120,7 +120,7 @@ export function diskGuard({
       .finally(() => looking.delete(session.id));
   }
 
-  /** Nothing runs until it is known who has the most; then the largest go, one after the other. */
+  /** Freezes all sessions until their sizes are known, then ends the largest, one after the other. */
   async function relieve(): Promise<void> {
     const before = space.read();
     log.warn({ freeBytes: before.freeBytes, freeInodes: before.freeInodes }, 'disk.short');
@@ -147,7 +147,7 @@ export function diskGuard({
     log.warn({ freeBytes: after.freeBytes, freeInodes: after.freeInodes, ended }, 'disk.relieved');
   }
 
-  /** Resolves with what it has; it stands still until it is released. Undefined: it is gone, or its browser is being replaced. */
+  /** Resolves with the session's use; the session stays frozen until `released`. Undefined: it is gone, or its browser is being replaced. */
   function measured(session: Guarded, released: Promise<void>): Promise<{ id: string; use: DiskUse } | undefined> {
     return new Promise((resolve) => {
       const late = setTimeout(() => resolve(undefined), stillMs);
@@ -165,7 +165,7 @@ export function diskGuard({
   return {
     stir,
     forget: (id: string) => void seen.delete(id),
-    /** Once nothing is awake any more. */
+    /** Call it once no session is awake any more. */
     close() {
       closed = true;
       clearTimeout(timer);

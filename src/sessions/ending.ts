@@ -7,11 +7,11 @@ import type { Roster } from './roster.ts';
 import { SessionEnded, type Ending } from './state.ts';
 import type { SessionStore } from './store.ts';
 
-/** Ends that are meant. After a crash the profile stays what it was. */
+/** Intended endings, which save the profile. After a crash the profile stays as it was. */
 const savingEnds: ReadonlySet<Ending> = new Set(['deleted', 'idle', 'retired', 'shutdown', 'project_closed']);
 /** Reading an archive of gigabytes from a slow disk takes long, but not longer than this. */
 const longestSaveMs = 5 * 60_000;
-/** Clients of this interface give a request up after 60 s. A save that takes longer goes on without them. */
+/** Clients of this API give up a request after 60 s. A save that takes longer continues in the background. */
 const longestDeleteMs = 45_000;
 
 export interface Outcome {
@@ -22,7 +22,7 @@ export interface Outcome {
 
 export type Endings = ReturnType<typeof sessionEnding>;
 
-/** How sessions end: by one road, which delete, idle timeout, crash, retirement and shutdown share. */
+/** How sessions end: delete, idle timeout, crash, retirement and shutdown share one path. */
 export function sessionEnding({
   store,
   browsers,
@@ -36,7 +36,7 @@ export function sessionEnding({
   browsers: Pick<Browsers, 'pack' | 'remove'>;
   profiles: Pick<ProfileService, 'save'>;
   roster: Roster;
-  /** The session's browser and files are gone: what else is kept of it goes too. */
+  /** The session's browser and files are gone; the rest that is kept of it can be removed. */
   onGone: (id: string) => void;
   events: Pick<EventBus, 'publish'>;
   log: Log;
@@ -54,7 +54,7 @@ export function sessionEnding({
     const uptimeMs = session.uptimeMs();
     const lost = reason === 'crashed' || reason === 'did_not_start';
     const profileId = savingEnds.has(reason) ? roster.saving.get(id) : undefined;
-    // Told at once, so that the browser dies while the row is written, and dies as well when the row cannot be written.
+    // Before the row is written, so that the browser is killed meanwhile, and also when the row cannot be written.
     const gone = session.end(reason, { keep: profileId !== undefined });
     const written = lost
       ? Promise.resolve(true)
@@ -78,31 +78,31 @@ export function sessionEnding({
         return settle(id, { reason, uptimeMs, ...(detail === undefined ? {} : { detail }) }, heard);
       })
       .finally(() => roster.ends.delete(id));
-    // A client that deletes a session which saves its profile may count on what was saved.
+    // When the deletion of a session that saves its profile is answered, the profile is saved.
     const killed = profileId === undefined ? written.then((heard) => (heard ? undefined : over)) : over;
     roster.ends.set(id, { killed, over });
     return over;
   }
 
-  /** Once its browser is gone and its files are closed. Resolves with why not, if it was not saved. */
+  /** Call it after the browser has exited and its files are closed. Resolves with the reason if the profile was not saved. */
   async function save(id: string, profileId: string): Promise<string | undefined> {
     const why = await profiles.save(profileId, id, browsers.pack(id, AbortSignal.timeout(longestSaveMs)));
     return why && `The profile was not saved: ${why}`;
   }
 
-  /** Ends a session whose browser is being started. */
+  /** Ends a session whose browser is still being started. */
   async function callOff(id: string, reason: Ending): Promise<void> {
     const starting = roster.launching.get(id);
     if (!starting) return;
     starting.callOff.abort(new SessionEnded(reason));
     await store.apply(id, 'stop_requested', { reason }).catch(() => {});
     await starting.over;
-    if (roster.live.has(id)) await stop(id, reason); // the launch was over before it heard of it
+    if (roster.live.has(id)) await stop(id, reason); // the launch finished before the abort reached it
   }
 
   /**
-   * Nothing is left of the session but its row. A database that is away is asked again until it has heard. `heard`: it knows already
-   * that the session ends.
+   * Writes the outcome once nothing but the row is left of the session. Retries until the database answers. `heard`: the database already
+   * knows that the session ends.
    */
   async function settle(id: string, outcome: Outcome, heard = outcome.reason === 'did_not_start'): Promise<void> {
     for (let pauseMs = 250; ; pauseMs = Math.min(pauseMs * 2, 10_000)) {
@@ -116,7 +116,7 @@ export function sessionEnding({
         return;
       } catch (error) {
         log.error({ session: id, error: (error as Error).message }, 'session.not_settled');
-        if (roster.closed) return; // the next start settles it
+        if (roster.closed) return; // the next start of the service settles it
         await new Promise((resolve) => setTimeout(resolve, pauseMs));
       }
     }
@@ -127,8 +127,8 @@ export function sessionEnding({
     settle,
 
     /**
-     * Resolves when its clients are closed, its browser is killed and its row says so; the kernel may take a moment more. A profile that
-     * it saves is saved by then, unless that takes too long; the save goes on all the same.
+     * Resolves when the clients are closed, the browser is killed and the row says so; the kernel may take a moment more. A profile to be
+     * saved is saved by then, unless that takes too long; the save then continues.
      */
     async remove(id: string): Promise<void> {
       const saves = roster.saving.has(id);
@@ -144,7 +144,7 @@ export function sessionEnding({
 const yes = () => true;
 const no = () => false;
 
-/** Why a session that was being started is not there: it was ended, its client hung up, or it would not start. */
+/** Why a session did not start: it was ended, its client hung up, or the launch failed. */
 export function whyNotStarted({ aborted, reason }: AbortSignal): Ending {
   if (reason instanceof SessionEnded) return reason.reason;
   return aborted ? 'deleted' : 'did_not_start';

@@ -6,10 +6,10 @@ import type { Roster } from './roster.ts';
 import type { CreateLiveViewLink, LiveViewLink, Session, SessionList } from './schema.ts';
 import type { SessionRow, SessionStore } from './store.ts';
 
-/** A session by its id alone, or as a project's clients name it. */
+/** A session by its id alone, or by project and id or name. */
 export type SessionRef = { id: string } | { projectId: string; idOrName: string };
 
-/** Which sessions there are, where they run, and what is said of them. `keyId` is the key that asks: addresses are good for as long as it is. */
+/** Finds and describes sessions and their nodes. `keyId` is the key of the request: addresses are valid for as long as it is. */
 export function sessionFinding({
   store,
   addresses,
@@ -55,7 +55,7 @@ export function sessionFinding({
 
     isHere: (id: string) => roster.live.has(id),
 
-    /** A session whose browser this node has. */
+    /** A session whose browser runs on this node. */
     async here(ref: SessionRef): Promise<LiveSession | undefined> {
       if ('id' in ref) return roster.live.get(ref.id);
       const row = await store.findByIdOrName(ref.projectId, ref.idOrName, false);
@@ -63,8 +63,8 @@ export function sessionFinding({
     },
 
     /**
-     * The node that has an active session, or with `ended` had one; undefined when there is no such session. Asks the database
-     * only when it is not here.
+     * The node of an active session, or with `ended` of an ended one too; undefined when there is no such session. Asks the database only
+     * when the session is not on this node.
      */
     async nodeOf(ref: SessionRef, ended = false): Promise<string | undefined> {
       const key = 'id' in ref ? ref.id : ref.idOrName;
@@ -73,7 +73,7 @@ export function sessionFinding({
       return row && (ended || !row.deleted_at) ? row.node_id : undefined;
     },
 
-    /** A link to its live view, to be handed to somebody who has no key. */
+    /** A link to the session's live view, for people without a key. */
     async liveViewLink(
       projectId: string,
       keyId: string,

@@ -11,15 +11,15 @@ import type { SessionService } from './service.ts';
 export interface Use {
   sessionId: string;
   held: Hold;
-  /** Aborts when the client hangs up before it was answered. */
+  /** Aborts when the client hangs up before it is answered. */
   gone: AbortSignal;
-  /** Under whose authority the request came. */
+  /** The key and the project of the request. */
   minter: Minter;
 }
 
-/** Events, told to a reader until they end or the reader is gone. A reader may be gone before the first. */
+/** Sends events to a reader until they end or the reader disconnects, which may happen before the first event. */
 export type Telling = (reader: {
-  /** Resolves when there is room for more; false: the reader is gone. */
+  /** Resolves when there is room for more; false: the reader has disconnected. */
   send(event: unknown): Promise<boolean>;
   readonly closed: AbortSignal;
 }) => Promise<void>;
@@ -27,8 +27,8 @@ export type Telling = (reader: {
 export type HeldSessions = ReturnType<typeof heldSessions>;
 
 /**
- * The ways in which a route uses a session. The session is held from before it wakes until the request is answered or its client is gone,
- * at whichever stage the client hangs up: a session that stays held never sleeps and never ends.
+ * The ways in which a route uses a session. The session is held from before it wakes until the request is answered or its client
+ * disconnects, at whatever stage that happens: a session that stays held never sleeps and never ends.
  */
 export function heldSessions({
   sessions,
@@ -37,7 +37,7 @@ export function heldSessions({
   sessions: Pick<SessionService, 'idOf' | 'hold'>;
   addresses?: Pick<Addresses, 'admit'>;
 }) {
-  /** The session by the token of its base_url, or as the project's clients name it. */
+  /** The session by the token of its base_url, or by project and id or name. */
   async function sessionOf(request: FastifyRequest): Promise<{ sessionId: string; minter: Minter }> {
     const { token, id } = request.params as { token?: string; id?: string };
     if (addresses && token !== undefined) return addresses.admit(token, 'base');
@@ -48,7 +48,7 @@ export function heldSessions({
     };
   }
 
-  /** Listens for the client's end before anything is awaited, since a connection tells of it only once. */
+  /** Listens for the client's disconnect before the first await, since a connection reports it only once. */
   async function hold(request: FastifyRequest, reply: FastifyReply): Promise<Use> {
     const gone = hungUp(reply);
     const { sessionId, minter } = await sessionOf(request);
@@ -68,7 +68,7 @@ export function heldSessions({
   return {
     using,
 
-    /** Streams events out of the session, and holds it until they end or their reader is gone. */
+    /** Streams events out of the session, and holds it until they end or the reader disconnects. */
     sendEvents: (request: FastifyRequest, reply: FastifyReply, open: (use: Use) => Promise<Telling>): Promise<void> =>
       using(request, reply, async (use) => {
         use.gone.throwIfAborted();
@@ -77,7 +77,7 @@ export function heldSessions({
         await tell(events).finally(() => events.end());
       }),
 
-    /** Streams bytes out of the session, and holds it until the last of them has left or their reader is gone. */
+    /** Streams bytes out of the session, and holds it until the last one is sent or the reader disconnects. */
     async sendBytes(
       request: FastifyRequest,
       reply: FastifyReply,
@@ -104,7 +104,7 @@ export function heldSessions({
   };
 }
 
-/** Tells what a source has, one after the other. The source is closed when it has ended or its reader is gone. */
+/** Sends the items of a source in order. Closes the source when it ends or the reader disconnects. */
 export const eachOf =
   (source: { next(): Promise<unknown>; close(): void }): Telling =>
   async ({ send, closed }) => {

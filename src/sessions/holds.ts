@@ -4,15 +4,15 @@ import { SessionEnded, type Ending } from './state.ts';
 /** A use of the session. While there is one, the session stays awake and does not time out. */
 export interface Hold {
   engine: Engine;
-  /** Aborts when the browser goes back to its pool: what still streams to the last holder must not show the next one. */
+  /** Aborts when the browser is returned to its pool: streams to the last holder must not show the next holder's session. */
   until: AbortSignal;
-  /** Giving back twice is giving back once. */
+  /** Idempotent. */
   release(): void;
-  /** Something goes on in the session that no request waits for: until that is over it does not sleep, but it may time out. */
+  /** Keeps the session awake for work that no request waits for, until the returned function is called. The session may still time out. */
   stayAwake(): () => void;
 }
 
-/** The uses of one session. Without any it may sleep, and then it has idled too long. */
+/** The uses of one session. Without any the session goes to sleep, and later times out. */
 export function sessionHolds({
   wake,
   dozeOff,
@@ -25,10 +25,10 @@ export function sessionHolds({
 }: {
   /** Resolves with the browser once it answers. */
   wake: () => Promise<Engine>;
-  /** The session may sleep a while from now, unless it is held by then. */
+  /** Lets the session sleep after a delay, unless it is held by then. */
   dozeOff: () => void;
   stayUp: () => void;
-  /** Undefined: it does not time out. */
+  /** Undefined: the session does not time out. */
   timeoutSeconds: () => number | undefined;
   until: () => AbortSignal;
   ending: () => Ending | undefined;
@@ -39,7 +39,7 @@ export function sessionHolds({
   let busy = 0;
   let idle: NodeJS.Timeout | undefined;
 
-  /** Nothing holds it from now on. */
+  /** The last hold was released. */
   function rest() {
     if (ending()) return;
     dozeOff();
@@ -61,7 +61,7 @@ export function sessionHolds({
   }
 
   return {
-    /** Wakes the session and keeps it awake. Rejects when it has ended or its browser cannot be brought back. */
+    /** Wakes the session and keeps it awake. Rejects when the session has ended or its browser cannot be restarted. */
     async hold(): Promise<Hold> {
       const ended = ending();
       if (ended) throw new SessionEnded(ended);
@@ -84,13 +84,13 @@ export function sessionHolds({
     get any() {
       return holds > 0;
     },
-    /** Whether it has to stay awake. */
+    /** Whether the session has to stay awake. */
     get inUse() {
       return holds > 0 || busy > 0;
     },
 
     stopTimers,
-    /** Its time begins anew. */
+    /** Restarts the idle timeout. */
     restartTimers() {
       stopTimers();
       if (holds === 0) rest();

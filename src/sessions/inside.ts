@@ -3,7 +3,7 @@ import type { Static, TSchema } from 'typebox';
 import { ChannelClosed, NoGuest, Refusal, type Guest, type Stream } from '../chromium/guest/guest.ts';
 import { errors, ServiceError } from '../errors.ts';
 
-/** Does something inside a session. What goes wrong there is said in the words of the API. */
+/** Runs `work` inside a session, and translates its errors into those of the API. */
 export async function inside<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -12,20 +12,20 @@ export async function inside<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What a session's guest says is what the session's own processes may have made it say: it fits, or the guest goes. */
+/** The session's own processes may control what the guest sends: a message that does not fit the schema ends the guest. */
 export function checked<S extends TSchema>(guest: Guest, schema: S, said: unknown): Static<S> {
   if (Value.Check(schema, said)) return said;
   guest.distrust('it said something that does not fit.');
   throw errors.guest_lost();
 }
 
-/** The next message of a stream, which has to be there and to fit. */
+/** The next message of a stream. It has to exist and to fit the schema. */
 export async function nextOf<S extends TSchema>(guest: Guest, schema: S, stream: Stream): Promise<Static<S>> {
   const item = await stream.next();
   return checked(guest, schema, item?.json);
 }
 
-/** So many bytes, which it said would follow: one buffer, in however many pieces they come. */
+/** The `size` bytes that the guest announced, as one buffer, in however many pieces they arrive. */
 export async function bytesFrom(guest: Guest, stream: Stream, size: number): Promise<Buffer> {
   const whole = Buffer.allocUnsafe(size);
   for (let filled = 0; filled < size;) {
@@ -39,7 +39,7 @@ export async function bytesFrom(guest: Guest, stream: Stream, size: number): Pro
   return whole;
 }
 
-/** Our own end of a stream that is given up is not the guest's fault. */
+/** If the service itself gives up a stream, that is not the guest's fault. */
 export function inOurWords(error: unknown): unknown {
   if (error instanceof ServiceError) return error;
   if (error instanceof NoGuest) return error.code === 'unsandboxed' ? errors.sandbox_unavailable() : error;
@@ -95,13 +95,13 @@ export function inOurWords(error: unknown): unknown {
     case 'too_many_watches':
       return errors.too_many_watches({ detail });
     default:
-      // What a file system says besides: true of the path, whatever it is.
+      // Any other error of the file system: it concerns the path.
       if (/^E[A-Z0-9]+$|^ERR_FS_/.test(error.code)) return errors.bad_path({ detail: sentence(detail) });
       return errors.guest_lost({}, { cause: error });
   }
 }
 
-/** `ENOENT: no such file or directory, open '/x'` as a person would say it. */
+/** `ENOENT: no such file or directory, open '/x'` as a readable sentence. */
 function sentence(text: string): string {
   const [, what, where] = /^E[A-Z]+: ([^,]+), \w+ (.*)$/s.exec(text) ?? [];
   return what === undefined ? text : `${where}: ${what}.`;

@@ -3,12 +3,12 @@ import { newId } from '../lib/ids.ts';
 import type { Browsers } from './browsers.ts';
 import { spareOptions } from './request.ts';
 
-/** A browser that was launched this long ago shows that browsers can be launched. */
+/** A browser that was launched within this time shows that browsers can be launched. */
 const latelyMs = 60_000;
-/** A trial that failed is not repeated for this long: anybody may ask. */
+/** A failed trial is not repeated for this long: the endpoint needs no key. */
 const failedMs = 10_000;
 
-/** Whether a browser can be launched here: one was lately, or one is launched now and ended again. */
+/** Whether a browser can be launched on this node: one was launched lately, or one is launched now and ended again. */
 export function launchTrial(browsers: Pick<Browsers, 'start' | 'remove' | 'startedAt'>, now = () => performance.now()) {
   const closing = new AbortController();
   let underway: Promise<string | undefined> | undefined;
@@ -32,7 +32,7 @@ export function launchTrial(browsers: Pick<Browsers, 'start' | 'remove' | 'start
   }
 
   return {
-    /** Resolves with what is wrong, if anything is. Those who ask together get the same answer. */
+    /** Resolves with what is wrong, if anything is. Concurrent callers get the same answer. */
     async check(): Promise<string | undefined> {
       const startedAt = browsers.startedAt();
       if (startedAt !== undefined && now() - startedAt < latelyMs) return undefined;

@@ -23,7 +23,7 @@ import { openStartUrl } from './start-url.ts';
 import type { NewSession, SessionRow, SessionStore } from './store.ts';
 import { wayOut } from './way-out.ts';
 
-/** The pool a browser is made for. `opensUrl`: it has a start_url, which is opened when the browser is lent. */
+/** The pool a browser is created for. `opensUrl`: the pool has a start_url, which is opened when the browser is lent. */
 export interface PoolPlace {
   id: string;
   version: number;
@@ -32,19 +32,19 @@ export interface PoolPlace {
 
 interface Making {
   hungUp?: AbortSignal | undefined;
-  /** It is made for a pool: it has no holder until it is leased, and does not idle out before. */
+  /** The session is created for a pool: until it is leased it has no holder and does not time out. */
   pool?: PoolPlace;
-  /** Its place is taken: the row is there, the browser is not yet. */
+  /** Called when the row is inserted; the browser is not started yet. */
   onPlaced?: () => void;
 }
 
-/** What a session is to be made of. */
+/** What a session is created from. */
 interface Plan {
   row: NewSession;
   options: BrowserOptions;
   spare: Spare | undefined;
   proxy: Proxy | undefined;
-  /** It may save to a profile that another session saves to. */
+  /** The session may save to a profile that another session saves to. */
   force: boolean;
   wanted: Loadable[];
   signal: AbortSignal;
@@ -68,7 +68,7 @@ export interface LaunchingDeps {
   log: Log;
 }
 
-/** Makes sessions: from a request to a browser that can be used. */
+/** Creates sessions: from a request to a usable browser. */
 export function sessionLaunching(deps: LaunchingDeps) {
   const { store, browsers, profiles, library, proxies, extensions, roster, admission, ending, nodeId, events, log } =
     deps;
@@ -120,7 +120,7 @@ export function sessionLaunching(deps: LaunchingDeps) {
     return starting;
   }
 
-  /** From a place and perhaps a spare to a session that can be used. If it throws, nothing of it is left. */
+  /** From a place, and perhaps a spare, to a usable session. If it throws, nothing is left of the session. */
   async function launch(plan: Plan): Promise<SessionRow> {
     const { row, options, spare, proxy, signal } = plan;
     const { id, profile_id: profileId } = row;
@@ -132,7 +132,7 @@ export function sessionLaunching(deps: LaunchingDeps) {
       await admission.insert(row, spare ? 'live' : 'starting', plan.force);
       plan.onPlaced?.();
 
-      // From here on the session's own end gives everything back.
+      // From here on, ending the session frees everything.
       placed = false;
       const whenGone = () => session?.whenGone() ?? { code: 1011, reason: 'The browser went away.' };
       if (spare) spare.whenGone = whenGone;
@@ -149,11 +149,11 @@ export function sessionLaunching(deps: LaunchingDeps) {
       if (row.start_url) void openStartUrl(engine, row.start_url, log);
       const now = spare ? await store.find(id) : await store.apply(id, 'launched');
       if (!now || now.deleted_at) throw errors.session_not_found({ session: id }); // stopped while it was starting
-      signal.throwIfAborted(); // the client that would be told its id has gone, so it could not be used
+      signal.throwIfAborted(); // the client that would get the id is gone, so the session could not be used
       if (profileId !== null && row.profile_saves) roster.saving.set(id, profileId);
       return now;
     });
-    // A session that was ended meanwhile failed because of that.
+    // If the session was ended meanwhile, that is why the launch failed.
     return launched.catch((error: Error) => {
       throw session?.ending ? errors.session_not_found({ session: id }) : error;
     });
@@ -179,10 +179,10 @@ export function sessionLaunching(deps: LaunchingDeps) {
       timeoutSeconds: row.pool_id === null ? row.timeout_seconds : undefined,
       mayStandBy: !options.gpu,
       proxy,
-      // As it is now, not as it was asked for; and without start_url, which may be what crashed it.
+      // The current options, not the requested ones; and without start_url, which may have caused the crash.
       relaunch: async (signal, proxy) => {
         const now = { ...options, ...(await deps.asItIsNow(id)), proxy };
-        if (now.resume) await browsers.forgetTabs(id, signal).catch(() => {}); // they may be what crashed it, too
+        if (now.resume) await browsers.forgetTabs(id, signal).catch(() => {}); // the tabs may have caused the crash, too
         return extensions.again(id, await browsers.start(id, now, whenGone, signal));
       },
       onAwake: deps.guard.stir,

@@ -11,7 +11,7 @@ import type { CreateSession, Session } from './schema.ts';
 import { openStartUrl } from './start-url.ts';
 import type { SessionRow, SessionStore } from './store.ts';
 
-/** What pools do with sessions: they have them made, lend them to one holder after the other, and take them back. */
+/** What pools do with sessions: create them, lend them to one holder after the other, and take them back. */
 export function sessionLending({
   store,
   profiles,
@@ -37,7 +37,7 @@ export function sessionLending({
   log: Log;
 }) {
   return {
-    /** The ids of what a request selects; nothing of what it leaves out, and null for a profile that it clears. */
+    /** The ids of what a request selects: no field for what it leaves out, null for a profile that it clears. */
     async resolve(
       projectId: string,
       request: { profile?: Pick<ProfileSelector, 'id' | 'name'> | null; extensions?: ExtensionSelector[] },
@@ -51,7 +51,7 @@ export function sessionLending({
       };
     },
 
-    /** Makes a browser that has no holder yet. */
+    /** Creates a browser that has no holder yet. */
     makePooled: (
       projectId: string,
       pool: PoolPlace,
@@ -59,7 +59,7 @@ export function sessionLending({
       onPlaced: () => void,
     ): Promise<SessionRow> => make(projectId, request, { pool, onPlaced }),
 
-    /** Gives the session to a holder. Resolves when it has shown that it answers; one that rejects is not fit to be lent. */
+    /** Lends the session to a holder. Resolves when the browser has answered; if this rejects, the session is not fit to be lent. */
     async lend(
       id: string,
       { id: lease, timeoutSeconds }: { id: string; timeoutSeconds: number },
@@ -80,7 +80,7 @@ export function sessionLending({
       }
     },
 
-    /** Takes the session from its holder: its clients are closed, and it leaves by the pool's proxy again. Answers whether it was used. */
+    /** Takes the session from its holder: closes its clients and restores the pool's proxy. Answers whether the session was used. */
     async takeBack(id: string): Promise<boolean> {
       const session = roster.live.get(id);
       if (!session) return true;
@@ -90,7 +90,7 @@ export function sessionLending({
       return used;
     },
 
-    /** Under which lease it is held here; null without one, undefined when it is not here. */
+    /** The session's lease on this node; null without one, undefined when the session is not on this node. */
     leaseOf: (id: string) => roster.live.get(id)?.lease,
   };
 }

@@ -11,19 +11,19 @@ import { closingMs, sessionSuccession, type StartNext } from './succession.ts';
 export interface LiveSessionOptions {
   id: string;
   engine: Engine;
-  /** Undefined: it waits for as long as it takes, on a pool's shelf. */
+  /** Undefined: the session is idle in a pool and does not time out. */
   timeoutSeconds: number | undefined;
   /** A browser on a GPU cannot be frozen. */
   mayStandBy: boolean;
-  /** What its traffic leaves by, from the start. */
+  /** The proxy from the start; undefined for none. */
   proxy: Proxy | undefined;
-  /** Starts a browser like the first one, in the same place. */
+  /** Starts a browser with the same options in the same directory. */
   relaunch: StartNext;
-  /** It was asleep, and runs again. */
+  /** The session was asleep and runs again. */
   onAwake?: () => void;
   /** The idle timeout has run out. */
   onIdle: () => void;
-  /** The browser is gone for good. */
+  /** The browser is gone and is not replaced. */
   onLost: (detail: string) => void;
   log: Log;
 }
@@ -31,21 +31,21 @@ export interface LiveSessionOptions {
 export type LiveSession = ReturnType<typeof liveSession>;
 
 /**
- * A running browser that clients attach to: to which lease it belongs and how it ends. How it is held, its
- * clients, its standby and its replacement after a crash have files of their own. It ends by one road, `end`.
+ * A running browser that clients attach to: its lease and its end. Its holds, clients, standby and replacement after a crash have files
+ * of their own. It ends in one way only, by `end`.
  */
 export function liveSession(options: LiveSessionOptions) {
   const { id, onIdle, log } = options;
   let { timeoutSeconds } = options;
   let lease: string | null = null;
   let lending = new AbortController();
-  /** Whether it was held since it was lent, or anything has happened to it. */
+  /** Whether the session was held since it was lent, or anything else happened to it. */
   let used = true;
   let ending: Ending | undefined;
   let over: Promise<void> | undefined;
   const stopping = new AbortController();
   const swaps = oneByOne();
-  const restarts = oneByOne(); // a second plan would take the first one's place, and the first would never end
+  const restarts = oneByOne(); // a second plan would replace the first one, which would then never resolve
 
   const clients = sessionClients({ id, ending: () => ending, log });
   const browsers = sessionSuccession({
@@ -91,7 +91,7 @@ export function liveSession(options: LiveSessionOptions) {
     still: standby.still,
     uptimeMs: standby.uptimeMs,
 
-    /** It waits on a pool's shelf: its last holder may not come to it any more. */
+    /** The session is idle in a pool: its last holder may no longer use it. */
     get shelved() {
       return timeoutSeconds === undefined;
     },
@@ -103,12 +103,12 @@ export function liveSession(options: LiveSessionOptions) {
     },
     /** How its live view is drawn. */
     get view(): 'display' | 'screencast' {
-      return options.engine.browser.connectDisplay ? 'display' : 'screencast'; // the next one is like the first
+      return options.engine.browser.connectDisplay ? 'display' : 'screencast'; // a replacement is of the same kind as the first browser
     },
     get standingBy() {
       return standby.frozen;
     },
-    /** Whether its processes run. */
+    /** Whether the session's processes run. */
     get awake() {
       return !standby.frozen && !ending;
     },
@@ -116,17 +116,17 @@ export function liveSession(options: LiveSessionOptions) {
       return ending;
     },
 
-    /** One change of the proxy at a time, so that the last one has the last word in the row and in the browser. */
+    /** Proxy changes run one at a time, so that the row and the browser end up with the same, last one. */
     swapping: swaps,
-    /** A lease is over: what it changed goes with it. */
+    /** Undoes the proxy changes of a lease that has ended. */
     resetProxy: () => browsers.setProxy(options.proxy),
 
-    /** What its holder has, if it was lent by a pool: an address from before leads nowhere. */
+    /** The current lease, if a pool lent the session. Addresses of an earlier lease are not valid. */
     get lease() {
       return lease;
     },
 
-    /** For pools: it has a holder from now on. */
+    /** For pools: the session has a holder from now on. */
     lend(to: { lease: string; timeoutSeconds: number; used: boolean }) {
       ({ lease, timeoutSeconds, used } = to);
       lending = new AbortController();
@@ -134,7 +134,7 @@ export function liveSession(options: LiveSessionOptions) {
       holds.restartTimers();
     },
 
-    /** For pools: it has no holder from now on. Its clients go, and its clock stops. Answers whether it was used. */
+    /** For pools: the session has no holder from now on. Closes its clients and stops its timeout. Answers whether it was used. */
     takeBack(): boolean {
       lease = null;
       timeoutSeconds = undefined;
@@ -145,13 +145,13 @@ export function liveSession(options: LiveSessionOptions) {
     },
 
     /**
-     * Stops the browser in order and puts another in its place, at the same addresses; its clients are told to come back.
-     * Rejects when there is none after that, which is the session's end.
+     * Stops the browser in order and starts another one in its place, at the same addresses; clients are asked to reconnect. Rejects when
+     * that fails, which ends the session.
      */
     restart(
       start: StartNext,
       reason: string,
-      /** Whether this browser is one to replace, once it is our turn. */
+      /** Whether this browser is still to be replaced when the restart's turn comes. */
       isOld: (engine: Engine) => Promise<boolean> = async () => true,
     ): Promise<void> {
       return restarts(async () => {
@@ -164,10 +164,7 @@ export function liveSession(options: LiveSessionOptions) {
       });
     },
 
-    /**
-     * Closes its clients and its browser. Everyone who asks awaits the same end. With `keep` the browser may close its files in
-     * order, and they stay.
-     */
+    /** Closes the clients and the browser. All callers await the same end. With `keep` the browser closes its files in order, and they are kept. */
     end(reason: Ending, { keep = false } = {}): Promise<void> {
       ending ??= reason;
       return (over ??= (async () => {
@@ -182,7 +179,7 @@ export function liveSession(options: LiveSessionOptions) {
   };
 }
 
-/** Runs one piece of work after the other, whatever became of the one before. */
+/** Runs one task after the other, whether or not the previous one failed. */
 function oneByOne() {
   let last: Promise<unknown> = Promise.resolve();
   return <T>(work: () => Promise<T>): Promise<T> => {

@@ -9,7 +9,7 @@ const mostOfASession = 20;
 
 export type LoadedExtensions = ReturnType<typeof loadedExtensions>;
 
-/** Which extensions the sessions of this node have, in the order in which they were loaded. */
+/** The extensions of this node's sessions, in the order in which they were loaded. */
 export function loadedExtensions({
   browsers,
   log,
@@ -18,7 +18,7 @@ export function loadedExtensions({
   log: Log;
 }) {
   const loaded = new Map<string, string[]>();
-  /** One request after the other: each counts what the one before has loaded. */
+  /** Requests run one after the other: each counts what the previous one loaded. */
   const turns = new Map<string, Promise<void>>();
 
   async function loadNow(id: string, engine: Engine, wanted: Loadable[]): Promise<void> {
@@ -44,7 +44,7 @@ export function loadedExtensions({
       }
       loaded.set(id, [...before, ...added.map(({ name }) => name)]);
     } catch (error) {
-      // All of them or none.
+      // All are loaded or none.
       for (const extension of added.reverse()) {
         if (extension.id !== undefined) await engine.unloadExtension(extension.id).catch(() => {});
         await browsers.removeExtension(id, extension.name);
@@ -65,7 +65,7 @@ export function loadedExtensions({
       return turn;
     },
 
-    /** Into the next browser of the session. One that is refused now was fine before; the others are loaded all the same. */
+    /** Loads the extensions into the session's next browser. One that is refused now was accepted before; the others are still loaded. */
     async again(id: string, engine: Engine): Promise<Engine> {
       for (const name of loaded.get(id) ?? []) {
         await engine

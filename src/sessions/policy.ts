@@ -3,8 +3,8 @@ import { errors } from '../errors.ts';
 const mostBytes = 5 * 1024 * 1024;
 
 /**
- * Policies that would take the session out of our hands: what loads extensions, where traffic goes, and who may debug. A policy file
- * is read by the browser alone, so there is nothing else in it that could reach beyond the session.
+ * Policies that would take control of the session away from the service: loading of extensions, routing of traffic, and debugging. Only
+ * the browser reads a policy file, so nothing else in it can reach beyond the session.
  */
 const refused = [
   /^Extension/i,

@@ -1,6 +1,6 @@
 import type { Isolation } from '../chromium/browser/launch.ts';
 
-/** What `/ready` says of browsers: whether one can be launched, and what this machine withholds from them. */
+/** What `/ready` reports of browsers: whether one can be launched, and which features of isolation this machine lacks. */
 export function sessionProbes(
   isolation: Isolation,
   allowUnsandboxed: boolean,
@@ -13,13 +13,13 @@ export function sessionProbes(
       required: true,
       async check() {
         if (!one) return 'There is no Chromium on this machine. `npm run doctor` says what to install.';
-        if (isolation.refusal !== undefined && !allowUnsandboxed) return undefined; // `isolation` says what is wrong
+        if (isolation.refusal !== undefined && !allowUnsandboxed) return undefined; // `isolation` reports the reason
         return trial();
       },
     },
     {
       name: 'isolation',
-      /** Without a sandbox no browser is started, unless the operator wants it so. */
+      /** Without a sandbox no browser is started, unless the operator allows it. */
       get required() {
         return !isolation.sandboxed && !allowUnsandboxed;
       },

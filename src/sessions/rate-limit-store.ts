@@ -2,8 +2,8 @@ import type { Db } from '../store/db.ts';
 import { sql } from '../store/sql.ts';
 
 /**
- * Takes a token out of a bucket that holds at most `most` and is filled with as many in a minute. Answers how many are left, or how many
- * there were when it was less than one. A clock that was put back adds nothing and is followed, so that it holds nobody up.
+ * Takes a token out of a bucket that holds at most `most` and is refilled with as many per minute. Answers how many are left, or how many
+ * there were if less than one. A clock that was set back adds nothing and becomes the new base, so that it delays no client.
  */
 export function takeToken(db: Db, name: string, most: number): Promise<{ taken: boolean; tokens: number }> {
   return db.transaction(async (tx) => {

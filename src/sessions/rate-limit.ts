@@ -2,14 +2,11 @@ import { errors } from '../errors.ts';
 import type { Db } from '../store/db.ts';
 import { takeToken } from './rate-limit-store.ts';
 
-/**
- * A token bucket: as many at once as a minute allows, refilled evenly. All nodes take from the same one. Undefined when there is no
- * limit.
- */
+/** A token bucket: as many requests at once as a minute allows, refilled evenly. All nodes share it. Undefined when there is no limit. */
 export function rateLimit(perMinute: number, db: Db) {
   if (perMinute === 0) return undefined;
   return {
-    /** The headers of every answer of a limited path; rejects when there is nothing left to take. */
+    /** The headers of every answer of a limited path; rejects when no token is left. */
     async take(): Promise<Record<string, string>> {
       const { taken, tokens } = await takeToken(db, 'sessions', perMinute);
       const headers = {

@@ -4,8 +4,8 @@ import type { Db } from '../store/db.ts';
 import { sessionStore } from './store.ts';
 
 /**
- * What happens to sessions whose node went away without a word. The node itself settles its own when it starts again
- * (`start` in service.ts); when it does not, another one does it here, in the transaction that takes the node off the list.
+ * Settles the sessions of a node that disappeared. The node itself does this when it starts again (`start` in service.ts); otherwise
+ * another node does it here, in the transaction that removes the node from the list.
  */
 export function settleLostNode({ events, log }: { events: EventBus; log: Log }) {
   return async (nodeId: string, within: Db): Promise<() => void> => {

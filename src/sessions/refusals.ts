@@ -1,14 +1,14 @@
 import type { ErrorCode } from '../errors.ts';
 
-/** What routes about a session are refused with: lists for their schemas, each with all of the one that it builds on. */
+/** The errors of routes about a session: lists for their schemas, each of which includes the list that it builds on. */
 
 /** Finding a session, on whichever node it runs. */
 export const ofSession = ['session_not_found', 'node_unreachable'] as const satisfies ErrorCode[];
 
-/** Waking its browser, and asking it something. */
+/** Waking the session's browser and calling it. */
 export const ofBrowser = [...ofSession, 'browser_silent'] as const satisfies ErrorCode[];
 
-/** Starting a browser, for a new session or again for one that is there. */
+/** Starting a browser, for a new session or for an existing one. */
 export const ofLaunch = [
   'browser_did_not_start',
   'engine_unavailable',
@@ -19,7 +19,7 @@ export const ofLaunch = [
   'feature_not_available',
 ] as const satisfies ErrorCode[];
 
-/** Asking the guest, which runs inside the session. */
+/** Calling the guest, which runs inside the session. */
 export const ofGuest = [...ofBrowser, 'sandbox_unavailable', 'guest_lost'] as const satisfies ErrorCode[];
 
 /** Reading and removing files of the session. */

@@ -5,7 +5,7 @@ import type { CreateSession, UpdateSession } from './schema.ts';
 import type { Shape } from './spares.ts';
 import type { NewSession, SessionRow } from './store.ts';
 
-/** What a request asks for: of the browser, of the row, and of what is not there to be asked for. */
+/** What a request means for the browser and for the row, and which fields are refused. */
 
 const defaultTimeoutSeconds = 60;
 export const defaultViewport = { width: 1920, height: 1080 };
@@ -19,7 +19,7 @@ export const spareOptions = (shape: Shape): BrowserOptions => ({
   policy: undefined,
 });
 
-/** Which spare would do; none for what cannot be applied to a browser that runs. */
+/** The kind of spare that fits; undefined for options that cannot be applied to a running browser. */
 export function shapeOf({
   headless,
   stealth,
@@ -47,10 +47,10 @@ export function optionsOf(request: CreateSession): BrowserOptions {
   return { headless, stealth, kiosk, gpu, viewport: { width, height, ...rate }, policy: policyOf(request) };
 }
 
-/** The headless shell keeps neither tabs nor undated cookies, so what runs with a profile is always the full browser. */
+/** The headless shell keeps neither tabs nor undated cookies, so a session with a profile always runs the full browser. */
 export const withProfile = (resume: 'cookies' | 'tabs') => ({ needsFullBrowser: true, resume });
 
-/** What a session was asked to be, as far as its browser is concerned. */
+/** The request that a session's row was created from, as far as it concerns the browser. */
 export const requestOf = (row: SessionRow): CreateSession => ({
   headless: row.headless,
   stealth: row.stealth,
@@ -84,7 +84,7 @@ export function rowFor(
   };
 }
 
-/** What an update makes of a session's proxy; undefined when it leaves it alone. Null means left out, as it does for tags. */
+/** The change that an update makes to a session's proxy; undefined for none. Null counts as left out, as it does for tags. */
 export function proxyChange(
   row: SessionRow,
   { proxy_id: id, disable_default_proxy: disable }: UpdateSession,
@@ -101,7 +101,7 @@ export function proxyChange(
   return { id: given ? id || null : row.proxy_id, defaultDisabled: disable ?? row.default_proxy_disabled };
 }
 
-/** Fields of rooms that do not stand yet. What they mean when they ask for nothing is fine. */
+/** Refuses fields of features that do not exist yet, unless their value asks for nothing. */
 export function refuseWhatIsNotHere(
   request: Partial<
     Pick<CreateSession, 'invocation_id'> & Omit<UpdateSession, 'name' | 'tags' | 'viewport' | 'profile'>

@@ -15,8 +15,8 @@ import type { SessionRow, SessionStore } from './store.ts';
 export type Restarts = ReturnType<typeof restarts>;
 
 /**
- * What cannot be given to a browser that runs: a profile, and extensions to the headless shell. The session keeps its id, its
- * addresses and its place; its browser is stopped and another one is started in its stead.
+ * Changes that a running browser cannot take: a profile, and extensions for the headless shell. The session keeps its id, its addresses
+ * and its place; its browser is stopped and another one is started.
  */
 export function restarts({
   store,
@@ -46,13 +46,13 @@ export function restarts({
   }
 
   /**
-   * Gives a profile to a session that has none: its browser is stopped and started again with it, at the same addresses. A profile
-   * that cannot be had leaves the session as it was. Answers with the profile, if the session is to write it back.
+   * Gives a profile to a session that has none: restarts its browser with it, at the same addresses. If the profile cannot be loaded, the
+   * session stays as it was. Answers with the profile's id if the session is to save it.
    */
   async function attachProfile(row: SessionRow, selector: ProfileSelector): Promise<string | undefined> {
     const session = roster.get(row.id);
     const held = await awake(session);
-    // Unpacking takes as long as it takes: it must not idle out meanwhile.
+    // The session must not time out while the profile is unpacked.
     return attachTo(session, row, selector).finally(() => held.release());
   }
 
@@ -87,13 +87,13 @@ export function restarts({
       return saves ? profile.id : undefined;
     } catch (error) {
       await store.detachProfile(id);
-      // What was unpacked after the end of the session is in nobody's way to be removed but ours.
+      // Files that are unpacked after the end of the session are removed only here.
       if (session.ending) await session.end(session.ending).then(() => browsers.remove(id));
       throw error;
     }
   }
 
-  /** The full browser in the place of the headless shell. */
+  /** Replaces the headless shell by the full browser. */
   async function startAnew(row: SessionRow): Promise<void> {
     const { id } = row;
     const session = roster.get(id);
@@ -108,7 +108,7 @@ export function restarts({
         },
         'The browser is started again as one that runs extensions. Connect again to the same address.',
         async (shell) => {
-          if (shell.browser.kind !== 'headless-shell') return false; // somebody was quicker
+          if (shell.browser.kind !== 'headless-shell') return false; // a concurrent request replaced it already
           was = await shell.state();
           return true;
         },

@@ -10,7 +10,7 @@ export function sessionRoster() {
   const live = new Map<string, LiveSession>();
   const launching = new Map<string, { callOff: AbortController; over: Promise<unknown> }>();
 
-  /** A session that clients may come to. */
+  /** A session that clients may use. */
   function running(id: string): LiveSession | undefined {
     const session = live.get(id);
     return session?.shelved ? undefined : session;
@@ -19,18 +19,18 @@ export function sessionRoster() {
   return {
     /** Sessions that have a browser. */
     live,
-    /** Sessions whose browsers are being started: how to call that off, and when it is over either way. */
+    /** Sessions whose browsers are being started: how to abort the launch, and when it is over either way. */
     launching,
-    /** Ends that are under way: `killed` when no client can use the session any more, `over` when nothing is left of it. */
+    /** Ends in progress: `killed` when no client can use the session any more, `over` when nothing is left of it. */
     ends: new Map<string, { killed: Promise<unknown>; over: Promise<void> }>(),
-    /** The profile that a session writes back when it ends. */
+    /** The profile that a session saves when it ends. */
     saving: new Map<string, string>(),
-    /** The service is being stopped: no session is made any more. */
+    /** The service is being stopped: no more sessions are created. */
     closed: false,
 
     ids: (): string[] => [...new Set([...launching.keys(), ...live.keys()])],
 
-    /** A session that has a browser, whether a client may come to it or a pool keeps it. */
+    /** A session that has a browser, whether clients may use it or it is idle in a pool. */
     get(id: string): LiveSession {
       const session = live.get(id);
       if (!session) throw errors.session_not_found({ session: id });
@@ -39,7 +39,7 @@ export function sessionRoster() {
 
     running,
 
-    /** Wakes a session that clients may come to and keeps it awake until it is released. */
+    /** Wakes a session that clients may use, and keeps it awake until the hold is released. */
     async hold(id: string): Promise<Hold> {
       const session = running(id);
       if (!session) throw errors.session_not_found({ session: id });
@@ -48,12 +48,12 @@ export function sessionRoster() {
   };
 }
 
-/** Wakes a session and keeps it awake until it is released. */
+/** Wakes a session, and keeps it awake until the hold is released. */
 export function awake(session: LiveSession): Promise<Hold> {
   return session.hold().catch((error: Error) => notFoundIfEnded(session.id, error));
 }
 
-/** A session that ends while something is done with it is one that is not there. */
+/** A session that ends while it is used is reported as not found. */
 export function notFoundIfEnded(id: string, error: Error): never {
   throw error instanceof SessionEnded ? errors.session_not_found({ session: id }) : error;
 }

@@ -25,8 +25,8 @@ export function sessionRoutes({
     app.post(
       '/browsers',
       {
-        bodyLimit: 6 * 1024 * 1024, // a policy may have five of them
-        // Before the body is looked at: every answer of a limited path says how much is left.
+        bodyLimit: 6 * 1024 * 1024, // a policy alone may have five MiB
+        // Before the body is validated: every answer of a limited path says how many requests are left.
         preValidation: async (_request, reply) => void (limit && reply.headers(await limit.take())),
         schema: {
           operationId: 'createBrowser',

@@ -117,7 +117,7 @@ export const CreateSession = named(
 export const UpdateSession = named(
   'BrowserUpdateRequest',
   Type.Object({
-    // The empty string clears the name, so it may be shorter than a name is.
+    // The empty string clears the name, so the minimum length of a name does not apply.
     name: Type.Optional(
       Type.Unsafe<string | null>({
         anyOf: [SlugName, { type: 'string', maxLength: 0 }, { type: 'null' }],

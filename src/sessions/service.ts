@@ -24,7 +24,7 @@ import type { SessionStore } from './store.ts';
 
 export type SessionService = ReturnType<typeof sessionService>;
 
-/** The verbs of sessions, put together from the files that have one noun each: admission, launching, changing, lending, ending, finding. */
+/** The operations on sessions, composed of one file per noun: admission, launching, changing, lending, ending, finding. */
 export function sessionService(deps: {
   store: SessionStore;
   browsers: Browsers;
@@ -34,11 +34,11 @@ export function sessionService(deps: {
   sessionCap: (projectId: string) => Promise<number | null>;
   proxies: Pick<ProxyService, 'endpoint' | 'defaultEndpoint'>;
   nodeId: string;
-  /** How many browsers this node runs at most, spares included. */
+  /** The most browsers this node runs, spares included. */
   capacity: number;
   spares: Record<Shape, number>;
   disk: DiskSpace;
-  /** What one session may have on the disk. */
+  /** The most disk space one session may use. */
   mostOnDisk: DiskUse;
   events: EventBus;
   log: Log;
@@ -82,7 +82,7 @@ export function sessionService(deps: {
     ...lending,
     stop,
 
-    /** `keyId` is the key that asks: the answer's addresses are good for as long as it is. */
+    /** `keyId` is the key of the request: the addresses in the answer are valid for as long as it is. */
     async create(projectId: string, keyId: string, request: CreateSession, hungUp?: AbortSignal): Promise<Session> {
       return toSession(await make(projectId, request, { hungUp }), keyId);
     },
@@ -94,7 +94,7 @@ export function sessionService(deps: {
     running: roster.running,
     hold: roster.hold,
 
-    /** A project was closed, or may have been without this node hearing of it. */
+    /** Call it when a project was closed, or may have been closed without this node receiving the event. */
     endClosedProjects: closed.sweep,
 
     counts() {
@@ -107,13 +107,13 @@ export function sessionService(deps: {
       };
     },
 
-    /** Other nodes took this one for lost: ends what they have settled. Their word stands; rows that are at rest stay so. */
+    /** Other nodes took this node for lost: ends the sessions that they have settled. Their settlement stands; settled rows do not change. */
     async endSettled(): Promise<void> {
       const settled = await store.atRestAmong(roster.ids());
       await Promise.all(settled.map((id) => stop(id, 'node_lost')));
     },
 
-    /** After a crash of the service: kills what it left, and settles its rows. Before anything is served. */
+    /** After a crash of the service: kills its leftover processes and settles its rows. Runs before anything is served. */
     async start(): Promise<void> {
       await browsers.sweep();
       const lost = await store.settleAll(nodeId, 'service_restarted');

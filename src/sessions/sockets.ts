@@ -21,30 +21,30 @@ import type { Whereabouts } from './whereabouts.ts';
 interface Door {
   purpose: Purpose;
   kind: 'client' | 'viewer';
-  /** The most that one message may have. */
+  /** The size limit of one message. */
   maxPayload: number;
   use: (held: Hold, sink: WebSocketSink, how: How) => WebSocketReceiver;
 }
 
-/** Who comes to which session by which door. */
+/** A client on its way to a session's websocket. */
 interface Visit {
   door: Door;
-  /** The session, by a token or as a project's clients name it. */
+  /** The session, by token or by project and id or name. */
   ref: SessionRef;
   passenger: Pick<Passenger, 'caller' | 'project'>;
-  /** Under whose authority it comes, and stays. */
+  /** The key and the project of the client. The websocket is closed when either ends. */
   minter: Minter;
   watchOnly: boolean;
 }
 
 interface How {
   readOnly: boolean;
-  /** What it is told when the browser goes. */
+  /** The code and reason with which the websocket is closed when the browser exits. */
   whenGone: () => { code: number; reason: string };
   log: Log;
 }
 
-/** What the other nodes are to a websocket: the one it may belong to. */
+/** The other nodes: a websocket may belong to one of them. */
 interface Nodes extends Pick<Elsewhere, 'ready' | 'passengerOf'> {
   splice(
     nodeId: string,
@@ -53,7 +53,7 @@ interface Nodes extends Pick<Elsewhere, 'ready' | 'passengerOf'> {
   ): Promise<void>;
 }
 
-/** Of one session. Each may keep a few hundred kilobytes of ours without anybody asking. */
+/** Limit per session. Each websocket may occupy a few hundred kilobytes of the service's memory without sending a request. */
 const mostSockets = 100;
 
 const MIB = 1024 * 1024;
@@ -71,7 +71,7 @@ const doors: Record<string, Door> = {
     maxPayload: 256 * MIB,
     use: ({ engine }, sink, { log }) => attachBidi(engine.mux, sink, { log }),
   },
-  // Headful: the session's own display. Headless: a screencast of one tab, and the list of them.
+  // Headful: the session's own display. Headless: a screencast of one tab, and the list of tabs.
   '/browser/live/socket': {
     purpose: 'live',
     kind: 'viewer',
@@ -83,7 +83,7 @@ const doors: Record<string, Door> = {
   },
 };
 
-/** A process of the session, for those who have its base_url and for those who have a key. */
+/** A process of the session, reachable by the session's base_url and by key. */
 const terminal = (processId: string): Door => ({
   purpose: 'base',
   kind: 'client',
@@ -96,8 +96,8 @@ const BY_KEY = new RegExp(`^/browsers/([^/]+)/process/(${UUID})/attach$`);
 const nobody = { caller: null, project: null };
 
 /**
- * Takes every websocket upgrade of the server. Who may not come in is answered in HTTP, with the same body as everywhere, before
- * the connection becomes a websocket: clients show that text.
+ * Takes every websocket upgrade of the server. Refusals are answered in HTTP, with the same body as everywhere, before the connection
+ * becomes a websocket: clients show that text.
  */
 export function serveSessionSockets(
   server: Server,
@@ -112,9 +112,9 @@ export function serveSessionSockets(
   }: {
     sessions: SessionService;
     addresses: Addresses;
-    /** Whom a request's key lets in, and to which project. */
+    /** The caller and the project that a request's key stands for. */
     who: (request: IncomingMessage) => Promise<Pick<Passenger, 'caller' | 'project'>>;
-    /** Which of a key and a project is no longer good; undefined while both are. */
+    /** Whether the key or the project is no longer valid; undefined while both are. */
     lapseOf: LapseOf;
     where: Pick<Whereabouts, 'ofSession'>;
     nodes: Nodes;
@@ -164,8 +164,8 @@ export function serveSessionSockets(
       const clientIp = request.socket.remoteAddress ?? '';
       return nodes.splice(owner, { request, socket, head }, { requestId: '', clientIp, ...passenger });
     }
-    const held = await sessions.hold(session.id); // awake before the first byte is answered
-    if (socket.destroyed) return held.release(); // it left while we woke the browser
+    const held = await sessions.hold(session.id); // awake before the handshake is answered
+    if (socket.destroyed) return held.release(); // the client disconnected while the browser woke
     if (session.clientCount >= mostSockets) {
       held.release();
       throw errors.too_many_connections({ most: mostSockets });
@@ -179,7 +179,7 @@ export function serveSessionSockets(
 
   server.on('upgrade', (request, socket, head) => {
     if (!wantsWebSocket(request.headers)) return declineUpgrade(server, request, socket, head);
-    // Attached first: a client that resets the connection now must not take the service with it.
+    // The listener comes first: a client that resets the connection now must not crash the service.
     socket.on('error', () => socket.destroy());
     upgrade(request, socket, head).catch((error: Error) => {
       const answer = error instanceof ServiceError ? error : errors.internal({ requestId: 'none' }, { cause: error });

@@ -3,24 +3,24 @@ import type { Log } from '../lib/log.ts';
 
 export type Shape = 'headless' | 'headful';
 
-/** A browser that runs for a session to come. It gets the session's id, so its directory is the session's from the start. */
+/** A browser that runs for a future session. Its id becomes the session's, so its directory is the session's from the start. */
 export interface Spare {
   id: string;
   engine: Engine;
-  /** Changed when it becomes a session. */
+  /** Replaced when the spare becomes a session. */
   whenGone: () => { code: number; reason: string };
 }
 
 const firstPauseMs = 1000;
 const longestPauseMs = 60_000;
-/** A refill takes the processor from whoever has just been given a browser; it waits until they are likely on their way. */
+/** A refill takes processor time from the client that has just got a browser, so it waits until that client's first steps are likely over. */
 const settleMs = 300;
 
 export type Spares = ReturnType<typeof warmSpares>;
 
 /**
- * Keeps a few browsers of the common shapes running. One that dies is replaced; launches that fail are tried again ever
- * more slowly. `room` says whether the node may run one more now.
+ * Keeps a few browsers of the common shapes running. One that dies is replaced; failed launches are retried at growing intervals. `room`
+ * says whether the node may run one more now.
  */
 export function warmSpares({
   wanted,
@@ -41,7 +41,7 @@ export function warmSpares({
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
 
-  /** Asked again while it waits, it waits no longer for that: those who come and go all the time need spares, too. */
+  /** A repeated call does not extend the delay: sessions that come and go all the time need spares, too. */
   function fillSoon(ms = settleMs) {
     if (closed) return;
     timer ??= setTimeout(() => {
@@ -53,7 +53,7 @@ export function warmSpares({
   function fill() {
     for (const shape of ['headless', 'headful'] as const) {
       if (closed || starting[shape] || shelf[shape].length >= wanted[shape] || !room()) continue;
-      // One at a time: a start takes a core for as long as it lasts.
+      // One at a time: a start occupies a core for as long as it lasts.
       starting[shape] = start(shape)
         .then((spare) => {
           pauseMs = firstPauseMs;
@@ -74,7 +74,7 @@ export function warmSpares({
     }
   }
 
-  /** It died on the shelf. */
+  /** Removes a spare that died before it was used. */
   function drop(shape: Shape, spare: Spare) {
     const at = shelf[shape].indexOf(spare);
     if (at === -1) return;
@@ -94,13 +94,13 @@ export function warmSpares({
       return spare;
     },
 
-    /** It was taken for a session that was refused after all. */
+    /** Returns a spare whose session was refused after all. */
     giveBack(shape: Shape, spare: Spare) {
       if (closed) return void discard(spare);
       shelf[shape].unshift(spare);
     },
 
-    /** Makes room for a session when the node is full of spares. */
+    /** Ends a spare to free a place for a session when the node is full of spares. */
     async giveUpOne(): Promise<boolean> {
       const spare = shelf.headful.pop() ?? shelf.headless.pop();
       if (spare) await discard(spare);

@@ -4,7 +4,7 @@ import type { Log } from '../lib/log.ts';
 
 const standbyMs = 5000;
 
-/** A session's sleep: its browser is frozen while the session is not in use, and thawed for its next use. Counts the time it was awake. */
+/** A session's standby: its browser is frozen while the session is not in use, and thawed for its next use. Counts the time it is awake. */
 export function sessionStandby({
   id,
   engine,
@@ -19,7 +19,7 @@ export function sessionStandby({
   engine: () => Promise<Engine>;
   /** A browser on a GPU cannot be frozen. */
   mayStandBy: boolean;
-  /** Something is done with it, so it stays awake. */
+  /** The session is used, so it stays awake. */
   inUse: () => boolean;
   ended: () => boolean;
   onAwake?: (() => void) | undefined;
@@ -31,10 +31,10 @@ export function sessionStandby({
   let activeMs = 0;
   let activeSince: number | undefined = performance.now();
 
-  /** One freeze or thaw after the other. */
+  /** Freezes and thaws run one after the other. */
   function inTurn(move: () => Promise<void>): Promise<void> {
     const done = moves.then(move);
-    moves = done.catch(() => {}); // a move that failed must not keep the next from being tried
+    moves = done.catch(() => {}); // a failed move must not block the next one
     return done;
   }
 
@@ -47,7 +47,7 @@ export function sessionStandby({
     return inTurn(async () => {
       const { browser, mux } = await engine();
       if (inUse() || frozen || ended() || mux.isClosed) return;
-      frozen = true; // even if it fails halfway: then it has to be woken all the same
+      frozen = true; // even if it fails halfway: the browser has to be thawed in any case
       await browser.freeze();
       stopClock();
       log.debug({ session: id }, 'session.standby');
@@ -57,12 +57,12 @@ export function sessionStandby({
   }
 
   return {
-    /** Whether it sleeps. */
+    /** Whether the session is asleep. */
     get frozen() {
       return frozen;
     },
 
-    /** It goes to sleep a while from now, unless it is in use by then. */
+    /** Puts the session to sleep after a delay, unless it is in use by then. */
     dozeOff() {
       clearTimeout(timer);
       if (mayStandBy) timer = setTimeout(() => void sleep(), standbyMs);
@@ -81,7 +81,7 @@ export function sessionStandby({
       });
     },
 
-    /** Does something while nothing of the session runs. A session that sleeps is not woken for it; one that cannot be frozen runs on. */
+    /** Runs `work` while the session is frozen. A sleeping session is not woken for it; one that cannot be frozen keeps running. */
     async still<T>(work: (browser: Browser) => Promise<T>): Promise<T> {
       let result: { of: T } | undefined;
       await inTurn(async () => {
@@ -97,7 +97,7 @@ export function sessionStandby({
       return result!.of;
     },
 
-    /** The browser crashed, asleep or not. The next one is awake. */
+    /** The browser crashed, asleep or awake. The next one starts awake. */
     crashed() {
       frozen = false;
       activeSince ??= performance.now();

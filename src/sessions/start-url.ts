@@ -8,6 +8,6 @@ export async function openStartUrl(engine: Engine, url: string, log: Log): Promi
     .catch((error: Error) => log.info({ error: error.message }, 'session.start_url_failed'));
 }
 
-/** A bare host is meant to be reached by https, as in an address bar. */
+/** A bare host gets https, as in an address bar. */
 const absolute = (url: string) =>
   /^[a-z][a-z0-9+.-]*:/i.test(url) && !/^[^/]*:\d+(\/|$)/.test(url) ? url : `https://${url}`;

@@ -1,8 +1,8 @@
 import { lifecycle } from '../lib/lifecycle.ts';
 
 /**
- * What if it stays in one of them? `starting` has the launch deadline, `live` the idle timeout, `stopping` ends with the
- * process, which is killed; and all three end with the service, whose next start settles them (reconcile.ts).
+ * No state lasts for ever: `starting` has the launch deadline, `live` the idle timeout, `stopping` ends with the process, which is
+ * killed; and all three end with the service, whose next start settles them (reconcile.ts).
  */
 export const sessionLife = lifecycle(
   {
@@ -23,7 +23,7 @@ export const sessionLife = lifecycle(
 export type SessionState = keyof typeof sessionLife.states;
 export type SessionEvent = keyof typeof sessionLife.events;
 
-/** Why a session ended, for its row and for whoever was connected. */
+/** Why a session ended, for its row and for connected clients. */
 export const endings = {
   deleted: 'The session was deleted.',
   idle: 'The session was idle for longer than its timeout_seconds.',
@@ -40,7 +40,7 @@ export const endings = {
 
 export type Ending = keyof typeof endings;
 
-/** What was asked of a session could not be done because it had ended, or ended meanwhile. */
+/** A request to a session failed because the session had ended, or ended meanwhile. */
 export class SessionEnded extends Error {
   override readonly name = 'SessionEnded';
   readonly reason: Ending;

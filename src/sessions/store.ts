@@ -27,9 +27,9 @@ export interface SessionRow {
   lease_id: string | null;
   profile_id: string | null;
   profile_saves: boolean;
-  /** Only where it is asked for. */
+  /** Only in queries that select it. */
   pool_name?: string | null;
-  /** The same; null when it has none. Times are text in here. */
+  /** Only in queries that select it; null without a profile. Its times are text. */
   profile?: {
     id: string;
     name: string | null;
@@ -59,7 +59,7 @@ export type NewSession = Omit<
   | 'deleted_at'
 >;
 
-/** How many browsers a project has, and how many places its pools keep for browsers that are not there yet. */
+/** The number of a project's browsers, and of the places that its pools reserve for browsers not yet started. */
 export interface Usage {
   active: number;
   kept: number;
@@ -81,7 +81,7 @@ export function sessionStore(db: Db) {
   return { ...admitting(db), ...finding(db), ...living(db) };
 }
 
-/** Rows that are made, within caps, pools and profiles. */
+/** Inserts of rows, within caps, pools and profiles. */
 function admitting(db: Db) {
   return {
     insert(row: NewSession, state: 'starting' | 'live'): Promise<SessionRow | undefined> {
@@ -93,7 +93,7 @@ function admitting(db: Db) {
         returning *`);
     },
 
-    /** Counts and inserts as one, for projects with a cap: creates that come together must not all see the last free place. */
+    /** Counts and inserts in one transaction, for projects with a cap: concurrent creates must not all see the last free place. */
     insertWithin(row: NewSession, state: 'starting' | 'live', cap: number): Promise<SessionRow | Usage> {
       return db.transaction(async (tx) => {
         const usage = await sessionStore(tx).lockUsage(row.project_id);
@@ -102,8 +102,8 @@ function admitting(db: Db) {
     },
 
     /**
-     * The same for a place in a pool, on whichever node it is made. Undefined: the pool is full, or gone. The pool's places were counted
-     * when it got its size, so only what runs counts here: it is too much when the cap was lowered since.
+     * The same for a place in a pool, on whichever node it is created. Undefined: the pool is full or deleted. The pool's places were
+     * counted when its size was set, so only running browsers count here: they exceed the cap if it was lowered since.
      */
     insertPooled(
       row: NewSession,
@@ -122,8 +122,8 @@ function admitting(db: Db) {
     },
 
     /**
-     * What a project's cap counts: a pool of N counts N, however many of its browsers are there. `except` is a pool that is left out.
-     * Until the transaction ends, no other one that asks changes it.
+     * What counts towards a project's cap: a pool of N counts N, however many of its browsers run. `except` is a pool that is left out.
+     * The lock keeps other callers from changing the usage until the transaction ends.
      */
     async lockUsage(projectId: string, except: string | null = null): Promise<Usage> {
       await db.rows(sql`select pg_advisory_xact_lock(hashtextextended('corral sessions of ' || ${projectId}, 0))`);
@@ -135,7 +135,7 @@ function admitting(db: Db) {
       return row!;
     },
 
-    /** Does it if no other session saves to the profile, as one; else answers with that session. */
+    /** Runs `write` in the same transaction if no other session saves to the profile; otherwise answers with that session. */
     asOnlyWriter<T>(
       { profileId, sessionId }: { profileId: string; sessionId: string },
       write: (within: Db) => Promise<T>,
@@ -148,7 +148,7 @@ function admitting(db: Db) {
       });
     },
 
-    /** Undefined: it has one already, or is gone. */
+    /** Undefined: the session has a profile already, or is gone. */
     attachProfile(id: string, profileId: string, saves: boolean): Promise<SessionRow | undefined> {
       return db.row(sql`update sessions set profile_id = ${profileId}, profile_saves = ${saves}, profile_attached = true
         where id = ${id} and profile_id is null and deleted_at is null returning *, profile_of(sessions) as profile`);
@@ -162,7 +162,7 @@ function admitting(db: Db) {
   };
 }
 
-/** Which sessions there are. */
+/** Queries that find sessions. */
 function finding(db: Db) {
   return {
     async countActive(projectId: string): Promise<number> {
@@ -178,7 +178,10 @@ function finding(db: Db) {
       );
     },
 
-    /** What somebody holds: browsers on a pool's shelf are nobody's. An id wins over a name; a name means the active session that has it, else the newest that had it. */
+    /**
+     * Sessions with a holder: idle browsers of a pool are left out. An id wins over a name; a name means the active session that has it,
+     * else the newest that had it.
+     */
     findByIdOrName(projectId: string, idOrName: string, includeDeleted: boolean): Promise<SessionRow | undefined> {
       return db.row(sql`select *, (select name from pools where id = pool_id) as pool_name, profile_of(sessions) as profile from sessions
         where project_id = ${projectId} and (id = ${idOrName} or name = ${idOrName}) and (${includeDeleted} or deleted_at is null)
@@ -199,11 +202,11 @@ function finding(db: Db) {
   };
 }
 
-/** What becomes of a session. */
+/** Updates of a session during its life. */
 function living(db: Db) {
   return {
     /**
-     * Moves a session along its life. Undefined means that it was no longer in a state this event leaves: someone else
+     * Moves a session along its life. Undefined means that the session was no longer in a state this event leaves: a concurrent event
      * moved it first. The WHERE clause is the lock.
      */
     apply(
@@ -243,14 +246,14 @@ function living(db: Db) {
         where id = ${id} and deleted_at is null returning *, profile_of(sessions) as profile`);
     },
 
-    /** What a node left unfinished that is no more. */
+    /** Settles the unfinished sessions of a node that is gone. */
     settleAll(nodeId: string, reason: Ending): Promise<Pick<SessionRow, 'id' | 'project_id' | 'pool_id'>[]> {
       return db.rows(sql`update sessions set state = 'failed',
           ended_reason = coalesce(ended_reason, ${reason}), deleted_at = coalesce(deleted_at, now())
         where node_id = ${nodeId} and state in ('starting', 'live', 'stopping') returning id, project_id, pool_id`);
     },
 
-    /** Nodes that have sessions which are not at rest. */
+    /** Nodes that have unsettled sessions. */
     async nodesInUse(): Promise<string[]> {
       const rows = await db.rows<{ node_id: string }>(
         sql`select distinct node_id from sessions where state in ('starting', 'live', 'stopping')`,

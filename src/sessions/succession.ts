@@ -5,13 +5,13 @@ import { endings, SessionEnded, type Ending } from './state.ts';
 
 const mostCrashes = 3;
 const crashWindowMs = 5 * 60 * 1000;
-/** What a browser may take to write down what it has; it is a few tenths of a second as a rule. */
+/** How long a browser may take to write its data; a few tenths of a second as a rule. */
 export const closingMs = 10_000;
 
-/** Starts a browser in the place of another, on the same files, with this proxy. */
+/** Starts a browser as the replacement of another, on the same files, with this proxy. */
 export type StartNext = (signal: AbortSignal, proxy: Proxy | undefined) => Promise<Engine>;
 
-/** A browser that is about to take the place of one that did not crash. */
+/** The planned replacement of a browser that did not crash. */
 interface Planned {
   start: StartNext;
   reason: string;
@@ -41,13 +41,13 @@ export function sessionSuccession({
   ending: () => Ending | undefined;
   /** Aborts when the session ends. */
   stopping: AbortSignal;
-  /** A browser that has no holder is not replaced: its pool makes another. */
+  /** A browser without a holder is not replaced: its pool creates another. */
   mayReplace: () => boolean;
   closeClients: (code: number, reason: string) => void;
   onCrash: () => void;
-  /** Another browser has taken the place of the one before. */
+  /** Another browser has replaced the previous one. */
   onNext: () => void;
-  /** The browser is gone for good. */
+  /** The browser is gone and is not replaced. */
   onLost: (detail: string) => void;
   log: Log;
 }) {
@@ -72,7 +72,7 @@ export function sessionSuccession({
     }
   }
 
-  /** The next browser in the place of one that crashed. Rejects when there is to be none. */
+  /** Starts the replacement of a crashed browser. Rejects when the browser is not to be replaced. */
   async function replace(crashed: Engine): Promise<Engine> {
     const { code, reason } = whenGone();
     onCrash();
@@ -88,7 +88,7 @@ export function sessionSuccession({
     return next(relaunch);
   }
 
-  /** The next browser in the place of one that was stopped for it. */
+  /** Starts the replacement of a browser that was stopped for it. */
   async function follow(stopped: Engine, plan: Planned): Promise<Engine> {
     try {
       closeClients(1012, plan.reason);
@@ -107,7 +107,7 @@ export function sessionSuccession({
   async function next(start: StartNext): Promise<Engine> {
     const before = proxy;
     const started = await start(stopping, before);
-    if (proxy !== before) started.gateway.setProxy(proxy); // swapped meanwhile
+    if (proxy !== before) started.gateway.setProxy(proxy); // changed meanwhile
     onNext();
     return started;
   }
@@ -116,7 +116,7 @@ export function sessionSuccession({
     return crashes.filter((at) => Date.now() - at < crashWindowMs).length;
   }
 
-  /** What clients are told when the browser goes: that it comes back, unless it has crashed too often. */
+  /** The code and reason for clients when the browser exits: it restarts, unless it has crashed too often. */
   function whenGone(): { code: number; reason: string } {
     const ended = ending();
     if (ended) return { code: 1001, reason: endings[ended] };
@@ -129,7 +129,7 @@ export function sessionSuccession({
     whenGone,
     current: () => engine,
 
-    /** The browser, but never one that has just died: then its successor is waited for. */
+    /** The browser, but never one that has just died: then its replacement is awaited. */
     async answering(): Promise<Engine> {
       for (;;) {
         const found = await engine;
@@ -140,19 +140,19 @@ export function sessionSuccession({
       }
     },
 
-    /** Stops a browser in order. Resolves when the one that `start` makes has taken its place. */
+    /** Stops a browser in order. Resolves when the one that `start` makes has replaced it. */
     async handOver(old: Engine, start: StartNext, reason: string): Promise<void> {
       const followed = new Promise<void>((done, failed) => (planned = { start, reason, done, failed }));
-      followed.catch(() => {}); // awaited below, once it was stopped
+      followed.catch(() => {}); // awaited below, after the browser is stopped
       await old.close({ graceMs: closingMs });
       await followed;
     },
 
-    /** Traffic leaves by this from now on, in this browser and in those that take its place. Undefined: by no proxy. */
+    /** Sets the proxy of this browser and of its replacements. Undefined: no proxy. */
     async setProxy(next: Proxy | undefined): Promise<void> {
-      if (JSON.stringify(next) === JSON.stringify(proxy)) return; // nothing would change but dropped connections
+      if (JSON.stringify(next) === JSON.stringify(proxy)) return; // a change would only drop connections
       proxy = next;
-      const { gateway } = await engine; // one that is being started hears of it when it stands
+      const { gateway } = await engine; // a browser that is being started gets the proxy when it is up
       gateway.setProxy(proxy);
     },
   };

@@ -3,8 +3,8 @@ import { newId } from '../lib/ids.ts';
 import type { ProxyService } from '../proxies/service.ts';
 
 /**
- * What a session's traffic leaves by; undefined for no proxy. The label is new each time: a rotating proxy keeps its exit for as long as
- * the session keeps the proxy, and giving the session the same proxy again is asking for another exit.
+ * The proxy of a session's traffic; undefined for none. The label is new each time: a rotating proxy keeps its exit for as long as the
+ * session keeps the proxy, and setting the same proxy again requests another exit.
  */
 export async function wayOut(
   proxies: Pick<ProxyService, 'endpoint' | 'defaultEndpoint'>,

@@ -3,13 +3,13 @@ import type { Addresses, Purpose } from './addresses.ts';
 import type { SessionRef } from './finding.ts';
 import type { SessionService } from './service.ts';
 
-/** What is to be known of the nodes in order to find a session. */
+/** What has to be known of the nodes to find a session. */
 interface Nodes {
   readonly id: string;
-  /** Whether there is any other. */
+  /** Whether there is any other node. */
   readonly company: boolean;
   knows(nodeId: string): Promise<boolean>;
-  /** A node that a new session had better be made on. */
+  /** A node that is better suited for a new session. */
   placeElsewhere(): string | undefined;
 }
 
@@ -24,8 +24,8 @@ interface Asked {
 export type Whereabouts = ReturnType<typeof whereabouts>;
 
 /**
- * Which node has to answer for a session. What is asked under a session's path goes to the node that has its browser, for
- * every path there is and will be, so that whoever adds one need not think of it.
+ * Which node answers a request for a session. All paths below a session's path go to the node that has its browser, including paths added
+ * later, so that new routes need not handle this.
  */
 export function whereabouts({
   sessions,
@@ -36,7 +36,7 @@ export function whereabouts({
   addresses: Pick<Addresses, 'admit'>;
   nodes: Nodes;
 }) {
-  /** Undefined: here, where it is, or where it is said that there is none. */
+  /** Undefined: this node answers, because it has the session or because the session does not exist. */
   async function ofSession(ref: SessionRef): Promise<string | undefined> {
     if (!nodes.company) return undefined;
     const nodeId = await sessions.nodeOf(ref);
@@ -45,7 +45,7 @@ export function whereabouts({
     return nodeId;
   }
 
-  /** What is left of a session is where it was; if that node is gone, whoever is asked says so. */
+  /** The replays of a session are on the node it ran on; if that node is gone, the receiving node reports it. */
   async function ofReplay(ref: SessionRef): Promise<string | undefined> {
     const nodeId = await sessions.nodeOf(ref, true);
     return nodeId !== undefined && nodeId !== nodes.id && (await nodes.knows(nodeId)) ? nodeId : undefined;
@@ -54,7 +54,7 @@ export function whereabouts({
   return {
     ofSession,
 
-    /** Asks nobody when there is no other node. */
+    /** Without other nodes there is no lookup. */
     ofRequest({ method, route, params, query, projectId }: Asked): Promise<string | undefined> | undefined {
       if (!nodes.company) return undefined;
       if (method === 'POST' && route === '/browsers') return Promise.resolve(nodes.placeElsewhere());
