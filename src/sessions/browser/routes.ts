@@ -11,8 +11,8 @@ const config = { access: 'token' } as const;
 const Token = Type.Object({ token: Type.String() });
 
 /**
- * What stands under a session's `base_url`: the discovery paths of Chromium's own HTTP endpoint, so that tools that take
- * an http address instead of a websocket's work. Not part of the reference: it is Chromium's interface, not ours.
+ * What is served under a session's `base_url`: the discovery paths of Chromium's own HTTP endpoint, for tools that take an http address
+ * instead of a websocket's. Not part of the reference: it is Chromium's interface.
  */
 export function browserRoutes({
   sessions,
