@@ -14,7 +14,7 @@ import type {
 
 const longestMs = 10 * 60 * 1000;
 
-/** From the words of the interface to what hands do, with the bounds that its schema leaves open. */
+/** Translates API requests into actions, with the bounds that the schema leaves open. */
 export const actionOf = {
   click_mouse({ x, y, button = 'left', click_type = 'click', num_clicks = 1, hold_keys = [] }: ClickMouse): Action {
     within('num_clicks', num_clicks, 1, 20);

@@ -32,7 +32,7 @@ const one =
   <T>(action: (body: T) => Action) =>
   (body: T) => [action(body)];
 
-/** The paths that do something and answer nothing. */
+/** The paths that perform actions and have no response body. */
 const inputs: [string, string, string, TSchema, (body: never) => Action[]][] = [
   ['click_mouse', 'clickMouse', 'Click, or press or release a button.', ClickMouse, one(actionOf.click_mouse)],
   [

@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { named, oneOf } from '../../api/schema.ts';
 
-/** Every body here is refused with a field that it does not have: an option that is misspelt would be a click that goes wrong. */
+/** Unknown fields are refused in every body here: a misspelt option would cause a wrong click. */
 const strict = { additionalProperties: false } as const;
 
 const HoldKeys = Type.Optional(
