@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { errors } from '../../errors.ts';
 
-/** Headers that describe a connection or a body, and are the browser's to write. */
+/** Headers that describe a connection or a body. The browser writes them itself. */
 const ofTheConnection = new Set([
   'host',
   'connection',
@@ -19,8 +19,8 @@ const ofTheConnection = new Set([
 ]);
 
 /**
- * Of a request to /curl/raw, what is about that request and not for the server it asks for: what clients and proxies in between
- * add by themselves, and what the browser says in its own words.
+ * Headers of a request to /curl/raw that concern that request and not the target server: those that clients and proxies in between add by
+ * themselves, and those that the browser writes itself.
  */
 const ofTheCourier = [
   /^accept-encoding$/,
@@ -34,7 +34,7 @@ const ofTheCourier = [
 
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
-/** The headers of a JSON request. What cannot be set is said, not passed over. */
+/** The headers of a JSON request. Headers that cannot be set are refused, not ignored. */
 export function checkedHeaders(headers: Record<string, string>): [string, string][] {
   return Object.entries(headers).map(([name, value]) => {
     if (!token.test(name)) throw errors.invalid_input({ detail: `headers has '${name}', which is no header's name.` });
@@ -46,7 +46,7 @@ export function checkedHeaders(headers: Record<string, string>): [string, string
   });
 }
 
-/** The headers of a request that is handed on as it came. */
+/** The headers of a request that is forwarded as it came. */
 export function handedOn(headers: IncomingHttpHeaders): [string, string][] {
   const named = new Set((headers.connection ?? '').toLowerCase().split(/\s*,\s*/));
   return Object.entries(headers).flatMap(([name, value]): [string, string][] => {
@@ -56,17 +56,18 @@ export function handedOn(headers: IncomingHttpHeaders): [string, string][] {
   });
 }
 
-/** What HTTP libraries send when nobody asked them to say anything: the browser has better words. */
+/** Default headers of HTTP libraries: the browser's own values are better. */
 function saidByTheClient(name: string, value: string): boolean {
   if (name === 'accept-language') return value === '*';
   return name === 'user-agent' && /^(Kernel\/|node\b|undici\b|python-httpx\/|Go-http-client\/|curl\/)/i.test(value);
 }
 
 /**
- * What a site may say to a browser about its own origin, and not about ours, under whose address its answer is read: where to connect
- * instead, where to report (reports carry the address, and the address carries the token), what to forget, to load or to allow. A list of
- * what is refused and not of what is passed on: clients come for the headers of sites, which have names of their own. A browser acts on none
- * but those that some standard knows, and these are the ones that outlive a single answer or send something somewhere.
+ * Headers by which a site instructs a browser about its own origin. The answer is read under the service's origin, so they must not apply
+ * there: where to connect instead, where to report (reports carry the address, and the address carries the token), what to forget, to
+ * load or to allow. This is a list of refused headers, not of allowed ones: clients need the headers of sites, which have names of their
+ * own. A browser acts only on headers that some standard knows, and these are the ones that outlive a single answer or send something
+ * somewhere.
  */
 const ofTheOrigin = new Set([
   'accept-ch',
@@ -74,7 +75,7 @@ const ofTheOrigin = new Set([
   'activate-storage-access',
   'alt-svc',
   'clear-site-data',
-  'content-security-policy', // ours stands in its place
+  'content-security-policy', // replaced by the service's own
   'cross-origin-embedder-policy',
   'cross-origin-opener-policy',
   'critical-ch',
@@ -90,7 +91,7 @@ const ofTheOrigin = new Set([
   'p3p',
   'permissions-policy',
   'public-key-pins',
-  'referrer-policy', // ours stands in its place
+  'referrer-policy', // replaced by the service's own
   'refresh',
   'report-to',
   'reporting-endpoints',
@@ -108,8 +109,8 @@ const ofTheOrigin = new Set([
 const ofTheOriginToo = /-report-only$|^attribution-reporting-|^ad-auction-|^sec-|^shared-storage-/;
 
 /**
- * Refuses to be a page, a frame or a part of one: what a site answers would be ours there. Browsers say what they load a thing for
- * (Sec-Fetch-*); a script that reads the answer may, and other clients say nothing.
+ * Refuses to be loaded as a page, a frame or a part of one: a site's answer would run there under the service's origin. Browsers say what
+ * they load a resource for (Sec-Fetch-*); a script that reads the answer is allowed, and other clients send no such header.
  */
 export function refuseToBeLoaded(headers: IncomingHttpHeaders): void {
   const mode = headers['sec-fetch-mode'];
@@ -122,14 +123,14 @@ export function refuseToBeLoaded(headers: IncomingHttpHeaders): void {
 }
 
 /**
- * An answer's headers as they go to the client: without those of a connection that is not theirs, and of an encoding that is undone.
- * Whoever opens the address in a browser of their own gets a page that may run nothing in our name.
+ * The headers of an answer for the client: without those of the browser's connection, and of an encoding that is already decoded. If the
+ * address is opened in a client's own browser, the page may run nothing under the service's origin.
  */
 export function passedBack(
   headers: readonly (readonly [string, string])[],
   asked: IncomingHttpHeaders = {},
 ): Record<string, string | string[]> {
-  // Node's own fetch says sec-fetch-mode as well, and nothing of where it comes from or what for.
+  // Node's own fetch sends sec-fetch-mode as well, but neither sec-fetch-site nor sec-fetch-dest.
   const byBrowser = asked['sec-fetch-dest'] !== undefined || asked['sec-fetch-site'] !== undefined;
   const encoded = headers.some(([name]) => name.toLowerCase() === 'content-encoding');
   const kept: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>;

@@ -15,7 +15,7 @@ const Token = Type.Object({ token: Type.String() });
 const bodyLimit = 24 * 1024 * 1024;
 const config = { access: 'token' } as const;
 
-/** Requests by the session's browser: in JSON, and, below `base_url`, as they are. */
+/** Requests by the session's browser: as JSON, and, below `base_url`, in raw form. */
 export function curlRoutes({
   sessions,
   addresses,
@@ -45,7 +45,7 @@ export function curlRoutes({
       (request, reply) => using(request, reply, ({ held, gone }) => curl(held, request.body, gone)),
     );
 
-    // Where clients that know the session's base_url send the same request.
+    // The same request for clients that use the session's base_url.
     app.post(
       '/browser/kernel/:token/curl',
       { config, bodyLimit, schema: { params: Token, body: CurlRequest } },
@@ -55,7 +55,7 @@ export function curlRoutes({
     await app.register(raw);
   };
 
-  /** In a scope of its own: bodies are not read but handed on, whatever they are. */
+  /** In a scope of its own: bodies of any type are not parsed but forwarded. */
   async function raw(app: Parameters<FastifyPluginAsyncTypebox>[0]) {
     app.removeAllContentTypeParsers();
     app.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
@@ -74,7 +74,7 @@ export function curlRoutes({
           const asked = { url, method: request.method, headers: handedOn(request.headers), body, timeoutMs };
           const response = await curlRaw(held, asked, gone);
           void reply.code(response.status).headers(passedBack(response.headers, request.headers));
-          void reply.header('x-should-retry', 'false'); // an answer of theirs is an answer, not a failure of ours
+          void reply.header('x-should-retry', 'false'); // an error status of the site is an answer, not a failure of the service
           reply.raw.once('pipe', () => reply.raw.flushHeaders());
           return { content: response.body };
         });

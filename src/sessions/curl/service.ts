@@ -6,10 +6,10 @@ import type { Hold } from '../holds.ts';
 import { checkedHeaders } from './headers.ts';
 import type { CurlRequest, CurlResult } from './schema.ts';
 
-/** An answer that is put into JSON is in memory several times over. */
+/** An answer that is put into JSON is in memory several times. */
 const largestBuffered = 32 * 1024 * 1024;
 
-/** A whole exchange, into JSON and out of it. */
+/** A whole exchange, from JSON to JSON. */
 export async function curl({ engine }: Hold, request: CurlRequest, hungUp: AbortSignal): Promise<CurlResult> {
   const started = performance.now();
   const headers = checkedHeaders(request.headers ?? {});
@@ -33,7 +33,7 @@ export async function curl({ engine }: Hold, request: CurlRequest, hungUp: Abort
   });
 }
 
-/** An exchange that streams. The deadline is for the headers of the answer; its body takes as long as its reader. */
+/** A streamed exchange. The deadline applies to the headers of the answer; its body takes as long as its reader. */
 export async function curlRaw(
   { engine }: Hold,
   request: { url: string; method: string; headers: [string, string][]; body: Readable; timeoutMs: number },
@@ -53,7 +53,7 @@ function checkedUrl(text: string): string {
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
     throw errors.invalid_input({ detail: 'url must be an absolute address that begins with http:// or https://.' });
   }
-  url.hash = ''; // a navigation to the place where one is, but for the hash, is none
+  url.hash = ''; // a navigation to an address that differs only in its hash sends no request
   return url.href;
 }
 
@@ -65,7 +65,7 @@ function bodyOf({ method = 'GET', body }: CurlRequest): Buffer | undefined {
   return Buffer.from(body);
 }
 
-/** Runs `work` until the time is up or the client has gone, and says what went wrong in the words of the interface. */
+/** Runs `work` until the deadline passes or the client hangs up, and translates its errors into those of the API. */
 async function withDeadline<T>(ms: number, hungUp: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const late = new AbortController();
   const timer = setTimeout(
@@ -81,7 +81,7 @@ async function withDeadline<T>(ms: number, hungUp: AbortSignal, work: (signal: A
       { detail: error.message },
       {
         body: netError ? { net_error: netError.number, net_error_name: netError.name } : {},
-        headers: { 'x-should-retry': 'false' }, // whether the request may be sent twice only its sender knows
+        headers: { 'x-should-retry': 'false' }, // only the client knows whether the request may be sent twice
         cause: error,
       },
     );
@@ -90,7 +90,7 @@ async function withDeadline<T>(ms: number, hungUp: AbortSignal, work: (signal: A
   }
 }
 
-/** Undefined when there is more than that. */
+/** Undefined when there are more bytes than `most`. */
 async function collect(stream: Readable, most: number): Promise<Buffer | undefined> {
   const parts: Buffer[] = [];
   let size = 0;
