@@ -42,10 +42,10 @@ const tags = ['browsers'];
 const Id = Type.Object({ id: Type.String() });
 const OneWatch = Type.Object({ id: Type.String(), watch_id: Type.String({ maxLength: 64 }) });
 const limits = { fileSize: Number.POSITIVE_INFINITY, fieldSize: 8192, fields: 2000, files: 1000, parts: 3000 };
-/** Bodies that stream are looked at on their way, not before. */
+/** Streamed bodies are checked while they arrive, not before. */
 const anything = () => () => true;
 
-/** No body at all: clients take an empty one for JSON, and `null` for an answer. */
+/** No body at all: clients take an empty body for JSON, and `null` for an answer. */
 const nothing = undefined as never;
 
 type App = Parameters<FastifyPluginAsyncTypebox>[0];
@@ -72,7 +72,7 @@ function readingRoutes(app: App, { using, sendBytes }: HeldSessions) {
   ): Promise<FastifyReply> =>
     sendBytes(request, reply, async ({ held, gone }) => {
       const { size, content, close } = await download(held, what, args, gone);
-      // A file of /proc says that it has no bytes, and has some.
+      // A file of /proc reports a size of zero although it has content.
       if (size !== undefined && size > 0) void reply.header('Content-Length', size);
       void reply.headers(headers);
       return { content: Readable.from(size ? exactly(size, content) : content, { objectMode: false }), close };
@@ -160,7 +160,7 @@ function readingRoutes(app: App, { using, sendBytes }: HeldSessions) {
   );
 }
 
-/** The paths that do one thing and answer nothing. */
+/** The paths that make one change and have no response body. */
 function changingRoutes(app: App, { using }: HeldSessions) {
   const changes = (
     name: string,
@@ -287,7 +287,7 @@ function watchRoutes(app: App, { using, sendEvents }: HeldSessions) {
   );
 }
 
-/** A body that comes while it is worked on. If it is refused the rest of it is let through, so that the answer is read. */
+/** A body that is processed while it arrives. If it is refused the rest of it is drained, so that the client reads the answer. */
 async function taking(
   { using }: HeldSessions,
   request: FastifyRequest,
@@ -298,7 +298,7 @@ async function taking(
     await using(request, reply, work);
   } catch (error) {
     request.raw.unpipe();
-    setImmediate(() => request.raw.resume()); // once its reader has let go of it
+    setImmediate(() => request.raw.resume()); // once its reader has released it
     throw error;
   }
 }
@@ -409,13 +409,13 @@ function refuseOtherThanForms(request: FastifyRequest) {
   if (!request.isMultipart()) throw errors.bad_request({ detail: 'The body must be multipart/form-data.' });
 }
 
-/** As many bytes as were promised: the client counts them, and so does HTTP. */
+/** Exactly as many bytes as announced: the client and HTTP both count them. */
 async function* exactly(size: number, content: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let left = size;
   for await (const chunk of content) {
     yield chunk.length > left ? chunk.subarray(0, left) : chunk;
     left -= chunk.length;
-    if (left <= 0) return; // it grew since
+    if (left <= 0) return; // the file has grown since
   }
   if (left > 0) throw new Error('The file became shorter while it was read.');
 }

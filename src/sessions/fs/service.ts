@@ -7,15 +7,15 @@ import { checked, inOurWords, inside, nextOf } from '../inside.ts';
 import type { Hold } from '../holds.ts';
 import type { FileEvent } from './schema.ts';
 
-/** The most files of one directory that are listed in one answer. */
+/** The most files of a directory in one answer. */
 const MOST_LISTED = 100_000;
-/** The characters of all their names and paths together. */
+/** The most characters of all their names and paths together. */
 const LONGEST_LIST = 32 * 1024 * 1024;
 
-/** What is changed by one question that has nothing to answer. */
+/** Changes by one guest call with an empty answer. */
 export type Change = 'create_directory' | 'delete_file' | 'delete_directory' | 'move' | 'set_permissions';
 
-/** The guest's protocol checks the arguments, which are a body of the API. */
+/** The arguments are a body of the API; the guest's protocol checks them. */
 export function change({ engine: { guest } }: Hold, what: Change, args: object): Promise<void> {
   return inside(async () => void (await guest.call(what, args as Args<Change>)));
 }
@@ -47,7 +47,7 @@ export function list({ engine: { guest } }: Hold, path: string): Promise<Static<
   });
 }
 
-/** A file's bytes, or a directory's as an archive, at the speed at which they are taken. */
+/** A file's bytes, or a directory's as an archive, at the reader's speed. */
 export function download(
   { engine: { guest } }: Hold,
   what: 'read' | 'zip' | 'pack',
@@ -84,10 +84,10 @@ async function* bytesOf(guest: Guest, stream: Stream): AsyncGenerator<Buffer> {
   }
 }
 
-/** The archives that are unpacked: who does it, and the part of the form that holds one. */
+/** The archives that can be unpacked: the guest call, and the form field that holds the archive. */
 const archives = { zip: { ask: 'unzip', field: 'zip_file' }, zstd: { ask: 'unpack', field: 'archive' } } as const;
 
-/** An archive of a form, and where it is to be unpacked. */
+/** Uploads the archive of a form, and unpacks it at the path that the form names. */
 export function uploadArchive(
   held: Hold,
   kind: keyof typeof archives,
@@ -117,11 +117,11 @@ function wholeNumber(name: string, text: string): number {
   return Number(text);
 }
 
-/** A body into the session, at the speed at which it is taken there. It is there whole, or not at all. */
+/** Streams a body into a file of the session, at the guest's speed. The file is written whole or not at all. */
 export const upload = (held: Hold, args: object, content: Readable, hungUp: AbortSignal): Promise<void> =>
   intoSession(held, 'write', args, hungUp, (stream) => send(stream, content));
 
-/** The one road for bytes into a session: `fill` sends them, and it is over when the guest has said that it is done. */
+/** The one path for bytes into a session: `fill` sends them, and the promise resolves when the guest confirms. */
 function intoSession(
   { engine: { guest } }: Hold,
   ask: 'write' | 'upload' | 'unzip' | 'unpack',
@@ -143,10 +143,10 @@ function intoSession(
   });
 }
 
-/** What comes of a form, in whatever order. */
+/** A part of a form. Parts come in any order. */
 export type Part = { name: string; value: string } | { name: string; content: Readable };
 
-/** Several files of a form, each with where it belongs. */
+/** Uploads several files of a form, each with its destination. */
 export function uploadFiles(held: Hold, parts: AsyncIterable<Part>, hungUp: AbortSignal): Promise<void> {
   return intoSession(held, 'upload', {}, hungUp, async (stream) => {
     const files = new Set<string>();
@@ -179,7 +179,7 @@ export function uploadFiles(held: Hold, parts: AsyncIterable<Part>, hungUp: Abor
   });
 }
 
-/** `files[0][file]`, `files[0].file`, `files.0.file`, and `file` where there is one. */
+/** `files[0][file]`, `files[0].file`, `files.0.file`, and `file` for a single one. */
 function fieldOf(name: string): { key: string; field: string } {
   const [, key, field] = /^files(?:\[(?=\d+\])|\.)(\d{1,4})\]?(?:\[(?=\w+\]$)|\.)(file|dest_path)\]?$/.exec(name) ?? [];
   if (key !== undefined && field !== undefined) return { key, field };
@@ -197,11 +197,11 @@ function absolute(path: string): string {
   return path;
 }
 
-/** A client that sends nothing for so long has gone, whatever its connection says. */
+/** A client that sends nothing for this long counts as disconnected, whatever its connection says. */
 const SILENCE_MS = 120_000;
 
 async function send(stream: Stream, content: Readable): Promise<void> {
-  // Not destroyed when we give up: it is the client's connection, and there is still an answer to be read from it.
+  // Not destroyed on failure: it is the client's connection, and the client still has to read the answer from it.
   const chunks = content.iterator({ destroyOnReturn: false });
   try {
     for (;;) {
@@ -210,7 +210,7 @@ async function send(stream: Stream, content: Readable): Promise<void> {
       await stream.bytes(value as Buffer);
     }
   } finally {
-    void chunks.return?.(); // it would hold the rest back, and with it the connection
+    void chunks.return?.(); // otherwise it would hold back the rest, and with it the connection
   }
 }
 
@@ -233,7 +233,7 @@ export function stopWatch({ engine: { guest } }: Hold, id: string): Promise<void
   );
 }
 
-/** What happened since the watch began or was last read, then what happens from now on. Ends with the watch. */
+/** Events since the watch began or was last read, then events as they happen. Ends with the watch. */
 export function readWatch(
   { engine: { guest } }: Hold,
   id: string,
@@ -245,7 +245,7 @@ export function readWatch(
     await nextOf(guest, Done, stream).catch((error: Error) => unknownWatch(id, error));
     return {
       async next() {
-        const item = await stream.next().catch(() => undefined); // the session is over, and the watch with it
+        const item = await stream.next().catch(() => undefined); // the session has ended, and the watch with it
         return item && checked(guest, WatchEvent, item.json);
       },
       close: () => stream.reset(),
