@@ -3,10 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 
-/**
- * The live view's page and what it loads. There is nothing to build: the files are served as they stand here, and noVNC
- * as its package brings it.
- */
+/** The live view's page and its assets. There is no build step: the files are served as they are, and noVNC as its package provides it. */
 
 export interface LiveViewAsset {
   readonly type: string;
@@ -15,21 +12,21 @@ export interface LiveViewAsset {
 
 export interface LiveViewPage {
   readonly kind: 'display' | 'screencast';
-  /** Where its websocket is, relative to the page: then it works wherever a proxy puts them both. */
+  /** The path of the websocket, relative to the page, so that it works behind any proxy path. */
   readonly socketPath: string;
-  /** Where `liveViewAsset` is served, relative to the page. */
+  /** The path at which `liveViewAsset` is served, relative to the page. */
   readonly assetsPath?: string;
   readonly title: string;
   readonly readOnly: boolean;
 }
 
-/** The page runs nothing but its own files, and may be framed by anyone: whoever has its address has its token. */
+/** The page runs only its own files, and any site may frame it: the address contains the token. */
 export const liveViewCsp = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
   "img-src 'self' data: blob:", // pictures of the session, and noVNC's mouse pointer
-  "connect-src 'self' ws: wss:", // 'self' does not mean websockets in every browser
+  "connect-src 'self' ws: wss:", // 'self' does not include websockets in every browser
   "base-uri 'none'",
   "form-action 'none'",
   'frame-ancestors *',
@@ -44,7 +41,7 @@ const ofNoVnc = /^novnc\/((?:core|vendor)(?:\/[a-z\d][\w-]*)*\/[a-z\d][\w-]*\.js
 const loaded = new Map<string, LiveViewAsset>();
 const template = readFileSync(join(here, 'page.html'), 'utf8');
 
-/** The file at this path below the assets' own, or undefined if there is none. */
+/** The file at this path below the assets' path, or undefined if there is none. */
 export async function liveViewAsset(path: string): Promise<LiveViewAsset | undefined> {
   const known = loaded.get(path);
   if (known) return known;
@@ -61,7 +58,7 @@ function inNoVnc(path: string): string | undefined {
   return inside === undefined ? undefined : join(noVnc, inside);
 }
 
-/** The page itself. Serve it with `liveViewCsp`, and with no-store: it is one session's. */
+/** The page itself. Serve it with `liveViewCsp`, and with no-store: it belongs to one session. */
 export function liveViewPage({ kind, socketPath, assetsPath = 'live/assets/', title, readOnly }: LiveViewPage): string {
   const values = new Map(Object.entries({ kind, socketPath, assetsPath, title, readOnly: String(readOnly) }));
   return template.replace(/\{\{(\w+)\}\}/g, (_, name: string) => escapeHtml(values.get(name) ?? ''));

@@ -1,9 +1,9 @@
 /**
- * The clipboard between the session and whoever looks at it. Where the browser lets us, text goes straight to and from
- * the computer's clipboard; where it does not (no https, an iframe that may not), there is the panel.
+ * The clipboard between the session and its viewer. Where the viewer's browser allows it, text goes straight to and from the computer's
+ * clipboard; where it does not (no https, an iframe without permission), there is the panel.
  */
 
-/** A page in the session may copy whenever it likes. Only what follows somebody's own doing gets to their computer. */
+/** A page in the session may copy at any time. Only text copied soon after the viewer's own input reaches the viewer's computer. */
 const OWN_DOING_MS = 5000;
 
 export function clipboardPanel({ $, readOnly, notice }) {
@@ -58,12 +58,12 @@ export function clipboardPanel({ $, readOnly, notice }) {
   }
 
   return {
-    /** How a text from the panel gets into the session. */
+    /** The function that sends a text from the panel into the session. */
     set onPaste(how) {
       paste = how;
     },
 
-    /** The session copied something. */
+    /** Called when the session copied something. */
     async receive(value) {
       if (readOnly || value === '') return;
       text.value = value;

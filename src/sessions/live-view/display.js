@@ -1,4 +1,4 @@
-/** The view of a headful session: its display, over VNC, by noVNC. */
+/** The view of a headful session: its display, over VNC, with noVNC. */
 import RFB from './novnc/core/rfb.js';
 import Keyboard from './novnc/core/input/keyboard.js';
 import KeyTable from './novnc/core/input/keysym.js';
@@ -14,7 +14,7 @@ export function display(socket, ui, signal) {
   const rfb = new RFB(target, socket, { shared: true });
   rfb.scaleViewport = true;
   rfb.viewOnly = readOnly;
-  rfb.focusOnClick = false; // the keys come from the text field
+  rfb.focusOnClick = false; // the text field receives the keys
   rfb.background = 'transparent';
   rfb.qualityLevel = 8;
   rfb.addEventListener('connect', () => ui.connected());
@@ -29,7 +29,7 @@ export function display(socket, ui, signal) {
   listen(target, 'mousedown', focus, { capture: true });
   listen(target, 'touchend', focus, { capture: true });
 
-  // Before noVNC's own listeners, which take every key away from the text field.
+  // Runs before noVNC's own listeners, which take every key away from the text field.
   listen(field, 'keydown', before);
   listen(field, 'keyup', before);
   keyboard = new Keyboard(field);
@@ -51,7 +51,7 @@ export function display(socket, ui, signal) {
     else if (event.type === 'keydown') write(event.key);
   }
 
-  /** Control and a letter. A Mac's Command went to the session as Alt, and comes up again before. */
+  /** Control and a letter. A Mac's Command was sent to the session as Alt, and is released first. */
   function shortcut(letter) {
     if (isMac) rfb.sendKey(KeyTable.XK_Alt_L, 'MetaLeft', false);
     const held = controlHeld && !isMac;
@@ -66,7 +66,7 @@ export function display(socket, ui, signal) {
     shortcut('v');
   }
 
-  /** As keys, if the display has a key for each; as a paste otherwise, which is all it has for the rest. */
+  /** Sends text as keys if the display has a key for each character; otherwise as a paste. */
   function write(text) {
     const characters = [...text.replaceAll('\r\n', '\n')];
     if (!characters.every(hasKey)) return paste(text);
@@ -75,14 +75,14 @@ export function display(socket, ui, signal) {
     }
   }
 
-  const nothing = () => {}; // the display has no place for a text that is not done
+  const nothing = () => {}; // the display cannot show text that is still being composed
   const erase = () => rfb.sendKey(KeyTable.XK_BackSpace, 'Backspace');
   readText(field, { text: write, compose: nothing, paste, erase }, signal);
   ui.clipboard.onPaste = paste;
   focus();
 }
 
-/** Whether a key writes a letter that an American keyboard lacks. The session's own modifiers must not get in its way. */
+/** Whether a key writes a letter that an American keyboard lacks. The session's own modifiers must not interfere with it. */
 function isLetter(event) {
   const plain = event.getModifierState('AltGraph') || (!event.ctrlKey && !event.metaKey && (!event.altKey || isMac));
   return plain && [...event.key].length === 1 && event.key > '~';

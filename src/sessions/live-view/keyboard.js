@@ -1,24 +1,24 @@
 /**
- * Typing goes into a text field that nobody sees, because only a text field gets dead keys, input methods, phone
- * keyboards and paste. Keys are taken out of it before they write; what it does write is text without a key.
+ * Typing goes into an invisible text field, because only a text field gets dead keys, input methods, phone keyboards and paste. Keys are
+ * intercepted before they write into it; what it does receive is text without a key.
  */
 
 export const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 
-/** Whether the text field has to see this key: it is part of a text to come. */
+/** Whether the text field has to get this key, because it is part of a text being composed. */
 export function belongsToText(event) {
   return event.isComposing || event.keyCode === 229 || ['Dead', 'Process', 'Unidentified'].includes(event.key);
 }
 
-/** Ctrl, or Command where that is its name, and nothing else. */
+/** Ctrl (Command on a Mac) and no other modifier. */
 export function isShortcut(event, ...keys) {
   const held = isMac ? event.metaKey && !event.ctrlKey : event.ctrlKey && !event.metaKey;
   return held && !event.altKey && keys.includes(event.key.toLowerCase());
 }
 
 /**
- * `text` gets what was written without keys, `compose` what an input method is still at, `paste` what was pasted, `erase` is
- * a phone's backspace.
+ * `text` gets what was written without keys, `compose` the unfinished text of an input method, `paste` what was pasted; `erase` is a
+ * phone's backspace.
  */
 export function readText(field, { text, compose, paste, erase }, signal) {
   const listen = (name, listener) => field.addEventListener(name, listener, { signal });

@@ -1,11 +1,11 @@
-/** The view of a headless session: pictures of one tab, the list of the others, and a person's hands. */
+/** The view of a headless session: pictures of one tab, the list of tabs, and the viewer's input. */
 import { belongsToText, isMac, isShortcut, readText } from './keyboard.js';
 
 const BUTTONS = ['left', 'middle', 'right', 'back', 'forward'];
 const DOUBLE_CLICK_MS = 500;
 const DOUBLE_CLICK_PX = 5;
 const LINE_PX = 33;
-/** A finger that moves farther scrolls. */
+/** A finger that moves farther than this scrolls. */
 const TAP_PX = 8;
 
 export function screencast(socket, ui, signal) {
@@ -55,14 +55,14 @@ export function screencast(socket, ui, signal) {
     }
   }
 
-  /** For the pictures to come, and not for those that still wait to be drawn. */
+  /** Applies the size to the following pictures, not to those that still wait to be drawn. */
   async function inTurn(before, size) {
     await before;
     viewport = size;
     fit();
   }
 
-  /** As large as fits, and never larger than the page is. */
+  /** As large as fits, but never larger than the page. */
   function fit() {
     const { clientWidth, clientHeight } = $('stage');
     const scale = Math.min(1, clientWidth / viewport.width, clientHeight / viewport.height);
@@ -244,7 +244,7 @@ export function screencast(socket, ui, signal) {
     });
   }
 
-  /** What has waited goes before what comes next. */
+  /** Sends pending movements before the next event. */
   function flush() {
     if (move) act(move);
     if (scroll) act(scroll);
@@ -300,7 +300,7 @@ export function screencast(socket, ui, signal) {
     act(mouse('up', event));
   });
   listen(canvas, 'pointercancel', () => (touch = undefined));
-  listen(canvas, 'mousedown', (event) => event.preventDefault()); // or the text field would lose the focus
+  listen(canvas, 'mousedown', (event) => event.preventDefault()); // otherwise the text field would lose the focus
   listen(canvas, 'contextmenu', (event) => event.preventDefault());
   listen(
     canvas,
@@ -351,7 +351,7 @@ export function screencast(socket, ui, signal) {
     const key = keyOf(event);
     held.set(event.code, key);
     act({ ...key, event: 'down', text: textOf(event), repeat: event.repeat });
-    // A Mac says nothing of keys that go up while Command is down.
+    // A Mac does not report keys that are released while Command is down.
     if (isMac && event.metaKey && event.key !== 'Meta') keyUp(event.code, key.modifiers);
   });
   listen(field, 'keyup', (event) => {
@@ -406,7 +406,7 @@ function heldButton(buttons) {
   return ['left', 'right', 'middle', 'back', 'forward'].find((_, bit) => buttons & (1 << bit)) ?? 'none';
 }
 
-/** As CDP counts them. The session runs on Linux, where Control is what Command is on a Mac. */
+/** Modifiers as CDP counts them. The session runs on Linux, where Control takes the role of a Mac's Command. */
 function modifiersOf(event) {
   const control = event.ctrlKey || (isMac && event.metaKey);
   const meta = event.metaKey && !isMac;

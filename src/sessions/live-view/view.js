@@ -1,6 +1,6 @@
 /**
- * The live view's page: one connection at a time, and what is said when there is none. What is shown on it is the
- * business of screencast.js (headless) or display.js (headful).
+ * The live view's page: one connection at a time, and the messages shown without one. The content is drawn by screencast.js (headless) or
+ * display.js (headful).
  */
 import { clipboardPanel } from './clipboard.js';
 
@@ -9,7 +9,7 @@ const { kind, socket: socketPath } = root.dataset;
 const readOnly = root.dataset.readOnly === 'true';
 const $ = (id) => document.getElementById(id);
 
-/** Codes of a connection that may come back: the service restarts, or was busy, or the network dropped it. */
+/** Close codes after which reconnecting may succeed: the service restarts or was busy, or the network dropped the connection. */
 const MAY_COME_BACK = new Set([1006, 1012, 1013]);
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 10_000;
@@ -23,7 +23,7 @@ const ui = {
   $,
   readOnly,
   clipboard: clipboardPanel({ $, readOnly, notice }),
-  /** The picture is there. */
+  /** The first picture has arrived. */
   connected: () => state('connected', ''),
   state,
   notice,
@@ -45,7 +45,7 @@ function notice(text) {
   noticeTimer = setTimeout(() => ($('notice').hidden = true), 5000);
 }
 
-/** Beside this page, wherever a proxy has put it, and with the same token. */
+/** Relative to this page, to work behind any proxy path, and with the same token. */
 function socketUrl() {
   const url = new URL(socketPath, location.href);
   url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
@@ -71,7 +71,7 @@ async function closed(code, reason, makeView) {
   if (!MAY_COME_BACK.has(code)) return state('ended', 'The session has ended.', reason);
   if (code === 1012) state('restarting', 'The browser restarts…', reason);
   else state('reconnecting', attempts === 0 ? 'The connection was lost. Trying again…' : 'Trying again…');
-  // A handshake that was refused does not say why. The page's own address does.
+  // A refused handshake carries no reason. A request to the page's own address returns it.
   if (code === 1006) {
     const status = await ownStatus();
     if (status === 401 || status === 403) {
@@ -89,7 +89,7 @@ async function ownStatus() {
     const { status } = await fetch(location.href, { cache: 'no-store', headers: { accept: 'text/html' } });
     return status;
   } catch {
-    return undefined; // no network: that comes back
+    return undefined; // no network: it may return
   }
 }
 
@@ -98,7 +98,7 @@ fullscreen.hidden = !document.fullscreenEnabled;
 fullscreen.addEventListener('click', async () => {
   if (document.fullscreenElement) return document.exitFullscreen();
   await root.requestFullscreen();
-  await navigator.keyboard?.lock?.().catch(() => {}); // then Ctrl+W and its like reach the session
+  await navigator.keyboard?.lock?.().catch(() => {}); // so that Ctrl+W and similar shortcuts reach the session
   $('keyboard').focus({ preventScroll: true });
 });
 
