@@ -1,7 +1,7 @@
-/** The longest line that is told; what is beyond it is left out. */
+/** The longest line that is sent; the rest of a longer one is left out. */
 export const longestLine = 64 * 1024;
 
-/** Puts lines together from pieces of any size, and cuts those that are too long. In bytes, since a piece may end within a letter. */
+/** Assembles lines from pieces of any size, and cuts those that are too long. Works on bytes, since a piece may end within a character. */
 export function lineReader(onLine: (line: string) => void) {
   let parts: Buffer[] = [];
   let length = 0;
@@ -28,7 +28,7 @@ export function lineReader(onLine: (line: string) => void) {
       }
       if (from < data.length) add(data.subarray(from));
     },
-    /** The last line may have no end. */
+    /** The last line may lack a line break. */
     end: () => void (length > 0 && end()),
   };
 }

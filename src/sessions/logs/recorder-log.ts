@@ -2,7 +2,7 @@ const most = 200;
 
 export type RecorderLog = ReturnType<typeof recorderLog>;
 
-/** What the recorders of sessions have to say: the last lines of each, for as long as the session is there. */
+/** The log of the sessions' recorders: the last lines of each, for as long as the session exists. */
 export function recorderLog() {
   const logs = new Map<string, { lines: string[]; listeners: Set<(line: string) => void> }>();
   const of = (sessionId: string) => {

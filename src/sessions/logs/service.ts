@@ -5,16 +5,16 @@ import { lineReader } from './lines.ts';
 import type { RecorderLog } from './recorder-log.ts';
 import type { LogQuery } from './schema.ts';
 
-/** Who gets the lines. Resolves when there is room for more; false: nobody reads any more. */
+/** Receives the lines. Resolves when there is room for more; false: the reader has disconnected. */
 export interface LineSink {
   send(line: string): Promise<boolean>;
   readonly closed: AbortSignal;
 }
 
-/** Lines of a log: told to a sink until they end or nobody reads them. It exists before the first is told. */
+/** Sends the lines of a log to a sink until they end or the reader disconnects. It exists before the first line is sent. */
 export type LogSource = (sink: LineSink) => Promise<void>;
 
-/** Lines that a process wrote while their reader was behind. More of them are counted, not kept. */
+/** Lines kept while the reader is behind. Further ones are counted, not kept. */
 const mostWaiting = 1000;
 
 const refusals: Record<Unreadable, (path: string) => string> = {
@@ -23,7 +23,7 @@ const refusals: Record<Unreadable, (path: string) => string> = {
   not_readable: (path) => `${path} may not be read by the session's user.`,
 };
 
-/** Finds what is asked for; what is not there is refused before anything is streamed. */
+/** Opens the requested log; a missing one is refused before anything is streamed. */
 export async function openLog(
   held: Hold,
   sessionId: string,
@@ -83,14 +83,14 @@ async function fileLog(init: number | undefined, path: string, follow: boolean):
       reader.end();
       for (const line of lines) await sink.send(line);
     } catch {
-      // The reader left, or the session ended: either way there is nobody to tell.
+      // The reader disconnected, or the session ended: either way nothing is left to send to.
     } finally {
       tail.close();
     }
   };
 }
 
-/** The last lines that are kept, and those to come until `over`. */
+/** The kept lines, then new ones until `over`. */
 function lineLog(
   kept: string[],
   follow: false | ((listener: (line: string) => void) => () => void),
