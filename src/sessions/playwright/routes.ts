@@ -7,7 +7,7 @@ import type { SessionService } from '../service.ts';
 import { ExecuteRequest, ExecuteResult } from './schema.ts';
 import { execute } from './service.ts';
 
-/** Playwright code that runs beside the browser, in the session. */
+/** Playwright code that runs next to the browser, inside the session. */
 export function playwrightRoutes({ sessions }: { sessions: SessionService }): FastifyPluginAsyncTypebox {
   const { using } = heldSessions({ sessions });
   return async (app) => {

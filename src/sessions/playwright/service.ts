@@ -5,10 +5,10 @@ import { bytesFrom, inside, nextOf } from '../inside.ts';
 import type { Hold } from '../holds.ts';
 import type { ExecuteRequest, ExecuteResult } from './schema.ts';
 
-/** For its turn after others, on top of the time that the code has. */
+/** The longest wait for earlier runs, on top of the code's own timeout. */
 const TURN_MS = 10 * 60_000;
 
-/** Runs code beside the browser. One after the other; who hangs up stops theirs. */
+/** Runs code next to the browser, one run after the other. A client that hangs up stops its run. */
 export function execute(
   { engine: { guest } }: Hold,
   { code, timeout_sec = 60 }: ExecuteRequest,
