@@ -3,14 +3,14 @@ import type { WebSocketReceiver, WebSocketSink } from '../../lib/ws-sink.ts';
 import type { Hold } from '../holds.ts';
 import { read, resize, writeStdin, type OutputItem } from './service.ts';
 
-/** How much may wait for a reader before the process's output waits for it, too. */
+/** The most bytes that wait for a reader before the process's output is held back. */
 const MOST_WAITING = 1024 * 1024;
-/** Of what was typed and not yet taken. */
+/** The most inputs that wait to be written. */
 const MOST_TYPED = 64;
 
 /**
- * A terminal on a websocket: binary messages are what is typed and what is printed, text messages are JSON about the
- * terminal itself (`resize` from the client, `exit` and `error` to it). Several may look at one, and each sees it from the beginning.
+ * A terminal on a websocket: binary messages are input and output, text messages are JSON about the terminal itself (`resize` from the
+ * client, `exit` and `error` to it). Several clients may attach to one terminal, and each gets its output from the beginning.
  */
 export function attachProcess(held: Hold, processId: string, sink: WebSocketSink, log: Log): WebSocketReceiver {
   const gone = new AbortController();
@@ -34,14 +34,14 @@ export function attachProcess(held: Hold, processId: string, sink: WebSocketSink
     }
   }
 
-  /** Resolves when it has left, if much waits already. */
+  /** If many bytes wait already, resolves when these have been sent. */
   async function printed(bytes: Buffer): Promise<void> {
     if (sink.bufferedAmount <= MOST_WAITING) return sink.sendBinary([bytes]);
     const left = new Promise<void>((resolve) => sink.sendBinary([bytes], resolve));
     await Promise.race([left, over]);
   }
 
-  /** One thing after the other, as it was typed. */
+  /** Inputs are written one after the other, in order. */
   function type(work: () => Promise<unknown>) {
     waiting++;
     if (waiting >= MOST_TYPED) sink.pause();

@@ -17,14 +17,14 @@ import { bytesFrom, checked, inside, nextOf } from '../inside.ts';
 import type { Hold } from '../holds.ts';
 import type { ExecRequest, ExecResult, SpawnRequest, SpawnResult } from './schema.ts';
 
-/** Of each, in the refusal of one that took too long. */
+/** The most bytes of each output in the error about a command that took too long. */
 const MOST_IN_DETAILS = 64 * 1024;
-/** Processes of one session that are known by their id. A guest forgets the oldest of a thousand that have ended. */
+/** The most processes of one session that are known by id. A guest forgets the oldest of a thousand that have ended. */
 const MOST_KNOWN = 10_000;
-/** What a process is said to have exited with that went with the guest. */
+/** The exit code of a process that ended with its guest. */
 const KILLED = 137;
 
-/** How processes of a guest that is gone have ended. They stay readable for as long as the browser they ran beside. */
+/** The exit codes of processes of a lost guest. They stay readable for as long as the browser that the processes ran next to. */
 const known = new WeakMap<Guest, Map<string, number | undefined>>();
 
 const processesOf = (guest: Guest) => {
@@ -33,7 +33,7 @@ const processesOf = (guest: Guest) => {
   return those;
 };
 
-/** Runs a command and answers when it has ended. Who hangs up ends it. */
+/** Runs a command and answers when it has ended. A client that hangs up ends the command. */
 export function exec({ engine: { guest } }: Hold, request: ExecRequest, hungUp: AbortSignal): Promise<ExecResult> {
   return inside(async () => {
     const stream = await guest.open('exec', { ...commandOf(request), most: MOST_KEPT }, hungUp);
@@ -64,14 +64,14 @@ export function exec({ engine: { guest } }: Hold, request: ExecRequest, hungUp: 
     } catch (error) {
       throw hungUp.aborted ? hungUp.reason : error;
     } finally {
-      // If the guest died, its successor has to know whom to bury.
+      // If the guest died, its successor has to know which processes to kill.
       if (started !== undefined && !stream.gone.aborted) guest.started.delete(started);
       stream.reset();
     }
   });
 }
 
-/** Starts a process that goes on by itself. While it runs the session does not go to sleep. */
+/** Starts a process in the background. While it runs the session does not go to sleep. */
 export function spawn(held: Hold, request: SpawnRequest): Promise<SpawnResult> {
   const { guest } = held.engine;
   return inside(async () => {
@@ -116,12 +116,12 @@ export type { OutputItem };
 
 export interface Reading {
   tty: boolean;
-  /** Undefined after the exit has been told. */
+  /** Undefined after the exit event. */
   next(): Promise<OutputItem | undefined>;
   close(): void;
 }
 
-/** Everything a process printed, as far as it is kept, and everything it prints from now on. */
+/** The kept output of a process, then its output as it comes. */
 export function read({ engine: { guest } }: Hold, id: string, hungUp?: AbortSignal): Promise<Reading> {
   return inside(async () => {
     if (!processesOf(guest).has(id)) throw errors.process_not_found({ id });
@@ -143,7 +143,7 @@ export function read({ engine: { guest } }: Hold, id: string, hungUp?: AbortSign
   });
 }
 
-/** With the guest went the process. */
+/** The process ended with its guest. */
 const gone = (): OutputItem => ({ event: 'exit', exit_code: KILLED });
 
 export function writeStdin({ engine: { guest } }: Hold, id: string, data_b64: string, eof: boolean) {
@@ -154,7 +154,7 @@ export function writeStdin({ engine: { guest } }: Hold, id: string, data_b64: st
   });
 }
 
-/** Signals the process and everything it started. One that has exited has nothing to be told. */
+/** Signals the process and everything it started. Does nothing for a process that has exited. */
 export function kill({ engine: { guest } }: Hold, id: string, signal: string): Promise<{ ok: true }> {
   return inside(async () => {
     await askAbout(guest, id, 'kill', { signal });
@@ -170,7 +170,7 @@ export function resize({ engine: { guest } }: Hold, id: string, rows: number, co
   });
 }
 
-/** Undefined when the process went with a guest that is gone. */
+/** Undefined when the process ended with its guest. */
 async function askAbout<Q extends 'status' | 'stdin' | 'kill' | 'resize'>(
   guest: Guest,
   id: string,
@@ -185,7 +185,7 @@ async function askAbout<Q extends 'status' | 'stdin' | 'kill' | 'resize'>(
 
 function unlessForgotten(guest: Guest, id: string, error: Error): undefined {
   if (!(error instanceof Refusal) || error.code !== 'no_process') throw error;
-  // A guest forgets the oldest of a thousand; one that died has forgotten all.
+  // A guest forgets the oldest of a thousand; one that died has forgotten all of them.
   if (processesOf(guest).get(id) !== KILLED) throw errors.process_not_found({ id });
 }
 
