@@ -5,7 +5,7 @@ import type { DiskSpace } from '../../lib/disk-space.ts';
 
 export type ReplayFiles = ReturnType<typeof replayFiles>;
 
-/** Where videos lie: `<id>.part` while they are made, `<id>.mp4` when they are done. */
+/** The files of videos: `<id>.part` while they are recorded, `<id>.mp4` when they are done. */
 export function replayFiles(dir: string, confinement: Confinement, disk: Pick<DiskSpace, 'short'>) {
   const part = (id: string) => join(dir, `${id}.part`);
   const draft = (id: string) => join(dir, `${id}.new`);
@@ -16,16 +16,16 @@ export function replayFiles(dir: string, confinement: Confinement, disk: Pick<Di
     done,
     prepare: () => mkdir(dir, { recursive: true, mode: 0o700 }),
 
-    /** Puts a video into its last form; answers its size, or undefined if there is nothing to be seen. */
+    /** Converts a video into its final form; answers its size, or undefined if it has no pictures. */
     async finish(id: string, signal: AbortSignal): Promise<number | undefined> {
       if (!(await hasPictures(part(id)))) {
-        const before = await sizeOf(done(id)); // the service went away after the file was done and before its row was
+        const before = await sizeOf(done(id)); // the service ended after the file was finished and before its row was
         await rm(part(id), { force: true });
         return before > 0 ? before : undefined;
       }
-      // It takes as much room again for a moment. Without it, what is there plays all the same.
+      // The conversion needs the same room again for a moment. Without it the video still plays.
       const fast = !disk.short() && (await fasten(id, signal).catch(() => false));
-      signal.throwIfAborted(); // then the next start does it
+      signal.throwIfAborted(); // then the next start finishes it
       await rename(fast ? draft(id) : part(id), done(id));
       await Promise.all([part(id), draft(id)].map((path) => rm(path, { force: true })));
       return sizeOf(done(id));
@@ -33,7 +33,7 @@ export function replayFiles(dir: string, confinement: Confinement, disk: Pick<Di
 
     remove: (id: string) => Promise.all([part(id), draft(id), done(id)].map((path) => rm(path, { force: true }))),
 
-    /** Ids of all that lie there. */
+    /** The ids of all videos on the disk. */
     async list(): Promise<string[]> {
       const names = await readdir(dir).catch(() => []);
       return [...new Set(names.map((name) => name.replace(/\.\w+$/, '')))];
@@ -50,7 +50,7 @@ export function replayFiles(dir: string, confinement: Confinement, disk: Pick<Di
     try {
       const to = await open(draft(id), 'w+', 0o600);
       try {
-        // The one who writes it is not us, and opens it again by its descriptor.
+        // Another user writes the file, and opens it again by its descriptor.
         if (process.getuid?.() === 0) await chown(draft(id), owner.uid, owner.gid);
         return (await makeFast(from.fd, to.fd, { sandboxed, owner }, signal)) && (await to.stat()).size > 0;
       } finally {
@@ -63,7 +63,7 @@ export function replayFiles(dir: string, confinement: Confinement, disk: Pick<Di
   }
 }
 
-/** Behind the head of a video, which is short, there is a fragment; or there is nothing yet. */
+/** A video has pictures if a fragment follows its head, which is short. */
 async function hasPictures(path: string): Promise<boolean> {
   const file = await open(path, 'r').catch(() => undefined);
   if (!file) return false;

@@ -1,6 +1,6 @@
 /**
- * What a Range header asks for of so many bytes. Undefined: all of it (no range, one we do not read, or several, which a server may
- * answer with everything).
+ * The part of `size` bytes that a Range header requests. Undefined: all of it (no range, one in an unsupported form, or several, which a
+ * server may answer with everything).
  */
 export function byteRange(
   header: string | undefined,

@@ -139,7 +139,7 @@ export function replayRoutes({
   };
 }
 
-/** A file with ranges, as players ask for it; or 202 while there is none. */
+/** A file with range requests, as players need them; 202 while there is none. */
 async function send(
   request: FastifyRequest,
   reply: FastifyReply,

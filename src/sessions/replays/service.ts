@@ -21,14 +21,14 @@ const mostAtOnce = 8;
 const defaultFramerate = 10;
 const defaultSeconds = 60 * 60;
 const mostSeconds = 24 * 60 * 60;
-/** Where a project has no room for this, no recording is begun. */
+/** No recording is started if the project has less room than this. */
 const leastBytes = 64 * 1024;
-/** For what is being finished when the service stops. */
+/** The time to finish recordings when the service stops. */
 const closingMs = 15_000;
 
 export type ReplayService = ReturnType<typeof replayService>;
 
-/** Videos of sessions: made here, kept here, and finished whatever ends them. */
+/** Videos of sessions: recorded and kept on this node, and finished whatever ends the recording. */
 export function replayService(deps: {
   store: ReplayStore;
   sessions: Pick<SessionService, 'idOf' | 'hold' | 'running'>;
@@ -40,7 +40,7 @@ export function replayService(deps: {
   mostBytes: number;
   disk: Pick<DiskSpace, 'path' | 'short'>;
   storage: ProjectStorage;
-  /** What the recorder of a session has to say. */
+  /** Takes the log lines of a session's recorder. */
   say: (sessionId: string, line: string) => void;
   log: Log;
 }) {
@@ -83,7 +83,7 @@ export function replayService(deps: {
     const framerate = request.framerate ?? defaultFramerate;
     const id = randomUUID();
     if (disk.short()) throw errors.storage_full({ path: disk.path });
-    const held = await sessions.hold(sessionId); // awake for as long as it is recorded
+    const held = await sessions.hold(sessionId); // the session stays awake while it is recorded
     const claim = storage.claim(projectId);
     try {
       await claim.cover(leastBytes);
@@ -104,7 +104,7 @@ export function replayService(deps: {
     }
   }
 
-  /** Writes a recording down until something ends it, then finishes it. */
+  /** Writes a recording to its file until something ends it, then finishes the video. */
   function keep(id: string, sessionId: string, recording: Recording, held: Hold, seconds: number, claim: StorageClaim) {
     let reason: ReplayEnding | undefined;
     const stop = (why: ReplayEnding) => {
@@ -200,7 +200,7 @@ export function replayService(deps: {
     return row;
   }
 
-  /** The file, or undefined while it is being made. */
+  /** The file, or undefined while the video is not finished. */
   async function video(sessionId: string, id: string): Promise<{ path: string } | undefined> {
     const row = await find(sessionId, id);
     if (row.state === 'failed') {
@@ -214,7 +214,7 @@ export function replayService(deps: {
     return row.state === 'available' ? { path: files.done(id) } : undefined;
   }
 
-  /** A session's id, also of one that has ended. */
+  /** A session's id, also if the session has ended. */
   const sessionIdOf = (projectId: string, idOrName: string) => sessions.idOf(projectId, idOrName, true);
 
   return {
@@ -227,7 +227,7 @@ export function replayService(deps: {
 
     async stop(projectId: string, idOrName: string, id: string): Promise<void> {
       await find(await sessionIdOf(projectId, idOrName), id);
-      running.get(id)?.stop('stopped'); // what has ended is stopped
+      running.get(id)?.stop('stopped'); // a recording that has ended counts as stopped
     },
 
     async videoFor(projectId: string, idOrName: string, id: string) {
@@ -236,18 +236,18 @@ export function replayService(deps: {
     video,
     find,
 
-    /** A session can be used from now on: its last seconds are kept, if it wants that. */
+    /** The session is usable from now on: starts its replay buffer, if it has one. */
     sessionStarted({ sessionId, replayBufferSeconds }: { sessionId: string; replayBufferSeconds: number | undefined }) {
       if (replayBufferSeconds === undefined || !canEncode()) return;
       const engine = async () => {
         const held = await sessions.hold(sessionId);
-        held.release(); // keeping its last seconds does not keep it awake
+        held.release(); // the replay buffer does not keep the session awake
         return held.engine;
       };
       rings.set(sessionId, keepRing({ seconds: replayBufferSeconds, engine, confinement }));
     },
 
-    /** The next holder is nobody that the last one may film. */
+    /** Ends recordings of a returned session: the last holder must not record the next one. */
     sessionReturned(sessionId: string) {
       for (const one of running.values()) if (one.sessionId === sessionId) one.stop('session_ended');
     },
@@ -257,7 +257,7 @@ export function replayService(deps: {
       rings.delete(sessionId);
     },
 
-    /** Finishes what a service that went away had not, and removes what nobody knows. Before anything is served. */
+    /** Finishes the videos that a lost service left unfinished, and removes unknown files. Runs before anything is served. */
     async open(): Promise<void> {
       await files.prepare();
       const known = new Set(await store.idsOf(nodeId));

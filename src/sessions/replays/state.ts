@@ -1,6 +1,9 @@
 import { lifecycle } from '../../lib/lifecycle.ts';
 
-/** `recording` ends with its session, its longest time or its size; `processing` ends with ffmpeg; both with the service, whose next start settles them. */
+/**
+ * `recording` ends with its session, its maximum duration or its size; `processing` ends with ffmpeg; both end with the service, whose
+ * next start settles them.
+ */
 export const replayLife = lifecycle(
   {
     recording: 'The video is being made; GET answers 202.',

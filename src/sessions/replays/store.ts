@@ -41,7 +41,7 @@ export function replayStore(db: Db) {
       return db.rows(sql`select * from replays where session_id = ${sessionId} order by started_at, id limit 1000`);
     },
 
-    /** Undefined: it was no longer in a state that this leaves. */
+    /** Undefined: the replay was no longer in a state that this event leaves. */
     apply(
       id: string,
       event: ReplayEvent,
@@ -55,7 +55,7 @@ export function replayStore(db: Db) {
         where id = ${id} and state = any (${[...from]}) returning *`);
     },
 
-    /** What a node has not finished, and what others took for lost when they gave it up. */
+    /** The unfinished replays of a node, and those that other nodes settled when they took it for lost. */
     unfinished(nodeId: string): Promise<ReplayRow[]> {
       return db.rows(sql`select * from replays where node_id = ${nodeId}
         and (state in ('recording', 'processing') or (state = 'failed' and ended_reason = 'node_lost'))`);
@@ -71,7 +71,7 @@ export function replayStore(db: Db) {
       return rows.map(({ id }) => id);
     },
 
-    /** Those whose time is over go, and are named. */
+    /** Deletes replays past their retention, and answers their ids. */
     async expire(nodeId: string, days: number): Promise<string[]> {
       const rows = await db.rows<{ id: string }>(sql`delete from replays where node_id = ${nodeId}
         and state in ('available', 'failed') and finished_at < now() - make_interval(days => ${days}) returning id`);

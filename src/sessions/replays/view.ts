@@ -1,4 +1,4 @@
-/** The page at `replay_view_url`: a player, or word that there is nothing to play yet. No script, so none has to be allowed. */
+/** The page at `replay_view_url`: a player, or a note that there is nothing to play yet. It has no script, so none has to be allowed. */
 export const replayViewCsp =
   "default-src 'none'; media-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors *";
 
