@@ -11,16 +11,16 @@ import { TooLarge } from './fault.ts';
 
 export { isMapperFault } from './fault.ts';
 
-/** A client that is further behind than the bounds is dropped. */
+/** A client with a backlog beyond these bounds is dropped. */
 export interface BidiOptions extends BacklogBounds {
   log?: Log;
-  /** How many commands of one client may be without an answer. */
+  /** The most unanswered commands of one client. */
   maxInFlight?: number;
   /** How long `session.new` may take. */
   newSessionMs?: number;
 }
 
-/** What Chromium takes over its pipe is a little more: a BiDi command becomes a CDP command of about its size. */
+/** Chromium's limit on its pipe is slightly higher: a BiDi command becomes a CDP command of about its size. */
 export const MAX_BIDI_MESSAGE = 100_000_000;
 
 interface Command {
@@ -55,7 +55,7 @@ class BidiConnection implements WebSocketReceiver {
   readonly #options: BidiOptions;
   readonly #backlog: Backlog;
   #session: 'none' | 'starting' | 'open' = 'none';
-  /** Commands that came while the session is starting. */
+  /** Commands that arrive while the session is starting. */
   #early: Command[] = [];
   #earlyBytes = 0;
   #inFlight = 0;
@@ -76,7 +76,7 @@ class BidiConnection implements WebSocketReceiver {
 
   flush(): void {}
 
-  /** This client's own place on the browser, held from the start: by it the client hears that the browser is gone. */
+  /** Attaches this client's own CDP client from the start: its close tells when the browser is gone. */
   #connect(): void {
     this.#cdp = this.#mux.attach({
       bufferedAmount: 0,
@@ -85,13 +85,13 @@ class BidiConnection implements WebSocketReceiver {
           this.#mapper?.fromBrowser(pieces);
         } catch (error) {
           if (error instanceof TooLarge) return this.#end(1009, error.message);
-          this.#log.debug({ error }, 'bidi.message_unread'); // a browser that was taken over says anything
+          this.#log.debug({ error }, 'bidi.message_unread'); // a compromised browser may send anything
         }
       },
       flush() {},
       close: (code, reason) => this.#end(code, reason),
       pause: () => {
-        // Not before: a paused websocket does not hear that its far end is gone, and a start may have to be given up.
+        // Not before the session is open: a paused websocket does not notice that its client disconnects, and a start may have to be aborted.
         if (this.#session === 'open') this.#sink.pause();
       },
       resume: () => this.#sink.resume(),
@@ -166,7 +166,7 @@ class BidiConnection implements WebSocketReceiver {
     }
   }
 
-  /** From the mapper. Its first answer is the one to `session.new`; there can be events before it. */
+  /** Handles messages of the mapper. Its first answer is the one to `session.new`; events may come before it. */
   #opened(message: Message, command: Command): void {
     if (this.#session === 'open') return this.#deliver(message);
     if (message.type === 'event') return this.#send(message);
@@ -182,7 +182,7 @@ class BidiConnection implements WebSocketReceiver {
     this.#send(message);
   }
 
-  /** The session did not come to be: undo what was begun, so that the client may try again. */
+  /** The session could not be created: undoes what was begun, so that the client may try again. */
   #giveUp(refusal: object, command: Command): void {
     clearTimeout(this.#deadline);
     this.#deadline = undefined;
@@ -234,7 +234,7 @@ class BidiConnection implements WebSocketReceiver {
     this.#sink.close(code, reason);
   }
 
-  /** Chromium undoes with the CDP session what was done through it. */
+  /** Chromium undoes what was done through a CDP session when that session ends. */
   closed(): void {
     if (this.#over) return;
     this.#over = true;
@@ -246,7 +246,7 @@ class BidiConnection implements WebSocketReceiver {
   }
 }
 
-/** A message of the client, checked as far as the protocol's envelope goes. The mapper checks the params of each method. */
+/** A client's message, checked as far as the protocol's envelope goes. The mapper checks the params of each method. */
 function read(data: Buffer): Command | Refusal {
   if (data.length > MAX_BIDI_MESSAGE) {
     const id = /^\s*\{\s*"id"\s*:\s*(\d{1,15})\s*,/.exec(data.toString('latin1', 0, 64))?.[1];
@@ -272,7 +272,7 @@ function read(data: Buffer): Command | Refusal {
   return { id, method, params, ...(channel && { 'goog:channel': channel }) };
 }
 
-/** What is wrong with the capabilities a client asks for, if anything. */
+/** What is wrong with the capabilities that a client requests, if anything. */
 function unfit({ id, params }: Command): Refusal | undefined {
   const { capabilities } = params;
   const fault = (message: string): Refusal => ({ id, error: 'invalid argument', message });
@@ -289,12 +289,12 @@ function unfit({ id, params }: Command): Refusal | undefined {
   return { id, error: 'session not created', message };
 }
 
-/** The first is what the browser says of itself. */
+/** The first name is the browser's own. */
 const BROWSER_NAMES = ['chrome', 'chromium', 'chrome-headless-shell'];
 
 const PLATFORMS: Partial<Record<NodeJS.Platform, string>> = { darwin: 'mac', win32: 'windows' };
 
-/** The mapper leaves the introduction to chromedriver, which is not here. */
+/** The mapper leaves these capabilities to chromedriver, which is not used here. */
 function introduced(result: Record<string, unknown>): Record<string, unknown> {
   const capabilities = isObject(result['capabilities']) ? result['capabilities'] : {};
   const product = String(capabilities['browserName']); // HeadlessChrome/140.0.7339.80

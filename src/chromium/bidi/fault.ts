@@ -3,17 +3,17 @@ import { CdpError } from '../cdp/local-client.ts';
 /** A CDP command of the BiDi mapper failed. */
 export class MapperCdpError extends CdpError {}
 
-/** A CDP command of the BiDi mapper will not be answered: its session is gone. */
+/** A CDP command of the BiDi mapper gets no answer: its session is gone. */
 export class MapperCloseError extends MapperCdpError {}
 
-/** The browser said more than can be translated. */
+/** A message of the browser is too large to be translated. */
 export class TooLarge extends Error {
   override readonly name = 'TooLarge';
 }
 
 /**
- * Whether a rejection that nobody handled is one the mapper let fall. It starts things in answer to events and does not
- * look back at all of them; those we know of are answered so that they cannot fail, and this is for the others.
+ * Whether an unhandled rejection comes from the mapper. The mapper sends commands in response to events and does not await all of them.
+ * Those known are answered so that they cannot fail (`UNATTENDED` in mapper.ts); this covers the others.
  */
 export function isMapperFault(reason: unknown): boolean {
   if (reason instanceof MapperCdpError) return true;

@@ -14,13 +14,13 @@ import { MapperCdpError, MapperCloseError, TooLarge } from './fault.ts';
 
 /** One BiDi session: BiDi on one side, CDP on the other. */
 export interface Mapper {
-  /** To be awaited before the first command. Never settles if the mapper is closed first. */
+  /** Await it before the first command. Never settles if the mapper is closed first. */
   start(): Promise<void>;
   /** A command of the client that has an id, a method and params. */
   fromClient(command: object): void;
   /** One CDP message, in pieces. Throws when it is larger than can be translated. */
   fromBrowser(pieces: readonly Buffer[]): void;
-  /** From here on nothing is sent, and what waits for the browser waits for ever: the mapper is left to the collector. */
+  /** From here on nothing is sent, and pending CDP commands never settle: the mapper is left to the garbage collector. */
   close(): void;
 }
 
@@ -31,7 +31,7 @@ export interface MapperPorts {
 }
 
 const word = text(10_000);
-/** A message of the browser, as far as it is read here. What is inside is the mapper's business. */
+/** A message of the browser, as far as it is read here. The mapper reads the rest. */
 const isIncoming = object({
   id: optional(integer(0, Number.MAX_SAFE_INTEGER)),
   method: optional(word),
@@ -44,8 +44,8 @@ const isAttachment = object({
   sessionId: word,
   targetInfo: object({ targetId: word, browserContextId: optional(word) }),
 });
-/** A message is in memory four times over while it becomes one of BiDi. */
 const MOST_SESSIONS = 20_000;
+/** A message is in memory four times while it is translated to BiDi. */
 const MOST_BYTES = 64 * 1024 * 1024;
 
 type TargetInfo = Checked<typeof isAttachment>['targetInfo'];
@@ -60,8 +60,8 @@ interface Waiting {
 type Send = (client: CdpSession, method: string, params: object | undefined) => Promise<never>;
 
 /**
- * Sent by the mapper from inside an event's listener, and not looked back at. Such a command may fail with no harm (the
- * tab is gone, another client was first to close the dialog), but the rejection would be nobody's and end the service.
+ * Commands that the mapper sends from an event listener without awaiting them. Such a command may fail with no harm (the tab is gone,
+ * another client closed the dialog first), but the unhandled rejection would end the service.
  */
 const UNATTENDED = new Set([
   'Target.setAutoAttach',
@@ -77,7 +77,7 @@ export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
   const sessions = new Map<string, CdpSession>();
   const browser = new CdpSession(undefined, undefined, send);
   const transport = new Transport(toClient);
-  /** Contexts whose download events the mapper has asked for by itself; '' is the default one. */
+  /** Contexts for which the mapper has enabled download events; '' is the default context. */
   const downloads = new Set<string>();
   let defaultContext: string | undefined;
   let server: BidiServer | undefined;
@@ -89,14 +89,14 @@ export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
     return new Promise((resolve, reject) => {
       if (closed) return;
       if (method === 'Browser.setDownloadBehavior') {
-        // At its start the mapper resets how the browser downloads, for all clients, to get at the events.
-        // They come to each page as well: see `dispatch`.
+        // At its start the mapper resets the browser's download behaviour, for all clients, to get the events. Each page reports them as well:
+        // see `dispatch`.
         if (!server) return resolve({} as never);
         downloads.add((params as { browserContextId?: string }).browserContextId ?? '');
       }
       if (method === 'Browser.getWindowForTarget') {
-        // Asked of the browser about a tab that closes at this moment, Chromium 156 crashes (a null window in the headless
-        // shell). Asked of the tab's own session it can only fail.
+        // Chromium 156 crashes if it gets this on the browser's session for a tab that is closing (a null window in the headless shell). On the
+        // tab's own session the command can only fail.
         const { targetId } = params as { targetId?: string };
         if (client === browser) client = sessionOf(targetId) ?? client;
         if (client === browser) return reject(new MapperCdpError('No target with given id found', -32_000));
@@ -130,7 +130,7 @@ export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
     const client = sessionId === undefined ? browser : sessions.get(sessionId);
     if (!client) return;
     const gone = method === 'Target.detachedFromTarget' && sessions.get(String(params['sessionId']));
-    // Commands that wait for a page's first script context would wait for ever: the mapper forgets them with the page.
+    // Otherwise commands that wait for a page's first script context would wait for ever: the mapper forgets them with the page.
     if (gone) tell(gone, 'Runtime.executionContextsCleared', {});
     tell(client, method, params);
     if (gone) forget(gone);
@@ -208,7 +208,7 @@ export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
   };
 }
 
-/** A CDP session as the mapper wants it: the browser's own has no id. */
+/** A CDP session as the mapper needs it: the browser's own has no id. */
 class CdpSession extends EventEmitter<CdpEvents> implements CdpClient {
   readonly sessionId: string | undefined;
   readonly target: TargetInfo | undefined;
