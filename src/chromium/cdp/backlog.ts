@@ -1,17 +1,17 @@
 const MIB = 1024 * 1024;
 
 export interface BacklogBounds {
-  /** A reader that has left this much unread is too slow. Large messages are counted apart: see `maxLarge`. */
+  /** A reader with this many unread bytes is too slow. Large messages are counted separately: see `maxLarge`. */
   maxUnread?: number | undefined;
-  /** How much of messages above 1 MiB may wait, besides `maxUnread`. One message of any size may. */
+  /** How many bytes of messages above 1 MiB may wait, besides `maxUnread`. A single message may have any size. */
   maxLarge?: number | undefined;
 }
 
-/** Tells a reader that is at work on something large from one that does not read. */
+/** Distinguishes a reader that is busy with a large message from one that does not read. */
 export class Backlog {
   readonly #maxUnread: number;
   readonly #maxLarge: number;
-  /** Bytes ever sent, and the large messages among them by where they end, to know what of them is unread. */
+  /** Bytes ever sent, and the end offsets of the large messages among them, to know which are unread. */
   #sent = 0;
   #large: { end: number; bytes: number }[] = [];
 
@@ -20,7 +20,7 @@ export class Backlog {
     this.#maxLarge = maxLarge;
   }
 
-  /** To be asked before each message, with what waits already. False: the reader is too slow, drop it. */
+  /** Call it before each message, with the number of unread bytes. False: the reader is too slow and is to be dropped. */
   takes(bytes: number, unread: number): boolean {
     if (unread > this.#maxUnread && this.#isTooSlow(unread)) return false;
     this.#sent += bytes;

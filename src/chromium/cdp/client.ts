@@ -1,22 +1,22 @@
-/** Where a client's messages go: the far end of its websocket, or a part of this service. */
+/** The receiver of a client's messages: the other end of its websocket, or a part of this service. */
 export interface Sink {
-  /** Takes one message, given in pieces, to send with the next `flush`. The pieces are the sink's from then on. */
+  /** Takes one message, in pieces, to send with the next `flush`. The sink owns the pieces from then on. */
   send(pieces: readonly Buffer[]): void;
   flush(): void;
   /** Bytes taken by `send` that have not left this process. */
   readonly bufferedAmount: number;
-  /** Ends the connection after what was sent; a websocket's close code and reason. The sink answers with `closed`. */
+  /** Closes the connection after the sent messages, with a websocket's close code and reason. The sink then calls `closed`. */
   close(code: number, reason: string): void;
-  /** Stop and start calling `receive`: Chromium is behind. */
+  /** Stop and resume calling `receive`: Chromium is behind. */
   pause(): void;
   resume(): void;
 }
 
 /** A client as the multiplexer sees it. */
 export interface Client {
-  /** One message from the client, as it came. It goes on with the next `flush`. */
+  /** One message from the client, unchanged. It is forwarded with the next `flush`. */
   receive(data: Buffer): void;
-  /** What came together has been received. */
+  /** All messages that arrived together have been received. */
   flush(): void;
   /** The connection is over. The multiplexer detaches everything that the client had attached to. */
   closed(): void;

@@ -1,35 +1,32 @@
 import { isUtf8 } from 'node:buffer';
 
-/** What the multiplexer has to know of a client's message. */
+/** The parts of a client's message that the multiplexer needs. */
 export interface Command {
   id: number;
   method: string;
   sessionId: string | undefined;
-  /** The value of a small message, or the client's own bytes of a larger one; undefined where there are none. */
+  /** The value of a small message, or the client's own bytes of a larger one; undefined if left out. */
   params: object | Buffer | undefined;
 }
 
-/** Why a message is not a command, in Chromium's words. `id` is there once it is known. */
+/** Why a message is not a command, in Chromium's words. `id` is set once it is known. */
 export interface Fault {
   id?: number;
   code: number;
   message: string;
 }
 
-/** Chromium's parser gives up at 301; and says so without an id, so nobody would know whom to tell. */
+/** Chromium's parser refuses a depth of 301, without an id in its answer, so the client could not be determined. */
 const MAX_DEPTH = 300;
 
 const MAX_ID = 2 ** 31 - 1;
 
-/**
- * Below this the engine's own parser is the fastest. It is also the size below which nothing can be nested too deep:
- * every level takes two bytes.
- */
+/** Up to this size the JavaScript engine's parser is the fastest. Nothing of this size can be nested too deep: every level takes two bytes. */
 const SMALL = 2 * MAX_DEPTH;
 
 /**
- * Reads a client's message. A small one is parsed, and sent on as what it was parsed to: a name that came twice or a
- * number beyond all bounds is then what JSON.parse made of it. What is out of the ordinary is left to the scan.
+ * Reads a client's message. A small one is parsed, and the parsed value is sent on: duplicate names and numbers out of range become what
+ * JSON.parse makes of them. Unusual messages are left to the scan.
  */
 export function readCommand(data: Buffer): Command | Fault {
   return (data.length <= SMALL && parseCommand(data)) || scanCommand(data);
@@ -60,9 +57,9 @@ function parseCommand(data: Buffer): Command | undefined {
 }
 
 /**
- * Reads the top level of a client's message and checks that all of it is JSON, without building a value from it: a
- * message may be 100 MiB of script or file. It is at least as strict as Chromium's parser, so that what is read here is
- * what Chromium will see: names are compared unescaped, and a name that comes twice is refused, as Chromium does.
+ * Reads the top level of a client's message and checks that all of it is JSON, without building a value: a message may be 100 MiB of
+ * script or file. It is at least as strict as Chromium's parser, so that both read the same: names are compared unescaped, and a
+ * duplicate name is refused, as Chromium does.
  */
 export function scanCommand(data: Buffer): Command | Fault {
   if (!isUtf8(data)) return notJson(0);
@@ -124,12 +121,12 @@ function toCommand(fields: Map<string, Buffer>, unknown: boolean): Command | Fau
     id,
     method: text(method),
     params,
-    // Chromium takes an empty session id for none.
+    // Chromium treats an empty session id as none.
     sessionId: session && session.length > 2 ? text(session) : undefined,
   };
 }
 
-/** The value of a string that the scanner has moved over. */
+/** The value of a string that the scanner has passed. */
 function text(quoted: Buffer): string {
   if (quoted.indexOf(BACKSLASH) === -1) return quoted.toString('utf8', 1, quoted.length - 1);
   const escaped = quoted.toString().replace(CONTROLS, (control) => JSON.stringify(control).slice(1, -1));
@@ -144,11 +141,11 @@ function notJson(position: number): Fault {
   return { code: -32700, message: `JSON: invalid token at position ${position}` };
 }
 
-/** Moves over JSON in a buffer. Each step answers whether what it moved over was there, and leaves `at` behind it. */
+/** Scans JSON in a buffer. Each step answers whether it found what it expects, and leaves `at` behind it. */
 class Scanner {
   at = 0;
   readonly #data: Buffer;
-  /** Where the next backslash is, at or after `at` when last looked for. */
+  /** The position of the next backslash, at or after `at` at the last search. */
   #backslash = -1;
 
   constructor(data: Buffer) {
@@ -164,7 +161,7 @@ class Scanner {
     }
   }
 
-  /** Moves over the spaces that may follow a whole value, and says where that leads. */
+  /** Skips the spaces that may follow a whole value, and answers the position after them. */
   trailing(): number {
     this.space();
     return this.at;
@@ -177,7 +174,7 @@ class Scanner {
     return true;
   }
 
-  /** One value of any kind and depth. No recursion: the depth is the client's choice. */
+  /** One value of any kind and depth. No recursion: the client determines the depth. */
   value(depth: number): boolean {
     const data = this.#data;
     const open: number[] = [];
@@ -200,7 +197,7 @@ class Scanner {
         }
       } else if (!this.#numberOrWord()) return false;
 
-      // A value has ended: close what it was the last of, or go on to the next.
+      // A value has ended: close what it was the last of, or continue with the next.
       while (ended) {
         const inside = open.at(-1);
         if (inside === undefined) return true;
@@ -225,13 +222,13 @@ class Scanner {
     return true;
   }
 
-  /** A string. Control characters may stand in it as they are: Chromium lets them. */
+  /** A string. Unescaped control characters are accepted, as Chromium does. */
   string(): boolean {
     const data = this.#data;
     if (data[this.at] !== QUOTE) return false;
     let at = this.at + 1;
     for (;;) {
-      // Most strings are short: look at some bytes here before asking for a search, which costs as much as fifty of them.
+      // Most strings are short: check some bytes here before a native search, which costs as much as fifty of them.
       const near = Math.min(at + 48, data.length);
       while (at < near && data[at] !== QUOTE && data[at] !== BACKSLASH) at += 1;
       if (at === near) at = this.#endOfPlainText(at);

@@ -8,22 +8,22 @@ import type { Message } from './pipe.ts';
 import type { Connection, Pending, Session, Switchboard } from './switchboard.ts';
 
 export interface ConnectionOptions extends BacklogBounds {
-  /** How many commands may be without an answer. */
+  /** The most unanswered commands. */
   maxInFlight: number;
   secretive: boolean;
-  /** It belongs to a part of this service. */
+  /** The client is a part of this service. */
   local: boolean;
-  /** A client who said where downloads go has left; Chromium has forgotten whatever was said before. */
+  /** A client that had set the download behaviour has left. Chromium has now also forgotten all earlier settings. */
   onDownloadsLeft?: (() => void) | undefined;
 }
 
 /**
  * Chromium closes its pipe, and with it every client's connection, when a message exceeds 100 MiB in its read buffer
- * (kReceiveBufferSizeForDevtools). So larger ones are answered here. The same message on a raw websocket ends that one.
+ * (kReceiveBufferSizeForDevtools). So larger messages are answered here. On a raw websocket such a message closes only that websocket.
  */
 export const MAX_TO_CHROMIUM = 100 * 1024 * 1024 - 1024;
 
-/** Commands that would reach beyond the client that sends them, and what it is told instead. */
+/** Commands that would affect other clients, and the error that is answered instead. */
 const REFUSED = new Map([
   ['Browser.crash', 'Browser.crash is not available: the browser is shared with other clients.'],
   ['Browser.crashGpuProcess', 'Browser.crashGpuProcess is not available: the browser is shared with other clients.'],
@@ -39,7 +39,7 @@ const REFUSED = new Map([
 
 const SET_DOWNLOADS = 'Browser.setDownloadBehavior';
 
-/** The way of one client's messages to Chromium, and the end of the way back. */
+/** Takes one client's messages to Chromium, and delivers Chromium's messages to the client. */
 export class ClientConnection implements Connection {
   readonly secretive: boolean;
   readonly sessions = new Set<Session>();
@@ -52,7 +52,7 @@ export class ClientConnection implements Connection {
   readonly #sink: Sink;
   readonly #options: ConnectionOptions;
   readonly #backlog: Backlog;
-  /** Messages that came before Chromium has given us a session for this client. */
+  /** Messages that arrived before Chromium has created a session for this client. */
   #early: Buffer[] | undefined = [];
   #sweepAt = 1000;
   #left = false;
@@ -66,13 +66,13 @@ export class ClientConnection implements Connection {
     this.secretive = options.secretive;
   }
 
-  /** Asks Chromium for a session of its own for this client. */
+  /** Requests a CDP session for this client from Chromium. */
   open(): void {
     this.#board.connections.add(this);
     this.#connect();
   }
 
-  /** In place of `open`, where the browser is gone. */
+  /** Used instead of `open` when the browser is gone. */
   refuseAtOnce({ code, reason }: { code: number; reason: string }): void {
     this.#left = true;
     this.#sink.close(code, reason);
@@ -86,7 +86,7 @@ export class ClientConnection implements Connection {
     const board = this.#board;
     if (!answer) {
       if (this.#left) return;
-      // Our own clients outlive a browser that stands still for a while: each of their commands has a deadline.
+      // Local clients outlive a browser that stalls for a while: each of their commands has a deadline.
       if (this.#options.local) return this.#connect();
       return this.end(1011, new Overdue('The browser', board.answerMs).message);
     }
@@ -154,7 +154,7 @@ export class ClientConnection implements Connection {
     if (pipe.isFull) this.#board.pauseAll();
   }
 
-  /** Which answers are to be looked at on their way, once there are secrets. */
+  /** Which answers have to be inspected, once there are hidden targets. */
   #looksAt(method: string): Pick<Pending, 'method'> {
     if (!this.secretive) return method === 'Target.getTargets' ? { method } : {};
     if (method !== 'Target.createTarget') return {};
@@ -167,7 +167,7 @@ export class ClientConnection implements Connection {
     return params === undefined || Buffer.isBuffer(params) ? params : meantDownloads(params);
   }
 
-  /** Commands to sessions that have since been detached are not always answered: forget them in the end. */
+  /** Commands to detached sessions are not always answered: forgets them after a while. */
   #sweep(): void {
     const { pending } = this.#board;
     const longAgo = Date.now() - 30_000;
@@ -219,7 +219,7 @@ export class ClientConnection implements Connection {
     this.#sink.close(code, reason);
   }
 
-  /** Chromium undoes with the session what was done through it; we forget what belonged to it. */
+  /** Chromium undoes what was done through the session; the multiplexer forgets what belonged to it. */
   closed(): void {
     if (this.#left) return;
     this.#left = true;
@@ -243,7 +243,7 @@ export class ClientConnection implements Connection {
   }
 }
 
-/** A message too large for Chromium, and for us to scan. Its id, if it comes first as all known clients write it. */
+/** A message that is too large for Chromium, and for the scan. Its id is known if it comes first, as all known clients write it. */
 function tooLarge(data: Buffer): Fault {
   const id = /^\s*\{\s*"id"\s*:\s*(-?\d{1,10})\s*,/.exec(data.toString('latin1', 0, 64))?.[1];
   const message = `Message of ${data.length} bytes exceeds the ${MAX_TO_CHROMIUM} that Chromium can take.`;

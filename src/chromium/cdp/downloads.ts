@@ -1,10 +1,10 @@
 import { HOME } from '../sandbox/mounts.ts';
 import type { Params } from './protocol.ts';
 
-/** Where a session's downloads are found, under their own names. */
+/** The directory of a session's downloads, with their original names. */
 const DOWNLOADS = `${HOME}/Downloads`;
 
-/** Downloads go where the session's files are looked for, unless a client wants them elsewhere. */
+/** Downloads go to the directory that the file API expects, unless a client chooses another one. */
 export const toDownloads: Params<'Browser.setDownloadBehavior'> = {
   behavior: 'allow',
   downloadPath: DOWNLOADS,
@@ -12,8 +12,8 @@ export const toDownloads: Params<'Browser.setDownloadBehavior'> = {
 };
 
 /**
- * What a client asks for by Browser.setDownloadBehavior. Playwright asks for a directory of the machine it runs on, which it makes
- * up, whenever it connects; nobody would find anything there. A directory that somebody chose is theirs to choose.
+ * The behaviour that a client requests by Browser.setDownloadBehavior. Whenever it connects, Playwright requests a generated directory of
+ * the machine it runs on, where downloads would not be found. A directory that a client chose is kept.
  */
 export function meantDownloads(params: object): object {
   const { behavior, downloadPath } = params as { behavior?: unknown; downloadPath?: unknown };

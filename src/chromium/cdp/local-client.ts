@@ -14,50 +14,50 @@ export class CdpError extends Error {
   }
 }
 
-/** What it throws, or rejects with, is dropped: an event of the browser's must not end more than its own handling. */
+/** Errors of a listener are dropped: an event of the browser must not end more than its own handling. */
 export type CdpListener<Params = Record<string, unknown>> = (params: Params, sessionId: string | undefined) => unknown;
 
 /** CDP for the service itself: one more client of the multiplexer. */
 export interface LocalClient {
   /** Rejects with `Overdue` when the browser does not answer in time. */
   send<M extends Method>(method: M, ...args: Arguments<M, OnSession>): Promise<Record<string, unknown>>;
-  /** The same where the answer is looked at. One that is not of this shape is an error: the browser may be anybody's by now. */
+  /** The same with a checked answer. An answer of another shape is an error: the browser may be compromised. */
   ask<M extends Method, Result>(
     is: Check<Result> & ReadOf<Result, Answered<M>>,
     method: M,
     ...args: Arguments<M, OnSession>
   ): Promise<Result>;
-  /** Listens to an event on every session of this client, if it is of this shape; answers with what stops it. */
+  /** Listens to an event on every session of this client, if it has this shape. Answers with the function that stops it. */
   on<E extends EventName, Read>(
     event: E,
     is: Check<Read> & ReadOf<Read, Told<E>>,
     listener: CdpListener<Read>,
   ): () => void;
   close(): void;
-  /** Settles once, when the connection is over, with the reason. */
+  /** Settles once, when the connection is closed, with the reason. */
   readonly closed: Promise<string>;
-  /** What a websocket in this client's place would have been closed with; undefined as long as it is open. */
+  /** The close code that a websocket would have got; undefined while the client is open. */
   readonly closeCode: number | undefined;
 }
 
-/** Without a session a command is for the browser. */
+/** A command without a session is for the browser. */
 export type OnSession = [sessionId?: string | undefined, options?: SendOptions];
 
 export interface SendOptions {
   /**
-   * The answer may take as long as it takes (a navigation, the next byte of a stream), but only while the browser answers
-   * something else: each time the deadline passes, it is asked for its version, and the command fails if it does not say.
+   * The answer may take any time (a navigation, the next byte of a stream), but only while the browser answers other commands: each time
+   * the deadline passes, the browser is asked for its version, and the command fails if that gets no answer.
    */
   patient?: boolean;
 }
 
-/** Several times what a browser takes on a machine that is far too busy; a quarter of what callers wait for an answer. */
+/** Several times what a browser needs on an overloaded machine; a quarter of what callers wait for an answer. */
 export const ANSWER_MS = 15_000;
 
-/** More than the service ever asks at once. Beyond that somebody makes it ask: an event for each of which a command is sent. */
+/** More than the service ever sends at once, unless a browser provokes it with events that each cause a command. */
 const MOST_WAITING = 20_000;
 
-/** An answer is in memory three times while it is read. No picture of a screen is larger, and no list. */
+/** An answer is in memory three times while it is read. No screenshot and no list is larger. */
 const MOST_BYTES = 64 * 1024 * 1024;
 
 interface Waiting {
@@ -76,13 +76,13 @@ export function localClient(attach: (sink: Sink) => Client, answerMs = ANSWER_MS
   let settle!: (reason: string) => void;
   const closed = new Promise<string>((resolve) => (settle = resolve));
 
-  let client: Client | undefined; // none yet when the browser is gone already: then `close` is called within `attach`
+  let client: Client | undefined; // not set yet when the browser is already gone: then `close` is called within `attach`
   client = attach({
     bufferedAmount: 0,
     send: (pieces) => take(readMessage(pieces)),
     flush() {},
     close: (code, reason) => finish(code, reason),
-    pause() {}, // what this process sends itself is bounded by what it awaits
+    pause() {}, // the service's own commands are bounded by what it awaits
     resume() {},
   });
 
@@ -115,7 +115,7 @@ export function localClient(attach: (sink: Sink) => Client, answerMs = ANSWER_MS
       const done = listener(params, sessionId);
       if (done instanceof Promise) done.catch(() => {});
     } catch {
-      // What the browser said could not be used. Others hear of it all the same.
+      // The message could not be used. Other listeners still get it.
     }
   }
 

@@ -1,14 +1,14 @@
 import { record } from '../../lib/shape.ts';
 import type { Message } from './pipe.ts';
 
-/** Reads messages of Chromium where they lie, and no more of them than the multiplexer has to know. Nothing in them is believed. */
+/** Reads Chromium's messages in place, and only the parts that the multiplexer needs. Their content is not trusted. */
 
-/** Of an answer to us: the session it names, where it is an answer that does. */
+/** An answer to the multiplexer's own command, with the session that it names, if any. */
 export interface Answer {
   sessionId: string | undefined;
 }
 
-/** What an event of the Target domain is about. */
+/** The subject of an event of the Target domain. */
 export interface TargetEvent {
   method: string;
   targetId: string | undefined;
@@ -16,7 +16,10 @@ export interface TargetEvent {
   type: string;
 }
 
-/** Of what has to be parsed on its way. News of a target are a few hundred bytes, a list of a thousand some hundred kilobytes. */
+/**
+ * The size limit of messages that have to be parsed. Target events have a few hundred bytes, a list of a thousand targets some hundred
+ * kilobytes.
+ */
 const MOST_PARSED = 16 * 1024 * 1024;
 const MOST_DIGITS = 12;
 
@@ -36,9 +39,9 @@ const QUOTE = 0x22;
 const CLOSE_BRACE = 0x7d;
 
 /**
- * The session a message came on, read off its last bytes. A page cannot forge it: a message that ends in `"}` has a
- * string as its last top-level value, and a quote that follows `,` or `:` is not an escaped one, so what stands before it
- * is its name. `result`, `error` and `params` are objects, so a message without a session ends in `}}`.
+ * The session of a message, read from its last bytes. A page cannot forge it: a message that ends in `"}` has a string as its last
+ * top-level value, and a quote that follows `,` or `:` is not an escaped one, so what precedes it is its name. `result`, `error` and
+ * `params` are objects, so a message without a session ends in `}}`.
  */
 export function sessionOf(message: Message): string | undefined {
   const last = message.at(-1)!;
@@ -50,7 +53,7 @@ export function sessionOf(message: Message): string | undefined {
   return last.toString('latin1', start + SESSION.length, last.length - 2);
 }
 
-/** Takes the session off the end of a message, in place. */
+/** Removes the session from the end of a message, in place. */
 export function stripSession(message: Message, id: string): void {
   if (sessionOf(message) !== id) return;
   const last = message.at(-1)!;
@@ -73,7 +76,7 @@ function parsed(message: Message): Record<string, unknown> | undefined {
 const asId = (value: unknown) => (typeof value === 'string' && value.length <= 128 ? value : undefined);
 const asSession = (value: unknown) => (typeof value === 'string' && SESSION_ID.test(value) ? value : undefined);
 
-/** What an event of the Target domain is about; undefined if it is none that Chromium sends. */
+/** The subject of an event of the Target domain; undefined if Chromium sends no such event. */
 export function readTargetEvent(message: Message): TargetEvent | undefined {
   const { method, params } = parsed(message) ?? {};
   if (typeof method !== 'string' || !record(params)) return undefined;
@@ -97,7 +100,7 @@ export function readCreated(message: Message): string | undefined {
   return record(result) ? asId(result['targetId']) : undefined;
 }
 
-/** Takes targets out of the answer to `Target.getTargets`. False: it could not be read, and may show what it must not. */
+/** Removes targets from the answer to `Target.getTargets`. False: the answer could not be read, and may contain hidden targets. */
 export function withoutTargets(message: Message, isHidden: (targetId: string) => boolean): boolean {
   const answer = parsed(message);
   if (!answer) return false;

@@ -7,36 +7,36 @@ import { router } from './router.ts';
 import { Switchboard } from './switchboard.ts';
 
 export interface Mux {
-  /** One more client, which finds the browser as if it were alone with it. */
+  /** Attaches a client, which sees the browser as if it were its only client. */
   attach(sink: Sink): Client;
-  /** A client inside this process. With `secretive`, the targets it creates are not shown to the other clients. */
+  /** A client inside this process. With `secretive`, the targets it creates are hidden from the other clients. */
   attachLocal(options?: { secretive?: boolean }): LocalClient;
   /** Closes every connection with this code and reason, and the pipe. */
   close(code: number, reason: string): void;
   readonly clientCount: number;
-  /** The browser is gone, or was let go: a client that attaches is told so and closed. */
+  /** The browser is gone, or was released: a client that attaches gets the reason and is closed. */
   readonly isClosed: boolean;
 }
 
-/** A client that is further behind than the bounds is dropped. */
+/** A client with a backlog beyond these bounds is dropped. */
 export interface MuxOptions extends BacklogBounds {
-  /** What clients are told when the pipe closes by itself, because the browser went away. */
+  /** The close code and reason for clients when the pipe closes by itself, because the browser exited. */
   whenGone?: () => { code: number; reason: string };
-  /** How many commands of one client may be without an answer. */
+  /** The most unanswered commands of one client. */
   maxInFlight?: number;
-  /** How long Chromium has for an answer to us. Clients wait as long as they like. */
+  /** Chromium's deadline for commands of the multiplexer. Commands of clients have none. */
   answerMs?: number;
-  /** A client who said where downloads go has left; Chromium has forgotten whatever was said before. */
+  /** A client that had set the download behaviour has left. Chromium has now also forgotten all earlier settings. */
   onDownloadsLeft?: () => void;
 }
 
 /**
- * Gives each client a browser-level CDP session of its own on one Chromium. That session's id is never shown: to the
- * client it is the connection itself. Sessions that come to be under a client's sessions are that client's, and only
- * it can use them. Ids are mapped, so clients may count as they like.
+ * Gives each client a browser-level CDP session of its own on one Chromium. That session's id is never shown: to the client it is the
+ * connection itself. Sessions created under a client's sessions belong to that client, and only it can use them. Command ids are mapped,
+ * so clients may number their commands freely.
  *
- * A client's messages go through its connection (connection.ts), Chromium's through the router (router.ts); what both need
- * to know is on the switchboard (switchboard.ts).
+ * A client's messages go through its connection (connection.ts), Chromium's through the router (router.ts); the state that both share is
+ * on the switchboard (switchboard.ts).
  */
 export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
   const { maxInFlight = 100_000, answerMs = ANSWER_MS } = options;
@@ -48,7 +48,7 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
     try {
       route(message);
     } catch {
-      // Not what Chromium sends. A page that has taken over its browser may say anything; it must not end the service.
+      // Chromium does not send this. A compromised browser may send anything; it must not end the service.
     }
   };
   pipe.onPause = () => board.flush();

@@ -6,17 +6,17 @@ import { pacedWriter } from '../../lib/paced-writer.ts';
 export interface Pipe {
   /** Takes one message, as text or in pieces, to send with the next `flush`. */
   send(message: string | readonly Buffer[]): void;
-  /** Writes what was taken since the last time, at once. */
+  /** Writes all messages taken since the last flush, at once. */
   flush(): void;
   /** Bytes that Chromium has not taken yet. */
   readonly bufferedAmount: number;
-  /** Who gets what Chromium sends. Set these before the first message can arrive. */
+  /** Receives Chromium's messages. Set these before the first message can arrive. */
   onMessage: (message: Message) => void;
-  /** Called when all messages that arrived together have been handed out: the time to flush. */
+  /** Called when all messages that arrived together have been delivered: the time to flush. */
   onPause: () => void;
   /** Called when a pipe that `isFull` has room again. */
   onDrain: () => void;
-  /** Called once, when either end is gone. */
+  /** Called once, when either end is closed. */
   onClose: () => void;
   readonly isFull: boolean;
   readonly closed: boolean;
@@ -24,36 +24,36 @@ export interface Pipe {
 }
 
 /**
- * A message from Chromium in the pieces it arrived in. The first piece holds at least the first `EDGE` bytes and the
- * last piece the last `EDGE` (or all of them, when there is one piece), so both ends can be read in place.
- * The bytes are the receiver's: it may write into them.
+ * A message from Chromium in the pieces it arrived in. The first piece holds at least the first `EDGE` bytes and the last piece the last
+ * `EDGE` (or all of them, when there is one piece), so both ends can be read in place. The receiver owns the bytes and may write into
+ * them.
  */
 export type Message = [Buffer, ...Buffer[]];
 
-/** How much of either end of a message its reader may count on finding in one piece. */
+/** How many bytes of either end of a message are guaranteed to be in one piece. */
 export const EDGE = 256;
 
 const NUL = '\0';
 
-/** Above this many waiting bytes whoever writes should stop reading from its own source until `onDrain`. */
+/** Above this many waiting bytes, writers should stop reading from their own source until `onDrain`. */
 const FULL = 1024 * 1024;
 
-/** Beyond this it is not put together: nobody here could use it. */
+/** A longer message is not assembled: no part of the service could use it. */
 const ENDLESS = 256 * 1024 * 1024;
 
-/** A message in assembly is counted from here on. */
+/** A message in assembly counts towards the memory budget from this size on. */
 const LARGE = 256 * 1024;
 
 /** `toBrowser` is Chromium's fd 3, `fromBrowser` its fd 4, as `child.stdio[3]` and `[4]` give them. */
 export function openPipe(toBrowser: Writable, fromBrowser: Readable, group: Group = memory.group()): Pipe {
-  /** The beginning of a message whose end has not come. */
+  /** The beginning of an incomplete message. */
   let held: Message | undefined;
   let heldBytes = 0;
-  /** Text that waits for the next flush, behind the pieces that wait before it. */
+  /** Text that waits for the next flush, after the waiting pieces. */
   let text = '';
   let pieces: (string | Buffer)[] = [];
   let waitingBytes = 0;
-  const assembly = memory.share(group, 'sender', () => pipe.close()); // it stopped in the middle of a message
+  const assembly = memory.share(group, 'sender', () => pipe.close()); // the browser stopped in the middle of a message
   const writer = pacedWriter(
     toBrowser,
     memory.share(group, 'reader', () => pipe.close()),
@@ -128,7 +128,7 @@ export function openPipe(toBrowser: Writable, fromBrowser: Readable, group: Grou
         held = undefined;
         pieces.push(piece);
         pipe.onMessage(withWholeEdges(pieces));
-        if (assembly.bytes > 0) assembly.close(); // counted by who has it now
+        if (assembly.bytes > 0) assembly.close(); // the receiver counts it from now on
       } else if (piece.length > 0) pipe.onMessage([piece]);
       start = end + 1;
       end = chunk.indexOf(0, start);
@@ -139,7 +139,7 @@ export function openPipe(toBrowser: Writable, fromBrowser: Readable, group: Grou
     if (held) held.push(rest);
     else held = [rest];
     heldBytes = held.length === 1 ? rest.length : heldBytes + rest.length;
-    if (heldBytes > ENDLESS) return pipe.close(); // whoever wrote this is no browser any more
+    if (heldBytes > ENDLESS) return pipe.close(); // no working browser sends this
     if (heldBytes < LARGE) return;
     const more = assembly.bytes === 0 ? heldBytes : rest.length;
     if (!assembly.grow(more, () => fromBrowser.resume())) fromBrowser.pause();

@@ -1,8 +1,8 @@
 import type { ProtocolMapping } from 'devtools-protocol/types/protocol-mapping.js';
 
 /**
- * CDP as Chromium describes it. It types what the service sends, and which fields there are to be read of what comes; what came is
- * believed only after a check (shapes.ts), since a browser that a page has taken over sends anything.
+ * CDP as Chromium describes it. It types the commands that the service sends, and the fields of the messages that it reads. A message is
+ * trusted only after a check (shapes.ts), since a compromised browser may send anything.
  */
 export type Method = keyof ProtocolMapping.Commands;
 export type EventName = keyof ProtocolMapping.Events;
@@ -10,20 +10,20 @@ export type EventName = keyof ProtocolMapping.Events;
 type Given<M extends Method> = ProtocolMapping.Commands[M]['paramsType'];
 export type Params<M extends Method> = Given<M> extends [] ? Record<string, never> : NonNullable<Given<M>[0]>;
 
-/** The arguments of a command: its parameters, which may be left out where all of them are optional, and what the caller adds. */
+/** The arguments of a command: its parameters, optional if all of them are, and what the caller adds. */
 export type Arguments<M extends Method, More extends unknown[]> =
   [] extends Given<M> ? [params?: Params<M>, ...more: More] : [params: Params<M>, ...more: More];
 
 export type Answered<M extends Method> = ProtocolMapping.Commands[M]['returnType'];
 export type Told<E extends EventName> = ProtocolMapping.Events[E] extends [infer Only] ? Only : Record<string, never>;
 
-/** Never, where `Read` has a field that the protocol's type has not, or has with another type. Any object can be read as a record. */
+/** Never, if `Read` has a field that the protocol's type lacks or has with another type. Any object can be read as a record. */
 export type ReadOf<Read, Whole> = string extends keyof Read ? unknown : Plain<Whole> extends Read ? unknown : never;
 
-/** The same fields, all of them there, since a check may ask for one that the protocol calls optional. No interface: those are no records. */
+/** The same fields, all required, since a check may require one that the protocol calls optional. Not an interface: interfaces are not records. */
 type Plain<T> = T extends object ? { [K in keyof T]-?: Plain<T[K]> } : T;
 
-/** Arguments put together by a function that passes them on for any method; the compiler cannot tell there whether they may be left out. */
+/** Arguments for any method, assembled by a function that passes them on; there the compiler cannot tell whether they may be left out. */
 export function passedOn<M extends Method, More extends unknown[]>(
   params: Params<M> | undefined,
   ...more: More

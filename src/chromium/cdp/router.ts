@@ -17,13 +17,10 @@ import {
 import type { Message } from './pipe.ts';
 import type { Pending, Session, Switchboard } from './switchboard.ts';
 
-/** Messages that wait for a client until it is known which page is hidden from it. */
+/** The most messages that wait for a client until the id of a hidden page is known. */
 const MOST_HELD = 10_000;
 
-/**
- * Brings each message of Chromium to its client. Answers begin with their id, events with their method, and both end with their
- * session's id.
- */
+/** Delivers each message of Chromium to its client. Answers begin with their id, events with their method, and both end with their session's id. */
 export function router(board: Switchboard): (message: Message) => void {
   const { sessions, pending, secrets } = board;
   board.onSecretsKnown = letGo;
@@ -49,7 +46,7 @@ export function router(board: Switchboard): (message: Message) => void {
       head.write(original, end - original.length, 'latin1');
       message[0] = head.subarray(end - original.length);
     } else {
-      message.splice(0, 1, Buffer.from(original), head.subarray(end)); // only a negative id is longer than ours
+      message.splice(0, 1, Buffer.from(original), head.subarray(end)); // only a negative id is longer than the multiplexer's
     }
     if (session === owner.root) stripSession(message, session.id);
     if (entry.method !== undefined && !mayPass(entry, message)) return;
@@ -71,14 +68,17 @@ export function router(board: Switchboard): (message: Message) => void {
         else if (gone && gone.owner === session?.owner) board.forget(gone);
       }
     }
-    if (!session) return; // the pipe's own session, or a client that has left
+    if (!session) return; // the pipe's own session, or a client that has disconnected
     if (session === session.owner.root) stripSession(message, session.id);
     session.owner.deliver(message, byteLength(message));
   }
 
   // ---- hidden targets
 
-  /** The answers that tell of targets: a secretive client learns the ids of its hidden targets by this, and others do not. */
+  /**
+   * Inspects answers about targets: those of a secretive client tell the ids of hidden targets, and from those of others hidden targets
+   * are removed.
+   */
   function mayPass({ owner, method }: Pending, message: Message): boolean {
     if (method !== 'Target.createTarget') return owner.secretive || withoutTargets(message, (id) => secrets.has(id));
     secrets.made(readCreated(message));
@@ -86,7 +86,7 @@ export function router(board: Switchboard): (message: Message) => void {
     return true;
   }
 
-  /** While a hidden target is made: a client that is told of a target now waits, with everything after it in its order. */
+  /** While a hidden target is created, a message about a target waits, and so do all later messages to the same client, in order. */
   function isHeld(message: Message): boolean {
     const head = message[0];
     const isAnswer = head[2] === LETTER_I;
@@ -106,10 +106,10 @@ export function router(board: Switchboard): (message: Message) => void {
     }
   }
 
-  /** Whether an event is about a target that its client may not see. What was attached to it is let go of. */
+  /** Whether an event is about a target that is hidden from its client. A session attached to such a target is detached. */
   function isSecret(message: Message, session: Session): boolean {
     const event = readTargetEvent(message);
-    if (!event) return true; // it may be about one
+    if (!event) return true; // it may be about a hidden target
     const { method, targetId, sessionId, type } = event;
     if (session.owner.secretive) {
       if (method === 'Target.targetCreated' && targetId !== undefined) secrets.created({ targetId, type });
@@ -117,7 +117,7 @@ export function router(board: Switchboard): (message: Message) => void {
     }
     if (targetId === undefined || !secrets.has(targetId)) return false;
     if (method === 'Target.attachedToTarget' && sessionId !== undefined && board.mayAskMore) {
-      board.ask('Runtime.runIfWaitingForDebugger', {}, sessionId); // it was stopped for a client that must not know
+      board.ask('Runtime.runIfWaitingForDebugger', {}, sessionId); // it was paused for a client that must not see it
       board.ask('Target.detachFromTarget', { sessionId }, session.id);
     }
     return true;

@@ -1,11 +1,11 @@
-/** Enough for every page that can still be heard of; ids of pages long gone make room. */
+/** Enough for every page that events may still mention; the oldest ids are dropped. */
 const REMEMBERED = 1000;
 
 /**
- * Which targets are the service's own, for the multiplexer to keep from its clients: a Playwright that saw one would take it for
- * a page of its context, and drive it.
+ * The targets of the service itself, which the multiplexer hides from its clients: Playwright would take such a target for a page of its
+ * context, and drive it.
  *
- * A page comes with a `tab` around it, which Chromium announces just before and ties to it by nothing else.
+ * A page comes with a `tab` around it, which Chromium announces just before the page. Nothing else connects the two.
  */
 export function secretTargets() {
   const ids = new Set<string>();
@@ -19,20 +19,20 @@ export function secretTargets() {
   }
 
   return {
-    /** Somebody has secrets: until then nothing has to be looked at. */
+    /** Whether a secretive client exists: until then no message has to be inspected. */
     any: false,
-    /** How many are being made, whose ids are not known yet. */
+    /** How many hidden targets are being created, with ids still unknown. */
     making: 0,
     has: (id: string) => ids.has(id),
 
-    /** What the client with secrets hears of targets that come to be, its own among them. */
+    /** A target of any client was created, as the secretive client's events tell. */
     created({ targetId, type }: { targetId: string; type: string }) {
       if (this.making === 0) return;
       if (type === 'tab') lastTab = targetId;
       else if (lastTab !== undefined) tabs.set(targetId, lastTab);
     },
 
-    /** One was made; undefined if it was not to be. */
+    /** A hidden target was created; undefined if that failed. */
     made(id: string | undefined) {
       this.making -= 1;
       add(id);

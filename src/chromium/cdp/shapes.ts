@@ -1,8 +1,8 @@
 import { anyText, integer, list, number, object, optional, record, type Checked } from '../../lib/shape.ts';
 
-/** What the service reads of CDP, as far as it reads it. A browser that a page has taken over may send anything else. */
+/** The parts of CDP messages that the service reads. A compromised browser may send anything else. */
 
-/** A target's or a session's id is 32 characters; nothing longer is kept. */
+/** The id of a target or a session has 32 characters; nothing much longer is kept. */
 const id = (value: unknown): value is string => typeof value === 'string' && value !== '' && value.length <= 128;
 
 export const isAttached = object({ sessionId: id });
@@ -24,7 +24,7 @@ export const isEvaluated = object({
   result: record,
   exceptionDetails: optional(record),
 });
-/** A page is not larger than this; a picture of one is made in memory. */
+/** The largest page size: a picture of a page is held in memory. */
 const MOST_PIXELS = 16_384;
 export const isLayout = object({
   cssLayoutViewport: object({ clientWidth: integer(0, MOST_PIXELS), clientHeight: integer(0, MOST_PIXELS) }),

@@ -10,7 +10,7 @@ export interface Session {
   owner: Connection;
   children: Set<Session>;
   parent: Session | undefined;
-  /** When it was detached; commands that were under way to it may never be answered. */
+  /** When it was detached. Commands sent to it before may never be answered. */
   detachedAt: number;
 }
 
@@ -18,44 +18,41 @@ export interface Session {
 export interface Pending {
   owner: Connection;
   session: Session;
-  /** The client's own. */
+  /** The client's own command id. */
   id: number;
-  /** Set where the answer has to be looked at on its way. */
+  /** Set if the answer has to be inspected. */
   method?: 'Target.getTargets' | 'Target.createTarget';
 }
 
-/** A client's connection, as far as messages are routed to it. */
+/** A client's connection, as far as routing needs it. */
 export interface Connection extends Client {
   deliver(pieces: readonly Buffer[], bytes: number): void;
   readonly sessions: Set<Session>;
-  /** How many of its commands wait for an answer. */
+  /** The number of unanswered commands. */
   inFlight: number;
   readonly root: Session | undefined;
   end(code: number, reason: string): void;
   pause(): void;
   resume(): void;
-  /** Something was sent to it since its sink was last flushed. */
+  /** Messages were sent since its sink was last flushed. */
   unflushed: boolean;
   flushSink(): void;
   /** The targets it creates are hidden from the other clients. */
   readonly secretive: boolean;
-  /** What came for it while a hidden target was made: kept until the id of that target is known. */
+  /** Messages that arrived while a hidden target was created: kept until the id of that target is known. */
   held: Message[] | undefined;
 }
 
-/**
- * Ids on the pipe all have ten digits, so the id of any client fits into the place of ours and answers can be
- * rewritten where they lie.
- */
+/** Ids on the pipe all have ten digits, so any client's id fits into the same place and answers can be rewritten in place. */
 const FIRST_ID = 1_000_000_000;
 const LAST_ID = 2 ** 31 - 1;
 
-/** Of one client: many times what a page of a thousand frames has. A browser that tells of more is a browser no longer. */
+/** Limit per client: many times what a page of a thousand frames has. Only a compromised browser reports more. */
 const MOST_SESSIONS = 20_000;
-/** Questions of our own that wait for an answer, where events of the browser make us ask. */
+/** The most unanswered commands of the multiplexer that events of the browser cause. */
 const MOST_ASKED = 10_000;
 
-/** What the connections to one Chromium share: its pipe, who has which session, and which commands wait for an answer. */
+/** State shared by the connections to one Chromium: its pipe, the owners of sessions, and the unanswered commands. */
 export class Switchboard {
   readonly pipe: Pipe;
   readonly answerMs: number;
@@ -65,13 +62,13 @@ export class Switchboard {
   readonly paused = new Set<Connection>();
   readonly secrets = secretTargets();
   closed = false;
-  /** Called when no hidden target is being made any more: what was held can go on. */
+  /** Called when no hidden target is being created any more: held messages can be delivered. */
   onSecretsKnown = () => {};
 
-  /** Our own commands on the pipe's own session. */
+  /** The multiplexer's own commands on the pipe's own session. */
   readonly #asked = new Map<number, { answer: (answer: Answer) => void; late: NodeJS.Timeout }>();
   #lastId = FIRST_ID;
-  /** Who has something to flush. */
+  /** Connections with something to flush. */
   #unflushed: Connection[] = [];
 
   constructor(pipe: Pipe, answerMs: number) {
@@ -87,7 +84,7 @@ export class Switchboard {
     return id;
   }
 
-  /** `done` is called once: with the answer, or with nothing when none came in time. Never, once the pipe is closed. */
+  /** Calls `done` once: with the answer, or with nothing if none came in time. Never after the pipe is closed. */
   ask<M extends Method>(
     method: M,
     ...args: Arguments<M, [sessionId?: string, done?: (answer?: Answer) => void]>
@@ -104,7 +101,7 @@ export class Switchboard {
     return this.#asked.size < MOST_ASKED;
   }
 
-  /** An answer that no client waits for: one to us, or one that comes too late. */
+  /** An answer that no client waits for: to the multiplexer's own command, or too late. */
   answered(id: number, message: Message): void {
     const question = this.#asked.get(id);
     if (!question) return;
@@ -113,7 +110,7 @@ export class Switchboard {
     question.answer(readAnswer(message));
   }
 
-  /** A session that came to be under a client's session is that client's. */
+  /** A session created under a client's session belongs to that client. */
   adopt(id: string, parent: Session): void {
     const { owner } = parent;
     if (this.sessions.get(id)?.owner.root?.id === id || owner.sessions.size >= MOST_SESSIONS) {
@@ -133,14 +130,14 @@ export class Switchboard {
     session.detachedAt = Date.now();
   }
 
-  /** To be called after something was sent to a connection: its sink is flushed with the next `flush`. */
+  /** Call it after something was sent to a connection: its sink is flushed with the next `flush`. */
   flushLater(connection: Connection): void {
     if (connection.unflushed) return;
     connection.unflushed = true;
     this.#unflushed.push(connection);
   }
 
-  /** Messages that arrive together leave together, each way, and with no turn of the event loop in between. */
+  /** Messages that arrive together are sent together, in each direction, within the same turn of the event loop. */
   flush(): void {
     this.pipe.flush();
     if (this.#unflushed.length === 0) return;
@@ -152,7 +149,7 @@ export class Switchboard {
     }
   }
 
-  /** The browser is behind: every client waits, so that one large message waits here and not one of each client. */
+  /** The browser is behind: every client is paused, so that only one large message waits here and not one of each client. */
   pauseAll(): void {
     for (const connection of this.connections) {
       if (this.paused.has(connection)) continue;
