@@ -8,7 +8,7 @@ import { naturalMs, smoothWay, stepMs, straightWay, type Point } from './motion.
 export type { Rectangle } from './display-client.ts';
 export { Impossible } from './hands.ts';
 
-/** What may be done, one after the other. */
+/** Actions, which are performed one after the other. */
 export type Action =
   | { type: 'click'; at: Point; button: Button; click: 'down' | 'up' | 'click'; count: number; holdKeys: string[] }
   | { type: 'move'; to: Point; smooth: boolean; durationMs: number | undefined; holdKeys: string[] }
@@ -29,19 +29,19 @@ export type Action =
   | { type: 'cursor'; hidden: boolean }
   | { type: 'sleep'; ms: number };
 
-/** A session as somebody uses it who sits in front of it. */
+/** A session as a person in front of its screen uses it. */
 export interface Computer {
-  /** Does all of it in a row, with nobody else's in between, and stops at the first that cannot be done. */
+  /** Performs all actions in a row, without those of other requests in between, and stops at the first that fails. */
   act(actions: readonly Action[], signal: AbortSignal): Promise<void>;
   screenshot(region: Rectangle | undefined): Promise<Buffer>;
   pointer(): Promise<Point>;
   readonly clipboard: Clipboard;
 }
 
-/** A finger does not lift at once; and some pages look at how long it was down. */
+/** A person's click takes a moment; some pages check how long the button was down. */
 const CLICK_MS = 15;
 const BETWEEN_CLICKS_MS = 40;
-/** Between the two directions of a wheel: what comes at once becomes one movement across. */
+/** The pause between the two directions of a wheel: simultaneous ones become one diagonal movement. */
 const TURN_MS = 60;
 
 export function computer(hands: Hands, clipboard: Clipboard): Computer {
@@ -159,7 +159,7 @@ export function computer(hands: Hands, clipboard: Clipboard): Computer {
   };
 }
 
-/** Holds keys down while something is done, and lets them go whatever happens. */
+/** Holds keys down during `work`, and releases them whatever happens. */
 async function holdDown(hands: Hands, keys: readonly Key[], work: () => Promise<void>): Promise<void> {
   const down: Key[] = [];
   try {

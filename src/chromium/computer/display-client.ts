@@ -12,13 +12,13 @@ import {
   type Read,
 } from '../display/rfb.ts';
 
-/** Encodings beside those of rfb.ts: the pointer's shape, so that it is not drawn into the picture, and where it is. */
+/** Encodings beside those of rfb.ts: the pointer's shape, so that it is not drawn into the picture, and its position. */
 const CURSOR = -239;
 const POINTER_POSITION = 0x574d5666;
 const DESKTOP_SIZE = -223;
-/** Pixels are taken in bands of about this many bytes, whatever size the display announces. */
+/** Pixels are read in bands of about this many bytes, whatever size the display announces. */
 const BAND = 256 * 1024;
-/** For the display to answer. It does within a frame, unless its machine is very busy. */
+/** The deadline for the display's answer. It answers within a frame, unless its machine is very busy. */
 const PATIENCE_MS = 10_000;
 
 export interface Rectangle {
@@ -28,30 +28,30 @@ export interface Rectangle {
   readonly height: number;
 }
 
-/** Four bytes a pixel: blue, green, red, nothing. */
+/** Four bytes per pixel: blue, green, red, unused. */
 export interface Picture {
   readonly width: number;
   readonly height: number;
   readonly pixels: Buffer;
 }
 
-/** A connection to a session's display (RFB): hands that point and press, and an eye. */
+/** A connection to a session's display (RFB): sends pointer and key events, and reads pictures. */
 export interface DisplayClient {
   readonly size: { readonly width: number; readonly height: number };
-  /** Where the pointer is, whoever moved it. */
+  /** The position of the pointer, whichever client moved it. */
   readonly pointer: { readonly x: number; readonly y: number };
   readonly closed: boolean;
   point(buttons: number, x: number, y: number): void;
   key(keysym: number, down: boolean): void;
-  /** The picture as it is now; of all of it when it is not said of which part. */
+  /** The current picture; the whole screen without a region. */
   capture(region?: Rectangle): Promise<Picture>;
-  /** Resolves when the display has done what it was told so far. */
+  /** Resolves when the display has processed all earlier events. */
   settled(): Promise<void>;
-  /** Whether the pointer is in the pictures. */
+  /** Whether pictures show the pointer. */
   showPointer(shown: boolean): void;
-  /** From now on `onChange` is called after each change of `picture`, until it is closed. */
+  /** From now on `onChange` is called after each change of `picture`, until the client is closed. */
   follow(onChange: (picture: Picture) => void): void;
-  /** Asks for the next change; one that is asked for twice comes once. */
+  /** Requests the next change; repeated requests get one answer. */
   next(): void;
   close(): void;
 }
@@ -73,7 +73,7 @@ export async function connectDisplay(
     throw error;
   });
   let pointer = { x: 0, y: 0 };
-  /** What is being waited for. */
+  /** The capture in progress. */
   let wanted: { region: Rectangle; pixels: Buffer; left: number; done: () => void } | undefined;
   let followed: { width: number; height: number; pixels: Buffer } | undefined;
   let onChange: ((picture: Picture) => void) | undefined;
@@ -84,7 +84,7 @@ export async function connectDisplay(
   listen(read).catch(() => socket.destroy());
 
   function showPointer(shown: boolean) {
-    // Not the extended form of the size: who knows that one is told it in answer to every request, before the picture.
+    // Not the extended form of the size: with that, the display sends its size in answer to every request, before the picture.
     socket.write(setEncodings(RAW, DESKTOP_SIZE, POINTER_POSITION, ...(shown ? [] : [CURSOR])));
   }
 
@@ -93,7 +93,7 @@ export async function connectDisplay(
       const type = (await read(1)).readUInt8();
       if (type === 2) continue; // the bell
       if (type === 3)
-        await read.skip(Math.abs((await read(7)).readInt32BE(3))); // somebody's clipboard
+        await read.skip(Math.abs((await read(7)).readInt32BE(3))); // the clipboard of another client
       else if (type === 0) await update(read);
       else throw new Error(`The display said something unexpected (message ${type}).`);
     }
@@ -126,7 +126,7 @@ export async function connectDisplay(
           throw new Error('The display sent an encoding nobody asked for.');
       }
     }
-    // News of size and pointer come alone and use up the request, but not what it asked for: that counts as changed.
+    // Size and pointer updates come alone and use up the request without answering it, so the rest is requested again.
     if (wanted && wanted.left > 0) request('changes', wanted.region);
     else wanted?.done();
     if (!followed) return;
@@ -215,7 +215,7 @@ function* bands({ x, y, width, height }: Rectangle): Generator<Rectangle> {
   }
 }
 
-/** Copies the part of `from` that lies in `to`; answers how many pixels that were. */
+/** Copies the part of `from` that lies in `to`; answers the number of pixels. */
 function copy(pixels: Buffer, from: Rectangle, into: Buffer, to: Rectangle): number {
   const left = Math.max(from.x, to.x);
   const right = Math.min(from.x + from.width, to.x + to.width);

@@ -8,27 +8,27 @@ import type { Hands } from './hands.ts';
 import { characterKey, keyNamed } from './keys.ts';
 import { encodePng } from './png.ts';
 
-/** Bits of an RFB pointer event. TigerVNC takes seven, of which four are the wheel. */
+/** Bits of an RFB pointer event. TigerVNC takes seven bits, of which four are the wheel. */
 const bits = { left: 1, middle: 2, right: 4 };
-/** The buttons beyond them are the chords that do the same. */
+/** The other buttons are sent as key chords with the same effect. */
 const chordFor = { back: keysyms('Alt', 'Left'), forward: keysyms('Alt', 'Right') };
 const wheelBits = { up: 8, down: 16, left: 32, right: 64 };
-/** For the browser to take a text from the clipboard before the clipboard gets back what it had. */
+/** The time for the browser to read a text from the clipboard before the previous content is restored. */
 const PASTED_MS = 150;
-/** Between two clicks of the wheel. A browser puts together what comes at once. */
+/** The pause between two notches of the wheel. A browser merges simultaneous ones. */
 const NOTCH_MS = 5;
 
-/** Hands at the display of a headful session: the whole screen, native menus, dialogs and the address bar included. */
+/** Input at the display of a headful session: the whole screen, native menus, dialogs and the address bar included. */
 export function displayHands(connect: () => net.Socket, clipboard: Clipboard): Hands {
   let connecting: Promise<DisplayClient> | undefined;
   let pressed = 0;
   let shown = true;
 
-  /** One connection for all, made when it is first needed. */
+  /** One shared connection, made when it is first needed. */
   function display(): Promise<DisplayClient> {
     connecting ??= connectDisplay(connect, () => (connecting = undefined)).then(async (client) => {
       if (!shown) client.showPointer(false);
-      await client.settled(); // by then it has said where the pointer is
+      await client.settled(); // by then the display has sent the pointer's position
       return client;
     });
     connecting.catch(() => (connecting = undefined));
@@ -47,7 +47,7 @@ export function displayHands(connect: () => net.Socket, clipboard: Clipboard): H
     for (const keysym of keysyms.toReversed()) client.key(keysym, false);
   }
 
-  /** What no key writes goes through the clipboard, which has its own text again afterwards. */
+  /** Text without keys goes through the clipboard, whose previous text is restored afterwards. */
   async function paste(text: string) {
     const before = await clipboard.read().catch(() => '');
     await clipboard.write(text);

@@ -4,26 +4,26 @@ import type { Point } from './motion.ts';
 
 export type Button = 'left' | 'middle' | 'right' | 'back' | 'forward';
 
-/** What can be done to a session with a mouse and a keyboard, and what can be seen of it. */
+/** Mouse, keyboard and screen of a session. */
 export interface Hands {
-  /** The screen that coordinates are on. */
+  /** The size of the screen that coordinates refer to. */
   screen(): Promise<{ width: number; height: number }>;
   pointer(): Promise<Point>;
   move(to: Point): Promise<void>;
-  /** `count`: the how manieth click in a row this belongs to. */
+  /** `count`: the click count, 1 for a single click, 2 for a double click. */
   button(button: Button, down: boolean, count: number): Promise<void>;
-  /** So many notches of the wheel to the right and down, or (negative) to the left and up. One of them is zero. */
+  /** Notches of the wheel to the right and down, or (negative) to the left and up. One of them is zero. */
   wheel(right: number, down: number): Promise<void>;
   key(key: Key, down: boolean): Promise<void>;
-  /** Writes a text, whatever characters it has. */
+  /** Types a text with any characters. */
   write(text: string): Promise<void>;
   screenshot(region: Rectangle | undefined): Promise<Buffer>;
   showPointer(shown: boolean): Promise<void>;
-  /** Resolves when what was done has arrived. */
+  /** Resolves when the input has arrived. */
   settled(): Promise<void>;
 }
 
-/** Something that this kind of session cannot do, for the person who asked. */
+/** An action that this kind of session does not support, with a message for the client. */
 export class Impossible extends Error {
   override readonly name = 'Impossible';
 }

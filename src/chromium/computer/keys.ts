@@ -1,19 +1,19 @@
 /** A key as the display knows it (its X11 keysym) and as a page does. */
 export interface Key {
   readonly keysym: number;
-  /** `key`, `code` and `keyCode` of the page's event; `text` is what it writes. */
+  /** `key`, `code` and `keyCode` of the page's event; `text` is the text that the key writes. */
   readonly key: string;
   readonly code: string;
   readonly keyCode: number;
   readonly text?: string;
-  /** Which of CDP's modifiers it is: Alt 1, Control 2, Meta 4, Shift 8. */
+  /** The key's CDP modifier: Alt 1, Control 2, Meta 4, Shift 8. */
   readonly modifier?: number;
   readonly location?: number;
 }
 
 type Row = readonly [names: string, keysym: number, key: string, code: string, keyCode: number];
 
-/** The names of X11 first, then those that people write. Case does not matter for names longer than one letter. */
+/** X11's names first, then common ones. Case does not matter for names longer than one letter. */
 const named: readonly Row[] = [
   ['Return enter linefeed', 0xff0d, 'Enter', 'Enter', 13],
   ['Tab', 0xff09, 'Tab', 'Tab', 9],
@@ -63,7 +63,7 @@ const modifiers: readonly Modifier[] = [
   ['ISO_Level3_Shift AltGr', 0xfe03, 'AltGraph', 'AltRight', 225, 0],
 ];
 
-/** X11's names for what is written on the keys. */
+/** X11's names for printed characters. */
 const symbols =
   'space exclam quotedbl numbersign dollar percent ampersand apostrophe parenleft parenright asterisk plus comma minus period slash';
 const symbolNames = new Map<string, string>([
@@ -103,7 +103,7 @@ for (const [names, keysym, key, code, keyCode, modifier] of modifiers) {
     byName.set(name.toLowerCase(), { keysym, key, code, keyCode, modifier, location });
 }
 
-/** The keys of an American keyboard that write something: code, key code, and both things they write. */
+/** The writing keys of an American keyboard: code, key code, and both characters they write. */
 const american: readonly (readonly [string, number, string])[] = [
   ...'abcdefghijklmnopqrstuvwxyz'
     .split('')
@@ -126,7 +126,7 @@ const placeOf = new Map(
   american.flatMap(([code, keyCode, writes]) => Array.from(writes).map((c) => [c, { code, keyCode }])),
 );
 
-/** The key that writes a character; one without a place on the keyboard is still a key of the display. */
+/** The key that writes a character; a character that is not on the keyboard is still a key of the display. */
 export function characterKey(character: string): Key {
   if (character === '\n' || character === '\r') return byName.get('return')!;
   if (character === '\t') return byName.get('tab')!;
@@ -136,10 +136,10 @@ export function characterKey(character: string): Key {
   return { keysym, key: character, code, keyCode, text: character };
 }
 
-/** Whether it stands on the keyboard that every page knows. */
+/** Whether the character is on the American keyboard, which every page knows. */
 export const isAmerican = (character: string) => placeOf.has(character) || /^[\n\r\t]$/.test(character);
 
-/** One key by its name: an X11 keysym's, a usual one, a character, U+20AC or 0xff0d. Undefined: no such key. */
+/** One key by its name: an X11 keysym's, a common one, a character, U+20AC or 0xff0d. Undefined: no such key. */
 export function keyNamed(name: string): Key | undefined {
   if (Array.from(name).length === 1) return /[\p{Cc}\p{Cs}]/u.test(name) ? undefined : characterKey(name);
   const found = byName.get(name.toLowerCase());
@@ -158,7 +158,7 @@ export function keyNamed(name: string): Key | undefined {
   return undefined;
 }
 
-/** `Ctrl+Shift+t`, `a`, `Ctrl++`: the keys, in the order they are pressed. A string: the part that is no key. */
+/** `Ctrl+Shift+t`, `a`, `Ctrl++`: the keys, in the order they are pressed. A string: the part that is not a key. */
 export function chord(text: string): Key[] | string {
   const whole = keyNamed(text);
   if (whole) return [whole];

@@ -3,18 +3,18 @@ export interface Point {
   readonly y: number;
 }
 
-/** Pictures of a movement, as often as a mouse tells. */
+/** The interval between points of a movement, as a mouse reports them. */
 const STEP_MS = 10;
 
-/** How long a hand takes for a way, when nobody says: longer for longer ways, but not in proportion. */
+/** The default duration of a movement: longer for longer distances, but not in proportion. */
 export function naturalMs(from: Point, to: Point): number {
   const distance = Math.hypot(to.x - from.x, to.y - from.y);
   return Math.round(Math.min(900, 80 + 90 * Math.log2(1 + distance / 12)));
 }
 
 /**
- * The way of a hand: a Bézier curve that bends a little to one side, slow at both ends. Whole pixels, the last one exactly the
- * goal, `STEP_MS` apart.
+ * The path of a hand: a Bézier curve that bends a little to one side, slow at both ends. Whole pixels, the last one exactly the target,
+ * `STEP_MS` apart.
  */
 export function smoothWay(from: Point, to: Point, durationMs: number, random: () => number = Math.random): Point[] {
   const [dx, dy] = [to.x - from.x, to.y - from.y];
@@ -33,7 +33,7 @@ export function smoothWay(from: Point, to: Point, durationMs: number, random: ()
   });
 }
 
-/** A straight way in so many steps, the last one exactly the goal. */
+/** A straight path in so many steps, the last one exactly the target. */
 export function straightWay(from: Point, to: Point, steps: number): Point[] {
   return Array.from({ length: steps }, (_, i) => ({
     x: Math.round(from.x + ((to.x - from.x) * (i + 1)) / steps),

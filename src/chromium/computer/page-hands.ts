@@ -6,16 +6,16 @@ import type { Rectangle } from './display-client.ts';
 import { Impossible, type Button, type Hands } from './hands.ts';
 import { characterKey, isAmerican, type Key } from './keys.ts';
 
-/** As CDP counts the buttons that are down. */
+/** CDP's bits for pressed buttons. */
 const bits: Record<Button, number> = { left: 1, right: 2, middle: 4, back: 8, forward: 16 };
-/** What a notch of the wheel scrolls, in CSS pixels. Chosen, not measured: a display's notch may scroll another way far. */
+/** CSS pixels that a notch of the wheel scrolls. Chosen, not measured: a notch on a display may scroll a different distance. */
 const NOTCH = 120;
-/** For a page to answer to what is done to it. */
+/** The deadline for a page to answer an input. */
 const PATIENCE_MS = 10_000;
 const CONTROL = 2;
 const SHIFT = 8;
 
-/** Editing by shortcut, which a browser with a window adds to the keys. By key, with Control; upper case: with Shift too. */
+/** Editing commands that a browser with a window adds to shortcuts. By key, with Control; upper case: with Shift too. */
 const commands: Record<string, string> = {
   a: 'selectAll',
   c: 'copy',
@@ -26,12 +26,12 @@ const commands: Record<string, string> = {
   y: 'redo',
 };
 
-/** What a browser keeps to itself and never shows a page: without a window it would do nothing, in silence. */
+/** Shortcuts that a browser handles itself and never passes to a page: without a window they would silently do nothing. */
 const windowKeys = /^(t|n|w|T|N|W|Tab|PageUp|PageDown)$/;
 
 const isPicture = object({ data: anyText });
 
-/** Hands on the active page of a headless session, by CDP: the page is the screen, and there is nothing around it. */
+/** Input on the active page of a headless session, by CDP: the page is the screen, and there is nothing around it. */
 export function pageHands(active: ActivePage): Hands {
   let at = { x: 0, y: 0 };
   let buttons = 0;
@@ -67,7 +67,7 @@ export function pageHands(active: ActivePage): Hands {
   const mouse = (event: Omit<Params<'Input.dispatchMouseEvent'>, 'x' | 'y'>) =>
     send('Input.dispatchMouseEvent', { ...at, buttons, modifiers, ...event });
 
-  /** A part of the screen as a part of the page, which may be scrolled. */
+  /** Translates a part of the screen to a part of the page, which may be scrolled. */
   async function onPage({ x, y, width, height }: Rectangle) {
     const { cssVisualViewport: seen } = await ask(isLayout, 'Page.getLayoutMetrics', {});
     return { x: x + seen.pageX, y: y + seen.pageY, width, height, scale: 1 };

@@ -5,8 +5,8 @@ import type { Picture } from './display-client.ts';
 const compress = promisify(deflate);
 
 /**
- * A picture of a display as PNG. Each row is written as its difference from the row above, which on pages is mostly nothing.
- * The fastest compression is chosen for speed; what the slower ones would gain was not measured.
+ * Encodes a picture of a display as PNG. Each row is stored as its difference from the row above, which on pages is mostly zero. The
+ * fastest compression is chosen for speed; the gain of slower ones was not measured.
  */
 export async function encodePng({ width, height, pixels }: Picture): Promise<Buffer> {
   const rows = Buffer.allocUnsafe(height * (1 + width * 3));
@@ -16,14 +16,14 @@ export async function encodePng({ width, height, pixels }: Picture): Promise<Buf
     let at = y * stride;
     let above = at - stride;
     if (y === 0) {
-      rows[out++] = 0; // as it is
+      rows[out++] = 0; // no filter
       for (let x = 0; x < width; x++, at += 4) {
         rows[out++] = pixels[at + 2]!;
         rows[out++] = pixels[at + 1]!;
         rows[out++] = pixels[at]!;
       }
     } else {
-      rows[out++] = 2; // less the row above; a buffer keeps the low byte
+      rows[out++] = 2; // difference from the row above; a buffer keeps the low byte
       for (let x = 0; x < width; x++, at += 4, above += 4) {
         rows[out++] = pixels[at + 2]! - pixels[above + 2]!;
         rows[out++] = pixels[at + 1]! - pixels[above + 1]!;
