@@ -3,17 +3,17 @@ import type { Mux } from '../cdp/mux.ts';
 import { MAX_TO_CHROMIUM } from '../cdp/connection.ts';
 import type { Stream } from './channel.ts';
 
-/** How far behind it may be before it is cut off. */
+/** Bytes of the length before each message. */
 const HEAD = 4;
 const SPACE = 64 * 1024;
 
 /**
- * A connection to the browser for what runs beside it: messages, each after its length, over a stream of the guest's. To
- * the multiplexer it is a client like any other.
+ * A connection to the browser for processes inside the session: messages, each after its length, over a stream of the guest. To the
+ * multiplexer it is a client like any other.
  */
 export function serveCdp(stream: Stream, mux: Pick<Mux, 'attach'>, group: Group = memory.group()): void {
   const unread = memory.share(group, 'reader', () => leave());
-  let waiting = 0; // bytes on their way to it
+  let waiting = 0; // bytes not yet sent to the client
   let sending = Promise.resolve();
   let paused: { resume: () => void; until: Promise<void> } | undefined;
   let left = false;
@@ -78,9 +78,9 @@ export function serveCdp(stream: Stream, mux: Pick<Mux, 'attach'>, group: Group 
     .finally(leave);
 }
 
-/** Cuts bytes into messages. One that claims to be larger than Chromium takes is the end of it. */
+/** Splits bytes into messages. A message that claims to be larger than Chromium accepts ends the connection. */
 function splitter() {
-  // One buffer that grows with what has come, whatever a message claims to be and in however many pieces it comes.
+  // One buffer that grows with the bytes received, whatever size a message claims and in however many pieces it comes.
   let buffer = Buffer.allocUnsafeSlow(SPACE);
   let size = 0;
   const wanted = () => HEAD + (size < HEAD ? 0 : buffer.readUInt32LE(0));
@@ -97,7 +97,7 @@ function splitter() {
       at += taken;
       if (wanted() > MAX_TO_CHROMIUM) throw new Error('a message that is too large');
       if (size < HEAD || size < wanted()) continue;
-      yield Buffer.from(buffer.subarray(HEAD, size)); // the multiplexer keeps and changes what it is given
+      yield Buffer.from(buffer.subarray(HEAD, size)); // the multiplexer keeps and changes the buffer it gets
       size = 0;
       if (buffer.length > SPACE) buffer = Buffer.allocUnsafeSlow(SPACE);
     }

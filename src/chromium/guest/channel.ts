@@ -19,23 +19,22 @@ import {
 export { ChannelClosed, Refusal, type Stream } from './stream.ts';
 
 /**
- * Many streams over one socket, between the service and the guest inside a session. Both ends run this file. A stream carries
- * JSON and bytes, in order, both ways; each way has a window of its own, so one slow reader holds up only its own stream and
- * neither end ever keeps more of it than the window. Nothing the other end says is believed: what breaks the rules ends
- * the channel.
+ * Many streams over one socket, between the service and the guest inside a session. Both ends run this file. A stream carries JSON and
+ * bytes, in order, both ways; each way has a window of its own, so a slow reader delays only its own stream and neither end ever keeps
+ * more of it than the window. The other end is not trusted: a violation of the rules closes the channel.
  *
  *     length u32 (of what follows) · kind u8 · stream u32 · payload
  */
-const OPEN = 0; // JSON: the name of what is asked for, and what with. The other kinds are in stream.ts
+const OPEN = 0; // JSON: the name of the request and its arguments. The other kinds are in stream.ts
 
 const HEAD = 9;
-/** Of ours that the other end has not read. Each stream has its window; whoever lets this much pile up reads none of them. */
+/** The most sent bytes that the other end has not read. Each stream has its window; an end that leaves this much unread reads none of them. */
 const MOST_UNREAD = 64 * 1024 * 1024;
-/** For a stream that ended in order: the other end may still tell what it took. */
+/** Allowance for a stream that ended in order: the other end may still send credits. */
 const FEW_STRAYS = 32 * ITEM_COST;
 
 export interface Channel {
-  /** How many streams there are. */
+  /** The number of open streams. */
   readonly count: number;
   open(name: string, args?: unknown): Stream;
   close(reason: string): void;
@@ -44,11 +43,11 @@ export interface Channel {
 }
 
 export interface ChannelOptions {
-  /** Whether this end is the service: each end names its streams in its own half of the numbers. */
+  /** Whether this end is the service: the service numbers its streams odd, the guest even. */
   host: boolean;
-  /** Somebody asks for something. */
+  /** The other end opens a stream. */
   onOpen: (name: string, args: unknown, stream: Stream) => void;
-  /** How many streams the other end may have open. */
+  /** The most streams that the other end may have open. */
   most: number;
 }
 
@@ -57,7 +56,7 @@ export function channel(socket: Duplex, { host, onOpen, most }: ChannelOptions):
   let nextId = host ? 1 : 2;
   let theirs = 0;
   let lastTheirs = 0;
-  /** How much may still come for streams that we gave up: what was on its way. */
+  /** How many bytes may still arrive for streams that this end gave up: they were already on their way. */
   let strays = 0;
   let over: string | undefined;
   let settle!: (reason: string) => void;
@@ -164,7 +163,7 @@ export function channel(socket: Duplex, { host, onOpen, most }: ChannelOptions):
   };
 }
 
-/** Reads frames off a socket. Bytes are passed on as they come, in pieces; everything else is put together first. */
+/** Reads frames off a socket. Bytes are passed on in pieces as they come; all other payloads are assembled first. */
 function parser(
   frame: (kind: number, id: number, payload: Buffer, first: boolean) => void,
   fault: (reason: string) => void,

@@ -13,25 +13,24 @@ import type { Toolbox } from './toolbox.ts';
 export { ChannelClosed, Refusal, type Stream } from './channel.ts';
 
 /**
- * What does things inside a session: one small program in its sandbox, started when it is first needed and kept from then
- * on. The session's own processes run as the same user and may do anything to it, so it is asked and never believed: what it
- * says on a stream is for the asker to check (protocol.ts). When it dies or talks nonsense it is ended, and everything it had started with it; whoever
- * asks next has a new one.
+ * Performs requests inside a session: one small program in its sandbox, started when it is first needed and then kept. The session's own
+ * processes run as the same user and may do anything to it, so its answers are not trusted: the caller checks what arrives on a stream
+ * (protocol.ts). If the guest dies or breaks the protocol it is ended with everything it had started; the next request starts a new one.
  */
 export interface Guest {
-  /** Asks for something; the stream carries what there is to say both ways. Aborted, it is given up. */
+  /** Opens a stream for a request; data flows both ways. The signal aborts it. */
   open<Q extends Question>(name: Q, args: Args<Q>, signal?: AbortSignal): Promise<Stream>;
-  /** Asks for one thing that is answered at once. An answer that does not fit is the guest's end. */
+  /** A request with a single immediate answer. An answer of the wrong shape ends the guest. */
   call<Q extends Question>(name: Q, args: Args<Q>, signal?: AbortSignal): Promise<Said<Q>>;
-  /** It said what it should not have. */
+  /** Ends the guest because its answer was invalid. */
   distrust(what: string): void;
-  /** The first process of something it started: buried by its successor, should it die first. */
+  /** The leaders of process trees that the guest started. If the guest dies first, its successor kills them. */
   readonly started: Set<number>;
-  /** Ends it. For good: the session is over. */
+  /** Ends the guest for good: the session is over. */
   close(): Promise<void>;
 }
 
-/** There is no guest to be had. */
+/** The guest cannot be started. */
 export class NoGuest extends Error {
   override readonly name = 'NoGuest';
   readonly code: 'unsandboxed' | 'not_started';
@@ -45,9 +44,9 @@ export class NoGuest extends Error {
 export interface GuestOptions {
   browser: Browser;
   toolbox: Toolbox | undefined;
-  /** Whether it may run where there is no sandbox. */
+  /** Whether the guest may run without a sandbox. */
   allowUnsandboxed: boolean;
-  /** It asks for a connection to the browser it lives beside. */
+  /** The guest requests a connection to its browser. */
   onCdp: (stream: Stream) => void;
   log: Log;
   silenceMs?: number;
@@ -56,20 +55,20 @@ export interface GuestOptions {
 interface Running {
   channel: Channel;
   child: ChildProcess;
-  /** It was asked whether it is there, and has not answered yet. */
+  /** A ping was sent and is not answered yet. */
   asked: boolean;
 }
 
-/** Connections to the browser that it may have at once. */
+/** The most connections to the browser that the guest may have at once. */
 const MOST_OF_ITS_OWN = 4;
-/** And within ten seconds: each costs the browser a session. */
+/** The most such connections within ten seconds: each costs the browser a session. */
 const MOST_IN_A_WHILE = 100;
-/** What is asked of it at once. More cannot run either: a process is one of these, and each takes memory here. */
+/** The most requests at once. More could not run anyway: a running process is one of them, and each takes memory of the service. */
 const MOST_ASKED = 4096;
 const PATIENCE_MS = 2000;
-/** For one thing that is answered at once, such as removing a directory of hundreds of thousands of files. */
+/** The deadline of a call with one answer, such as removing a directory of hundreds of thousands of files. */
 const CALL_MS = 120_000;
-/** Who says nothing for so long was stopped by somebody, or is stuck. */
+/** A guest that is silent for this long was stopped, or is stuck. */
 const SILENCE_MS = 20_000;
 
 export function guestOf({
@@ -111,7 +110,7 @@ export function guestOf({
       stdio: andNoOther('ignore', 'ignore', 'pipe', 'pipe'),
     });
     const words = logTail(child.stderr);
-    child.on('error', () => {}); // its socket closes then, which says all
+    child.on('error', () => {}); // its socket then closes, which is handled
     const socket = child.stdio[3];
     if (!(socket instanceof Duplex)) throw new NoGuest('not_started', 'The guest was started without a socket.');
     if (child.pid !== undefined) browser.adopt(child.pid);
@@ -134,7 +133,7 @@ export function guestOf({
       void bury(child);
     });
     if (started.size > 0) {
-      makeSure(made); // it may be stopped as soon as it is there
+      makeSure(made); // the guest may be stopped as soon as it runs
       const pids = [...started];
       started.clear();
       const late = setTimeout(() => made.channel.close('it does not bury what was started.'), CALL_MS);
@@ -143,7 +142,7 @@ export function guestOf({
     return made;
   }
 
-  /** Whoever waits for an answer must not wait for one who was stopped. */
+  /** Pings the guest: callers must not wait for an answer of a stopped one. */
   function makeSure(there: Running): void {
     if (there.asked) return;
     there.asked = true;
@@ -156,7 +155,7 @@ export function guestOf({
       });
   }
 
-  /** Its end is the end of its socket; who does not see it in time is killed. */
+  /** The guest exits when its socket closes; if it does not do so in time, it is killed. */
   async function bury(child: ChildProcess): Promise<void> {
     if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
     const late = setTimeout(() => void killTree(child.pid!), PATIENCE_MS);

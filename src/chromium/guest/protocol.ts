@@ -1,14 +1,14 @@
 import { Type, type Static, type TSchema } from 'typebox';
 
 /**
- * Every question that the service asks a guest, with what it is asked with and what the guest says to it. What a guest says is checked
- * by these shapes where it arrives, since the session's own processes may have made it say anything. Questions are checked before
- * they leave: the guest takes only the types from here, because TypeBox would be most of what it loads.
+ * Every request of the service to a guest, with its arguments and answers. Answers are checked against these shapes where they arrive,
+ * since the session's own processes may have made the guest send anything. Arguments are checked before they are sent: the guest imports
+ * only the types, because TypeBox would be most of what it loads.
  */
 
-/** The most that is kept of each output of a command that is waited for. */
+/** The most bytes kept of each output of a command that is waited for. */
 export const MOST_KEPT = 8 * 1024 * 1024;
-/** Of the result of code, and of what it printed. */
+/** The most bytes of a code's result, and of its output. */
 const MOST_BYTES = 10 * 1024 * 1024;
 
 const orNull = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
@@ -17,7 +17,7 @@ const pid = Type.Integer({ minimum: 1, maximum: 2 ** 31 });
 const exitCode = Type.Integer({ minimum: -1, maximum: 1024 });
 const path = Type.String({ maxLength: 16_384 });
 
-/** It is done, or it begins, and there is nothing else to say. */
+/** The request is done, or it begins; there is no other content. */
 export const Done = Type.Object({});
 
 // ---- processes
@@ -78,7 +78,7 @@ const processes = {
   stdin: { args: Type.Object({ ...ofProcess, data_b64: Type.String(), eof: Type.Boolean() }), says: Written },
   kill: { args: Type.Object({ ...ofProcess, signal: Type.String() }), says: Ok },
   resize: { args: Type.Object({ ...ofProcess, rows: count, cols: count }), says: Ok },
-  /** Ends what a guest before this one started. */
+  /** Kills what an earlier guest started. */
   bury: { args: Type.Object({ pids: Type.Array(Type.Integer()) }), says: Ok },
 };
 
@@ -97,7 +97,7 @@ export type FileInfo = Static<typeof FileInfo>;
 export const FileInfos = Type.Array(FileInfo, { maxItems: 1000 });
 
 const ofPath = Type.Object({ path });
-/** Where something belongs is said along with its bytes, so these are asked with nothing. */
+/** The destination is sent along with the bytes, so these requests have no arguments. */
 const Nothing = Type.Object({});
 
 const files = {
@@ -120,7 +120,7 @@ const files = {
   unpack: { args: Nothing, says: Done },
 };
 
-/** What the service says in the middle of an upload, between bytes. */
+/** The service's messages during an upload, between bytes. */
 const UploadWord = Type.Union([Type.Object({ file: Type.String() }), Type.Object({ dest: Type.String(), path })]);
 const ArchiveWord = Type.Union([Type.Object({ dest_path: path }), Type.Object({ strip_components: count })]);
 export type UploadWord = Static<typeof UploadWord>;
@@ -152,7 +152,7 @@ export const Outcome = Type.Object({
   success: Type.Boolean(),
   error: Type.Optional(Type.String({ maxLength: 100_000 })),
 });
-/** So many bytes follow. */
+/** The number of bytes that follow. */
 export const OutcomePart = Type.Object({ bytes: Type.Integer({ minimum: 0, maximum: MOST_BYTES }) });
 
 const code = {
@@ -163,7 +163,7 @@ const code = {
 };
 
 export const protocol = {
-  /** Whether it is there. */
+  /** Whether the guest responds. */
   ping: { args: Nothing, says: Done },
   ...processes,
   ...files,

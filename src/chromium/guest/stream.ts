@@ -1,27 +1,27 @@
 /** Kinds of frames that belong to a stream. */
 export const JSON_ITEM = 1;
 export const BYTES = 2;
-export const END = 3; // the sender has said all
+export const END = 3; // the sender has sent everything
 export const FAIL = 4; // JSON: the sender gives up, and why
-export const CREDIT = 5; // u32: so many bytes were taken, and may follow
-export const RESET = 6; // the sender does not want to hear or say more
+export const CREDIT = 5; // u32: so many bytes were taken, and as many may follow
+export const RESET = 6; // the sender neither reads nor sends any more
 
 export const WINDOW = 1024 * 1024;
 export const CHUNK = 64 * 1024;
-/** JSON comes whole; this is more than any body the service takes. */
+/** JSON arrives whole; this is more than any request body of the service. */
 export const MAX_JSON = 8 * 1024 * 1024;
-/** What an item costs besides its bytes: about what it takes in memory, so that small ones are not free. */
+/** The cost of an item besides its bytes: about its overhead in memory, so that small items are not free. */
 export const ITEM_COST = 128;
-/** Smaller pieces of bytes that nobody has taken yet are put together. */
+/** Smaller pieces of bytes are merged while they wait for the reader. */
 const SMALL = 8 * 1024;
 
 export type Item = { json: unknown; bytes?: undefined } | { bytes: Buffer; json?: undefined };
 
-/** The other end gave up on a stream, or refused it. `code` is one of its own words. */
+/** The other end gave up a stream, or refused it. `code` is the other end's. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: string;
-  /** What came of it until then. */
+  /** Partial results until then. */
   readonly details: unknown;
 
   constructor(code: string, message: string, details?: unknown) {
@@ -31,7 +31,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The channel ended under a stream. */
+/** The channel closed while the stream was open. */
 export class ChannelClosed extends Error {
   override readonly name = 'ChannelClosed';
 }
@@ -39,35 +39,35 @@ export class ChannelClosed extends Error {
 export interface Stream {
   /** The next item; undefined after the last. Rejects with a Refusal when the other end gave up. */
   next(): Promise<Item | undefined>;
-  /** Both resolve when it is on its way: the other end takes no more than its window. Both reject when it is gone. */
+  /** Both resolve when the data is sent: the other end takes no more than its window. Both reject when the stream is gone. */
   json(value: unknown): Promise<void>;
   bytes(data: Buffer): Promise<void>;
   end(): void;
   fail(code: string, message: string, details?: unknown): void;
-  /** Gives up: nothing more is said, and nothing more is heard. */
+  /** Gives up: sends and reads nothing more. */
   reset(): void;
   /** Aborts when the other end gave up, or the channel closed. */
   readonly gone: AbortSignal;
 }
 
-/** JSON is kept as it came until it is taken: what it becomes is many times as large. */
+/** JSON is kept unparsed until it is taken: the parsed value is many times as large. */
 type Raw = { json: Buffer; bytes?: undefined } | { bytes: Buffer; json?: undefined };
 
-/** What the channel does with a stream. */
+/** The channel's side of a stream. */
 export interface InnerStream extends Stream {
   take(item: Raw, cost: number): void;
   finish(error?: Error): void;
   credit(bytes: number): void;
 }
 
-/** A stream's place in its channel. */
+/** A stream's access to its channel. */
 export interface Port {
   send(kind: number, payload?: Buffer): void;
-  /** The other end has broken a rule: this ends the channel. */
+  /** The other end has broken a rule: closes the channel. */
   close(reason: string): void;
-  /** So much may still come for it, although it was given up: what was on its way. */
+  /** So many bytes may still arrive for the stream, although it was given up: they were on their way. */
   stray(bytes: number): void;
-  /** It is over. May be said more than once. */
+  /** The stream is over. May be called more than once. */
   gone(): void;
 }
 
@@ -75,13 +75,13 @@ export interface Port {
 export function channelStream(port: Port): InnerStream {
   const gone = new AbortController();
   const items: { item: Raw; cost: number; space?: Buffer }[] = [];
-  let held = 0; // of theirs, here and not yet taken
-  let owed = 0; // taken, and not yet told
-  let room = WINDOW; // how much they still take of ours
-  let said = false; // we have ended our side
-  let heard = false; // they have ended theirs
-  let failure: Error | undefined; // for who reads
-  let broken: Error | undefined; // for who writes
+  let held = 0; // received, and not yet taken
+  let owed = 0; // taken, and not yet credited
+  let room = WINDOW; // how much the other end still takes
+  let said = false; // this end has finished sending
+  let heard = false; // the other end has finished sending
+  let failure: Error | undefined; // for the reader
+  let broken: Error | undefined; // for the writer
   let reader: (() => void) | undefined;
   let writers: (() => void)[] = [];
 
@@ -155,7 +155,7 @@ export function channelStream(port: Port): InnerStream {
     fail(code, message, details) {
       if (said || broken) return;
       port.send(FAIL, Buffer.from(JSON.stringify({ code, message, details })));
-      abandon(); // there is nothing more to hear either: whoever asked was answered
+      abandon(); // nothing more is to be read either: the request was answered
     },
 
     reset() {
@@ -166,8 +166,8 @@ export function channelStream(port: Port): InnerStream {
 
     take(item, cost) {
       if (heard || failure) return;
-      // What is sent last may overdraw the window, since it comes whole, or in pieces of a chunk; then there is nothing to send before
-      // something is taken.
+      // The last message may overdraw the window, since it is sent whole, or in pieces of a chunk; then nothing may be sent before something is
+      // taken.
       if (held >= WINDOW + (item.bytes ? CHUNK + ITEM_COST : 0)) return port.close('more was sent than was asked for.');
       held += cost;
       if (!appended(items.at(-1), item, cost)) items.push({ item, cost });
@@ -177,7 +177,7 @@ export function channelStream(port: Port): InnerStream {
 
     finish(error) {
       if (error) {
-        // What it had said to the end before it gave up is still to be read.
+        // If the other end had finished before it gave up, its data can still be read.
         if (!heard) failure = error;
         broken ??= error;
         gone.abort(error);
@@ -196,7 +196,7 @@ export function channelStream(port: Port): InnerStream {
       for (const writer of those) writer();
     },
   };
-  /** What cannot be read ends the channel, and with it this stream. */
+  /** Invalid JSON closes the channel, and with it this stream. */
   function parsed(item: Raw): Item {
     if (item.bytes) return item;
     try {
@@ -210,7 +210,7 @@ export function channelStream(port: Port): InnerStream {
   return stream;
 }
 
-/** Puts small pieces of bytes that nobody has taken yet into one item, which has room for more of them. */
+/** Merges small pieces of waiting bytes into one item, which has room for more of them. */
 function appended(
   last: { item: Raw; cost: number; space?: Buffer } | undefined,
   { bytes }: Raw,

@@ -6,20 +6,20 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /**
- * What sessions see of this installation, to read: the guest's code, the packages it uses, and Node where that is not in
- * /usr. A copy, because the installation itself may lie where the sessions' user cannot walk to, and holds more than is theirs.
+ * The read-only part of this installation that sessions see: the guest's code, the packages it uses, and Node if that is not in /usr. A
+ * copy, because the sessions' user may lack access to the installation's path, and the installation holds more than sessions may see.
  */
 export interface Toolbox {
   readonly dir: string;
-  /** It is there from the start, so that it can be mounted; this is when everything is in it. */
+  /** The directory exists from the start, so that it can be mounted; this resolves when its content is complete. */
   readonly ready: Promise<void>;
-  /** Node, as it is called where the toolbox is seen at `at`. */
+  /** The path of Node, if the toolbox is mounted at `at`. */
   node(at: string): string;
 }
 
 const SOURCES = ['channel', 'stream', 'inside'];
 const PACKAGES = ['@lydell/node-pty', 'yauzl', 'yazl', 'playwright-core', 'amaro'];
-/** The trace viewer, types and notices: nothing that runs. */
+/** The trace viewer, types and notices: files that are not executed. */
 const UNUSED = /\/(types|vite|tools|bin)$|\.(d\.ts|md|map)$|ThirdPartyNotices|LICENSE$/;
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -27,14 +27,14 @@ const here = dirname(fileURLToPath(import.meta.url));
 export function openToolbox(dir: string): Toolbox {
   mkdirSync(dir, { recursive: true, mode: 0o755 });
   const ready = fill(dir);
-  ready.catch(() => {}); // whoever needs it hears of it
+  ready.catch(() => {}); // callers that await it get the error
   return { dir, ready, node: (at) => (nodeIsEverywhere() ? process.execPath : join(at, 'bin/node')) };
 }
 
 const nodeIsEverywhere = () => process.execPath.startsWith('/usr/');
 
 async function fill(dir: string): Promise<void> {
-  await chmod(dir, 0o755); // whatever the umask
+  await chmod(dir, 0o755); // independent of the umask
   const sources = await compiled();
   const packages = await packagesOf(PACKAGES);
   const stamp = join(dir, 'made-of');
@@ -53,7 +53,7 @@ async function fill(dir: string): Promise<void> {
   await put(stamp, wanted);
 }
 
-/** The guest's code as Node runs it. In a build it is that already; from the sources, types are taken out here. */
+/** The guest's code as Node runs it. A build contains it; from the sources, types are stripped here. */
 async function compiled(): Promise<[name: string, code: string][]> {
   const files: string[] = [];
   for (const name of await readdir(here, { recursive: true }))
@@ -68,18 +68,18 @@ async function compiled(): Promise<[name: string, code: string][]> {
   );
 }
 
-/** Comes without types. */
+/** The package has no types. */
 const amaro = () =>
   createRequire(import.meta.url)('amaro') as { transformSync(code: string, options: object): { code: string } };
 
-/** Packages with all they depend on, each with where it is installed. */
+/** Packages and all their dependencies, each with its directory. */
 async function packagesOf(names: string[], from = here, found = new Map<string, string>()) {
   for (const name of names) {
     if (found.has(name)) continue;
     const at = ancestors(from)
       .map((dir) => join(dir, 'node_modules', name))
       .find((path) => existsSync(join(path, 'package.json')));
-    if (at === undefined) continue; // a binary for another machine
+    if (at === undefined) continue; // an optional binary for another platform
     found.set(name, await realpath(at));
     const { dependencies = {}, optionalDependencies = {} } = JSON.parse(
       await readFile(join(at, 'package.json'), 'utf8'),

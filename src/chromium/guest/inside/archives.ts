@@ -14,10 +14,10 @@ import { tarAsks } from './tars.ts';
 export const archiveAsks = { zip, unzip, ...tarAsks };
 
 const MOST_ENTRIES = 100_000;
-/** What unpacks to more than this, and to so many times its own size, was made to fill a disk. */
+/** An archive that unpacks to more than this, and to so many times its own size, is taken for a zip bomb. */
 const BOMB_BYTES = 256 * 1024 * 1024;
 const BOMB_RATIO = 500;
-/** Stays free on the disk. */
+/** Bytes that stay free on the disk. */
 const SPARE_BYTES = 512 * 1024 * 1024;
 const MOST_LINK = 4096;
 
@@ -32,7 +32,7 @@ async function zip({ path }: Args<'zip'>, stream: Telling<'zip'>): Promise<void>
   const archive = new yazl.ZipFile();
   const faults = new AbortController();
   archive.on('error', (error: Error) => faults.abort(error));
-  await opendir(path).then((directory) => directory.close()); // whether it may be read is said before the answer begins
+  await opendir(path).then((directory) => directory.close()); // an unreadable directory is refused before the answer begins
   await stream.json({});
 
   const filled = fill(archive, path, '', stream.gone).then(
@@ -45,7 +45,7 @@ async function zip({ path }: Args<'zip'>, stream: Telling<'zip'>): Promise<void>
   await filled;
 }
 
-/** Adds what is in a directory. Links are kept as links; what is neither file, directory nor link has no place in an archive. */
+/** Adds the content of a directory. Links are kept as links; other special files are left out. */
 async function fill(archive: NewZip, root: string, under: string, gone: AbortSignal): Promise<void> {
   for await (const { name } of await opendir(join(root, under))) {
     gone.throwIfAborted();
@@ -63,7 +63,7 @@ async function fill(archive: NewZip, root: string, under: string, gone: AbortSig
     } else if (found.isFile()) {
       archive.addReadStreamLazy(inside, options, (opened) => {
         const content = createReadStream(path);
-        // Opened before it is promised: a file that went or may not be read must not end the whole process.
+        // Opened before it is added: a file that is gone or unreadable must not end the whole process.
         content.once('open', () => opened(null, content));
         content.once('error', (error) => opened(error, undefined as never));
       });
@@ -71,10 +71,10 @@ async function fill(archive: NewZip, root: string, under: string, gone: AbortSig
   }
 }
 
-/** Takes the archive whole, looks through all of it, and only then unpacks: what is refused has changed nothing. */
+/** Receives the whole archive and checks all of it before unpacking: a refused archive changes nothing. */
 async function unzip(_: Args<'unzip'>, stream: Telling<'unzip'>): Promise<void> {
   const archive = await Incoming.to(undefined);
-  let dest: string | undefined; // may be said before or after
+  let dest: string | undefined; // may arrive before or after the archive
   try {
     for (let item; (item = await stream.next());) {
       if (item.bytes) await archive.add(item.bytes);
@@ -111,7 +111,7 @@ async function unpack(path: string, dest: string, size: number): Promise<void> {
     await makeDirectories(dest);
     await refuseTooMuch(dest, total);
     for (const entry of entries) if (!links.has(entry)) await extract(archive, entry, dest);
-    // Last: nothing of the archive is written through a link of the archive.
+    // Links come last, so that no entry is written through a link of the archive.
     for (const [{ fileName }, target] of links) {
       const path = join(dest, fileName);
       await makeDirectories(dirname(path));
@@ -139,7 +139,7 @@ async function* entriesOf(archive: ZipFile): AsyncGenerator<Entry> {
   }
 }
 
-/** yauzl has refused absolute names, `..` and backslashes by now. */
+/** yauzl has already refused absolute names, `..` and backslashes. */
 function refuse(entry: Entry) {
   const { fileName } = entry;
   if (entry.isEncrypted()) throw new Fault('bad_archive', `The entry '${fileName}' is encrypted.`);
@@ -174,7 +174,7 @@ async function extract(archive: ZipFile, entry: Entry, dest: string): Promise<vo
   const path = join(dest, entry.fileName);
   if (entry.fileName.endsWith('/') || kindOf(entry) === S_IFDIR) {
     await makeDirectories(path);
-    if (modeOf(entry) !== 0) await chmod(path, modeOf(entry) | 0o700); // what follows has to fit in
+    if (modeOf(entry) !== 0) await chmod(path, modeOf(entry) | 0o700); // later entries are written into it
     return;
   }
   await makeDirectories(dirname(path));

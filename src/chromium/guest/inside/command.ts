@@ -11,8 +11,8 @@ export interface Runnable {
 }
 
 /**
- * What is to be executed, and as whom. Root is root of one more user namespace: it may do there what root may, and to the
- * session what the session's own user may. So is any other user: outside of its namespace it is the same one.
+ * The command to execute, and its user. Root is root of an additional user namespace: it has root's rights there, and the rights of the
+ * session's own user in the session. The same holds for any other user: outside of its namespace it is the session's user.
  */
 export function runnable({ command, args, cwd: wanted, env: theirs, as_user, as_root }: Command): Runnable {
   const env = { ...ownEnvironment(), ...theirs };
@@ -21,7 +21,7 @@ export function runnable({ command, args, cwd: wanted, env: theirs, as_user, as_
   const file = find(command, env['PATH'] ?? '', cwd);
   const map = as_root ? ['--map-root-user'] : as_user === null ? undefined : mapUser(as_user);
   if (!map) return { file, args, cwd, env };
-  // The home stays the session's: there is no other that could be written to.
+  // HOME stays the session's: no other home is writable.
   const user: Record<string, string> = as_root ? { USER: 'root', LOGNAME: 'root' } : {};
   const words = ['--user', ...map, '--', file, ...args];
   return { file: '/usr/bin/unshare', args: words, cwd, env: { ...env, ...user, ...theirs } };
@@ -30,7 +30,7 @@ export function runnable({ command, args, cwd: wanted, env: theirs, as_user, as_
 const ownEnvironment = () =>
   Object.fromEntries(Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined));
 
-/** As execvp looks, but with a sentence when there is none. */
+/** Searches as execvp does, but fails with a readable message. */
 function find(command: string, path: string, cwd: string): string {
   const places = command.includes('/')
     ? [resolve(cwd, command)]
@@ -42,7 +42,7 @@ function find(command: string, path: string, cwd: string): string {
   return runs;
 }
 
-/** A name of /etc/passwd, a uid, or uid:gid. Undefined for who it is anyway. */
+/** A name of /etc/passwd, a uid, or uid:gid. Undefined for the session's own user. */
 function mapUser(user: string): string[] | undefined {
   const lines = readFileSync('/etc/passwd', 'utf8')
     .split('\n')

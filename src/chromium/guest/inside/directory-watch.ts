@@ -12,13 +12,13 @@ export interface FileEvent {
   dropped?: number;
 }
 
-/** What was there when we last looked. */
+/** The state of an entry at the last look. */
 interface Known {
   ino: bigint;
   mtime: bigint;
   size: bigint;
   isDir: boolean;
-  /** It was told as created, and not yet as written. */
+  /** CREATE was reported, and WRITE not yet. */
   fresh: boolean;
 }
 
@@ -27,25 +27,25 @@ interface Directory {
   known: Map<string, Known>;
 }
 
-/** Waits in line until it is known whether what went comes back under another name. */
+/** Waits in the outbox until it is known whether a vanished entry reappears under another name. */
 interface Pending {
   event: FileEvent;
   settled: boolean;
-  /** What was known of a directory that went, and of those below it, by their paths. */
+  /** The known entries of a vanished directory and of those below it, by path. */
   below: Map<string, Map<string, Known>>;
 }
 
 const MOST_DIRECTORIES = 20_000;
-/** The kernel keeps 16,384 of its events and does not tell Node when there were more: from here on we look for ourselves. */
+/** The kernel keeps 16,384 events and Node does not report an overflow: after this many, all directories are compared. */
 const BURST = 8000;
-/** How long something that went may take to come back under another name. */
+/** How long a vanished entry may take to reappear under another name. */
 const RENAME_MS = 50;
-/** For how long the kernel may still tell of something that we have seen go. */
+/** How long the kernel may still report an entry that was already seen to vanish. */
 const ECHO_MS = 200;
 
 /**
- * A directory, and what is below it if that is wanted. The kernel says where something happened; what happened is found by
- * looking, and compared with what was there. So nothing is lost when it says too little: the next look finds it.
+ * Watches a directory, and with `recursive` those below it. The kernel reports where something happened; what happened is found by
+ * comparing the directory with its known state. So a missing kernel event loses nothing: the next comparison finds the change.
  */
 export class DirectoryWatch {
   readonly #root: string;
@@ -82,7 +82,7 @@ export class DirectoryWatch {
     this.#hints = [];
   }
 
-  /** Watched first and then looked through, so that nothing falls in between. */
+  /** Watches the directory before reading it, so that no change is missed in between. */
   async #add(path: string, announce: boolean, before?: Map<string, Known>): Promise<void> {
     if (this.#over || this.#directories.has(path)) return;
     if (this.#directories.size >= MOST_DIRECTORIES)
@@ -99,7 +99,7 @@ export class DirectoryWatch {
     await this.#look(path, announce);
   }
 
-  /** Lets go of a directory and those below; answers with what was known of them. */
+  /** Stops watching a directory and those below; answers with their known entries. */
   #remove(path: string): Map<string, Map<string, Known>> {
     const below = new Map<string, Map<string, Known>>();
     for (const [dir, { watcher, known }] of this.#directories) {
@@ -136,7 +136,7 @@ export class DirectoryWatch {
     }
   }
 
-  /** Compares all of a directory with what is known of it. */
+  /** Compares all of a directory with its known entries. */
   async #look(dir: string, announce: boolean): Promise<void> {
     const directory = this.#directories.get(dir);
     if (!directory) return;
@@ -144,7 +144,7 @@ export class DirectoryWatch {
     try {
       for await (const { name } of await opendir(dir)) names.add(name);
     } catch {
-      return; // gone since; whoever holds it tells
+      return; // the directory is gone; its parent's watch reports it
     }
     for (const name of names) {
       if (announce) await this.#compare(dir, name);
@@ -168,7 +168,7 @@ export class DirectoryWatch {
     const before = directory.known.get(name);
     if (found && before && found.ino === before.ino) this.#changed(path, before, found);
     else if (found && before && !before.isDir && !found.isDirectory()) {
-      directory.known.set(name, known(found, false)); // another file took its place
+      directory.known.set(name, known(found, false)); // another file replaced it
       this.#say({ type: 'WRITE', path, name, is_dir: false });
     } else {
       if (before) this.#went(directory, path, before);
@@ -179,7 +179,7 @@ export class DirectoryWatch {
 
   #changed(path: string, before: Known, found: BigIntStats) {
     if (before.isDir) return;
-    const written = before.fresh || before.mtime !== found.mtimeNs || before.size !== found.size; // not only its rights
+    const written = before.fresh || before.mtime !== found.mtimeNs || before.size !== found.size; // not only its permissions
     Object.assign(before, known(found, false));
     if (written) this.#say({ type: 'WRITE', path, name: basename(path), is_dir: false });
   }
@@ -212,7 +212,7 @@ export class DirectoryWatch {
     await this.#addBelow(path, true);
   }
 
-  /** It was there for less time than it took us to look. Or the hint is about the directory itself. */
+  /** The entry existed for less time than the look took. Or the hint is about the directory itself. */
   async #cameAndWent(dir: string, name: string): Promise<void> {
     if (name === '' || name === basename(dir)) {
       if (dir !== this.#root || (await statOf(dir))) return;

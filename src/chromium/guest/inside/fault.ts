@@ -1,4 +1,4 @@
-/** Why something was not done: a code the service knows (an errno's name, or one of our own), and a sentence. */
+/** Why a request failed: a code the service knows (an errno's name, or one of Corral's), and a sentence. */
 export class Fault extends Error {
   readonly code: string;
   readonly details: unknown;

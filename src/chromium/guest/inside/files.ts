@@ -21,11 +21,11 @@ export const fileAsks = {
   ...archiveAsks,
 };
 
-/** Entries that go together in one message. */
+/** Entries per message. */
 const BATCH = 500;
 
 async function read({ path }: Args<'read'>, stream: Telling<'read'>): Promise<void> {
-  // Without O_NONBLOCK, opening a fifo would wait for somebody to write to it, and with it one of our few threads.
+  // Without O_NONBLOCK, opening a fifo would wait for a writer, and block one of the few threads of the guest.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const found = await file.stat();
@@ -52,8 +52,8 @@ async function write({ path, mode }: Args<'write'>, stream: Telling<'write'>): P
 }
 
 /**
- * Several files in one go. Each is announced by its name, followed by its bytes; where it belongs may be said before or
- * after, and is done for all of them when all are here.
+ * Uploads several files at once. Each is announced by its name, followed by its bytes; its destination may come before or after. All
+ * files are moved into place once all have arrived.
  */
 async function upload(_: Args<'upload'>, stream: Telling<'upload'>): Promise<void> {
   const files = new Map<string, Incoming>();
@@ -84,7 +84,7 @@ async function upload(_: Args<'upload'>, stream: Telling<'upload'>): Promise<voi
 async function list({ path }: Args<'list'>, stream: Telling<'list'>): Promise<void> {
   let batch: FileInfo[] = [];
   for await (const { name } of await opendir(path)) {
-    const found = await lstat(join(path, name)).catch(() => undefined); // gone since the directory was read
+    const found = await lstat(join(path, name)).catch(() => undefined); // removed since the directory was read
     if (found) batch.push(describe(join(path, name), found));
     if (batch.length < BATCH) continue;
     await stream.json(batch);
@@ -101,7 +101,7 @@ async function create_directory(
   { path, mode }: Args<'create_directory'>,
   stream: Telling<'create_directory'>,
 ): Promise<void> {
-  if (await makeDirectories(path)) await chmod(path, Number.parseInt(mode ?? '755', 8)); // not by mkdir: the umask takes from it
+  if (await makeDirectories(path)) await chmod(path, Number.parseInt(mode ?? '755', 8)); // not by mkdir, which applies the umask
   await stream.json({});
 }
 
@@ -122,7 +122,7 @@ async function delete_directory(
 }
 
 async function move({ src_path, dest_path }: Args<'move'>, stream: Telling<'move'>): Promise<void> {
-  await refuseMounted(src_path); // and, if something is missing, it is the source and no directory on the way to the destination
+  await refuseMounted(src_path); // before directories are created, so that a missing path is reported for the source
   await makeDirectories(dirname(dest_path));
   await rename(src_path, dest_path).catch(async (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EXDEV') throw error;
@@ -132,7 +132,7 @@ async function move({ src_path, dest_path }: Args<'move'>, stream: Telling<'move
   await stream.json({});
 }
 
-/** What is mounted there cannot go; all that is in it would, before anybody noticed. */
+/** A mount point cannot be moved or removed; its content would be, before the error appears. */
 async function refuseMounted(path: string): Promise<void> {
   const [own, above] = [await lstat(path), await lstat(dirname(normalize(path).replace(/(?<=.)\/$/, '')))];
   if (own.dev !== above.dev || own.ino === above.ino)
@@ -180,7 +180,7 @@ function describe(path: string, found: Stats): FileInfo {
   };
 }
 
-/** As `ls -l` writes it. */
+/** The mode as `ls -l` writes it. */
 function modeText(found: Stats): string {
   const kind = found.isDirectory()
     ? 'd'

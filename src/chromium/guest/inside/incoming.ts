@@ -4,14 +4,14 @@ import { chmod, cp, mkdir, open, realpath, rename, rm, stat, type FileHandle } f
 import { basename, dirname, join } from 'node:path';
 import { Fault } from './fault.ts';
 
-/** Files on their way in have names of this kind until they are whole; watches do not tell of them. */
+/** Incoming files have names of this kind until they are complete; watches do not report them. */
 const MARK = /^\.corral-[0-9a-f]{16}\.part$/;
 
 export const isIncoming = (name: string) => MARK.test(name);
 
 /**
- * A file that is being written. It stands beside the place it is meant for and takes that place when it is whole: whoever
- * reads there finds the old one or the new one, and a client that goes away in the middle leaves nothing.
+ * A file that is being written. It is written next to its destination and replaces it when complete: readers find the old file or the new
+ * one, and a client that disconnects in the middle leaves nothing.
  */
 export class Incoming {
   size = 0;
@@ -23,7 +23,7 @@ export class Incoming {
     this.#file = file;
   }
 
-  /** Where it is meant for, if that is known yet; otherwise it waits at home, which is on the disk and not in memory. */
+  /** Writes next to the destination if it is known yet; otherwise in the home directory, which is on the disk and not in memory. */
   static async to(dest: string | undefined): Promise<Incoming> {
     const dir = dest === undefined ? homeDirectory() : dirname(await finalPath(dest));
     await makeDirectories(dir);
@@ -74,7 +74,7 @@ export class Incoming {
 
 const homeDirectory = () => process.env['HOME'] ?? '/tmp';
 
-/** What a link leads to is what is written, not the link; and what is neither a file nor absent is not. */
+/** The target of a link is written, not the link; anything that is neither a file nor absent is refused. */
 async function finalPath(dest: string): Promise<string> {
   const there = await stat(dest).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
@@ -85,7 +85,7 @@ async function finalPath(dest: string): Promise<string> {
   return realpath(dest);
 }
 
-/** Node's own recursive mkdir tells a read-only or full file system as if something were missing. */
+/** Node's own recursive mkdir reports a read-only or full file system as a missing path. */
 export async function makeDirectories(path: string): Promise<boolean> {
   try {
     await mkdir(path);

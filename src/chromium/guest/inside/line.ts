@@ -1,9 +1,9 @@
 import type { FileEvent } from './directory-watch.ts';
 
-/** What is kept for a reader, or until there is one. */
+/** The most events kept for a reader, or until there is one. */
 const MOST_EVENTS = 10_000;
 
-/** Events in order, up to a bound; what is beyond is counted and told in its place. */
+/** Events in order, up to a limit; further ones are counted, and the count is reported in their place. */
 export class Line {
   ended = false;
   readonly #root: string;
@@ -17,7 +17,7 @@ export class Line {
 
   add(event: FileEvent) {
     const last = this.#events.at(-1);
-    // Many writes to one file are one, as long as nobody has been told of the first.
+    // Many writes to one file are merged until a reader has taken the first.
     if (event.type === 'WRITE' && last?.type === 'WRITE' && last.path === event.path) return;
     this.#events.push(event);
     if (this.#events.length > MOST_EVENTS) {

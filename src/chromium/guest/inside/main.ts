@@ -8,10 +8,10 @@ import type { Telling } from './telling.ts';
 import { watchAsks } from './watches.ts';
 
 /**
- * The guest: a small program inside a session's sandbox that does there what the service is asked to do. It lives in the
- * session's namespaces with the session's rights, so nothing it can be talked into reaches further than the session does.
+ * The guest: a small program inside a session's sandbox that performs the service's requests there. It lives in the session's namespaces
+ * with the session's rights, so nothing it is made to do reaches further than the session.
  *
- * It speaks on descriptor 3. When that ends, so does everything it started.
+ * Its channel is descriptor 3. When that closes, everything it started ends.
  */
 type Ask<Q extends Question> = (args: Args<Q>, stream: Telling<Q>, service: Channel) => Promise<void> | void;
 
@@ -37,6 +37,6 @@ void service.closed.then(() => {
   process.exit();
 });
 
-// The session's own processes may do anything to this one; what they break must not break the rest of it.
+// The session's own processes may do anything to this one; an error they cause must not end its other work.
 process.on('uncaughtException', (error) => process.stderr.write(`${error.stack}\n`));
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});

@@ -1,10 +1,10 @@
-/** What a process has printed, as far back as it is kept. Readers count in chunks since the beginning. */
+/** The output of a process, as far back as it is kept. Readers count in chunks since the beginning. */
 export interface Chunk {
   stream: 'stdout' | 'stderr';
   bytes: Buffer;
 }
 
-/** The most that is kept of one process, and of all of them. */
+/** The most bytes kept of one process, and of all of them. */
 const MOST = 4 * 1024 * 1024;
 const MOST_OF_ALL = 64 * 1024 * 1024;
 
@@ -12,7 +12,7 @@ const everyone = new Set<Output>();
 let kept = 0;
 
 export class Output {
-  /** How many chunks were dropped, and how many bytes were in them. */
+  /** The number of dropped chunks, and of the bytes in them. */
   first = 0;
   droppedBytes = 0;
   ended = false;
@@ -25,7 +25,6 @@ export class Output {
   }
 
   add(stream: Chunk['stream'], bytes: Buffer) {
-    // Many small writes are one chunk, as long as nobody has seen the last one: an entry costs more than a byte does.
     this.#chunks.push({ stream, bytes });
     this.#bytes += bytes.length;
     kept += bytes.length;

@@ -6,14 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * Real pipes for what a process prints. Node gives its children sockets, which cannot be opened by name: `echo x >/dev/stdout`
- * and every program that logs to /dev/stderr would fail. A fifo whose name is gone once both ends are open is a pipe.
+ * Real pipes for the output of a process. Node gives its children sockets, which cannot be opened by name: `echo x >/dev/stdout` and
+ * every program that logs to /dev/stderr would fail. A fifo that is unlinked once both ends are open is a pipe.
  */
 export interface Pipe {
-  /** For the child. */
+  /** The child's end. */
   readonly write: number;
   readonly read: Socket;
-  /** The child has it; while ours is open there is no end to read. */
+  /** Closes this process's copy of the write end, which the child has now; while it is open the reader sees no end. */
   handedOver(): void;
 }
 
@@ -21,7 +21,7 @@ const BATCH = 8;
 const ready: { read: number; write: number }[] = [];
 let making: Promise<void> | undefined;
 
-/** Where there is no room for a fifo the child has to make do with a socket. */
+/** Undefined if fifos cannot be created: the child then gets sockets. */
 export async function outputs(): Promise<{ stdout: Pipe; stderr: Pipe } | undefined> {
   try {
     return { stdout: await pipe(), stderr: await pipe() };
@@ -47,7 +47,7 @@ async function pipe(): Promise<Pipe> {
   };
 }
 
-/** Several at a time, ahead of need: there is no call for it, only a program. */
+/** Several at a time, ahead of need: Node has no call for fifos, so a program is run. */
 async function make(): Promise<void> {
   const dir = mkdtempSync(join(tmpdir(), '.corral-'));
   try {

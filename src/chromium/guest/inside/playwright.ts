@@ -10,10 +10,10 @@ import { killTree } from './tree.ts';
 
 export const playwrightAsks = { execute };
 
-/** Of each output of a run. */
+/** The most bytes of each output of a run. */
 const MOST_PRINTED = 1024 * 1024;
 const MOST_RESULT = 8 * 1024 * 1024;
-/** How long the rest of what a run printed is waited for, when something else prints in between. */
+/** How long the rest of a run's output is waited for, when other output comes in between. */
 const LINGER_MS = 250;
 
 interface Outcome {
@@ -22,19 +22,19 @@ interface Outcome {
   result?: string;
   error?: string;
   stack?: string;
-  /** It cannot be used again. */
+  /** The runner cannot be used again. */
   spent?: boolean;
 }
 
 interface Runner {
   child: ChildProcess;
-  /** Who hears what it prints. */
+  /** Receives the runner's output. */
   onPrint: ((stream: 'stdout' | 'stderr', bytes: Buffer) => void) | undefined;
   onOutcome: ((outcome: Outcome) => void) | undefined;
   over: boolean;
 }
 
-/** One run after the other: they share the page. */
+/** Runs take turns: they share the page. */
 let turn = Promise.resolve();
 let warm: Runner | undefined;
 
@@ -119,14 +119,14 @@ const broken = ({ child: { exitCode, signalCode } }: Runner): Outcome => ({
   error: `The code ended the process it ran in (${signalCode ?? `exit code ${exitCode}`}).`,
 });
 
-/** The next run has a new one. */
+/** Ends the runner. The next run starts a new one. */
 async function end(runner: Runner): Promise<void> {
   runner.over = true;
   if (warm === runner) warm = undefined;
   if (runner.child.pid !== undefined) await killTree(runner.child.pid);
 }
 
-/** Between the runner's own socket and the browser: nobody else in the session has one like it. */
+/** Connects the runner's own socket to the browser: no other process in the session has such a socket. */
 async function relay(socket: Duplex, stream: Stream): Promise<void> {
   socket.on('error', () => {});
   socket.once('close', () => stream.reset());
@@ -145,7 +145,7 @@ async function relay(socket: Duplex, stream: Stream): Promise<void> {
   await Promise.allSettled([up, down]);
 }
 
-/** What one output of a run says, up to the mark that the runner prints after it. */
+/** One output of a run, up to the mark that the runner prints after it. */
 class Printed {
   readonly whole: Promise<void>;
   readonly #mark: string;

@@ -22,9 +22,9 @@ interface Process {
   readonly startedAt: number;
 }
 
-/** Exited ones beyond this are forgotten, oldest first. */
+/** Of more exited processes than this, the oldest are forgotten. */
 const MOST_KEPT = 1000;
-/** How long the output of a process that has exited is waited for, when what it left behind keeps the pipe open. */
+/** How long the output of an exited process is waited for, when its children keep the pipe open. */
 const LINGER_MS = 250;
 const MOST_STDIN = 1024 * 1024;
 const TICKS_PER_SECOND = 100;
@@ -61,7 +61,7 @@ async function exec(ask: Args<'exec'>, stream: Telling<'exec'>): Promise<void> {
   try {
     if (pid !== undefined) await stream.json({ pid });
     const code = await ending;
-    // What it left running may keep the pipes open for as long as it likes; that is no reason to wait.
+    // Remaining children may keep the pipes open for any time; the answer does not wait for that.
     await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, LINGER_MS))]);
     for (const pipe of [fromStdout, fromStderr]) pipe.destroy();
     const [stdout, stderr] = [kept.stdout(), kept.stderr()];
@@ -83,7 +83,7 @@ async function exec(ask: Args<'exec'>, stream: Telling<'exec'>): Promise<void> {
   }
 }
 
-/** Starts a process in a session (of the kernel's kind) of its own, so that it can be found with all it starts. */
+/** Starts a process in a kernel session (setsid) of its own, so that it can be found with all it starts. */
 async function begin(
   file: string,
   args: string[],
@@ -104,7 +104,7 @@ async function begin(
 
 const endOf = (pipe: Readable) => new Promise((resolve) => pipe.once('close', resolve));
 
-/** The beginning of what a pipe says, and how much was beyond it. */
+/** The beginning of a pipe's output, and the number of bytes beyond it. */
 function collect(pipe: NodeJS.ReadableStream, most: number) {
   const parts: Buffer[] = [];
   let size = 0;
@@ -210,20 +210,20 @@ async function status({ process_id }: Args<'status'>, stream: Telling<'status'>)
   });
 }
 
-/** Since it was last asked for; the first time, or long after, since the process began. */
+/** CPU use since the last request; for the first request, or one long after the last, since the process began. */
 function cpu(process: Process, those: { pid: number; ticks: number }[]): number {
   const now = Date.now();
   const before = process.measured && now - process.measured.at < 60_000 ? process.measured : undefined;
   const since = before?.at ?? process.startedAt;
   const ticks = those.reduce((sum, one) => sum + Math.max(0, one.ticks - (before?.ticks.get(one.pid) ?? 0)), 0);
-  // Asked twice at once, there is too little time to have measured anything: then the older figure stays.
+  // For requests in quick succession the interval is too short to measure: the older measurement stays.
   if (!before || now - before.at >= 100)
     process.measured = { at: now, ticks: new Map(those.map((one) => [one.pid, one.ticks])) };
   const seconds = Math.max(now - since, 10) / 1000;
   return Math.round((ticks / TICKS_PER_SECOND / seconds) * 1000) / 10;
 }
 
-/** Everything from the beginning, as far as it is kept, then the rest as it comes, then how it ended. */
+/** The kept output from the beginning, then new output as it comes, then the exit. */
 async function output({ process_id }: Args<'output'>, stream: Telling<'output'>): Promise<void> {
   const process = find(process_id);
   const { output } = process;
@@ -241,7 +241,7 @@ async function output({ process_id }: Args<'output'>, stream: Telling<'output'>)
       index++;
       await stream.json({ stream: chunk.stream, data_b64: chunk.bytes.toString('base64') });
     } else if (output.ended) {
-      return stream.json({ event: 'exit', exit_code: process.exitCode! }); // it is known before the output ends
+      return stream.json({ event: 'exit', exit_code: process.exitCode! }); // the exit code is known before the output ends
     } else await output.more(stream.gone);
   }
 }
@@ -252,7 +252,7 @@ async function stdin({ process_id, data_b64, eof }: Args<'stdin'>, stream: Telli
   const data = Buffer.from(data_b64, 'base64');
   const { pty, child } = process;
   if (pty)
-    pty.write(data as unknown as string); // it takes both, whatever its types say
+    pty.write(data as unknown as string); // accepts both, although its types do not say so
   else if (!child?.stdin || child.stdin.writableEnded || child.stdin.destroyed) {
     throw new Fault('stdin_closed', 'The stdin of the process is closed.');
   } else {
@@ -282,7 +282,7 @@ async function resize({ process_id, rows, cols }: Args<'resize'>, stream: Tellin
   await stream.json({ ok: true });
 }
 
-/** Ends what a guest before this one started. */
+/** Kills what an earlier guest started. */
 async function bury({ pids }: Args<'bury'>, stream: Telling<'bury'>): Promise<void> {
   await Promise.all(pids.map((pid) => killTree(pid)));
   await stream.json({ ok: true });

@@ -13,15 +13,15 @@ import {
 } from 'playwright-core';
 
 /**
- * Runs Playwright code beside the browser it drives. It stays from one run to the next, connected; what it runs may do
- * anything to it, and then there is a new one. Messages of CDP go over descriptor 3, each after its length.
+ * Runs Playwright code next to the browser it drives. It stays connected from one run to the next. The code may do anything to it; if it
+ * breaks, a new runner is started. CDP messages go over descriptor 3, each after its length.
  */
 const HOME = process.env['HOME'] ?? '/tmp';
-/** Where Playwright lets downloads arrive, under names of its own. On the same file system as Downloads. */
+/** Where Playwright stores downloads, under names of its own. On the same file system as Downloads. */
 const ARTIFACTS = join(HOME, '.cache/corral/playwright');
 const DOWNLOADS = join(HOME, 'Downloads');
 const LOOK_MS = 500;
-/** Of a message that Playwright did not send. It counts from one. */
+/** The id of a message that Playwright did not send. Playwright counts from one. */
 const OURS = 2 ** 31 - 1;
 
 const amaro = createRequire(import.meta.url)('amaro') as {
@@ -30,12 +30,12 @@ const amaro = createRequire(import.meta.url)('amaro') as {
 const socket = new Socket({ fd: 3, readable: true, writable: true });
 const say = process.send?.bind(process);
 let connected: Promise<Browser> | undefined;
-/** The code has closed the browser, which is to say this connection to it: there is only the one. */
+/** The code has closed the browser, that is, this connection to it. There is no other connection. */
 let spent = false;
 
 process.on('message', (message: { code: string; mark: string }) => {
   void run(message.code).then((outcome) => {
-    // What was printed has been written by now: outputs to pipes are not put off.
+    // All output is written by now: writes to pipes are synchronous.
     for (const stream of [process.stdout, process.stderr]) stream.write(message.mark);
     say?.({ ...outcome, spent });
     if (spent) process.disconnect();
@@ -89,7 +89,7 @@ async function connect(): Promise<Browser> {
   if (there?.isConnected()) return there;
   await mkdir(ARTIFACTS, { recursive: true });
   const connection = transport();
-  // The browser is its user's: Playwright changes nothing about it, but has to hear of downloads.
+  // The browser belongs to the user: Playwright changes no defaults, but needs download events.
   connected = chromium.connectOverCDP(connection, { artifactsDir: ARTIFACTS, noDefaults: true });
   const browser = await connected;
   const behaviour = { behavior: 'allowAndName', downloadPath: ARTIFACTS, eventsEnabled: true };
@@ -100,7 +100,7 @@ async function connect(): Promise<Browser> {
 
 const watchDownloads = (page: Page) => void page.on('download', (download) => void keep(download));
 
-/** Playwright has a file under a name of its own; it is to be found under the one it came with, too. */
+/** Playwright stores a download under a name of its own; links it under its original name, too. */
 async function keep(download: Download): Promise<void> {
   const path = await download.path().catch(() => undefined);
   if (path === undefined) return;
@@ -116,7 +116,7 @@ async function keep(download: Download): Promise<void> {
   }
 }
 
-/** The tab somebody looks at, or the last one that is visible, or the first. */
+/** The tab with the focus, or the last visible one, or the first. */
 async function activePage(context: BrowserContext): Promise<Page> {
   const pages = context.pages();
   if (pages.length <= 1) return pages[0] ?? context.newPage();
@@ -128,8 +128,8 @@ async function activePage(context: BrowserContext): Promise<Page> {
 const seen = `document.visibilityState === 'visible' ? (document.hasFocus() ? 2 : 1) : 0`;
 
 /**
- * As Playwright would do by itself: tabs in the background go on as if they were in front, or whatever waits for them to be
- * drawn would wait for ever. Only while code runs, since otherwise nobody could tell which one is in front.
+ * As Playwright does by default: background tabs behave as if they were in front, because otherwise work that waits for them to be drawn
+ * would wait for ever. Only while code runs, since otherwise the tab in front could not be determined.
  */
 async function keepAwake(context: BrowserContext): Promise<() => Promise<void>> {
   const sessions: CDPSession[] = [];
@@ -147,7 +147,7 @@ async function keepAwake(context: BrowserContext): Promise<() => Promise<void>> 
   };
 }
 
-/** A page that is stuck has no say. */
+/** A page that is stuck is not waited for. */
 async function soon<T>(work: Promise<unknown>, otherwise: T): Promise<T> {
   const late = new Promise<T>((resolve) => setTimeout(() => resolve(otherwise), LOOK_MS));
   return Promise.race([work as Promise<T>, late]).catch(() => otherwise);
@@ -179,7 +179,7 @@ function transport() {
       const message = rest.toString('utf8', 4, end);
       rest = rest.subarray(end);
       const parsed = JSON.parse(message) as { id?: number };
-      // Each in a turn of its own: Playwright begins to listen for what follows an answer only after it has taken the answer in.
+      // One message per turn: Playwright listens for what follows an answer only after it has processed the answer.
       if (parsed.id !== OURS) setImmediate(() => connection.onmessage?.(parsed));
     }
   });

@@ -6,7 +6,7 @@ import { Fault } from './fault.ts';
 import type { Telling } from './telling.ts';
 import { Incoming, makeDirectories } from './incoming.ts';
 
-/** Tar archives packed with zstd, by the programs of those names. */
+/** Tar archives compressed with zstd, by the programs tar and zstd. */
 export const tarAsks = { pack, unpack };
 
 const LEVELS: Record<string, string> = { fastest: '-1', default: '-3', better: '-9', best: '-19' };
@@ -22,7 +22,7 @@ async function pack({ path, level }: Args<'pack'>, stream: Telling<'pack'>): Pro
   await tar.ended;
 }
 
-/** Looked through whole before anything is unpacked. */
+/** Checks the whole archive before anything is unpacked. */
 async function unpack(_: Args<'unpack'>, stream: Telling<'unpack'>): Promise<void> {
   const archive = await Incoming.to(undefined);
   let dest: string | undefined;
@@ -55,7 +55,7 @@ async function unpack(_: Args<'unpack'>, stream: Telling<'unpack'>): Promise<voi
   await stream.json({});
 }
 
-/** Names and links that lead out of the archive, and what is neither a file, a directory nor a link. */
+/** Refuses names and links that lead out of the archive, and special files. */
 async function refuse(path: string): Promise<void> {
   const { child, ended } = run(['-I', 'zstd', '--quoting-style=escape', '-P', '-tvf', path]);
   let rest = '';
@@ -87,6 +87,6 @@ function run(args: string[]): { child: ChildProcess; ended: Promise<void> } {
     if (/No space left/i.test(words)) throw new Fault('ENOSPC', 'There is no room for what is in the archive.');
     throw new Fault('bad_archive', `The archive is refused: ${words.trim().split('\n').at(-1)}`);
   });
-  ended.catch(() => {}); // whoever waits for it hears of it
+  ended.catch(() => {}); // callers that await it get the error
   return { child, ended };
 }

@@ -1,7 +1,7 @@
 import type { Question, Said } from '../protocol.ts';
 import type { Stream } from '../stream.ts';
 
-/** A stream on which a question is answered, with what there is to say to it. */
+/** A stream on which a request is answered, typed by that request. */
 export interface Telling<Q extends Question> extends Stream {
   json(value: Said<Q>): Promise<void>;
 }

@@ -1,11 +1,11 @@
 import { readFileSync, readdirSync } from 'node:fs';
 
-/** Everything a process started and what is left of it: descendants, and whoever stayed in its session. */
+/** What is left of a process and everything it started: its descendants, and the members of its kernel session. */
 export interface Member {
   pid: number;
   parent: number;
   session: number;
-  /** Clock ticks of processor time, so far. */
+  /** Processor time so far, in clock ticks. */
   ticks: number;
   state: string;
 }
@@ -25,21 +25,21 @@ export function members(leader: number): Member[] {
   return [...those];
 }
 
-/** Signals each of them. Stopping is not needed: who forks meanwhile is found the next time around. */
+/** Signals each of them. They need not be stopped first: children forked meanwhile are found the next time. */
 export function signalTree(leader: number, signal: NodeJS.Signals): number {
   const those = members(leader);
   for (const { pid } of those) tell(pid, signal);
   return those.length;
 }
 
-/** Kills until nobody is left. */
+/** Kills until no process is left. */
 export async function killTree(leader: number): Promise<void> {
   for (let round = 0; round < 200 && signalTree(leader, 'SIGKILL') > 0; round++) {
     await new Promise((resolve) => setTimeout(resolve, Math.min(round, 20)));
   }
 }
 
-/** Shared pages are counted in shares, where the kernel keeps them. */
+/** Shared pages are counted proportionally, where the kernel provides that. */
 export function memoryOf(those: Member[]): number {
   return those.reduce((sum, { pid }) => sum + memory(pid), 0);
 }

@@ -13,7 +13,7 @@ const MOST_WATCHES = 100;
 interface Watch {
   readonly root: string;
   readonly events: DirectoryWatch;
-  /** What happened while nobody read. */
+  /** Events that happened without a reader. */
   waiting: Line;
   readonly readers: Set<Line>;
   over: boolean;
@@ -49,7 +49,7 @@ async function unwatch({ watch_id }: Args<'unwatch'>, stream: Telling<'unwatch'>
   await stream.json({});
 }
 
-/** What waited for a reader, and then what happens. Who leaves leaves behind what was not sent. */
+/** The waiting events, then new ones as they happen. Events not sent when a reader disconnects are kept for the next. */
 async function watch_events({ watch_id }: Args<'watch_events'>, stream: Telling<'watch_events'>): Promise<void> {
   const one = find(watch_id);
   const line = one.waiting;
@@ -70,7 +70,7 @@ async function watch_events({ watch_id }: Args<'watch_events'>, stream: Telling<
   }
 }
 
-/** Its directory is gone, or it was stopped: what happened stays to be read. */
+/** The directory is gone, or the watch was stopped: past events can still be read. */
 function end(id: string) {
   const one = watches.get(id);
   if (!one || one.over) return;
