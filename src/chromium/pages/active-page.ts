@@ -4,14 +4,14 @@ import type { LocalClient } from '../cdp/local-client.ts';
 import type { Mux } from '../cdp/mux.ts';
 
 const isDetached = object({ sessionId: anyText });
-/** More are not looked through for the one in front. */
+/** The most pages that are checked for the one in front. */
 const MOST_PAGES = 200;
-/** How often a page may close while it is attached to. */
+/** How often attaching is retried because the page closed meanwhile. */
 const MOST_TRIES = 20;
-/** For a page to say whether it is in front. One that hangs does not say. */
+/** The time for a page to say whether it is in front. A page that hangs does not answer. */
 const PATIENCE_MS = 300;
 
-/** The page that somebody in front of the browser would look at, and a session with it. */
+/** The page that a person in front of the browser would see, and a CDP session attached to it. */
 export interface ActivePage {
   /** Undefined when there is no page at all. */
   find(): Promise<{ targetId: string; sessionId: string } | undefined>;
@@ -20,12 +20,12 @@ export interface ActivePage {
 }
 
 /**
- * In a full browser that is the tab in front. A headless shell has no front: every page is visible, and the newest one with
- * something in it is most likely where work goes on, which is also what the live view shows.
+ * In a full browser this is the tab in front. A headless shell has no front: every page is visible, and the newest one with content is
+ * most likely the one in use. The live view shows the same one.
  */
 export function activePage(mux: Mux): ActivePage {
   const client = mux.attachLocal();
-  /** In the order they came. */
+  /** In order of creation. */
   const pages = new Map<string, { url: string }>();
   const sessions = new Map<string, string>();
 
@@ -43,13 +43,13 @@ export function activePage(mux: Mux): ActivePage {
     for (const [targetId, known] of sessions) if (known === sessionId) sessions.delete(targetId);
   });
   let ready: Promise<unknown> | undefined;
-  /** Asked again after a failure: a browser that stood still may go on. */
+  /** Retried after a failure: a browser that stalled may continue. */
   function discovered(): Promise<unknown> {
     ready ??= client.send('Target.setDiscoverTargets', { discover: true, filter: [{ type: 'page' }] });
     ready.catch(() => (ready = undefined));
     return ready;
   }
-  discovered().catch(() => {}); // whoever asks for the page hears of it
+  discovered().catch(() => {}); // callers of `find` get the error
 
   async function attach(targetId: string): Promise<string> {
     const known = sessions.get(targetId);

@@ -5,22 +5,22 @@ import { TransportError } from './net-errors.ts';
 
 const FIRST_PIECE = 4 * 1024;
 const LARGEST_PIECE = 512 * 1024;
-/** How many bytes of an event stream are asked for ahead. */
+/** How many bytes of an event stream are requested ahead. */
 const AHEAD = 512;
 
 const isPiece = object({ data: anyText, base64Encoded: optional(flag), eof: flag });
 type Piece = Checked<typeof isPiece>;
 
 /**
- * The body behind a handle of CDP's IO domain. Chromium answers a read when it has all the bytes that were asked for, so the
- * pieces grow: the first comes soon, the later ones fast. Of what comes in events, where the next byte may be a minute away,
- * single bytes are asked for, many at a time.
+ * The body behind a handle of CDP's IO domain. Chromium answers a read when it has all the requested bytes, so the pieces grow: the first
+ * arrives soon, the later ones fast. Of event streams, where the next byte may be a minute away, single bytes are requested, many at a
+ * time.
  */
 export function bodyStream(
   page: HiddenPage,
   handle: string,
   headers: readonly (readonly [string, string])[],
-  /** Whether `content-length` is the length of what comes, and not of what would have come. */
+  /** Whether `content-length` is the length of this body, and not of one that is left out (as after HEAD). */
   isWhole: boolean,
 ): Readable {
   const header = (name: string) => headers.find(([given]) => given.toLowerCase() === name)?.[1];
@@ -43,7 +43,7 @@ export function bodyStream(
       askOn();
     },
   });
-  body.on('error', () => {}); // whoever reads it hears of it; if nobody does, nobody misses it
+  body.on('error', () => {}); // readers get the error; without a reader it does not matter
   return body;
 
   function askOn(): void {
@@ -58,7 +58,7 @@ export function bodyStream(
     if (body.destroyed || ended) return;
     if (data !== '') gathered.push(Buffer.from(data, base64Encoded ? 'base64' : 'utf8'));
     if (eof || !inEvents) return handOver(eof);
-    if (gathered.length === 1) setImmediate(handOver, false); // the bytes of one event come one after the other
+    if (gathered.length === 1) setImmediate(handOver, false); // the bytes of one event arrive one after the other
     askOn();
   }
 
@@ -75,7 +75,7 @@ export function bodyStream(
 
   function end(): void {
     ended = true;
-    // Chromium ends a body that broke off like any other.
+    // Chromium ends a truncated body like a complete one.
     if (arrived < expected) broken();
     else body.push(null);
   }

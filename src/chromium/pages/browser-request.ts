@@ -10,17 +10,16 @@ import { gatewayRefusal, TransportError, transportError } from './net-errors.ts'
 /**
  * An HTTP request by the session's own browser: its cookies both ways, its proxy, its TLS, its user agent, its cache.
  *
- * A hidden page navigates to the address, and the navigation is stopped twice on its way: before it leaves, to become the
- * request that was asked for, and when its answer is there, which then goes to the caller and never to the page. A navigation
- * belongs to no other site, so there is no CORS to pass, and what comes back is the server's answer, whatever it is: a
- * download is not saved, a page not run, a 401 asks nobody for a password.
+ * A hidden page navigates to the address, and the navigation is paused twice: before it is sent, to turn it into the caller's request,
+ * and when its answer arrives, which goes to the caller and never to the page. A navigation is not cross-origin, so CORS does not apply,
+ * and the result is the server's answer, whatever it is: a download is not saved, a page not run, a 401 opens no password prompt.
  *
  * A body is sent to Chromium in one message, so it is bounded; an answer is read piece by piece, as fast as the caller takes it.
  */
 export interface BrowserRequest {
   readonly url: string;
   readonly method: string;
-  /** What the caller sets; the rest is the browser's. */
+  /** The headers that the caller sets; the browser adds the rest. */
   readonly headers: readonly (readonly [string, string])[];
   readonly body?: Buffer | undefined;
 }
@@ -28,20 +27,20 @@ export interface BrowserRequest {
 export interface BrowserResponse {
   readonly status: number;
   readonly statusText: string;
-  /** As the server sent them, several of a name apart. The body is decoded already: `content-encoding` says what it was. */
+  /** As the server sent them, repeated names kept apart. The body is already decoded: `content-encoding` says what it was. */
   readonly headers: readonly (readonly [string, string])[];
-  /** Whoever does not read it to its end has to destroy it. */
+  /** A caller that does not read it to its end has to destroy it. */
   readonly body: Readable;
 }
 
-/** Base64 in one message to Chromium, which takes a hundred megabytes. */
+/** The body is sent as Base64 in one message to Chromium, which takes a hundred megabytes. */
 export const LARGEST_BODY = 64 * 1024 * 1024;
-/** More than a journey has stations. */
+/** More than a navigation has redirects. */
 const MOST_EXTRAS = 100;
-/** For the headers that Chromium tells separately, because pages must not see them. They come with the answer or never. */
+/** The wait for the headers that Chromium reports separately, because pages must not see them. They come with the answer or never. */
 const EXTRA_MS = 500;
 
-/** HTTP's own bounds: what a browser says beyond them would not be an answer that can be handed on. */
+/** HTTP's own bounds: a status outside of them could not be passed on. */
 const status = integer(100, 999);
 
 const isPaused = object({
@@ -56,7 +55,7 @@ const isPaused = object({
 });
 type Paused = Checked<typeof isPaused>;
 
-/** What Chromium tells its network panel of an answer. */
+/** What Chromium reports of an answer to its network panel. */
 const isExtra = object({ requestId: anyText, statusCode: integer(0, 999), headers: table(anyText) });
 type Extra = Checked<typeof isExtra>;
 
@@ -64,23 +63,23 @@ const hasRequestId = object({ requestId: anyText });
 const isNavigated = object({ errorText: optional(anyText) });
 const isStream = object({ stream: anyText });
 
-/** Resolves when the headers of the answer are there; the signal ends it, until then and while the body is read. */
+/** Resolves when the headers of the answer have arrived; the signal aborts the request, also while the body is read. */
 export function requestThrough(
   pages: HiddenPages,
   request: BrowserRequest,
   signal: AbortSignal,
 ): Promise<BrowserResponse> {
   return new Promise((resolve, reject) => {
-    const aborted = () => reject(signal.reason as Error); // also while it waits in line
+    const aborted = () => reject(signal.reason as Error); // also while it waits for a page
     signal.addEventListener('abort', aborted, { once: true });
     pages
       .use((page) => travel(page, request, signal, resolve), signal)
-      .catch(reject) // after `resolve` nobody hears the second
+      .catch(reject) // after `resolve` this has no effect
       .finally(() => signal.removeEventListener('abort', aborted));
   });
 }
 
-/** The whole way, until the page can be used for another. */
+/** The whole request, until the page can be reused. */
 async function travel(
   page: HiddenPage,
   request: BrowserRequest,
@@ -133,7 +132,7 @@ async function travel(
     if (refused) throw refused;
     await deliver(page, paused, headers, request, signal, answer);
     await page.send('Fetch.failRequest', { requestId: paused.requestId, errorReason: 'Aborted' }).catch(() => {});
-    await within(ANSWER_MS, 'The browser', navigated); // a page that still travels would take the next journey for a part of this one
+    await within(ANSWER_MS, 'The browser', navigated); // a page that still navigates would take the next request for a part of this one
     await page.send('Fetch.disable');
   } finally {
     for (const step of stop) step();
@@ -143,12 +142,12 @@ async function travel(
 
 const atAnswer = { requestStage: 'Response' } as const;
 
-/** The end of the journey: an answer that leads nowhere else. */
+/** Whether this is the final answer, and not a redirect. */
 function isAnswer({ responseStatusCode: status, responseHeaders = [] }: Paused): boolean {
   return status !== undefined && !leadsOn(status, new Map(responseHeaders.map(({ name, value }) => [name, value])));
 }
 
-/** All stations of a journey have one id, so what is told of those before the last is told by their status. */
+/** All redirects of a request share its id, so reports about them are recognised by their status. */
 function isOfRedirect({ statusCode, headers }: Extra): boolean {
   return leadsOn(statusCode, new Map(Object.entries(headers)));
 }
@@ -158,15 +157,15 @@ function leadsOn(status: number, headers: Map<string, string>): boolean {
   return [...headers].some(([name, value]) => name.toLowerCase() === 'location' && value !== '');
 }
 
-/** Said to one server and meant for no other. */
+/** Sent to the requested origin only, not to others after a redirect. */
 const confidential = new Set(['authorization', 'cookie']);
-/** What the Fetch standard takes away together with a body. */
+/** The headers that the Fetch standard removes together with a body. */
 const ofTheBody = /^content-(encoding|language|location|type)$/i;
 
-/** How a request goes on that was stopped on its way: as it was asked for, or (an answer that leads on, or a failure) as it is. */
+/** How a paused request continues: as the caller specified it, or (a redirect, or a failure) unchanged. */
 function journey({ url, method, headers, body }: BrowserRequest): (paused: Paused) => Params<'Fetch.continueRequest'> {
   const { origin } = new URL(url);
-  let strayed = false; // from the server that was asked; once it has, what it says next may be the other's words
+  let strayed = false; // whether a redirect has left the requested origin; later redirects may then be under the other server's control
 
   return (paused) => {
     const { requestId, redirectedRequestId, request } = paused;
@@ -178,19 +177,19 @@ function journey({ url, method, headers, body }: BrowserRequest): (paused: Pause
     const mine = headers.filter(([name]) => !left(name));
     const own = new Set(mine.map(([name]) => name.toLowerCase()));
     const theirs = Object.entries(request.headers).filter(
-      // The cookies that it lists are put in by the network itself; and it is no page that asks.
+      // The network stack itself adds the listed cookies; and this is not a request for a page.
       ([name]) =>
         !own.has(name.toLowerCase()) && !left(name) && !/^(cookie|upgrade-insecure-requests|accept)$/i.test(name),
     );
     const accept: [string, string][] = own.has('accept') ? [] : [['Accept', '*/*']];
     const all = [...theirs, ...accept, ...mine].map(([name, value]) => ({ name, value }));
-    // After a redirect the method and the body are as Chromium has made them: a 303 is fetched with GET.
+    // After a redirect, Chromium's method and body are kept: a 303 is fetched with GET.
     if (redirectedRequestId !== undefined) return { requestId, headers: all };
     return { requestId, method, headers: all, ...(body && { postData: body.toString('base64') }) };
   };
 }
 
-/** What Chromium lets interceptors see lacks Set-Cookie; what it tells its network panel has them. */
+/** The headers that interceptors see lack Set-Cookie; those for the network panel have it. */
 async function headersOf(
   { networkId, responseHeaders = [] }: Paused,
   extras: Map<string, Record<string, string>>,
@@ -216,7 +215,7 @@ async function headersOf(
   return [...seen, ...cookies];
 }
 
-/** Hands the answer over and reads its body for as long as somebody takes it. */
+/** Passes the answer on and reads its body for as long as the caller takes it. */
 async function deliver(
   page: HiddenPage,
   { requestId, responseStatusCode: status = 0, responseStatusText: statusText = '' }: Paused,

@@ -5,18 +5,18 @@ import { isEvaluated } from '../cdp/shapes.ts';
 import type { Params } from '../cdp/protocol.ts';
 import type { HiddenPages } from './hidden-pages.ts';
 
-/** The browser's clipboard, which on a headful session is the display's: what is copied anywhere, and what a paste gives. */
+/** The browser's clipboard, which on a headful session is the display's: shared by all copies and pastes. */
 export interface Clipboard {
   read(): Promise<string>;
   write(text: string): Promise<void>;
 }
 
-/** For all that one use of it takes, waiting for a page included. */
+/** The deadline for one use, including the wait for a page. */
 const PATIENCE_MS = 30_000;
 
 /**
- * CDP has no command for it, but pages have an interface. So a hidden page uses that, on a site that nobody else can be on and that
- * no network is asked for, with the permission for that site alone.
+ * CDP has no clipboard command, but pages have an API. So a hidden page uses that, on an origin that no other page can have and that is
+ * served without the network, with the permission for that origin alone.
  */
 export function browserClipboard(hidden: HiddenPages): Clipboard {
   const origin = `https://${randomBytes(12).toString('hex')}.invalid`;

@@ -13,7 +13,7 @@ import {
   type Told,
 } from '../cdp/protocol.ts';
 
-/** A page of the service's own inside the session's browser. Its windows do not show it, and its clients do not hear of it. */
+/** A page of the service itself inside the session's browser. It is not shown in windows, and clients get no events of it. */
 export interface HiddenPage {
   send<M extends Method>(method: M, ...args: Arguments<M, [options?: SendOptions]>): Promise<unknown>;
   ask<M extends Method, Result>(
@@ -21,7 +21,7 @@ export interface HiddenPage {
     method: M,
     ...args: Arguments<M, [options?: SendOptions]>
   ): Promise<Result>;
-  /** Listens to an event of this page, until the answer is called. */
+  /** Listens to an event of this page, until the returned function is called. */
   on<E extends EventName, Read>(
     event: E,
     is: Check<Read> & ReadOf<Read, Told<E>>,
@@ -31,17 +31,17 @@ export interface HiddenPage {
 
 export interface HiddenPages {
   /**
-   * Runs `work` with a page that nobody else uses meanwhile. The page is used again, unless `work` throws: then nobody knows
-   * what state it is in. The signal is for those who wait in line.
+   * Runs `work` with a page for its exclusive use. The page is reused, unless `work` throws: its state is then unknown. The signal is for
+   * callers that wait for a page.
    */
   use<T>(work: (page: HiddenPage) => Promise<T>, signal?: AbortSignal): Promise<T>;
-  /** The client they are made by, for commands that are the browser's. */
+  /** The client that creates the pages, for browser-level commands. */
   readonly client: LocalClient;
 }
 
-/** As many requests as Chromium would make of one host and then some; the rest wait in line. */
+/** More than the connections that Chromium opens to one host; further requests wait. */
 const MOST = 16;
-/** Kept for the next one: a page took 11 ms to make (headless) and 37 to 46 ms (headful) when it was tried. */
+/** Pages kept for reuse: creating one took 11 ms (headless) and 37 to 46 ms (headful) when measured. */
 const KEPT = 2;
 const KEPT_MS = 20_000;
 
@@ -59,13 +59,13 @@ export function hiddenPages(mux: Mux): HiddenPages {
 
   function client(): LocalClient {
     own ??= mux.attachLocal({ secretive: true });
-    // Its own list of targets is how the multiplexer learns which tab belongs to which page.
+    // The multiplexer learns from this client's target events which tab belongs to which page.
     ready ??= own.send('Target.setDiscoverTargets', { discover: true, filter: [{}] });
-    ready.catch(() => (ready = undefined)); // whoever makes a page hears of it, and the next one asks again
+    ready.catch(() => (ready = undefined)); // the caller that creates a page gets the error, and the next one retries
     return own;
   }
 
-  /** A browser that does not say which page it made keeps the news of all targets from its clients: until we let it go. */
+  /** While the id of a new page is missing, the multiplexer holds back all target events from other clients. Closing this client releases them. */
   function forget(error: unknown): never {
     if (error instanceof Overdue || own?.closeCode !== undefined) {
       own?.close();
@@ -142,7 +142,7 @@ export function hiddenPages(mux: Mux): HiddenPages {
           throw error;
         }
       } finally {
-        const next = waiting.shift(); // the place is handed on, not given back
+        const next = waiting.shift(); // the place is passed on, not freed
         if (next) next();
         else busy -= 1;
       }

@@ -1,4 +1,4 @@
-/** Chromium's numbers for what goes wrong on the way (net/base/net_error_list.h), those that a request can meet. */
+/** Chromium's numbers for network errors (net/base/net_error_list.h), those that a request can meet. */
 const numbers: Record<string, number> = {
   ERR_FAILED: -2,
   ERR_ABORTED: -3,
@@ -52,7 +52,7 @@ const numbers: Record<string, number> = {
   ERR_INVALID_HTTP_RESPONSE: -370,
 };
 
-/** What the gateway's refusals are in Chromium's words. */
+/** Chromium's names for the gateway's refusals. */
 const gatewayRefusals: Record<string, { name: string; sentence: string }> = {
   destination_refused: {
     name: 'ERR_ACCESS_DENIED',
@@ -66,10 +66,10 @@ const gatewayRefusals: Record<string, { name: string; sentence: string }> = {
   too_many_connections: { name: 'ERR_FAILED', sentence: 'The session has too many open connections.' },
 };
 
-/** The request got no answer, for a reason that is the network's and not the server's. */
+/** The request got no answer because of the network, not because of the server. */
 export class TransportError extends Error {
   override readonly name = 'TransportError';
-  /** Chromium's name and number for it, where it has them. */
+  /** Chromium's name and number of the error, if it has them. */
   readonly netError: { name: string; number: number | undefined } | undefined;
 
   constructor(message: string, netError?: string) {

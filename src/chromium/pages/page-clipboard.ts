@@ -3,12 +3,12 @@ import { isAttached, isEvaluated } from '../cdp/shapes.ts';
 import type { LocalClient } from '../cdp/local-client.ts';
 
 /**
- * The clipboard of a headless browser, from outside. CDP has no command for it, and `navigator.clipboard` wants
- * permissions that the page would see. So both directions go through what a page's own Ctrl+C and Ctrl+V do, watched
- * from an isolated world: the page's script cannot see that world, nor change what it runs.
+ * The clipboard of a headless browser, from outside. CDP has no command for it, and `navigator.clipboard` needs permissions that the page
+ * would see. So both directions use what a page's own Ctrl+C and Ctrl+V do, observed from an isolated world: the page's script cannot see
+ * that world, nor change what it runs.
  *
- * What cannot be had this way: what a page writes by itself with `navigator.clipboard.writeText` (a "Copy" button). It is
- * in the browser's clipboard all right, and Ctrl+V in the session pastes it, but nobody outside learns of it.
+ * Not available this way: text that a page writes itself with `navigator.clipboard.writeText` (a "Copy" button). It is in the browser's
+ * clipboard, and Ctrl+V in the session pastes it, but it cannot be read from outside.
  */
 
 interface Place {
@@ -23,7 +23,7 @@ const MOST_FRAMES = 1000;
 const WORLD = 'corral-clipboard';
 const CONTROL = 2;
 
-/** Copies or cuts what is selected, in the page and for the caller: the text that a paste would give. */
+/** Copies or cuts the selection, in the page and for the caller: the text that a paste would give. */
 export async function copyFrom(client: LocalClient, sessionId: string, frameId: string, cut: boolean): Promise<string> {
   const copied = await atFocus(client, sessionId, frameId, async (place) => {
     await evaluate(client, place, `(${watchCopy.toString()})()`);
@@ -42,7 +42,7 @@ export async function pasteInto(client: LocalClient, sessionId: string, frameId:
   else await client.send('Input.insertText', { text }, sessionId);
 }
 
-/** Runs `work` in the frame that has the focus, which may be in a process, and so a target, of its own. */
+/** Runs `work` in the frame with the focus, which may have a process, and so a target, of its own. */
 async function atFocus<T>(
   client: LocalClient,
   pageSession: string,
@@ -77,7 +77,7 @@ async function isolatedWorld(client: LocalClient, sessionId: string, frameId: st
   return made.executionContextId;
 }
 
-/** The frame inside this one that has the focus, if one has. */
+/** The child frame that has the focus, if any. */
 async function focusedFrame(client: LocalClient, { sessionId, contextId }: Place): Promise<string | undefined> {
   const expression = `(${focusedFrameElement.toString()})()`;
   const answer = await client.ask(isEvaluated, 'Runtime.evaluate', { expression, contextId }, sessionId);
@@ -93,7 +93,7 @@ async function evaluate(client: LocalClient, { sessionId, contextId }: Place, ex
   return result['value'];
 }
 
-/** A shortcut, with the editing command that a browser with a window would add to it. */
+/** Presses a shortcut, with the editing command that a browser with a window would add to it. */
 async function press(client: LocalClient, sessionId: string, key: string, command: string): Promise<void> {
   const code = `Key${key.toUpperCase()}`;
   const event = { key, code, windowsVirtualKeyCode: code.charCodeAt(3), modifiers: CONTROL };
@@ -101,7 +101,7 @@ async function press(client: LocalClient, sessionId: string, key: string, comman
   await client.send('Input.dispatchKeyEvent', { ...event, type: 'keyUp' }, sessionId);
 }
 
-// The rest runs in the page, as text. `dom` is there for the compiler, which knows no browser here.
+// The rest runs in the page, as text. `dom` exists for the compiler, which has no browser types here.
 
 /* oxlint-disable typescript/no-explicit-any */
 

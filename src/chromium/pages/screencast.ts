@@ -13,8 +13,8 @@ import { MAX_MESSAGE, Viewer } from './viewer.ts';
 const MAX_MESSAGES_A_SECOND = 1000;
 
 /**
- * The live view of a headless session: one viewer, one client of the multiplexer. What the viewer is told is `ViewMessage` of
- * viewer.ts, what it may say `ViewerMessage` of viewer-messages.ts.
+ * The live view of a headless session: one viewer, one client of the multiplexer. Messages to the viewer are `ViewMessage` of viewer.ts,
+ * messages from it `ViewerMessage` of viewer-messages.ts.
  */
 export function attachScreencast(
   mux: Mux,
@@ -85,7 +85,7 @@ export function attachScreencast(
   }
 }
 
-/** To be called for each message: whether there were more than `most` in this second. */
+/** Call it for each message: answers whether there were more than `most` in this second. */
 function rateOf(most: number): () => boolean {
   let second = 0;
   let count = 0;

@@ -3,13 +3,13 @@ import { copyFrom, pasteInto } from './page-clipboard.ts';
 import type { InputMessage, ViewerMessage } from './viewer-messages.ts';
 import type { Shown, Viewer } from './viewer.ts';
 
-/** A page that does not answer gets no more movements, and then no more of anything, until it does. */
+/** A page that does not answer gets no more movements, and later no input at all, until it does. */
 const MAX_UNANSWERED_MOVES = 10;
 const MAX_UNANSWERED = 300;
-/** For the page to answer about its clipboard. */
+/** The deadline for the page's answer about its clipboard. */
 const CLIPBOARD_MS = 3_000;
 
-/** Takes what the viewer does with mouse, keyboard and clipboard to the page, in its order. */
+/** Sends the viewer's mouse, keyboard and clipboard input to the page, in order. */
 export function viewerInput(viewer: Viewer): (tab: Shown, message: InputMessage) => void {
   return (tab, message) => {
     if (tab.backlog.length === 0 && !waits(tab, message)) input(tab, message);
@@ -17,8 +17,8 @@ export function viewerInput(viewer: Viewer): (tab: Shown, message: InputMessage)
   };
 
   /**
-   * Chromium looks up asynchronously where a mouse button goes, so a key that follows at once would reach the element that had the
-   * focus before. And a paste must not be overtaken by what is typed after it.
+   * Chromium determines the target of a mouse button asynchronously, so a key that follows at once would reach the element that had the
+   * focus before. And what is typed after a paste must not overtake it.
    */
   function waits(tab: Shown, { type }: InputMessage): boolean {
     return tab.clipboardWork > 0 || (tab.presses > 0 && type !== 'mouse' && type !== 'wheel');

@@ -1,22 +1,19 @@
 import { flag, integer, number, oneOf, text, type Check, type Checked } from '../../lib/shape.ts';
 
-/**
- * What a viewer of the screencast may say. Whatever comes is taken for hostile: a message that is not exactly one of
- * these is no message.
- */
+/** The messages of a screencast's viewer. They are not trusted: a message that is not exactly one of these is refused. */
 
 type Fields<S> = { readonly [F in keyof S]: Checked<S[F]> };
 
-/** Alt 1, Control 2, Meta 4, Shift 8, as CDP counts them. */
+/** CDP's modifiers: Alt 1, Control 2, Meta 4, Shift 8. */
 const modifiers = integer(0, 15);
-/** In CSS pixels of the page. Dragging may lead outside. */
+/** In CSS pixels of the page. A drag may leave the page. */
 const coordinate = number(-100_000, 100_000);
 const MAX_TEXT = 1024 * 1024;
 
 const shapes = {
-  /** A frame was drawn. */
+  /** The viewer has drawn a frame. */
   ack: {},
-  /** How many pixels the viewer has for the picture. */
+  /** The size of the picture in the viewer, in pixels. */
   size: { width: integer(1, 16_384), height: integer(1, 16_384) },
   mouse: {
     event: oneOf('move', 'down', 'up'),
@@ -32,19 +29,19 @@ const shapes = {
     event: oneOf('down', 'up'),
     key: text(32),
     code: text(32),
-    /** What the key writes in the layout of whoever pressed it, or nothing. */
+    /** The text that the key writes in the viewer's keyboard layout, if any. */
     text: text(16),
     keyCode: integer(0, 65_535),
     location: integer(0, 3),
     repeat: flag,
     modifiers,
   },
-  /** Text with no key of its own: a dead key's, an input method's, a phone's. It ends a composition. */
+  /** Text without a key: from a dead key, an input method or a phone. It ends a composition. */
   text: { text: text(MAX_TEXT) },
-  /** The text of an input method that may still change. */
+  /** Unfinished text of an input method. */
   compose: { text: text(1000) },
   paste: { text: text(MAX_TEXT) },
-  /** Asks for what copying copies. */
+  /** Requests the text that copying gives. */
   copy: { cut: flag },
   newTab: {},
   selectTab: { id: text(64) },
@@ -58,13 +55,13 @@ const shapes = {
 type Shapes = typeof shapes;
 export type ViewerMessage = { [T in keyof Shapes]: { readonly type: T } & Fields<Shapes[T]> }[keyof Shapes];
 
-/** What hands do to a page. The order they do it in matters. */
+/** Mouse, keyboard and clipboard input, whose order matters. */
 export type InputMessage = Extract<
   ViewerMessage,
   { type: 'mouse' | 'wheel' | 'key' | 'text' | 'compose' | 'paste' | 'copy' }
 >;
 
-/** What the viewer said, or undefined if it is nothing a viewer says. */
+/** The viewer's message, or undefined if it is not valid. */
 export function readViewerMessage(data: Buffer): ViewerMessage | undefined {
   let value: unknown;
   try {
@@ -81,7 +78,7 @@ export function readViewerMessage(data: Buffer): ViewerMessage | undefined {
   return fits ? (value as ViewerMessage) : undefined;
 }
 
-/** Those that change nothing but what this viewer sees. */
+/** Messages that change only what this viewer sees. */
 const watching = new Set<ViewerMessage['type']>(['ack', 'size', 'selectTab']);
 
 export function onlyWatches({ type }: ViewerMessage): boolean {
@@ -89,8 +86,8 @@ export function onlyWatches({ type }: ViewerMessage): boolean {
 }
 
 /**
- * The URL that somebody means who writes `text` into an address bar; undefined if there is none. Of the schemes only those
- * that a person needs: `javascript:` and `file:` are for those who drive the session over CDP.
+ * The URL that a person means who types `text` into an address bar; undefined if there is none. Only the schemes that a person needs:
+ * `javascript:` and `file:` are left to clients that drive the session over CDP.
  */
 export function addressOf(text: string): string | undefined {
   const trimmed = text.trim();

@@ -3,16 +3,16 @@ import type { Shown, Viewer } from './viewer.ts';
 
 const JPEG_QUALITY = 80;
 const MAX_UNDRAWN = 2;
-/** A restart forgets those before it, so some more may come. */
+/** A restart forgets the frames before it, so some more may arrive. */
 const MOST_UNDRAWN = 20;
-/** A viewer that acknowledges what it does not read. */
+/** The limit for a viewer that acknowledges frames without reading them. */
 const MAX_UNREAD = 16 * 1024 * 1024;
-/** After which a picture that does not come by itself is asked for. */
+/** If no picture arrives for this long, one is requested. */
 const QUIET_MS = 150;
 
 /**
- * Pictures of the tab that is shown. One is acknowledged to Chromium when the viewer has drawn it, so a slow viewer gets fewer
- * pictures and never older ones, and at most two of them are in memory.
+ * Pictures of the shown tab. A picture is acknowledged to Chromium when the viewer has drawn it, so a slow viewer gets fewer pictures and
+ * never older ones, and at most two of them are in memory.
  */
 export function viewerPictures(viewer: Viewer) {
   const { sink } = viewer;
@@ -27,7 +27,7 @@ export function viewerPictures(viewer: Viewer) {
       everyNthFrame: 1,
       maxFramesInFlight: MAX_UNDRAWN,
     } as const;
-    await viewer.send(tab, 'Page.startScreencast', { ...picture, ...bounds }); // its first frame comes whether the page changes or not
+    await viewer.send(tab, 'Page.startScreencast', { ...picture, ...bounds }); // its first frame arrives even if the page does not change
   }
 
   async function restart(tab: Shown): Promise<void> {
@@ -55,7 +55,7 @@ export function viewerPictures(viewer: Viewer) {
   return {
     start,
 
-    /** The viewer drew a frame. Had it more of them than it could draw, the newest picture may be one it never got. */
+    /** The viewer has drawn a frame. If frames were dropped meanwhile, the viewer may lack the newest picture. */
     drawn(): void {
       const tab = viewer.shown;
       const number = tab?.undrawn.shift();

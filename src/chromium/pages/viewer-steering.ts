@@ -8,7 +8,7 @@ const isHistory = object({ currentIndex: integer(0, 1e6), entries: list(object({
 
 export type SteeringMessage = ViewerMessage & { type: 'navigate' | 'history' | 'answer' };
 
-/** What a browser's frame does around a page: its address, its history, its dialogs. */
+/** The browser controls around a page: its address, its history, its dialogs. */
 export function viewerSteering(viewer: Viewer) {
   viewer.onShown('Page.frameStartedLoading', isOfFrame, (tab, { frameId }) => {
     return frameId === tab.id && pageNews(tab, { loading: true });
@@ -45,7 +45,7 @@ export function viewerSteering(viewer: Viewer) {
   }
 
   return {
-    /** A dialog needs somebody who answers, and a client that enables Page says it will. A viewer that only watches does not. */
+    /** A client that enables Page has to answer the page's dialogs. A read-only viewer cannot, so it does not enable Page. */
     start(tab: Shown): void {
       if (!viewer.readOnly) void viewer.send(tab, 'Page.enable').then(() => pageNews(tab, {}));
     },

@@ -7,16 +7,16 @@ interface Tab extends TabInfo {
 }
 
 const MAX_TABS = 100;
-/** News of tabs go out together. */
+/** Changes of tabs are sent together at this interval. */
 const TABS_EVERY_MS = 50;
-/** Chromium tells of tabs that come, go and navigate, but not of a title that changes. */
+/** Chromium reports created, closed and navigated tabs, but not changed titles. */
 const TITLES_EVERY_MS = 1000;
 
-/** Which tabs there are, and which of them the viewer looks at. `start` is called for each that it comes to look at. */
+/** The list of tabs, and the one that the viewer sees. `start` is called for each tab that is shown. */
 export function viewerTabs(viewer: Viewer, start: (tab: Shown) => Promise<void>) {
   const { client, sink, log } = viewer;
   const tabs = new Map<string, Tab>();
-  /** Whether somebody picked the tab, rather than we. */
+  /** Whether the viewer chose the tab, rather than this code. */
   let picked = false;
   let changed = false;
 
@@ -32,7 +32,7 @@ export function viewerTabs(viewer: Viewer, start: (tab: Shown) => Promise<void>)
       log.warn({ error }, 'screencast.failed');
       return viewer.end(1011, error instanceof Overdue ? error.message : 'The browser does not show its tabs.');
     }
-    if (!viewer.shown) showBest(); // Chromium has told of the tabs there are before it answered
+    if (!viewer.shown) showBest(); // Chromium has reported the existing tabs before its answer
     tellSoon();
     titles();
   }
@@ -42,7 +42,7 @@ export function viewerTabs(viewer: Viewer, start: (tab: Shown) => Promise<void>)
     const tab = { id: targetId, title: cut(info.title, 200), url: cut(info.url, 2000), contextId: browserContextId };
     tabs.set(targetId, tab);
     tellSoon();
-    // A page that the shown one opened comes to the front, as it would in a window. So does the first page worth seeing.
+    // A page opened by the shown one comes to the front, as it would in a window. So does the first page with content.
     const { shown } = viewer;
     const opened = isNew && openerId !== undefined && openerId === shown?.id;
     const worthMore = !picked && isBlank(shown && tabs.get(shown.id)) && !isBlank(tab);
@@ -58,7 +58,7 @@ export function viewerTabs(viewer: Viewer, start: (tab: Shown) => Promise<void>)
     showBest();
   }
 
-  /** The last tab with something in it: of several, that is most likely where work goes on. */
+  /** Shows the last tab with content: it is most likely the one in use. */
   function showBest(): void {
     const all = [...tabs.values()];
     const best = all.findLast((tab) => !isBlank(tab)) ?? all.at(-1);
@@ -69,7 +69,7 @@ export function viewerTabs(viewer: Viewer, start: (tab: Shown) => Promise<void>)
     if (changed) return;
     changed = true;
     viewer.later(TABS_EVERY_MS, function tellTabs() {
-      if (sink.bufferedAmount > MAX_MESSAGE) return viewer.later(TABS_EVERY_MS, tellTabs); // the viewer is behind: one list will do
+      if (sink.bufferedAmount > MAX_MESSAGE) return viewer.later(TABS_EVERY_MS, tellTabs); // the viewer is behind: one later list is enough
       changed = false;
       const list = [...tabs.values()].map(({ id, title, url }) => ({ id, title, url }));
       viewer.tell({ type: 'tabs', tabs: list, shown: viewer.shown?.id ?? null });
@@ -104,17 +104,17 @@ export function viewerTabs(viewer: Viewer, start: (tab: Shown) => Promise<void>)
         tab.sessionId = sessionId;
         return start(tab);
       })
-      .catch((error: unknown) => log.debug({ error, tab: id }, 'screencast.tab_not_shown')); // it went away; so we hear
+      .catch((error: unknown) => log.debug({ error, tab: id }, 'screencast.tab_not_shown')); // the tab is gone; an event reports that
   }
 
   function detach(sessionId: string): void {
-    client.send('Target.detachFromTarget', { sessionId }).catch(() => {}); // or it is gone already
+    client.send('Target.detachFromTarget', { sessionId }).catch(() => {}); // it may be gone already
   }
 
   function select(id: string): void {
     if (!tabs.has(id)) return;
     picked = true;
-    // In a full browser only the tab in front is painted. A viewer that only watches does not change which that is.
+    // In a full browser only the tab in front is painted. A read-only viewer does not change which tab that is.
     if (!viewer.readOnly) client.send('Target.activateTarget', { targetId: id }).catch(() => {});
     if (viewer.shown?.id !== id) show(id);
   }
@@ -126,7 +126,7 @@ export function viewerTabs(viewer: Viewer, start: (tab: Shown) => Promise<void>)
     async open(): Promise<void> {
       const browserContextId = tabs.get(viewer.shown?.id ?? '')?.contextId;
       const where = { url: 'about:blank', ...(browserContextId !== undefined && { browserContextId }) };
-      // The default context has an id too, but one that a tab cannot always be opened with.
+      // The default context has an id too, but a tab cannot always be opened with it.
       const opening = client.ask(isCreated, 'Target.createTarget', where);
       const made = await opening.catch(() =>
         client.ask(isCreated, 'Target.createTarget', { url: 'about:blank' }).catch(() => undefined),

@@ -13,19 +13,19 @@ import {
 } from '../cdp/protocol.ts';
 import type { InputMessage } from './viewer-messages.ts';
 
-/** What a viewer of the screencast is told, as JSON. Pictures are binary messages, each a JPEG. */
+/** The JSON messages to a viewer of the screencast. Pictures are binary messages, each a JPEG. */
 export type ViewMessage =
   | { type: 'hello'; readOnly: boolean }
-  /** `shown` is the tab the pictures are of, or null when there is none. */
+  /** `shown` is the tab in the pictures, or null when there is none. */
   | { type: 'tabs'; tabs: readonly TabInfo[]; shown: string | null }
-  /** The page's size in CSS pixels, which is what mouse coordinates are in. Comes before the first picture of that size. */
+  /** The page's size in CSS pixels, the unit of mouse coordinates. Sent before the first picture of that size. */
   | { type: 'viewport'; width: number; height: number }
   | { type: 'page'; loading: boolean; canGoBack: boolean; canGoForward: boolean }
   | { type: 'dialog'; kind: string; message: string; defaultText: string }
   | { type: 'dialogClosed' }
   | { type: 'crashed' }
   | { type: 'clipboard'; text: string }
-  /** Something to tell the person, in a sentence. */
+  /** A sentence to show to the person. */
   | { type: 'notice'; text: string };
 
 export interface TabInfo {
@@ -34,17 +34,17 @@ export interface TabInfo {
   readonly url: string;
 }
 
-/** The tab a viewer looks at. Work that waited for something compares it with the present one afterwards. */
+/** The tab that a viewer sees. Asynchronous work compares it with the current one afterwards. */
 export interface Shown {
   readonly id: string;
   sessionId: string | undefined;
-  /** Frames that the viewer has not drawn yet, by Chromium's number. */
+  /** Frames that the viewer has not drawn yet, by Chromium's numbers. */
   undrawn: number[];
-  /** Since there were as many of them as there may be: Chromium has thrown frames away, perhaps the last one. */
+  /** The limit of undrawn frames was reached: Chromium may have dropped frames, perhaps the last one. */
   missed: boolean;
-  /** Input that the page has not answered. */
+  /** The number of inputs that the page has not answered. */
   unanswered: number;
-  /** What has to be over before the page gets the next key: see `waits` in viewer-input.ts. */
+  /** Work that has to be over before the page gets the next key: see `waits` in viewer-input.ts. */
   presses: number;
   clipboardWork: number;
   /** Input that waits for its turn. */
@@ -53,10 +53,10 @@ export interface Shown {
   page: { loading: boolean; canGoBack: boolean; canGoForward: boolean };
 }
 
-/** A message to the viewer, or from it. */
+/** The size limit of a message to the viewer, or from it. */
 export const MAX_MESSAGE = 1024 * 1024 + 1024;
 
-/** One viewer of the screencast: its connection, its client of the browser, and the tab it looks at. */
+/** One viewer of the screencast: its connection, its CDP client, and the tab it sees. */
 export class Viewer {
   readonly client: LocalClient;
   readonly sink: WebSocketSink;
@@ -79,7 +79,7 @@ export class Viewer {
     this.sink.flush();
   }
 
-  /** Listens to an event of the tab that is shown; those of others come too late to matter. */
+  /** Listens to an event of the shown tab; late events of other tabs are ignored. */
   onShown<E extends EventName, Read>(
     event: E,
     is: Check<Read> & ReadOf<Read, Told<E>>,
@@ -91,7 +91,7 @@ export class Viewer {
     });
   }
 
-  /** A command to a tab, which may be gone, or be going, or say no: then there is no answer. */
+  /** Sends a command to a tab. Resolves with nothing if the tab is gone or the command fails. */
   send<M extends Method>(tab: Shown, method: M, ...args: Arguments<M, []>) {
     return this.ask(tab, record, method, ...args);
   }
