@@ -112,7 +112,7 @@ function focusedFrameElement(): unknown {
   return /^i?frame$/i.test(element?.localName) ? element : undefined;
 }
 
-/** Leaves a function behind that tells what was copied since: what the page put in, or else the selection. */
+/** Defines a function that returns what was copied since: what the page put in, or else the selection. */
 function watchCopy(): void {
   const dom: any = globalThis;
   const selected = (): string => {
@@ -138,7 +138,7 @@ function watchCopy(): void {
   };
 }
 
-/** Copies a text that nobody selected. Needs no permission, and no https. */
+/** Copies a text that is not selected in the page. Needs no permission, and no https. */
 function writeClipboard(text: string): boolean {
   const dom: any = globalThis;
   let done = false;
