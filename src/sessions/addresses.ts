@@ -42,7 +42,7 @@ export function addresses({
   publicUrl: (nodeId?: string) => string;
   /** The current lease of a session on this node; null without a lease, undefined when the session is not on this node. */
   leaseOf: (sessionId: string) => string | null | undefined;
-  /** Whether the key or the project is no longer valid; undefined while both are. */
+  /** Which of the key and the project is no longer valid; undefined while both are. */
   lapseOf: LapseOf;
 }) {
   const token = (holder: string, purpose: Purpose, { keyId, projectId }: Minter, seconds = lifeSeconds, more = {}) =>

@@ -5,7 +5,7 @@ import type { LiveSession } from './live-session.ts';
 import type { Ending } from './state.ts';
 
 const everyMs = 100;
-/** The reserve counts as near when it could be used up within this time. */
+/** The interval while the reserve is near: what can be written in this time has to fit into it. */
 const nearMs = 20;
 const near = 4;
 /** How long a session has to be awake before its first check, and before the next one if no growth requires it. */

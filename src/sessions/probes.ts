@@ -1,6 +1,6 @@
 import type { Isolation } from '../chromium/browser/launch.ts';
 
-/** What `/ready` reports of browsers: whether one can be launched, and which features of isolation this machine lacks. */
+/** What `/ready` reports of browsers: whether one can be launched, and which isolation this machine lacks. */
 export function sessionProbes(
   isolation: Isolation,
   allowUnsandboxed: boolean,

@@ -114,7 +114,7 @@ export function serveSessionSockets(
     addresses: Addresses;
     /** The caller and the project that a request's key stands for. */
     who: (request: IncomingMessage) => Promise<Pick<Passenger, 'caller' | 'project'>>;
-    /** Whether the key or the project is no longer valid; undefined while both are. */
+    /** Which of the key and the project is no longer valid; undefined while both are. */
     lapseOf: LapseOf;
     where: Pick<Whereabouts, 'ofSession'>;
     nodes: Nodes;
