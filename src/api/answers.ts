@@ -6,7 +6,7 @@ import { refusals, refusedWith } from './schema.ts';
 const anyRoute: ErrorCode[] = ['bad_request', 'internal'];
 const anyKey: ErrorCode[] = ['unauthorized', 'forbidden', 'too_many_bad_keys', 'store_unavailable'];
 
-/** What the front door refuses with before a route is asked, by the route's access rule. */
+/** Refusals by the hooks before the route's handler runs, by the route's access rule. */
 const byAccess: Record<Access, ErrorCode[]> = {
   public: [],
   org: anyKey,
@@ -15,7 +15,7 @@ const byAccess: Record<Access, ErrorCode[]> = {
   node: [],
 };
 
-/** What the front door refuses with when it reads a body of this type. */
+/** Refusals while a body of this type is read. */
 const byBody: Record<string, ErrorCode[]> = {
   'application/json': ['invalid_input', 'payload_too_large', 'unsupported_media_type'],
   'multipart/form-data': ['invalid_input', 'unsupported_media_type'],
@@ -24,7 +24,7 @@ const byBody: Record<string, ErrorCode[]> = {
 
 type Described = Pick<RouteOptions, 'config' | 'schema'>;
 
-/** Every code that a route refuses with: by its access rule, by what it reads, and by its own list. */
+/** Every code that a route refuses with: by its access rule, by the body it reads, and by its own list. */
 export function codesOf({ config, schema }: Described): ErrorCode[] {
   const body = schema?.body as { content?: object } | undefined;
   const bodyTypes = body ? Object.keys(body.content ?? { 'application/json': {} }) : [];
@@ -38,11 +38,11 @@ export function codesOf({ config, schema }: Described): ErrorCode[] {
   ];
 }
 
-/** The answers of a route for the reference: its own, and every refusal by its code. */
+/** All responses of a route for the reference: its own, and every refusal by its code. */
 export function answersOf(route: Described): Record<string, unknown> {
   const own = (route.schema?.response ?? {}) as Record<string, object>;
   const described = Object.entries<object>({ ...refusals(...codesOf(route)) });
-  // A refusal with a shape of its own keeps that shape, and one that is not by a code (of /ready) stays what it is.
+  // A refusal with a shape of its own keeps that shape. A refusal without a code (of /ready) stays unchanged.
   return { ...own, ...Object.fromEntries(described.map(([status, answer]) => [status, keeping(own[status], answer)])) };
 }
 

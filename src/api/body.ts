@@ -1,8 +1,8 @@
 import { errors } from '../errors.ts';
 
 /**
- * A JSON body. Clients send the header and no body when every field is optional: that is `{}`. Refused before a
- * schema sees them: keys that reach for an object's prototype, and NUL, which PostgreSQL does not store.
+ * Parses a JSON body. Clients send the header without a body when every field is optional; that is read as `{}`. Refuses,
+ * before validation, keys that reach for an object's prototype, and NUL, which PostgreSQL does not store.
  */
 export function parseBody(text: string): unknown {
   if (text.trim() === '') return {};
@@ -12,12 +12,12 @@ export function parseBody(text: string): unknown {
   } catch (error) {
     throw errors.bad_request({ detail: `The body is not JSON: ${(error as Error).message.slice(0, 200)}.` });
   }
-  // Looking through everything costs as much as parsing it, and nearly no body holds these letters.
+  // Walking the whole body costs as much as parsing it, and very few bodies contain these letters.
   if (/__proto__|constructor|\\u/.test(text)) refuseHostile(body);
   return body;
 }
 
-/** With a list of what is left to see, not by recursion: a body of brackets is nested deeper than a stack is. */
+/** Iterative, because a body of brackets can be nested deeper than the call stack. */
 function refuseHostile(body: unknown) {
   const left = [body];
   while (left.length > 0) {

@@ -5,16 +5,16 @@ import type { Caller } from '../lib/caller.ts';
 import type { Passenger } from './elsewhere.ts';
 
 /**
- * `public`: no key. `org`: a key, about the organisation. `project`: a key and the project it works in.
- * `token`: the route checks a signed token of its own (or a key). `node`: only another node, with its credential.
+ * `public`: no key. `org`: a key, for the organisation. `project`: a key and the project it works in. `token`: the route
+ * checks a signed token of its own (or a key). `node`: only another node, with its credential.
  */
 export type Access = 'public' | 'org' | 'project' | 'token' | 'node';
 
-/** What the front door asks of the room that knows keys and projects. */
+/** What the HTTP server needs from the room that knows keys and projects. */
 export interface Gatekeeper {
-  /** `from` is the address the request comes from: one that sends many keys that are not known has to wait. */
+  /** `from` is the address of the client: an address that sends many unknown keys has to wait. */
   authenticate(key: string, from: string): Promise<Caller>;
-  /** The project a request works in: `selector` is what its headers name, if anything. */
+  /** The project of a request. `selector` is what its headers name, if anything. */
   resolveProject(caller: Caller, selector: { id?: string; idOrName?: string }): Promise<{ id: string; name: string }>;
 }
 
@@ -25,14 +25,14 @@ declare module 'fastify' {
   interface FastifyRequest {
     caller: Caller | null;
     project: { id: string; name: string } | null;
-    /** Kept from the start: a socket that was closed no longer knows its far end, and that is when the audit log asks. */
+    /** Read when the request arrives: a closed socket no longer knows its remote address, and the audit log needs it then. */
     clientIp: string;
-    /** Whom the request speaks for, when another node let it in and sent it here. */
+    /** The caller, when another node authenticated the request and forwarded it. */
     passenger: Passenger | null;
   }
 }
 
-/** Runs before the body is read: whoever may not come in does not get to send us megabytes. */
+/** Runs before the body is read, so that unauthorised clients cannot upload megabytes. */
 export async function admit(request: FastifyRequest, gate: Gatekeeper): Promise<void> {
   const access = accessOf(request);
   if (request.passenger) {
@@ -46,7 +46,7 @@ export async function admit(request: FastifyRequest, gate: Gatekeeper): Promise<
   if (access === 'project') request.project = await gate.resolveProject(request.caller, selectorOf(request));
 }
 
-/** For what is not a route: who asks by a key, and for which project. */
+/** Authenticates a request outside of the routes: its caller by key, and its project. */
 export async function callerByKey(request: IncomingMessage, gate: Gatekeeper) {
   const caller = await gate.authenticate(bearer(request), request.socket.remoteAddress ?? '');
   return { caller, project: await gate.resolveProject(caller, selectorOf(request)) };
@@ -55,7 +55,7 @@ export async function callerByKey(request: IncomingMessage, gate: Gatekeeper) {
 export const accessOf = (request: FastifyRequest): Access =>
   request.routeOptions.config.access ?? (isReference(request) ? 'public' : 'project');
 
-/** The pages of /docs come from a plugin, which cannot say for itself that everybody may read them. */
+/** The pages of /docs come from a plugin that cannot declare them public. */
 const isReference = ({ routeOptions }: FastifyRequest) => /^\/docs(\/|$)/.test(routeOptions.url ?? '');
 
 export function bearer(request: Pick<FastifyRequest, 'headers'>): string {
@@ -77,7 +77,7 @@ export function selectorOf({ headers }: Pick<FastifyRequest, 'headers'>): { id?:
   };
 }
 
-/** For handlers of routes that need a key: the hook has run, so the caller is there. */
+/** For handlers of routes that need a key: the hook has already set the caller. */
 export function callerOf(request: FastifyRequest): Caller {
   if (!request.caller)
     throw new Error(`${request.routeOptions.url} has no caller: its access is not 'org' or 'project'.`);

@@ -4,9 +4,9 @@ import type { Duplex } from 'node:stream';
 const ofTheUpgrade = new Set(['connection', 'upgrade', 'http2-settings']);
 
 /**
- * An upgrade to anything but a websocket is an invitation that a server may decline by answering as if it had not been made
- * (RFC 9110, 7.8). Java's own client invites to `h2c` with each first request on a plain connection, bodies included. Node hands
- * over the connection instead; it gets it back here, with the request's head as it was but for the invitation.
+ * A server may decline an upgrade by answering as if it had not been requested (RFC 9110, 7.8); all but websockets are
+ * declined. Java's own client offers `h2c` with the first request on every plain connection, bodies included. Node hands
+ * the connection over instead of answering; this gives it back, with the request's head unchanged except for the upgrade.
  */
 export function declineUpgrade(server: Server, request: IncomingMessage, socket: Duplex, head: Buffer): void {
   const { method, url, httpVersion, rawHeaders } = request;

@@ -5,17 +5,17 @@ import { errors } from '../errors.ts';
 import type { Caller } from '../lib/caller.ts';
 import { hungUp } from './hung-up.ts';
 
-/** What the first node found out about a request that it sends on. */
+/** What the first node knows about a request that it forwards. */
 export interface Passenger {
   requestId: string;
   clientIp: string;
   caller: Caller | null;
   project: { id: string; name: string } | null;
-  /** sha-256 of the body that it was sent with, where the first node knew it. */
+  /** sha-256 of the body, where the first node knew it. */
   bodyDigest?: string;
 }
 
-/** A request, as far as it says where it belongs. */
+/** The parts of a request that decide which node serves it. */
 export interface Asked {
   method: string;
   /** The pattern of its route. */
@@ -25,13 +25,13 @@ export interface Asked {
   projectId: string | null;
 }
 
-/** The other nodes, as the front door sees them. */
+/** The other nodes, as the HTTP server sees them. */
 export interface Elsewhere {
   /** Undefined when this node may serve; otherwise resolves as soon as it may, and rejects when it may not. */
   ready(): Promise<void> | undefined;
-  /** Who a request speaks for, when another node has let it in and sent it here. */
+  /** The caller of a request that another node authenticated and forwarded. */
   passengerOf(request: IncomingMessage): Passenger | undefined;
-  /** The node that has to answer, when it is not this one. */
+  /** The node that has to serve the request, when it is not this one. */
   nodeFor(asked: Asked): Promise<string | undefined> | undefined;
   forward(
     nodeId: string,
@@ -42,8 +42,8 @@ export interface Elsewhere {
 }
 
 /**
- * Before the body is read, so that it streams through. A request that was sent here by another node is answered here,
- * whatever we think of it: two nodes that disagree must not play ball with it.
+ * Forwards before the body is read, so that it streams through. A forwarded request is always served here, so that two
+ * nodes that disagree do not forward it in circles.
  */
 export async function answerElsewhere(request: FastifyRequest, reply: FastifyReply, elsewhere: Elsewhere) {
   if (request.passenger) return undefined;
@@ -59,14 +59,14 @@ export async function answerElsewhere(request: FastifyRequest, reply: FastifyRep
   const { id: requestId, clientIp, caller, project } = request;
   const passenger = { requestId, clientIp, caller, project };
   const { status, headers, body } = await elsewhere.forward(nodeId, request.raw, passenger, hungUp(reply));
-  // Events that wait for their first frame have long sent their headers; ours must not wait for it either.
+  // Event streams send their headers before the first frame, so this node does not wait for the first frame either.
   reply.raw.once('pipe', () => reply.raw.flushHeaders());
   return reply.code(status).headers(headers).send(body);
 }
 
 /**
- * What the other node would refuse unread is refused here: it would close the connection while we still send, and its answer
- * would be lost. Only JSON is read whole; the limit is the same everywhere.
+ * Refuses bodies that the other node would refuse unread: it would close the connection while this node still sends, and
+ * its answer would be lost. Only JSON is read whole; the limit is the same on all nodes.
  */
 function refuseTooLarge({ headers, routeOptions }: FastifyRequest) {
   const limit = routeOptions.bodyLimit;

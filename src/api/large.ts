@@ -2,13 +2,13 @@ import { Readable, Transform } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { memory } from '../lib/byte-budget.ts';
 
-/** Bodies and answers are counted from this size on. */
+/** Bodies and responses are counted from this size on. */
 const LARGE = 64 * 1024;
 const SLICE = 64 * 1024;
 
 /**
- * A body that is read whole, as its parser gets it. When there is no room for more of it, its sender waits; one that stops in
- * the middle while others wait is cut off. Counted twice, for its text and for what is made of it, until it is answered.
+ * A body that is read whole. When the memory budget is used up, its sender is paused; a sender that stalls while others
+ * wait is cut off. It is counted twice, for its text and for the parsed value, until the request is answered.
  */
 export function countedBody(request: FastifyRequest, reply: FastifyReply, payload: Readable): Readable {
   if (Number(request.headers['content-length'] ?? Infinity) <= LARGE) return payload;
@@ -19,7 +19,7 @@ export function countedBody(request: FastifyRequest, reply: FastifyReply, payloa
       if (share.grow(2 * chunk.length, () => done(null, chunk))) done(null, chunk);
     },
     flush(done) {
-      share.held = true; // all of it is here: whoever answers it takes the time that it takes
+      share.held = true; // all of it has arrived: the handler may take as long as it needs
       done();
     },
   });
@@ -27,7 +27,7 @@ export function countedBody(request: FastifyRequest, reply: FastifyReply, payloa
   return payload.pipe(counted);
 }
 
-/** An answer that is whole, handed over as fast as it is read. A reader that stands still while others wait is cut off. */
+/** A complete response, sent as fast as the client reads. A client that stops reading while others wait is cut off. */
 export function countedAnswer(reply: FastifyReply, payload: unknown): unknown {
   const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload);
   if (!isWhole || payload.length <= LARGE) return payload;

@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 import type { FastifyInstance } from 'fastify';
 
-/** One registry a service, so that two services in one process (as in tests) do not count together. */
+/** One registry per service, so that two services in one process (as in tests) are counted separately. */
 export function metricsRegistry(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: 'corral_' });

@@ -5,7 +5,7 @@ import { answersOf } from './answers.ts';
 
 type Json = Record<string, unknown>;
 
-/** The reference is read off the routes: `/openapi.json` for programs, `/docs` for people, nothing from elsewhere. */
+/** The reference is generated from the routes: `/openapi.json` for programs, `/docs` for people. Nothing is loaded from other servers. */
 export async function registerOpenApi(app: FastifyInstance): Promise<void> {
   await app.register(swagger, {
     openapi: {
@@ -27,7 +27,7 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
   });
   await app.register(swaggerUi, {
     routePrefix: '/docs',
-    // A key that is typed in is gone with the page. An earlier version kept it in the browser, where any script of this origin could read it.
+    // A key that is typed in is lost with the page. An earlier version kept it in the browser, where any script of this origin could read it.
     uiConfig: { validatorUrl: null, docExpansion: 'list', persistAuthorization: false } as never,
     theme: {
       title: 'Corral API',
@@ -39,7 +39,7 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
   app.get('/openapi.json', { config: { access: 'public' }, schema: { hide: true } }, async () => app.swagger());
 }
 
-/** Moves every shape with an `x-name` under `components.schemas` and leaves a reference where it stood. */
+/** Moves every shape with an `x-name` under `components.schemas` and leaves a reference in its place. */
 function gatherNamed(document: Json): Json {
   const schemas: Json = {};
   const gather = (node: unknown): unknown => {

@@ -5,10 +5,7 @@ export interface Page {
   offset: number;
 }
 
-/**
- * Answers one page of a list. `rows` is what the store found when asked for one more than the limit: the extra row is
- * how we know that there is another page.
- */
+/** Sends one page of a list. `rows` is the store's answer to a query for `limit + 1` rows: the extra row shows that there is another page. */
 export function sendPage<T>(reply: FastifyReply, { limit, offset }: Page, rows: T[]): T[] {
   const more = rows.length > limit;
   void reply.headers({

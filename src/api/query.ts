@@ -1,6 +1,6 @@
 /**
- * Query strings as clients of this interface write them: `tags[team]=a` is `{ tags: { team: 'a' } }`, a name that is
- * repeated is a list, and an empty value (`name=`) is how they say "none", so it counts as left out.
+ * Parses query strings as clients of this interface write them: `tags[team]=a` is `{ tags: { team: 'a' } }`, a repeated
+ * name is a list, and an empty value (`name=`) means "none" and counts as left out.
  */
 export function parseQuery(text: string): Record<string, unknown> {
   const query: Record<string, unknown> = Object.create(null);

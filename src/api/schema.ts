@@ -1,9 +1,9 @@
 import { Type, type TSchema } from 'typebox';
 import { meaningOf, statusOf, type ErrorCode } from '../errors.ts';
 
-/** The manners of the wire that every room shares: names, times, paging and refusals. */
+/** Conventions that every room's schemas share: names, times, paging and refusals. */
 
-/** Gives a shape its name in the reference; openapi.ts gathers named shapes under `components`. */
+/** Names a shape in the reference; openapi.ts moves named shapes under `components`. */
 export function named<T extends TSchema>(name: string, schema: T): T {
   return { ...schema, 'x-name': name };
 }
@@ -15,13 +15,13 @@ export const oneOf = <const T extends readonly string[]>(values: T, options: Rec
 
 export const Timestamp = Type.String({ format: 'date-time' });
 
-/** No control characters: PostgreSQL refuses NUL, and nobody can type the others. */
+/** No control characters: PostgreSQL refuses NUL, and the others cannot be typed. */
 const printable = '^[^\\u0000-\\u001f\\u007f]*$';
 
-/** A name people choose freely. */
+/** A free-form name. */
 export const FreeName = Type.String({ minLength: 1, maxLength: 255, pattern: printable });
 
-/** A name that also stands in paths. */
+/** A name that is also used in paths. */
 export const SlugName = Type.String({ minLength: 1, maxLength: 255, pattern: '^[a-zA-Z0-9._-]{1,255}$' });
 
 export const Paging = {
@@ -51,10 +51,10 @@ export const ErrorBody = named(
   ),
 );
 
-/** The `response` part of a route for the codes that it refuses with. What any route of its kind may answer is added in the reference. */
+/** The `response` part of a route for the codes it refuses with. Codes that all routes of its kind share are added in the reference. */
 export const refusals = (...codes: ErrorCode[]): object => refusedAs(ErrorBody, ...codes);
 
-/** The same, for refusals with a shape of their own. Handlers throw refusals and never send them: the type of an answer has none. */
+/** The same, for refusals with a shape of their own. Handlers throw refusals and never send them, so response types contain none. */
 export function refusedAs(shape: TSchema, ...codes: ErrorCode[]): object {
   const answers: Record<number, object> = {};
   for (const status of new Set(codes.map(statusOf))) {
@@ -68,13 +68,13 @@ export function refusedAs(shape: TSchema, ...codes: ErrorCode[]): object {
 const codesKey = 'x-codes';
 const inWords = (code: ErrorCode) => `\`${code}\`: ${meaningOf(code)}`;
 
-/** The codes that `refusals` was given. */
+/** The codes that were passed to `refusals`. */
 export const refusedWith = (responses: unknown): ErrorCode[] =>
   Object.values((responses ?? {}) as Record<string, { [codesKey]?: ErrorCode[] }>).flatMap(
     (response) => response[codesKey] ?? [],
   );
 
-/** A page of a list: a bare array, with where to go on in the headers. */
+/** A page of a list: a bare array; the position of the next page is in the headers. */
 export function listOf<T extends TSchema>(item: T, description: string) {
   return {
     ...Type.Array(item),
@@ -88,10 +88,10 @@ export function listOf<T extends TSchema>(item: T, description: string) {
   } as ReturnType<typeof Type.Array<T>>;
 }
 
-/** An answer without a body. */
+/** A response without a body. */
 export const empty = (description: string) => Type.Null({ description });
 
-/** An answer that is a stream of events, each of them one of these. */
+/** A response that is a stream of events, each of this shape. */
 export const eventsOf = (event: TSchema, description: string) =>
   Type.Unsafe<unknown>({
     description,
@@ -99,6 +99,6 @@ export const eventsOf = (event: TSchema, description: string) =>
     content: { 'text/event-stream': { schema: event } },
   });
 
-/** A body or an answer that is bytes. */
+/** A binary body or response. */
 export const bytesAs = (type: string, description: string) =>
   Type.Unsafe<unknown>({ description, content: { [type]: { schema: { type: 'string', format: 'binary' } } } });

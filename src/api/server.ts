@@ -21,7 +21,7 @@ import { parseBody } from './body.ts';
 import { parseQuery } from './query.ts';
 import { InvalidInput, validatorCompiler } from './validation.ts';
 
-/** What is written down of each request that may have changed something. */
+/** Records each request that may have changed something. */
 export interface AuditTrail {
   record(request: FastifyRequest, status: number, durationMs: number): Promise<void>;
 }
@@ -42,16 +42,16 @@ export async function httpServer(options: {
   const { gate, audit, logger, trustProxy, elsewhere } = options;
   const app = Fastify({
     loggerInstance: logger,
-    logController: new LogController({ disableRequestLogging: true }), // one line a request, below, instead of two
+    logController: new LogController({ disableRequestLogging: true }), // one line per request, below, instead of two
     trustProxy: trustProxy.length > 0 ? [...trustProxy] : false,
     genReqId: () => newId('req_'),
     requestIdHeader: false,
     bodyLimit,
-    requestTimeout: 0, // bodies that are read whole have their own clock below; those that stream take as long as they take
+    requestTimeout: 0, // bodies that are read whole have a timeout of their own below; streamed bodies have none
     rewriteUrl: (request) => modernPath(request.url ?? '/'),
     routerOptions: { querystringParser: parseQuery, maxParamLength: 1024, ignoreTrailingSlash: true },
     clientErrorHandler,
-    frameworkErrors: (error, request, reply) => answerError(error, request, reply), // a URL that cannot be decoded, before any route
+    frameworkErrors: (error, request, reply) => answerError(error, request, reply), // a URL that cannot be decoded fails before routing
     forceCloseConnections: true,
   }).withTypeProvider<TypeBoxTypeProvider>();
 
@@ -75,7 +75,7 @@ export async function httpServer(options: {
 
   app.addHook('onRequest', async (request, reply) => {
     request.passenger = elsewhere.passengerOf(request.raw) ?? null;
-    if (request.passenger) request.id = request.passenger.requestId; // one request, one name, on both nodes
+    if (request.passenger) request.id = request.passenger.requestId; // a forwarded request has the same id on both nodes
     void reply.header('X-Request-Id', request.id);
     request.clientIp = request.passenger?.clientIp ?? request.ip ?? '';
     if (/%00/.test(request.url))
@@ -99,7 +99,7 @@ export async function httpServer(options: {
     const ignored = unknownFields(request);
     if (ignored.length > 0) void reply.header('X-Ignored-Fields', ignored.join(', '));
   });
-  // Before the answer, not after it: a change that was answered has its entry. The node that let it in writes it.
+  // Recorded before the response is sent, so that every answered change has its entry. The node that authenticated the request writes it.
   app.addHook('onSend', async (request, reply, payload) => {
     if (request.caller && !request.passenger && mayChange(request.method))
       await audit.record(request, reply.statusCode, Math.round(reply.elapsedTime));
@@ -127,7 +127,7 @@ export async function httpServer(options: {
   return app;
 }
 
-/** How to stop waiting for the rest of a body. */
+/** Stops the timeout of a body. */
 const bodies = new WeakMap<FastifyRequest, () => void>();
 
 /** A stalled client must not hold a socket for ever. */
@@ -139,10 +139,10 @@ function awaitBody(request: FastifyRequest, reply: FastifyReply) {
   reply.raw.once('close', stop);
 }
 
-/** Errors are thrown anywhere and become answers here. Only the unexpected ones are our fault, and logged so. */
+/** Errors are thrown anywhere and become responses here. Only unexpected errors are faults of the service and logged as such. */
 function answerError(error: FastifyError, request: FastifyRequest, reply: FastifyReply) {
   const answer = refusal(error, request) ?? errors.internal({ requestId: request.id });
-  // 500 is a fault of the service. The others say that it cannot serve now: it is full, stops, or waits for another part.
+  // 500 is a fault of the service. Other 5xx mean that it cannot serve now: it is full, stopping, or waiting for another part.
   if (answer.status >= 500)
     request.log[answer.status === 500 ? 'error' : 'warn'](
       { requestId: request.id, code: answer.code, error },
@@ -182,12 +182,12 @@ function refusal(error: FastifyError, request: FastifyRequest): ServiceError | u
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return errors.unsupported_media_type({ type: String(request.headers['content-type']).slice(0, 100) });
   }
-  // What Fastify itself refuses: malformed JSON, a wrong content length, a bad URL. Its messages name the trouble.
+  // Errors of Fastify itself: malformed JSON, a wrong content length, a bad URL. Its messages name the problem.
   const theirs = error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500;
   return theirs ? errors.bad_request({ detail: error.message }) : undefined;
 }
 
-/** Top-level fields that the schema does not have. They are passed over, as clients of newer versions expect, but not in silence. */
+/** Top-level fields that the schema does not have. They are ignored, as clients of newer versions expect, but reported. */
 function unknownFields(request: FastifyRequest): string[] {
   const { properties } = (request.routeOptions.schema?.body ?? {}) as { properties?: object };
   if (!properties || typeof request.body !== 'object' || request.body === null) return [];
@@ -196,7 +196,7 @@ function unknownFields(request: FastifyRequest): string[] {
     .slice(0, 20);
 }
 
-/** What is not even HTTP: answered by hand, since there is no request to answer. */
+/** Input that is not HTTP is answered on the raw socket, since there is no request. */
 function clientErrorHandler(error: NodeJS.ErrnoException, socket: Socket) {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;

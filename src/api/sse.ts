@@ -1,20 +1,20 @@
 import type { FastifyReply } from 'fastify';
 
 /**
- * Server-sent events as the clients of this interface read them: every frame one `data:` line of JSON, no `event:`
- * lines (a frame with one and no data breaks their parser), and a heartbeat in silence.
+ * Server-sent events as the clients of this interface read them: every frame is one `data:` line of JSON, without
+ * `event:` lines (a frame with one and no data breaks their parser), and a heartbeat when idle.
  */
 export interface EventStream {
-  /** Resolves when there is room for the next event, so that a slow reader slows the source. False: nobody reads any more. */
+  /** Resolves when there is room for the next event, so that a slow reader slows the source. False: the reader has disconnected. */
   send(event: unknown): Promise<boolean>;
-  /** A comment, which readers skip. */
+  /** Sends a comment, which readers skip. */
   comment(text: string): void;
   end(): void;
-  /** Aborts when the reader has gone or `end` was called. */
+  /** Aborts when the reader has disconnected or `end` was called. */
   readonly closed: AbortSignal;
 }
 
-/** What the stream says when it has said nothing for a while. */
+/** What is sent when the stream has been silent for a while. */
 export type Heartbeat = { everyMs: number; event: () => unknown } | { everyMs: number; comment: string };
 
 export const jsonHeartbeat: Heartbeat = {
@@ -22,7 +22,7 @@ export const jsonHeartbeat: Heartbeat = {
   event: () => ({ event: 'sse_heartbeat', timestamp: new Date().toISOString() }),
 };
 
-/** `until` ends it, as the end of its source does. */
+/** The stream ends when `until` aborts or its source ends. */
 export function eventStream(
   reply: FastifyReply,
   heartbeat: Heartbeat = jsonHeartbeat,
@@ -36,7 +36,7 @@ export function eventStream(
   out.writeHead(200, {
     'Content-Type': 'text/event-stream',
     'Cache-Control': 'no-cache, no-transform',
-    'X-Accel-Buffering': 'no', // proxies in front of us must not hold events back
+    'X-Accel-Buffering': 'no', // proxies in front of the service must not buffer events
     'X-SSE-Content-Type': 'application/json',
   });
   out.flushHeaders();
@@ -53,10 +53,10 @@ export function eventStream(
     until?.removeEventListener('abort', end);
     gone.abort();
   };
-  // A reader that hung up before this was called closes no second time.
+  // No further `close` event comes for a reader that disconnected before this call.
   if (out.destroyed) left();
   else out.once('close', left);
-  out.on('error', () => {}); // `close` follows and says all there is to say
+  out.on('error', () => {}); // `close` follows and is handled
 
   function write(text: string): boolean {
     beat.refresh();

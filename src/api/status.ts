@@ -4,13 +4,13 @@ import type { Registry } from 'prom-client';
 import { errors } from '../errors.ts';
 import { callerOf } from './caller.ts';
 
-/** One thing that has to work, or had better. `undefined` says all is well; otherwise a sentence says what is not. */
+/** One dependency to check. `undefined`: it works; otherwise a sentence that says what does not. */
 export interface Probe {
   name: string;
-  /** Without it nothing works and we are not ready; otherwise we are ready but degraded. */
+  /** When a required check fails, the service is not ready; when another one fails, it is ready but degraded. */
   required: boolean;
   check(): Promise<string | undefined>;
-  /** The part that is about the nodes lists them. */
+  /** The check of the cluster lists the nodes. */
   nodes?(): Static<typeof Node>[];
 }
 

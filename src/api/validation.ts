@@ -4,8 +4,8 @@ import type { FastifySchemaCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
 
 /**
- * Bodies are taken as they are: `"5"` is not a number. What stands in a URL is text by nature, so there `5`, `true`
- * and `a,b` become what the schema says. Errors carry a sentence that names the field.
+ * Bodies are not coerced: `"5"` is not a number. Values in a URL are always text, so there `5`, `true` and `a,b` are
+ * converted to what the schema says. Errors carry a sentence that names the field.
  */
 export function validatorCompiler(): FastifySchemaCompiler<TSchema> {
   const strict = ajv(false);
@@ -47,7 +47,7 @@ function splitLists(query: Record<string, unknown>, lists: string[]) {
 }
 
 function sentence(part: string, found: ErrorObject[]): string {
-  // Of a union's branches, the one that says more than "must be null".
+  // Of a union's branches, report the one that says more than "must be null".
   const error = found.find(({ keyword, params }) => keyword !== 'anyOf' && params['type'] !== 'null') ?? found[0];
   if (!error) return 'The request does not fit the schema.';
   const { keyword, params, instancePath } = error;
