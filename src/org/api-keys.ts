@@ -10,12 +10,12 @@ const alphanumeric = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345
 const graceDays = 7;
 const dayMs = 24 * 60 * 60 * 1000;
 
-/** Who makes keys without a key: the first start and the command line. */
+/** The creator of keys that no key made: the first start and the command line. */
 const operator = { keyId: 'operator', keyName: 'operator', projectId: null } satisfies Caller;
 
 export type ApiKeyService = ReturnType<typeof apiKeyService>;
 
-/** `changed` is called after every change that may shut a key out, so that this node forgets at once what it remembers. */
+/** `changed` is called after every change that may revoke a key, so that this node drops its cache at once. */
 export function apiKeyService({ db, changed }: { db: Db; changed: () => void }) {
   const store = orgStore(db);
 
@@ -32,8 +32,8 @@ export function apiKeyService({ db, changed }: { db: Db; changed: () => void }) 
   }
 
   /**
-   * The time at which the key that asks ends: what it makes ends then at the latest, or a key that was lent for a day could make
-   * itself one for ever. Who names a longer time is refused; who names none gets as long as there is.
+   * When the caller's own key expires. Keys it creates expire then at the latest; otherwise a key lent for a day could
+   * create a permanent one. A longer time is refused; no time means this one.
    */
   async function latestEnd(caller: Caller, days: number | null): Promise<Date | null> {
     if (caller.keyId === operator.keyId) return null;
@@ -112,7 +112,7 @@ export function apiKeyService({ db, changed }: { db: Db; changed: () => void }) 
       changed();
     },
 
-    /** Lets a key in that was made outside (CORRAL_API_KEY, the key file). One that was deleted stays deleted. */
+    /** Registers a key that was made elsewhere (CORRAL_API_KEY, the key file). A deleted key stays deleted. */
     async adopt(key: string, name: string): Promise<'added' | 'known' | 'deleted'> {
       const there = await store.findKeyByLookup(lookupOf(hashOf(key)));
       if (there) return there.deleted_at ? 'deleted' : 'known';
@@ -122,7 +122,7 @@ export function apiKeyService({ db, changed }: { db: Db; changed: () => void }) 
         );
         return 'added';
       } catch (error) {
-        if (uniqueViolation(error) === 'api_keys_lookup_key') return 'known'; // by a node that starts beside us
+        if (uniqueViolation(error) === 'api_keys_lookup_key') return 'known'; // added by another node that starts at the same time
         throw error;
       }
     },
@@ -132,7 +132,7 @@ export function apiKeyService({ db, changed }: { db: Db; changed: () => void }) 
   };
 }
 
-/** Whose key is it? Undefined for one that is unknown; expiry and deletion are for the caller to judge. */
+/** Finds the row of a key; undefined for an unknown key. The caller checks expiry and deletion. */
 export async function findByKey(db: Db, key: string): Promise<ApiKeyRow | undefined> {
   const hash = hashOf(key);
   const row = await orgStore(db).findKeyByLookup(lookupOf(hash));
@@ -174,7 +174,7 @@ function toApiKey(row: ApiKeyRow): ApiKey {
     id: row.id,
     name: row.name,
     created_at: row.created_at.toISOString(),
-    // There are no user accounts: a key is made by another key, or by whoever has the machine.
+    // There are no user accounts: a key is made by another key, or by the operator of the machine.
     created_by: { id: row.created_by, email: 'operator@corral.local', name: row.created_by_name },
     expires_at: row.expires_at?.toISOString() ?? null,
     deleted_at: row.deleted_at?.toISOString() ?? null,

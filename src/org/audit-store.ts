@@ -31,7 +31,7 @@ export function auditStore(db: Db) {
           ${entry.path}, ${entry.route}, ${entry.domain}, ${entry.duration_ms}, ${entry.client_ip}, ${entry.user_agent})`);
     },
 
-    /** Newest first, older than the entry `before`; one more than `limit`, so that the caller sees whether there is more. */
+    /** Newest first, older than the entry `before`; `limit + 1` rows, so that the caller sees whether there are more. */
     list(filters: AuditFilters, scope: string | null, before: string | null, limit: number): Promise<AuditRow[]> {
       const { start, end } = filters;
       const [strategy, service, method, search] = [

@@ -26,7 +26,7 @@ export interface AuditedRequest {
   userAgent: string;
 }
 
-/** `quick` commits without waiting for the disk: the entry outlives us, and a request does not wait twice. */
+/** `quick` commits without waiting for the disk, so a request does not wait twice; the entry survives a crash of this process. */
 export function auditService({ db, quick }: { db: Db; quick: Db }) {
   const store = auditStore(db);
   const writer = auditStore(quick);
@@ -63,7 +63,7 @@ export function auditService({ db, quick }: { db: Db; quick: Db }) {
       return { entries: entries.map(toEntry), next };
     },
 
-    /** A file of JSON lines, newest first, with the hash that shows it arrived whole. */
+    /** A file of JSON lines, newest first, with a hash that shows it arrived whole. */
     async exportChunk(caller: Caller, filters: AuditFilters & { limit: number; cursor?: string; format: string }) {
       const { entries, next } = await page(caller, filters, filters.cursor, filters.limit);
       const lines = entries.map((row) => `${JSON.stringify({ event_id: row.id, ...toEntry(row) })}\n`).join('');

@@ -5,8 +5,8 @@ import { pick } from '../lib/ids.ts';
 import type { ApiKeyService } from './api-keys.ts';
 
 /**
- * The first key is the operator's (CORRAL_API_KEY) or made here and kept in a private file. Undefined when there is
- * nothing to show: it was shown before, or it is the operator's own.
+ * The first key is the operator's (CORRAL_API_KEY), or made here and kept in a private file. Undefined when there is
+ * nothing to print: the key was printed before, or it is CORRAL_API_KEY.
  */
 export async function letFirstKeyIn(
   keys: ApiKeyService,
@@ -15,7 +15,7 @@ export async function letFirstKeyIn(
   if (apiKey) return void (await keys.adopt(apiKey, 'CORRAL_API_KEY'));
   const file = join(dataDir, 'api-key');
   const known = await keys.anyKey();
-  // Another node's first key serves all nodes; this one needs none of its own.
+  // The first key of another node is valid on all nodes, so this node makes none.
   const key = await createOnce(file, () =>
     known ? 'none' : `sk_${pick('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789', 40)}`,
   );

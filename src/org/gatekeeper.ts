@@ -8,8 +8,8 @@ import { strangers } from './strangers.ts';
 const remembered = 10_000;
 
 /**
- * Who may come in, and to which project. Keys and projects are remembered between requests for as long as `trusted`
- * says that changes would reach us (the database tells every node, see the triggers in 0001_org.sql); `forget` drops all.
+ * Authenticates keys and resolves projects. Keys and projects are cached while `trusted` says that changes reach this
+ * node (the database notifies every node, see the triggers in 0001_org.sql); `forget` clears the cache.
  */
 export function gatekeeper({ db, trusted, now = Date.now }: { db: Db; trusted: () => boolean; now?: () => number }) {
   const store = orgStore(db);
@@ -25,7 +25,8 @@ export function gatekeeper({ db, trusted, now = Date.now }: { db: Db; trusted: (
     const name = hash.toString('base64');
     const row = await keys.get(name, async () => {
       const refusal = wrongKeys.refusal(from);
-      // Who shares an address with a guesser and has a good key is not kept out: all there are fit into a list, read now and then.
+      // A client with a valid key is not refused for sharing an address with a guesser: the lookups of all keys fit into
+      // a list, which is read now and then.
       if (refusal && !(await lookups.has(lookupOf(hash)))) throw refusal;
       return wrongKeys.isUnknown(name) ? undefined : findByKey(db, key);
     });
@@ -39,7 +40,7 @@ export function gatekeeper({ db, trusted, now = Date.now }: { db: Db; trusted: (
     return { keyId: row.id, keyName: row.name, projectId: row.project_id };
   }
 
-  /** The table of section 18: what the header names, within what the key reaches. */
+  /** The project that the header names, within the scope of the key. */
   async function resolveProject(caller: Caller, { id, idOrName }: { id?: string; idOrName?: string }) {
     const selector = id ?? idOrName;
     const project =
@@ -60,7 +61,7 @@ export function gatekeeper({ db, trusted, now = Date.now }: { db: Db; trusted: (
     return { id: project.id, name: project.name };
   }
 
-  /** What has ended the authority under which a token was made: tokens outlive the request that made them. */
+  /** What has been revoked since a token was made: its key or its project. Tokens outlive the request that made them. */
   async function lapseOf(made: { keyId: string; projectId: string }): Promise<'key' | 'project' | undefined> {
     const { keyId, projectId } = made;
     const key = await keysById.get(keyId, () => store.findKey(keyId, null));
@@ -83,7 +84,7 @@ export function gatekeeper({ db, trusted, now = Date.now }: { db: Db; trusted: (
   };
 }
 
-/** The names under which keys are found, read at most once a second however many ask. */
+/** The lookups of all keys, read at most once a second. */
 function lookupList(read: () => Promise<Set<string>>, now: () => number) {
   let list: Promise<Set<string>> | undefined;
   let readAt = -Infinity;
@@ -100,8 +101,8 @@ function lookupList(read: () => Promise<Set<string>>, now: () => number) {
 }
 
 /**
- * Remembers what was found, never what was not: strangers must not fill it. What was asked for before a `clear` is not
- * remembered after it, since the answer may be older than the change that cleared it.
+ * Caches what was found, never what was not, so that unknown keys cannot fill it. A lookup that started before a `clear`
+ * is not cached, since its result may be older than the change that cleared it.
  */
 function memory<T>(trusted: () => boolean) {
   const found = new Map<string, T>();

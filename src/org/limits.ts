@@ -7,7 +7,7 @@ import { orgStore, type ProjectRow } from './store.ts';
 
 export type LimitService = ReturnType<typeof limitService>;
 
-/** `capacity` is what all nodes carry together; no cap reaches beyond it. */
+/** `capacity` is what all nodes carry together; no cap exceeds it. */
 export function limitService({
   db,
   projects,
@@ -71,7 +71,7 @@ export function limitService({
   };
 }
 
-/** Undefined keeps, null removes: on the wire, left out and null keep, and 0 removes. */
+/** Converts a cap of the wire, where null and a missing field keep the old cap and 0 removes it, to undefined (keep) and null (remove). */
 const change = (cap: number | null | undefined) =>
   cap === undefined || cap === null ? undefined : cap === 0 ? null : cap;
 

@@ -6,7 +6,7 @@ import { uniqueViolation, type Db } from '../store/db.ts';
 import type { Project, ProjectList, UpdateProject } from './schema.ts';
 import { orgStore, type ProjectRow } from './store.ts';
 
-/** Rooms that keep things in projects say what a project holds: "3 browsers", or undefined for nothing. */
+/** Each room that keeps things in projects says what a project holds: "3 browsers", or undefined for nothing. */
 export type Occupancy = (projectId: string) => Promise<string | undefined>;
 
 export type ProjectService = ReturnType<typeof projectService>;
@@ -36,7 +36,7 @@ export function projectService({
     return row;
   }
 
-  /** Runs `leave` if the project may stop being active: not the default one, and never the last. */
+  /** Runs `leave` if the project may stop being active: neither the default project nor the last active one. */
   async function leaving(id: string, leave: (tx: Db) => Promise<void>) {
     await db.transaction(async (tx) => {
       const active = await orgStore(tx).lockProjects();
@@ -61,7 +61,7 @@ export function projectService({
       return (await store.listProjects(filter, caller.projectId)).map(toProject);
     },
 
-    /** By id or by name: the one place in this room where a name will do. */
+    /** By id or by name; the only operation of this room that accepts a name. */
     async get(caller: Caller, idOrName: string): Promise<Project> {
       const row = await store.findProjectByIdOrName(idOrName);
       if (!row || (caller.projectId !== null && row.id !== caller.projectId))

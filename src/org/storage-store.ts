@@ -1,10 +1,10 @@
 import type { Db } from '../store/db.ts';
 import { sql } from '../store/sql.ts';
 
-/** Every query on what projects store together. */
+/** Every query on what projects store in total. */
 export function storageStore(db: Db) {
   return {
-    /** One at a time for each project, until the transaction ends. */
+    /** Serialises claims of a project until the transaction ends. */
     async lock(projectId: string): Promise<void> {
       await db.rows(sql`select pg_advisory_xact_lock(hashtextextended('corral storage of ' || ${projectId}, 0))`);
     },

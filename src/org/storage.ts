@@ -4,14 +4,15 @@ import type { ProjectStorage, StorageClaim } from '../lib/storage.ts';
 import type { Db } from '../store/db.ts';
 import { storageStore } from './storage-store.ts';
 
-/** Claimed ahead, so that a stream does not ask for each of its pieces. */
+/** Claimed in advance, so that a stream does not make a query for each of its chunks. */
 const mostAhead = 8 * 2 ** 20;
 
 export type StorageService = ReturnType<typeof storageService>;
 
 /**
- * What a project stores: replays, extensions, profile versions, and all of these that are under way. They count together. Who is about to
- * write claims room first, under a lock of the project's, so two who come at once cannot both have what is left for one.
+ * What a project stores: replays, extensions, profile versions, and all of these that are being written. They count
+ * together. A writer claims space first, under a lock of the project, so that two concurrent writers cannot both claim
+ * the last of it.
  */
 export function storageService({ db, nodeId, mostBytes }: { db: Db; nodeId: string; mostBytes: number }) {
   function grow(id: string, projectId: string, bytes: number): Promise<void> {
@@ -48,7 +49,7 @@ export function storageService({ db, nodeId, mostBytes }: { db: Db; nodeId: stri
 
   return {
     claim,
-    /** What a node had under way when it went, ourselves before a start included. */
+    /** Releases the claims of a node that is gone; also this node's own old claims, before it starts. */
     async nodeLost(lost: string, within: Db = db): Promise<() => void> {
       await storageStore(within).releaseOf(lost);
       return () => {};

@@ -20,7 +20,7 @@ export interface ApiKeyRow {
   masked_key: string;
   project_id: string | null;
   project_name: string | null;
-  /** Whether the project it is for still serves requests; true for keys of the whole organisation. */
+  /** Whether the key's project is active; true for keys of the whole organisation. */
   project_active: boolean;
   created_by: string;
   created_by_name: string | null;
@@ -35,7 +35,7 @@ export type NewApiKey = Pick<
 > & {
   lookup: string;
   days_to_expire: number | null;
-  /** It ends then in any case. */
+  /** The latest time of expiry. */
   not_after: Date | null;
 };
 
@@ -50,7 +50,7 @@ function projectsAndLimits(db: Db) {
       return db.row(sql`insert into projects (id, name, is_default) values (${id}, ${name}, ${isDefault}) returning *`);
     },
 
-    /** On the first start; of several nodes that start at once, one makes it. */
+    /** On the first start; of several nodes that start at once, one creates it. */
     async ensureDefaultProject(id: string): Promise<void> {
       await db.rows(
         sql`insert into projects (id, name, is_default) values (${id}, 'Default', true) on conflict do nothing`,
@@ -61,7 +61,7 @@ function projectsAndLimits(db: Db) {
       return db.row(sql`select * from projects where id = ${id} and deleted_at is null`);
     },
 
-    /** An id wins over a name that looks like it. */
+    /** An id takes precedence over an equal name. */
     findProjectByIdOrName(idOrName: string): Promise<ProjectRow | undefined> {
       return db.row(sql`select * from projects where (id = ${idOrName} or name = ${idOrName}) and deleted_at is null
         order by id = ${idOrName} desc limit 1`);
@@ -92,7 +92,7 @@ function projectsAndLimits(db: Db) {
         where id = ${id} and deleted_at is null returning *`);
     },
 
-    /** Taken before a project leaves, so that two that are the last two do not leave at once. */
+    /** Taken before a project is deactivated, so that the last two projects cannot both be deactivated at once. */
     async lockProjects(): Promise<ProjectRow[]> {
       return db.rows(sql`select * from projects where deleted_at is null and status = 'active' order by id for update`);
     },
@@ -137,7 +137,7 @@ function apiKeys(db: Db) {
           ${key.created_by_name}, least(now() + make_interval(days => ${key.days_to_expire}::integer), ${key.not_after}::timestamptz))`);
     },
 
-    /** Of all keys that were not deleted. */
+    /** The lookups of all keys that are not deleted. */
     async keyLookups(): Promise<Set<string>> {
       const rows = await db.rows<{ lookup: string }>(sql`select lookup from api_keys where deleted_at is null`);
       return new Set(rows.map(({ lookup }) => lookup));
@@ -191,7 +191,7 @@ function apiKeys(db: Db) {
       );
     },
 
-    /** Never later than it would have ended anyway. */
+    /** Never extends the life of a key. */
     async endKeyInDays(id: string, days: number): Promise<void> {
       await db.rows(
         sql`update api_keys set expires_at = least(expires_at, now() + make_interval(days => ${days}::integer)) where id = ${id}`,

@@ -1,33 +1,33 @@
 import { isIPv6 } from 'node:net';
 import { errors, type ServiceError } from '../errors.ts';
 
-/** So many keys that are not known may come from one address before it has to wait. A person mistypes a few; a script guesses thousands. */
+/** How many unknown keys one address may send before it has to wait. A person mistypes a few; a script guesses thousands. */
 const FREE = 20;
-/** One more is free again after this. */
+/** The count of an address decreases by one after this time. */
 const ONE_PER_MS = 3000;
-/** Addresses and keys that are remembered. What is full forgets the older half: strangers must not fill the memory. */
+/** Bounds of the memory. When it is full, the older half is dropped, so that unknown clients cannot exhaust it. */
 const MOST_ADDRESSES = 20_000;
 const MOST_KEYS = 20_000;
-/** A key that was not known a moment ago is not asked for again. One that is made now is another: keys are random. */
+/** How long a key that was not found is not looked up again. A key created meanwhile is a different one, since keys are random. */
 const UNKNOWN_MS = 60_000;
 
 /**
- * Who comes with keys that are not ours, by address. Each such key costs a query, once; from an address that sends many it costs none, since
- * it is turned away before. Only wrong keys count and only wrong keys are turned away: who shares an address with a guesser and
- * has a key that is known comes in as always.
+ * Counts unknown keys by address. Each unknown key costs one query; from an address that sent many it costs none, since
+ * it is refused before. Only wrong keys are counted and refused: a client with a valid key is served even if it shares an
+ * address with a guesser.
  */
 export function strangers(now: () => number = Date.now) {
   const addresses = bounded<{ count: number; at: number }>(MOST_ADDRESSES);
   const unknown = bounded<number>(MOST_KEYS);
 
-  /** What is left of the count after a while without wrong keys. */
+  /** The count after it decreased over the time without wrong keys. */
   function countOf(place: string): number {
     const known = addresses.get(place);
     return known ? Math.max(0, known.count - (now() - known.at) / ONE_PER_MS) : 0;
   }
 
   return {
-    /** The refusal, when this address has to wait before it may try another key that we do not know. */
+    /** The refusal, when this address has to wait before it may try another unknown key. */
     refusal(address: string): ServiceError | undefined {
       const over = countOf(placeOf(address)) + 1 - FREE;
       if (over <= 0) return undefined;
@@ -35,26 +35,26 @@ export function strangers(now: () => number = Date.now) {
       return errors.too_many_bad_keys({ seconds }, { headers: { 'Retry-After': String(seconds) } });
     },
 
-    /** A key from here was not known. */
+    /** Counts an unknown key from this address. */
     count(address: string, keyHash: string): void {
       const place = placeOf(address);
-      // Not more than it takes to wait a few minutes: who stops guessing is let try again.
+      // Capped at a wait of a few minutes, so that an address can try again after the guessing stops.
       const count = Math.min(countOf(place) + 1, 3 * FREE);
       addresses.set(place, { count, at: now() });
       unknown.set(keyHash, now() + UNKNOWN_MS);
     },
 
-    /** Whether this key was not known a moment ago. */
+    /** Whether this key was looked up and not found in the last minute. */
     isUnknown: (keyHash: string): boolean => (unknown.get(keyHash) ?? 0) > now(),
 
-    /** Keys have changed: one that was not known may be now. */
+    /** Called when keys have changed: a key that was unknown may exist now. */
     forgetKeys: () => unknown.clear(),
   };
 }
 
 /**
- * Remembers the newest `most` or so, in two halves: the older is dropped whole when the newer is full. Taking the oldest entry out of one
- * map, one at a time, took V8 a millisecond each.
+ * Keeps about the newest `most` entries, in two halves: the older half is dropped when the newer is full. Deleting the
+ * oldest entries of one map one at a time took V8 a millisecond each.
  */
 function bounded<T>(most: number) {
   let [older, newer] = [new Map<string, T>(), new Map<string, T>()];
@@ -70,7 +70,7 @@ function bounded<T>(most: number) {
   };
 }
 
-/** Who has one IPv6 address has its /64. */
+/** An IPv6 address counts as its /64, because its owner usually has all of it. */
 export function placeOf(address: string): string {
   const bare = address.replace(/%.*$/, '').replace(/^::ffff:(?=\d+\.)/i, '');
   if (!isIPv6(bare)) return bare;
