@@ -2,24 +2,24 @@ import { errors } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
 import type { PoolStore } from './store.ts';
 
-/** What came of waiting: a lease on a browser, or how many still stand before you. */
+/** Result of waiting: a lease on a browser, or the number of waiters ahead. */
 export type Turn = { leaseId: string; sessionId: string; place: string | undefined } | { ahead: number };
 
-/** A waiter who got a browser that was unfit, and asks again at the place it had in the line. */
+/** A waiter whose browser was unfit, and that queues again at its old place. */
 export interface SecondTurn {
   place: string;
-  /** The lease on that browser. */
+  /** The lease on the unfit browser. */
   leaseId: string;
-  /** Ends it together with the browser, which may bring another one for the head of the line: called once the place is taken again. */
+  /** Ends the lease and the browser. That may free a browser for the head of the queue, so it is called once the place is taken again. */
   discard: () => Promise<unknown>;
 }
 
 interface Waiter {
   poolId: string;
-  /** In the line; undefined until it was joined. */
+  /** Its place in the queue; undefined until it has joined. */
   place: string | undefined;
   given: (sessionId: string) => void;
-  /** The poll ends without a browser: the pool is gone, the time is over, or the service stops. */
+  /** Ends the poll without a browser: the pool was deleted, the time is over, or the service stops. */
   ended: (why: Error) => void;
 }
 
@@ -28,25 +28,25 @@ export type Acquirer = ReturnType<typeof acquirer>;
 interface AcquirerOptions {
   store: PoolStore;
   nodeId: string;
-  /** Somebody waits: the pool may have to make one more. */
+  /** A client waits, so the pool may need one more browser. */
   onNeed: (poolId: string) => void;
-  /** The pool has moved on from a browser that was to go back on the shelf. */
+  /** A browser that was to go back on the shelf no longer fits the pool. */
   onExpelled: (poolId: string, sessionId: string) => void;
 }
 
 /**
- * Acquiring is always waiting; sometimes the wait is zero. The database decides who holds what and whose turn it is, `serve`
- * is the only place where the two meet, and waking up is an event: in this process by `given`, from other nodes by a
- * notification that ends up there, too.
+ * Acquiring always means waiting; the wait may be zero. The database decides who holds which browser and whose turn it
+ * is. `serve` is the only place that assigns browsers to waiters. A waiter is woken by `given`: from this process
+ * directly, from other nodes by a notification.
  */
 export function acquirer({ store, nodeId, onNeed, onExpelled }: AcquirerOptions) {
-  /** Who waits in this process, by the lease they are to get. */
+  /** Waiters of this process, by the lease they are to get. */
   const waiting = new Map<string, Waiter>();
-  /** Leases that somebody in this process is about to get or to hand over. Whatever else the database has of ours was left there. */
+  /** Leases that this process is about to get or to hand over. Any other lease that the database holds for this node is left over. */
   const underWay = new Set<string>();
   let closed = false;
 
-  /** The lease is under way until `settled` says that it was handed over or given back. */
+  /** The lease is under way until `settled` is called: it was handed over or given back. */
   async function acquire(poolId: string, waitMs: number, hungUp: AbortSignal, again?: SecondTurn): Promise<Turn> {
     const leaseId = newId('lease_');
     underWay.add(leaseId);
@@ -84,13 +84,13 @@ export function acquirer({ store, nodeId, onNeed, onExpelled }: AcquirerOptions)
       }
       if (waiter.place === undefined) throw errors.pool_deleted({ pool: poolId });
       onNeed(poolId);
-      void serve(poolId).catch(() => {}); // one may have come back between asking and joining; else whoever brings one serves
+      void serve(poolId).catch(() => {}); // a browser may have come back before this waiter joined; later ones are served on release
       const sessionId = await turn;
       await store.leave(leaseId);
       return { leaseId, sessionId, place: waiter.place };
     } catch (error) {
       waiting.delete(leaseId);
-      // Out of the line first; what was given in that very moment is used if somebody is there, else handed on.
+      // Leaves the queue first. A browser that was assigned at that moment is used if the client is still connected, else passed on.
       const left = await store.leave(leaseId);
       if (left?.sessionId && !hungUp.aborted && error instanceof PollOver)
         return { leaseId, sessionId: left.sessionId, place: waiter.place };
@@ -103,7 +103,7 @@ export function acquirer({ store, nodeId, onNeed, onExpelled }: AcquirerOptions)
   function wait(poolId: string, leaseId: string, waitMs: number, hungUp: AbortSignal) {
     let settle!: { resolve: (sessionId: string) => void; reject: (why: Error) => void };
     const turn = new Promise<string>((resolve, reject) => (settle = { resolve, reject }));
-    turn.catch(() => {}); // awaited after the line was joined
+    turn.catch(() => {}); // awaited only after joining the queue
     const deadline = setTimeout(() => waiter.ended(new PollOver()), waitMs);
     const leave = () => waiter.ended(hungUp.reason as Error);
     const done = () => {
@@ -122,13 +122,13 @@ export function acquirer({ store, nodeId, onNeed, onExpelled }: AcquirerOptions)
     return { turn, waiter };
   }
 
-  /** Nobody has used it. */
+  /** Puts back a browser that was not used. */
   async function putBack(poolId: string, sessionId: string, leaseId: string) {
     if ((await store.shelve(sessionId, leaseId)) === 'expelled') onExpelled(poolId, sessionId);
     await serve(poolId);
   }
 
-  /** Call whenever a browser may have come free: on release, when a new one is there, when somebody left the line. */
+  /** Called whenever a browser may be free: on release, after a launch, and when a waiter leaves the queue. */
   async function serve(poolId: string): Promise<void> {
     for (;;) {
       const served = await store.serve(poolId, nodeId);
@@ -137,7 +137,7 @@ export function acquirer({ store, nodeId, onNeed, onExpelled }: AcquirerOptions)
     }
   }
 
-  /** It was given to somebody of ours who is no longer there, and whose place in the line was not cleared yet. */
+  /** The browser was assigned to a waiter of this node that has left, but whose place in the queue was not removed yet. */
   async function forgotten(poolId: string, { leaseId, sessionId }: { leaseId: string; sessionId: string }) {
     if (await store.leave(leaseId)) await putBack(poolId, sessionId, leaseId);
   }
@@ -156,8 +156,8 @@ export function acquirer({ store, nodeId, onNeed, onExpelled }: AcquirerOptions)
     settled: (leaseId: string) => void underWay.delete(leaseId),
 
     /**
-     * What we were told may have been lost, or we were taken for lost ourselves: asks what became of those who wait here.
-     * Whose place in the line is gone gets it back.
+     * Called when notifications may have been lost, or other nodes gave this node up. Asks what became of the waiters
+     * here; those whose place in the queue was removed get it back.
      */
     async catchUp(): Promise<void> {
       const known = new Map((await store.waitersOf(nodeId)).map(({ leaseId, sessionId }) => [leaseId, sessionId]));
@@ -171,13 +171,13 @@ export function acquirer({ store, nodeId, onNeed, onExpelled }: AcquirerOptions)
       for (const poolId of new Set([...waiting.values()].map((waiter) => waiter.poolId))) await serve(poolId);
     },
 
-    /** Whoever waits for a browser of this pool hears that there will be none. */
+    /** Ends every wait for a browser of this pool: it was deleted. */
     close(poolId: string, name: string) {
       for (const waiter of waiting.values())
         if (waiter.poolId === poolId) waiter.ended(errors.pool_deleted({ pool: name }));
     },
 
-    /** The service stops: every poll is over, and who asks again finds another node or the next service. */
+    /** The service stops: every poll ends, and clients that poll again reach another node or the restarted service. */
     closeAll() {
       closed = true;
       for (const waiter of waiting.values()) waiter.ended(new PollOver());
@@ -185,7 +185,7 @@ export function acquirer({ store, nodeId, onNeed, onExpelled }: AcquirerOptions)
   };
 }
 
-/** None came free in time. */
+/** No browser was free in time. */
 class PollOver extends Error {
   override readonly name = 'PollOver';
 }

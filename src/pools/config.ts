@@ -16,7 +16,7 @@ export const defaultConfig = {
   reset_on_release: true,
 } satisfies Config;
 
-/** What a new pool was asked to be, with the defaults. */
+/** The configuration of a new pool, with the defaults. */
 export function configOf(request: Omit<CreatePool, 'size' | 'name'>): Config {
   const refreshes = { refresh_on_profile_update: request.refresh_on_profile_update ?? request.profile !== undefined };
   return checked({ ...defaultConfig, ...tidy(request), ...refreshes });
@@ -39,7 +39,7 @@ export function mergeConfig(before: Config, request: Omit<UpdatePool, 'size' | '
   return checked(merged);
 }
 
-/** The browsers that a pool's configuration asks for. Its start_url is opened when one is lent, not before. */
+/** The browser that a pool's configuration describes. Its start_url is opened when the browser is lent, not before. */
 export function browserOf({ config, profile_id, extension_ids }: PoolRow): CreateSession {
   const { headless, stealth, kiosk_mode, viewport, engine_policy, proxy_id, timeout_seconds } = config;
   const asked = {
@@ -56,19 +56,19 @@ export function browserOf({ config, profile_id, extension_ids }: PoolRow): Creat
   return Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));
 }
 
-/** Whether browsers made by one are as the other would make them. */
+/** Whether both configurations make the same browsers. */
 export function sameBrowser(a: Config, b: Config): boolean {
   const made = (config: Config) => JSON.stringify(browserOf({ config: { ...config, timeout_seconds: 0 } } as PoolRow));
   return made(a) === made(b);
 }
 
-/** How long it takes to fill the pool at its rate, which is how long a client waits if it does not say. */
+/** How long filling the pool takes at its rate; the default for how long a client waits. */
 export function fillSeconds({ config }: PoolRow): number {
   const rate = config.fill_rate_per_minute ?? defaultConfig.fill_rate_per_minute;
   return rate === 0 ? 60 : Math.ceil((100 / rate) * 60);
 }
 
-/** What is a field of a pool, with one name for the policy, and no save_changes: a pool's profile is never written. */
+/** The fields of a pool only, with one name for the policy, and without save_changes: a pool's profile is never written. */
 function tidy(request: Partial<CreatePool & UpdatePool>): Config {
   const known = Object.entries(request).filter(
     ([field, value]) => field in PoolConfig.properties && value !== undefined,

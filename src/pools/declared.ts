@@ -10,16 +10,16 @@ import type { SessionsAnywhere } from './nodes/anywhere.ts';
 import type { CreatePool, Pool, PoolList, UpdatePool } from './schema.ts';
 import { poolStore, type CountedPool, type PoolRow, type PoolStore } from './store.ts';
 
-/** How many browsers may be declared. */
+/** Bounds of how many browsers pools may have. */
 export interface Allowance {
   capacity: () => Promise<number>;
   /** How many browsers a project may run; null for no cap. */
   sessionCap: (projectId: string) => Promise<number | null>;
-  /** How many a project has besides this pool's, and how many places its other pools keep; both stay until the transaction ends. */
+  /** Browsers of a project outside this pool, and places its other pools reserve; both are locked until the transaction ends. */
   usage: (within: Db, projectId: string, except: string) => Promise<{ active: number; kept: number }>;
 }
 
-/** Pools as they are declared: what they are to hold, and how much of it. */
+/** The configuration of pools: create, read, update, delete. */
 export function declaredPools({
   db,
   store,
@@ -40,7 +40,7 @@ export function declaredPools({
   find: (projectId: string, idOrName: string) => Promise<PoolRow>;
   /** Ends browsers that have left the pool. */
   retire: (poolId: string, sessionIds: string[]) => void;
-  /** What the selectors of a request mean. */
+  /** Resolves the selectors of a request. */
   resolve: SessionService['resolve'];
   allowance: Allowance;
   refuseUnknownProxy: (projectId: string, proxyId: string) => Promise<void>;
@@ -51,7 +51,7 @@ export function declaredPools({
     return toPool(pool);
   }
 
-  /** Writes a pool with its size. If it takes more places than before, they have to be there: those who ask at the same moment count each other. */
+  /** Writes a pool with its size. A larger size needs free places; a lock makes concurrent requests count each other. */
   async function ifItFits<T>(
     { id, project_id, size }: Pick<PoolRow, 'id' | 'project_id' | 'size'>,
     write: (within: PoolStore) => Promise<T>,

@@ -4,25 +4,25 @@ import type { Db } from '../store/db.ts';
 import type { Placed } from './nodes/anywhere.ts';
 import { poolStore, type PoolRow, type PoolToFill } from './store.ts';
 
-/** Browsers of one pool that a node starts at the same time: more only make each other slow. */
+/** How many browsers of one pool a node starts at the same time: more only slow each other down. */
 const atOnce = 2;
-/** How long a node that refused is left alone. */
+/** How long a node that refused is not asked again. */
 const avoidMs = 15_000;
-/** A launch that failed here is tried again after a second, then two, at last after a minute. */
+/** A launch that failed on this node is retried after a second, then two, and at most after a minute. */
 const longestPauseMs = 60_000;
-/** How soon to look again: for a node that is busy, and for one that has room. */
+/** How soon to look again: when nodes are busy, and when none has room. */
 const busyMs = 250;
 const noRoomMs = 2000;
-/** Without room for this long, it is no longer the moment between one browser and the next, and is shown. */
+/** A lack of room shorter than this is the normal gap between two browsers and is not reported. */
 const noRoomShownMs = 10_000;
 
 export type Filler = ReturnType<typeof filler>;
 
 /**
- * Keeps pools as full as they should be. `fill` looks at one pool and has made what it lacks, on the node with the most room:
- * at once what somebody waits for and the first fill of a new pool, one by one at the pool's rate what is lost later. It is
- * called after every change, and by a timer when the pace or a failed launch says "later"; calls that come together are one.
- * All that counts is in the database, so it does not matter which node looks.
+ * Keeps pools full. `fill` looks at one pool and has the missing browsers made on the node with the most room: at once
+ * for waiting clients and for the first fill of a new pool, one by one at the pool's rate for later losses. It is called
+ * after every change, and by a timer when the pace or a failed launch delays it; concurrent calls are merged. All state
+ * that counts is in the database, so any node may do this.
  */
 export function filler({
   db,
@@ -37,9 +37,9 @@ export function filler({
 }: {
   db: Db;
   nodeId: string;
-  /** Makes one browser of the pool here and resolves with its id. */
+  /** Makes one browser of the pool on this node and resolves with its id. */
   make: (pool: PoolRow, onPlaced: () => void) => Promise<string>;
-  /** The node with the most room that is none of these; undefined when nobody has any. */
+  /** The node with the most room that is none of these; undefined when no node has room. */
   place: (except: ReadonlySet<string>) => string | undefined;
   /** Asks another node to make one. */
   makeAt: (target: string, poolId: string) => Promise<Placed>;
@@ -51,17 +51,17 @@ export function filler({
 }) {
   const store = poolStore(db);
   const busy = new Map<string, { again: boolean }>();
-  /** Browsers that were given back and are to be made anew at once. */
+  /** Browsers that were given back and are to be replaced at once. */
   const owed = new Map<string, number>();
   const timers = new Map<string, NodeJS.Timeout>();
   const launches = new Set<Promise<unknown>>();
-  /** Where not to ask for a while: other nodes, and this one for a pool whose launch failed here. */
+  /** Not asked for a while: other nodes, and (in `failed`) this node for a pool whose launch failed here. */
   const avoided = new Map<string, number>();
   const failed = new Map<string, { count: number; until: number }>();
   const noRoomSince = new Map<string, number>();
   let closed = false;
 
-  /** Never rejects: nobody could do anything about it but try again later, which it does. */
+  /** Never rejects: a failure is logged and retried later. */
   async function fill(poolId: string): Promise<void> {
     const running = busy.get(poolId);
     if (running) return void (running.again = true);
@@ -105,7 +105,7 @@ export function filler({
     if (!timers.has(poolId)) later(poolId, gap * 1000);
   }
 
-  /** As many as there is somebody to make them. Whoever has made one looks at the pool again, wherever that is. */
+  /** Places as many as nodes can make now. A node that has made one looks at the pool again. */
   async function launchSome(pool: PoolToFill, wanted: number): Promise<void> {
     const except = new Set(unfit(pool.id));
     const warming = new Map(Object.entries(pool.warmingOn));
@@ -116,7 +116,7 @@ export function filler({
       const target = place(except);
       if (target === undefined) return notNow(pool, except, [...warming.keys()].some(isBusy));
       const placed = target === nodeId ? await launchHere(pool) : await makeAt(target, pool.id);
-      if (placed === 'pool_full') return; // somebody else was quicker
+      if (placed === 'pool_full') return; // another node was quicker
       if (placed === 'project_full') return later(pool.id, noRoomMs); // its cap was lowered
       if (placed === 'placed') {
         left--;
@@ -129,7 +129,7 @@ export function filler({
     }
   }
 
-  /** Nodes that are not to be asked for one of this pool now. */
+  /** Nodes that cannot be asked for a browser of this pool now. */
   function unfit(poolId: string): string[] {
     const now = performance.now();
     for (const [node, until] of avoided) if (until <= now) avoided.delete(node);
@@ -137,7 +137,7 @@ export function filler({
     return here ? [...avoided.keys(), nodeId] : [...avoided.keys()];
   }
 
-  /** Nobody can make one now: they are busy with this pool, or left alone for a while, or full. */
+  /** No node can make one now: all are busy with this pool, avoided for a while, or full. */
   async function notNow(pool: PoolToFill, except: ReadonlySet<string>, someBusy: boolean): Promise<void> {
     const pauses = [failed.get(pool.id)?.until ?? 0, ...avoided.values()].map((until) => until - performance.now());
     const pause = Math.min(...pauses.filter((ms) => ms > 0));
@@ -150,7 +150,7 @@ export function filler({
     await store.recordFailure(pool.id, 'No node has room for one more browser (CORRAL_MAX_SESSIONS).');
   }
 
-  /** Resolves when its place is taken, so that who counts next counts it; the browser itself takes longer. */
+  /** Resolves when the session's place is taken, so that later counts include it; the launch itself takes longer. */
   function launchHere(pool: PoolRow): Promise<Placed> {
     return new Promise((resolve) => {
       const launching = tryLaunch(pool, () => resolve('placed'))
@@ -171,7 +171,7 @@ export function filler({
       if (pool.last_error) await store.recordSuccess(pool.id);
       const shelved = await store.shelve(sessionId);
       if (shelved === 'shelved') onShelved(pool.id);
-      if (shelved === 'expelled') retire(pool.id, [sessionId]); // the pool moved on while it was made
+      if (shelved === 'expelled') retire(pool.id, [sessionId]); // the pool changed while it was made
       return 'placed';
     } catch (error) {
       const { code, message } = error as ServiceError;
@@ -191,7 +191,7 @@ export function filler({
     }
   }
 
-  /** At most one call waits, the one that was asked for last. */
+  /** At most one call is scheduled: the latest. */
   function later(poolId: string, ms: number) {
     clearTimeout(timers.get(poolId));
     if (closed) return;
@@ -211,7 +211,7 @@ export function filler({
     fill,
     forget,
 
-    /** Another node asks us to make one: that node has seen that the pool lacks it, and the database counts again. */
+    /** Another node asks for a browser of this pool: it has seen that one is missing, and the database checks that again. */
     async makeHere(poolId: string): Promise<Placed> {
       const pool = await store.look(poolId);
       if (!pool?.open) return 'pool_full';
@@ -227,7 +227,7 @@ export function filler({
       }
     },
 
-    /** Makes so many at once, whatever the pace, in the place of those that were given back. */
+    /** Makes so many browsers at once, regardless of the pace, to replace those that were given back. */
     renew(poolId: string, count = 1) {
       owed.set(poolId, (owed.get(poolId) ?? 0) + count);
       void fill(poolId);
@@ -241,5 +241,5 @@ export function filler({
   };
 }
 
-/** `rate` percent of the pool a minute, spread evenly, and at least one: a pool of one fills, too. */
+/** `rate` percent of the pool per minute, spread evenly, and at least one browser: a pool of one fills, too. */
 export const secondsBetween = (size: number, rate: number) => 60 / Math.max(1, Math.ceil((size * rate) / 100));

@@ -14,13 +14,13 @@ import type { PoolRow, PoolStore } from './store.ts';
 const longestWaitMs = 50_000;
 const longestSaveMs = 45_000;
 
-/** A browser that was acquired. `undelivered` takes it back from a client that never heard of it. */
+/** A browser that was acquired. `undelivered` takes it back when the response did not reach the client. */
 export interface Acquired {
   session: Session;
   undelivered(): void;
 }
 
-/** Lending the browsers of pools, and taking them back. */
+/** Lends the browsers of pools, and takes them back. */
 export function poolLeases({
   store,
   line,
@@ -36,9 +36,9 @@ export function poolLeases({
   line: Acquirer;
   sessions: SessionsAnywhere;
   find: (projectId: string, idOrName: string) => Promise<PoolRow>;
-  /** A browser is on the shelf: it goes to the head of the line, if somebody waits. */
+  /** A browser is on the shelf: assigns it to the head of the queue, if a client waits. */
   served: (poolId: string) => Promise<void>;
-  /** Makes another browser at once in the place of one that leaves the pool. */
+  /** Makes another browser at once to replace one that leaves the pool. */
   renew: (poolId: string) => void;
   /** Ends browsers that have left the pool. */
   retire: (poolId: string, sessionIds: string[]) => void;
@@ -76,14 +76,14 @@ export function poolLeases({
         return { session, undelivered: () => void undo() };
       } catch (error) {
         if (hungUp.aborted) {
-          await undo(); // nobody was told of it
+          await undo(); // the client never got it
           throw error;
         }
         if (error instanceof ServiceError && error.code === 'already_exists') {
           await putBack(pool.id, sessionId, leaseId);
           throw error;
         }
-        // It does not answer, or is not ours any more: nobody gets it from us, and we keep our place in the line.
+        // The browser does not answer, or the lease has ended: it is replaced, and the client keeps its place in the queue.
         log.warn({ pool: pool.id, session: sessionId, error: (error as Error).message }, 'pool.browser_unfit');
         const { place } = turn;
         const discard = () => replace(pool.id, sessionId, leaseId).finally(() => line.settled(leaseId));
@@ -95,7 +95,7 @@ export function poolLeases({
     }
   }
 
-  /** Ends a lease that nobody has heard of. Never rejects: what the database does not hear now, `tidy` finds. */
+  /** Ends a lease that its client never received. Never rejects: if the database is unreachable now, `tidy` finds the lease later. */
   async function giveBack(poolId: string, sessionId: string, leaseId: string): Promise<void> {
     try {
       const used = await sessions.takeBack(sessionId);
@@ -106,7 +106,7 @@ export function poolLeases({
     }
   }
 
-  /** Ends a lease together with its browser, and swaps a fresh one in behind its place. False: the lease had ended before. */
+  /** Ends a lease together with its browser, and makes a new browser in its place. False: the lease had ended before. */
   async function replace(poolId: string, sessionId: string, leaseId: string): Promise<boolean> {
     if (!(await store.endLease(sessionId, leaseId))) return false;
     renew(poolId);
@@ -125,7 +125,7 @@ export function poolLeases({
     return shelved !== undefined;
   }
 
-  /** What becomes of a browser that is released. */
+  /** Ways to end a lease. */
   const endings = {
     unused: putBack,
     kept: putBack,
@@ -138,21 +138,21 @@ export function poolLeases({
   };
 
   /**
-   * Puts a clean browser back on the shelf at once: the same one when nobody has come to it, otherwise a fresh one behind the
-   * same place, since only that is sure to be clean.
+   * Puts a clean browser back on the shelf at once: the same one when no client used it, otherwise a new one in its
+   * place, since only a new one is sure to be clean.
    */
   async function release(projectId: string, idOrName: string, sessionId: string, reuse: boolean): Promise<void> {
     const pool = await find(projectId, idOrName);
     const leaseId = await store.leaseOn(pool.id, sessionId);
     if (!leaseId) throw errors.not_leased({ session: sessionId, pool: idOrName });
     const ownProfile = await store.hasOwnProfile(sessionId);
-    const used = await sessions.takeBack(sessionId); // its clients are gone before anybody else can have it
+    const used = await sessions.takeBack(sessionId); // disconnects its clients before it can be lent again
     const kept = pool.config.reset_on_release === false && !ownProfile;
     const how = !reuse ? 'destroyed' : !used ? 'unused' : kept ? 'kept' : 'renewed';
     const ended = await endings[how](pool.id, sessionId, leaseId);
     if (!ended) throw errors.not_leased({ session: sessionId, pool: idOrName });
     metrics.releases.inc({ how });
-    // Whoever gives it back may count on what was saved; if that takes too long, it goes on without them.
+    // The caller may rely on the profile being saved; if saving takes too long, it continues without the caller.
     const saved = ownProfile && sessions.stop(sessionId, 'retired');
     if (saved) await Promise.race([saved, sleep(longestSaveMs, undefined, { ref: false })]);
   }

@@ -10,7 +10,7 @@ import type { PoolService } from './service.ts';
 
 const tags = ['browser_pools'];
 const IdOrName = Type.Object({ id_or_name: Type.String() });
-const bodyLimit = 6 * 1024 * 1024; // a policy may have five of them
+const bodyLimit = 6 * 1024 * 1024; // a policy may take 5 MiB of it
 
 /** HTTP in, one service call, HTTP out. */
 export function poolRoutes({ pools }: { pools: PoolService }): FastifyPluginAsyncTypebox {
@@ -22,7 +22,7 @@ export function poolRoutes({ pools }: { pools: PoolService }): FastifyPluginAsyn
 
 type App = Parameters<FastifyPluginAsyncTypebox>[0];
 
-/** Pools themselves. */
+/** Routes of the pools themselves. */
 function declaring(app: App, pools: PoolService) {
   app.post(
     '/browser_pools',
@@ -115,7 +115,7 @@ function declaring(app: App, pools: PoolService) {
   );
 }
 
-/** Their browsers. */
+/** Routes of their browsers. */
 function leasing(app: App, pools: PoolService) {
   app.post(
     '/browser_pools/:id_or_name/acquire',
@@ -198,7 +198,7 @@ function leasing(app: App, pools: PoolService) {
   );
 }
 
-/** Before the schema's default is filled in, which is for pools without a profile. */
+/** Runs before the schema's default is filled in, which applies to pools without a profile. */
 function refreshWithProfile(body: unknown) {
   if (typeof body !== 'object' || body === null || !('profile' in body)) return;
   if (!('refresh_on_profile_update' in body)) Object.assign(body, { refresh_on_profile_update: true });

@@ -2,10 +2,10 @@ import { Type, type Static } from 'typebox';
 import { named, nullable, Paging, Search, SlugName, Timestamp } from '../api/schema.ts';
 import { ExtensionSelector, Policy, Tags, Telemetry, TelemetryRequest, Viewport } from '../sessions/schema.ts';
 
-/** The name of a pool: as a session's, and empty in an update that leaves it alone. */
+/** The name of a pool, under the same rule as a session's name. */
 const PoolName = Type.String({ pattern: '^[a-zA-Z0-9._-]{1,255}$', description: 'Unique in the project.' });
 
-/** An empty id clears the profile in an update. `save_changes` is taken and means nothing: pooled browsers never write back. */
+/** An empty id clears the profile in an update. `save_changes` is accepted and ignored: pooled browsers never write back. */
 const PoolProfile = named(
   'BrowserPoolProfile',
   Type.Object(
@@ -76,7 +76,7 @@ export const UpdatePool = named(
   'BrowserPoolUpdateRequest',
   Type.Object({
     size: Type.Optional(size),
-    // The empty string leaves it as it is, as clients of this interface expect.
+    // The empty string keeps the name, as clients of this interface expect.
     name: Type.Optional(
       Type.Unsafe<string>({
         anyOf: [PoolName, { type: 'string', maxLength: 0 }],

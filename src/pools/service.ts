@@ -12,7 +12,7 @@ import type { PoolMetrics } from './metrics.ts';
 import type { Placed, SessionsAnywhere } from './nodes/anywhere.ts';
 import { poolStore, type PoolRow } from './store.ts';
 
-/** How often this node compares what it holds with what the database says that it holds. */
+/** How often this node compares its own state with the database. */
 const tidyMs = 15_000;
 
 export type PoolService = ReturnType<typeof poolService>;
@@ -21,9 +21,9 @@ export interface PoolOptions {
   db: Db;
   sessions: SessionsAnywhere;
   make: SessionService['makePooled'];
-  /** What the selectors of a request mean. */
+  /** Resolves the selectors of a request. */
   resolve: SessionService['resolve'];
-  /** The node with the most room that is none of these; undefined when nobody has any. */
+  /** The node with the most room that is none of these; undefined when no node has room. */
   place: (except: ReadonlySet<string>) => string | undefined;
   events: EventBus;
   metrics: PoolMetrics;
@@ -42,7 +42,7 @@ export function poolService(options: PoolOptions) {
     onNeed: (poolId) => void fill.fill(poolId),
     onExpelled: (poolId, sessionId) => retire(poolId, [sessionId]),
   });
-  /** Browsers that were not on the shelf when we last looked, and that nobody held: most of them were just being made. */
+  /** Browsers that were neither on the shelf nor leased at the last look: most of them were just being made. */
   let unshelved = new Set<string>();
   const fill = filler({
     db,
@@ -67,7 +67,7 @@ export function poolService(options: PoolOptions) {
     for (const id of ids) void sessions.stop(id, 'retired').then(() => fill.fill(poolId));
   }
 
-  /** Never rejects. The idle browsers of pools that ask for it are made anew; leased ones go on with what they have. */
+  /** Replaces the idle browsers of pools that ask for it; leased ones keep their profile. Never rejects. */
   async function refresh(profileId: string): Promise<void> {
     try {
       for (const poolId of await store.outdate(profileId)) {
@@ -81,14 +81,14 @@ export function poolService(options: PoolOptions) {
   }
 
   const stopListening = [
-    // However a browser of a pool ended (deleted, idle, crashed), its place is to be filled again.
+    // However a browser of a pool ended (deleted, idle, crashed), its place is filled again.
     events.on('session.ended', ({ poolId }) => poolId && void fill.fill(poolId)),
-    // Whether it was stopped or given up: what the pools had there is gone.
+    // Whether the node was stopped or given up: its pool browsers are gone.
     events.on('node.left', () => void reopen()),
     events.on('profile.saved', ({ profileId }) => void refresh(profileId)),
   ];
 
-  /** Never rejects. What pools lack because a node went is made at once, by whoever comes first. */
+  /** Never rejects. The browsers that pools lost with a node are made at once, by the first node that gets to it. */
   async function reopen(): Promise<void> {
     await store.reopen().catch((error: Error) => log.warn({ error: error.message }, 'pools.not_reopened'));
     await fill.fillAll();
@@ -109,7 +109,7 @@ export function poolService(options: PoolOptions) {
   const leases = poolLeases({ store, line, sessions, find, served, renew: fill.renew, retire, metrics, log });
   const declared = declaredPools({ ...options, store, line, fill, find, retire });
 
-  /** What the database says that we have, and we do not know of: something went wrong while it was under way. Never rejects. */
+  /** Cleans up what the database has for this node but this process does not know: left over from failures. Never rejects. */
   async function tidy(): Promise<void> {
     clearTimeout(tidying);
     try {
@@ -135,10 +135,10 @@ export function poolService(options: PoolOptions) {
       void fill.fill(pool.id);
     },
 
-    /** Another node asks for a browser of a pool to be made here. */
+    /** Makes a browser of a pool on this node for another node. */
     makeHere: (poolId: string): Promise<Placed> => fill.makeHere(poolId),
 
-    /** What another node tells. */
+    /** Handles a notification from another node. */
     hear(message: string) {
       const { given, to, sessionId, deleted, name } = JSON.parse(message) as Record<string, string | undefined>;
       if (given && to === nodeId && sessionId) line.given(given, sessionId);
@@ -148,7 +148,7 @@ export function poolService(options: PoolOptions) {
       }
     },
 
-    /** Something we were to be told may have been lost. Rejects when the database cannot say. */
+    /** Called when notifications may have been lost. Rejects when the database does not answer. */
     catchUp: () => line.catchUp(),
 
     async occupancy(projectId: string): Promise<string | undefined> {
@@ -156,7 +156,7 @@ export function poolService(options: PoolOptions) {
       return pools.length === 0 ? undefined : 'browser pools';
     },
 
-    /** In the transaction that settles a lost node: who waited there is gone, and what they were to get is free again. */
+    /** In the transaction that settles a lost node: its waiters are removed, and the browsers assigned to them are free again. */
     async nodeLost(lost: string, within: Db): Promise<() => void> {
       const freed = await poolStore(within).forgetWaiters(lost);
       return () => {
@@ -165,7 +165,7 @@ export function poolService(options: PoolOptions) {
       };
     },
 
-    /** Once we are one of the nodes: those who waited here hung up when we went; what the pools lost with us is made again. */
+    /** Called once this node has joined: its old waiters disconnected when it went; the browsers that pools lost with it are made again. */
     async start(): Promise<void> {
       await tidy();
       await reopen();

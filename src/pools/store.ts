@@ -8,7 +8,7 @@ export interface PoolRow {
   name: string | null;
   size: number;
   config: Omit<PoolConfig, 'size' | 'name'>;
-  /** What the selectors in the configuration meant when they were given. */
+  /** What the selectors in the configuration resolved to when they were given. */
   profile_id: string | null;
   extension_ids: string[];
   version: number;
@@ -20,7 +20,7 @@ export interface PoolRow {
   deleted_at: Date | null;
 }
 
-/** A pool with what it holds, counted in the same statement so that the figures fit each other. */
+/** A pool with its counts, read in one statement so that the figures agree. */
 export interface CountedPool extends PoolRow {
   available: number;
   acquired: number;
@@ -28,17 +28,17 @@ export interface CountedPool extends PoolRow {
   waiting: number;
 }
 
-/** A pool as whoever fills it sees it. */
+/** A pool with what the filler needs to know. */
 export interface PoolToFill extends CountedPool {
   /** Milliseconds until background filling may make one. */
   fillMs: number;
-  /** Whether its project is: nothing is made for one that is archived. */
+  /** Whether its project is active: nothing is made for an archived project. */
   open: boolean;
-  /** How many are being made, by the node that makes them. */
+  /** How many browsers are being made, by node. */
   warmingOn: Record<string, number>;
 }
 
-/** What the holder wants a browser to be, for this lease only. */
+/** Properties of a browser for one lease only. */
 export interface Lease {
   id: string;
   name: string | null;
@@ -49,10 +49,10 @@ export interface Lease {
 export type PoolStore = ReturnType<typeof poolStore>;
 
 /**
- * Every query on `pools` and on the line of their waiters. The columns of `sessions` that say who holds a pool's browser
- * (pool_id, lease_id, lease_node, idle_since) are this room's, too: a lease is taken with one statement over both tables.
- * A browser that leaves its pool is marked as deleted in the same statement, while it is still running: from then on it is
- * nobody's, its place is free, and whoever has it ends it.
+ * Every query on `pools` and on the queue of their waiters. The columns of `sessions` that say who holds a pool's browser
+ * (pool_id, lease_id, lease_node, idle_since) belong to this room, too: a lease is taken with one statement over both
+ * tables. A browser that leaves its pool is marked as deleted in the same statement, while it is still running: from then
+ * on it has no owner, its place is free, and its node ends it.
  */
 export const poolStore = (db: Db) => ({ ...poolsThemselves(db), ...lineOfWaiters(db), ...browsersOfPools(db) });
 
@@ -74,7 +74,7 @@ function poolsThemselves(db: Db) {
         order by id = ${idOrName} desc limit 1`);
     },
 
-    /** Everything that decides whether one has to be made, seen at one moment. */
+    /** Everything that decides whether a browser has to be made, in one snapshot. */
     look(id: string): Promise<PoolToFill | undefined> {
       return db.row(sql`select p.*, c.*,
           greatest(0, extract(epoch from next_fill_at - now()) * 1000)::float as "fillMs",
@@ -110,7 +110,7 @@ function poolsThemselves(db: Db) {
       return (await db.rows<{ id: string }>(sql`select id from pools where deleted_at is null`)).map(({ id }) => id);
     },
 
-    /** How many browsers this pool and all others are to have. Until the transaction ends, no other one that asks changes it. */
+    /** The sizes of this pool and of all others. Until the transaction ends, other transactions that call this wait. */
     async lockSizes(id: string): Promise<{ own: number; others: number }> {
       await db.rows(sql`select pg_advisory_xact_lock(hashtextextended('corral sizes of pools', 0))`);
       const row = await db.row<{ own: number; others: number }>(sql`select
@@ -120,7 +120,7 @@ function poolsThemselves(db: Db) {
       return row!;
     },
 
-    /** Fresh: whether browsers made before are out of date, and whether it is to be filled without pacing again. No size keeps it. */
+    /** `stale`: browsers made before are out of date. `larger`: fill without pacing again. A null size keeps the old one. */
     update(
       id: string,
       change: Pick<PoolRow, 'name' | 'config' | 'profile_id' | 'extension_ids'> & {
@@ -135,7 +135,7 @@ function poolsThemselves(db: Db) {
         where id = ${id} and deleted_at is null returning *`);
     },
 
-    /** Undefined: it is gone, or has leases and is not to be removed with them. */
+    /** Undefined: the pool is deleted already, or has leases and `force` is not set. */
     remove(id: string, force: boolean): Promise<PoolRow | undefined> {
       return db.row(sql`update pools set deleted_at = now() where id = ${id} and deleted_at is null
         and (${force} or not exists (select from sessions where pool_id = ${id} and lease_id is not null and deleted_at is null))
@@ -153,7 +153,7 @@ function poolsThemselves(db: Db) {
       await db.rows(sql`update pools set filled_once = true where id = ${id} and not filled_once`);
     },
 
-    /** What they lack is made at once, as for the first time: a node went, and took it along. */
+    /** Lets pools that lost browsers with a node fill without pacing, as for the first time. */
     async reopen(): Promise<void> {
       await db.rows(sql`update pools p set filled_once = false where deleted_at is null and filled_once
         and size > (select count(*) from sessions s where s.pool_id = p.id and s.deleted_at is null)`);
@@ -169,7 +169,7 @@ function poolsThemselves(db: Db) {
       );
     },
 
-    /** The pools that want their browsers made anew when this profile was saved. What was made before is out of date. */
+    /** The pools that replace their browsers when this profile is saved. Their present browsers become out of date. */
     async outdate(profileId: string): Promise<string[]> {
       const rows = await db.rows<{ id: string }>(sql`update pools set version = version + 1
         where profile_id = ${profileId} and (config->>'refresh_on_profile_update')::boolean and deleted_at is null returning id`);
@@ -178,10 +178,10 @@ function poolsThemselves(db: Db) {
   };
 }
 
-/** Clients that wait for a browser, in order, wherever they wait. */
+/** Clients that wait for a browser, in order, on all nodes. */
 function lineOfWaiters(db: Db) {
   return {
-    /** The place in it; undefined when the pool is gone. A place that one had before is kept. */
+    /** Resolves with the place in the queue; undefined when the pool is deleted. An earlier place is kept. */
     async join(
       poolId: string,
       nodeId: string,
@@ -199,16 +199,17 @@ function lineOfWaiters(db: Db) {
       return row?.place;
     },
 
-    /** Leaves the line. What it was given meanwhile, if anything, is the caller's to use or to put back. */
+    /** Leaves the queue. If a browser was assigned meanwhile, the caller has to use it or put it back. */
     async leave(leaseId: string): Promise<{ sessionId: string | null; ahead: number } | undefined> {
       return db.row(sql`delete from pool_waiters w where lease_id = ${leaseId} returning session_id as "sessionId",
         (select count(*)::integer from pool_waiters o where o.pool_id = w.pool_id and o.session_id is null and o.place < w.place) as ahead`);
     },
 
     /**
-     * Gives the browser that has been on the shelf longest to whoever has waited longest, as one, and tells their node if it is another.
-     * Undefined: one of the two was missing. Whoever is at the head of the line is waited for and not passed over: two who
-     * serve at once would each see half of it, and a waiter would stay beside a browser on the shelf.
+     * Assigns the browser that has been idle longest to the client that has waited longest, in one statement, and
+     * notifies that client's node if it is another. Undefined: there is no idle browser or no waiter. The head of the
+     * queue is locked without `skip locked`: two concurrent calls would each see half of the queue, and a waiter would
+     * stay beside an idle browser.
      */
     serve(
       poolId: string,
@@ -229,7 +230,7 @@ function lineOfWaiters(db: Db) {
             pg_notify('corral_pools', json_build_object('given', given.lease_id, 'to', given.node_id, 'sessionId', s.id)::text)::text end`);
     },
 
-    /** The browser that has been on the shelf longest, if there is one and nobody stands in line for it. */
+    /** Leases the browser that has been idle longest, if there is one and no client waits for it. */
     leaseNow(poolId: string, leaseId: string, nodeId: string): Promise<{ id: string } | undefined> {
       return db.row(sql`update sessions set lease_id = ${leaseId}, lease_node = ${nodeId}, idle_since = null
         where id = (select id from sessions where pool_id = ${poolId} and state = 'live' and lease_id is null and idle_since is not null
@@ -245,7 +246,7 @@ function lineOfWaiters(db: Db) {
       return row?.count ?? 0;
     },
 
-    /** This node's part of the line: who has been given what. */
+    /** Waiters of this node, and the browsers assigned to them. */
     async waitersOf(nodeId: string): Promise<{ leaseId: string; sessionId: string | null }[]> {
       return db.rows(
         sql`select lease_id as "leaseId", session_id as "sessionId" from pool_waiters where node_id = ${nodeId}`,
@@ -253,8 +254,8 @@ function lineOfWaiters(db: Db) {
     },
 
     /**
-     * Whoever waited on this node hung up with it, except for those it still knows of. What it was about to hand over, and
-     * nobody has touched, is on the shelf again. The pools that have something to give.
+     * Removes the waiters of this node, except for those it still knows: they disconnected with it. Browsers that were
+     * assigned but not handed over are idle again. Resolves with the pools that have such browsers.
      */
     async forgetWaiters(nodeId: string, except: readonly string[] = []): Promise<string[]> {
       await db.rows(sql`delete from pool_waiters where node_id = ${nodeId} and not lease_id = any (${except})`);
@@ -271,7 +272,7 @@ function lineOfWaiters(db: Db) {
   };
 }
 
-/** The browsers of pools: leased, on the shelf, or left by both. */
+/** The browsers of pools: leased, on the shelf, or neither. */
 function browsersOfPools(db: Db) {
   return {
     async leased(id: string): Promise<number> {
@@ -281,35 +282,35 @@ function browsersOfPools(db: Db) {
       return row?.count ?? 0;
     },
 
-    /** Hands it over. Undefined: the lease has ended meanwhile. */
+    /** Hands the browser over to the holder. Undefined: the lease has ended meanwhile. */
     describeLease(sessionId: string, lease: Lease): Promise<{ id: string } | undefined> {
       return db.row(sql`update sessions set name = ${lease.name}, tags = ${lease.tags}, timeout_seconds = ${lease.timeoutSeconds},
           lease_node = null
         where id = ${sessionId} and lease_id = ${lease.id} and deleted_at is null returning id`);
     },
 
-    /** The lease on a pool's browser, if somebody holds it. */
+    /** The lease on a pool's browser, if it is leased. */
     async leaseOn(poolId: string, sessionId: string): Promise<string | undefined> {
       const row = await db.row<{ lease_id: string }>(sql`select lease_id from sessions
         where id = ${sessionId} and pool_id = ${poolId} and lease_id is not null and deleted_at is null`);
       return row?.lease_id;
     },
 
-    /** Whether the holder attached a profile, which goes with the lease. */
+    /** Whether the holder attached a profile, which ends with the lease. */
     async hasOwnProfile(sessionId: string): Promise<boolean> {
       const row = await db.row(sql`select from sessions where id = ${sessionId} and profile_attached`);
       return row !== undefined;
     },
 
-    /** Ends a lease together with its browser. Undefined: it has ended before. */
+    /** Ends a lease together with its browser. Undefined: the lease has ended before. */
     endLease(sessionId: string, leaseId: string): Promise<{ id: string } | undefined> {
       return db.row(sql`update sessions set deleted_at = now(), lease_node = null
         where id = ${sessionId} and lease_id = ${leaseId} and deleted_at is null returning id`);
     },
 
     /**
-     * Puts a browser on the shelf, one that was just made or one whose lease ends with this. If the pool has moved on from
-     * it, it leaves the pool instead. Undefined: it was not in that state any more.
+     * Puts a browser on the shelf: a new one, or one whose lease ends with this. If it no longer fits the pool, it leaves
+     * the pool instead. Undefined: it was not in that state any more.
      */
     async shelve(sessionId: string, leaseId: string | null = null): Promise<'shelved' | 'expelled' | undefined> {
       const row = await db.row<{ shelved: boolean }>(sql`with fit as (
@@ -327,7 +328,7 @@ function browsersOfPools(db: Db) {
       return row && (row.shelved ? 'shelved' : 'expelled');
     },
 
-    /** Takes idle browsers out of the pool, the oldest first, all of them or so many. */
+    /** Takes idle browsers out of the pool, the oldest first: all, or `count` of them. */
     async clearShelf(poolId: string, count: number | null = null): Promise<string[]> {
       const rows = await db.rows<{
         id: string;
@@ -338,7 +339,7 @@ function browsersOfPools(db: Db) {
       return rows.map(({ id }) => id);
     },
 
-    /** Every browser of a pool that is not gone yet. */
+    /** Every browser of a pool that has not ended. */
     async browsers(poolId: string): Promise<string[]> {
       const rows = await db.rows<{ id: string }>(
         sql`select id from sessions where pool_id = ${poolId} and state in ('starting', 'live', 'stopping')`,
@@ -346,7 +347,7 @@ function browsersOfPools(db: Db) {
       return rows.map(({ id }) => id);
     },
 
-    /** The node that has a browser of a pool, for as long as there is something to end. */
+    /** The node that runs a browser of a pool, until the browser has ended. */
     async ownerOf(sessionId: string): Promise<string | undefined> {
       const row = await db.row<{ node_id: string }>(
         sql`select node_id from sessions where id = ${sessionId} and state in ('starting', 'live', 'stopping')`,
@@ -354,7 +355,7 @@ function browsersOfPools(db: Db) {
       return row?.node_id;
     },
 
-    /** Browsers on this node that no pool has any more, and that nobody has ended. */
+    /** Browsers on this node that left their pool and still run. */
     async strays(nodeId: string): Promise<string[]> {
       const rows = await db.rows<{
         id: string;
@@ -364,7 +365,7 @@ function browsersOfPools(db: Db) {
       return rows.map(({ id }) => id);
     },
 
-    /** Browsers on this node that are there and not on the shelf, and that nobody holds. */
+    /** Browsers on this node that are live, and neither on the shelf nor leased. */
     async unshelved(nodeId: string): Promise<{ id: string; poolId: string }[]> {
       return db.rows(sql`select id, pool_id as "poolId" from sessions where node_id = ${nodeId} and pool_id is not null
         and state = 'live' and lease_id is null and idle_since is null and deleted_at is null`);

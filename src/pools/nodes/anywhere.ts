@@ -6,26 +6,26 @@ import type { Ending } from '../../sessions/state.ts';
 import type { Lease, PoolStore } from '../store.ts';
 import type { SessionsHere } from './here.ts';
 
-/** Asks another node, and resolves with what it answered. */
+/** Sends a request to another node, and resolves with its answer. */
 export type Ask = (
   nodeId: string,
   request: { method: string; url: string; body?: unknown },
   signal: AbortSignal,
 ) => Promise<{ status: number; body: unknown }>;
 
-/** What came of asking a node to make a browser: its place is taken there, the pool is full, the project or the node is, or it cannot. */
+/** Result of asking a node for a browser: its place is taken there, the pool, the project or the node is full, or the node failed. */
 export type Placed = 'placed' | 'pool_full' | 'project_full' | 'node_full' | 'refused';
 
-/** Longer than it takes a browser that will not answer to be found out. */
+/** Longer than it takes to detect a browser that does not answer. */
 const lendMs = 4500;
-/** A place is taken at once or not at all; a node that stands still must not keep the pool from being filled elsewhere. */
+/** A place is taken at once or not at all; a node that hangs must not keep the pool from being filled elsewhere. */
 const placeMs = 3000;
-/** A node that does not answer is given up after ten seconds, and its sessions are settled then. */
+/** A node that does not answer is given up after ten seconds; its sessions are settled then. */
 const patienceMs = 20_000;
 
 export type SessionsAnywhere = ReturnType<typeof sessionsAnywhere>;
 
-/** A pool's browsers, on whichever node they are: here by a call, elsewhere by asking the node that has them. */
+/** A pool's browsers on all nodes: on this node by a call, on others by a request to the node that runs them. */
 export function sessionsAnywhere({
   here,
   store,
@@ -39,7 +39,7 @@ export function sessionsAnywhere({
   ask: Ask;
   log: Log;
 }) {
-  /** The other node that has it; undefined when it is ours, or nobody's. */
+  /** The other node that runs the session; undefined when it is this node, or none. */
   async function elsewhere(id: string): Promise<string | undefined> {
     if (here.has(id)) return undefined;
     const owner = await store.ownerOf(id);
@@ -59,8 +59,8 @@ export function sessionsAnywhere({
     },
 
     /**
-     * Nobody has it any more; answers whether anybody had used it. Never rejects: a browser that cannot be told is on a node
-     * that is about to be given up, and counts as used.
+     * Disconnects its clients; resolves with whether any client had used it. Never rejects: a browser whose node does not
+     * answer counts as used, since that node is about to be given up.
      */
     async takeBack(id: string): Promise<boolean> {
       try {
@@ -75,7 +75,7 @@ export function sessionsAnywhere({
       }
     },
 
-    /** Never rejects: what cannot be told now is settled with its node, or found by it later. */
+    /** Never rejects: if the node does not answer, the browser is settled with its node, or found by it later. */
     async stop(id: string, reason: Ending): Promise<void> {
       for (const until = performance.now() + patienceMs; ; await sleep(1000)) {
         try {
@@ -90,7 +90,7 @@ export function sessionsAnywhere({
       }
     },
 
-    /** Asks another node to make one for a pool. The rest is up to that node. */
+    /** Asks another node to make a browser for a pool. That node does the rest. */
     async makeAt(target: string, poolId: string): Promise<Placed> {
       try {
         const url = `/nodes/pools/${poolId}/browsers`;

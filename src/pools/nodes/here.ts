@@ -5,12 +5,12 @@ import type { SessionService } from '../../sessions/service.ts';
 import { uniqueViolation, type Db } from '../../store/db.ts';
 import { poolStore, type Lease } from '../store.ts';
 
-/** A browser that has not woken up and answered within this is not fit to be lent. */
+/** A browser that has not woken up and answered within this time is not fit to be lent. */
 const healthMs = 4000;
 
 export type SessionsHere = ReturnType<typeof sessionsHere>;
 
-/** What a node does with the pool browsers it has. */
+/** Operations on the pool browsers of this node. */
 export function sessionsHere({
   db,
   sessions,
@@ -25,8 +25,8 @@ export function sessionsHere({
     stop: sessions.stop,
 
     /**
-     * Hands a browser over to whoever has the lease. Rejects when the lease has ended, when its name is taken, and when the
-     * browser does not answer.
+     * Hands a browser over to the holder of the lease. Rejects when the lease has ended, when its name is taken, and when
+     * the browser does not answer.
      */
     async lend(id: string, lease: Lease, startUrl: string | undefined, keyId: string): Promise<Session> {
       try {

@@ -8,7 +8,7 @@ import type { SessionsHere } from './here.ts';
 const config = { access: 'node' } as const;
 const params = Type.Object({ id: Type.String() });
 
-/** What other nodes ask of the one that has a pool's browser, or is to make one. Clients cannot: it takes a node's credential. */
+/** Requests of other nodes about pool browsers that this node runs or is to make. Clients lack the credential they need. */
 export function pooledSessionRoutes({
   sessions,
   pools,
