@@ -5,22 +5,22 @@ import pg from 'pg';
 import type { Log } from '../lib/log.ts';
 
 /**
- * The one connection that is held for as long as the service lives. It carries what belongs to a connection rather
- * than to a query: the lock that says "this data directory is mine", and the notifications other nodes send.
+ * The one connection that is held for as long as the service runs. It carries what belongs to a connection rather than to
+ * a query: the lock on the data directory, and the notifications of other nodes.
  */
 export interface Anchor {
-  /** Called with what was notified on the channel. Register before `open`. */
+  /** Registers a listener for notifications on the channel. Register before `open`. */
   on(channel: string, listener: (payload: string) => void): void;
   /** Called when notifications may have been missed: the connection was lost and is back. */
   onGap(listener: () => void): void;
-  /** False while the database was not heard from lately: what rests on notifications must not be trusted then. */
+  /** False while the database has not answered lately: state that depends on notifications must not be trusted then. */
   readonly listening: boolean;
   close(): Promise<void>;
 }
 
 /**
- * How often the connection is tried, and how long the answer may take. A connection can go away without a word (a firewall forgets it, a
- * machine loses its power); nothing would be heard on it any more, and nothing would say so.
+ * How often the connection is checked, and how long the answer may take. A connection can break silently (a firewall
+ * drops it, a machine loses its power); notifications would then be missed without an error.
  */
 const BEAT_MS = 5000;
 
@@ -34,7 +34,7 @@ export async function openAnchor(options: {
   nodeId: string;
   dataDir: string;
   recover: () => Promise<void>;
-  /** The lock was taken by another process while the connection was lost: going on would be two services on one directory. */
+  /** Another process took the lock while the connection was lost: continuing would mean two services on one directory. */
   onLost: (error: Error) => void;
   log: Log;
   beatMs?: number;
@@ -43,7 +43,7 @@ export async function openAnchor(options: {
   const events = new EventEmitter();
   const name = `corral on ${hostname()}, process ${process.pid}`;
   let client: pg.Client | undefined;
-  /** How the server knows the connection that was last held. */
+  /** The server's identity of the last connection. */
   let backend: Backend | undefined;
   let heardAt = -Infinity;
   let closed = false;
@@ -51,7 +51,7 @@ export async function openAnchor(options: {
   async function hold() {
     const socket = new net.Socket();
     const next = new pg.Client({ ...connection, application_name: name, keepAlive: true, stream: () => socket });
-    // Attached first: a client without an error listener takes the process down when its connection breaks.
+    // Attached first: a client without an error listener crashes the process when its connection breaks.
     next.on('error', (error) => log.warn({ error: error.message }, 'store.anchor_error'));
     try {
       await next.connect();
@@ -75,7 +75,7 @@ export async function openAnchor(options: {
     heardAt = performance.now();
   }
 
-  /** Asks now and then whether it is still there. An answer that does not come in time is the connection's end. */
+  /** Checks the connection regularly. If an answer is late, the connection is closed. */
   function beat(client: pg.Client, socket: net.Socket): NodeJS.Timeout {
     let waiting = false;
     return setInterval(() => {
@@ -86,7 +86,7 @@ export async function openAnchor(options: {
           waiting = false;
           heardAt = performance.now();
         },
-        () => {}, // its end is told by the client
+        () => {}, // the client's `end` event handles it
       );
     }, beatMs).unref();
   }
@@ -122,7 +122,7 @@ export async function openAnchor(options: {
   };
 }
 
-/** A process number alone may mean another connection by now. The time is text: a Date has no microseconds. */
+/** A process id alone may have been reused by another connection. The time is text: a Date has no microseconds. */
 interface Backend {
   pid: number;
   since: string;
@@ -135,7 +135,7 @@ const backendOf = async (client: pg.Client) =>
     )
   ).rows[0];
 
-/** A connection that went away without a word is still there for the server, with the lock that it holds. */
+/** For the server, a connection that broke silently still exists, and still holds the lock. */
 async function endLast(client: pg.Client, last: Backend | undefined) {
   if (!last) return;
   await client.query(
@@ -144,10 +144,7 @@ async function endLast(client: pg.Client, last: Backend | undefined) {
   );
 }
 
-/**
- * Waits a moment for a holder that is going away: after a kill -9 the server needs a few milliseconds to notice that
- * the old connection is gone.
- */
+/** Waits a moment for the old holder: after a kill -9 the server needs a few milliseconds to notice that the old connection is gone. */
 async function takeLock(client: pg.Client, nodeId: string, dataDir: string) {
   const key = `corral node ${nodeId}`;
   const deadline = Date.now() + 3000;

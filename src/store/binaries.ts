@@ -31,15 +31,15 @@ export async function installedBinaries(): Promise<Binaries> {
 }
 
 /**
- * Makes the library links that npm packages cannot carry. The distribution's own install script would do it,
- * but npm skips install scripts. False means a link is missing and this user may not write there.
+ * Makes the library links that npm packages cannot carry. The distribution's own install script would make them, but npm
+ * skips install scripts. False: a link is missing and this user may not write there.
  */
 export async function linkLibraries({ native }: Binaries): Promise<boolean> {
   for (const { source, target } of await missingLinks(native)) {
     try {
       await symlink(source, target);
     } catch (error) {
-      // Another process was faster: what is there now is the same link.
+      // Another process was faster: it made the same link.
       if (errorCode(error) !== 'EEXIST') return false;
     }
   }
@@ -50,7 +50,7 @@ async function missingLinks(native: string): Promise<{ source: string; target: s
   const list = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
   const listed: { source: string; target: string }[] = JSON.parse(list);
   const links = listed.map(({ source, target }) => ({
-    // Listed relative to the package; relative to each other, a copy of the tree keeps working.
+    // The list is relative to the package. Relative to each other, the links also work in a copy of the tree.
     source: relative(dirname(target), source),
     target: join(dirname(native), target),
   }));
@@ -66,27 +66,27 @@ async function missingLinks(native: string): Promise<{ source: string; target: s
 }
 
 /**
- * A copy that everybody may read, for an install that the server's user cannot use as it is: read-only without
- * its links, or installed under a umask that hides it. Appears whole or not at all.
+ * Makes a copy that all users may read, for an installation that the server's user cannot use: read-only without its
+ * links, or installed under a umask that hides it. The copy appears whole or not at all.
  */
 export async function copyBinaries({ native, version }: Binaries, dataDir: string): Promise<Binaries> {
   const home = join(dataDir, 'postgres-bin', version);
   const copy = { native: join(home, 'native'), version };
   if (await exists(home)) return copy;
 
-  // One name, because the start lock is held: what a killed start left is swept away by the next.
+  // A fixed name, because the start lock is held: the next start removes what a killed start left.
   const draft = `${home}.new`;
   await rm(draft, { recursive: true, force: true });
   await cp(native, join(draft, 'native'), {
     recursive: true,
     verbatimSymlinks: true,
-    // Static libraries are for compiling against PostgreSQL, and no part of running it.
+    // Static libraries are only for compiling against PostgreSQL.
     filter: (path) => !path.endsWith('.a') && !path.endsWith('pkgconfig'),
   });
   await linkLibraries({ native: join(draft, 'native'), version });
   await letEverybodyRead(draft);
   await chmod(dirname(home), 0o755);
-  // A rename may reach the disk before what it names, and half a library would stay for ever.
+  // A rename may reach the disk before the files it names, and half a library would stay for ever.
   await promisify(execFile)('sync', ['-f', draft]).catch(() => {});
   await rename(draft, home);
   return copy;

@@ -8,18 +8,18 @@ import type { ServerUser } from './server-user.ts';
 
 const DRAFT = '.new-';
 
-/** Whether a cluster is there. initdb is only ever run elsewhere, so a cluster that is there is whole. */
+/** Whether a cluster exists. initdb only ever runs in another directory, so an existing cluster is complete. */
 export function clusterExists(cluster: string): Promise<boolean> {
   return access(join(cluster, 'PG_VERSION')).then(
     () => true,
-    // One that is closed to us is there all the same.
+    // A cluster that this user may not read exists all the same.
     (error: unknown) => errorCode(error) !== 'ENOENT',
   );
 }
 
 /**
- * Makes the cluster beside its place and moves it in, so that a crash on the way leaves nothing half made.
- * `launcherFor` finds out how a directory of the server's user can be worked on; the answer holds for the cluster too.
+ * Makes the cluster beside its place and moves it in, so that a crash leaves nothing half made. `launcherFor` finds how
+ * to run programs on a directory of the server's user; the result is valid for the cluster, too.
  */
 export async function initCluster(
   cluster: string,
@@ -42,7 +42,7 @@ export async function initCluster(
   }
 }
 
-/** A cluster that came back from a backup may have lost its owner and mode, and PostgreSQL insists on both. */
+/** A cluster restored from a backup may have lost its owner and mode, and PostgreSQL insists on both. */
 export async function claimCluster(cluster: string, user: ServerUser | undefined): Promise<void> {
   const { uid } = await stat(cluster);
   const expected = user?.uid ?? process.getuid?.() ?? uid;
@@ -62,7 +62,7 @@ async function chownTree(directory: string, user: ServerUser): Promise<void> {
     if (entry.isDirectory()) await chownTree(path, user);
     else await lchown(path, user.uid, user.gid);
   }
-  // Last, so that a crash half way leaves the top with its old owner and the next start does it again.
+  // Last, so that after a crash half way the top still has its old owner and the next start does it again.
   await chown(directory, user.uid, user.gid);
 }
 
@@ -77,7 +77,7 @@ async function initdb(launch: Launcher, directory: string): Promise<void> {
       '--locale-provider=icu',
       '--icu-locale=und',
       '--locale=C',
-      // Nobody, until it has its password; see password.ts.
+      // No access until the password is set; see password.ts.
       '--auth-local=reject',
       '--auth-host=reject',
       '--no-instructions',
@@ -93,7 +93,7 @@ async function initdb(launch: Launcher, directory: string): Promise<void> {
   }
 }
 
-/** What a killed start left behind. A straggling initdb may still be writing there; the next start tries again. */
+/** Removes what a killed start left. If a leftover initdb still writes there, the next start tries again. */
 export async function removeDrafts(cluster: string): Promise<void> {
   const prefix = basename(cluster) + DRAFT;
   for (const name of await readdir(dirname(cluster))) {

@@ -2,24 +2,24 @@ import pg from 'pg';
 import { errors } from '../errors.ts';
 import type { Sql } from './sql.ts';
 
-/** What a room's store.ts holds: queries in, rows out, and a way to do several as one. */
+/** What a room's store.ts works with: queries in, rows out, and transactions. */
 export interface Db {
   rows<R>(query: Sql): Promise<R[]>;
   /** The first row, or undefined when there is none. */
   row<R>(query: Sql): Promise<R | undefined>;
-  /** All of `work` or nothing of it. Inside one, `transaction` goes on with the same one. */
+  /** Runs `work` in a transaction. A nested `transaction` continues the same one. */
   transaction<T>(work: (db: Db) => Promise<T>): Promise<T>;
 }
 
-/** The name of the unique index or constraint that refused a row, if that is what happened. */
+/** The name of the unique index or constraint that refused a row, if that is the error. */
 export function uniqueViolation(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError && error.code === '23505' ? (error.constraint ?? '') : undefined;
 }
 
 /**
- * `recover` brings the server back when a connection cannot be had (the embedded one may have been killed); after it the
- * connection is tried once more. A query that was under way when the connection broke is not sent twice: nobody can
- * tell whether it took effect, so the caller hears `store_unavailable`.
+ * `recover` restarts the server when connecting fails (the embedded one may have been killed); then connecting is tried
+ * once more. A query that was under way when the connection broke is not repeated: whether it took effect is unknown, so
+ * the caller gets `store_unavailable`.
  */
 export function database(pool: pg.Pool, recover: () => Promise<void>): Db {
   async function connect(): Promise<pg.PoolClient> {
@@ -39,7 +39,7 @@ export function database(pool: pg.Pool, recover: () => Promise<void>): Db {
   async function using<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     const client = await connect();
     let broken: Error | undefined;
-    // A connection that breaks says so twice: to the query, and as an event, which ends the service if nobody listens.
+    // A broken connection is reported twice: to the query, and as an event, which ends the process if it has no listener.
     const breaks = (error: Error) => (broken = error);
     client.on('error', breaks);
     try {
@@ -86,7 +86,7 @@ async function run<R>(client: pg.ClientBase, { name, text, values }: Sql): Promi
   return result.rows as R[];
 }
 
-/** Classes 08 (connection) and 57P (the server is going down or coming up), and what the socket itself says. */
+/** Classes 08 (connection) and 57P (the server is shutting down or starting), and errors of the socket itself. */
 function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = (error as { code?: string }).code ?? '';

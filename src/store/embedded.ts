@@ -14,13 +14,13 @@ import { serverUser, type ServerUser } from './server-user.ts';
 import { answers, connectionAt, isInUse, openSocketDirectory, WrongPassword, type Connection } from './socket.ts';
 import { withStartLock } from './start-lock.ts';
 
-/** The PostgreSQL in the data directory, which we start, find again after a crash, and stop. */
+/** The PostgreSQL in the data directory, which the service starts, finds again after a crash, and stops. */
 export interface EmbeddedPostgres {
-  /** The host is the directory of the socket. Good in this process only. */
+  /** The host is the directory of the socket. Valid in this process only. */
   readonly connection: Connection;
-  /** Starts the server again if it died. Safe to call often and at once; after `stop` it refuses. */
+  /** Starts the server again if it died. May be called often and concurrently; after `stop` it refuses. */
   ensureRunning(): Promise<void>;
-  /** Ends the server, whoever started it, and resolves when it is gone. */
+  /** Ends the server, no matter which process started it, and resolves when it is gone. */
   stop(): Promise<void>;
 }
 
@@ -75,7 +75,7 @@ export async function startEmbeddedPostgres({
     connection,
 
     async ensureRunning() {
-      // A pool that reconnects late must not bring back what was stopped.
+      // A pool that reconnects late must not restart the stopped server.
       if (stopping) throw new Error('The embedded PostgreSQL was stopped.');
       await (starting ??= restart().finally(() => (starting = undefined)));
     },
@@ -86,7 +86,7 @@ export async function startEmbeddedPostgres({
   };
 }
 
-/** A whole cluster that belongs to the server's user, and the way to run programs on it. */
+/** Ensures a complete cluster that belongs to the server's user, and finds how to run programs on it. */
 async function prepareCluster(dataDir: string, cluster: string, log: Log) {
   const user = await serverUser(cluster);
   await removeDrafts(cluster);
@@ -99,7 +99,7 @@ async function prepareCluster(dataDir: string, cluster: string, log: Log) {
   return { user, launch: await initCluster(cluster, user, launcherFor) };
 }
 
-/** Both verbs want the start lock held. */
+/** Both functions need the start lock to be held. */
 function serverOf({
   cluster,
   user,
@@ -116,10 +116,10 @@ function serverOf({
   log: Log;
 }) {
   const { password } = connection;
-  /** The server as our child, if it is: before it may stand a process that only waits for its end. */
+  /** The server, if it is a child of this process. The direct child may be a wrapper (bwrap) that waits for its end. */
   let child: ChildProcess | undefined;
 
-  /** Resolves when the server answers: one that is there, one that is on its way up, or a new one. */
+  /** Resolves when the server answers: a running one, one that is starting, or a new one. */
   async function bringUp(): Promise<void> {
     const began = Date.now();
     const passed = (seconds: number) => Date.now() - began > seconds * 1000;
@@ -129,10 +129,10 @@ function serverOf({
       if (claim && (await isPostmaster(claim.pid, cluster))) {
         if (claim.status === 'ready' && (await answers(connection).catch(says(claim.pid)))) {
           log.info({ pid: claim.pid }, 'found PostgreSQL running');
-          // An install after the service was killed replaced the files, or an earlier version started it without a password.
+          // An installation after the service was killed replaced the files, or an earlier version started it without a password.
           const outdated = (await outlivedItsFiles(claim.pid)) || !(await asksFor(password, cluster));
           if (!outdated) return;
-          // What another process uses stays as it is; otherwise nobody minds a restart.
+          // A server that another process uses is left running; otherwise it is restarted.
           if (!(await staysInUse(connection))) {
             await end();
             continue;
@@ -143,7 +143,7 @@ function serverOf({
           );
           return;
         }
-        // On its way up or down, and we cannot tell how far: wait.
+        // It is starting or stopping, and there is no telling how far it is: wait.
         if (passed(START_SECONDS)) {
           throw failed(`runs as process ${claim.pid} but does not answer`, await readTail(logFile));
         }
@@ -161,13 +161,13 @@ function serverOf({
 
   const secure = (stalePid: number | undefined) => setPassword(password, cluster, user, launch, overlook(stalePid));
 
-  /** Undefined when the new server answers; otherwise what it said before it went. */
+  /** Undefined when the new server answers; otherwise its output before it exited. */
   async function launchServer(stalePid: number | undefined): Promise<string | undefined> {
     const began = Date.now();
     const output = await openLog(logFile);
     const { size } = await output.stat();
     const server = launch('postgres', cluster, [...settingsArgs, '-c', await mark(cluster)], {
-      // Its own process group and a file for its words: the server outlives a service that is killed.
+      // Its own process group and a file for its output: the server outlives a service that is killed.
       detached: true,
       stdio: ['ignore', output.fd, output.fd],
       env: overlook(stalePid),
@@ -207,15 +207,15 @@ function serverOf({
 }
 
 /**
- * A killed server's pid file may name a process that has the number now. PostgreSQL would take it for a
- * server and refuse; it overlooks the number in this variable, which pg_ctl uses for its caller. Deleting the
- * file instead would also delete what PostgreSQL needs to see that processes of the old server are left.
+ * The pid file of a killed server may name a process that has reused its pid. PostgreSQL would take that process for a
+ * server and refuse to start; it ignores the pid in this variable, which pg_ctl uses for its caller. Deleting the file
+ * instead would also delete what PostgreSQL needs to detect leftover processes of the old server.
  */
 function overlook(stalePid: number | undefined): NodeJS.ProcessEnv {
   return stalePid === undefined ? {} : { PG_GRANDPARENT_PID: String(stalePid) };
 }
 
-/** The connections of a killed service are gone when the server notices, which takes it some milliseconds. */
+/** The server takes some milliseconds to notice that the connections of a killed service are gone. */
 async function staysInUse(connection: Connection): Promise<boolean> {
   for (const deadline = Date.now() + LEAVING_SECONDS * 1000; Date.now() < deadline; await sleep(50)) {
     if (!(await isInUse(connection))) return false;
@@ -223,7 +223,7 @@ async function staysInUse(connection: Connection): Promise<boolean> {
   return true;
 }
 
-/** Whether a service still uses that server cannot be asked without its password, so it is not ended here. */
+/** Without its password, the server cannot be asked whether a service still uses it, so it is not ended here. */
 function says(pid: number) {
   return (error: unknown): never => {
     if (!(error instanceof WrongPassword)) throw error;

@@ -4,9 +4,10 @@ import { sql, type Sql } from './sql.ts';
 const atOnce = 1000;
 
 /**
- * Forgets what ended or was deleted more than `days` days ago; answers how many rows went. The rows of all rooms are in one place, because they
- * refer to each other: what something else still needs stays until that is gone. A session with videos stays until they have
- * expired, since their files go with their rows. In portions, so that no statement holds many rows for long.
+ * Deletes rows that ended or were deleted more than `days` days ago; returns how many. The tables of all rooms are
+ * handled in one place, because they refer to each other: a row stays until nothing refers to it. A session with videos
+ * stays until they have expired, since their files are deleted with their rows. Deletes in batches, so that no statement
+ * locks many rows for long.
  */
 export async function forgetHistory(db: Db, days: number): Promise<number> {
   let gone = 0;
@@ -16,7 +17,7 @@ export async function forgetHistory(db: Db, days: number): Promise<number> {
   return gone;
 }
 
-/** From what refers to what is referred to. */
+/** Referring tables come before the tables they refer to. */
 const steps = (days: number): Sql[] => [
   sql`delete from sessions where id in (
     select id from sessions s where deleted_at < now() - make_interval(days => ${days}::integer)

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { copyBinaries, installedBinaries, linkLibraries, type Binaries } from './binaries.ts';
 import type { ServerUser } from './server-user.ts';
 
-/** Runs a program of the distribution on a cluster directory, as the user it has to run as. */
+/** Runs a program of the distribution on a cluster directory, as the required user. */
 export type Launcher = (
   program: 'initdb' | 'postgres',
   cluster: string,
@@ -13,7 +13,7 @@ export type Launcher = (
   options: { stdio: StdioOptions; detached?: boolean; env?: NodeJS.ProcessEnv },
 ) => ChildProcess;
 
-/** A way to run a command line that sees the distribution and the cluster at these paths. */
+/** A way to run a command that sees the distribution and the cluster at these paths. */
 interface Stage {
   native: string;
   at(cluster: string): string;
@@ -21,7 +21,7 @@ interface Stage {
   user?: ServerUser;
 }
 
-/** `cluster` is a directory the server's user owns; whether that user can get at it decides how it is run. */
+/** `cluster` is a directory that the server's user owns. How programs run depends on whether that user can reach it. */
 export async function findLauncher(dataDir: string, cluster: string, user: ServerUser | undefined): Promise<Launcher> {
   const installed = await installedBinaries();
   if (await linkLibraries(installed)) {
@@ -43,8 +43,8 @@ async function reachable({ native }: Binaries, cluster: string, user?: ServerUse
   const inPlace: Stage = { native, at: (path) => path, wrap: (_, argv) => argv, ...(user && { user }) };
   if (!user || (await canWork(inPlace, cluster))) return inPlace;
 
-  // A home or `mktemp -d` is closed to other users. A mount namespace shows the server the two directories it
-  // needs at a place it can enter, and opens nothing to anybody else.
+  // A home directory or `mktemp -d` is closed to other users. A mount namespace shows the server the two directories it
+  // needs at a place it can enter, and opens nothing to other users.
   const mounted: Stage = {
     native: '/mnt/pg',
     at: () => '/mnt/data',
@@ -64,7 +64,7 @@ async function reachable({ native }: Binaries, cluster: string, user?: ServerUse
   return (await canWork(mounted, cluster)) ? mounted : undefined;
 }
 
-/** Asks by trying, as that user: access lists and security modules have a say that mode bits do not show. */
+/** Tests access as that user: access lists and security modules also apply, and mode bits do not show them. */
 async function canWork(stage: Stage, cluster: string): Promise<boolean> {
   const question = 'test -x "$1/bin/postgres" && test -r "$1/share/postgresql/postgres.bki" && cd "$2" && test -w .';
   const argv = ['sh', '-c', question, 'sh', stage.native, stage.at(cluster)];
@@ -77,7 +77,7 @@ async function canWork(stage: Stage, cluster: string): Promise<boolean> {
 
 function launcherOn(stage: Stage): Launcher {
   return (program, cluster, args, options) => {
-    const mode = args[0] === '--single' ? args.slice(0, 1) : []; // PostgreSQL wants it first
+    const mode = args[0] === '--single' ? args.slice(0, 1) : []; // PostgreSQL requires it first
     const argv = [join(stage.native, 'bin', program), ...mode, '-D', stage.at(cluster), ...args.slice(mode.length)];
     return run(stage, cluster, argv, options);
   };
@@ -88,9 +88,9 @@ function run(stage: Stage, cluster: string, argv: string[], options: Parameters<
   return spawn(file, args, {
     ...options,
     ...(stage.user && { uid: stage.user.uid, gid: stage.user.gid }),
-    // Our own directory may be closed to that user.
+    // The service's own directory may be closed to that user.
     cwd: '/',
-    // Nothing of our environment: it holds the service's keys, and PG* variables that would change the server.
+    // Not the service's environment: it holds keys, and PG* variables that would change the server.
     env: { PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', LC_ALL: 'C', ...options.env },
   });
 }

@@ -13,7 +13,7 @@ interface Migration {
   checksum: string;
 }
 
-/** Applies what is new, in order, each in a transaction of its own under one lock: nodes may start at the same time. */
+/** Applies new migrations in order, each in its own transaction under one lock: several nodes may start at the same time. */
 export async function migrate(db: Db, log: Log): Promise<void> {
   const known = await readMigrations();
   for (const migration of known) {
@@ -35,7 +35,7 @@ export async function migrate(db: Db, log: Log): Promise<void> {
   }
 }
 
-/** For those who may not migrate, because a service uses the database. */
+/** For the command line, which does not migrate a database that a service uses. */
 export async function refuseUnlessCurrent(db: Db): Promise<void> {
   const known = await readMigrations();
   const applied = await db.rows<Migration>(sql`select version, name, checksum from schema_migrations order by version`);
@@ -78,7 +78,7 @@ async function readMigrations(): Promise<Migration[]> {
   );
 }
 
-/** A file of several statements: no name and no values, so that PostgreSQL takes it whole. */
+/** A file of several statements: without name and values, so that PostgreSQL accepts it as a whole. */
 function unprepared(text: string): Sql {
   return { name: undefined as unknown as string, text, values: undefined as unknown as [] };
 }

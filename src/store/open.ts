@@ -13,7 +13,7 @@ import { sql } from './sql.ts';
 
 export interface Store {
   readonly db: Db;
-  /** For rows whose loss in a crash of the database server itself is bearable: committed without waiting for the disk. */
+  /** For rows that may be lost in a crash of the database server itself: commits without waiting for the disk. */
   readonly quick: Db;
   readonly anchor: Anchor;
   readonly nodeId: string;
@@ -24,15 +24,15 @@ export interface Store {
 export interface StoreOptions {
   dataDir: string;
   databaseUrl: string;
-  /** What the rooms listen to; see the triggers in migrations/. */
+  /** The channels that rooms listen to; see the triggers in migrations/. */
   channels: string[];
   onLost: (error: Error) => void;
-  /** The last chance to refuse before the tables are changed, which the nodes that run may not understand. */
+  /** The last chance to refuse before the tables change, which running nodes may not understand. */
   beforeMigrating?: (db: Db, nodeId: string) => Promise<void>;
   log: Log;
 }
 
-/** The whole store for the one service on this data directory: embedded or the user's own, locked, migrated. */
+/** Opens the store for the one service on this data directory: embedded or the user's own, locked, migrated. */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { dataDir, channels, onLost, log } = options;
   return undoOnFailure(async (undo, undoAll) => {
@@ -67,8 +67,8 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 }
 
 /**
- * For the command line: the tables, beside a running service or without one, and no lock. A database that a service uses is never migrated
- * here: the service would go on with tables that it does not know.
+ * For the command line: the tables, with or without a running service, and without the lock. A database that a service
+ * uses is never migrated here, because the service would continue with tables that it does not know.
  */
 export async function visitStore(options: Omit<StoreOptions, 'channels' | 'onLost' | 'beforeMigrating'>) {
   const server = await connectionTo(options);
@@ -77,7 +77,7 @@ export async function visitStore(options: Omit<StoreOptions, 'channels' | 'onLos
   const close = async () => {
     const used = await isInUse(db);
     await pool.end();
-    if (!used) await server.stop(); // no service needs the server we may have started
+    if (!used) await server.stop(); // no service needs the server that this process may have started
   };
   try {
     if (await isInUse(db)) await refuseUnlessCurrent(db);
@@ -100,7 +100,7 @@ async function isInUse(db: Db): Promise<boolean> {
 
 async function connectionTo({ dataDir, databaseUrl, log }: Pick<StoreOptions, 'dataDir' | 'databaseUrl' | 'log'>) {
   await mkdir(dataDir, { recursive: true });
-  // A node that stands still in the middle of a transaction must not hold its locks, and all others with them.
+  // A node that hangs in a transaction must not keep its locks, which would block all other nodes.
   const options = '-c search_path=corral -c idle_in_transaction_session_timeout=8s';
   if (databaseUrl) {
     const nothing = async () => {};

@@ -9,25 +9,25 @@ import type { ServerUser } from './server-user.ts';
 import { DATABASE, USER } from './socket.ts';
 
 /**
- * The embedded server asks for a password although only root and its own user get as far as its socket. The service itself can get
- * there, and it also connects to sockets whose names a session has a hand in: one that leads to the database instead must find it
- * closed. Credentials of the peer would not help, since the peer would be the service.
+ * The embedded server requires a password although only root and its own user can reach its socket. The service can reach
+ * it, and it also connects to sockets whose paths a session can influence: a path that leads to the database must not
+ * give access. Peer credentials would not help, since the peer would be the service.
  */
 export function readPassword(dataDir: string): Promise<string> {
   return createOnce(join(dataDir, 'postgres-password'), () => randomBytes(32).toString('base64url'));
 }
 
-/** Whether the server of this cluster lets in those who know this password, and nobody else, when it starts. */
+/** Whether the server of this cluster, when it starts, requires this password. */
 export async function asksFor(password: string, cluster: string): Promise<boolean> {
   return (await readFile(join(cluster, HBA), 'utf8').catch(() => '')) === rules(password);
 }
 
 /**
- * Gives a cluster that no server runs on its password: one that was just made, one of a version that asked for none, one whose
- * password file was lost. In single-user mode, so that there is no moment at which the server answers without one. The rules
- * are written last and name the password they were written for: a crash in between does all of it again.
+ * Sets the password of a cluster that no server runs on: a new one, one of a version without passwords, or one whose
+ * password file was lost. Uses single-user mode, so that the server never accepts connections without a password. The
+ * rules are written last and name the password they were written for: after a crash in between, all of it is done again.
  *
- * Undefined when it is done; otherwise what PostgreSQL said.
+ * Undefined on success; otherwise the output of PostgreSQL.
  */
 export async function setPassword(
   password: string,
@@ -44,7 +44,7 @@ export async function setPassword(
     text(child.stderr!),
     once(child, 'close') as Promise<unknown[]>,
   ]);
-  // A statement that fails is only mentioned in this mode.
+  // In single-user mode a failed statement is only printed; the exit code does not show it.
   if (code !== 0 || /(ERROR|FATAL|PANIC):/.test(said + complaint)) return `${complaint}\n(it was to get its password)`;
 
   const draft = join(cluster, `${HBA}.new`);
@@ -63,15 +63,15 @@ export async function setPassword(
 
 const HBA = 'pg_hba.conf';
 
-/** The hash of 256 random bits tells nothing about them. */
+/** The hash of 256 random bits reveals nothing about them. */
 function rules(password: string): string {
   const name = createHash('sha256').update(password).digest('hex');
   return `# Written by Corral; changes are undone at its next start. Password ${name}.\nlocal all all scram-sha-256\n`;
 }
 
 /**
- * What the server keeps instead of the password (RFC 5802). One iteration: stretching protects passwords that can be guessed,
- * and would cost every connection some milliseconds.
+ * What the server stores instead of the password (RFC 5802). One iteration: stretching protects guessable passwords, and
+ * would cost every connection some milliseconds.
  */
 function verifier(password: string): string {
   const iterations = 1;

@@ -6,14 +6,14 @@ import { promisify } from 'node:util';
 import { errorCode } from '../lib/error-code.ts';
 import type { Log } from '../lib/log.ts';
 
-/** What postmaster.pid says. It outlives a server that was killed, so it is a claim and not a fact. */
+/** The contents of postmaster.pid. The file outlives a killed server, so it must be verified. */
 export interface PidFile {
   readonly pid: number;
   /** starting, ready or stopping; empty while the server is still writing the file. */
   readonly status: string;
 }
 
-/** How long each way of asking gets: clients are cut off, then work is dropped, then there is no asking. */
+/** How long each signal gets: SIGINT disconnects clients, SIGQUIT drops work, SIGKILL cannot be ignored. */
 const STOP_SIGNALS = [
   { signal: 'SIGINT', seconds: 20 },
   { signal: 'SIGQUIT', seconds: 5 },
@@ -28,29 +28,29 @@ export async function readPidFile(cluster: string): Promise<PidFile | undefined>
 }
 
 /**
- * The mark every server of ours carries on its command line: which directory it serves, by inode. A command line
- * can be read where /proc/<pid>/cwd cannot (root in a container), and an inode is the same under every path,
- * inside a mount namespace too. PostgreSQL takes any setting with a dot in its name. Servers outlive the release
- * that started them, so the mark never changes its form.
+ * The mark on the command line of every server that the service starts: which directory it serves, by inode. A command
+ * line can be read where /proc/<pid>/cwd cannot (root in a container), and an inode is the same under every path, inside
+ * a mount namespace too. PostgreSQL accepts any setting with a dot in its name. Servers outlive the release that started
+ * them, so the mark never changes its form.
  */
 export async function mark(cluster: string): Promise<string> {
   const { dev, ino } = await stat(cluster, { bigint: true });
   return `corral.data_directory=${dev}:${ino}`;
 }
 
-/** Whether this process is the server of this cluster, and not one that has the number of a server that died. */
+/** Whether this process is the server of this cluster, and not another process that reused its pid. */
 export async function isPostmaster(pid: number, cluster: string): Promise<boolean> {
   const argv = await commandLine(pid);
   return basename(argv[0] ?? '') === 'postgres' && argv.includes(await mark(cluster));
 }
 
-/** Whether the program it was started from was deleted, and with it the libraries and time zones it loads later. */
+/** Whether the server's program was deleted, and with it the libraries and time zones it loads later. */
 export async function outlivedItsFiles(pid: number): Promise<boolean> {
   const program = await stat(`/proc/${pid}/exe`).catch(() => undefined);
   return program?.nlink === 0;
 }
 
-/** Resolves when it is gone. Asks again who it is before each signal. */
+/** Resolves when it is gone. The pid is verified between signals. */
 export async function endPostmaster(pid: number, cluster: string, log: Log): Promise<void> {
   for (const { signal, seconds } of STOP_SIGNALS) {
     const deadline = Date.now() + seconds * 1000;
@@ -72,7 +72,7 @@ function send(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Empty for a process that is gone, and for one that is dead and only waits to be reaped. */
+/** Empty for a process that is gone, and for a zombie that was not reaped yet. */
 async function commandLine(pid: number): Promise<string[]> {
   if (process.platform === 'linux') {
     const text = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');

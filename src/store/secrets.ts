@@ -5,14 +5,14 @@ import type { Db } from './db.ts';
 import { sql } from './sql.ts';
 
 /**
- * Sealed values, each named by what it belongs to (`kind` and `owner`, say `proxy password` of a proxy's id). The
- * name is bound into the seal: a value moved to another row does not open there.
+ * Sealed values, each named by what it belongs to (`kind` and `owner`, say `proxy password` of a proxy's id). The name is
+ * bound into the seal: a value moved to another row cannot be opened there.
  */
 export interface Secrets {
   put(kind: string, owner: string, value: string, within?: Db): Promise<void>;
   get(kind: string, owner: string): Promise<string | undefined>;
   remove(kind: string, owner: string, within?: Db): Promise<void>;
-  /** Seals everything anew with the current key. What no key opens is left as it is. */
+  /** Seals all values with the current key. Values that no key opens are left unchanged and listed. */
   reseal(): Promise<{ changed: number; unopened: SecretName[] }>;
   readonly keys: KeySource;
 }
@@ -22,13 +22,13 @@ export interface SecretName {
   owner: string;
 }
 
-/** Where the keys come from. `reread` is for a key that another process has added meanwhile. */
+/** Source of the keys. `reread` is for a key that another process has added meanwhile. */
 export interface KeySource {
   ring(): Keyring;
   reread(): Promise<void>;
 }
 
-/** `configured` is CORRAL_SECRET_KEY; without it the keys stand in a private file, newest first, one a line. */
+/** `configured` is CORRAL_SECRET_KEY; without it the keys are in a private file, newest first, one per line. */
 export async function openKeys(dataDir: string, configured: string): Promise<KeySource> {
   const file = keyFile(dataDir);
   const read = async () => {
@@ -52,7 +52,7 @@ export async function openKeys(dataDir: string, configured: string): Promise<Key
   };
 }
 
-/** Puts a new key first in the key file. The old ones stay: they still open what they sealed. */
+/** Puts a new key first in the key file. The old keys stay: they still open what they sealed. */
 export async function addKey(dataDir: string): Promise<void> {
   const file = keyFile(dataDir);
   await replaceFile(file, `${newKey()}\n${(await readIfThere(file)) ?? ''}\n`);
@@ -100,7 +100,7 @@ export function secretStore(db: Db, keys: KeySource): Secrets {
       let changed = 0;
       let last: SecretName = { kind: '', owner: '' };
       for (;;) {
-        // Row by row under a lock, so that a value written meanwhile is never put back to an older one.
+        // Row by row under a lock, so that a value written meanwhile is never overwritten with an older one.
         const row = await db.transaction(async (tx) => {
           const row = await tx.row<SecretName & { envelope: string }>(sql`select kind, owner, envelope from secrets
             where not starts_with(envelope, ${prefix}) and (kind, owner) > (${last.kind}, ${last.owner})

@@ -4,8 +4,8 @@ const MOST_BYTES = 8 * 1024 * 1024;
 const TAIL_BYTES = 4096;
 
 /**
- * The file the server writes to, and goes on writing to when the service is killed. It lies beside the cluster, not
- * in it: root must not open a file where the server's user could have put a link.
+ * The server's log file; the server keeps writing to it after the service is killed. It lies beside the cluster, not in
+ * it: root must not open a file where the server's user could have put a link.
  */
 export async function openLog(path: string): Promise<FileHandle> {
   const size = await stat(path).then(
@@ -29,7 +29,7 @@ export async function readTail(path: string, from = 0): Promise<string> {
   }
 }
 
-/** For the end of a sentence that says what went wrong. */
+/** The last lines of a log, for the end of an error message. */
 export function lastLines(text: string): string {
   return text.trim().split('\n').slice(-8).join('\n') || '(it said nothing)';
 }

@@ -1,13 +1,13 @@
 import { PORT } from './socket.ts';
 
 const SETTINGS = {
-  // Only a socket, in the directory that only the server's user and root may enter. PostgreSQL works in its data
-  // directory, so '.' is that directory, however long its path.
+  // Only a socket, in the directory that only the server's user and root may enter. PostgreSQL's working directory is its
+  // data directory, so '.' is that directory, however long its path.
   listen_addresses: '',
   port: String(PORT),
   unix_socket_directories: '.',
   unix_socket_permissions: '0700',
-  // An answered write is on disk.
+  // A committed write is on disk.
   fsync: 'on',
   synchronous_commit: 'on',
   // One service on one machine: little memory, few processes.
@@ -18,10 +18,10 @@ const SETTINGS = {
   max_logical_replication_workers: '0',
   timezone: 'UTC',
   log_timezone: 'UTC',
-  // What the server does, but not the statements it refuses: the client hears of those, and they may hold secrets.
+  // Log what the server does, but not the statements it refuses: the client gets those errors, and they may hold secrets.
   log_min_messages: 'log',
   log_checkpoints: 'off',
 };
 
-/** On the command line and not in postgresql.conf, so that a new release of ours brings its own. */
+/** On the command line and not in postgresql.conf, so that a new release brings its own settings. */
 export const settingsArgs = Object.entries(SETTINGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]);

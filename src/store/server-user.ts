@@ -7,12 +7,12 @@ export interface ServerUser {
   readonly gid: number;
 }
 
-/** In this order: a user made for us, one made for PostgreSQL, one that every system has. */
+/** In this order: a user made for Corral, one made for PostgreSQL, one that every system has. */
 const CANDIDATES = ['corral', 'postgres', 'nobody'];
 
 /**
- * PostgreSQL refuses to run as root. Undefined means that the service is an ordinary user and so is the server.
- * A cluster that exists stays with its owner, whoever was added to the system since.
+ * PostgreSQL refuses to run as root. Undefined: the service is an ordinary user, and the server runs as the same user. An
+ * existing cluster keeps its owner, even if a preferred user was added since.
  */
 export async function serverUser(cluster: string): Promise<ServerUser | undefined> {
   if (process.getuid?.() !== 0) return undefined;
@@ -20,7 +20,7 @@ export async function serverUser(cluster: string): Promise<ServerUser | undefine
   const owner = await stat(cluster).catch(() => undefined);
   if (owner && owner.uid !== 0) return { name: `uid ${owner.uid}`, uid: owner.uid, gid: owner.gid };
 
-  // initdb looks its user up by number, so a number that is in no file will not do.
+  // initdb looks its user up by uid, so a uid without an entry does not work.
   const users = parsePasswd(await readFile('/etc/passwd', 'utf8'));
   for (const name of CANDIDATES) {
     const user = users.find((user) => user.name === name && user.uid !== 0);

@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { errorCode } from '../lib/error-code.ts';
 
-/** Part of the socket's name and nothing more: nothing listens on TCP. */
+/** Only a part of the socket's name: nothing listens on TCP. */
 export const PORT = 5432;
 export const USER = 'corral';
 export const DATABASE = 'postgres';
 
 /**
- * The directory of the cluster's socket, as a client has to name it. A socket's path has room for about a hundred
- * bytes, and a data directory may be deeper than that. Linux reaches an open directory by its number instead.
+ * The directory of the cluster's socket, as a client has to name it. The path of a socket is limited to about a hundred
+ * bytes, and a data directory may be deeper. Linux also reaches an open directory by its file descriptor.
  */
 export function openSocketDirectory(cluster: string): { host: string; close(): void } {
   const room = process.platform === 'linux' ? 107 : 103;
@@ -22,7 +22,7 @@ export function openSocketDirectory(cluster: string): { host: string; close(): v
   return { host: `/proc/self/fd/${fd}`, close: () => closeSync(fd) };
 }
 
-/** What `pg` needs to connect. */
+/** Options for `pg` to connect. */
 export interface Connection {
   readonly host: string;
   readonly port: number;
@@ -35,24 +35,24 @@ export function connectionAt(host: string, password: string): Connection {
   return { host, port: PORT, user: USER, password, database: DATABASE };
 }
 
-/** Whoever answers on the socket is the cluster's server: nobody else may enter its directory. */
+/** A process that answers on the socket is the cluster's server: only the server's user and root may enter its directory. */
 export async function answers(connection: Connection): Promise<boolean> {
   try {
     await ask(connection, 'select 1');
     return true;
   } catch (error) {
     if (errorCode(error) === '28P01') throw new WrongPassword('The embedded PostgreSQL has another password.');
-    // Too many connections is an answer too.
+    // "Too many connections" is an answer, too.
     return errorCode(error) === '53300';
   }
 }
 
-/** A server runs that was started with another password than the one in the data directory. */
+/** The running server was started with another password than the one in the data directory. */
 export class WrongPassword extends Error {
   override readonly name = 'WrongPassword';
 }
 
-/** Whether a client is connected, apart from the one that asks. */
+/** Whether another client is connected. */
 export async function isInUse(connection: Connection): Promise<boolean> {
   const others = await ask(
     connection,
@@ -61,7 +61,7 @@ export async function isInUse(connection: Connection): Promise<boolean> {
   return others > 0;
 }
 
-/** How many rows the statement gives. */
+/** The number of rows that the statement returns. */
 async function ask(connection: Connection, statement: string): Promise<number> {
   const client = new Client({ ...connection, ssl: false, connectionTimeoutMillis: 5000, query_timeout: 5000 });
   client.on('error', () => {});

@@ -1,11 +1,11 @@
-/** A query with its values apart. Made by the `sql` tag only, so that no value ever becomes part of the text. */
+/** A query with its values apart. Only the `sql` tag makes it, so that no value ever becomes part of the text. */
 export interface Sql {
   readonly name: string;
   readonly text: string;
   readonly values: readonly unknown[];
 }
 
-/** The same template in the source is the same statement: prepared once on each connection, by this name. */
+/** The same template in the source is the same statement: prepared once per connection, by this name. */
 const prepared = new WeakMap<TemplateStringsArray, { name: string; text: string }>();
 let count = 0;
 

@@ -3,14 +3,14 @@ import { once } from 'node:events';
 import { errorCode } from '../lib/error-code.ts';
 
 /**
- * Runs `work` while holding an exclusive lock on `file`, so that of several processes starting on one data
- * directory one starts the server and the others find it. Node cannot lock files; flock(1) can, and it lets go
- * however this process ends, because its `cat` reads our end of a pipe.
+ * Runs `work` while holding an exclusive lock on `file`, so that of several processes starting on one data directory one
+ * starts the server and the others find it. Node cannot lock files; flock(1) can. Its `cat` reads from a pipe of this
+ * process, so the lock is released however this process ends.
  */
 export async function withStartLock<T>(file: string, seconds: number, work: () => Promise<T>): Promise<T> {
   const holder = spawn('flock', ['--wait', String(seconds), file, 'sh', '-c', 'echo held; exec cat'], {
     stdio: ['pipe', 'pipe', 'pipe'],
-    // Out of reach of a Ctrl-C at the terminal, which would let go in the middle of the work.
+    // Not reached by Ctrl-C at the terminal, which would release the lock in the middle of the work.
     detached: true,
   });
   holder.stdin.on('error', () => {});
