@@ -1,7 +1,7 @@
 import type { NodeRow } from './store.ts';
 import { lostAfterMs } from './store.ts';
 
-/** A node that may not join those that are there. The message says which, what differs, and what to do. */
+/** A node that may not join the present nodes. The message says which node differs, in what, and what to do. */
 export class NodesDisagree extends Error {
   override readonly name = 'NodesDisagree';
 }
@@ -9,7 +9,7 @@ export class NodesDisagree extends Error {
 type Side = Pick<NodeRow, 'id' | 'version' | 'keys'>;
 type Other = Side & Pick<NodeRow, 'internal_url' | 'silent_ms'>;
 
-/** Refuses when a node that is there does not fit. Those that are silent for too long do not count: they are gone. */
+/** Refuses when a present node does not fit. Nodes that are silent for too long do not count: they are gone. */
 export function refuseStrangers(self: Side, nodes: readonly Other[]): void {
   for (const node of nodes) {
     if (node.id === self.id || node.silent_ms >= lostAfterMs) continue;
@@ -35,7 +35,7 @@ export function disagreement(self: Side, node: Other): string | undefined {
   return undefined;
 }
 
-/** Each knows the key that the other works with: so keys can be rotated node by node, the new one first put second everywhere. */
+/** Each node knows the other's current key. So keys can be rotated node by node: the new key is first put second on all nodes. */
 function sameKeys(ours: readonly string[], theirs: readonly string[]): boolean {
   return theirs.includes(ours[0] ?? '') && ours.includes(theirs[0] ?? '');
 }

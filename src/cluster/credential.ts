@@ -2,23 +2,23 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { Caller } from '../lib/caller.ts';
 import type { Tokens } from '../lib/tokens.ts';
 
-/** Carries the credential. What comes under this name from anybody else is thrown away. */
+/** Carries the credential. Under this name, only what a node has signed is accepted. */
 export const credentialHeader = 'x-corral-node';
 
-/** As much as a request needs from one node to the next, on the database's clock. */
+/** As long as a request needs from one node to the next, on the database's clock. */
 const lifeSeconds = 30;
 
-/** What the first node found out about a request, so that the second neither asks nor records it again. */
+/** What the first node found out about a request, so that the second does not authenticate or record it again. */
 export interface Passenger {
   requestId: string;
   clientIp: string;
   caller: Caller | null;
   project: { id: string; name: string } | null;
-  /** Of the body that it was written for, where that was known: what arrives has to have it. */
+  /** Digest of the body the credential was made for, where it was known: the body that arrives must match. */
   bodyDigest?: string;
 }
 
-/** What a credential is good for: this request to this node. */
+/** What a credential is bound to: this request to this node. */
 export interface Journey {
   to: string;
   method: string;
@@ -37,13 +37,13 @@ export type CredentialFault =
   'malformed' | 'forged' | 'expired' | 'for another node' | 'for another request' | 'used before';
 
 /**
- * What one node shows another: a signed note that names the node it is for, the method, address, type and length of the request it was
- * written for, and the caller it speaks for. It is good once. A body of our own is bound by its digest; one that a client is still sending
- * cannot be, since it streams through, and is bound by its
- * length where the client tells one. Signed with a key of its own purpose, so that no token of a client is ever one of these.
+ * The credential of a request between nodes: a signed note with the receiving node, the method, URL, type and length of
+ * the request, and its caller. It is valid once. A body that a node itself makes is bound by its digest; a client's body
+ * cannot be, since it streams through, and is bound by its length where the client sends one. Signed with a key of its
+ * own purpose, so that no token of a client is valid as a credential.
  */
 export function credentials({ tokens, now }: { tokens: Tokens; now: () => number }) {
-  /** Those that were shown here, until they end by themselves. Only what a node has signed gets in. */
+  /** Credentials that were used on this node, until they expire. Only what a node has signed gets in. */
   const used = new Map<string, number>();
   let sweepAt = 0;
 
@@ -70,7 +70,7 @@ export function credentials({ tokens, now }: { tokens: Tokens; now: () => number
       const claims = tokens.verify(credential);
       if (typeof claims === 'string') return claims;
       if (claims.aud !== journey.to) return 'for another node';
-      const { bound, length, passenger } = JSON.parse(claims.sub) as Note; // ours: we signed it
+      const { bound, length, passenger } = JSON.parse(claims.sub) as Note; // trusted: the signature was verified
       if (bound !== bind(journey) || (length !== null && length !== lengthOf(journey))) return 'for another request';
       return useOnce(String(claims['nonce']), claims.exp) ? passenger : 'used before';
     },
@@ -84,6 +84,6 @@ export const digestOf = (body: string) => createHash('sha256').update(body).dige
 const bind = ({ method, url, headers = {} }: Journey) =>
   digestOf(JSON.stringify([method, url, headers['content-type'] ?? '']));
 
-/** A length of 0 and none are the same: clients and libraries write either. Null: it comes in chunks, and nobody knows yet. */
+/** Clients and libraries send either a length of 0 or none, so both count as 0. Null: a chunked body, whose length is not known yet. */
 const lengthOf = ({ headers = {} }: Journey) =>
   headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : null;

@@ -3,7 +3,7 @@ import { PassThrough, type Readable } from 'node:stream';
 import { Pool } from 'undici';
 import { answeredHeaders, passedOnHeaders } from './headers.ts';
 
-/** What the other node answers. Its body is still coming. */
+/** The response of the other node. Its body is still arriving. */
 export interface Answer {
   status: number;
   headers: Record<string, string | string[]>;
@@ -11,8 +11,8 @@ export interface Answer {
 }
 
 /**
- * The ways to another node: kept connections for HTTP, and what ends with the node. Nothing here waits for an answer in
- * vain: the node itself bounds how long it takes, and a node that is given up ends everything that was on its way to it.
+ * The connection to another node: kept connections for HTTP, and a signal that aborts with the node. Requests have no
+ * timeout here: the node itself bounds how long it takes, and when a node is given up, all requests to it end.
  */
 export function wayTo(internalUrl: string) {
   const origin = new URL(new URL(internalUrl).origin);
@@ -22,10 +22,10 @@ export function wayTo(internalUrl: string) {
   return {
     internalUrl,
     origin,
-    /** Aborts when the node is no longer there. */
+    /** Aborts when the node is gone. */
     gone: gone.signal,
 
-    /** Sends a client's request on as it comes in, and answers as the answer begins. */
+    /** Forwards a client's request as it arrives, and resolves when the response begins. */
     async forward(
       request: IncomingMessage,
       credential: [name: string, value: string],
@@ -41,7 +41,7 @@ export function wayTo(internalUrl: string) {
       return { status: statusCode, headers: answeredHeaders(headers), body };
     },
 
-    /** A request of our own, in JSON. */
+    /** A request of this node itself, in JSON. */
     async ask(
       { method, url, body }: { method: string; url: string; body?: string | undefined },
       [name, value]: [name: string, value: string],
@@ -68,8 +68,8 @@ export function wayTo(internalUrl: string) {
 export type Way = ReturnType<typeof wayTo>;
 
 /**
- * What the client sends, at the speed at which the other node takes it. Not the request itself: whoever gives up on that
- * closes the client's connection, and the client would never read why.
+ * The client's body, at the speed at which the other node reads it. Not the request itself: aborting that closes the
+ * client's connection, and the client would never read the error.
  */
 function bodyOf(request: IncomingMessage): Readable {
   const body = new PassThrough({ highWaterMark: 64 * 1024 });

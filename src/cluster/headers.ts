@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { credentialHeader } from './credential.ts';
 
-/** Between two neighbours only (RFC 9110, 7.6.1). */
+/** Valid for one connection only (RFC 9110, 7.6.1). */
 const hopByHop = new Set([
   'connection',
   'keep-alive',
@@ -14,12 +14,13 @@ const hopByHop = new Set([
   'upgrade',
 ]);
 
-/** What stays behind besides, since it is written anew. */
+/** Further headers that are not forwarded, since they are written anew. */
 const staysHere = new Set(['host', 'expect', credentialHeader]);
 
 /**
- * A client's headers as they go to the next node: name, value, name, value. Its key stays behind, the credential stands for it; but
- * where it was let in by a token in the address, an Authorization is not ours: it is for a server that the session will ask.
+ * A client's headers as they are forwarded: name, value, name, value. Its key is left out, since the credential replaces
+ * it. Where the client authenticated with a token in the URL, its Authorization header is forwarded: it is for a server
+ * that the session will call.
  */
 export function passedOnHeaders({ url = '', rawHeaders, headers }: IncomingMessage): string[] {
   const cameWithKey = !url.startsWith('/browser/');
@@ -34,7 +35,7 @@ export function passedOnHeaders({ url = '', rawHeaders, headers }: IncomingMessa
   return kept;
 }
 
-/** A node's answer as it goes to the client. */
+/** The headers of a node's response, as they are sent to the client. */
 export function answeredHeaders(
   headers: Record<string, string | string[] | undefined>,
 ): Record<string, string | string[]> {

@@ -7,21 +7,21 @@ import { settlement, type SettlementOptions } from './settlement.ts';
 import { lostAfterMs, nodeStore, type NodeRow } from './store.ts';
 
 const beatEveryMs = 2000;
-/** How long after a heartbeat we were surely not given up: a little less than the others wait, for clocks that run unevenly. */
+/** How long after a heartbeat this node cannot have been given up: a little less than the others wait, for clocks that run unevenly. */
 const trustMs = lostAfterMs - 1000;
-/** How long a request waits for the database to say that we are still there. */
+/** How long a request waits for the database to confirm that this node is still a member. */
 const patienceMs = 5000;
 
 export interface MembershipOptions extends SettlementOptions {
-  /** For heartbeats, which nobody misses after a crash of the database: the next one comes. */
+  /** For heartbeats, which may be lost in a crash of the database: the next one follows. */
   quick: Db;
   version: string;
   /** Ids of the secret keys, the current one first. */
   keys: () => readonly string[];
   load: () => { capacity: number; running: number };
-  /** Others may have given us up: ends what they have settled. Called whenever we have joined; nothing is served before it has resolved. */
+  /** Ends what other nodes have settled, if they gave this node up. Called after each join; nothing is served before it has resolved. */
   givenUp: () => Promise<void>;
-  /** Called with everyone who is there, whenever that was read. */
+  /** Called with all nodes, whenever they were read. */
   onMembers: (members: readonly NodeRow[]) => void;
   onFatal: (error: Error) => void;
 }
@@ -29,20 +29,21 @@ export interface MembershipOptions extends SettlementOptions {
 export type Membership = ReturnType<typeof membership>;
 
 /**
- * Being one of the nodes: saying so every two seconds, knowing the others without asking, giving up those that are silent,
- * and noticing that one was given up oneself. All that decides is in the database: one row for each node, on its clock.
+ * Membership of this node in the cluster: sends a heartbeat every two seconds, keeps a list of the other nodes, gives up
+ * silent ones, and notices when this node was given up. All decisions are made in the database: one row per node, on the
+ * database's clock.
  */
 export function membership(options: MembershipOptions) {
   const { id, version, keys, load, shared, givenUp, onMembers, onFatal, log } = options;
   const store = nodeStore(options.db);
   const pulse = nodeStore(options.quick);
   let place: { internalUrl: string; publicUrl: string } | undefined;
-  /** The name of our row. Undefined before we have joined, and again when we were given up. */
+  /** Identifies the row of this node. Undefined before it has joined, and again when it was given up. */
   let life: string | undefined;
   let members: readonly NodeRow[] = [];
   let confirmed: Moment | undefined;
   let clockOffsetMs = 0;
-  /** We are back, and end what the others have settled. */
+  /** Set while this node, after joining, ends what the others have settled. */
   let returning: Promise<void> | undefined;
   let beating: Promise<void> | undefined;
   const settling = settlement(options);
@@ -50,14 +51,14 @@ export function membership(options: MembershipOptions) {
   let draining = false;
   let closed = false;
 
-  /** Undefined when we may serve. Otherwise it is not sure that we are still one of the nodes, and this finds out. */
+  /** Undefined when this node may serve. Otherwise it may have been given up, and the promise resolves when it is confirmed as a member. */
   function ready(): Promise<void> | undefined {
     if (!shared || (returning === undefined && isRecent(confirmed))) return undefined;
     return confirm();
   }
 
   async function confirm(): Promise<void> {
-    // A heartbeat that was under way while we stood still says nothing of now, so the answer may have to be asked for again.
+    // A heartbeat that was under way while this process was suspended may be outdated, so it may have to be repeated.
     for (let attempt = 0; attempt < 3; attempt++) {
       await Promise.race([beat(), sleep(patienceMs, undefined, { ref: false })]);
       await returning;
@@ -90,8 +91,8 @@ export function membership(options: MembershipOptions) {
       life = undefined;
     }
     const nodes = await join(self, place);
-    // After joining, not before: what we make while we are not on the list (pools are filled from the start, say, or we were
-    // in the middle of it when we fell silent) may be taken for that of a node that is gone, until we are on it.
+    // After joining, not before: until this node is on the list, sessions that it makes (pools are filled from the start,
+    // or it was making them when it fell silent) may be settled as those of a lost node.
     returning = endWhatWasSettled().finally(() => (returning = undefined));
     take(nodes, sent);
   }
@@ -140,25 +141,25 @@ export function membership(options: MembershipOptions) {
       return members;
     },
 
-    /** The database's clock, as far as it is known. Nodes compare times on it, never on their own. */
+    /** The database's clock, as far as it is known. Nodes compare times on it, never on their own clocks. */
     now: () => Date.now() + clockOffsetMs,
 
-    /** Becomes one of the nodes. Resolves when the others know, or when that has to be tried again. */
+    /** Joins the nodes. Resolves when the others know, or when the first attempt failed and will be repeated. */
     async join(where: NonNullable<typeof place>): Promise<void> {
       place = where;
       await beat();
     },
 
-    /** Somebody came or went. */
+    /** Called when a node joined or left. */
     refresh(): Promise<void> {
       if (!place || closed) return Promise.resolve();
       return beating ? beating.then(() => beat()) : beat();
     },
 
-    /** What the others say of themselves that does not fit with us. It can only happen after we have joined, so it is not fatal. */
+    /** Conflicts between this node and the others. They can only appear after it has joined, so they are not fatal. */
     complaints: () => complaintsOf({ id, version, keys: [...keys()] }, members, place?.internalUrl),
 
-    /** We are about to go: nobody is to place anything here any more. */
+    /** This node is about to stop: no other node may place sessions here any more. */
     async drain(): Promise<void> {
       draining = true;
       if (!shared || life === undefined) return;
@@ -173,7 +174,7 @@ export function membership(options: MembershipOptions) {
         await Promise.all([beating, settling.underWay(), returning]);
         if (life !== undefined) await store.remove({ id, life });
       };
-      // A database that does not answer must not keep us: we shall be given up then.
+      // A database that does not answer must not block the stop: the other nodes give this node up then.
       await Promise.race([signOff(), sleep(patienceMs, undefined, { ref: false })]).catch((error: Error) =>
         log.warn({ error: error.message }, 'node.did_not_sign_off'),
       );
@@ -201,7 +202,7 @@ function complaintsOf(
   ];
 }
 
-/** On two clocks: one of them does not count while the machine sleeps, the other jumps when it is set. Either may raise a doubt. */
+/** On two clocks: one stops while the machine sleeps, the other jumps when it is set. A gap on either raises doubt. */
 interface Moment {
   steady: number;
   wall: number;

@@ -10,9 +10,9 @@ export function mostRoom(self: Room, others: readonly Room[]): Room {
 }
 
 /**
- * Where a session that was asked for here is made: here, since that saves a hop and takes one of our warm browsers, unless
- * there is no room here, or another node has at least twice as much. So a node that gets all the requests shares them
- * from half full on, and two that are as full as each other pass nothing back and forth.
+ * Where a session that was requested here is made. Here, since that saves a hop and takes a warm browser of this node,
+ * unless there is no room here, or another node has at least twice as much. So a node that gets all requests shares them
+ * from half full on, and two equally full nodes do not pass sessions back and forth.
  */
 export function nearestRoom(self: Room, others: readonly Room[]): Room {
   const best = mostRoom(self, others);

@@ -1,6 +1,6 @@
 import type { Cluster } from './service.ts';
 
-/** What `/ready` says of the nodes: all of them, and what is wrong between them. */
+/** The part of `/ready` about the nodes: the list of them, and the conflicts between them. */
 export function nodesProbe(nodes: Pick<Cluster, 'complaints' | 'members'>) {
   return {
     name: 'nodes',

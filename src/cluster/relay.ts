@@ -3,10 +3,10 @@ import type { Log } from '../lib/log.ts';
 import type { Db } from '../store/db.ts';
 import { nodeStore } from './store.ts';
 
-/** What the nodes tell each other travels on this channel. */
+/** The channel for events between nodes. */
 export const relayChannel = 'corral_events';
 
-/** Tells the other nodes what is published here, and publishes here what they tell. Each node hears an event once. */
+/** Sends the events published here to the other nodes, and publishes theirs here. Each node gets an event once. */
 export function relay({
   db,
   id,
@@ -24,7 +24,7 @@ export function relay({
   let hearing = false;
   for (const event of which) {
     events.on(event, (facts) => {
-      if (hearing) return; // it came from there
+      if (hearing) return; // it came from another node
       store
         .tell(relayChannel, JSON.stringify({ from: id, event, facts }))
         .catch((error: Error) => log.error({ event, error: error.message }, 'node.others_not_told'));

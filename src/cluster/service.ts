@@ -12,7 +12,7 @@ import type { NodeRow } from './store.ts';
 
 export type Cluster = ReturnType<typeof cluster>;
 
-/** A node as it is shown. */
+/** A node as clients see it. */
 export interface Member {
   id: string;
   public_url: string;
@@ -23,8 +23,8 @@ export interface Member {
 }
 
 /**
- * The nodes that share one database: who is there, which of them has room, and the ways between them. Alone, it is a list
- * with one entry and asks nothing of anybody.
+ * The nodes that share one database: which exist, which have room, and the connections between them. With a single node,
+ * it is a list with one entry and sends nothing.
  */
 export function cluster(
   options: Omit<MembershipOptions, 'keys' | 'onMembers'> & { keys: () => Keyring; events: EventBus },
@@ -32,7 +32,7 @@ export function cluster(
   const { id, load, events, log } = options;
   let known: string[] = [];
   const ways = new Map<string, Way>();
-  /** What we have sent to a node since its last heartbeat, which therefore does not count it yet. */
+  /** Sessions sent to a node since its last heartbeat, which does not count them yet. */
   const sent = new Map<string, { since: number; count: number }>();
   const forwarded = { http: 0, websocket: 0 };
 
@@ -103,7 +103,7 @@ export function cluster(
       for (const known of ways.values()) known.close();
     },
 
-    /** Whether there is anybody else. */
+    /** Whether there are other nodes. */
     get company(): boolean {
       return members.members.length > 1;
     },
@@ -117,24 +117,24 @@ export function cluster(
         silent_ms: Math.round(silent_ms),
       })),
 
-    /** Host and port of the other nodes, for those who must not be let through to them. */
+    /** Host and port of the other nodes, which sessions must not reach. */
     *addresses(): Generator<URL> {
       for (const { internal_url, public_url } of others()) yield* [new URL(internal_url), new URL(public_url)];
     },
 
-    /** Where clients reach a node; undefined for ourselves and for those that are not there. */
+    /** Where clients reach a node; undefined for this node and for absent ones. */
     publicUrlOf: (nodeId: string) => (nodeId === id ? undefined : find(nodeId)?.public_url),
 
-    /** Whether a node is there, as far as the database knows now. */
+    /** Whether a node is a member, as far as the database knows now. */
     async knows(nodeId: string): Promise<boolean> {
-      if (!find(nodeId)) await members.refresh(); // it may have come since we last looked
+      if (!find(nodeId)) await members.refresh(); // it may have joined since the last heartbeat
       return find(nodeId) !== undefined;
     },
 
-    /** What all nodes carry together. */
+    /** The capacity of all nodes together. */
     capacity: () => others().reduce((sum, node) => sum + node.capacity, load().capacity),
 
-    /** The node with the most room that is none of these, ourselves when no other has more. It counts as one more there. */
+    /** The node with the most room that is none of these; this node when no other has more. The new session is counted there. */
     place(except: ReadonlySet<string> = new Set()): string | undefined {
       const { self, others: rest } = rooms();
       const [first, ...more] = [self, ...rest].filter((node) => node.free > 0 && !except.has(node.id));
@@ -144,7 +144,7 @@ export function cluster(
       return best;
     },
 
-    /** Another node for a session that was asked for here; undefined when it is best made here. */
+    /** Another node for a session that was requested here; undefined when it is best made here. */
     placeElsewhere(): string | undefined {
       const { self, others: rest } = rooms();
       const best = nearestRoom(self, rest).id;
@@ -153,10 +153,7 @@ export function cluster(
       return best;
     },
 
-    /**
-     * Who a request speaks for, when another node sent it. The header is gone afterwards: what is left of a request is the
-     * client's own, and what a client writes there counts for nothing.
-     */
+    /** The caller of a request that another node forwarded. The header is removed in any case, since a client may have written it. */
     passengerOf(request: IncomingMessage): Passenger | undefined {
       const given = request.headers[credentialHeader];
       if (given === undefined) return undefined;
@@ -168,7 +165,7 @@ export function cluster(
       return undefined;
     },
 
-    /** Sends a client's request to the node that has to answer it, streaming. */
+    /** Forwards a client's request to the node that serves it, streaming. */
     async forward(
       nodeId: string,
       request: IncomingMessage,
@@ -185,7 +182,7 @@ export function cluster(
         });
     },
 
-    /** Joins a websocket that came here to the node that has to answer it. */
+    /** Forwards a websocket to the node that serves it. */
     async splice(nodeId: string, upgrade: Upgrade, passenger: Passenger): Promise<void> {
       forwarded.websocket++;
       const { method = 'GET', url = '/', headers } = upgrade.request;
@@ -197,7 +194,7 @@ export function cluster(
       );
     },
 
-    /** Asks another node something ourselves, on behalf of a project: any route of ours, in JSON. */
+    /** Sends a JSON request of this node to a route of another node, on behalf of a project. */
     async ask(
       nodeId: string,
       request: { method: string; url: string; body?: unknown },

@@ -2,33 +2,33 @@ import type { Log } from '../lib/log.ts';
 import type { Db } from '../store/db.ts';
 import { lostAfterMs, nodeStore, type NodeRow } from './store.ts';
 
-/** Every so many heartbeats, a look for sessions of nodes that are not there. */
+/** The number of heartbeats between two searches for sessions of absent nodes. */
 const beatsPerSweep = 5;
 
 /**
- * Ends what a lost node had, within the transaction that takes it off the list: so it happens once, and wholly. What it
- * returns is called after the commit: that is the time to tell others.
+ * Ends what a lost node had, within the transaction that removes the node: so it happens exactly once. The returned
+ * function is called after the commit and notifies others.
  */
 export type Settler = (nodeId: string, within: Db) => Promise<() => void>;
 
 export interface SettlementOptions {
   db: Db;
   id: string;
-  /** False when nobody else can reach the database: then nobody can give us up, and there is nothing to doubt. */
+  /** False when no other node can reach the database: then this node cannot be given up, and no confirmation is needed. */
   shared: boolean;
   settlers: readonly Settler[];
-  /** Nodes that have something to settle, there or not. */
+  /** Nodes that have something to settle, present or not. */
   nodesInUse: (within: Db) => Promise<string[]>;
   log: Log;
 }
 
-/** Giving up nodes that are silent, and ending what they had. */
+/** Gives up silent nodes, and ends what they had. */
 export function settlement({ db, id, shared, settlers, nodesInUse, log }: SettlementOptions) {
   let members: readonly NodeRow[] = [];
   let settling: Promise<void> | undefined;
   let beats = 0;
 
-  /** Beside the heartbeat, which must not wait for it. */
+  /** Runs beside the heartbeat, which must not wait for it. */
   function soon(now: readonly NodeRow[]) {
     members = now;
     const silent = members.filter((node) => node.id !== id && node.silent_ms >= lostAfterMs);
@@ -42,7 +42,7 @@ export function settlement({ db, id, shared, settlers, nodesInUse, log }: Settle
       .finally(() => (settling = undefined));
   }
 
-  /** Every survivor tries; the database lets one. */
+  /** Every surviving node tries; the database lets one. */
   async function settle(node: NodeRow): Promise<void> {
     const tell = await db.transaction(async (tx) =>
       (await nodeStore(tx).takeSilent(node)) ? runSettlers(node.id, tx) : undefined,
@@ -52,7 +52,7 @@ export function settlement({ db, id, shared, settlers, nodesInUse, log }: Settle
     for (const told of tell) told();
   }
 
-  /** Sessions of a node that is not on the list: it was given up while it made them, or left without ending them. */
+  /** Settles sessions of a node that is not on the list: it was given up while it made them, or left without ending them. */
   async function settleAbsent(): Promise<void> {
     const tell = await db.transaction(async (tx) => {
       const inUse = await nodesInUse(tx);

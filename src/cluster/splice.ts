@@ -13,8 +13,8 @@ export interface Upgrade {
 }
 
 /**
- * Hands an upgrade to another server and joins the two connections, byte by byte: whatever that server answers, its 101 or
- * its refusal, is what the client gets. Rejects when the server cannot be reached; the client has heard nothing then.
+ * Passes an upgrade to another server and joins the two connections byte by byte: the client gets whatever that server
+ * answers, its 101 or its refusal. Rejects when the server cannot be reached; nothing was sent to the client then.
  */
 export async function splice(
   { request, socket, head }: Upgrade,
@@ -23,7 +23,7 @@ export async function splice(
   signal: AbortSignal,
 ): Promise<void> {
   const far = await connect(origin, signal);
-  // It left while we connected. (A client that left has an error listener already, see who calls us.)
+  // The client disconnected during connect. (The caller has already attached an error listener.)
   if (socket.destroyed) return void far.destroy();
   if (socket instanceof Socket) socket.setNoDelay(true).setKeepAlive(true, 30_000).setTimeout(0);
   far.setNoDelay(true).setKeepAlive(true, 30_000);
@@ -46,7 +46,7 @@ export async function splice(
   far.pipe(socket);
 }
 
-/** What it was sent is still to arrive, unless the other end is broken. */
+/** Data that was already written is still delivered, unless the other end is broken. */
 function leave(socket: Duplex, broken: boolean) {
   if (!broken && socket instanceof Socket) socket.destroySoon();
   else socket.destroy();

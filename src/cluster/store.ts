@@ -26,7 +26,7 @@ export type NewNode = Pick<
 /** A node that was silent for this long is lost. */
 export const lostAfterMs = 10_000;
 
-/** Every query on `nodes`. Time is the database's throughout. */
+/** Every query on `nodes`. All times are on the database's clock. */
 export function nodeStore(db: Db) {
   return {
     list(): Promise<NodeRow[]> {
@@ -36,13 +36,13 @@ export function nodeStore(db: Db) {
         from nodes order by started_at, id`);
     },
 
-    /** Before the first migration there is no list, and nobody on it. */
+    /** Before the first migration the table does not exist. */
     async listIfThere(): Promise<NodeRow[]> {
       const there = await db.row<{ there: boolean }>(sql`select to_regclass('nodes') is not null as there`);
       return there?.there ? this.list() : [];
     },
 
-    /** Held until the transaction ends: who joins and who looks for the absent do so one after the other. */
+    /** Held until the transaction ends: serialises joining and the search for absent nodes. */
     async lock(): Promise<void> {
       await db.rows(sql`select pg_advisory_xact_lock(hashtextextended('corral nodes', 0))`);
     },
@@ -57,8 +57,8 @@ export function nodeStore(db: Db) {
     },
 
     /**
-     * Says that we are there, and who else is. `standing` is false when the row is no longer ours: we were given up, and
-     * our sessions with us. The row's lock decides between this and `takeSilent`, whoever comes first.
+     * Sends a heartbeat and reads all nodes. `standing` is false when the row is gone: this node was given up, and its
+     * sessions were settled. The row's lock decides between this and `takeSilent`: the first one wins.
      */
     async beat(
       node: Pick<NodeRow, 'id' | 'life' | 'keys' | 'capacity' | 'running'>,
@@ -73,8 +73,8 @@ export function nodeStore(db: Db) {
     },
 
     /**
-     * Takes a silent node off the list. Of all who try, one gets true. A row that somebody is at is passed over: it is
-     * being taken by another survivor, or its owner is back.
+     * Removes a silent node. Of all nodes that try, one gets true. A locked row is skipped: another node is removing it,
+     * or its owner is back.
      */
     async takeSilent({ id, life }: Pick<NodeRow, 'id' | 'life'>): Promise<boolean> {
       const taken = await db.row(sql`delete from nodes where id = (
