@@ -1,35 +1,35 @@
 const MIB = 1024 * 1024;
 
 export interface BudgetOptions {
-  /** What all shares may have together before those who grow have to wait. */
+  /** What all shares may hold together before growing shares have to wait. */
   total?: number;
-  /** What the shares of one group may have together. */
+  /** What the shares of one group may hold together. */
   groupTotal?: number;
-  /** How long a share may stand still while others wait. */
+  /** How long a share may make no progress while others wait. */
   stillMs?: number;
 }
 
-/** Those who share a fate: everything of one session. */
+/** Shares that belong together: everything of one session. */
 export interface Group {
   used: number;
   servedAt: number;
 }
 
-/** Up to this much a share does not wait, as long as there are not too many of that kind either. */
+/** A share up to this size does not wait, as long as the total is exceeded by no more than ROOM_FOR_SMALL. */
 const SMALL = 256 * 1024;
 const ROOM_FOR_SMALL = 32 * MIB;
-/** Ending what has less would not help anybody. */
+/** Ending a smaller share would not free enough. */
 const WORTH_ENDING = 64 * 1024;
 const LOOK_MS = 250;
 
 /**
- * The bytes that peers make this process keep: messages that are being put together, and answers that nobody has read. Each
- * of them is a share. A share that grows while there is no room is told to stop reading from its source, so the bytes stay
- * where they are (in the browser, or in the client's machine), and is told to go on when there is room again.
+ * The bytes that peers make this process keep: messages that are being assembled, and responses that have not been read.
+ * Each of them is a share. A share that grows while there is no room has to stop reading from its source, so the bytes
+ * stay where they are (in the browser, or in the client's machine), and continues when there is room again.
  *
- * One message at a time may go beyond the total, so that there is always one that can be completed, however large it is; the
- * next one may when most of what was completed has been read. So there are never more bytes than the total and one message.
- * A share that stands still while others wait is ended: a reader that does not read, or a sender that stopped in the middle.
+ * One message at a time may exceed the total, so that one can always be completed, however large it is; the next one may
+ * when most of the completed bytes have been read. So there are never more bytes than the total and one message. A share
+ * without progress while others wait is ended: a reader that does not read, or a sender that stopped in the middle.
  */
 export class ByteBudget {
   readonly #total: number;
@@ -38,7 +38,7 @@ export class ByteBudget {
   readonly #shares = new Set<Share>();
   readonly #waiting = new Set<Share>();
   #used = 0;
-  /** Of it, what waits to be read by somebody else. */
+  /** The part of it that waits to be read by a peer. */
   #unread = 0;
   #overdrawer: Share | undefined;
   #looking: NodeJS.Timeout | undefined;
@@ -62,8 +62,8 @@ export class ByteBudget {
   }
 
   /**
-   * Of somebody who moves when it gets smaller (what waits for a reader) or larger (what a sender sends). `end` is called when
-   * it stood still for too long; it is closed by then.
+   * A share of a reader makes progress when it shrinks, that of a sender when it grows. `end` is called when it made no
+   * progress for too long; the share is closed by then.
    */
   share(group: Group, of: 'reader' | 'sender', end: () => void): Share {
     const share: Share = {
@@ -81,7 +81,7 @@ export class ByteBudget {
     return share;
   }
 
-  /** Does something that takes so many bytes while it lasts, when there is room for it. */
+  /** Runs `work`, which takes so many bytes while it runs, when there is room for them. */
   async during<T>(bytes: number, work: () => Promise<T>): Promise<T> {
     const share = this.share(this.group(), 'sender', () => {});
     share.held = true;
@@ -162,7 +162,7 @@ export class ByteBudget {
     }, LOOK_MS);
   }
 
-  /** The largest first, and no more of them than it takes. */
+  /** Ends shares without progress: the largest first, and no more of them than necessary. */
   #endTheStill(): void {
     const longAgo = performance.now() - this.#stillMs;
     const still = [...this.#shares].filter(
@@ -171,7 +171,7 @@ export class ByteBudget {
     still.sort((a, b) => b.bytes - a.bytes);
     for (const share of still) {
       if (this.#waiting.size === 0 && this.#used <= this.#total) return;
-      if (share.bytes === 0) continue; // it went with another
+      if (share.bytes === 0) continue; // it was ended together with another
       this.#close(share);
       share.end();
     }
@@ -184,15 +184,15 @@ export interface Share {
   readonly end: () => void;
   bytes: number;
   movedAt: number;
-  /** We keep it from moving, so standing still is not its fault. */
+  /** This process keeps it from making progress, so it is not ended for that. */
   held: boolean;
   resume: (() => void) | undefined;
-  /** It has so many bytes now, whether there is room or not. */
+  /** Sets its size, whether there is room or not. */
   set(bytes: number): void;
-  /** It has so many more. False: stop reading from the source, until `resume` is called. */
+  /** Adds to its size. False: stop reading from the source until `resume` is called. */
   grow(bytes: number, resume: () => void): boolean;
   close(): void;
 }
 
-/** This process has one memory. */
+/** The budget of this process. */
 export const memory = new ByteBudget();

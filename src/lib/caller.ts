@@ -1,4 +1,4 @@
-/** The sender of a request: the key that was shown, and how far it reaches. */
+/** The caller of a request: the key that was sent, and its scope. */
 export interface Caller {
   readonly keyId: string;
   readonly keyName: string;

@@ -1,4 +1,4 @@
-/** Something did not answer in time. The message is a sentence for the person who waits. */
+/** A call did not finish in time. The message is a sentence for the user. */
 export class Overdue extends Error {
   override readonly name = 'Overdue';
 
@@ -7,7 +7,7 @@ export class Overdue extends Error {
   }
 }
 
-/** The result of `work`, or an `Overdue` when it takes longer. The work goes on, so its parts need deadlines of their own. */
+/** The result of `work`, or an `Overdue` when it takes longer. The work is not cancelled, so its parts need deadlines of their own. */
 export function within<T>(ms: number, who: string, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const late = setTimeout(() => reject(new Overdue(who, ms)), ms);

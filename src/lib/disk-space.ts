@@ -13,20 +13,20 @@ export interface Space {
 export interface DiskSpace {
   readonly path: string;
   read(): Space;
-  /** Whether only the reserve is left, which is the database's. */
+  /** Whether only the reserve is left, which is for the database. */
   short(space?: Space): boolean;
-  /** How far it is from there: 1 for as much again as the reserve, 0 or less when it is short. */
+  /** The free space above the reserve, in units of the reserve: 1 for as much again, less than 0 when it is short. */
   distance(space?: Space): number;
 }
 
 const defaultReserve = 2 ** 30;
 const mostReservedInodes = 65_536;
-/** Of a small disk the reserve is this part, so that a service starts there at all. */
+/** On a small disk the reserve is this part of it, so that a service can start there. */
 const smallPart = 0.1;
 
 /**
- * The file system of the data directory, with a reserve that sessions, uploads, recordings and saves leave alone. It is read
- * synchronously, since that is one call into the kernel's memory: 10 µs, and never behind a queue of slower work.
+ * The file system of the data directory, with a reserve that sessions, uploads, recordings and saves must not use. It is
+ * read synchronously, since that is one call into the kernel's memory: 10 µs, and never queued behind slower work.
  */
 export function diskSpace(path: string, reserveBytes?: number, read: () => Space = () => spaceOf(path)): DiskSpace {
   const { bytes, inodes } = read();
@@ -41,7 +41,7 @@ const BTRFS = 0x9123683e;
 
 function spaceOf(path: string): Space {
   const { type, bsize, blocks, bfree, bavail, files, ffree } = statfsSync(path);
-  // btrfs counts what is written when it reaches the disk, which may be half a minute later.
+  // btrfs counts written bytes only when they reach the disk, which may be half a minute later.
   const ahead = type === BTRFS ? dirtyBytes() : 0;
   return {
     bytes: blocks * bsize,

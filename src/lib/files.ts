@@ -2,8 +2,8 @@ import { chmod, link, readFile, rename, unlink, writeFile } from 'node:fs/promis
 import { pick } from './ids.ts';
 
 /**
- * The text of a small file, made by `make` when there is none yet. Whole or not at all: written beside it, flushed and
- * linked into place, so that a crash leaves no half file and of two makers the first one's text stands.
+ * The text of a small file, made by `make` when there is none yet. It is written beside its place, flushed and linked, so
+ * that a crash leaves no partial file, and of two concurrent makers the first one's text stands.
  */
 export async function createOnce(path: string, make: () => string): Promise<string> {
   const there = await readIfThere(path);
@@ -20,7 +20,7 @@ export async function createOnce(path: string, make: () => string): Promise<stri
   return (await readFile(path, 'utf8')).trim();
 }
 
-/** Replaces a small private file whole. */
+/** Replaces a small private file atomically. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   const draft = `${path}.${pick('abcdefghijklmnopqrstuvwxyz', 8)}`;
   await writeFile(draft, text, { mode: 0o600, flag: 'wx', flush: true });

@@ -1,6 +1,6 @@
 /**
- * A lifecycle is two tables: the states a thing can be in, each with a sentence saying what that means, and the
- * events that move it, each with the states it may leave. SQL guards, API enums and diagrams are read off these.
+ * A lifecycle is two tables: the states, each with a sentence that explains it, and the events that change the state,
+ * each with the states it may leave. SQL guards, API enums and diagrams are derived from these.
  */
 export function lifecycle<
   const States extends Record<string, string>,
@@ -15,7 +15,7 @@ export function lifecycle<
     events,
     stateNames,
 
-    /** Final states answer to no event. */
+    /** A final state is left by no event. */
     isFinal: (state: State) => !moves.some(([, { from }]) => from.includes(state)),
 
     /** The diagram in docs/lifecycles.md; `npm run check` compares the two. */

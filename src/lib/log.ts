@@ -1,4 +1,4 @@
-/** What rooms need of a logger; pino fits, and so does a test's array. First the facts, then the event's name. */
+/** The logger that rooms need; pino fits, and so does a test's array. First the facts, then the event's name. */
 export interface Log {
   debug(facts: object, event: string): void;
   info(facts: object, event: string): void;

@@ -1,9 +1,9 @@
 import { totalmem } from 'node:os';
 
-/** What stays for the system, the service and its database when sessions take all they can. */
+/** Left for the system, the service and its database when sessions take all they can. */
 const RESERVED_BYTES = 2 ** 30;
 
-/** What all sessions together may take of this machine, or of the container the service runs in. Half of a small one. */
+/** What all sessions together may take of this machine, or of the service's container. Half of a small one. */
 export function sessionsBytes(): number {
   const constrained = process.constrainedMemory();
   const bytes = constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();

@@ -1,10 +1,10 @@
 import type { Writable } from 'node:stream';
 import type { Share } from './byte-budget.ts';
 
-/** How much is handed to the stream at once: what is handed over is kept until all of it has left. */
+/** How much is handed to the stream at once: the stream keeps it until all of it is sent. */
 const WINDOW = 1024 * 1024;
 const SLICE = 256 * 1024;
-/** So much goes straight through. */
+/** Up to this much is written directly. */
 const DIRECT = 2 * WINDOW;
 /** More than this is counted. */
 const MUCH = 256 * 1024;
@@ -15,8 +15,8 @@ interface Entry {
 }
 
 /**
- * Writes to a stream what may be much, a window at a time: what has left is let go, and whether the far end reads can be seen.
- * What is little goes straight through.
+ * Writes large data to a stream a window at a time: sent data is freed early, and it is visible whether the far end
+ * reads. Small data is written directly.
  */
 export function pacedWriter(stream: Writable, share: Share) {
   let queue: Entry[] = [];
@@ -25,7 +25,7 @@ export function pacedWriter(stream: Writable, share: Share) {
 
   stream.on('drain', () => {
     if (share.bytes === 0) return;
-    share.set(queued); // what was handed over has left
+    share.set(queued); // what the stream had is sent
     if (queued > 0) pump();
   });
   stream.on('close', drop);
@@ -70,12 +70,12 @@ export function pacedWriter(stream: Writable, share: Share) {
   }
 
   return {
-    /** Bytes that were taken and have not left this process. */
+    /** Bytes that were accepted and have not left this process. */
     get waiting(): number {
       return queued + stream.writableLength;
     },
 
-    /** `written` is called when the last of them has left; never, if the stream ends first. */
+    /** `written` is called when the last byte has left; never, if the stream ends first. */
     write(pieces: readonly (Buffer | string)[], bytes: number, written?: () => void): void {
       const last = pieces.length - 1;
       if (queued === 0 && bytes <= DIRECT && stream.writableLength <= WINDOW) {

@@ -2,9 +2,9 @@ import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { CannotOpen } from './seal.ts';
 
 /**
- * Sealing what is too large to hold: AES-256-GCM over one chunk after the other, each bound to its place in the row and the last one
- * marked as such. Chunks that were changed, swapped, left out or cut off at the end do not open. The key is for one stream
- * alone, which makes a counter enough of a nonce.
+ * Seals data that is too large for memory: AES-256-GCM over one chunk after the other, each bound to its index and the
+ * last one marked as such. Chunks that were changed, swapped, left out or cut off at the end do not open. The key is for
+ * one stream only, so a counter is a sufficient nonce.
  */
 const plainBytes = 256 * 1024;
 const tagBytes = 16;
@@ -16,7 +16,7 @@ export async function* sealChunks(key: Buffer, pieces: AsyncIterable<Buffer>): A
   for await (const piece of pieces) {
     waiting.push(piece);
     length += piece.length;
-    if (length <= plainBytes) continue; // the last one is known as such only when no more comes
+    if (length <= plainBytes) continue; // the last chunk is known only when the input ends
     let rest = Buffer.concat(waiting);
     for (; rest.length > plainBytes; rest = rest.subarray(plainBytes))
       yield seal(key, index++, false, rest.subarray(0, plainBytes));
@@ -26,7 +26,7 @@ export async function* sealChunks(key: Buffer, pieces: AsyncIterable<Buffer>): A
   yield seal(key, index, true, Buffer.concat(waiting));
 }
 
-/** Throws CannotOpen in place of the first byte that is not as it was sealed, and at the end if that is not the end. */
+/** Throws CannotOpen before the first chunk that was changed, and at the end if chunks are missing there. */
 export async function* openChunks(key: Buffer, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let index = 0;
   let held: Buffer | undefined;

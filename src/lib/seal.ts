@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 
 /**
- * Sealing values at rest: AES-256-GCM, the key's id in the envelope, and the place the value belongs to as
- * associated data, so that a sealed value copied to another row does not open there.
+ * Seals values at rest: AES-256-GCM, the key's id in the envelope, and the place the value belongs to as associated data,
+ * so that a sealed value copied to another row does not open there.
  *
  * An envelope reads `v1.<key id>.<nonce>.<ciphertext and tag>`, each part base64url.
  */
@@ -12,7 +12,7 @@ export interface Keyring {
   readonly ids: readonly string[];
   seal(value: string, place: string): string;
   open(envelope: string, place: string): string;
-  /** Bytes for another purpose (signing tokens, say), derived from one of the keys: the current one unless told. */
+  /** Bytes for another purpose (such as signing tokens), derived from one of the keys, by default the current one. */
   derive(purpose: string, keyId?: string): Buffer;
 }
 
@@ -68,7 +68,7 @@ export function keyring(keys: readonly Buffer[]): Keyring {
   };
 }
 
-/** Public: it stands in every envelope. Eight hex digits of a hash of the key tell nothing of the key. */
+/** Public: it is part of every envelope. Eight hex digits of a hash reveal nothing of the key. */
 export function keyId(key: Buffer): string {
   return createHash('sha256').update('key id').update(key).digest('hex').slice(0, 8);
 }

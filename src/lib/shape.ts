@@ -1,6 +1,6 @@
 /**
- * Small checks for what others say: a browser, a display, a viewer. Each answers whether a value is of a shape, and tells the
- * compiler so. What is not named in an object is not looked at.
+ * Small checks for data from outside: a browser, a display, a viewer. Each tells whether a value has a shape, and narrows
+ * its type. Fields that an object's shape does not name are not checked.
  */
 export type Check<T> = (value: unknown) => value is T;
 export type Checked<C> = C extends Check<infer T> ? T : never;
@@ -9,11 +9,11 @@ export const flag: Check<boolean> = (value): value is boolean => typeof value ==
 export const record: Check<Record<string, unknown>> = (value): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** In UTF-16 units. */
+/** The length is in UTF-16 units. */
 export const text = (maxLength: number): Check<string> => {
   return (value): value is string => typeof value === 'string' && value.length <= maxLength;
 };
-/** As long as the message it came in. */
+/** Bounded only by the message it came in. */
 export const anyText = text(Infinity);
 
 export const integer = (min: number, max: number) => ranged(min, max, Number.isInteger);
@@ -31,7 +31,7 @@ export const list = <T>(item: Check<T>): Check<T[]> => {
   return (value): value is T[] => Array.isArray(value) && value.every((each) => item(each));
 };
 
-/** An object used as a table: every value is of the shape. */
+/** An object used as a table: every value has the shape. */
 export const table = <T>(item: Check<T>): Check<Record<string, T>> => {
   return (value): value is Record<string, T> => record(value) && Object.values(value).every((each) => item(each));
 };

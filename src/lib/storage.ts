@@ -1,8 +1,8 @@
-/** Room for something that a project is about to store, until it is stored and counts by itself, or is not. */
+/** Storage that a project claims for something, until it is stored and counted by itself, or given up. */
 export interface StorageClaim {
-  /** To be asked before the bytes are written, with all there are so far. Throws when the project may not store so many. */
+  /** Called before bytes are written, with the total so far. Throws when the project may not store so much. */
   cover(bytes: number): Promise<void>;
-  /** Once it is stored, or given up. Giving back twice is giving back once. */
+  /** Called once it is stored, or given up. A second call does nothing. */
   release(): Promise<void>;
 }
 

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Keyring } from './seal.ts';
 
-/** What a token says: whose it is (`sub`), what for (`aud`), until when (`exp`, seconds), and what its purpose adds. */
+/** The contents of a token: its subject (`sub`), audience (`aud`), expiry (`exp`, seconds), and what its purpose adds. */
 export interface Claims {
   sub: string;
   aud: string;
@@ -12,9 +12,9 @@ export interface Claims {
 export type TokenFault = 'malformed' | 'forged' | 'expired';
 
 /**
- * Signed, expiring tokens in the JWT form that clients of this interface pass around. One algorithm, so there is no
- * header to argue with: it is compared, not obeyed. Each purpose has a key of its own, so that a token for one is
- * forged in the eyes of another.
+ * Signed, expiring tokens in the JWT form that clients of this interface use. There is one algorithm: the header is
+ * compared with the expected one and never interpreted. Each purpose has a key of its own, so that a token for one
+ * purpose counts as forged for another.
  */
 export function tokens(ring: () => Keyring, now: () => number = Date.now, purpose = 'session tokens') {
   const signature = (keyId: string, text: string) =>
@@ -28,7 +28,7 @@ export function tokens(ring: () => Keyring, now: () => number = Date.now, purpos
       return `${text}.${signature(keyId, text).toString('base64url')}`;
     },
 
-    /** What a token says, if it is one of ours and still good. */
+    /** The claims of a token, if this service signed it and it has not expired. */
     verify(token: string): Claims | TokenFault {
       const [header, payload, given, ...rest] = token.split('.');
       if (!header || !payload || !given || rest.length > 0) return 'malformed';
@@ -37,7 +37,7 @@ export function tokens(ring: () => Keyring, now: () => number = Date.now, purpos
       const expected = signature(keyId, `${header}.${payload}`);
       const actual = Buffer.from(given, 'base64url');
       if (actual.length !== expected.length || !timingSafeEqual(actual, expected)) return 'forged';
-      const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Claims; // ours: we signed it
+      const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Claims; // trusted: the signature was verified
       return claims.exp * 1000 > now() ? claims : 'expired';
     },
   };

@@ -1,6 +1,7 @@
 /**
- * Runs `work`. If it throws, runs the steps that it registered, newest first, and rethrows. What `work` has opened may outlive it: then
- * `undoAll` is how to close that, once, by the same steps in the same order. It rejects with the first failure, after the last step.
+ * Runs `work`. If it throws, runs the steps that it registered, newest first, and rethrows. If what `work` opened
+ * outlives it, `undoAll` closes that, once, by the same steps in the same order. It rejects with the first failure, after
+ * the last step.
  */
 export async function undoOnFailure<T>(
   work: (undo: (step: () => unknown) => void, undoAll: () => Promise<void>) => Promise<T>,
@@ -22,7 +23,7 @@ export async function undoOnFailure<T>(
   try {
     return await work((step) => steps.push(step), undoAll);
   } catch (error) {
-    await undoAll().catch(() => {}); // what went wrong first is what is told
+    await undoAll().catch(() => {}); // the first error is the one to report
     throw error;
   }
 }

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 
 /**
- * How far `data` is whole characters of UTF-8, when more may follow: its length, or where a character begins that is not finished yet.
- * Undefined when nothing that follows can make it UTF-8.
+ * How many bytes of `data` are complete UTF-8 characters, when more may follow: its length, or the start of an incomplete
+ * last character. Undefined when no continuation can make it UTF-8.
  */
 export function wholeUtf8(data: Buffer): number | undefined {
   const end = unfinishedAt(data);
@@ -10,7 +10,7 @@ export function wholeUtf8(data: Buffer): number | undefined {
   return end === data.length || isBeginning(data.subarray(end)) ? end : undefined;
 }
 
-/** Where the last character begins, if bytes of it are missing; the length, if not. */
+/** Where the last character begins, if bytes of it are missing; otherwise the length. */
 function unfinishedAt(data: Buffer): number {
   const { length } = data;
   for (let back = 1; back <= 3 && back <= length; back++) {
@@ -25,7 +25,7 @@ function lengthOf(first: number): number {
   return first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf8 ? 4 : 1;
 }
 
-/** The second byte decides what is overlong, a surrogate or above U+10FFFF; the later ones only have to be continuations. */
+/** The second byte decides what is overlong, a surrogate or above U+10FFFF; later bytes only have to be continuations. */
 function isBeginning(tail: Buffer): boolean {
   const first = tail[0]!;
   if (tail.length === 1) return first >= 0xc2 && first <= 0xf4;

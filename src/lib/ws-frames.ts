@@ -6,13 +6,13 @@ export const CLOSE = 8;
 export const PING = 9;
 export const PONG = 10;
 
-/** Of a control frame's payload. */
+/** Maximum payload of a control frame. */
 export const MOST_CONTROL = 125;
 
 /** Messages up to this size are copied behind their frame's head: cheaper than one more entry in a writev. */
 const JOIN_BELOW = 16 * 1024;
 
-/** Appends a frame to `out`, and answers how many bytes that was. */
+/** Appends a frame to `out`, and returns its number of bytes. */
 export function appendFrame(opcode: number, pieces: readonly Buffer[], out: Buffer[]): number {
   let length = 0;
   for (const piece of pieces) length += piece.length;
@@ -44,16 +44,16 @@ export function appendFrame(opcode: number, pieces: readonly Buffer[], out: Buff
 export function closePayload(code: number, reason: string): Buffer {
   const text = Buffer.from(reason);
   let end = Math.min(text.length, MOST_CONTROL - 2);
-  if (end < text.length) while ((text[end]! & 0xc0) === 0x80) end -= 1; // back to where a character begins
+  if (end < text.length) while ((text[end]! & 0xc0) === 0x80) end -= 1; // back to the start of a character
   return Buffer.concat([Buffer.from([code >> 8, code & 0xff]), text.subarray(0, end)]);
 }
 
-/** The codes that may stand in a close frame (7.4): 1004 to 1006 and 1015 never do, 1016 to 2999 have no meaning yet. */
+/** The codes that are valid in a close frame (7.4): 1004 to 1006 and 1015 never are, 1016 to 2999 have no meaning yet. */
 export function isCloseCode(code: number): boolean {
   return (code >= 1000 && code <= 1014 && (code < 1004 || code > 1006)) || (code >= 3000 && code <= 4999);
 }
 
-/** Takes a client's mask off, four bytes at a time where the payload is large. `mask` is read little-endian. */
+/** Unmasks a client's payload, four bytes at a time where it is large. `mask` is read little-endian. */
 export function unmask(payload: Buffer, mask: number): void {
   const { length } = payload;
   let at = 0;
@@ -70,7 +70,7 @@ export function unmask(payload: Buffer, mask: number): void {
   for (; at < length; at++) payload[at]! ^= mask >>> ((at & 3) * 8);
 }
 
-/** The mask as it applies from the byte `offset` of a payload on. */
+/** The mask, rotated for the bytes of a payload from `offset` on. */
 export function turnMask(mask: number, offset: number): number {
   const bits = (offset & 3) * 8;
   return bits === 0 ? mask : (mask >>> bits) | (mask << (32 - bits));

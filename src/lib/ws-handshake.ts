@@ -5,7 +5,7 @@ const OUR_VERSION = '13';
 const KEY = /^[+/0-9A-Za-z]{22}==$/; // 16 bytes in base64
 const MAGIC = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
-/** What a server says to an opening handshake (RFC 6455, 4.2): the key's answer, or why it opens no websocket. */
+/** The server's answer to an opening handshake (RFC 6455, 4.2): the accept key, or why it opens no websocket. */
 export type HandshakeAnswer =
   { accept: string } | { accept?: undefined; status: 400 | 426; why: string; headers: Record<string, string> };
 
@@ -30,7 +30,7 @@ export function answerHandshake({ method, httpVersion, headers }: IncomingMessag
   };
 }
 
-/** Whether it asks for a websocket at all, rightly or not. Both headers are lists of tokens, in any case. */
+/** Whether the client asks for a websocket, correctly or not. Both headers are case-insensitive lists of tokens. */
 export function wantsWebSocket({ upgrade, connection }: IncomingMessage['headers']): boolean {
   return has(upgrade, 'websocket') && has(connection, 'upgrade');
 }

@@ -13,31 +13,31 @@ import {
   unmask,
 } from './ws-frames.ts';
 
-/** Who is told what a client's frames say. After `close` and after `fault` nothing more is told. */
+/** Receives what a client's frames contain. Nothing is called after `close` or `fault`. */
 export interface FrameListener {
   message(data: Buffer, binary: boolean): void;
   ping(payload: Buffer): void;
   /** `code` is undefined where the frame has none. */
   close(code: number | undefined): void;
-  /** The far end does not speak the protocol: nothing that it sends from here on can be understood. */
+  /** The far end violates the protocol: nothing that it sends from here on can be understood. */
   fault(code: number, reason: string): void;
-  /** There is no room yet for what it sends. */
+  /** There is no room yet for what arrives. */
   pause(): void;
   resume(): void;
 }
 
-/** Asked before memory is taken for a message that does not arrive in one piece. */
+/** Called before memory is taken for a message that does not arrive in one piece. */
 export interface Room {
-  /** False: no. A promise: not yet, and the connection is not read until it is kept; false again means no. */
+  /** False: refused. A promise: not yet, and the connection is not read until it resolves; false then means refused. */
   take(bytes: number): boolean | Promise<boolean>;
-  /** The message was handed over or dropped. */
+  /** The message was delivered or dropped. */
   give(bytes: number): void;
 }
 
-/** What is taken at once for a message that announces more; after that it doubles with what has arrived. */
+/** Allocated at first for a message that announces more; then the size doubles as data arrives. */
 const FIRST_BYTES = 1024 * 1024;
 
-/** The message in assembly: of one frame that comes in several chunks, or of several frames. */
+/** The message being assembled: one frame that arrives in several chunks, or several frames. */
 interface Assembly {
   opcode: number;
   bytes: Buffer;
@@ -51,11 +51,12 @@ const NO_UTF8 = 'A text message has to be UTF-8.';
 const NO_ROOM = 'There is no room for so large a message now.';
 
 /**
- * Reads what a client sends, as RFC 6455 wants a server to read it: bytes in, messages out, without a socket. Each rule is applied to
- * the first byte that breaks it, so a text that is no UTF-8 ends where it goes wrong and not when 200 MB of it have arrived.
+ * Parses what a client sends by the rules of RFC 6455 for servers: bytes in, messages out, without a socket. Each rule is
+ * checked at the first byte that can break it: a text that is not UTF-8 fails at the wrong byte, not after 200 MB have
+ * arrived.
  */
 export class FrameReader {
-  /** What is not read yet: the beginning of a head, a control frame that is not whole, or what there is no room for. */
+  /** Bytes that are not parsed yet: an incomplete head or control frame, or data that there is no room for. */
   #rest: Buffer | undefined;
   /** The data frame whose payload is arriving. */
   #frame: { final: boolean; mask: number; left: number; offset: number } | undefined;
@@ -92,7 +93,7 @@ export class FrameReader {
     }
   }
 
-  /** Reads a frame's head at `at`, and the frame if all of it is there. Answers where to go on; undefined: with more bytes, from here. */
+  /** Parses a frame's head at `at`, and the frame if all of it is there. Returns where to continue; undefined when more bytes are needed. */
   #begin(data: Buffer, at: number): number | undefined {
     const first = data[at]!;
     const opcode = first & 0x0f;
@@ -151,7 +152,7 @@ export class FrameReader {
     return final ? undefined : 'A control frame comes in one piece.';
   }
 
-  /** Takes what there is of a data frame's payload into the message. Undefined: there is no room yet. */
+  /** Copies the available payload of a data frame into the message. Undefined: there is no room yet. */
   #fill(data: Buffer, at: number): number | undefined {
     const { left, mask, offset, final } = this.#frame!;
     const whole = this.#message!;
@@ -181,8 +182,8 @@ export class FrameReader {
   }
 
   /**
-   * An announced length is a promise and not yet bytes: memory is taken for what has arrived and as much again, so that it costs the far
-   * end as much to fill as it costs us.
+   * An announced length is only a claim: memory is allocated for at most twice what has arrived, so that filling it costs
+   * the far end as much as it costs the service.
    */
   #makeRoom(whole: Assembly, count: number): boolean {
     const needed = whole.filled + count;
@@ -190,7 +191,7 @@ export class FrameReader {
     const announced = whole.filled + this.#frame!.left;
     const doubled = Math.min(2 * whole.bytes.length, this.#maxPayload);
     const size = Math.max(needed, doubled, Math.min(announced, FIRST_BYTES));
-    // The last frame tells how long the message is.
+    // The last frame determines the length of the message.
     const exact = this.#frame!.final ? Math.min(size, announced) : size;
     const more = exact - whole.bytes.length;
     const may = this.#room?.take(more) ?? true;
@@ -248,7 +249,7 @@ export class FrameReader {
     if (reserved > 0) this.#room?.give(reserved);
   }
 
-  /** Nothing is read any more, and nothing of what was is kept. */
+  /** Stops reading and drops what was read. */
   end(): void {
     this.#over = true;
     this.#rest = this.#frame = undefined;

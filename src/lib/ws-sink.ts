@@ -7,9 +7,9 @@ import { appendFrame, BINARY, CLOSE, closePayload, PONG, TEXT } from './ws-frame
 import { answerHandshake } from './ws-handshake.ts';
 import { FrameReader, type Room } from './ws-reader.ts';
 
-/** The near end of a websocket, for those who send whole messages in pieces and want to know what waits. */
+/** The sending side of a websocket, for senders of whole messages in pieces that need to know how much is unsent. */
 export interface WebSocketSink {
-  /** Takes one text message to send with the next `flush`. */
+  /** Queues one text message to send with the next `flush`. */
   send(pieces: readonly Buffer[]): void;
   flush(): void;
   /** Sends one binary message at once. `written` is called when it has left this process; never, if the connection ends first. */
@@ -20,11 +20,11 @@ export interface WebSocketSink {
   resume(): void;
 }
 
-/** Who is called with what comes from the far end. */
+/** Receives what comes from the far end. */
 export interface WebSocketReceiver {
-  /** One whole message. Its bytes are the receiver's; those of a text are UTF-8. */
+  /** One whole message. The receiver owns its bytes; those of a text are UTF-8. */
   receive(data: Buffer, binary?: boolean): void;
-  /** What came together has been received. */
+  /** Called after all messages that arrived together. */
   flush(): void;
   closed(): void;
 }
@@ -38,14 +38,13 @@ export interface Upgrade {
 /** How long the far end has to answer a close before its socket is cut. */
 const CLOSE_WITHIN_MS = 5_000;
 
-/** While this much is unread by the far end, only the last of its pings is answered (RFC 6455, 5.5.3). */
+/** While this much is unread by the far end, only the latest of its pings is answered (RFC 6455, 5.5.3). */
 const UNREAD = 64 * 1024;
 
 /**
- * Answers an upgrade and hands the connection to `attach`. Written by hand because every CDP round trip goes through
- * it twice: `ws` in its place took a tenth more of the service's processor for each, 15 µs more of latency, and more
- * than twice the processor for a command of 1 MiB.
- * No extensions, so no compression.
+ * Answers an upgrade and passes the connection to `attach`. Written by hand because every CDP round trip goes through it
+ * twice: with `ws` instead, each took a tenth more of the service's processor and 15 µs more of latency, and a command of
+ * 1 MiB more than twice the processor. No extensions, so no compression.
  */
 export function serveWebSocket(
   { request, socket, head }: Upgrade,
@@ -60,19 +59,19 @@ export function serveWebSocket(
   socket.write(
     `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${answer.accept}\r\n\r\n`,
   );
-  // A peer whose machine or network went away says nothing: without keepalive it would be connected for ever.
+  // A peer whose machine or network is gone sends nothing: without keepalive it would stay connected for ever.
   if (socket instanceof Socket) socket.setNoDelay(true).setTimeout(0).setKeepAlive(true, 30_000);
 
   let outgoing: Buffer[] = [];
   let outgoingBytes = 0;
-  /** A close was sent: nothing may follow it, and what comes is not for the receiver any more. */
+  /** A close was sent: nothing may follow it, and what arrives is not passed to the receiver any more. */
   let closing = false;
   let gone = false;
-  /** Who does not want to read: the receiver, or the reader that has no room. */
+  /** What pauses the socket: the receiver, or the reader that has no room. */
   const held = { byReceiver: false, byReader: false };
   let unanswered: Buffer | undefined;
 
-  // A reader that does not read cannot be told why either: a close would wait behind what it did not read.
+  // A peer that does not read cannot be sent the reason either: a close would wait behind the unread data.
   const unread = memory.share(group, 'reader', () => socket.destroy());
   const writer = pacedWriter(socket, unread);
   const arriving = memory.share(group, 'sender', () =>
@@ -87,7 +86,7 @@ export function serveWebSocket(
         if (closing) return;
         if (socket.writableLength < UNREAD) return control(PONG, payload);
         if (unanswered === undefined) socket.once('drain', answerPing);
-        unanswered = Buffer.from(payload); // of its own: what it came in is larger
+        unanswered = Buffer.from(payload); // a copy: the buffer it came in is larger
       },
       close(code = 1000) {
         sendClose(code);
@@ -153,7 +152,7 @@ export function serveWebSocket(
     steer();
   }
 
-  /** A paused socket would not see the far end's answer to a close, so a receiver cannot hold it then. */
+  /** A paused socket would not see the far end's answer to a close, so a receiver cannot pause it then. */
   function steer(): void {
     arriving.held = held.byReceiver;
     if (held.byReader || (held.byReceiver && !closing)) socket.pause();
@@ -190,7 +189,7 @@ export function serveWebSocket(
   }
 }
 
-/** Counted twice: a message that grows is copied, and what it lay in before is there until it is collected. */
+/** Counted twice: a growing message is copied, and its old buffer stays until it is garbage-collected. */
 function roomIn(arriving: Share): Room {
   return {
     take: (bytes) => {
