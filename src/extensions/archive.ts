@@ -6,18 +6,18 @@ import { text } from 'node:stream/consumers';
 import { openPromise, type Entry, type ZipFile } from 'yauzl';
 import { errors } from '../errors.ts';
 
-/** Bounds of what a zip may become. The zip itself has its own, where it is taken in. */
+/** Bounds of the unpacked contents. The zip's own bounds are checked on upload. */
 const mostEntries = 10_000;
 const mostBytes = 500 * 1024 * 1024;
-/** What deflate makes of a long row of zeros is a thousandth of it; what it makes of code and pictures, a tenth at best. */
+/** Deflate shrinks a long run of zeros to a thousandth; code and pictures to a tenth at best. */
 const mostRatio = 200;
-/** Below this a ratio says nothing: an empty page of a few kilobytes may well be squeezed that far. */
+/** Below this a ratio says nothing: an empty page of a few kilobytes may compress that far. */
 const ratioMatters = 10 * 1024 * 1024;
 const manifestBytes = 1024 * 1024;
 
 /**
- * An unpacked extension, zipped. Everything is looked at before anything is written: paths, kinds, sizes as they are claimed (and yauzl
- * holds what is read to the claims), and the manifest. `root` is where the manifest is: at the top, or one directory down.
+ * Checks the zip of an unpacked extension before anything is written: paths, kinds, claimed sizes (yauzl enforces them on
+ * reading), and the manifest. `root` is the directory of the manifest: the top, or one directory below.
  */
 export async function checkExtension(path: string): Promise<{ root: string }> {
   return withEntries(path, async (zip, entries) => {
@@ -35,7 +35,7 @@ export async function checkExtension(path: string): Promise<{ root: string }> {
   });
 }
 
-/** Writes what is below the manifest's place into a directory that is there, empty, and nobody else's. */
+/** Writes the contents of the manifest's directory into an existing, empty directory that is used for nothing else. */
 export async function unpackExtension(path: string, to: string): Promise<void> {
   const { root } = await checkExtension(path);
   await withEntries(path, async (zip, entries) => {
@@ -63,7 +63,7 @@ async function withEntries<T>(path: string, use: (zip: ZipFile, entries: Entry[]
   } catch (error) {
     if (error instanceof UnfitZip) throw errors.invalid_input({ detail: error.message });
     const { code, message } = error as NodeJS.ErrnoException;
-    if (code !== undefined && /^E[A-Z]+$/.test(code) && code !== 'EEXIST' && code !== 'ENOTDIR') throw error; // our disk's fault
+    if (code !== undefined && /^E[A-Z]+$/.test(code) && code !== 'EEXIST' && code !== 'ENOTDIR') throw error; // a fault of the service's disk
     throw errors.invalid_input({ detail: `The zip cannot be read: ${message}.` }, { cause: error });
   } finally {
     zip?.close();
@@ -86,13 +86,13 @@ function refuseBombs(entries: Entry[]) {
     throw unfit(`unpacks to more than ${mostRatio} times its size.`);
 }
 
-/** yauzl has refused absolute paths and `..` by now. */
+/** yauzl has already refused absolute paths and `..`. */
 function refuseOddities(entries: Entry[]) {
   const files = new Set<string>();
   const directories = new Set<string>();
   for (const entry of entries) {
     const { fileName } = entry;
-    // oxlint-disable-next-line no-control-regex -- they are what it looks for
+    // oxlint-disable-next-line no-control-regex -- the check looks for control characters
     if (fileName.length > 1024 || /[\u0000-\u001f]|[^/]{256}/.test(fileName) || fileName.includes('//'))
       throw unfit('has a name that no file should have.');
     const kind = (entry.externalFileAttributes >>> 16) & 0o170000;
@@ -127,8 +127,8 @@ function checkManifest(json: string) {
 }
 
 /**
- * Chromium allows them in a manifest. What stands between quotes is left alone. What was opened and never closed goes to the end,
- * so that nothing is looked at twice: with a megabyte of it that would take minutes.
+ * Chromium allows comments in a manifest. Strings are left unchanged. An unclosed string or comment extends to the end,
+ * so that nothing is scanned twice: with a megabyte of unclosed ones that would take minutes.
  */
 function withoutComments(json: string): string {
   return json.replace(/("(?:[^"\\]|\\.)*"?)|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g, (_, quoted?: string) => quoted ?? '');

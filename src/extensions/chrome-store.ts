@@ -3,10 +3,10 @@ import { errors } from '../errors.ts';
 import { zipOffset } from './crx.ts';
 import { mostZipBytes, type Upload } from './uploads.ts';
 
-/** What the store asks for, to know what it may offer; any browser of today would do. */
+/** The Chrome Web Store wants a browser version, to know what it may offer; any current one works. */
 const storeBrowser = '150.0.0.0';
 
-/** What the store sends for an extension: a CRX, which has a zip in it. */
+/** Downloads an extension from the store: a CRX, which contains a zip. */
 export async function* fetchCrx(storeUrl: string, id: string, os: string, signal: AbortSignal): AsyncGenerator<Buffer> {
   const address = new URL(storeUrl);
   const asked = { response: 'redirect', os, arch: 'x64', prod: 'chromiumcrx', prodversion: storeBrowser };
@@ -26,7 +26,7 @@ export async function* fetchCrx(storeUrl: string, id: string, os: string, signal
   for await (const piece of response.body) yield Buffer.from(piece as Uint8Array);
 }
 
-/** Where the zip begins in what the store sent. */
+/** Where the zip begins in the CRX. */
 export async function zipIn(crx: Upload): Promise<number> {
   const file = await open(crx.path);
   try {

@@ -1,6 +1,6 @@
 /**
- * A CRX is a zip behind a header: `Cr24`, the format's version, and the length of what is signed. Where the zip begins, or undefined
- * when this is not the beginning of a CRX. Sixteen bytes are enough to tell.
+ * A CRX is a zip after a header: `Cr24`, the format's version, and the length of the signed part. Returns where the zip
+ * begins, or undefined when this is not the beginning of a CRX. Sixteen bytes are enough.
  */
 export function zipOffset(head: Buffer): number | undefined {
   if (head.length < 16 || head.toString('latin1', 0, 4) !== 'Cr24') return undefined;
@@ -10,7 +10,7 @@ export function zipOffset(head: Buffer): number | undefined {
   return undefined;
 }
 
-/** The id in the address of an extension's page: `…/detail/<words>/<id>`. */
+/** The id in the URL of an extension's page: `…/detail/<words>/<id>`. */
 export function storeIdOf(url: string): string | undefined {
   if (!URL.canParse(url)) return undefined;
   const { hostname, pathname, protocol } = new URL(url);

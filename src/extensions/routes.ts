@@ -17,12 +17,12 @@ const IdOrName = Type.Object({ id_or_name: Type.String() });
 const slug = /^[A-Za-z0-9._-]{1,255}$/;
 const octets = 'application/octet-stream';
 const asForm = (schema: TSchema) => Type.Unsafe<unknown>({ content: { 'multipart/form-data': { schema } } });
-/** Forms are looked at part by part as they arrive; the schema is for the reference. */
+/** Forms are checked part by part as they arrive; the schema is for the reference. */
 const anything = () => () => true;
 
 export interface ExtensionRoom {
   extensions: ExtensionService;
-  /** Loads them into a session that runs. */
+  /** Loads extensions into a running session. */
   load: (projectId: string, sessionId: string, extensions: Loadable[]) => Promise<void>;
 }
 
@@ -117,7 +117,7 @@ export function extensionRoutes(room: ExtensionRoom): FastifyPluginAsyncTypebox 
   };
 }
 
-/** In a scope of its own: bodies are forms. */
+/** In a scope of its own, because the bodies are forms. */
 function formRoutes({ extensions, load }: ExtensionRoom): FastifyPluginAsyncTypebox {
   return async (forms) => {
     forms.removeAllContentTypeParsers();
@@ -183,7 +183,7 @@ function formRoutes({ extensions, load }: ExtensionRoom): FastifyPluginAsyncType
     );
   };
 
-  /** Takes all of a form in, each file to our disk; nothing of it is left there afterwards. */
+  /** Reads a whole form, each file to the service's disk; the files are removed afterwards. */
   async function withForm<T>(request: FastifyRequest, use: (form: Form) => Promise<T>): Promise<T> {
     if (!request.isMultipart()) throw errors.bad_request({ detail: 'The body must be multipart/form-data.' });
     const form: Form = { fields: new Map(), files: new Map() };
@@ -197,7 +197,7 @@ function formRoutes({ extensions, load }: ExtensionRoom): FastifyPluginAsyncType
       }
       return await use(form);
     } catch (error) {
-      // What was not read of it would stand in the way of the next request on this connection.
+      // The unread rest would block the next request on this connection.
       request.raw.unpipe();
       request.raw.resume();
       throw error;
@@ -212,7 +212,7 @@ interface Form {
   files: Map<string, Upload>;
 }
 
-/** Clients write `extensions[0][name]`, `extensions[0].name` or `extensions.0.name`; and `extensions.name` in pairs, one after the other. */
+/** Clients write `extensions[0][name]`, `extensions[0].name` or `extensions.0.name`; and `extensions.name` in consecutive pairs. */
 function nextName({ fields, files }: Form, name: string): string {
   const plain = name.replace(/\[(\w*)\]/g, '.$1');
   const [, field] = /^extensions\.\.?(name|zip_file)$/.exec(plain) ?? [];
@@ -223,7 +223,7 @@ function nextName({ fields, files }: Form, name: string): string {
   }
 }
 
-/** The items of a form, in the order of their numbers: parts come as they please. */
+/** The items of a form, ordered by their numbers: parts may arrive in any order. */
 function listed({ fields, files }: Form): { name: string; zip: Upload }[] {
   const numbers = new Set<number>();
   for (const key of [...fields.keys(), ...files.keys()]) {
@@ -243,7 +243,7 @@ function listed({ fields, files }: Form): { name: string; zip: Upload }[] {
     });
 }
 
-/** `.` and `..` are names of no directory of its own. */
+/** `.` and `..` would not give the extension a directory of its own. */
 function checkName(field: string, name: string) {
   if (!slug.test(name) || /^\.\.?$/.test(name))
     throw errors.invalid_input({ detail: `${field} has characters it may not have; it must match ${slug.source}.` });

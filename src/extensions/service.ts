@@ -14,10 +14,10 @@ const storeMs = 30_000;
 
 export type ExtensionService = ReturnType<typeof extensionService>;
 
-/** An extension on its way into a session: how its directory is called, and how that is filled. */
+/** An extension to load into a session: the name of its directory, and how to fill it. */
 export interface Loadable {
   name: string;
-  /** Of a stored one. */
+  /** The id of a stored extension. */
   id?: string;
   unpack(to: string): Promise<void>;
 }
@@ -60,7 +60,7 @@ export function extensionService(deps: { db: Db; uploads: Uploads; storage: Proj
     }
   }
 
-  /** From wherever it is to a directory of the session's. */
+  /** Copies a stored extension to a directory of the session. */
   const loadable = (row: ExtensionRow): Loadable => ({
     name: row.name ?? row.id,
     id: row.id,
@@ -76,7 +76,6 @@ export function extensionService(deps: { db: Db; uploads: Uploads; storage: Proj
   });
 
   return {
-    /** `content` is read to its end or to the bound, whichever comes first. */
     async create(projectId: string, name: string | undefined, zip: Upload): Promise<Extension> {
       await checkExtension(zip.path);
       return toExtension(await keep(projectId, name ?? null, zip));
@@ -103,7 +102,7 @@ export function extensionService(deps: { db: Db; uploads: Uploads; storage: Proj
       if (!(await store.remove(id))) throw errors.extension_not_found({ extension: idOrName });
     },
 
-    /** The zip in the store's CRX. Nothing of it is kept: whoever reads it to the end or gives up removes it. */
+    /** The zip in the store's CRX. The download is removed when the caller has read it or stops reading. */
     async fromChromeStore(
       projectId: string,
       { url, os }: FromChromeStore,
@@ -131,7 +130,7 @@ export function extensionService(deps: { db: Db; uploads: Uploads; storage: Proj
       }
     },
 
-    /** For sessions and pools: the extensions that a request means, in its order. */
+    /** For sessions and pools: the extensions that a request selects, in its order. */
     async choose(projectId: string, selectors: ExtensionSelector[]): Promise<Loadable[]> {
       const chosen: Loadable[] = [];
       for (const [index, { id, name }] of selectors.entries()) {
@@ -147,7 +146,7 @@ export function extensionService(deps: { db: Db; uploads: Uploads; storage: Proj
       return chosen;
     },
 
-    /** For one session alone: extensions that are not stored. All of them are looked at before any is loaded. */
+    /** For one session: extensions that are not stored. All of them are checked before any is loaded. */
     async adHoc(zips: { name: string; zip: Upload }[]): Promise<Loadable[]> {
       if (zips.length === 0 || zips.length > mostOfASession)
         throw errors.invalid_input({ detail: `extensions must have 1 to ${mostOfASession} items.` });

@@ -16,7 +16,7 @@ export type NewExtension = Pick<ExtensionRow, 'id' | 'project_id' | 'name' | 'si
 
 export type ExtensionStore = ReturnType<typeof extensionStore>;
 
-/** Every query on extensions and what is in them. */
+/** Every query on extensions and their contents. */
 export function extensionStore(db: Db) {
   return {
     insert(row: NewExtension): Promise<ExtensionRow | undefined> {
@@ -37,14 +37,14 @@ export function extensionStore(db: Db) {
       return row?.bytes;
     },
 
-    /** An id wins over a name that looks like it. */
+    /** An id takes precedence over an equal name. */
     findByIdOrName(projectId: string, idOrName: string): Promise<ExtensionRow | undefined> {
       return db.row(sql`select * from extensions
         where project_id = ${projectId} and (id = ${idOrName} or name = ${idOrName}) and deleted_at is null
         order by id = ${idOrName} desc limit 1`);
     },
 
-    /** As a selector means it: an id is not a name, and a name is not an id. */
+    /** By a selector: an id never matches a name, and a name never matches an id. */
     findBy(projectId: string, id: string | null, name: string | null): Promise<ExtensionRow | undefined> {
       return db.row(sql`select * from extensions
         where project_id = ${projectId} and (id = ${id} or name = ${name}) and deleted_at is null`);

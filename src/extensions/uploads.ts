@@ -9,7 +9,7 @@ import type { StorageClaim } from '../lib/storage.ts';
 export const mostZipBytes = 50 * 1024 * 1024;
 const bytesBetweenLooks = 1024 * 1024;
 
-/** A file on our disk for as long as somebody looks at it: zips are read from their end, so they cannot be looked at as they come. */
+/** A temporary file on the service's disk: zips are read from their end, so they cannot be checked while they arrive. */
 export interface Upload {
   readonly path: string;
   readonly size: number;
@@ -23,7 +23,7 @@ export type Uploads = ReturnType<typeof uploads>;
 
 export function uploads(dir: string, disk: Pick<DiskSpace, 'path' | 'short'>) {
   return {
-    /** Nothing is left of it if this throws. It counts as its project's for as long as it is here. */
+    /** Leaves nothing behind if it throws. The file counts for its project until it is removed. */
     async take(content: AsyncIterable<Buffer>, claim?: StorageClaim): Promise<Upload> {
       if (disk.short()) throw errors.storage_full({ path: disk.path });
       await mkdir(dir, { recursive: true, mode: 0o700 });
@@ -65,7 +65,7 @@ export function uploads(dir: string, disk: Pick<DiskSpace, 'path' | 'short'>) {
       };
     },
 
-    /** What a killed service left. */
+    /** Removes what a killed service left. */
     sweep: () => rm(dir, { recursive: true, force: true }),
   };
 }
