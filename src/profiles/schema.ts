@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { FreeName, named, nullable, oneOf, Paging, Search, SlugName, Timestamp } from '../api/schema.ts';
 
-/** What a session shows of its profile, too. */
+/** Fields that a session also shows of its profile. */
 const facts = {
   id: Type.String(),
   name: Type.Optional(nullable(Type.String())),

@@ -11,7 +11,7 @@ import { profileVersions, type VersionOptions } from './versions.ts';
 
 export type ProfileService = ReturnType<typeof profileService>;
 
-/** Where a profile's archive comes from: the version it is, and its bytes, once. */
+/** A profile's archive: its version, and its bytes, which can be read once. */
 export interface SavedProfile {
   versionId: string;
   bytes: AsyncIterable<Buffer>;
@@ -61,7 +61,7 @@ export function profileService({
       return unlessTaken(name, () => store.rename(id, name));
     },
 
-    /** Sessions that run with it go on; what they would save goes with it. */
+    /** Sessions that use the profile continue; what they would save is dropped. */
     async remove(projectId: string, idOrName: string): Promise<void> {
       const { id } = await find(projectId, idOrName);
       const removed = await db.transaction(async (tx) => {
@@ -72,7 +72,7 @@ export function profileService({
       if (!removed) throw errors.profile_not_found({ profile: idOrName });
     },
 
-    /** The archive, or undefined when nothing was saved yet. Whoever stops reading leaves nothing open. */
+    /** The archive, or undefined when nothing was saved yet. A reader may stop early: nothing stays open. */
     async download(projectId: string, idOrName: string, format: 'tar' | 'tar.zst', gone: AbortSignal) {
       const profile = await find(projectId, idOrName);
       if (profile.version_id === null) return undefined;
@@ -99,7 +99,7 @@ export function profileService({
       return toProfile(row);
     },
 
-    /** For sessions and pools: the profile that a request means. */
+    /** For sessions and pools: the profile that a request selects. */
     async choose(projectId: string, { id, name }: Pick<ProfileSelector, 'id' | 'name'>): Promise<ProfileRow> {
       const row = await store.findBy(projectId, id ?? null, name ?? null);
       if (!row)
@@ -118,7 +118,7 @@ export function profileService({
       return versionId === null ? undefined : { versionId, bytes: opened(profile, versionId) };
     },
 
-    /** Whole or not at all: until the last step the profile is what it was. Resolves with why not, if it was not saved. */
+    /** Atomic: until the last step the profile is unchanged. Resolves with the reason if it was not saved. */
     async save(profileId: string, sessionId: string, bytes: AsyncIterable<Buffer>): Promise<string | undefined> {
       const versionId = newId();
       const began = performance.now();
@@ -136,11 +136,11 @@ export function profileService({
         const { message } = error as Error;
         log.error({ profile: profileId, session: sessionId, error: message }, 'profile.not_saved');
         metrics.saves.inc({ outcome: 'failed' });
-        await forget([{ id: versionId }]).catch(() => {}); // else the next start does it
+        await forget([{ id: versionId }]).catch(() => {}); // otherwise the next start does it
         await store.recordFailure(profileId, message).catch(() => {});
         return message;
       } finally {
-        await claim?.release().catch(() => {}); // else the next start does it
+        await claim?.release().catch(() => {}); // otherwise the next start does it
       }
     },
 
@@ -149,13 +149,13 @@ export function profileService({
       return count === 0 ? undefined : `${count} ${count === 1 ? 'profile' : 'profiles'}`;
     },
 
-    /** What a node was writing when it went, in the transaction that gives it up: none of it becomes a version. */
+    /** Discards what a lost node was writing, in the transaction that gives the node up: none of it becomes a version. */
     async nodeLost(lost: string, within: Db): Promise<() => void> {
       await forget(await profileStore(within).unfinishedOf(lost), within);
       return () => {};
     },
 
-    /** The same for ourselves, before anything is saved. */
+    /** The same for this node's own old versions, before anything is saved. */
     async start(): Promise<void> {
       await forget(await store.unfinishedOf(nodeId));
     },

@@ -36,14 +36,14 @@ export function profileStore(db: Db) {
       return db.row(sql`select * from profiles where id = ${id} and deleted_at is null`);
     },
 
-    /** An id wins over a name that looks like it. */
+    /** An id takes precedence over an equal name. */
     findByIdOrName(projectId: string, idOrName: string): Promise<ProfileRow | undefined> {
       return db.row(sql`select * from profiles
         where project_id = ${projectId} and (id = ${idOrName} or name = ${idOrName}) and deleted_at is null
         order by id = ${idOrName} desc limit 1`);
     },
 
-    /** As a selector means it: an id is not a name, and a name is not an id. */
+    /** By a selector: an id never matches a name, and a name never matches an id. */
     findBy(projectId: string, id: string | null, name: string | null): Promise<ProfileRow | undefined> {
       return db.row(sql`select * from profiles
         where project_id = ${projectId} and (id = ${id} or name = ${name}) and deleted_at is null`);
@@ -102,7 +102,7 @@ export function profileStore(db: Db) {
       return row?.sealed;
     },
 
-    /** From now on it is the profile's. Undefined: the profile is gone, or we were given up and the version with us. */
+    /** Makes it the profile's version. False: the profile is deleted, or this node was given up and the version was removed. */
     async completeVersion(id: string, profileId: string, sizeBytes: number): Promise<boolean> {
       const profile = await db.row(sql`update profiles set version_id = ${id}, updated_at = now(),
           last_save_error = null, last_save_error_at = null
@@ -119,14 +119,14 @@ export function profileStore(db: Db) {
         where v.profile_id = ${profileId} and v.complete order by v.created_at desc, v.id`);
     },
 
-    /** Sessions start with an earlier version again. */
+    /** Makes an earlier version the current one again. */
     restore(profileId: string, versionId: string): Promise<ProfileRow | undefined> {
       return db.row(sql`update profiles p set version_id = v.id, updated_at = now() from profile_versions v
         where p.id = ${profileId} and p.deleted_at is null and v.id = ${versionId} and v.profile_id = p.id and v.complete
         returning p.*`);
     },
 
-    /** All but the newest `keep` and the one in use. */
+    /** All but the newest `keep` and the current one. */
     outdated(profileId: string, keep: number): Promise<{ id: string }[]> {
       return db.rows(sql`select id from (
           select id, row_number() over (order by created_at desc, id) as place from profile_versions

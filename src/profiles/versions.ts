@@ -13,26 +13,26 @@ const bytesBetweenLooks = 8 * 1024 * 1024;
 
 export interface VersionOptions {
   db: Db;
-  /** For chunks: the commit that makes them a version waits for the disk, and with it for all that came before. */
+  /** For chunks: the commit that completes a version waits for the disk, and with it for all earlier commits. */
   quick: Db;
   secrets: Secrets;
   nodeId: string;
-  /** Where the database writes to; undefined where that is not ours to know. */
+  /** The disk the database writes to; undefined for a database that the operator runs. */
   disk: Pick<DiskSpace, 'path' | 'short'> | undefined;
 }
 
-/** What was saved of profiles: sealed archives in chunks, each version with a key of its own. */
+/** Saved versions of profiles: sealed archives in chunks, each version with a key of its own. */
 export function profileVersions({ db, quick, secrets, nodeId, disk }: VersionOptions) {
   const store = profileStore(db);
   const chunks = profileStore(quick);
 
-  /** Several chunks are on their way while one is opened. */
+  /** Prefetches: several chunks are requested while one is opened. */
   async function* read(versionId: string): AsyncGenerator<Buffer> {
     const ahead: Promise<Buffer | undefined>[] = [];
     let position = 0;
     const ask = () => {
       const asked = store.chunk(versionId, position++);
-      asked.catch(() => {}); // if nobody gets to await it
+      asked.catch(() => {}); // in case it is never awaited
       ahead.push(asked);
     };
     for (let count = 0; count < 2; count++) ask();

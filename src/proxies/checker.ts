@@ -4,10 +4,10 @@ import type { Reached } from '../chromium/egress/proxy-check.ts';
 import { EgressError } from '../chromium/egress/refusals.ts';
 import { errors } from '../errors.ts';
 
-/** Goes through a proxy to an address. */
+/** Requests a URL through a proxy. */
 export type Reach = (proxy: Endpoint, url: URL) => Promise<Reached>;
 
-/** Finds out where a proxy comes out, and how long that takes. Throws `proxy_check_failed` with the reason. */
+/** Finds the exit address of a proxy, and its latency. Throws `proxy_check_failed` with the reason. */
 export async function seeExit(reach: Reach, proxy: Endpoint, url: string): Promise<{ ip: string; latencyMs: number }> {
   const { status, body, latencyMs } = await attempt(() => reach(proxy, new URL(url)));
   const ip = exitAddress(body);
@@ -17,7 +17,7 @@ export async function seeExit(reach: Reach, proxy: Endpoint, url: string): Promi
   return { ip, latencyMs };
 }
 
-/** Finds out whether a site can be reached through a proxy. */
+/** Checks whether a site can be reached through a proxy. */
 export async function seeSite(reach: Reach, proxy: Endpoint, url: URL): Promise<{ latencyMs: number }> {
   const { status, latencyMs } = await attempt(() => reach(proxy, url));
   if (status >= 500) throw failed('bad_answer', `${url.host} answered ${status} through the proxy.`);
@@ -36,7 +36,7 @@ async function attempt<T>(work: () => Promise<T>): Promise<T> {
 const failed = (code: string, message: string, cause?: unknown) =>
   errors.proxy_check_failed({ detail: message }, { details: [{ code, message }], cause });
 
-/** The address alone, or the first one among the values of a JSON object: `{"ip": …}`, `{"origin": …}`. */
+/** A plain address, or the first address among the values of a JSON object: `{"ip": …}`, `{"origin": …}`. */
 function exitAddress(body: string): string | undefined {
   const text = body.trim();
   if (isIP(text) !== 0) return text;

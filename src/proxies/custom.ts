@@ -5,10 +5,10 @@ import { proxyHost } from './hosts.ts';
 import type { ConfigRequest } from './schema.ts';
 import type { ProxyRow } from './store.ts';
 
-/** Why the service may not or cannot connect there: a private address, say. Undefined when it may. */
+/** Why the service may not or cannot connect to this host: a private address, for example. Undefined when it may. */
 export type RefuseHost = (host: string, port: number) => Promise<EgressError | undefined>;
 
-/** The configuration of a proxy of the user's own, and its password, which is kept apart. */
+/** The configuration of a user's own proxy, and its password, which is stored apart. */
 export async function customConfig(asked: ConfigRequest, protocol: ProxyRow['protocol'], refuseHost: RefuseHost) {
   const { port = 0, username, password, ca_bundle } = asked;
   const host = proxyHost(asked.host ?? '');
@@ -21,7 +21,7 @@ export async function customConfig(asked: ConfigRequest, protocol: ProxyRow['pro
     if (protocol !== 'https') throw refuse('config.ca_bundle is for proxies with protocol https.');
     if (!isPem(ca_bundle)) throw refuse('config.ca_bundle is not a list of PEM certificates.');
   }
-  // A name that cannot be resolved today may be tomorrow; what it leads to is looked at again for every connection.
+  // A name that does not resolve today may resolve tomorrow; its addresses are checked again for every connection.
   const why = await refuseHost(host.includes(':') ? `[${host}]` : host, port);
   if (why?.code === 'destination_refused') throw errors.proxy_host_refused({ host, remedy: why.remedy ?? '' });
   return {

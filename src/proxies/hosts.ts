@@ -4,7 +4,7 @@ import { errors } from '../errors.ts';
 const label = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
 const isName = (name: string) => name.length <= 253 && name.split('.').every((part) => label.test(part));
 
-/** Exact names or `*.` and a name, in lower case, each once. */
+/** Exact names or `*.` and a name, in lower case, without duplicates. */
 export function bypassHosts(given: readonly string[]): string[] {
   const hosts = given.map((entry, i) => {
     const host = entry.trim().toLowerCase().replace(/\.$/, '');
@@ -28,7 +28,7 @@ export function proxyHost(given: string): string {
   const bare = host.replace(/^\[(.*)\]$/, '$1');
   if (isIP(bare) !== 0) return bare;
   const name = host.replace(/\.$/, '');
-  // What the URL parser turns into an address is one, however odd it is written.
+  // Whatever the URL parser turns into an address is one, however oddly it is written.
   const canonical = URL.canParse(`http://${name}/`) ? new URL(`http://${name}/`).hostname : '';
   if (isIP(canonical) === 4) return canonical;
   if (!isName(name)) {

@@ -2,11 +2,11 @@ import { ServiceError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
 import type { ProxyRow, ProxyStore } from './store.ts';
 
-/** How often a node looks for checks that are due, and how many it does at a time. */
+/** How often a node looks for due checks, and how many it runs at a time. */
 const lookMs = 30_000;
 const atOnce = 4;
 
-/** Checks proxies every so many minutes; 0 for never. The database says which are due, so any node may do it. */
+/** Checks proxies every `minutes` minutes; 0 for never. The database says which are due, so any node may check them. */
 export function checkSchedule({
   store,
   check,
@@ -14,7 +14,7 @@ export function checkSchedule({
   log,
 }: {
   store: Pick<ProxyStore, 'takeDue'>;
-  /** Throws when the check failed, after that was written down. */
+  /** Throws when the check failed, after recording that. */
   check: (row: ProxyRow) => Promise<ProxyRow>;
   minutes: number;
   log: Log;
@@ -24,7 +24,7 @@ export function checkSchedule({
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
 
-  /** Those that are due, a few at a time, until there are none. */
+  /** Runs the due checks, a few at a time, until there are none. */
   async function checkDue(): Promise<void> {
     for (;;) {
       const due = closed ? [] : await store.takeDue(atOnce, minutes);
@@ -44,7 +44,7 @@ export function checkSchedule({
     }
   }
 
-  /** Looks now, or once more when it is done looking. */
+  /** Starts a run, or another one after the current. */
   function look() {
     if (closed || minutes === 0) return;
     if (looking) {

@@ -77,7 +77,7 @@ const Custom = named(
   Type.Object({ ...custom, has_password: Type.Optional(Type.Boolean()), has_ca_bundle: Type.Optional(Type.Boolean()) }),
 );
 
-// The strictest first: whoever writes an answer takes the first shape that fits it.
+// The strictest first: the serialiser takes the first shape that fits.
 const ConfigRequest = Type.Unsafe<ConfigRequest>({ anyOf: [CustomRequest, Residential, Mobile, Isp, Datacenter] });
 const Config = Type.Unsafe<Config>({ anyOf: [Custom, Residential, Mobile, Isp, Datacenter] });
 
@@ -86,10 +86,10 @@ const shapes = { datacenter: Datacenter, isp: Isp, residential: Residential, mob
 /** The fields of a type's config. */
 export const fieldsOf = (type: ProxyType): string[] => Object.keys(shapes[type].properties);
 
-/** `type` decides what `config` has to look like. */
+/** `type` decides the shape of `config`. */
 const byType = types.map((type) => ({
   if: { properties: { type: { const: type } }, required: ['type'] },
-  // oxlint-disable-next-line unicorn/no-thenable -- the word is JSON Schema's, and nobody awaits a schema
+  // oxlint-disable-next-line unicorn/no-thenable -- `then` is JSON Schema's keyword, and a schema is never awaited
   then: { properties: { config: shapes[type] }, ...(type === 'custom' ? { required: ['config'] } : {}) },
 }));
 

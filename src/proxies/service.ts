@@ -12,7 +12,7 @@ import { checkSchedule } from './schedule.ts';
 import { proxyStore, type ProxyRow } from './store.ts';
 import type { Upstreams } from './upstreams.ts';
 
-/** The kind of secret that a proxy's password is. */
+/** The kind under which a proxy's password is kept in the secrets. */
 const passwordOf = 'proxy password';
 
 export type ProxyService = ReturnType<typeof proxyService>;
@@ -32,7 +32,7 @@ export function proxyService({
   upstreams: Upstreams;
   refuseHost: RefuseHost;
   reach: Reach;
-  /** Answers with the address it is asked from; empty for no checks of that kind. */
+  /** A URL that answers with the address of its client; empty for no checks of that kind. */
   checkUrl: string;
   /** Between scheduled checks; 0 for none. */
   checkMinutes: number;
@@ -46,7 +46,7 @@ export function proxyService({
     return row;
   }
 
-  /** The one that a session or a pool names. */
+  /** The proxy that a session or a pool names. */
   async function named(projectId: string, id: string): Promise<ProxyRow> {
     const row = await store.find(projectId, id);
     if (row) return row;
@@ -57,7 +57,7 @@ export function proxyService({
 
   const endpointOf = (row: ProxyRow, session: string) => endpoint(row, session, upstreams, secrets);
 
-  /** The check that keeps status and address current. Throws when it failed, after that was written down. */
+  /** The check that keeps status and address current. Throws when it failed, after recording that. */
   async function checkExit(row: ProxyRow): Promise<ProxyRow> {
     try {
       const endpoint = await endpointOf(row, newId());
@@ -113,7 +113,7 @@ export function proxyService({
       return toProxy(row);
     },
 
-    /** Sessions that go by it go on doing so: they have all they need of it. */
+    /** Sessions that use the proxy continue: they have all they need of it. */
     async remove(projectId: string, id: string): Promise<void> {
       await db.transaction(async (tx) => {
         if (!(await proxyStore(tx).remove(projectId, id))) throw errors.proxy_not_found({ id });
@@ -138,12 +138,12 @@ export function proxyService({
       return { ...toProxy(row), latency_ms: latencyMs };
     },
 
-    /** For rooms that go by a proxy, or will. */
+    /** For rooms that use a proxy, or will. */
     refuseUnknown: async (projectId: string, id: string): Promise<void> => void (await named(projectId, id)),
     endpoint: async (projectId: string, id: string, session: string): Promise<Endpoint> =>
       endpointOf(await named(projectId, id), session),
 
-    /** What a stealthy session goes by if it names no proxy: an ISP's address, where the operator has a source of those. */
+    /** The proxy of a stealthy session that names none: an ISP's address, where the operator has a source of those. */
     defaultEndpoint(session: string): Endpoint | undefined {
       if (!upstreams.has('isp')) return undefined;
       return { ...upstreams.resolve('isp', { country: 'US' }, session), bypassHosts: [] };
@@ -160,7 +160,7 @@ export function proxyService({
   };
 }
 
-/** The proxy to connect to. `session` keeps the exit of a rotating one for as long as it is the same. */
+/** The proxy to connect to. A rotating proxy keeps its exit while `session` is the same. */
 async function endpoint(row: ProxyRow, session: string, upstreams: Upstreams, secrets: Secrets): Promise<Endpoint> {
   const { type, config, bypass_hosts: hosts } = row;
   if (type !== 'custom') return { ...upstreams.resolve(type, config, session), bypassHosts: hosts };

@@ -76,14 +76,14 @@ export function proxyStore(db: Db) {
       return row?.count ?? 0;
     },
 
-    /** An address that was seen once is kept while the proxy cannot be reached. */
+    /** The last seen address is kept while the proxy cannot be reached. */
     record(id: string, { status, ip, latencyMs }: Finding): Promise<ProxyRow | undefined> {
       return db.row(sql`update proxies set status = ${status}, last_checked = now(),
           ip_address = coalesce(${ip}, ip_address), latency_ms = ${latencyMs}
         where id = ${id} and deleted_at is null returning *`);
     },
 
-    /** Takes the checks that are due, a few at a time; each is moved on as it is taken, so that no other node takes it too. */
+    /** Takes due checks, a few at a time; each is rescheduled as it is taken, so that no other node takes it too. */
     takeDue(most: number, minutes: number): Promise<ProxyRow[]> {
       return db.rows(sql`update proxies set next_check_at = now() + make_interval(mins => ${minutes})
         where id in (select id from proxies where next_check_at <= now() and deleted_at is null

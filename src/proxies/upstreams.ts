@@ -6,14 +6,14 @@ import { protocols, types, type Config, type ProxyType } from './schema.ts';
 type Managed = Exclude<ProxyType, 'custom'>;
 type Protocol = (typeof protocols)[number];
 
-/** Where proxies of a type come from: what the operator's provider wants to hear, with places for what is asked for. */
+/** The source of proxies of one type: the operator's provider, with placeholders for what a client chooses. */
 interface Upstream {
   protocol: Protocol;
   host: string;
   port: number;
   username?: string;
   password?: string;
-  /** What there is to choose from, where the provider has a list. */
+  /** The available choices, where the provider has a list. */
   places: Partial<Record<'country' | 'state' | 'city', readonly string[]>>;
 }
 
@@ -28,7 +28,7 @@ const states = (
 ).split(' ');
 const regions = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' });
 
-/** Reads the file that CORRAL_PROXY_UPSTREAMS names; docs/proxies.md has its form. Whatever is wrong is said at the start. */
+/** Reads the file that CORRAL_PROXY_UPSTREAMS names; docs/proxies.md has its form. Mistakes are reported at the start. */
 export async function readUpstreams(path: string): Promise<Upstreams> {
   if (path === '') return upstreams({});
   const wrong = (what: string) => new Error(`CORRAL_PROXY_UPSTREAMS names ${path}, which ${what}`);
@@ -39,7 +39,7 @@ export async function readUpstreams(path: string): Promise<Upstreams> {
   try {
     file = JSON.parse(text);
   } catch {
-    throw wrong('is not JSON.'); // the parser's own words would show a piece of it, and it has passwords
+    throw wrong('is not JSON.'); // the parser's own message would quote the file, which has passwords
   }
   if (!isObject(file)) throw wrong('has to be an object with one entry for each type.');
   const found: Partial<Record<Managed, Upstream>> = {};
@@ -64,7 +64,7 @@ function upstreamOf(entry: unknown, wrong: (what: string) => Error): Upstream {
     const text = entry[field];
     if (text === undefined) return undefined;
     if (typeof text !== 'string' || text === '') throw wrong(`whose ${field} is not a text.`);
-    if (field === 'password') return text; // may well have brackets that mean nothing
+    if (field === 'password') return text; // may contain brackets without a meaning
     const odd = [...text.matchAll(/\{([^{}]*)\}/g)].find(([, name]) => !isPlaceholder(name!.toLowerCase()));
     if (odd) throw wrong(`whose ${field} has ${odd[0]}; there are ${placeholders.map((p) => `{${p}}`).join(', ')}.`);
     if (/[{}[\]]/.test(withoutPlaces(text)))
@@ -103,14 +103,14 @@ export function upstreams(found: Partial<Record<Managed, Upstream>>) {
     has: (type: Managed) => found[type] !== undefined,
     protocolOf: (type: Managed) => of(type).protocol,
 
-    /** What was asked for, in the spelling it is kept in. Refuses what the upstream has no place for, or does not have. */
+    /** The requested configuration in its stored spelling. Refuses what the upstream has no placeholder for, or does not offer. */
     check(type: Managed, asked: Config): Config {
       const upstream = of(type);
       const config = tidy(type, asked);
       for (const field of ['country', 'state', 'city', 'zip', 'asn'] as const) {
         const value = config[field];
         if (value === undefined) continue;
-        // US is what every type means when nothing is said; an upstream that knows one country need not be told.
+        // Every type defaults to US; an upstream with a single country needs no placeholder for it.
         const byDefault = field === 'country' && asked.country === undefined;
         if (!byDefault && !mentions(upstream, field)) {
           throw errors.invalid_input({
@@ -123,7 +123,7 @@ export function upstreams(found: Partial<Record<Managed, Upstream>>) {
       return config;
     },
 
-    /** The proxy itself. `session` is the same for as long as the exit should be. */
+    /** The proxy to connect to. The exit stays the same while `session` does. */
     resolve(type: Managed, config: Config, session: string) {
       const upstream = of(type);
       const values = { ...config, session };
@@ -162,7 +162,7 @@ function tidy(type: Managed, asked: Config): Config {
   };
 }
 
-/** With up to ten that look alike. */
+/** The message lists up to ten similar names. */
 function unknownPlace(field: string, value: string, there: readonly string[]) {
   const asked = value.toLowerCase();
   const nearest = there
@@ -180,7 +180,7 @@ function allCountries(): string[] {
   return letters.flatMap((a) => letters.map((b) => a + b)).filter((code) => regions.of(code) !== undefined);
 }
 
-/** How many letters apart (Levenshtein). */
+/** Levenshtein distance. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (const [i, letter] of a.split('').entries()) {
@@ -195,8 +195,8 @@ function distance(a: string, b: string): number {
 }
 
 /**
- * `{country}` is what was asked for in lower case, `{COUNTRY}` in upper case, nothing when nothing was. What stands in square
- * brackets is left out when one of its places stays empty: `user-cc-{country}[-city-{city}]`.
+ * `{country}` is the chosen value in lower case, `{COUNTRY}` in upper case, empty when none was chosen. A part in square
+ * brackets is left out when one of its placeholders is empty: `user-cc-{country}[-city-{city}]`.
  */
 function fill(template: string, values: Partial<Record<Placeholder, string>>): string {
   const valueOf = (name: string) => {
