@@ -3,7 +3,7 @@ import type { Config } from '../config.ts';
 import type { Db } from '../store/db.ts';
 
 export interface Command {
-  /** One line a form, as --help prints it. */
+  /** One line per form, as --help prints it. */
   usage: string[];
   options: NonNullable<ParseArgsConfig['options']>;
   run(call: Call): Promise<void>;

@@ -3,7 +3,7 @@ import { orgStore } from '../org/store.ts';
 import { errors } from '../errors.ts';
 import { table, UsageError, type Call, type Command } from './command.ts';
 
-/** For the operator who lost the key and has the machine. */
+/** For an operator who lost the key and has access to the machine. */
 export const keysCommand: Command = {
   usage: [
     'keys create --name NAME [--project ID-OR-NAME] [--days N]   make a key and print it, once',
@@ -25,7 +25,7 @@ export const keysCommand: Command = {
   },
 };
 
-// Whoever changes a key tells the running nodes through the database; there is nothing to forget in this process.
+// The database notifies running nodes of changed keys; this process has no cache to clear.
 const service = ({ db }: Call) => apiKeyService({ db, changed: () => {} });
 
 async function create(call: Call) {

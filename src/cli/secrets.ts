@@ -9,9 +9,9 @@ export const secretsCommand: Command = {
   async run({ db, config, positionals, print }) {
     const [verb] = positionals;
     if (verb !== 'rotate') throw new UsageError(`'corral secrets' takes rotate${verb ? `, not '${verb}'` : ''}.`);
-    // With CORRAL_SECRET_KEY the operator keeps the keys: the new one is put first there, and we only seal anew.
+    // With CORRAL_SECRET_KEY the operator keeps the keys and puts the new one first there; this only seals anew.
     if (!config.secretKey) {
-      await openKeys(config.dataDir, ''); // makes the first key if there is none, so that the new one is second
+      await openKeys(config.dataDir, ''); // makes the first key if there is none, so that the new key is the second
       await addKey(config.dataDir);
     }
     const keys = await openKeys(config.dataDir, config.secretKey);
