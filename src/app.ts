@@ -66,9 +66,9 @@ import { openStore } from './store/open.ts';
 import { openKeys, secretStore } from './store/secrets.ts';
 import { version } from './version.ts';
 
-/** File systems have an inode for each 16 KiB or so; sessions may use half of theirs. */
+/** File systems have about one inode per 16 KiB; sessions may use half of theirs. */
 const filesPerMegabyte = 32;
-/** Of a session's bound: one file that is too large is refused, and the session goes on. */
+/** Share of a session's bound that one file may take: a file that is too large is refused, and the session continues. */
 const mostOfOneFile = 0.75;
 
 export type App = Awaited<ReturnType<typeof buildApp>>;
@@ -77,13 +77,14 @@ export interface AppOptions {
   config: Config;
   logger: FastifyBaseLogger;
   onFatal: (error: Error) => void;
-  /** How full the data directory's disk is, if not as the system says: for tests. */
+  /** Replaces the real measurement of the data directory's disk, for tests. */
   space?: () => Space;
 }
 
 /**
- * The composition root: rooms are opened top to bottom, and closed bottom to top by the steps that `opened` collects. Nothing runs
- * that is not started here. The HTTP server is made early and listens last: while sessions end, clients still get answers.
+ * The composition root: rooms are opened top to bottom, and closed bottom to top by the steps that `opened` collects.
+ * Everything that runs is started here. The HTTP server is made early and listens last: while sessions end, clients still
+ * get answers.
  */
 export async function buildApp(options: AppOptions) {
   const { config, logger, onFatal } = options;
@@ -123,7 +124,7 @@ export async function buildApp(options: AppOptions) {
       onFatal,
       log: logger,
     });
-    opened(() => nodes.leave()); // before the server: it waits for websockets, and those that lead to other nodes end here
+    opened(() => nodes.leave()); // closed before the server, which waits for websockets: this ends those to other nodes
     listenToNodes(ground, nodes);
 
     const org = await openOrganisation(ground, nodes);
@@ -166,7 +167,7 @@ type Ground = Awaited<ReturnType<typeof openGround>>;
 type Organisation = Awaited<ReturnType<typeof openOrganisation>>;
 type Egress = ReturnType<typeof openEgress>;
 
-/** What every room stands on: the store, its keys, events, figures; and the lists that rooms put something into. */
+/** What every room depends on: the store, its keys, events, metrics; and the lists that rooms add to. */
 async function openGround({ config, logger, onFatal, space }: AppOptions, opened: (close: () => unknown) => void) {
   const { dataDir, databaseUrl, diskReserve } = config;
   const upstreams = await readUpstreams(config.proxyUpstreams).catch(asConfigError);
@@ -202,14 +203,14 @@ async function openGround({ config, logger, onFatal, space }: AppOptions, opened
     metrics: metricsRegistry(),
     gate,
     probes,
-    /** What is done for a node that is lost, by the one that gives it up. */
+    /** Run for a lost node, by the node that gives it up. */
     settlers: [settleLostNode({ events, log: logger })] as Settler[],
-    /** What keeps a project from being deleted. */
+    /** Reasons why a project cannot be deleted. */
     occupancies: [] as Occupancy[],
   };
 }
 
-/** Nodes that come and go, and what other nodes publish. */
+/** Nodes that join and leave, and the events of other nodes. */
 function listenToNodes({ store, events, probes, metrics, log }: Ground, nodes: Cluster) {
   const { anchor, db } = store;
   anchor.on('corral_nodes', () => void nodes.refresh());
@@ -237,7 +238,7 @@ async function openOrganisation({ config, store, events, gate, occupancies, sett
 
 /** Where sessions' traffic may go. Browsers may reach neither this service nor the other nodes. */
 function openEgress({ config, store, secrets, upstreams, occupancies, opened, log }: Ground, nodes: Cluster) {
-  /** Where we listen; known once we do. */
+  /** The addresses this service listens on; filled once it does. */
   const ourselves = new Set<ServiceAddress>();
   const service = {
     *[Symbol.iterator]() {
@@ -274,7 +275,7 @@ async function openIsolation({ config, log }: Ground) {
   return isolation;
 }
 
-/** What sessions are made of: profiles and extensions. */
+/** Profiles and extensions, which sessions are made with. */
 async function openBelongings({ config, store, secrets, events, metrics, disk, ...ground }: Ground, org: Organisation) {
   const { db, quick, nodeId } = store;
   const { storage } = org;
@@ -309,7 +310,7 @@ async function openSessions(
   const isolation = await openIsolation(ground);
   const { profiles, extensions } = await openBelongings(ground, org);
   const toolbox = openToolbox(join(dataDir, 'tools'));
-  opened(() => toolbox.ready.catch(() => {})); // it may still be filled
+  opened(() => toolbox.ready.catch(() => {})); // it may still be being filled
   const launcher = browsers({
     dir: join(dataDir, 'sessions'),
     isolation,
@@ -358,7 +359,7 @@ async function openSessions(
     say: (sessionId, line) => recorder.say(sessionId, line),
     log,
   });
-  opened(() => replays.close()); // after the sessions: what was recorded of them is finished then
+  opened(() => replays.close()); // after the sessions: their recordings are finished then
   opened(() => sessions.close());
   events.on('session.started', (facts) => replays.sessionStarted(facts));
   events.on('session.returned', ({ sessionId }) => replays.sessionReturned(sessionId));

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { sessionsBytes } from './lib/machine-memory.ts';
 
-/** Every setting, once: its name, what it means, and how its text is read. docs/settings.md is these lines. */
+/** Every setting, once: its name, its meaning, and how its text is parsed. docs/settings.md is generated from these lines. */
 export const settings = {
   host: setting('CORRAL_HOST', '127.0.0.1', 'where it listens', text),
   port: setting('CORRAL_PORT', '3000', 'where it listens', integer(0, 65535)),
@@ -169,13 +169,13 @@ export const settings = {
 } as const;
 
 export type Config = { readonly [K in keyof typeof settings]: ReturnType<(typeof settings)[K]['read']> } & {
-  /** `maxSessions`, or what this machine's memory carries. */
+  /** `maxSessions`, or what this machine's memory allows. */
   readonly capacity: number;
   /** `warmSpares`, or what fits the capacity. */
   readonly spares: ReturnType<typeof spares>;
 };
 
-/** Reads the environment; the only place that does. All that is wrong is said at once, in sentences. */
+/** Reads the environment; the only place that does. All mistakes are reported at once, in sentences. */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const problems: string[] = [];
   const values: Record<string, unknown> = {};
@@ -192,7 +192,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   return Object.freeze({ ...config, capacity, spares: config.warmSpares ?? sparesOf(capacity) });
 }
 
-/** docs/settings.md. */
+/** The text of docs/settings.md. */
 export function describeSettings(): string {
   return [
     '# Settings',
@@ -216,13 +216,14 @@ export class ConfigError extends Error {
 }
 
 /**
- * A headful browser with a few tabs takes about half a gigabyte, or less where it may not take that much. A session may take eight times
- * as much for a while; what all of them take together is bounded by the same number of bytes, so that they run out before the service does.
+ * A headful browser with a few tabs takes about half a gigabyte, or less where its limit is lower. A session may take
+ * eight times as much for a while; all sessions together are bounded by the same number of bytes, so that they run out of
+ * memory before the service does.
  */
 const sessionsByMemory = (bytes: number, mostMb: number) =>
   Math.max(1, Math.floor(bytes / (Math.min(512, mostMb) * 2 ** 20)));
 
-/** Enough for a burst of headless sessions without taking up more than a fifth of the node. Headful ones are large and rare. */
+/** Enough for a burst of headless sessions without using more than a fifth of the node. Headful ones are large and rare. */
 const sparesOf = (capacity: number) => ({
   headless: Math.min(8, Math.max(1, Math.floor(capacity / 5))),
   headful: capacity < 5 ? 0 : 1,
@@ -295,7 +296,7 @@ function oneOf<const T extends string>(...allowed: T[]) {
   };
 }
 
-/** The value is a secret: a message may say what is wrong with it, never what it is. */
+/** The value is a secret: a message may say what is wrong with it, but never quotes it. */
 function secretText(least: number) {
   return (value: string) => {
     if (value !== '' && (value.length < least || /[\s,]/.test(value))) {
@@ -319,7 +320,7 @@ function checkUrl(value: string) {
   return value;
 }
 
-/** Carries a password, so the message does not repeat it. */
+/** Contains a password, so the message does not repeat it. */
 function postgresUrl(value: string) {
   if (value !== '' && !/^postgres(ql)?:\/\//.test(value)) {
     throw new Error('does not start with postgres://; it takes postgres://user:password@host:port/database.');

@@ -1,7 +1,7 @@
 /**
- * Every way this service says no. A code is part of the API: add freely, rename never.
- * Messages are for the person holding the request, in the words of the API reference.
- * `docs/errors.md` is this table; `npm run check` compares the two.
+ * Every refusal of this service. A code is part of the API: codes may be added, never renamed. Messages are for the
+ * person who sent the request, in the words of the API reference. `docs/errors.md` is this table; `npm run check`
+ * compares the two.
  */
 const catalogue = {
   bad_request: entry(400, 'The request could not be read.', (p: { detail: string }) => p.detail),
@@ -382,7 +382,7 @@ export class ServiceError extends Error {
     this.extras = extras;
   }
 
-  /** False where the same request would meet the same again: clients of this interface retry every 409 and 5xx otherwise. */
+  /** False where the same request would fail again: clients of this interface retry every 409 and 5xx otherwise. */
   get retriable(): boolean {
     return catalogue[this.code].retriable;
   }
@@ -407,7 +407,7 @@ export const errors = Object.fromEntries(
 export const statusOf = (code: ErrorCode) => catalogue[code].status;
 export const meaningOf = (code: ErrorCode) => catalogue[code].meaning;
 
-/** docs/errors.md. */
+/** The text of docs/errors.md. */
 export function describeErrors(): string {
   const rows = Object.entries(catalogue).map(
     ([code, { status, meaning, retriable }]) =>
@@ -430,7 +430,7 @@ function entry<P extends unknown[]>(status: number, meaning: string, message: (.
   return { status, meaning, message, retriable: status === 429 || status >= 500 };
 }
 
-/** The same request would fail again, or do again what it has done. */
+/** The same request would fail again, or repeat what it has already done. */
 function final<P extends unknown[]>(status: number, meaning: string, message: (...params: P) => string) {
   return { ...entry(status, meaning, message), retriable: false };
 }

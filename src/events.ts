@@ -1,18 +1,18 @@
 import { EventEmitter } from 'node:events';
 
-/** What rooms tell each other upwards. A room publishes what happened to its own things and knows no listener. */
+/** Events from lower rooms to higher ones. A room publishes what happened to its own things and knows no listener. */
 export interface Events {
-  /** The project was archived or deleted; nothing of it may go on running. */
+  /** The project was archived or deleted; none of its sessions may continue. */
   'project.closed': { projectId: string };
-  /** It can be used from now on. */
+  /** The session can be used from now on. */
   'session.started': { sessionId: string; replayBufferSeconds: number | undefined };
-  /** Whoever had it from a pool has it no more. */
+  /** A pool's session was taken back from its holder. */
   'session.returned': { sessionId: string };
-  /** Its browser is gone and nothing of it is left. */
+  /** The session's browser and all its resources are gone. */
   'session.ended': { sessionId: string; projectId: string; poolId: string | null; reason: string };
-  /** Sessions that start with it start with something else from now on. */
+  /** Sessions that start with the profile get another version from now on. */
   'profile.saved': { profileId: string };
-  /** It is not among the nodes any more, whether it was stopped or given up. What it had is settled. Every other node tells. */
+  /** The node is no longer a member, whether it was stopped or given up. Its sessions are settled. Every other node publishes this. */
   'node.left': { nodeId: string };
 }
 

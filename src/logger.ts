@@ -1,6 +1,6 @@
 import { pino, stdSerializers, type DestinationStream } from 'pino';
 
-/** Facts as JSON lines on stderr, so that stdout stays for people. Whatever could carry a secret is cut out here, once. */
+/** Facts as JSON lines on stderr, so that stdout stays for people. Everything that could contain a secret is redacted here, once. */
 export function openLogger(level: string, destination?: DestinationStream) {
   return pino(
     {
@@ -29,7 +29,7 @@ export function openLogger(level: string, destination?: DestinationStream) {
   );
 }
 
-/** Errors quote URLs, and URLs carry tokens and passwords. */
+/** Error messages quote URLs, and URLs contain tokens and passwords. */
 function redactUrls<T extends object>(error: T): T {
   return JSON.parse(redactText(JSON.stringify(error))) as T;
 }

@@ -7,8 +7,8 @@ import { replayLife } from './sessions/replays/state.ts';
 import { endings, sessionLife } from './sessions/state.ts';
 
 /**
- * What is read off the code and kept in the repository, so that a review sees what a change does to the interface:
- * `npm run openapi` writes the files, `npm run check` compares them.
+ * Files that are generated from the code and kept in the repository, so that a review sees how a change affects the
+ * interface: `npm run openapi` writes them, `npm run check` compares them.
  */
 async function emitted(): Promise<Record<string, string>> {
   const { app, routes } = await referenceServer();

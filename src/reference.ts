@@ -2,7 +2,7 @@ import { httpServer } from './api/server.ts';
 import { openLogger } from './logger.ts';
 import { everyRoute } from './routes.ts';
 
-/** The server with every route, to be described and not to be used: no handler runs, so no room has to stand behind them. */
+/** The server with every route, only to be described: no handler runs, so no room is needed. */
 export async function referenceServer() {
   const nothing = new Proxy({}, { get: () => nothing }) as never;
   const app = await httpServer({

@@ -16,7 +16,7 @@ import { processRoutes } from './sessions/process/routes.ts';
 import { replayRoutes } from './sessions/replays/routes.ts';
 import { sessionRoutes } from './sessions/routes.ts';
 
-/** What stands behind the routes. */
+/** The services that the routes use. */
 export type Rooms = Parameters<typeof statusRoutes>[0] &
   Parameters<typeof orgRoutes>[0] &
   Parameters<typeof profileRoutes>[0] &
