@@ -4,15 +4,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { listen } from './run.mjs';
 import { duration, say, Stop } from './say.mjs';
 
-/** How long we wait for another apt (a machine's first minutes often have one running). */
+/** How long to wait for another apt (in its first minutes a machine often has one running). */
 const lockSeconds = 300;
 
-/** Installs packages, telling how far it is. Resolves to the names that apt does not know. */
+/** Installs packages and shows the progress. Resolves to the names that apt does not know. */
 export async function aptInstall(names) {
   const started = Date.now();
   say(`\nInstalling ${names.length === 1 ? 'it' : 'them'} with apt-get.`);
   const update = await apt(['update']);
-  // Offline, or one dead repository: what apt already knows may still be enough, and if not, install says so better.
+  // Offline, or one dead repository: the present package lists may still be enough, and if not, install reports it better.
   if (update.code !== 0) say('  apt-get update failed; going on with the package lists that are here.');
 
   const known = await withCandidate(names);
@@ -69,7 +69,7 @@ function aptOnce(args) {
   });
 }
 
-/** On a terminal one line that rewrites itself; in a log a line for each fifth of the way, which is enough to see it move. */
+/** On a terminal one line that is rewritten; in a log a line for each fifth of the way, which is enough to see progress. */
 function progressLine() {
   const terminal = process.stderr.isTTY;
   let last;

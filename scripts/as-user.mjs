@@ -7,19 +7,19 @@ import { commandLine, root, show } from './run.mjs';
 import { script, Stop } from './say.mjs';
 
 /**
- * `node scripts/as-user.mjs test/attacks` runs these tests as an ordinary user, and `npm run soak -- --as-user` a soak. Root becomes
- * `nobody`; others are ordinary users already.
+ * `node scripts/as-user.mjs test/attacks` runs these tests as an ordinary user, and `npm run soak -- --as-user` a soak.
+ * Root becomes `nobody`; other users are ordinary already.
  *
- * The checkout may lie where that user cannot walk to, so it is shown at STAGE, in a mount namespace of the tests' own. HOME and TMPDIR are
- * new directories that go with the tests.
+ * That user may not be able to reach the checkout, so it is mounted at STAGE, in a mount namespace of the tests' own.
+ * HOME and TMPDIR are new directories that are removed after the tests.
  */
 const USER = 'nobody';
 const STAGE = '/srv';
 
-/** The config loader that writes no temporary file: the checkout is not this user's. */
+/** This config loader writes no temporary file: the user may not write to the checkout. */
 export const testAsUser = (args) => showAsUser('vitest', ['run', '--configLoader', 'runner', ...args]);
 
-/** Runs a program on our terminal. Resolves to its exit code. */
+/** Runs a program on this terminal. Resolves to its exit code. */
 export async function showAsUser(program, args) {
   if (!isRoot()) return show(program, args);
   const { uid, gid } = idsOf(USER);

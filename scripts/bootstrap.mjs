@@ -1,6 +1,6 @@
 /**
- * What every command does first: make sure that there is something to run. Plain Node without dependencies,
- * because on a fresh clone there are none yet, and in syntax that Node 18 reads, so that it can say what it needs.
+ * The first step of every command: makes sure that there is something to run. Plain Node without dependencies, because a
+ * fresh clone has none yet, and in syntax that Node 18 reads, so that it can print which version is needed.
  */
 import { compile } from './compile.mjs';
 import { installDependencies } from './dependencies.mjs';
@@ -10,12 +10,12 @@ import { provideSystemParts, reportSystemParts } from './system.mjs';
 export const neededNode = '20.19.0';
 
 /**
- * `system`: 'install' brings in what is missing or stops with the command that does; 'report' only says what is missing;
+ * `system`: 'install' installs what is missing or stops with the command that does; 'report' only says what is missing;
  * 'skip' does not look. When nothing is missing, all of this takes some tens of milliseconds.
  */
 export async function prepare({ build = true, system = 'install', quiet = false } = {}) {
   checkNode();
-  // The system comes first: whoever lacks a part should hear it now, not after a minute of downloading packages.
+  // The system comes first: a missing part is reported now, not after a minute of downloading packages.
   if (system === 'install') await provideSystemParts();
   if (system === 'report') reportSystemParts();
   await installDependencies();

@@ -4,7 +4,7 @@ import { compile } from './compile.mjs';
 import { listen } from './run.mjs';
 import { duration, script } from './say.mjs';
 
-/** What must hold before tests are worth running. Each says in its own words what is wrong. */
+/** What must hold before tests are worth running. Each check prints what is wrong. */
 const checks = [
   { name: 'format', run: () => listen('prettier', ['--check', '.']), mend: 'npm run format' },
   { name: 'lint', run: () => listen('oxlint', ['--type-aware', '--deny-warnings']) },
@@ -13,7 +13,7 @@ const checks = [
   { name: 'openapi and docs', run: emittedFilesAreCurrent, mend: 'npm run openapi' },
 ];
 
-/** Runs them all at once, prints one line each as they finish, and the output of those that failed. */
+/** Runs all checks at once, prints one line each as they finish, and the output of those that failed. */
 export async function check() {
   const results = await Promise.all(
     checks.map(async ({ name, run, mend }) => {
@@ -27,7 +27,7 @@ export async function check() {
   return results.every(Boolean);
 }
 
-/** openapi.json and three pages of docs/ are read off the code, and committed so that reviews see the consequence of a change. */
+/** openapi.json and three pages of docs/ are generated from the code, and committed so that reviews see the consequence of a change. */
 async function emittedFilesAreCurrent() {
   try {
     await compile({ quiet: true });

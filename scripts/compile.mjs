@@ -7,8 +7,8 @@ import { duration, say, Stop } from './say.mjs';
 const dist = join(root, 'dist');
 
 /**
- * Builds src/ into dist/ when it changed. The build goes into a folder of its own that takes dist's place once it is whole,
- * so a failed or interrupted build leaves the last good one, and files of deleted sources do not linger.
+ * Builds src/ into dist/ when it changed. The build goes into a new folder that replaces dist once it is complete, so a
+ * failed or interrupted build leaves the last good one, and files of deleted sources do not remain.
  */
 export async function compile({ quiet = false } = {}) {
   const sources = filesOf('src').filter((file) => !/\.test\.ts$|\.snap$|\.md$/.test(file));
@@ -23,7 +23,7 @@ export async function compile({ quiet = false } = {}) {
     const { code, output } = await listen('tsc', ['--project', 'tsconfig.build.json', '--outDir', next]);
     if (code !== 0) throw new Stop(`${output}\n\nThe build failed; the compiler's reasons are above.`);
 
-    // Migrations, pages, styles: whatever is not TypeScript is needed at run time as it is.
+    // Migrations, pages, styles: whatever is not TypeScript is needed at run time unchanged.
     for (const file of sources.filter((file) => !file.endsWith('.ts'))) {
       const copy = join(next, file.slice('src/'.length));
       mkdirSync(dirname(copy), { recursive: true });
@@ -43,7 +43,7 @@ export async function compile({ quiet = false } = {}) {
   if (!quiet) say(`Built in ${duration(Date.now() - started)}.`);
 }
 
-/** The contents, not their dates: a fresh clone or a copied folder with the same sources needs no new build. */
+/** Hashes the contents, not their dates: a fresh clone or a copied folder with the same sources needs no new build. */
 function fingerprint(files) {
   const hash = createHash('sha256');
   for (const file of files)
@@ -65,7 +65,7 @@ function filesOf(folder) {
     .flatMap((entry) => (entry.isDirectory() ? filesOf(`${folder}/${entry.name}`) : `${folder}/${entry.name}`));
 }
 
-/** Two commands may build at once (npm start beside npm test). Both builds are right, so whoever comes second simply wins. */
+/** Two commands may build at once (npm start beside npm test). Both builds are right, so the second one simply wins. */
 function swap(next) {
   const old = `${next}-old`;
   for (let attempt = 1; ; attempt++) {
@@ -80,7 +80,7 @@ function swap(next) {
   }
 }
 
-/** Folders of builds that were killed half way. Those of a living process are its own business. */
+/** Removes folders of builds that were killed half way, but not those of a running process. */
 function clearLeftovers() {
   for (const name of readdirSync(root)) {
     const pid = /^dist-(\d+)(-old)?$/.exec(name)?.[1];
@@ -92,7 +92,7 @@ function isAlive(pid) {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    // EPERM: it lives, and is somebody else's.
+    // EPERM: the process runs, and belongs to another user.
     return error.code === 'EPERM';
   }
 }

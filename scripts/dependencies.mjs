@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { root, show } from './run.mjs';
 import { say, Stop } from './say.mjs';
 
-/** Runs `npm ci` when what is installed is not what package-lock.json asks for. */
+/** Runs `npm ci` when the installed packages are not those of package-lock.json. */
 export async function installDependencies() {
   const reason = staleDependencies();
   if (!reason) return;
@@ -13,8 +13,8 @@ export async function installDependencies() {
     );
 
   say(`Installing packages with npm ci: ${reason}.`);
-  // The compiler is a dev dependency, and the embedded database an optional one per platform:
-  // an `omit` in somebody's npm settings must not take them away.
+  // The compiler is a dev dependency, and the embedded database an optional one per platform: an `omit` in the user's npm
+  // settings must not leave them out.
   const code = await show('npm', [
     'ci',
     '--include=dev',
@@ -40,7 +40,7 @@ export function staleDependencies(folder = root) {
     // The package itself and its workspaces are sources, not installs.
     if (!path.includes('node_modules/') || wanted.link) continue;
     const found = installed[path];
-    // npm leaves out the optional packages of other platforms; it decided, and finished, so that is fine.
+    // npm leaves out the optional packages of other platforms; its install is complete, so that is fine.
     if (!found && wanted.optional) continue;
     const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
     if (found?.version !== wanted.version || found?.integrity !== wanted.integrity)

@@ -8,8 +8,8 @@ import { root } from './run.mjs';
 import { say, script } from './say.mjs';
 
 /**
- * `npm run dev`: the service, started again after each change of src/ that builds. One that does not build leaves the last good one
- * running and says why. Arguments are those of `npm start`.
+ * `npm run dev`: runs the service, and restarts it after each change of src/ that builds. A change that does not build
+ * leaves the last good service running and prints why. Arguments are those of `npm start`.
  */
 const SETTLE_MS = 150; // an editor writes a file in several steps
 
@@ -51,7 +51,7 @@ await script(async () => {
     });
 });
 
-/** Not in our process group: Ctrl-C reaches it through us, once. */
+/** In a process group of its own: Ctrl-C reaches it only through this process, once. */
 function start() {
   const child = spawn(process.execPath, ['scripts/start.mjs', ...process.argv.slice(2)], {
     cwd: root,

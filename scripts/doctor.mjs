@@ -1,4 +1,4 @@
-/** What Corral finds on this machine, what that switches off, and how to mend it. Changes nothing. */
+/** Reports what Corral finds on this machine, what that switches off, and how to fix it. Changes nothing. */
 import { neededNode, nodeIsNewEnough } from './bootstrap.mjs';
 import { staleDependencies } from './dependencies.mjs';
 import { cgroups, disk, memory, sandboxes, serviceUserFinding, versionOf } from './machine.mjs';
@@ -9,7 +9,7 @@ const stale = staleDependencies();
 const parts = findParts();
 const missing = parts.filter((part) => !part.path);
 
-/** Each finding: is it well (or only noteworthy: undefined), what we saw, and what is switched off otherwise. */
+/** Each finding: whether it is well (undefined for information only), what was found, and what is switched off otherwise. */
 const findings = [
   {
     name: 'node',

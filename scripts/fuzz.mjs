@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { root, show } from './run.mjs';
 import { script } from './say.mjs';
 
-/** `npm run fuzz -- --seed 1 --messages 1000000`: a browser, a display and a guest that lie, against all that hears them. */
+/** `npm run fuzz -- --seed 1 --messages 1000000`: a lying browser, display and guest against all code that reads their messages. */
 const { values } = parseArgs({
   options: {
     seed: { type: 'string', default: String(Date.now() % 2 ** 31) },

@@ -1,4 +1,4 @@
-/** What the machine lets us do, found by trying it rather than by reading settings that may mean otherwise. */
+/** What the machine allows, found by trying it rather than by reading settings that may be misleading. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmdirSync, statfsSync } from 'node:fs';
 import { availableParallelism, freemem, totalmem } from 'node:os';
@@ -9,14 +9,14 @@ import { serviceUser, serviceUserExists } from './system.mjs';
 
 const linux = process.platform === 'linux';
 
-/** The first line a program says about itself. Chromium's profile lock and Xvnc's stderr are no concern of ours. */
+/** The first line with a version that a program prints. Other output, such as Chromium's profile lock and Xvnc's stderr, is ignored. */
 export function versionOf(program, args) {
   const { stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', timeout: 10_000 });
   const line = `${stdout}\n${stderr}`.split('\n').find((text) => /\d+\.\d+/.test(text));
   return line?.replace(/ +(- built|Copyright|built with).*/, '').trim() ?? 'of unknown version';
 }
 
-/** Under root the database runs as a user of its own, who has to get as far as this folder. */
+/** Under root the database runs as a user of its own, which has to be able to reach this folder. */
 export function serviceUserFinding() {
   if (!linux || !isRoot()) return [];
   const name = `user ${serviceUser}`;
@@ -33,7 +33,7 @@ export function serviceUserFinding() {
   ];
 }
 
-/** Namespaces, tried as a user that is not root: root being allowed says nothing about those that browsers run as. */
+/** Namespaces, tried as a user that is not root: what root may do says nothing about the users that browsers run as. */
 export function sandboxes() {
   if (!linux)
     return [{ name: 'sandbox', saw: 'only on Linux: browsers are refused here, unless CORRAL_ALLOW_UNSANDBOXED=true' }];
@@ -70,7 +70,7 @@ function howToAllowNamespaces() {
   return 'In a container, allow user namespaces: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined …';
 }
 
-/** The freezer that puts sessions on standby. Without one, SIGSTOP does, which a page can notice. */
+/** The freezer that puts sessions on standby. Without one, SIGSTOP is used, which a page can notice. */
 export function cgroups() {
   if (!linux) return { name: 'cgroups', saw: 'only on Linux: standby stops processes by signal' };
   const version = existsSync('/sys/fs/cgroup/cgroup.controllers') ? 2 : 1;
@@ -103,7 +103,7 @@ export function disk() {
 }
 
 export function memory() {
-  // A container's limit, where there is one, is the memory that counts. Without one this is 0, or absurdly large.
+  // A container's memory limit counts, where there is one. Without one this is 0, or absurdly large.
   const limit = process.constrainedMemory?.() ?? 0;
   const total = limit > 0 && limit < totalmem() ? limit : totalmem();
   return [
@@ -119,7 +119,7 @@ function attempt(name, args) {
   return { works: status === 0, reason: (stderr ?? '').trim().split('\n').pop() };
 }
 
-/** Not from a folder the user may not enter: that would fail before the trial began. */
+/** Starts in /: in a folder that the user may not enter, the trial would fail before it began. */
 function userOptions() {
   if (!isRoot() || !serviceUserExists()) return {};
   return { uid: serviceUserId('-u'), gid: serviceUserId('-g'), cwd: '/' };

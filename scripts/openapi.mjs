@@ -1,4 +1,4 @@
-// Writes what is read off the code (openapi.json, docs/errors.md, docs/lifecycles.md, docs/settings.md), or with --check compares it.
+// Writes the generated files (openapi.json, docs/errors.md, docs/lifecycles.md, docs/settings.md), or with --check compares them.
 import { prepare } from './bootstrap.mjs';
 
 await prepare({ build: true, system: 'skip' });

@@ -3,8 +3,8 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * The parts of the system that Corral stands on: the Debian package that brings each, how to find it, and what is
- * switched off without it. `required` parts are those without which no browser runs the way it should.
+ * The system parts that Corral needs: the Debian package of each, how to find it, and what is switched off without it.
+ * Without the `required` parts, no browser runs as it should.
  */
 export const parts = [
   {
@@ -12,7 +12,7 @@ export const parts = [
     required: true,
     everywhere: true,
     without: 'headful browsers, extensions, kiosk and policies',
-    // The binary rather than Debian's /usr/bin/chromium, a shell script that adds flags of its own.
+    // The binary rather than Debian's /usr/bin/chromium, a shell script that adds its own flags.
     find: () =>
       file('/usr/lib/chromium/chromium') ??
       command('chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome') ??
@@ -79,23 +79,23 @@ export const parts = [
     find: () => font(/^NotoColorEmoji\./, '/usr/share/fonts/truetype/noto'),
   },
   {
-    // Sessions see this cache read-only; without it each browser spends 0.3 s looking at fonts before its first page.
+    // Sessions see this cache read-only; without it each browser spends 0.3 s scanning fonts before its first page.
     name: 'fontconfig',
     without: 'a fast start: each browser takes 0.3 s longer',
     find: () =>
       ['/var/cache/fontconfig', '/usr/lib/fontconfig/cache'].find((folder) => filesIn(folder).some(isFontCache)),
-    // The package makes the cache when it is installed; images that were slimmed down keep the one and lose the other.
+    // The package makes the cache when it is installed; slimmed-down images keep the package and lose the cache.
     mend: ['fc-cache', '--system-only', '--really-force'],
   },
 ];
 
-/** Every part this machine should have, each with where it was found (or undefined). */
+/** Every part this machine should have, each with the path where it was found (or undefined). */
 export function findParts() {
   const wanted = process.platform === 'linux' ? parts : parts.filter((part) => part.everywhere);
   return wanted.map((part) => ({ ...part, path: part.find() }));
 }
 
-/** Debian and what descends from it, where apt-get knows our packages by these names. */
+/** Debian and its derivatives, where apt-get knows the packages by these names. */
 export function isDebian() {
   try {
     return (
@@ -120,7 +120,7 @@ function file(...paths) {
   return paths.find((path) => {
     try {
       accessSync(path, constants.X_OK);
-      // A snap brings its own confinement, which does not fit inside ours.
+      // A snap has its own confinement, which does not work inside a session's sandbox.
       return !/^\/(usr\/bin\/snap$|snap\/)/.test(realpathSync(path));
     } catch {
       return false;

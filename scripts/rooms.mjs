@@ -1,6 +1,6 @@
 /**
- * Who may import whom. The two tables below are the house's plan; what follows reads every import of src/ and says, one
- * sentence each, where the plan is not kept. Tests are exempt: they may look into any room.
+ * Which room may import which. The two tables below are the plan; the code below reads every import of src/ and prints a
+ * sentence for each violation. Tests are exempt: they may import from any room.
  *
  *   node scripts/rooms.mjs [src]
  */
@@ -9,28 +9,28 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { root } from './run.mjs';
 
-/** Each room with the rooms it may reach. Downwards only; upwards, publish an event. */
+/** Each room with the rooms it may import. Downwards only; upwards, publish an event. */
 const rooms = {
-  api: [], // whose key it is, the front door asks by an interface of its own; app.ts passes in who knows
+  api: [], // needs to know whose key it is: by an interface of its own, which app.ts implements
   store: [],
   org: [],
   sessions: ['profiles', 'extensions', 'proxies', 'telemetry', 'chromium'],
   pools: ['sessions'],
   profiles: [],
   extensions: [],
-  proxies: ['chromium'], // a check goes out the way that a session's traffic does
+  proxies: ['chromium'], // a check uses the same way out as a session's traffic
   credentials: [],
   logins: ['sessions', 'credentials', 'profiles', 'proxies'],
   deployments: ['sessions', 'org'],
   telemetry: [],
   chromium: [],
-  cluster: [], // nodes and the ways between them, whatever is sent along; app.ts passes in what there is to settle
+  cluster: [], // nodes and the connections between them, whatever is sent; app.ts passes in what to settle
   lib: [],
 };
 
 /**
- * The rooms inside chromium/, each with those it may reach, from the ground up. engine.ts stands on all that are listed before it and is what the
- * rest of the house talks to; the recorder looks at an engine from above.
+ * The rooms inside chromium/, each with those it may import, from the bottom up. engine.ts uses all that are listed
+ * before it, and is what the other rooms import; the recorder uses an engine from above.
  */
 const chromiumRooms = {
   sandbox: [], // namespaces, cgroups, uids, directories, processes
@@ -46,16 +46,17 @@ const chromiumRooms = {
   recorder: ['sandbox', 'cdp', 'pages', 'computer', 'engine.ts'],
 };
 
-/** What any room may reach besides, and the two that may reach less. */
+/** What any room may import besides, and the exceptions that may import less. */
 const floor = ['errors.ts', 'events.ts', 'config.ts', 'store', 'lib'];
 const lessFloor = { chromium: ['lib'], lib: [], store: ['errors.ts', 'events.ts', 'config.ts', 'lib'] };
 
-/** The files of src/ itself that rooms stand on. The others (main.ts, app.ts, …) put rooms together and reach everything. */
+/** The files of src/ itself that rooms may import. The others (main.ts, app.ts, …) put rooms together and import everything. */
 const groundFiles = { 'config.ts': ['errors.ts', 'lib'], 'errors.ts': ['lib'], 'events.ts': ['errors.ts', 'lib'] };
 
 /**
- * In the rooms where sessions run, the files that use the file system, each with what it touches there. None of that can be changed by a
- * session, except what outside.ts touches, which is made for it; and inside a session there is nothing else to be touched.
+ * In the rooms where sessions run, the files that use the file system, each with what it touches there. A session can
+ * change none of that, except what outside.ts touches, which is made for that; and inside a session there is nothing else
+ * to touch.
  */
 const fileUsers = {
   'chromium/sandbox/outside.ts': 'what a session can change',
@@ -80,7 +81,7 @@ const fileUsers = {
   'sessions/replays/': 'the directory of replays',
 };
 
-/** Third parties and powers, each with the door it comes in by. `at` is tested against the path inside src/. */
+/** Packages and APIs with restricted use, each with the place where it may be used. `at` is tested against the path inside src/. */
 const doors = [
   {
     what: /^(fastify|@fastify\/.+|fastify-.+)$/,
@@ -125,7 +126,7 @@ const uses = [
   },
 ];
 
-/** Every place under `src` where the plan is not kept, as sentences. */
+/** Every violation of the plan under `src`, as sentences. */
 export function violations(src) {
   const found = [];
   for (const file of sourcesOf(src)) {
@@ -161,7 +162,7 @@ function mayUseFiles(file) {
 function judgeOurs(file, target, typeOnly) {
   const [from, to] = [roomOf(file), roomOf(target)];
   if (target.startsWith('..')) {
-    // package.json and its like are fair reading; code outside of src/ is not in the build.
+    // JSON such as package.json may be read; code outside of src/ is not in the build.
     return /\.[mc]?[jt]s$/.test(target)
       ? `reaches ${target}, outside of the service: move what it needs into src/`
       : undefined;
@@ -227,7 +228,7 @@ function judgeChromium(file, target) {
     : `reaches ${target}: chromium/${from} may reach ${inWords(chromiumRooms[from])} of chromium/; take it as a parameter, engine.ts passes it in`;
 }
 
-/** `sessions` for sessions/store.ts, and the file itself for those of src/. */
+/** `sessions` for sessions/store.ts; for files of src/ itself, the file. */
 function roomOf(path) {
   return path.split('/')[0];
 }
@@ -256,7 +257,7 @@ function importsOf(code) {
   }));
 }
 
-/** Blanks comments out, keeping the lines. Only where they stand free, so that 'http://…' and '**\/*.ts' stay whole. */
+/** Blanks comments out, keeping the lines. Only free-standing ones, so that 'http://…' and '**\/*.ts' stay whole. */
 function withoutComments(code) {
   return code.replace(/(?<=^|\s)(?:\/\*[\s\S]*?\*\/|\/\/[^\n]*)/g, (comment) => comment.replace(/[^\n]/g, ' '));
 }

@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
-/** The package's folder: everything here is named from it, whatever folder a script was called in. */
+/** The package's folder: all paths here are relative to it, whatever folder a script was called in. */
 export const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
 
-/** A program of our dependencies, by its own file: `npx` costs half a second to find the same. */
+/** Programs of the dependencies, by their files: `npx` takes half a second to find the same. */
 const programs = {
   tsc: 'node_modules/typescript/bin/tsc',
   vitest: 'node_modules/vitest/vitest.mjs',
@@ -13,11 +13,11 @@ const programs = {
   oxlint: 'node_modules/oxlint/bin/oxlint',
 };
 
-/** Runs a program on our terminal, as if it had been called instead of us. Resolves to its exit code. */
+/** Runs a program on this terminal, as if it had been called directly. Resolves to its exit code. */
 export function show(program, args, options = {}) {
   return new Promise((resolve, reject) => {
     const child = start(program, args, { stdio: 'inherit', ...options });
-    // Ctrl-C reaches the child by itself, from the terminal; we only have to outlive it to pass on its exit code.
+    // The terminal sends Ctrl-C to the child, too; this process only has to outlive it to pass on its exit code.
     const forward = (signal) => signal !== 'SIGINT' && child.kill(signal);
     process.on('SIGINT', forward).on('SIGTERM', forward).on('SIGHUP', forward);
     child.on('error', reject).on('exit', (code, signal) => {
@@ -27,7 +27,7 @@ export function show(program, args, options = {}) {
   });
 }
 
-/** Runs a program and keeps what it says. A program that cannot be started counts as one that failed. */
+/** Runs a program and returns its output. A program that cannot be started counts as one that failed. */
 export function listen(program, args, options = {}) {
   return new Promise((resolve) => {
     const child = start(program, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options });
@@ -44,7 +44,7 @@ function start(program, args, options) {
   return spawn(file, words, { cwd: root, ...options });
 }
 
-/** What runs a program, as words; those of our dependencies are named from the package's folder. */
+/** The command line of a program; programs of the dependencies are named from the package's folder. */
 export function commandLine(program, args) {
   return program in programs ? [process.execPath, programs[program], ...args] : [program, ...args];
 }

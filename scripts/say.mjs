@@ -1,15 +1,12 @@
-/**
- * How the scripts speak: progress goes to stderr, so that `corral … --json | jq` stays clean
- * even on the day it has to build first.
- */
+/** Prints progress to stderr, so that `corral … --json | jq` stays clean even when a build comes first. */
 export function say(line) {
   process.stderr.write(`${line}\n`);
 }
 
-/** A reason to stop that the reader can do something about: they see the sentence, not a stack. */
+/** A reason to stop that the user can act on: only the sentence is printed, without a stack. */
 export class Stop extends Error {}
 
-/** Runs a script's work. A `Stop` ends it with its sentence and exit code 1; anything else is our bug and keeps its stack. */
+/** Runs a script's work. A `Stop` ends it with its sentence and exit code 1; any other error is a bug and keeps its stack. */
 export async function script(work) {
   try {
     await work();
@@ -20,7 +17,7 @@ export async function script(work) {
   }
 }
 
-/** 0.4 s, 12 s, 3 min 20 s: as exact as a reader cares. */
+/** 0.4 s, 12 s, 3 min 20 s: rounded for people. */
 export function duration(milliseconds) {
   const seconds = milliseconds / 1000;
   if (seconds < 10) return `${seconds.toFixed(1)} s`;

@@ -5,7 +5,7 @@ import { prepare } from './bootstrap.mjs';
 import { root } from './run.mjs';
 import { script, Stop } from './say.mjs';
 
-/** `npm start -- --as-is` starts with the system parts that are here: `/ready` then says what is switched off. */
+/** `npm start -- --as-is` starts with the system parts that are present: `/ready` then says what is switched off. */
 const asIs = process.argv.indexOf('--as-is');
 if (asIs !== -1) process.argv.splice(asIs, 1);
 
@@ -17,13 +17,13 @@ await script(async () => {
 
 hearSignalsOnce();
 // The service runs in this very process: signals, exit codes and the terminal need no forwarding. (The `exec` in
-// package.json is part of this: npm signals the shell it started, which would die and leave us behind.)
+// package.json is part of this: npm signals the shell it started, which would die and leave this process running.)
 process.argv[1] = main;
 await import(pathToFileURL(main).href);
 
 /**
- * Ctrl-C arrives twice under npm: from the terminal, and a moment later from npm, which forwards its own copy. The service
- * may take a second one as "now, without goodbyes", so the echo is dropped; no finger is this fast.
+ * Under npm, Ctrl-C arrives twice: from the terminal, and a moment later forwarded by npm. The service may take a second
+ * signal as "stop at once", so the duplicate is dropped; no person types this fast.
  */
 function hearSignalsOnce() {
   const emit = process.emit.bind(process);

@@ -7,7 +7,7 @@ import { say, Stop } from './say.mjs';
 /** PostgreSQL refuses to run as root and browsers should not; a service started by root runs both as this user. */
 export const serviceUser = 'corral';
 
-/** Brings in the missing system parts where we may, and otherwise stops with the command that does. */
+/** Installs the missing system parts where this user may, and otherwise stops with the command that does. */
 export async function provideSystemParts() {
   if (isRoot()) createServiceUser();
   const missing = missingParts();
@@ -40,7 +40,7 @@ export function missingParts() {
   return findParts().filter((part) => !part.path);
 }
 
-/** The one command that mends it: ready to paste on Debian and Ubuntu, in Debian's names elsewhere. */
+/** The one command that installs what is missing: ready to paste on Debian and Ubuntu, with Debian's names elsewhere. */
 export function howToInstall(missing) {
   const names = missing.map((part) => part.name).join(' ');
   if (process.platform !== 'linux') return `Install ${names} (or Google Chrome).`;
@@ -61,7 +61,7 @@ function describe(missing) {
 }
 
 export function serviceUserExists() {
-  // Reading the file answers in microseconds; getent also knows the users of a directory service.
+  // Reading the file takes microseconds; getent also knows the users of a directory service.
   if (new RegExp(`^${serviceUser}:`, 'm').test(readFileSync('/etc/passwd', 'utf8'))) return true;
   return spawnSync('getent', ['passwd', serviceUser]).status === 0;
 }
@@ -71,7 +71,7 @@ function createServiceUser() {
   const args = ['--system', '--no-create-home', '--shell', '/usr/sbin/nologin', serviceUser];
   say(`Creating the system user '${serviceUser}', which the embedded database runs as.`);
   const { status, stderr, error } = spawnSync(command('useradd') ?? 'useradd', args, { encoding: 'utf8' });
-  // 9: somebody else created it a moment ago.
+  // 9: another process created the user a moment ago.
   if (status !== 0 && status !== 9)
     throw new Stop(`useradd ${args.join(' ')} failed: ${(stderr || error?.message || '').trim()}`);
 }

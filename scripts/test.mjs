@@ -12,7 +12,7 @@ await script(async () => {
   await section('Set-up', () => prepare());
   if (args.length === 0 && !(await section('Checks', check))) process.exit(1);
   process.exitCode = await section('Tests', () => show('vitest', ['run', ...args]));
-  // What holds a hostile tenant back differs for root and for an ordinary user, so both are attacked.
+  // What confines a hostile tenant differs for root and for an ordinary user, so the attacks run as both.
   if (args.length === 0 && process.exitCode === 0 && isRoot())
     process.exitCode = await section('Attacks as an ordinary user', () => testAsUser(['test/attacks']));
 });

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { transformWithOxc } from 'vite'; // comes with vitest, which runs our tests through the same transformation
+import { transformWithOxc } from 'vite'; // comes with vitest, which runs the tests through the same transformation
 
 export async function load(url, context, nextLoad) {
   if (!url.startsWith('file:') || !url.endsWith('.ts')) return nextLoad(url, context);

@@ -1,6 +1,7 @@
 /**
- * `node --import ./scripts/typescript.mjs some.ts` runs TypeScript on Node 20, which cannot by itself. Newer ones can, and
- * then this does nothing. Modules stay real modules, at real paths: a benchmark measures our code, not a wrapper around it.
+ * `node --import ./scripts/typescript.mjs some.ts` runs TypeScript on Node 20, which cannot by itself. On newer versions,
+ * which can, this does nothing. Modules stay real modules, at real paths: a benchmark measures the service's code, not a
+ * wrapper around it.
  */
 import { register } from 'node:module';
 
