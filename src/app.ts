@@ -1,4 +1,4 @@
-import { mkdir, stat } from 'node:fs/promises';
+import { chmod, mkdir, stat } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -172,6 +172,8 @@ async function openGround({ config, logger, onFatal, space }: AppOptions, opened
   const { dataDir, databaseUrl, diskReserve } = config;
   const upstreams = await readUpstreams(config.proxyUpstreams).catch(asConfigError);
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  // Without a sandbox, the user of a session reaches its directory by the path. It may pass through this one, and list and read nothing.
+  if (config.allowUnsandboxed && process.getuid?.() === 0) await chmod(dataDir, 0o711);
   const disk = diskSpace(dataDir, diskReserve === undefined ? undefined : diskReserve * 2 ** 20, space);
   const masterKeys = await openKeys(dataDir, config.secretKey);
   const store = await openStore({

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -18,6 +18,7 @@ let service: Service | undefined;
 
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'corral-closed-'));
+  chmodSync(root, 0o711); // without a sandbox, sessions reach their directories as their own user
   process.env['TMPDIR'] = join(root, 'missing');
 });
 afterEach(async () => {
@@ -68,4 +69,5 @@ test('without a sandbox there are no browsers, pools say why, and all is well wh
 test('the operator may want browsers all the same', async () => {
   const { call } = await start({ CORRAL_SESSION_UIDS: '32000-32999', CORRAL_ALLOW_UNSANDBOXED: 'true' });
   expect(await call('GET', '/ready')).toMatchObject({ status: 200, body: { status: 'degraded' } });
+  expect(await call('POST', '/browsers', { headless: true })).toMatchObject({ status: 200 });
 }, 120_000);
