@@ -54,6 +54,8 @@ function look(seen: Map<string, boolean>): void {
   for (const pid of tree(service.pid!)) {
     if (pid === service.pid) continue;
     try {
+      // A child is a copy of the service, with all that it has open, until it becomes another program.
+      if (commandLine(pid) === commandLine(service.pid!)) continue;
       const name = readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
       if (name === 'postgres' || name === 'flock') continue;
       const held = readdirSync(`/proc/${pid}/fd`).some((fd) => link(pid, fd) === secret);
@@ -63,6 +65,8 @@ function look(seen: Map<string, boolean>): void {
     }
   }
 }
+
+const commandLine = (pid: number) => readFileSync(`/proc/${pid}/cmdline`, 'utf8');
 
 function link(pid: number, fd: string): string {
   try {
