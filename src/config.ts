@@ -106,7 +106,7 @@ export const settings = {
   sessionUids: setting(
     'CORRAL_SESSION_UIDS',
     '',
-    'the uids (and gids) of sessions, one for each, where the service is root, such as 30000-49999; 20,000 that nobody else uses when empty',
+    'the uids (and gids) of sessions, one for each, where the service is root, such as 30000-49999; 20,000 unused ones when empty',
     text,
   ),
   sessionDisk: setting(

@@ -35,7 +35,7 @@ const catalogue = {
     400,
     'The operator has configured no upstream for proxies of that type.',
     (p: { type: string }) =>
-      `This service has no upstream for ${p.type} proxies. Whoever runs it can configure one (CORRAL_PROXY_UPSTREAMS); or use type custom with a proxy of your own.`,
+      `This service has no upstream for ${p.type} proxies. The operator can configure one (CORRAL_PROXY_UPSTREAMS); or use type custom with a proxy of your own.`,
   ),
   proxy_host_refused: entry(
     400,
@@ -179,7 +179,7 @@ const catalogue = {
     retriable: true,
   },
   viewport_in_use: conflict(
-    'Somebody watches the live view.',
+    'The live view has viewers.',
     (p: { viewers: number }) =>
       `${p.viewers} live ${p.viewers === 1 ? 'view shows' : 'views show'} this session; changing the viewport would jump under their hands. Send viewport.force: true to do it all the same.`,
   ),
@@ -267,7 +267,7 @@ const catalogue = {
   ),
   client_hung_up: entry(
     499,
-    'The client hung up before it was answered. Nobody gets to read this; the audit log shows it.',
+    'The client hung up before it was answered. No client reads this; the audit log shows it.',
     () => 'The client hung up before it was answered, and what was being made for it was undone.',
   ),
   internal: entry(
@@ -341,7 +341,7 @@ const catalogue = {
     503,
     'The machine gives browsers no sandbox, so none is started.',
     (p: { reason: string }) =>
-      `This machine gives browsers no sandbox, so none is started: ${p.reason} Whoever runs the service finds the remedy with 'npm run doctor'; it is tried again by itself. CORRAL_ALLOW_UNSANDBOXED=true runs browsers without one.`,
+      `This machine gives browsers no sandbox, so none is started: ${p.reason} The operator finds the remedy with 'npm run doctor'; the service tries again by itself. CORRAL_ALLOW_UNSANDBOXED=true runs browsers without one.`,
   ),
   project_storage_full: final(
     507,

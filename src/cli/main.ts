@@ -10,7 +10,7 @@ import { UsageError, type Command } from './command.ts';
 
 const commands: Record<string, Command> = { keys: keysCommand, secrets: secretsCommand, nodes: nodesCommand };
 
-const help = `corral: for whoever has the machine
+const help = `corral: for the operator of the machine
 
 It works on the data directory of this machine (CORRAL_DATA_DIR, ./data by default) or on DATABASE_URL, whether the
 service runs or not.

@@ -101,7 +101,7 @@ function declaring(app: App, pools: PoolService) {
     {
       schema: {
         operationId: 'deleteBrowserPool',
-        summary: 'Delete a pool and its browsers. Whoever waits for one is told.',
+        summary: 'Delete a pool and its browsers. Clients that wait for one are told.',
         tags,
         params: IdOrName,
         body: DeletePool,

@@ -38,7 +38,7 @@ const timeout = {
   maximum: 259_200,
   description: 'A lease without a client or a request for this long ends.',
 };
-const resetOnRelease = { description: 'false keeps what the last holder left in the browser. Ours.' };
+const resetOnRelease = { description: 'false keeps what the last holder left in the browser. Corral extension.' };
 
 const common = {
   profile: Type.Optional(PoolProfile),
@@ -120,13 +120,13 @@ export const Pool = named(
     id: Type.String(),
     name: Type.Optional(Type.String()),
     available_count: Type.Integer({ description: 'Browsers on the shelf.' }),
-    acquired_count: Type.Integer({ description: 'Browsers that somebody holds.' }),
-    warming_count: Type.Integer({ description: 'Browsers that are being made or cleaned. Ours.' }),
-    waiting_count: Type.Integer({ description: 'Clients in the line. Ours.' }),
+    acquired_count: Type.Integer({ description: 'Browsers that are leased.' }),
+    warming_count: Type.Integer({ description: 'Browsers that are being made or cleaned. Corral extension.' }),
+    waiting_count: Type.Integer({ description: 'Clients in the line. Corral extension.' }),
     last_error: Type.Optional(
       Type.Object(
         { message: Type.String(), at: Timestamp },
-        { description: 'The last launch that failed, until one succeeds. Ours.' },
+        { description: 'The last launch that failed, until one succeeds. Corral extension.' },
       ),
     ),
     created_at: Timestamp,

@@ -123,7 +123,7 @@ export function profileRoutes({ profiles }: { profiles: ProfileService }): Fasti
       {
         schema: {
           operationId: 'listProfileVersions',
-          summary: 'List what was saved of a profile, newest first; the last ten are kept. Ours.',
+          summary: 'List what was saved of a profile, newest first; the last ten are kept. Corral extension.',
           tags,
           params: IdOrName,
           response: { 200: Type.Array(ProfileVersion), ...refusals('profile_not_found') },
@@ -137,7 +137,7 @@ export function profileRoutes({ profiles }: { profiles: ProfileService }): Fasti
       {
         schema: {
           operationId: 'restoreProfileVersion',
-          summary: 'Let sessions start with an earlier version again. Ours.',
+          summary: 'Let sessions start with an earlier version again. Corral extension.',
           tags,
           params: Type.Object({ id_or_name: Type.String(), version_id: Type.String() }),
           response: { 200: Profile, ...refusals('profile_not_found', 'profile_version_not_found') },

@@ -19,7 +19,9 @@ export const Profile = named(
     last_save_error: Type.Optional(
       Type.Object(
         { message: Type.String(), at: Timestamp },
-        { description: 'Why the last save failed, until one succeeds; what was saved before stands. Ours.' },
+        {
+          description: 'Why the last save failed, until one succeeds; what was saved before stands. Corral extension.',
+        },
       ),
     ),
   }),
@@ -40,7 +42,8 @@ export const ProfileSelector = named(
       force: Type.Optional(
         Type.Boolean({
           default: false,
-          description: 'Save even while another session saves to the same profile; whoever ends last wins. Ours.',
+          description:
+            'Save even while another session saves to the same profile; the session that ends last wins. Corral extension.',
         }),
       ),
     },

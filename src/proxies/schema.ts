@@ -145,7 +145,8 @@ export const Proxy = named(
     ip_address: Type.Optional(Type.String({ description: 'Where its traffic comes out, as the last check saw it.' })),
     latency_ms: Type.Optional(
       Type.Integer({
-        description: 'How long the check took through it. In the answer to a check with url: that one. Ours.',
+        description:
+          'How long the check took through it. In the answer to a check with url: that one. Corral extension.',
       }),
     ),
     config: Type.Optional(Config),

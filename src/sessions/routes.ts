@@ -129,7 +129,7 @@ export function sessionRoutes({
       {
         schema: {
           operationId: 'createBrowserLiveViewLink',
-          summary: 'Make a link to the live view for somebody who has no key: to watch only, unless you say otherwise.',
+          summary: 'Make a link to the live view for a person without a key: to watch only, unless you say otherwise.',
           tags,
           params: IdOrName,
           body: CreateLiveViewLink,

@@ -33,7 +33,7 @@ const ViewportUpdate = named(
   Type.Object({
     ...Viewport.properties,
     force: Type.Optional(
-      Type.Boolean({ default: false, description: 'Change it even while somebody watches the live view.' }),
+      Type.Boolean({ default: false, description: 'Change it even while the live view has viewers.' }),
     ),
   }),
 );

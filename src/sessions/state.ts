@@ -6,9 +6,9 @@ import { lifecycle } from '../lib/lifecycle.ts';
  */
 export const sessionLife = lifecycle(
   {
-    starting: 'Chromium is being launched; nobody can connect yet.',
+    starting: 'Chromium is being launched; clients cannot connect yet.',
     live: 'Clients may attach and leave. Without one for five seconds it stands by, frozen, and wakes for the next.',
-    stopping: 'Its clients were closed and Chromium is going; nobody can connect any more.',
+    stopping: 'Its clients were closed and Chromium is being stopped; clients can no longer connect.',
     stopped: 'Chromium has exited as it was asked to, and nothing of it is left.',
     failed: 'Chromium never came up, crashed too often, or its service went away. Nothing of it is left.',
   },
