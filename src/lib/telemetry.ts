@@ -42,3 +42,27 @@ export interface TelemetryEvent {
 
 /** Takes an event. It never throws and never waits: a slow reader loses events, the browser loses no time. */
 export type TelemetrySink = (event: TelemetryEvent) => void;
+
+/**
+ * What `source.metadata` of a network event tells beyond its data, for the HAR and trace exports. The data of an event has
+ * the fields of the public API and no others; this map is free. Every value is text, every key is optional: without it, an
+ * export has less detail.
+ */
+export interface NetworkMetadata {
+  /** network_request with `is_redirect`: the answer that redirected, which has no event of its own. */
+  redirect_status?: string;
+  redirect_status_text?: string;
+  redirect_location?: string;
+  /** network_response: the protocol of the answer, such as `http/1.1`, `h2` or `h3`. */
+  protocol?: string;
+  /** network_response: the address that answered, as Chromium reports it. */
+  remote_ip?: string;
+  /** network_response without network traffic: `memory`, `disk` or `service_worker`. */
+  from_cache?: string;
+  /** network_response: milliseconds from the request to the head of the answer. The rest of the time is the body. */
+  wait_ms?: string;
+  /** network_response: bytes on the wire, head and body. */
+  encoded_bytes?: string;
+  /** Bytes of the whole body (of a request or an answer), when the event has a shortened one or none. */
+  body_bytes?: string;
+}
