@@ -50,8 +50,19 @@ const chromiumRooms = {
 const floor = ['errors.ts', 'events.ts', 'config.ts', 'store', 'lib'];
 const lessFloor = { chromium: ['lib'], lib: [], store: ['errors.ts', 'events.ts', 'config.ts', 'lib'] };
 
-/** The files of src/ itself that rooms may import. The others (main.ts, app.ts, …) put rooms together and import everything. */
-const groundFiles = { 'config.ts': ['errors.ts', 'lib'], 'errors.ts': ['lib'], 'events.ts': ['errors.ts', 'lib'] };
+/**
+ * The files of src/ itself that rooms may import. The others (main.ts, app.ts, …) put rooms together and import
+ * everything. errors/ has the parts of errors.ts, which is the only one to import them.
+ */
+const groundFiles = {
+  'config.ts': ['errors.ts', 'lib'],
+  'errors.ts': ['errors', 'lib'],
+  errors: ['lib'],
+  'events.ts': ['errors.ts', 'lib'],
+};
+
+/** Folders that put rooms together, as app.ts does, and import everything. */
+const roofs = ['app', 'cli'];
 
 /**
  * In the rooms where sessions run, the files that use the file system, each with what it touches there. A session can
@@ -85,7 +96,7 @@ const fileUsers = {
 const doors = [
   {
     what: /^(fastify|@fastify\/.+|fastify-.+)$/,
-    at: /^(api\/|app\.ts$|.*\broutes\.ts$)/,
+    at: /^(api\/|app\/|app\.ts$|.*\broutes\.ts$)/,
     instead: 'keep HTTP in api/ and in a routes.ts',
   },
   {
@@ -167,7 +178,7 @@ function judgeOurs(file, target, typeOnly) {
       ? `reaches ${target}, outside of the service: move what it needs into src/`
       : undefined;
   }
-  if (from === 'cli' || (from === file && !(file in groundFiles))) return undefined;
+  if (roofs.includes(from) || (from === file && !(file in groundFiles))) return undefined;
   if (from === to) return judgeInside(file, target);
 
   if (from in groundFiles)
@@ -195,7 +206,7 @@ function judgeOurs(file, target, typeOnly) {
       : `reaches ${target}: only routes.ts, schema.ts and sockets speak HTTP; let them translate, or move the helper to lib/`;
   }
   if (!rooms[from].includes(to)) {
-    return to === target
+    return to === target || roofs.includes(to)
       ? `reaches ${target}, which puts the rooms together: take what it needs as a parameter`
       : `reaches ${target}: ${from}/ may reach ${inWords(rooms[from])}; publish an event, or let app.ts pass in the function`;
   }

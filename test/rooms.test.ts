@@ -31,6 +31,8 @@ const wrong: [file: string, code: string, sentence: RegExp][] = [
     /reaches org\/service\.ts: api\/ may reach no other room/,
   ],
   ['pools/service.ts', "import { x } from '../app.ts';", /reaches app\.ts, which puts the rooms together/],
+  ['pools/service.ts', "import { x } from '../app/pools.ts';", /reaches app\/pools\.ts, which puts the rooms together/],
+  ['pools/service.ts', "import { x } from '../errors/pools.ts';", /reaches errors\/pools\.ts: pools\/ may reach only/],
   ['chromium/browser/launch.ts', "import { errors } from '../../errors.ts';", /chromium\/ knows only lib\//],
   [
     'chromium/cdp/mux.ts',
@@ -41,6 +43,7 @@ const wrong: [file: string, code: string, sentence: RegExp][] = [
   ['lib/undo.ts', "export { x } from '../errors.ts';", /lib\/ imports nothing of ours/],
   ['store/open.ts', "import { x } from '../org/store.ts';", /store\/ knows connections, not rooms/],
   ['errors.ts', "import { x } from './org/schema.ts';", /errors\.ts is below every room/],
+  ['errors/org.ts', "import { x } from '../org/schema.ts';", /errors is below every room/],
   ['org/service.ts', "import {\n  config,\n} from '../config.ts';", /:1 reaches config\.ts for more than types/],
   ['org/service.ts', "import { page } from '../api/paging.ts';", /only routes\.ts, schema\.ts and sockets speak HTTP/],
   ['org/service.ts', "const x = await import('../../bench/main.ts');", /outside of the service/],
@@ -75,6 +78,9 @@ const wrong: [file: string, code: string, sentence: RegExp][] = [
 const right: Record<string, string> = {
   'main.ts': "import { app } from './app.ts';\nimport { config } from './config.ts';",
   'app.ts': "import { sessionStore } from './sessions/store.ts';\nimport { server } from './api/server.ts';",
+  'app/pools.ts': "import { poolStore } from '../pools/store.ts';\nimport type { FastifyBaseLogger } from 'fastify';",
+  'errors.ts': "import { poolErrors } from './errors/pools.ts';",
+  'errors/pools.ts': "import { entry } from './entry.ts';",
   'config.ts': 'export const port = Number(process.env.CORRAL_PORT);',
   'cli/main.ts': "import { keyStore } from '../org/store.ts';",
   'api/server.ts':

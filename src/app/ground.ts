@@ -1,0 +1,80 @@
+import { chmod, mkdir } from 'node:fs/promises';
+import type { FastifyBaseLogger } from 'fastify';
+import { metricsRegistry } from '../api/metrics.ts';
+import type { Probe } from '../api/status.ts';
+import { refuseStrangers } from '../cluster/agreement.ts';
+import type { Settler } from '../cluster/settlement.ts';
+import { relayChannel } from '../cluster/relay.ts';
+import { nodeStore } from '../cluster/store.ts';
+import { ConfigError, type Config } from '../config.ts';
+import { eventBus } from '../events.ts';
+import { diskSpace, type Space } from '../lib/disk-space.ts';
+import { gatekeeper } from '../org/gatekeeper.ts';
+import type { Occupancy } from '../org/projects.ts';
+import { settleLostNode } from '../sessions/reconcile.ts';
+import { readUpstreams } from '../proxies/upstreams.ts';
+import { openStore } from '../store/open.ts';
+import { openKeys, secretStore } from '../store/secrets.ts';
+import { version } from '../version.ts';
+
+export interface AppOptions {
+  config: Config;
+  logger: FastifyBaseLogger;
+  onFatal: (error: Error) => void;
+  /** Replaces the real measurement of the data directory's disk, for tests. */
+  space?: () => Space;
+}
+
+export type Ground = Awaited<ReturnType<typeof openGround>>;
+
+/** What every room depends on: the store, its keys, events, metrics; and the lists that rooms add to. */
+export async function openGround(
+  { config, logger, onFatal, space }: AppOptions,
+  opened: (close: () => unknown) => void,
+) {
+  const { dataDir, databaseUrl, diskReserve } = config;
+  const upstreams = await readUpstreams(config.proxyUpstreams).catch(asConfigError);
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  // Without a sandbox, the user of a session reaches its directory by the path. It may pass through this one, and list and read nothing.
+  if (config.allowUnsandboxed && process.getuid?.() === 0) await chmod(dataDir, 0o711);
+  const disk = diskSpace(dataDir, diskReserve === undefined ? undefined : diskReserve * 2 ** 20, space);
+  const masterKeys = await openKeys(dataDir, config.secretKey);
+  const store = await openStore({
+    dataDir,
+    databaseUrl,
+    channels: ['corral_org', 'corral_pools', 'corral_nodes', relayChannel],
+    onLost: onFatal,
+    beforeMigrating: async (db, id) =>
+      refuseStrangers({ id, version, keys: [...masterKeys.ring().ids] }, await nodeStore(db).listIfThere()),
+    log: logger,
+  });
+  opened(() => store.close());
+  const { db, anchor } = store;
+  const events = eventBus();
+  const gate = gatekeeper({ db, trusted: () => anchor.listening });
+  anchor.on('corral_org', () => gate.forget());
+  anchor.onGap(() => gate.forget());
+  const probes: Probe[] = [{ name: 'store', required: true, check: () => store.ping().then(() => undefined) }];
+  return {
+    config,
+    log: logger,
+    opened,
+    upstreams,
+    disk,
+    masterKeys,
+    store,
+    secrets: secretStore(db, masterKeys),
+    events,
+    metrics: metricsRegistry(),
+    gate,
+    probes,
+    /** Run for a lost node, by the node that gives it up. */
+    settlers: [settleLostNode({ events, log: logger })] as Settler[],
+    /** Reasons why a project cannot be deleted. */
+    occupancies: [] as Occupancy[],
+  };
+}
+
+export function asConfigError(error: Error): never {
+  throw new ConfigError([error.message]);
+}

@@ -1,0 +1,47 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { detectIsolation } from '../chromium/browser/launch.ts';
+import { openToolbox } from '../chromium/guest/toolbox.ts';
+import { browsers } from '../sessions/browsers.ts';
+import type { Egress } from './egress.ts';
+import { asConfigError, type Ground } from './ground.ts';
+
+/** Share of a session's bound that one file may take: a file that is too large is refused, and the session continues. */
+const mostOfOneFile = 0.75;
+
+/** What starts browsers: the sandbox that this machine gives, the tools inside it, and the bounds of a session. */
+export async function openLauncher(ground: Ground, egress: Egress) {
+  const { config, opened, log } = ground;
+  const isolation = await openIsolation(ground);
+  const toolbox = openToolbox(join(config.dataDir, 'tools'));
+  opened(() => toolbox.ready.catch(() => {})); // it may still be being filled
+  const launcher = browsers({
+    dir: join(config.dataDir, 'sessions'),
+    isolation,
+    toolbox,
+    allowUnsandboxed: config.allowUnsandboxed,
+    allow: egress.allow,
+    launchSeconds: config.launchSeconds,
+    limits: {
+      memoryBytes: config.sessionMemory * 2 ** 20,
+      pids: config.sessionPids,
+      cpus: config.sessionCpus,
+      fileBytes: config.sessionDisk * 2 ** 20 * mostOfOneFile,
+    },
+    log,
+  });
+  return { isolation, launcher };
+}
+
+async function openIsolation({ config, log }: Ground) {
+  const { dataDir, databaseUrl } = config;
+  const isolation = await detectIsolation({
+    full: config.chromium,
+    headlessShell: config.headlessShell,
+    uids: config.sessionUids,
+    reservedUids: databaseUrl === '' ? [(await stat(join(dataDir, 'postgres'))).uid] : [],
+  }).catch(asConfigError);
+  for (const reason of isolation.reasons) log.warn({ reason }, 'degraded');
+  if (!isolation.sandboxed) void isolation.whenSandboxed.then(() => log.info({}, 'sandbox.granted'));
+  return isolation;
+}

@@ -1,0 +1,46 @@
+import type { FastifyRequest } from 'fastify';
+import { pathOf } from '../api/server.ts';
+import type { Cluster } from '../cluster/service.ts';
+import { apiKeyService } from '../org/api-keys.ts';
+import { auditService, type AuditService } from '../org/audit.ts';
+import { letFirstKeyIn } from '../org/first-key.ts';
+import { limitService } from '../org/limits.ts';
+import { projectService } from '../org/projects.ts';
+import { storageService } from '../org/storage.ts';
+import type { Ground } from './ground.ts';
+
+export type Organisation = Awaited<ReturnType<typeof openOrganisation>>;
+
+/** Projects, keys, limits, the audit log and what projects store. */
+export async function openOrganisation({ config, store, events, gate, occupancies, settlers }: Ground, nodes: Cluster) {
+  const { db, quick, nodeId } = store;
+  const changed = () => gate.forget();
+  const projects = projectService({ db, events, changed, occupancies });
+  const keys = apiKeyService({ db, changed });
+  const limits = limitService({ db, projects, capacity: async () => nodes.capacity() });
+  const audit = auditService({ db, quick });
+  await projects.ensureDefault();
+  const firstKey = await letFirstKeyIn(keys, config);
+  const storage = storageService({ db, nodeId, mostBytes: config.projectStorage * 2 ** 20 });
+  await storage.nodeLost(nodeId);
+  settlers.push((lost, tx) => storage.nodeLost(lost, tx));
+  return { projects, keys, limits, audit, storage, firstKey };
+}
+
+export function recordRequest(audit: AuditService, request: FastifyRequest, status: number, durationMs: number) {
+  return audit
+    .record({
+      caller: request.caller!,
+      projectId: request.project?.id ?? null,
+      service: request.routeOptions.schema?.tags?.[0] ?? 'api',
+      status,
+      method: request.method,
+      path: pathOf(request),
+      route: request.routeOptions.url ?? '',
+      domain: request.host,
+      durationMs,
+      clientIp: request.clientIp,
+      userAgent: request.headers['user-agent'] ?? '',
+    })
+    .catch((error: Error) => request.log.error({ requestId: request.id, error }, 'audit.not_recorded'));
+}

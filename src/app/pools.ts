@@ -1,0 +1,51 @@
+import type { Cluster } from '../cluster/service.ts';
+import { newId } from '../lib/ids.ts';
+import type { SessionService } from '../sessions/service.ts';
+import { sessionStore } from '../sessions/store.ts';
+import { poolMetrics } from '../pools/metrics.ts';
+import { sessionsAnywhere } from '../pools/nodes/anywhere.ts';
+import { sessionsHere } from '../pools/nodes/here.ts';
+import { poolService } from '../pools/service.ts';
+import { poolStore } from '../pools/store.ts';
+import type { ProxyService } from '../proxies/service.ts';
+import type { Ground } from './ground.ts';
+import type { Organisation } from './organisation.ts';
+
+export function openPools(
+  { store, events, metrics, opened, settlers, occupancies, log }: Ground,
+  deps: { nodes: Cluster; org: Organisation; sessions: SessionService; proxies: ProxyService },
+) {
+  const { nodes, org, sessions, proxies } = deps;
+  const { db, anchor, nodeId } = store;
+  const nobody = () => ({ requestId: newId('req_'), clientIp: '', caller: null, project: null });
+  const pooled = sessionsHere({ db, sessions });
+  const pools = poolService({
+    db,
+    sessions: sessionsAnywhere({
+      here: pooled,
+      store: poolStore(db),
+      nodeId,
+      ask: (node, request, signal) => nodes.ask(node, request, nobody(), signal),
+      log,
+    }),
+    make: sessions.makePooled,
+    resolve: sessions.resolve,
+    place: nodes.place,
+    events,
+    metrics: poolMetrics(metrics),
+    nodeId,
+    allowance: {
+      capacity: async () => nodes.capacity(),
+      sessionCap: (projectId) => org.limits.sessionCap(projectId),
+      usage: (within, projectId, except) => sessionStore(within).lockUsage(projectId, except),
+    },
+    refuseUnknownProxy: (projectId, proxyId) => proxies.refuseUnknown(projectId, proxyId),
+    log,
+  });
+  opened(() => pools.close());
+  anchor.on('corral_pools', (message) => pools.hear(message));
+  anchor.onGap(() => void pools.catchUp().catch((error: Error) => log.warn({ error: error.message }, 'pools.gap')));
+  settlers.push((lost, tx) => pools.nodeLost(lost, tx));
+  occupancies.push((projectId) => pools.occupancy(projectId));
+  return { pools, pooled };
+}

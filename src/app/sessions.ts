@@ -1,0 +1,53 @@
+import type { Addresses } from '../sessions/addresses.ts';
+import { measureSessions } from '../sessions/metrics.ts';
+import { launchTrial } from '../sessions/launch-trial.ts';
+import { sessionProbes } from '../sessions/probes.ts';
+import { sessionService } from '../sessions/service.ts';
+import { sessionStore } from '../sessions/store.ts';
+import type { Ground } from './ground.ts';
+import type { Organisation } from './organisation.ts';
+import type { Egress } from './egress.ts';
+import { openBelongings } from './belongings.ts';
+import { openLauncher } from './launcher.ts';
+import { openReplays } from './replays.ts';
+
+/** File systems have about one inode per 16 KiB; sessions may use half of theirs. */
+const filesPerMegabyte = 32;
+
+/** Sessions, with what they are made with and what is recorded of them. */
+export async function openSessions(
+  ground: Ground,
+  { org, egress, addresses }: { org: Organisation; egress: Egress; addresses: Addresses },
+) {
+  const { config, store, events, disk, opened, occupancies, log } = ground;
+  const { isolation, launcher } = await openLauncher(ground, egress);
+  const { profiles, extensions } = await openBelongings(ground, org);
+  const trial = launchTrial(launcher);
+  opened(() => trial.close());
+  const sessions = sessionService({
+    store: sessionStore(store.db),
+    browsers: launcher,
+    profiles,
+    extensions,
+    addresses,
+    sessionCap: (projectId) => org.limits.sessionCap(projectId),
+    proxies: egress.proxies,
+    nodeId: store.nodeId,
+    capacity: config.capacity,
+    spares: config.spares,
+    disk,
+    mostOnDisk: { bytes: config.sessionDisk * 2 ** 20, inodes: config.sessionDisk * filesPerMegabyte },
+    events,
+    log,
+  });
+  const { replays, recorder } = openReplays(ground, { org, sessions, addresses, isolation });
+  opened(() => sessions.close()); // before the replays, which are finished once no session runs
+  events.on('project.closed', () => sessions.endClosedProjects());
+  store.anchor.onGap(() => sessions.endClosedProjects());
+  occupancies.push((projectId) => sessions.occupancy(projectId));
+  ground.probes.push(...sessionProbes(isolation, config.allowUnsandboxed, trial.check));
+  measureSessions(ground.metrics, sessions);
+  await sessions.start();
+  await replays.open();
+  return { profiles, extensions, sessions, replays, recorder };
+}

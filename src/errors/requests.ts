@@ -1,0 +1,79 @@
+import { conflict, entry } from './entry.ts';
+
+/** Refusals that any route may give: what was sent, by whom, and what the service is in a state to do. */
+export const requestErrors = {
+  bad_request: entry(400, 'The request could not be read.', (p: { detail: string }) => p.detail),
+  invalid_input: entry(
+    400,
+    'A field is missing, of the wrong type or out of bounds.',
+    (p: { detail: string }) => p.detail,
+  ),
+  feature_not_available: entry(
+    400,
+    'The field belongs to a part of the interface that this version does not serve yet.',
+    (p: { field: string }) => `${p.field} is not available in this version. Leave it out.`,
+  ),
+  unauthorized: entry(401, 'No key, or one that does not fit.', (p: { detail: string }) => p.detail),
+  forbidden: entry(403, 'The key is good, but not for this.', (p: { detail: string }) => p.detail),
+  not_found: entry(404, 'No such path, or no such thing.', (p: { detail: string }) => p.detail),
+  already_exists: conflict(
+    'Something of that name is there already.',
+    (p: { thing: string; name: string }) =>
+      `${/^[aeio]/.test(p.thing) ? 'An' : 'A'} ${p.thing} named '${p.name}' exists already (case and accents do not count). Choose another name.`,
+  ),
+  payload_too_large: entry(
+    413,
+    'The body is larger than this path takes.',
+    (p: { limit: number }) => `The body is larger than the ${p.limit} bytes this path takes.`,
+  ),
+  unsupported_media_type: entry(
+    415,
+    'The body is of a type this path does not read.',
+    (p: { type: string }) => `Bodies of type '${p.type}' are not read here; send application/json.`,
+  ),
+  websocket_version: entry(
+    426,
+    'The websocket handshake asks for a version that is not spoken here.',
+    (p: { detail: string }) => p.detail,
+  ),
+  too_many_bad_keys: entry(
+    429,
+    'Too many keys that are not known came from this address. A key that is known is let in all the same.',
+    (p: { seconds: number }) =>
+      `Too many keys that are not known here came from your address. Try again in ${p.seconds} s, with a key that is.`,
+  ),
+  client_hung_up: entry(
+    499,
+    'The client hung up before it was answered. No client reads this; the audit log shows it.',
+    () => 'The client hung up before it was answered, and what was being made for it was undone.',
+  ),
+  internal: entry(
+    500,
+    'Our fault.',
+    (p: { requestId: string }) => `Something broke on our side. Quote request ${p.requestId} when you report it.`,
+  ),
+  storage_full: entry(
+    500,
+    'The disk is full.',
+    (p: { path: string }) =>
+      `There is no space left below ${p.path}, except what is reserved for the database (CORRAL_DISK_RESERVE_MB). Make room, or set CORRAL_DATA_DIR to another disk.`,
+  ),
+  node_unreachable: entry(
+    502,
+    'The node that runs the session does not answer.',
+    (p: { node: string; detail: string }) =>
+      `The node ${p.node}, which has to answer this, cannot be reached (${p.detail}). If it is gone, its sessions are ended within seconds. Try again in a moment.`,
+  ),
+  store_unavailable: entry(
+    503,
+    'The database does not answer.',
+    () =>
+      'The database does not answer right now; the request changed nothing that was answered. Try again in a moment.',
+  ),
+  shutting_down: entry(
+    503,
+    'The node is being stopped.',
+    () =>
+      'This node is being stopped and starts no more browsers. Try again in a moment: another node, or this one after its restart, answers then.',
+  ),
+};

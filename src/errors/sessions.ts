@@ -1,0 +1,71 @@
+import { conflict, entry } from './entry.ts';
+
+/** Sessions: starting, reaching, showing and recording a browser. */
+export const sessionErrors = {
+  gpu_unavailable: entry(400, 'There is no GPU to run on.', (p: { detail: string }) => p.detail),
+  engine_unavailable: entry(400, 'This machine lacks what the session needs.', (p: { detail: string }) => p.detail),
+  session_not_found: entry(
+    404,
+    'No active session has that id or name.',
+    (p: { session: string }) =>
+      `No active session is '${p.session}'. GET /browsers lists them; status=deleted shows those that ended.`,
+  ),
+  replay_not_found: entry(
+    404,
+    'The session has no such replay, or its video is gone.',
+    (p: { detail: string }) => p.detail,
+  ),
+  recording_limit_reached: conflict(
+    'The session is being recorded as often as it may.',
+    (p: { most: number }) => `${p.most} recordings of this session are running, which is the most. Stop one first.`,
+  ),
+  viewport_in_use: conflict(
+    'The live view has viewers.',
+    (p: { viewers: number }) =>
+      `${p.viewers} live ${p.viewers === 1 ? 'view shows' : 'views show'} this session; changing the viewport would jump under their hands. Send viewport.force: true to do it all the same.`,
+  ),
+  session_limit_reached: entry(
+    429,
+    'The project has as many sessions as it may.',
+    (p: { active: number; kept: number; cap: number }) =>
+      `The project has ${p.active} active sessions${p.kept ? ` and keeps ${p.kept} places for its pools` : ''}, and may have ${p.cap}. Delete one, or raise max_concurrent_sessions of the project.`,
+  ),
+  too_many_connections: entry(
+    429,
+    'The session has as many websockets as it may.',
+    (p: { most: number }) => `This session has ${p.most} open websockets, which is the most. Close one first.`,
+  ),
+  rate_limit_exceeded: entry(
+    429,
+    'Too many sessions were created in the last minute.',
+    (p: { perMinute: number; seconds: number }) =>
+      `At most ${p.perMinute} sessions a minute are created here. Try again in ${p.seconds} s.`,
+  ),
+  browser_did_not_start: entry(
+    500,
+    'The browser did not come up.',
+    (p: { detail: string }) => `The browser did not start: ${p.detail}`,
+  ),
+  transport_failed: entry(
+    502,
+    'A request through the browser got no answer; net_error_name is Chromium’s word for why.',
+    (p: { detail: string }) => p.detail,
+  ),
+  no_sandbox: entry(
+    503,
+    'The machine gives browsers no sandbox, so none is started.',
+    (p: { reason: string }) =>
+      `This machine gives browsers no sandbox, so none is started: ${p.reason} The operator finds the remedy with 'npm run doctor'; the service tries again by itself. CORRAL_ALLOW_UNSANDBOXED=true runs browsers without one.`,
+  ),
+  browser_silent: entry(
+    504,
+    'The browser, or its display, did not answer in time.',
+    (p: { detail: string }) => `${p.detail} It hangs, was stopped, or its machine is too busy.`,
+  ),
+  capacity_exhausted: entry(
+    529,
+    'This node runs as many browsers as it may.',
+    (p: { running: number; most: number }) =>
+      `This node runs ${p.running} browsers, and ${p.most} is the most (CORRAL_MAX_SESSIONS). Try again when one has ended.`,
+  ),
+};
