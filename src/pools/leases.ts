@@ -8,7 +8,7 @@ import { defaultConfig, fillSeconds } from './config.ts';
 import type { PoolMetrics } from './metrics.ts';
 import type { SessionsAnywhere } from './nodes/anywhere.ts';
 import type { Acquire } from './schema.ts';
-import type { PoolRow, PoolStore } from './store.ts';
+import type { Lease, PoolRow, PoolStore } from './store.ts';
 
 /** Clients of this interface give a request up after 60 s, and 55 is promised; the rest is for handing the browser over. */
 const longestWaitMs = 50_000;
@@ -57,7 +57,6 @@ export function poolLeases({
     const elapsed = () => performance.now() - started;
     const pool = await find(projectId, idOrName);
     const waitMs = Math.min(longestWaitMs, (request.acquire_timeout_seconds ?? fillSeconds(pool)) * 1000);
-    const startUrl = request.start_url ?? pool.config.start_url;
     let again: SecondTurn | undefined;
     for (;;) {
       const turn = await line.acquire(pool.id, Math.max(0, waitMs - elapsed()), hungUp, again);
@@ -70,7 +69,7 @@ export function poolLeases({
       const { sessionId, leaseId } = turn;
       const undo = () => giveBack(pool.id, sessionId, leaseId);
       try {
-        const session = await sessions.lend(sessionId, leaseOf(pool, leaseId, request), startUrl, keyId);
+        const session = await sessions.lend(sessionId, leaseOf(pool, leaseId, request), keyId);
         hungUp.throwIfAborted();
         metrics.acquires.observe({ outcome: 'leased' }, elapsed() / 1000);
         return { session, undelivered: () => void undo() };
@@ -160,11 +159,12 @@ export function poolLeases({
   return { acquire, release, putBack };
 }
 
-function leaseOf(pool: PoolRow, id: string, request: Acquire) {
+function leaseOf(pool: PoolRow, id: string, request: Acquire): Lease {
   return {
     id,
     name: request.name ?? null,
     tags: request.tags ?? {},
     timeoutSeconds: pool.config.timeout_seconds ?? defaultConfig.timeout_seconds,
+    startUrl: (request.start_url ?? pool.config.start_url) || null, // an empty one opens none for this lease
   };
 }

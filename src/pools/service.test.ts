@@ -267,7 +267,7 @@ describe('a node that was taken for lost', () => {
     expect(other.session.session_id, 'what was about to be handed over went back on the shelf').toBe(stale!.id);
     expect(await lease.endLease(stale!.id, 'lease_stale')).toBeUndefined();
     expect(await lease.shelve(stale!.id, 'lease_stale')).toBeUndefined();
-    const late = { id: 'lease_stale', name: null, tags: {}, timeoutSeconds: 60 };
+    const late = { id: 'lease_stale', name: null, tags: {}, timeoutSeconds: 60, startUrl: null };
     expect(await lease.describeLease(stale!.id, late)).toBeUndefined();
     expect(await lease.leaseOn(id, stale!.id)).toBeDefined();
   });
@@ -356,6 +356,25 @@ test('what was left lying about is found: a stray, a browser that is on no shelf
   await a.pools.start(); // what was seen twice is not just being made
   await a.until(id, { available_count: 3, acquired_count: 0, warming_count: 0 });
   expect(a.ended).toEqual([stray]);
+});
+
+test('a lease has the start_url that was asked for, else the pool’s, and leaves none behind', async () => {
+  const a = node('a');
+  a.faults.used = false; // the same browser goes back on the shelf
+  const id = await a.pool(1, { start_url: 'https://pool.example' });
+  const startUrl = async () =>
+    (await store.db.row<{ start_url: string | null }>(sql`select start_url from sessions where pool_id = ${id}`))
+      ?.start_url;
+  for (const [request, expected] of [
+    [{ start_url: 'https://lease.example' }, 'https://lease.example'],
+    [{}, 'https://pool.example'],
+    [{ start_url: '' }, null],
+  ] as const) {
+    const held = await a.acquire(id, request);
+    expect(await startUrl()).toBe(expected);
+    await a.release(id, held);
+    expect(await startUrl()).toBeNull();
+  }
 });
 
 test('a pool is deleted with its leases by force only', async () => {

@@ -37,14 +37,14 @@ function house() {
   return { ...lending, roster, session, published, row, fake };
 }
 
-const lease = { id: 'lease_1', timeoutSeconds: 60 };
+const lease = { id: 'lease_1', timeoutSeconds: 60, startUrl: null };
 
 test('a browser on the shelf is not for clients; lent it is, under its lease; taken back it is not again', async () => {
   const { lend, takeBack, leaseOf, roster, session, published, fake } = house();
   await expect(roster.hold('s')).rejects.toMatchObject({ code: 'session_not_found' });
   expect(leaseOf('s')).toBeNull();
 
-  expect(await lend('s', lease, undefined, 'key')).toEqual({ session_id: 's', seen_by: 'key' });
+  expect(await lend('s', lease, 'key')).toEqual({ session_id: 's', seen_by: 'key' });
   expect(fake.done).toEqual(['send Browser.getVersion']);
   expect(leaseOf('s')).toBe('lease_1');
   const held = await roster.hold('s');
@@ -61,9 +61,9 @@ test('a browser on the shelf is not for clients; lent it is, under its lease; ta
 
 test('a browser that nobody came to is given back unused; one that opened a page is used', async () => {
   const { lend, takeBack, fake, session } = house();
-  await lend('s', lease, undefined, 'key');
+  await lend('s', lease, 'key');
   expect(await takeBack('s')).toBe(false);
-  await lend('s', lease, 'example.com', 'key');
+  await lend('s', { ...lease, startUrl: 'example.com' }, 'key');
   expect(await takeBack('s')).toBe(true);
   expect(fake.done).toContain('open https://example.com');
   await session.end('deleted');
@@ -71,7 +71,7 @@ test('a browser that nobody came to is given back unused; one that opened a page
 
 test('what its holder changed of the proxy goes with the lease', async () => {
   const { lend, takeBack, fake, session } = house();
-  await lend('s', lease, undefined, 'key');
+  await lend('s', lease, 'key');
   await session.setProxy({ url: 'http://holder' } as never);
   await takeBack('s');
   expect(fake.done.slice(-2)).toEqual(['proxy http://holder', 'proxy none']);
@@ -81,11 +81,11 @@ test('what its holder changed of the proxy goes with the lease', async () => {
 test('what is gone is not lent, and keeps no hold; taking it back is no error', async () => {
   const { lend, takeBack, leaseOf, roster, session, row } = house();
   row.deleted_at = new Date();
-  await expect(lend('s', lease, undefined, 'key')).rejects.toMatchObject({ code: 'session_not_found' });
+  await expect(lend('s', lease, 'key')).rejects.toMatchObject({ code: 'session_not_found' });
   await session.end('retired');
-  await expect(lend('s', lease, undefined, 'key')).rejects.toMatchObject({ code: 'session_not_found' });
+  await expect(lend('s', lease, 'key')).rejects.toMatchObject({ code: 'session_not_found' });
   roster.live.delete('s');
-  await expect(lend('s', lease, undefined, 'key')).rejects.toMatchObject({ code: 'session_not_found' });
+  await expect(lend('s', lease, 'key')).rejects.toMatchObject({ code: 'session_not_found' });
   expect(await takeBack('s')).toBe(true);
   expect(leaseOf('s')).toBeUndefined();
 });

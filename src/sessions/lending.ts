@@ -62,16 +62,15 @@ export function sessionLending({
     /** Lends the session to a holder. Resolves when the browser has answered; if this rejects, the session is not fit to be lent. */
     async lend(
       id: string,
-      { id: lease, timeoutSeconds }: { id: string; timeoutSeconds: number },
-      startUrl: string | undefined,
+      { id: lease, timeoutSeconds, startUrl }: { id: string; timeoutSeconds: number; startUrl: string | null },
       keyId: string,
     ): Promise<Session> {
       const session = roster.get(id);
       const held = await awake(session);
       try {
         await held.engine.control().send('Browser.getVersion');
-        if (startUrl) void openStartUrl(held.engine, startUrl, log);
-        session.lend({ lease, timeoutSeconds, used: !!startUrl });
+        if (startUrl !== null) void openStartUrl(held.engine, startUrl, log);
+        session.lend({ lease, timeoutSeconds, used: startUrl !== null });
         const row = await store.find(id);
         if (!row || row.deleted_at) throw errors.session_not_found({ session: id });
         return toSession(row, keyId);

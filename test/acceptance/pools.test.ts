@@ -171,6 +171,25 @@ describe('a pool', () => {
       await lent.close();
     }));
 
+  test('opens the start_url of a lease, else its own, and says which', () =>
+    withPool(
+      { size: 1, headless: true, start_url: `${pages.url}of-the-pool`, reset_on_release: false } as never,
+      async ({ id }) => {
+        for (const [asked, expected] of [
+          [{ start_url: `${pages.url}of-the-lease` }, `${pages.url}of-the-lease`],
+          [{}, `${pages.url}of-the-pool`],
+        ] as const) {
+          const session = await sdk.browserPools.acquire(id, asked);
+          expect(session.start_url).toBe(expected);
+          expect(await sdk.browsers.retrieve(session.session_id)).toMatchObject({ start_url: expected });
+          const browser = await chromium.connectOverCDP(session.cdp_ws_url);
+          await expect.poll(() => browser.contexts()[0]!.pages()[0]!.url(), { timeout: 30_000 }).toBe(expected);
+          await browser.close();
+          await sdk.browserPools.release(id, { session_id: session.session_id });
+        }
+      },
+    ));
+
   test('a deleted lease is replaced', () =>
     withPool({ size: 1, headless: true, fill_rate_per_minute: 6000 }, async (pool) => {
       const held = await sdk.browserPools.acquire(pool.id, {});

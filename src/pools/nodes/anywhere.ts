@@ -47,10 +47,11 @@ export function sessionsAnywhere({
   }
 
   return {
-    async lend(id: string, lease: Lease, startUrl: string | undefined, keyId: string): Promise<Session> {
+    async lend(id: string, lease: Lease, keyId: string): Promise<Session> {
       const owner = await elsewhere(id);
-      if (!owner) return here.lend(id, lease, startUrl, keyId);
-      const body = { lease, key_id: keyId, ...(startUrl === undefined ? {} : { start_url: startUrl }) };
+      if (!owner) return here.lend(id, lease, keyId);
+      const { startUrl, ...rest } = lease;
+      const body = { lease: rest, key_id: keyId, ...(startUrl === null ? {} : { start_url: startUrl }) };
       const url = `/nodes/sessions/${id}/lend`;
       const answer = await ask(owner, { method: 'POST', url, body }, AbortSignal.timeout(lendMs));
       if (answer.status === 200) return answer.body as Session;

@@ -28,7 +28,7 @@ export function sessionsHere({
      * Hands a browser over to the holder of the lease. Rejects when the lease has ended, when its name is taken, and when
      * the browser does not answer.
      */
-    async lend(id: string, lease: Lease, startUrl: string | undefined, keyId: string): Promise<Session> {
+    async lend(id: string, lease: Lease, keyId: string): Promise<Session> {
       try {
         if (!(await store.describeLease(id, lease))) throw errors.session_not_found({ session: id });
       } catch (error) {
@@ -36,7 +36,7 @@ export function sessionsHere({
         throw errors.already_exists({ thing: 'session', name: lease.name ?? '' });
       }
       const late = new AbortController();
-      const lent = sessions.lend(id, lease, startUrl, keyId);
+      const lent = sessions.lend(id, lease, keyId);
       lent.catch(() => {});
       try {
         return await Promise.race([lent, unlessWithin(healthMs, late.signal)]);

@@ -32,7 +32,7 @@ export function pooledSessionRoutes({
       key_id: Type.String(),
     });
     app.post('/nodes/sessions/:id/lend', { config, schema: { params, body: Lend } }, async ({ params, body }) =>
-      sessions.lend(params.id, body.lease, body.start_url, body.key_id),
+      sessions.lend(params.id, { ...body.lease, startUrl: body.start_url ?? null }, body.key_id),
     );
 
     app.post('/nodes/sessions/:id/take_back', { config, schema: { params } }, async ({ params }) => ({
