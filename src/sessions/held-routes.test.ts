@@ -163,3 +163,39 @@ test('events end when the browser goes back to its pool', async () => {
   }
   await expect.poll(() => holds.now).toBe(0);
 });
+
+test('bytes break off when the browser goes back to its pool, and what was opened is closed', async () => {
+  const { at, holds, client } = await ask(routes['bytes']!);
+  at.wake.letThrough();
+  at.open.letThrough();
+  let read = '';
+  for await (const chunk of client) if ((read += String(chunk)).includes('first')) at.until.abort(new Error('over'));
+  expect(read).not.toMatch(/0\r\n\r\n$/); // a reader can tell that this is not all
+  await expect.poll(() => holds.now).toBe(0);
+  expect(at.closed).toBeGreaterThan(0);
+});
+
+test('a session that goes back to its pool before anything is sent is refused', async () => {
+  const { at, holds, client } = await ask(routes['bytes']!);
+  at.wake.letThrough();
+  await at.open.reached;
+  at.until.abort(Object.assign(new Error('It went back.'), { statusCode: 404 }));
+  at.open.letThrough();
+  const [answer] = (await once(client, 'data')) as [Buffer];
+  expect(String(answer)).toMatch(/^HTTP\/1.1 404/);
+  expect(holds.now).toBe(0);
+  await expect.poll(() => at.closed).toBeGreaterThan(0);
+});
+
+test('a request that is not a stream is given up when the browser goes back to its pool', async () => {
+  const { at, holds, client } = await ask((held, at, request, reply) =>
+    held.using(request, reply, async ({ gone }) => {
+      at.until.abort(Object.assign(new Error('It went back.'), { statusCode: 404 }));
+      gone.throwIfAborted();
+    }),
+  );
+  at.wake.letThrough();
+  const [answer] = (await once(client, 'data')) as [Buffer];
+  expect(String(answer)).toMatch(/^HTTP\/1.1 404/);
+  expect(holds.now).toBe(0);
+});

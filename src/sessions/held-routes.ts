@@ -11,7 +11,7 @@ import type { SessionService } from './service.ts';
 export interface Use {
   sessionId: string;
   held: Hold;
-  /** Aborts when the client hangs up before it is answered. */
+  /** Aborts when the client hangs up before it is answered, and when the lease that the session was used under ends. */
   gone: AbortSignal;
   /** The key and the project of the request. */
   minter: Minter;
@@ -50,9 +50,21 @@ export function heldSessions({
 
   /** Listens for the client's disconnect before the first await, since a connection reports it only once. */
   async function hold(request: FastifyRequest, reply: FastifyReply): Promise<Use> {
-    const gone = hungUp(reply);
+    const left = hungUp(reply);
     const { sessionId, minter } = await sessionOf(request);
-    return { sessionId, minter, gone, held: await sessions.hold(sessionId) };
+    const held = await sessions.hold(sessionId);
+    const gone = new AbortController();
+    const leave = () => gone.abort(left.reason);
+    const returned = () => gone.abort(held.until.reason);
+    if (left.aborted) leave();
+    else left.addEventListener('abort', leave, { once: true });
+    if (held.until.aborted) returned();
+    else held.until.addEventListener('abort', returned, { once: true });
+    const release = () => {
+      held.until.removeEventListener('abort', returned);
+      held.release();
+    };
+    return { sessionId, minter, gone: gone.signal, held: { ...held, release } };
   }
 
   /** Holds the session for as long as `work` takes. */
@@ -77,7 +89,10 @@ export function heldSessions({
         await tell(events).finally(() => events.end());
       }),
 
-    /** Streams bytes out of the session, and holds it until the last one is sent or the reader disconnects. */
+    /**
+     * Streams bytes out of the session, and holds it until the last one is sent or the reader disconnects. The end of the lease breaks the
+     * connection, so that the reader does not take the part it has for the whole.
+     */
     async sendBytes(
       request: FastifyRequest,
       reply: FastifyReply,
@@ -95,6 +110,7 @@ export function heldSessions({
         if (use.gone.aborted) over();
         use.gone.throwIfAborted();
         reply.raw.once('close', over);
+        use.gone.addEventListener('abort', () => reply.raw.destroy(), { once: true });
         return reply.send(content);
       } catch (error) {
         use.held.release();

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Proxy } from '../chromium/egress/proxy.ts';
 import type { Engine } from '../chromium/engine.ts';
+import { errors } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
 import { sessionClients } from './clients.ts';
 import { sessionHolds } from './holds.ts';
@@ -38,7 +39,7 @@ export function liveSession(options: LiveSessionOptions) {
   const { id, onIdle, log } = options;
   let { timeoutSeconds } = options;
   let lease: string | null = null;
-  let lending = new AbortController();
+  let lending = unlimited();
   /** Whether the session was held since it was lent, or anything else happened to it. */
   let used = true;
   let ending: Ending | undefined;
@@ -129,8 +130,7 @@ export function liveSession(options: LiveSessionOptions) {
     /** For pools: the session has a holder from now on. */
     lend(to: { lease: string; timeoutSeconds: number; used: boolean }) {
       ({ lease, timeoutSeconds, used } = to);
-      lending = new AbortController();
-      setMaxListeners(0, lending.signal); // one for each stream
+      lending = unlimited();
       holds.restartTimers();
     },
 
@@ -138,7 +138,7 @@ export function liveSession(options: LiveSessionOptions) {
     takeBack(): boolean {
       lease = null;
       timeoutSeconds = undefined;
-      lending.abort();
+      lending.abort(errors.session_not_found({ session: id }));
       clients.close(1001, 'The browser went back to its pool.');
       holds.restartTimers();
       return used;
@@ -177,6 +177,13 @@ export function liveSession(options: LiveSessionOptions) {
       })());
     },
   };
+}
+
+/** Every request that uses the session listens to its signal. */
+function unlimited(): AbortController {
+  const controller = new AbortController();
+  setMaxListeners(0, controller.signal);
+  return controller;
 }
 
 /** Runs one task after the other, whether or not the previous one failed. */
