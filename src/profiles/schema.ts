@@ -68,7 +68,13 @@ export const CreateProfile = named(
 
 export const UpdateProfile = named('ProfileUpdateRequest', Type.Object({ name: FreeName }));
 
-export const ProfileList = Type.Object({ ...Paging, ...Search });
+export const ProfileList = Type.Object({
+  ...Paging,
+  ...Search,
+  query: Type.Optional(
+    Type.String({ maxLength: 1024, description: 'Case-insensitive part of the name or of the id.' }),
+  ),
+});
 
 export const ProfileDownload = Type.Object({
   format: oneOf(['tar.zst', 'tar'], { default: 'tar.zst', description: 'tar is unpacked once on the way.' }),

@@ -55,7 +55,7 @@ export function profileStore(db: Db) {
       return db.rows(sql`select * from profiles
         where project_id = ${projectId} and deleted_at is null
           and (${name}::text is null or name = ${name})
-          and (${query}::text is null or id = ${query}
+          and (${query}::text is null or strpos(lower(id), lower(${query})) > 0
             or strpos(lower(name collate "und-x-icu"), lower(${query} collate "und-x-icu")) > 0)
         order by created_at, id limit ${limit + 1} offset ${offset}`);
     },

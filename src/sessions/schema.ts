@@ -180,7 +180,11 @@ export const SessionList = Type.Object({
   include_deleted: Type.Boolean({ default: false, deprecated: true, description: 'The same as `status=all`.' }),
   ...Paging,
   query: Type.Optional(
-    Type.String({ maxLength: 1024, description: 'Case-insensitive part of the name, or a whole id.' }),
+    Type.String({
+      maxLength: 1024,
+      description:
+        'Case-insensitive part of the name of the session, its pool or its profile, or the whole id of the session, its profile or its proxy.',
+    }),
   ),
   tags: Type.Optional(
     Type.Unsafe<Record<string, string>>({

@@ -196,7 +196,9 @@ function finding(db: Db) {
           and s.tags @> ${tags}
           and (${query}::text is null or s.id = ${query} or s.profile_id = ${query} or s.proxy_id = ${query}
             or strpos(lower(s.name collate "und-x-icu"), lower(${query} collate "und-x-icu")) > 0
-            or strpos(lower(p.name collate "und-x-icu"), lower(${query} collate "und-x-icu")) > 0)
+            or strpos(lower(p.name collate "und-x-icu"), lower(${query} collate "und-x-icu")) > 0
+            or exists (select from profiles f where f.id = s.profile_id
+              and strpos(lower(f.name collate "und-x-icu"), lower(${query} collate "und-x-icu")) > 0))
         order by s.created_at desc, s.id limit ${limit + 1} offset ${offset}`);
     },
   };

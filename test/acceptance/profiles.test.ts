@@ -49,8 +49,9 @@ describe('a profile', () => {
     const listed = async (query: Kernel.ProfileListParams) =>
       (await sdk.profiles.list(query)).getPaginatedItems().map(({ id }) => id);
     expect(await listed({ name: 'Cafe' })).toEqual([profile.id]);
-    expect(await listed({ query: 'AF' })).toEqual([profile.id]);
+    expect(await listed({ query: 'AFÉ' })).toEqual([profile.id]);
     expect(await listed({ query: profile.id })).toEqual([profile.id]);
+    expect(await listed({ query: profile.id.slice(4, -4).toUpperCase() })).toEqual([profile.id]);
     expect(await listed({ name: 'caf' })).toEqual([]);
     await expect(sdk.profiles.create({ name: 'CAFE' })).rejects.toThrow(Kernel.ConflictError);
     expect(await sdk.profiles.update(profile.id, { name: 'tea' })).toMatchObject({ name: 'tea' });
