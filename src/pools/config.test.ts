@@ -26,6 +26,10 @@ describe('a new pool', () => {
     expect(() => configOf({ refresh_on_profile_update: true })).toThrow(/needs a profile/);
   });
 
+  test('that is to hide the bars of windows it has not is refused', () => {
+    expect(() => configOf({ headless: true, kiosk_mode: true })).toThrow(/leave out headless or kiosk_mode/);
+  });
+
   test('takes save_changes and forgets it', () => {
     expect(configOf({ profile: { ...profile, save_changes: true } }).profile).toEqual(profile);
   });
@@ -41,6 +45,12 @@ describe('an update', () => {
     extensions: [{ id: 'ext' }],
     viewport: { width: 800, height: 600 },
   };
+
+  test('is refused when what it changes makes meaningless what it leaves out', () => {
+    const kiosk = { ...before, kiosk_mode: true };
+    expect(() => mergeConfig(kiosk, { headless: true })).toThrow(/leave out headless or kiosk_mode/);
+    expect(mergeConfig(kiosk, { headless: true, kiosk_mode: false })).toMatchObject({ headless: true });
+  });
 
   test('keeps what is left out', () => {
     expect(mergeConfig(before, {})).toEqual(before);

@@ -1,5 +1,6 @@
 import { errors } from '../errors.ts';
 import { policyOf } from '../sessions/policy.ts';
+import { refuseHeadlessKiosk } from '../sessions/request.ts';
 import type { CreateSession } from '../sessions/schema.ts';
 import { PoolConfig, type CreatePool, type UpdatePool } from './schema.ts';
 import type { PoolRow } from './store.ts';
@@ -90,6 +91,7 @@ function tidy(request: Partial<CreatePool & UpdatePool>): Config {
 const isEmpty = (policy: object | undefined) => policy !== undefined && Object.keys(policy).length === 0;
 
 function checked(config: Config): Config {
+  refuseHeadlessKiosk(config);
   if (config.refresh_on_profile_update && !config.profile) {
     throw errors.invalid_input({ detail: 'refresh_on_profile_update needs a profile; the pool has none.' });
   }

@@ -10,7 +10,7 @@ const TypeField = oneOf(types, {
 const Protocol = oneOf(protocols, {
   default: 'https',
   description:
-    'How the proxy is spoken to: in the clear, over TLS, or SOCKS5. For types other than custom it is what the upstream speaks, whatever is sent.',
+    'How the proxy is spoken to: in the clear, over TLS, or SOCKS5. For types other than custom it is what the upstream speaks; leave it out.',
 });
 
 const Country = Type.String({ pattern: '^[A-Za-z]{2}$', description: 'ISO 3166 code of two letters.' });

@@ -44,6 +44,19 @@ function node(reach: Reach, changes: Partial<Parameters<typeof proxyService>[0]>
 const config = { host: 'proxy.test', port: 3128, username: 'ann', password: 'open-sesame' };
 const answer: Reach = async () => ({ status: 200, body: '203.0.113.7', latencyMs: 5 });
 
+test('a proxy of the operator’s is spoken to as the operator says: another protocol is refused, but not the default', async () => {
+  const isp = { protocol: 'http', host: 'gate.test', port: 3128, places: {} } as const;
+  const service = node(answer, { upstreams: upstreams({ isp }) });
+  for (const protocol of ['http', 'https', undefined] as const)
+    expect(await service.create('proj', { type: 'isp', ...(protocol && { protocol }) })).toMatchObject({
+      protocol: 'http',
+    });
+  await expect(service.create('proj', { type: 'isp', protocol: 'socks5' })).rejects.toMatchObject({
+    code: 'invalid_input',
+    message: expect.stringMatching(/^protocol is http for isp proxies/),
+  });
+});
+
 test.each(['127.0.0.1', '[::1]', '::1', 'fd00::7', '::ffff:10.0.0.1', '0x7f.1', 'localhost'])(
   'a proxy at %s is refused before anything is kept of it',
   async (host) => {

@@ -10,7 +10,7 @@ import { bypassHosts } from './hosts.ts';
 import { fieldsOf, types, type CreateProxy, type Proxy, type ProxyList } from './schema.ts';
 import { checkSchedule } from './schedule.ts';
 import { proxyStore, type ProxyRow } from './store.ts';
-import type { Upstreams } from './upstreams.ts';
+import type { Managed, Upstreams } from './upstreams.ts';
 
 /** The kind under which a proxy's password is kept in the secrets. */
 const passwordOf = 'proxy password';
@@ -75,6 +75,7 @@ export function proxyService({
     async create(projectId: string, request: CreateProxy): Promise<Proxy> {
       const { type, protocol = 'https', config: asked = {} } = request;
       refuseFieldsOfOthers(type, asked);
+      if (type !== 'custom') refuseOtherProtocol(type, protocol, upstreams);
       const hosts = bypassHosts(request.bypass_hosts ?? []);
       const { config, password } =
         type === 'custom'
@@ -182,6 +183,15 @@ function refuseFieldsOfOthers(type: CreateProxy['type'], asked: object) {
     if (others.length > 0 && !others.includes(type))
       throw errors.invalid_input({ detail: `config.${field} is not a field of ${type} proxies. Leave it out.` });
   }
+}
+
+/** The upstream decides. https is the default that clients send along, so it is taken whatever the upstream speaks. */
+function refuseOtherProtocol(type: Managed, protocol: ProxyRow['protocol'], upstreams: Upstreams) {
+  const spoken = upstreams.protocolOf(type);
+  if (protocol !== 'https' && protocol !== spoken)
+    throw errors.invalid_input({
+      detail: `protocol is ${spoken} for ${type} proxies of this service; leave it out.`,
+    });
 }
 
 function siteOf(text: string): URL {

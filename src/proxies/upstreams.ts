@@ -3,7 +3,7 @@ import { errors } from '../errors.ts';
 import { proxyHost } from './hosts.ts';
 import { protocols, types, type Config, type ProxyType } from './schema.ts';
 
-type Managed = Exclude<ProxyType, 'custom'>;
+export type Managed = Exclude<ProxyType, 'custom'>;
 type Protocol = (typeof protocols)[number];
 
 /** The source of proxies of one type: the operator's provider, with placeholders for what a client chooses. */

@@ -1,5 +1,6 @@
 import type { Engine } from '../chromium/engine.ts';
 import type { Proxy } from '../chromium/egress/proxy.ts';
+import { canEncode } from '../chromium/recorder/encoder.ts';
 import { errors } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import type { ExtensionService, Loadable } from '../extensions/service.ts';
@@ -79,6 +80,10 @@ export function sessionLaunching(deps: LaunchingDeps) {
     { hungUp, pool, onPlaced }: Making,
   ): Promise<SessionRow> {
     refuseWhatIsNotHere(request);
+    if (request.replay_buffer_seconds !== undefined && !canEncode())
+      throw errors.engine_unavailable({
+        detail: 'replay_buffer_seconds needs ffmpeg, which this machine does not have.',
+      });
     admission.refuseIfShort();
     const profile = request.profile && (await profiles.choose(projectId, request.profile));
     const wanted = request.extensions?.length ? await library.choose(projectId, request.extensions) : [];

@@ -42,9 +42,27 @@ export function optionsOf(request: CreateSession): BrowserOptions {
     viewport = defaultViewport,
   } = request;
   if (gpu && headless) throw errors.invalid_input({ detail: 'gpu needs a display; leave out headless or gpu.' });
+  refuseHeadlessKiosk({ headless, kiosk_mode: kiosk });
+  refuseIdleForce(request.profile);
   const { width, height, refresh_rate } = viewport as { width: number; height: number; refresh_rate?: number };
   const rate = refresh_rate === undefined ? {} : { refreshRate: refresh_rate };
   return { headless, stealth, kiosk, gpu, viewport: { width, height, ...rate }, policy: policyOf(request) };
+}
+
+/** Fields that another field makes meaningless are refused, since a client that sends them expects an effect. */
+export function refuseHeadlessKiosk({ headless, kiosk_mode }: { headless?: boolean; kiosk_mode?: boolean }) {
+  if (headless && kiosk_mode)
+    throw errors.invalid_input({
+      detail:
+        'kiosk_mode hides the bars of a window, and headless browsers have none; leave out headless or kiosk_mode.',
+    });
+}
+
+export function refuseIdleForce(profile: UpdateSession['profile']) {
+  if (profile?.force && !profile.save_changes)
+    throw errors.invalid_input({
+      detail: 'profile.force is about saving; send profile.save_changes: true with it, or leave it out.',
+    });
 }
 
 /** The headless shell keeps neither tabs nor undated cookies, so a session with a profile always runs the full browser. */

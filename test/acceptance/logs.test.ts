@@ -69,6 +69,8 @@ describe.each([{ headless: true }, { headless: false }])('logs of a session, hea
       ['source=path', 400],
       ['source=supervisor', 400],
       ['source=elsewhere', 400],
+      ['source=path&path=/home/corral/app.log&supervisor_process=chromium', 400],
+      ['source=supervisor&supervisor_process=chromium&path=/x', 400],
       ['source=path&path=/home/corral/nothing', 404],
       ['source=path&path=/home/corral/folder', 404],
       ['source=path&path=/dev/zero', 404],

@@ -148,6 +148,8 @@ describe.each([{ headless: true }, { headless: false }])('a replay, headless: $h
       { max_duration_in_seconds: 0 },
       { max_duration_in_seconds: 1_000_000 },
       { last_seconds: 5 },
+      { last_seconds: 5, framerate: 10 },
+      { last_seconds: 5, max_duration_in_seconds: 10 },
     ]) {
       expect([body, (await start(body)).status]).toEqual([body, 400]);
     }

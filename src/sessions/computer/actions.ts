@@ -18,16 +18,22 @@ const longestMs = 10 * 60 * 1000;
 export const actionOf = {
   click_mouse({ x, y, button = 'left', click_type = 'click', num_clicks = 1, hold_keys = [] }: ClickMouse): Action {
     within('num_clicks', num_clicks, 1, 20);
+    if (click_type !== 'click' && num_clicks !== 1)
+      throw errors.invalid_input({
+        detail: `num_clicks is for click_type click; ${click_type} is a single one. Leave num_clicks out.`,
+      });
     return { type: 'click', at: { x, y }, button, click: click_type, count: num_clicks, holdKeys: few(hold_keys) };
   },
 
   move_mouse({ x, y, smooth = true, duration_ms, hold_keys = [] }: MoveMouse): Action {
+    refuseIdleDuration(smooth, duration_ms);
     return { type: 'move', to: { x, y }, smooth, durationMs: duration_ms, holdKeys: few(hold_keys) };
   },
 
   drag_mouse(request: DragMouse): Action {
     const { path, button = 'left', delay = 0, steps_per_segment = 10, step_delay_ms = 50 } = request;
     const { smooth = true, duration_ms, hold_keys = [] } = request;
+    refuseIdleDuration(smooth, duration_ms);
     within('the number of points in path', path.length, 2, 1000);
     within('delay', delay, 0, longestMs);
     within('steps_per_segment', steps_per_segment, 1, 10_000);
@@ -82,6 +88,11 @@ export function actionsOf({ actions }: Batch): Action[] {
 
 function toAction(type: ComputerAction['type'], action: ComputerAction): Action {
   return actionOf[type](action[type] as never);
+}
+
+function refuseIdleDuration(smooth: boolean, durationMs: number | undefined) {
+  if (!smooth && durationMs !== undefined)
+    throw errors.invalid_input({ detail: 'duration_ms is of a smooth movement; leave it out, or smooth: false.' });
 }
 
 function within(name: string, value: number, least: number, most: number) {

@@ -32,6 +32,11 @@ export async function openLog(
 ): Promise<LogSource> {
   const { source, follow = true, path, supervisor_process: process } = query;
   const { browser } = held.engine;
+  const [idle, value] = source === 'path' ? ['supervisor_process', process] : ['path', path];
+  if (value)
+    throw errors.invalid_input({
+      detail: `${idle} does not go with source=${source}; leave it out, or change source.`,
+    });
   if (source === 'path') {
     if (!path) throw errors.invalid_input({ detail: 'path is missing; source=path needs one.' });
     return fileLog(browser.init, path, follow);

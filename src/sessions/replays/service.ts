@@ -69,6 +69,12 @@ export function replayService(deps: {
         detail: 'record_audio must be false: sessions have no sound that could be recorded.',
       });
     }
+    for (const field of ['framerate', 'max_duration_in_seconds'] as const) {
+      if (request.last_seconds !== undefined && request[field] !== undefined)
+        throw errors.invalid_input({
+          detail: `${field} is for a recording that begins now; last_seconds saves one that was made already. Leave out one of the two.`,
+        });
+    }
     if (seconds > mostSeconds) {
       throw errors.invalid_input({ detail: `max_duration_in_seconds must be at most ${mostSeconds}.` });
     }
