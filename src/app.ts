@@ -42,6 +42,7 @@ export async function buildApp(options: AppOptions) {
         forward: (...request) => nodes.forward(...request),
       },
       trustProxy: config.trustProxy,
+      bodySeconds: config.bodySeconds,
       audit: { record: (request, status, durationMs) => recordRequest(org.audit, request, status, durationMs) },
     });
     opened(() => http.close());

@@ -79,6 +79,12 @@ export const settings = {
     optional(spares),
   ),
   launchSeconds: setting('CORRAL_LAUNCH_SECONDS', '30', 'how long a browser may take to start', integer(1, 600)),
+  bodySeconds: setting(
+    'CORRAL_BODY_SECONDS',
+    '60',
+    'how long the service waits for the rest of a request body that has stopped, or that arrives at less than 500 bytes a second',
+    integer(1, 3600),
+  ),
   rateLimit: setting(
     'CORRAL_SESSIONS_PER_MINUTE',
     '0',

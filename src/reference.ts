@@ -11,6 +11,7 @@ export async function referenceServer() {
     logger: openLogger('silent'),
     trustProxy: [],
     elsewhere: nothing,
+    bodySeconds: 60,
   });
   return { app, routes: everyRoute(nothing) };
 }

@@ -17,9 +17,9 @@ const byAccess: Record<Access, ErrorCode[]> = {
 
 /** Refusals while a body of this type is read. */
 const byBody: Record<string, ErrorCode[]> = {
-  'application/json': ['invalid_input', 'payload_too_large', 'unsupported_media_type'],
-  'multipart/form-data': ['invalid_input', 'unsupported_media_type'],
-  'application/octet-stream': [],
+  'application/json': ['invalid_input', 'payload_too_large', 'unsupported_media_type', 'body_timeout'],
+  'multipart/form-data': ['invalid_input', 'unsupported_media_type', 'body_timeout'],
+  'application/octet-stream': ['body_timeout'],
 };
 
 type Described = Pick<RouteOptions, 'config' | 'schema'>;

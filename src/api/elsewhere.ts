@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { errors } from '../errors.ts';
 import type { Caller } from '../lib/caller.ts';
+import { clockOf } from './body-clock.ts';
 import { hungUp } from './hung-up.ts';
 
 /** What the first node knows about a request that it forwards. */
@@ -33,11 +34,12 @@ export interface Elsewhere {
   passengerOf(request: IncomingMessage): Passenger | undefined;
   /** The node that has to serve the request, when it is not this one. */
   nodeFor(asked: Asked): Promise<string | undefined> | undefined;
+  /** `over` aborts when the client disconnects or its body stalls. */
   forward(
     nodeId: string,
     request: IncomingMessage,
     passenger: Passenger,
-    hungUp: AbortSignal,
+    over: AbortSignal,
   ): Promise<{ status: number; headers: Record<string, string | string[]>; body: Readable }>;
 }
 
@@ -58,7 +60,9 @@ export async function answerElsewhere(request: FastifyRequest, reply: FastifyRep
   refuseTooLarge(request);
   const { id: requestId, clientIp, caller, project } = request;
   const passenger = { requestId, clientIp, caller, project };
-  const { status, headers, body } = await elsewhere.forward(nodeId, request.raw, passenger, hungUp(reply));
+  const stalled = clockOf(request)?.stalled;
+  const over = stalled ? AbortSignal.any([hungUp(reply), stalled]) : hungUp(reply);
+  const { status, headers, body } = await elsewhere.forward(nodeId, request.raw, passenger, over);
   // Event streams send their headers before the first frame, so this node does not wait for the first frame either.
   reply.raw.once('pipe', () => reply.raw.flushHeaders());
   return reply.code(status).headers(headers).send(body);

@@ -8,11 +8,11 @@ import Fastify, {
   type FastifyRequest,
 } from 'fastify';
 import type { Socket } from 'node:net';
-import type { Readable } from 'node:stream';
 import { STATUS_CODES } from 'node:http';
 import { errors, ServiceError } from '../errors.ts';
 import { Overdue } from '../lib/deadline.ts';
 import { newId } from '../lib/ids.ts';
+import { clockOf, guarded, hasBody, watchBodies } from './body-clock.ts';
 import { countedAnswer, countedBody } from './large.ts';
 import { accessOf, admit, type Gatekeeper } from './caller.ts';
 import { answerElsewhere, type Elsewhere } from './elsewhere.ts';
@@ -29,8 +29,6 @@ export interface AuditTrail {
 export type Server = Awaited<ReturnType<typeof httpServer>>;
 
 const bodyLimit = 1024 * 1024;
-/** How long a body that is read whole may take to arrive. */
-const bodyMs = 120_000;
 
 export async function httpServer(options: {
   gate: Gatekeeper;
@@ -38,8 +36,10 @@ export async function httpServer(options: {
   logger: FastifyBaseLogger;
   trustProxy: readonly string[];
   elsewhere: Elsewhere;
+  /** How long a body may stall. */
+  bodySeconds: number;
 }) {
-  const { gate, audit, logger, trustProxy, elsewhere } = options;
+  const { gate, audit, logger, trustProxy, elsewhere, bodySeconds } = options;
   const app = Fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }), // one line per request, below, instead of two
@@ -47,7 +47,7 @@ export async function httpServer(options: {
     genReqId: () => newId('req_'),
     requestIdHeader: false,
     bodyLimit,
-    requestTimeout: 0, // bodies that are read whole have a timeout of their own below; streamed bodies have none
+    requestTimeout: 0, // a large upload may take long; body-clock.ts bounds the time without progress
     rewriteUrl: (request) => modernPath(request.url ?? '/'),
     routerOptions: { querystringParser: parseQuery, maxParamLength: 1024, ignoreTrailingSlash: true },
     clientErrorHandler,
@@ -55,6 +55,7 @@ export async function httpServer(options: {
     forceCloseConnections: true,
   }).withTypeProvider<TypeBoxTypeProvider>();
 
+  watchBodies(app.server, bodySeconds);
   await registerOpenApi(app);
   app.setValidatorCompiler(validatorCompiler());
   app.decorateRequest('caller', null);
@@ -75,24 +76,28 @@ export async function httpServer(options: {
 
   app.addHook('onRequest', async (request, reply) => {
     request.passenger = elsewhere.passengerOf(request.raw) ?? null;
-    if (request.passenger) request.id = request.passenger.requestId; // a forwarded request has the same id on both nodes
+    if (request.passenger) {
+      request.id = request.passenger.requestId; // a forwarded request has the same id on both nodes
+      clockOf(request)?.fromAnotherNode();
+    }
     void reply.header('X-Request-Id', request.id);
     request.clientIp = request.passenger?.clientIp ?? request.ip ?? '';
     if (/%00/.test(request.url))
       throw errors.bad_request({ detail: 'The address has a NUL character (%00); no path or parameter takes one.' });
     if (accessOf(request) !== 'public') await elsewhere.ready();
     await admit(request, gate);
-    const answered = await answerElsewhere(request, reply, elsewhere);
-    if (answered === undefined) awaitBody(request, reply);
-    return answered;
+    return answerElsewhere(request, reply, elsewhere);
   });
-  app.addHook('preParsing', async (request, reply, payload) =>
-    /^application\/json\b/i.test(request.headers['content-type'] ?? '')
-      ? countedBody(request, reply, payload as Readable)
-      : payload,
-  );
+  app.addHook('preParsing', async (request, reply, payload) => {
+    const { body } = request.routeOptions.config;
+    if (!hasBody(request.raw)) return payload;
+    if (body === 'form') return payload; // the form's parser reads the request itself: partsOf
+    const arriving = guarded(request, payload);
+    if (body === 'stream') return arriving;
+    clockOf(request)?.readWhole();
+    return countedBody(request, reply, arriving);
+  });
   app.addHook('preValidation', async (request) => {
-    bodies.get(request)?.();
     if (request.body === undefined && request.routeOptions.schema?.body) request.body = {};
   });
   app.addHook('preHandler', async (request, reply) => {
@@ -127,18 +132,6 @@ export async function httpServer(options: {
   return app;
 }
 
-/** Stops the timeout of a body. */
-const bodies = new WeakMap<FastifyRequest, () => void>();
-
-/** A stalled client must not hold a socket for ever. */
-function awaitBody(request: FastifyRequest, reply: FastifyReply) {
-  if (request.raw.readableEnded) return;
-  const timer = setTimeout(() => request.raw.destroy(), bodyMs).unref();
-  const stop = () => clearTimeout(timer);
-  bodies.set(request, stop);
-  reply.raw.once('close', stop);
-}
-
 /** Errors are thrown anywhere and become responses here. Only unexpected errors are faults of the service and logged as such. */
 function answerError(error: FastifyError, request: FastifyRequest, reply: FastifyReply) {
   const answer = refusal(error, request) ?? errors.internal({ requestId: request.id });
@@ -150,6 +143,7 @@ function answerError(error: FastifyError, request: FastifyRequest, reply: Fastif
     );
   const { details, body, headers } = answer.extras;
   if (headers) void reply.headers(headers);
+  if (answer.code === 'body_timeout') void reply.header('Connection', 'close'); // the rest of the body would be read as a request
   const wouldRetry = answer.status === 409 || answer.status >= 500;
   if (wouldRetry && !answer.retriable) void reply.header('x-should-retry', 'false');
   void reply

@@ -17,7 +17,7 @@ afterEach(async () => {
 });
 
 /** A node that does as told, and the front door of another one that sends everything there. */
-async function twoNodes(answer: (request: IncomingMessage, response: ServerResponse) => unknown) {
+async function twoNodes(answer: (request: IncomingMessage, response: ServerResponse) => unknown, bodySeconds = 60) {
   const owner = createServer((request, response) => void answer(request, response));
   owner.listen(0, '127.0.0.1');
   await once(owner, 'listening');
@@ -31,13 +31,14 @@ async function twoNodes(answer: (request: IncomingMessage, response: ServerRespo
     audit: { record: async (_request, status) => void audited.push(status) },
     logger: openLogger('silent'),
     trustProxy: [],
+    bodySeconds,
     elsewhere: {
       ready: () => undefined,
       passengerOf: () => undefined,
       nodeFor: async () => 'there',
-      forward: (_node, request, _passenger, hungUp) =>
-        way.forward(request, [credentialHeader, 'note'], hungUp).catch((error: Error) => {
-          throw errors.node_unreachable({ node: 'there', detail: error.message });
+      forward: (_node, request, _passenger, over) =>
+        way.forward(request, [credentialHeader, 'note'], over).catch((error: Error) => {
+          throw over.aborted ? over.reason : errors.node_unreachable({ node: 'there', detail: error.message });
         }),
     },
   });
@@ -133,6 +134,19 @@ test('a client that hangs up, in the middle of a request or of an answer, is gon
   sending.destroy();
   for (let waited = 0; left < 2 && waited < 500; waited++) await sleep(10);
   expect(left).toBe(2);
+});
+
+test('a body that stalls on its way to another node is a 408, and the other node is told that it does not come', async () => {
+  let gone!: () => void;
+  const told = new Promise<void>((resolve) => (gone = resolve));
+  const { url, headers, audited } = await twoNodes((request) => request.resume().once('error', gone), 1);
+  const sending = httpRequest(`${url}/request`, { method: 'POST', headers: { ...headers, 'content-length': 1000 } });
+  sending.on('error', () => {}).write('half');
+  const [response] = (await once(sending, 'response')) as [IncomingMessage];
+  const answer = JSON.parse(Buffer.concat(await response.toArray()).toString()) as { code: string };
+  expect([response.statusCode, answer.code, response.headers.connection]).toEqual([408, 'body_timeout', 'close']);
+  await told;
+  expect(audited).toEqual([408]);
 });
 
 test('an owner that breaks off breaks off the answer, and one that cannot be reached is a 502', async () => {

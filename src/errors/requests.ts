@@ -16,6 +16,15 @@ export const requestErrors = {
   unauthorized: entry(401, 'No key, or one that does not fit.', (p: { detail: string }) => p.detail),
   forbidden: entry(403, 'The key is good, but not for this.', (p: { detail: string }) => p.detail),
   not_found: entry(404, 'No such path, or no such thing.', (p: { detail: string }) => p.detail),
+  body_timeout: {
+    ...entry(
+      408,
+      'The body stopped, or arrived too slowly. The connection is closed, and nothing was done.',
+      (p: { seconds: number }) =>
+        `The body did not arrive: the service waited ${p.seconds} s for the rest of it (CORRAL_BODY_SECONDS). Send the request again.`,
+    ),
+    retriable: true,
+  },
   already_exists: conflict(
     'Something of that name is there already.',
     (p: { thing: string; name: string }) =>

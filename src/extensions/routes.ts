@@ -3,6 +3,7 @@ import multipart from '@fastify/multipart';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { Type, type TSchema } from 'typebox';
+import { partsOf } from '../api/body-clock.ts';
 import { projectOf } from '../api/caller.ts';
 import { hungUp } from '../api/hung-up.ts';
 import { sendPage } from '../api/paging.ts';
@@ -128,6 +129,7 @@ function formRoutes({ extensions, load }: ExtensionRoom): FastifyPluginAsyncType
     forms.post(
       '/extensions',
       {
+        config: { body: 'form' },
         validatorCompiler: anything,
         schema: {
           operationId: 'uploadExtension',
@@ -153,6 +155,7 @@ function formRoutes({ extensions, load }: ExtensionRoom): FastifyPluginAsyncType
     forms.post(
       '/browsers/:id/extensions',
       {
+        config: { body: 'form' },
         validatorCompiler: anything,
         schema: {
           operationId: 'uploadExtensionsToBrowser',
@@ -185,10 +188,9 @@ function formRoutes({ extensions, load }: ExtensionRoom): FastifyPluginAsyncType
 
   /** Reads a whole form, each file to the service's disk; the files are removed afterwards. */
   async function withForm<T>(request: FastifyRequest, use: (form: Form) => Promise<T>): Promise<T> {
-    if (!request.isMultipart()) throw errors.bad_request({ detail: 'The body must be multipart/form-data.' });
     const form: Form = { fields: new Map(), files: new Map() };
     try {
-      for await (const part of request.parts()) {
+      for await (const part of partsOf(request)) {
         const name = nextName(form, part.fieldname);
         if (form.fields.has(name) || form.files.has(name))
           throw errors.invalid_input({ detail: `${name} came twice.` });

@@ -1,10 +1,16 @@
 import { once } from 'node:events';
+import { readdir } from 'node:fs/promises';
 import { createServer, type IncomingMessage } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { sql } from '../../src/store/sql.ts';
 import { startService, type Service } from '../support/service.ts';
 
-/** Clients that hang up at every stage of every answer that streams out of a session, which has to end all the same. */
+/**
+ * Clients that hang up at every stage of every answer that streams out of a session, and clients that stop in the middle
+ * of every body that streams into one. The session has to end all the same.
+ */
 
 let service: Service;
 /** A site that says something again and again. */
@@ -15,7 +21,7 @@ const site = createServer((_request, response) => {
 beforeAll(async () => {
   site.listen(0, '127.0.0.1');
   await once(site, 'listening');
-  service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: '127.0.0.1' });
+  service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: '127.0.0.1', CORRAL_BODY_SECONDS: '3' });
 });
 afterAll(async () => {
   await service?.close();
@@ -136,3 +142,75 @@ test.concurrent.for(Object.entries(routes))(
       .toMatchObject({ body: { ended_reason: 'idle' } });
   },
 );
+
+const file = (name: string) =>
+  `--b\r\nContent-Disposition: form-data; name="${name}"; filename="f"\r\nContent-Type: text/plain\r\n\r\nhalf`;
+const octets = 'application/octet-stream';
+const form = 'multipart/form-data; boundary=b';
+
+/** Requests whose bodies stop in the middle. */
+const stalling: Record<string, (made: Made) => { method: string; path: string; type: string; body: string }> = {
+  'a file': ({ id }) => ({
+    method: 'PUT',
+    path: `/browsers/${id}/fs/write_file?path=/home/corral/file`,
+    type: octets,
+    body: 'half',
+  }),
+  'several files': ({ id }) => ({
+    method: 'POST',
+    path: `/browsers/${id}/fs/upload`,
+    type: form,
+    body: file('files[0][file]'),
+  }),
+  'a zip': ({ id }) => ({ method: 'POST', path: `/browsers/${id}/fs/upload_zip`, type: form, body: file('zip_file') }),
+  'an archive': ({ id }) => ({
+    method: 'POST',
+    path: `/browsers/${id}/fs/upload_zstd`,
+    type: form,
+    body: file('archive'),
+  }),
+  'an extension': () => ({ method: 'POST', path: '/extensions', type: form, body: file('file') }),
+  'extensions for the browser': ({ id }) => ({
+    method: 'POST',
+    path: `/browsers/${id}/extensions`,
+    type: form,
+    body: file('extensions[0][zip_file]'),
+  }),
+  'a request through the browser': ({ base }) => ({
+    method: 'POST',
+    path: `${new URL(base).pathname}/curl/raw?url=${encodeURIComponent(`http://127.0.0.1:${(site.address() as AddressInfo).port}/`)}`,
+    type: octets,
+    body: 'half',
+  }),
+  'a field of JSON': ({ id }) => ({
+    method: 'POST',
+    path: `/browsers/${id}/process/exec`,
+    type: 'application/json',
+    body: '{"command":',
+  }),
+};
+
+test('a client that stops in the middle of a body is answered, and leaves a session that idles out and no file', async () => {
+  const made = await ask('POST', '/browsers', { headless: true, timeout_seconds: 10 });
+  const id = made.session_id as string;
+  await ask('POST', `/browsers/${id}/process/exec`, { command: 'true' });
+  const { hostname, port } = new URL(service.url);
+  const answers = await Promise.all(
+    Object.entries(stalling).map(async ([what, request]) => {
+      const { method, path, type, body } = request({ id, base: made.base_url });
+      const socket = connect(Number(port), hostname);
+      const head = [`${method} ${path} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${service.key}`];
+      socket.write(`${[...head, `Content-Type: ${type}`, 'Content-Length: 100000'].join('\r\n')}\r\n\r\n${body}`);
+      const answer = Buffer.concat(await socket.toArray()).toString(); // until the service closes the connection
+      return `${what}: ${/^HTTP\/1.1 \d+/.exec(answer)?.[0]} ${/"code":"(\w+)"/.exec(answer)?.[1]}`;
+    }),
+  );
+  expect(answers).toEqual(Object.keys(stalling).map((what) => `${what}: HTTP/1.1 408 body_timeout`));
+  const list = async () => (await ask('GET', `/browsers/${id}/fs/list_files?path=/home/corral`)) as { name: string }[];
+  await expect.poll(async () => (await list()).filter(({ name }) => /part$|^file$/.test(name))).toEqual([]);
+  expect(await readdir(join(service.dataDir, 'uploads'))).toEqual([]);
+  expect(await service.app.store.db.rows(sql`select * from storage_claims`)).toEqual([]);
+  await expect
+    .poll(() => service.call('GET', `/browsers/${id}?include_deleted=true`), { timeout: 60_000, interval: 500 })
+    .toMatchObject({ body: { ended_reason: 'idle' } });
+});

@@ -63,7 +63,7 @@ export function curlRoutes({
       method: [...methods],
       url: '/browser/kernel/:token/curl/raw',
       exposeHeadRoute: false,
-      config,
+      config: { ...config, body: 'stream' },
       bodyLimit: 2 ** 31,
       schema: { params: Token, querystring: RawQuery },
       async handler(request, reply) {

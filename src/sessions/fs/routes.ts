@@ -3,8 +3,8 @@ import multipart, { type Multipart } from '@fastify/multipart';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type, type TSchema } from 'typebox';
+import { partsOf } from '../../api/body-clock.ts';
 import { bytesAs, empty, eventsOf, refusals } from '../../api/schema.ts';
-import { errors } from '../../errors.ts';
 import { eachOf, heldSessions, type HeldSessions, type Use } from '../held-routes.ts';
 import { ofFiles, ofGuest, ofWriting } from '../refusals.ts';
 import type { SessionService } from '../service.ts';
@@ -310,6 +310,7 @@ function bytesIn(app: App, held: HeldSessions) {
   app.put(
     '/browsers/:id/fs/write_file',
     {
+      config: { body: 'stream' },
       validatorCompiler: ({ schema, httpPart }) =>
         httpPart === 'body' ? anything() : app.validatorCompiler!({ schema, httpPart } as never),
       schema: {
@@ -338,6 +339,7 @@ async function formsIn(app: App, held: HeldSessions) {
   app.post(
     '/browsers/:id/fs/upload',
     {
+      config: { body: 'form' },
       validatorCompiler: anything,
       schema: {
         operationId: 'uploadFiles',
@@ -349,7 +351,7 @@ async function formsIn(app: App, held: HeldSessions) {
       },
     },
     async (request, reply) => {
-      await taking(held, request, reply, ({ held, gone }) => uploadFiles(held, partsOf(request), gone));
+      await taking(held, request, reply, ({ held, gone }) => uploadFiles(held, fieldsOf(request), gone));
       return reply.code(201).send(nothing);
     },
   );
@@ -357,6 +359,7 @@ async function formsIn(app: App, held: HeldSessions) {
   app.post(
     '/browsers/:id/fs/upload_zip',
     {
+      config: { body: 'form' },
       validatorCompiler: anything,
       schema: {
         operationId: 'uploadZip',
@@ -368,7 +371,7 @@ async function formsIn(app: App, held: HeldSessions) {
       },
     },
     async (request, reply) => {
-      await taking(held, request, reply, ({ held, gone }) => uploadArchive(held, 'zip', partsOf(request), gone));
+      await taking(held, request, reply, ({ held, gone }) => uploadArchive(held, 'zip', fieldsOf(request), gone));
       return reply.code(201).send(nothing);
     },
   );
@@ -376,6 +379,7 @@ async function formsIn(app: App, held: HeldSessions) {
   app.post(
     '/browsers/:id/fs/upload_zstd',
     {
+      config: { body: 'form' },
       validatorCompiler: anything,
       schema: {
         operationId: 'uploadZstd',
@@ -387,7 +391,7 @@ async function formsIn(app: App, held: HeldSessions) {
       },
     },
     async (request, reply) => {
-      await taking(held, request, reply, ({ held, gone }) => uploadArchive(held, 'zstd', partsOf(request), gone));
+      await taking(held, request, reply, ({ held, gone }) => uploadArchive(held, 'zstd', fieldsOf(request), gone));
       return reply.code(201).send(nothing);
     },
   );
@@ -395,18 +399,13 @@ async function formsIn(app: App, held: HeldSessions) {
 
 const asForm = (schema: TSchema) => Type.Unsafe<unknown>({ content: { 'multipart/form-data': { schema } } });
 
-async function* partsOf(request: FastifyRequest): AsyncGenerator<Part> {
-  refuseOtherThanForms(request);
-  for await (const part of request.parts()) yield partOf(part);
+async function* fieldsOf(request: FastifyRequest): AsyncGenerator<Part> {
+  for await (const part of partsOf(request)) yield partOf(part);
 }
 
 function partOf(part: Multipart): Part {
   if (part.type === 'file') return { name: part.fieldname, content: part.file };
   return { name: part.fieldname, value: String(part.value) };
-}
-
-function refuseOtherThanForms(request: FastifyRequest) {
-  if (!request.isMultipart()) throw errors.bad_request({ detail: 'The body must be multipart/form-data.' });
 }
 
 /** Exactly as many bytes as announced: the client and HTTP both count them. */

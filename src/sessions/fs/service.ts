@@ -197,30 +197,18 @@ function absolute(path: string): string {
   return path;
 }
 
-/** A client that sends nothing for this long counts as disconnected, whatever its connection says. */
-const SILENCE_MS = 120_000;
-
 async function send(stream: Stream, content: Readable): Promise<void> {
   // Not destroyed on failure: it is the client's connection, and the client still has to read the answer from it.
   const chunks = content.iterator({ destroyOnReturn: false });
   try {
     for (;;) {
-      const { value, done } = await inTime(chunks.next());
+      const { value, done } = await chunks.next();
       if (done) return;
       await stream.bytes(value as Buffer);
     }
   } finally {
     void chunks.return?.(); // otherwise it would hold back the rest, and with it the connection
   }
-}
-
-async function inTime<T>(work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const silent = () => reject(errors.bad_request({ detail: `The body stopped for ${SILENCE_MS / 1000} s.` }));
-    timer = setTimeout(silent, SILENCE_MS);
-  });
-  return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
 
 export function startWatch({ engine: { guest } }: Hold, args: { path: string; recursive: boolean }) {
