@@ -1,0 +1,210 @@
+import type { NetworkMetadata, TelemetryEvent } from '../../lib/telemetry.ts';
+import type { Exchange } from './exchanges.ts';
+import { msOf, textIn } from './source.ts';
+
+interface NameAndValue {
+  name: string;
+  value: string;
+}
+
+/** An entry of HAR 1.2, with the fields of Chromium (they begin with `_`) that DevTools reads. */
+export interface HarEntry {
+  pageref?: string;
+  startedDateTime: string;
+  time: number;
+  request: {
+    method: string;
+    url: string;
+    httpVersion: string;
+    cookies: [];
+    headers: NameAndValue[];
+    queryString: NameAndValue[];
+    postData?: { mimeType: string; text: string; comment?: string };
+    headersSize: number;
+    bodySize: number;
+  };
+  response: {
+    status: number;
+    statusText: string;
+    httpVersion: string;
+    cookies: [];
+    headers: NameAndValue[];
+    content: { size: number; mimeType: string; text?: string; comment?: string };
+    redirectURL: string;
+    headersSize: number;
+    bodySize: number;
+    _transferSize?: number;
+    _error?: string;
+    _fetchedViaServiceWorker?: true;
+  };
+  cache: Record<string, never>;
+  timings: {
+    blocked: number;
+    dns: number;
+    connect: number;
+    send: number;
+    wait: number;
+    receive: number;
+    ssl: number;
+  };
+  serverIPAddress?: string;
+  _resourceType?: string;
+  _initiator?: { type: string };
+  _fromCache?: string;
+  comment?: string;
+}
+
+type Data = TelemetryEvent['data'];
+
+/**
+ * The exchange as HAR has it. -1 stands for what telemetry does not capture. There are no cookies: their headers are kept
+ * without values, so there is nothing to take apart.
+ */
+export function harEntry(exchange: Exchange): HarEntry {
+  const { request, outcome } = exchange;
+  const answer = outcome.kind === 'answered' ? outcome.data : undefined;
+  const metadata: NetworkMetadata = 'metadata' in outcome ? outcome.metadata : {};
+  const httpVersion = (answer && metadata.protocol) || 'unknown';
+  const resourceType = textIn(request, 'resource_type') ?? textIn(answer, 'resource_type');
+  const initiator = textIn(request, 'initiator_type');
+  const time = msOf(exchange.endedAt - exchange.startedAt);
+  const address = metadata.remote_ip?.replace(/^\[|\]$/g, '');
+  return {
+    ...(exchange.page && { pageref: exchange.page.id }),
+    startedDateTime: new Date(msOf(exchange.startedAt)).toISOString(),
+    time,
+    request: requestOf(request ?? answer, httpVersion),
+    response: { ...responseOf(outcome), httpVersion },
+    cache: {},
+    timings: timingsOf(time, numberOf(metadata.wait_ms)),
+    ...(address && { serverIPAddress: address }),
+    ...(resourceType && { _resourceType: resourceType.toLowerCase() }),
+    ...(initiator && { _initiator: { type: initiator } }),
+    ...((metadata.from_cache === 'memory' || metadata.from_cache === 'disk') && { _fromCache: metadata.from_cache }),
+    ...commentOn(exchange),
+  };
+}
+
+function requestOf(data: Data, httpVersion: string): HarEntry['request'] {
+  const url = textIn(data, 'url') ?? '';
+  const headers = headersOf(data);
+  const posted = textIn(data, 'post_data');
+  return {
+    method: textIn(data, 'method') ?? 'GET',
+    url,
+    httpVersion,
+    cookies: [],
+    headers,
+    queryString: queryOf(url),
+    ...(posted !== undefined && {
+      postData: { mimeType: valueOf(headers, 'content-type') ?? 'application/octet-stream', text: posted },
+    }),
+    headersSize: -1,
+    bodySize: lengthIn(headers) ?? (posted === undefined ? 0 : Buffer.byteLength(posted)),
+  };
+}
+
+function responseOf(outcome: Exchange['outcome']): Omit<HarEntry['response'], 'httpVersion'> {
+  const nothing = { cookies: [] as [], headers: [] as NameAndValue[], redirectURL: '', headersSize: -1, bodySize: -1 };
+  const noContent = { size: 0, mimeType: 'x-unknown' };
+  switch (outcome.kind) {
+    case 'answered':
+      return answerOf(outcome.data, outcome.metadata);
+    case 'redirected': {
+      const { redirect_status, redirect_status_text, redirect_location } = outcome.metadata;
+      const location = redirect_location ?? outcome.to;
+      return {
+        ...nothing,
+        status: numberOf(redirect_status) ?? 302,
+        statusText: redirect_status_text ?? '',
+        headers: [{ name: 'location', value: location }],
+        content: noContent,
+        redirectURL: location,
+        bodySize: 0,
+      };
+    }
+    case 'failed':
+      return {
+        ...nothing,
+        status: 0,
+        statusText: '',
+        content: noContent,
+        _error: textIn(outcome.data, 'error_text') ?? 'failed',
+      };
+    case 'open':
+      return { ...nothing, status: 0, statusText: '', content: noContent };
+  }
+}
+
+function answerOf(data: Data, metadata: NetworkMetadata): Omit<HarEntry['response'], 'httpVersion'> {
+  const headers = headersOf(data);
+  const status = Number(data?.['status'] ?? 0);
+  const body = textIn(data, 'body');
+  const kept = body === undefined ? undefined : Buffer.byteLength(body);
+  const size = numberOf(metadata.body_bytes) ?? kept ?? -1;
+  const transferred = numberOf(metadata.encoded_bytes);
+  const cached = metadata.from_cache !== undefined;
+  return {
+    status,
+    statusText: textIn(data, 'status_text') ?? '',
+    cookies: [],
+    headers,
+    content: {
+      size,
+      mimeType: textIn(data, 'mime_type') || valueOf(headers, 'content-type') || 'x-unknown',
+      ...(body !== undefined && { text: body }),
+      ...(kept !== undefined && kept < size && { comment: 'The body is shortened.' }),
+    },
+    redirectURL: status >= 300 && status < 400 ? (valueOf(headers, 'location') ?? '') : '',
+    headersSize: -1,
+    bodySize: status === 304 || cached ? 0 : (lengthIn(headers) ?? -1),
+    ...(transferred !== undefined && { _transferSize: transferred }),
+    ...(metadata.from_cache === 'service_worker' && { _fetchedViaServiceWorker: true as const }),
+  };
+}
+
+/** Chromium joins the values of a repeated header by newlines. */
+function headersOf(data: Data): NameAndValue[] {
+  const headers = data?.['headers'];
+  if (typeof headers !== 'object' || headers === null) return [];
+  return Object.entries(headers).flatMap(([name, value]) =>
+    String(value)
+      .split('\n')
+      .map((line) => ({ name, value: line })),
+  );
+}
+
+function valueOf(headers: NameAndValue[], wanted: string): string | undefined {
+  return headers.find(({ name }) => name.toLowerCase() === wanted)?.value;
+}
+
+function lengthIn(headers: NameAndValue[]): number | undefined {
+  return numberOf(valueOf(headers, 'content-length'));
+}
+
+function queryOf(url: string): NameAndValue[] {
+  if (!URL.canParse(url)) return [];
+  return [...new URL(url).searchParams].map(([name, value]) => ({ name, value }));
+}
+
+/** The parts add up to the whole, as HAR asks. */
+function timingsOf(time: number, waited: number | undefined): HarEntry['timings'] {
+  const wait = Math.min(waited ?? time, time);
+  return { blocked: -1, dns: -1, connect: -1, send: 0, wait, receive: time - wait, ssl: -1 };
+}
+
+function commentOn({ request, outcome }: Exchange): { comment?: string } {
+  if (!request) return { comment: 'Capturing began after the request was sent.' };
+  if (outcome.kind === 'open') return { comment: 'The record has no answer to this request.' };
+  if (outcome.kind === 'redirected' && !outcome.metadata.redirect_status)
+    return { comment: 'It was redirected; the status was not captured and stands for 301 to 308.' };
+  if (outcome.kind === 'failed' && outcome.data['canceled'] === true)
+    return { comment: 'The page canceled the request.' };
+  return {};
+}
+
+function numberOf(text: string | undefined): number | undefined {
+  if (text === undefined || text === '') return undefined;
+  const value = Number(text);
+  return Number.isFinite(value) && value >= 0 ? value : undefined;
+}

@@ -1,0 +1,29 @@
+import type { EventCategory, TelemetryEvent } from '../../lib/telemetry.ts';
+
+/** An event as the archive has it. `seq` rises within a session. */
+export interface StoredEvent {
+  seq: number;
+  event: TelemetryEvent;
+}
+
+/** The events of a session, the oldest first; of all categories unless some are named. Leaving the loop ends the reading. */
+export interface EventSource {
+  read(sessionId: string, query: { categories?: readonly EventCategory[] }): AsyncIterable<StoredEvent>;
+}
+
+type Data = TelemetryEvent['data'];
+
+export function textIn(data: Data, key: string): string | undefined {
+  const value = data?.[key];
+  return typeof value === 'string' ? value : undefined;
+}
+
+export function numberIn(data: Data, key: string): number | undefined {
+  const value = data?.[key];
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+}
+
+/** Milliseconds since 1970, from the microseconds of events. */
+export function msOf(ts: number): number {
+  return ts / 1000;
+}
