@@ -39,6 +39,7 @@ const chromiumRooms = {
   display: ['sandbox'], // the display server and what speaks RFB to it
   bidi: ['cdp'],
   pages: ['cdp'], // what is done with pages over CDP
+  telemetry: ['cdp', 'pages'], // what a browser did: events out of CDP
   browser: ['sandbox', 'display'], // starting a browser: flags, launch, its profile's archive
   computer: ['cdp', 'display', 'pages'],
   guest: ['sandbox', 'cdp', 'browser'],

@@ -5,12 +5,14 @@ import { readCommand, type Command, type Fault } from './command.ts';
 import { meantDownloads } from './downloads.ts';
 import { ANSWER, SESSION, type Answer } from './message.ts';
 import type { Message } from './pipe.ts';
-import type { Connection, Pending, Session, Switchboard } from './switchboard.ts';
+import { newSession, type Connection, type Pending, type Session, type Switchboard } from './switchboard.ts';
+import { RESUME } from './watching.ts';
 
 export interface ConnectionOptions extends BacklogBounds {
   /** The most unanswered commands. */
   maxInFlight: number;
   secretive: boolean;
+  watching: boolean;
   /** The client is a part of this service. */
   local: boolean;
   /** A client that had set the download behaviour has left. Chromium has now also forgotten all earlier settings. */
@@ -42,6 +44,7 @@ const SET_DOWNLOADS = 'Browser.setDownloadBehavior';
 /** Takes one client's messages to Chromium, and delivers Chromium's messages to the client. */
 export class ClientConnection implements Connection {
   readonly secretive: boolean;
+  readonly watching: boolean;
   readonly sessions = new Set<Session>();
   root: Session | undefined;
   inFlight = 0;
@@ -64,6 +67,7 @@ export class ClientConnection implements Connection {
     this.#options = options;
     this.#backlog = new Backlog(options);
     this.secretive = options.secretive;
+    this.watching = options.watching;
   }
 
   /** Requests a CDP session for this client from Chromium. */
@@ -95,7 +99,7 @@ export class ClientConnection implements Connection {
       return this.end(1011, 'The browser refused a new connection.');
     }
     if (this.#left) return board.ask('Target.detachFromTarget', { sessionId });
-    this.root = { id: sessionId, owner: this, parent: undefined, children: new Set(), detachedAt: 0 };
+    this.root = newSession(sessionId, this);
     board.sessions.set(sessionId, this.root);
     this.sessions.add(this.root);
     const waiting = this.#early!;
@@ -133,7 +137,16 @@ export class ClientConnection implements Connection {
       const message = `More than ${maxInFlight} commands of this connection wait for an answer.`;
       return this.#refuse({ id: command.id, code: -32000, message }, command.sessionId);
     }
+    if (command.method === RESUME) return this.#board.watching.resume(session, () => this.#resume(command, session));
+    if (command.method === 'Page.enable') session.answersDialogs = true;
+    else if (command.method === 'Page.disable') session.answersDialogs = false;
     this.#forward(command, session);
+  }
+
+  #resume(command: Command, session: Session): void {
+    if (this.#left) return;
+    this.#forward(command, session);
+    this.#board.flush();
   }
 
   flush(): void {
@@ -228,7 +241,10 @@ export class ClientConnection implements Connection {
     const { secrets, pending } = board;
     board.connections.delete(this);
     board.paused.delete(this);
-    for (const session of this.sessions) board.sessions.delete(session.id);
+    for (const session of this.sessions) {
+      board.sessions.delete(session.id);
+      board.watching.forget(session);
+    }
     for (const [id, { owner, method }] of pending) {
       if (owner !== this) continue;
       pending.delete(id);

@@ -60,6 +60,9 @@ const MOST_WAITING = 20_000;
 /** An answer is in memory three times while it is read. No screenshot and no list is larger. */
 const MOST_BYTES = 64 * 1024 * 1024;
 
+const METHOD = '{"method":"';
+const QUOTE = 0x22;
+
 interface Waiting {
   method: string;
   resolve: (result: Record<string, unknown>) => void;
@@ -79,12 +82,19 @@ export function localClient(attach: (sink: Sink) => Client, answerMs = ANSWER_MS
   let client: Client | undefined; // not set yet when the browser is already gone: then `close` is called within `attach`
   client = attach({
     bufferedAmount: 0,
-    send: (pieces) => take(readMessage(pieces)),
+    send: (pieces) => isWanted(pieces[0]!) && take(readMessage(pieces)),
     flush() {},
     close: (code, reason) => finish(code, reason),
     pause() {}, // the service's own commands are bounded by what it awaits
     resume() {},
   });
+
+  /** Events without a listener are not parsed: a page that loads sends thousands. Chromium writes the method first. */
+  function isWanted(head: Buffer): boolean {
+    if (head.toString('latin1', 0, METHOD.length) !== METHOD) return true;
+    const end = head.indexOf(QUOTE, METHOD.length);
+    return end === -1 || (listeners.get(head.toString('latin1', METHOD.length, end))?.size ?? 0) > 0;
+  }
 
   function take(message: Record<string, unknown> | undefined): void {
     if (!message) return;

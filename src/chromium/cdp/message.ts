@@ -14,6 +14,8 @@ export interface TargetEvent {
   targetId: string | undefined;
   sessionId: string | undefined;
   type: string;
+  /** The target starts when this session's client says so. */
+  paused: boolean;
 }
 
 /**
@@ -86,7 +88,17 @@ export function readTargetEvent(message: Message): TargetEvent | undefined {
     targetId: asId(info['targetId'] ?? params['targetId']),
     sessionId: asSession(params['sessionId']),
     type: String(info['type']),
+    paused: params['waitingForDebugger'] === true,
   };
+}
+
+/** The execution context that an event of the Runtime domain is about. Events that it ends have no name. */
+export function readContext(message: Message): { id: number; name: unknown } | undefined {
+  const params = parsed(message)?.['params'];
+  if (!record(params)) return undefined;
+  const context = record(params['context']) ? params['context'] : {};
+  const id = context['id'] ?? params['executionContextId'];
+  return typeof id === 'number' ? { id, name: context['name'] } : undefined;
 }
 
 export function readAnswer(message: Message): Answer {

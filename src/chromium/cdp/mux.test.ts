@@ -109,3 +109,85 @@ test('nonsense from a browser that was taken over harms nobody', async () => {
   expect(got).toEqual(['{"id":1,"result":{}}']);
   expect(closed).toEqual([]);
 });
+
+/** A browser with a client and a watcher, both told that the same target is paused. */
+async function pausedForBoth() {
+  const browser = await fakeBrowser();
+  const { mux, say, heard } = browser;
+  const watcher = mux.attachLocal({ watching: true });
+  say({ id: heard()[0]!.id, result: { sessionId: 'A'.repeat(32) } });
+  const paused = (sessionId: string, from: string) =>
+    say(
+      {
+        method: 'Target.attachedToTarget',
+        params: { sessionId, targetInfo: { targetId: 'T', type: 'page' }, waitingForDebugger: true },
+      },
+      from,
+    );
+  paused(OTHER, SESSION);
+  paused('B'.repeat(32), 'A'.repeat(32));
+  const resumed = () => heard().flatMap(({ method, sessionId }) => (method === RESUME ? [sessionId] : []));
+  const resume = () => {
+    browser.client.receive(Buffer.from(JSON.stringify({ id: 7, method: RESUME, sessionId: OTHER })));
+    browser.client.flush();
+  };
+  const watcherResumes = () => void watcher.send(RESUME, {}, 'B'.repeat(32)).catch(() => {});
+  return { ...browser, watcher, resumed, resume, watcherResumes };
+}
+const RESUME = 'Runtime.runIfWaitingForDebugger';
+
+test('a watcher resumes a target only after the client that was told it is paused', async () => {
+  const { resumed, resume, watcherResumes } = await pausedForBoth();
+  watcherResumes();
+  expect(resumed()).toEqual([]);
+  resume();
+  expect(resumed()).toEqual([OTHER, 'B'.repeat(32)]);
+});
+
+test('a client resumes a target only after the watcher has seen it', async () => {
+  const { resumed, resume, watcherResumes } = await pausedForBoth();
+  resume();
+  expect(resumed()).toEqual([]);
+  watcherResumes();
+  expect(resumed()).toEqual([OTHER, 'B'.repeat(32)]);
+});
+
+test.each(['client', 'watcher'] as const)('a paused target does not wait for a %s that left', async (who) => {
+  const { resumed, resume, watcherResumes, client, watcher } = await pausedForBoth();
+  if (who === 'client') watcherResumes();
+  else resume();
+  if (who === 'client') client.closed();
+  else watcher.close();
+  expect(resumed()).toEqual([who === 'client' ? 'B'.repeat(32) : OTHER]);
+});
+
+test('clients are told nothing of the watcher’s isolated worlds', async () => {
+  const { mux, say, got } = await pausedForBoth();
+  got.length = 0;
+  const created = (id: number, name: string) => ({
+    method: 'Runtime.executionContextCreated',
+    params: { context: { id, name } },
+  });
+  const destroyed = (executionContextId: number) => ({
+    method: 'Runtime.executionContextDestroyed',
+    params: { executionContextId },
+  });
+  for (const event of [created(1, ''), created(2, mux.hiddenWorld), created(3, 'other'), destroyed(2), destroyed(3)])
+    say(event, OTHER);
+  expect(got.map((message) => JSON.parse(message).params)).toEqual([
+    { context: { id: 1, name: '' } },
+    { context: { id: 3, name: 'other' } },
+    { executionContextId: 3 },
+  ]);
+});
+
+test('dialogs are answered by the clients that enabled Page', async () => {
+  const { mux, client } = await pausedForBoth();
+  const send = (method: string) => client.receive(Buffer.from(JSON.stringify({ id: 1, method, sessionId: OTHER })));
+  expect(mux.answersDialogs(['T'])).toBe(false);
+  send('Page.enable');
+  expect(mux.answersDialogs(['T'])).toBe(true);
+  expect(mux.answersDialogs(['another'])).toBe(false);
+  send('Page.disable');
+  expect(mux.answersDialogs(['T'])).toBe(false);
+});

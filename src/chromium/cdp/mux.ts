@@ -9,8 +9,14 @@ import { Switchboard } from './switchboard.ts';
 export interface Mux {
   /** Attaches a client, which sees the browser as if it were its only client. */
   attach(sink: Sink): Client;
-  /** A client inside this process. With `secretive`, the targets it creates are hidden from the other clients. */
-  attachLocal(options?: { secretive?: boolean }): LocalClient;
+  /**
+   * A client inside this process. With `secretive`, the targets it creates are hidden from the other clients. With `watching`, it observes
+   * the browser without a trace for them (watching.ts); its scripts run in the isolated world `hiddenWorld`.
+   */
+  attachLocal(options?: { secretive?: boolean; watching?: boolean }): LocalClient;
+  readonly hiddenWorld: string;
+  /** Whether a client other than watchers has enabled Page on one of these targets: then that client answers its dialogs. */
+  answersDialogs(targetIds: readonly string[]): boolean;
   /** Closes every connection with this code and reason, and the pipe. */
   close(code: number, reason: string): void;
   readonly clientCount: number;
@@ -58,9 +64,10 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
     board.close(code, reason);
   };
 
-  function attach(sink: Sink, { secretive = false, local = false } = {}): Client {
+  function attach(sink: Sink, { secretive = false, watching = false, local = false } = {}): Client {
     if (secretive) board.secrets.any = true;
-    const connection = new ClientConnection(board, sink, { ...options, maxInFlight, secretive, local });
+    if (watching) board.watching.any = true;
+    const connection = new ClientConnection(board, sink, { ...options, maxInFlight, secretive, watching, local });
     if (board.closed) connection.refuseAtOnce(whenGone());
     else connection.open();
     return connection;
@@ -68,8 +75,14 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
 
   return {
     attach: (sink) => attach(sink),
-    attachLocal: ({ secretive = false } = {}) =>
-      localClient((sink) => attach(sink, { secretive, local: true }), answerMs),
+    attachLocal: ({ secretive = false, watching = false } = {}) =>
+      localClient((sink) => attach(sink, { secretive, watching, local: true }), answerMs),
+    hiddenWorld: board.watching.world,
+    answersDialogs: (targetIds) =>
+      [...board.sessions.values()].some(
+        ({ answersDialogs, targetId, owner }) =>
+          answersDialogs && !owner.watching && targetId !== undefined && targetIds.includes(targetId),
+      ),
     close: (code, reason) => board.close(code, reason),
     get clientCount() {
       return board.connections.size;

@@ -60,8 +60,8 @@ export function router(board: Switchboard): (message: Message) => void {
     if (head[METHOD_AT] === LETTER_T) {
       if (session && secrets.any && isTargetEvent(head) && isSecret(message, session)) return;
       if (head.toString('latin1', 0, ATTACHED.length) === ATTACHED) {
-        const attached = session && readTargetEvent(message)?.sessionId;
-        if (session && attached !== undefined) board.adopt(attached, session);
+        const event = session && readTargetEvent(message);
+        if (event?.sessionId !== undefined) board.adopt(event.sessionId, session!, event);
       } else if (head.toString('latin1', 0, DETACHED.length) === DETACHED) {
         const gone = sessions.get(readTargetEvent(message)?.sessionId ?? '');
         if (gone?.owner.root === gone && gone) gone.owner.end(1011, 'The browser ended this connection.');
@@ -69,6 +69,7 @@ export function router(board: Switchboard): (message: Message) => void {
       }
     }
     if (!session) return; // the pipe's own session, or a client that has disconnected
+    if (board.watching.any && !session.owner.watching && board.watching.hides(message, session)) return;
     if (session === session.owner.root) stripSession(message, session.id);
     session.owner.deliver(message, byteLength(message));
   }

@@ -3,6 +3,7 @@ import { readAnswer, type Answer } from './message.ts';
 import type { Message, Pipe } from './pipe.ts';
 import type { Arguments, Method } from './protocol.ts';
 import { secretTargets } from './secret-targets.ts';
+import { Watching } from './watching.ts';
 
 /** A CDP session, from the moment Chromium announced it until it is detached. */
 export interface Session {
@@ -12,6 +13,12 @@ export interface Session {
   parent: Session | undefined;
   /** When it was detached. Commands sent to it before may never be answered. */
   detachedAt: number;
+  /** Undefined for the session of the browser. */
+  targetId: string | undefined;
+  /** The client has enabled Page, so it is the one that answers the page's dialogs. */
+  answersDialogs: boolean;
+  /** The execution contexts that its client is not told of. */
+  hiddenContexts: Set<number> | undefined;
 }
 
 /** A client's command that Chromium has not answered. */
@@ -39,6 +46,8 @@ export interface Connection extends Client {
   flushSink(): void;
   /** The targets it creates are hidden from the other clients. */
   readonly secretive: boolean;
+  /** It observes the browser for the service, and must not change what the other clients see. */
+  readonly watching: boolean;
   /** Messages that arrived while a hidden target was created: kept until the id of that target is known. */
   held: Message[] | undefined;
 }
@@ -61,6 +70,7 @@ export class Switchboard {
   readonly connections = new Set<Connection>();
   readonly paused = new Set<Connection>();
   readonly secrets = secretTargets();
+  readonly watching = new Watching();
   closed = false;
   /** Called when no hidden target is being created any more: held messages can be delivered. */
   onSecretsKnown = () => {};
@@ -111,15 +121,16 @@ export class Switchboard {
   }
 
   /** A session created under a client's session belongs to that client. */
-  adopt(id: string, parent: Session): void {
+  adopt(id: string, parent: Session, { targetId, paused }: { targetId: string | undefined; paused: boolean }): void {
     const { owner } = parent;
     if (this.sessions.get(id)?.owner.root?.id === id || owner.sessions.size >= MOST_SESSIONS) {
       return owner.end(1011, 'The browser attached this connection to more than there can be.');
     }
-    const session: Session = { id, owner, parent, children: new Set(), detachedAt: 0 };
+    const session = newSession(id, owner, parent, targetId);
     this.sessions.set(id, session);
     parent.children.add(session);
     owner.sessions.add(session);
+    if (paused) this.watching.paused(session);
   }
 
   forget(session: Session): void {
@@ -128,6 +139,7 @@ export class Switchboard {
     session.owner.sessions.delete(session);
     session.parent?.children.delete(session);
     session.detachedAt = Date.now();
+    this.watching.forget(session);
   }
 
   /** Call it after something was sent to a connection: its sink is flushed with the next `flush`. */
@@ -173,4 +185,17 @@ export class Switchboard {
     this.#asked.clear();
     this.pipe.close();
   }
+}
+
+export function newSession(id: string, owner: Connection, parent?: Session, targetId?: string): Session {
+  return {
+    id,
+    owner,
+    parent,
+    targetId,
+    children: new Set(),
+    detachedAt: 0,
+    answersDialogs: false,
+    hiddenContexts: undefined,
+  };
 }

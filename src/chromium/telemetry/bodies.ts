@@ -1,0 +1,63 @@
+import { isUtf8 } from 'node:buffer';
+import type { LocalClient } from '../cdp/local-client.ts';
+import { cleanBody } from './redact.ts';
+import { isBody } from './shapes.ts';
+import type { Target } from './target.ts';
+
+/** Bodies are read whole before they are cut, so larger ones are left out. Compressed size, as the network counts it. */
+const MOST_BYTES = 2 * 1024 * 1024;
+/** The most bodies of one target that are read at once, so that a page that hangs holds up only itself. */
+const MOST_AT_ONCE = 4;
+/** The most responses of one target that wait for their body; more are told without. */
+const MOST_WAITING = 2000;
+
+interface Wanted {
+  target: Target;
+  requestId: string;
+  bytes: number;
+  limit: number;
+}
+
+/** Reads the bodies of responses, and calls `done` once for each: with the text as it may be told, or without. */
+export function bodies(client: LocalClient) {
+  const waiting = new Map<Target, { reading: number; jobs: (() => void)[]; left: Set<(body?: string) => void> }>();
+
+  function read({ target, requestId, bytes, limit }: Wanted, done: (body?: string) => void): void {
+    const line = waiting.get(target) ?? { reading: 0, jobs: [], left: new Set() };
+    waiting.set(target, line);
+    if (bytes > MOST_BYTES || line.jobs.length >= MOST_WAITING) return done();
+    line.left.add(done);
+    const finish = (body?: string) => {
+      if (line.left.delete(done)) done(body);
+      line.reading -= 1;
+      line.jobs.shift()?.();
+      if (line.left.size === 0 && waiting.get(target) === line) waiting.delete(target);
+    };
+    const start = () => {
+      line.reading += 1;
+      client.ask(isBody, 'Network.getResponseBody', { requestId }, target.sessionId).then(
+        ({ body, base64Encoded }) => finish(textOf(body, base64Encoded, limit)),
+        () => finish(), // the page has moved on, or does not answer
+      );
+    };
+    if (line.reading < MOST_AT_ONCE) start();
+    else line.jobs.push(start);
+  }
+
+  return Object.assign(read, {
+    gone(target: Target): void {
+      const line = waiting.get(target);
+      waiting.delete(target);
+      if (!line) return;
+      line.jobs = [];
+      for (const done of line.left) done();
+      line.left.clear();
+    },
+  });
+}
+
+function textOf(body: string, isBase64: boolean, limit: number): string | undefined {
+  if (!isBase64) return cleanBody(body, limit);
+  const bytes = Buffer.from(body, 'base64');
+  return isUtf8(bytes) ? cleanBody(bytes.toString(), limit) : undefined;
+}

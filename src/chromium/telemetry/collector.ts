@@ -1,0 +1,137 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Log } from '../../lib/log.ts';
+import type { Capture, TelemetrySink } from '../../lib/telemetry.ts';
+import type { Mux } from '../cdp/mux.ts';
+import { isObserved } from './domains.ts';
+import { eventOf, type Told } from './target.ts';
+import { watchBrowser, type BrowserWatch } from './watch.ts';
+
+/** Collects what one session's browsers do, one browser after the other. */
+export interface Collector {
+  /** Settles when the first capture is in effect. It never rejects: what fails is told as an event. */
+  readonly ready: Promise<void>;
+  /** Captures these categories from now on; those that do not come from the browser are ignored. It never rejects. */
+  change(capture: Capture): Promise<void>;
+  /** The browser has exited and is being replaced. */
+  browserGone(): void;
+  /** Another browser has replaced it: the capture goes on there. */
+  browserBack(mux: Mux): Promise<void>;
+  /** The browser was not replaced: nothing more will be collected. */
+  browserLost(): void;
+  /** Ends the capture. Nothing is told afterwards. */
+  close(): Promise<void>;
+}
+
+export interface CollectorOptions {
+  mux: Mux;
+  capture: Capture;
+  sink: TelemetrySink;
+  log: Log;
+}
+
+/** How often a capture is begun anew in a replaced browser that does not answer. */
+const MOST_TRIES = 10;
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 2000;
+
+export function collect({ mux: first, capture: initial, sink, log }: CollectorOptions): Collector {
+  let mux = first;
+  let capture = initial;
+  let watch: BrowserWatch | undefined;
+  let goneAt: number | undefined;
+  let over = false;
+  /** Changes are made one after the other. */
+  let line: Promise<void> = Promise.resolve();
+
+  const tell = (told: Told) => {
+    if (!over) sink(eventOf(told, Date.now()));
+  };
+  const monitor = (type: string, data: Record<string, unknown>) => {
+    if (isObserved(capture)) tell({ category: 'monitor', type, data });
+  };
+
+  /** Brings the watch in line with the categories. Rejects if the browser does not take it. */
+  async function apply(): Promise<void> {
+    if (over || goneAt !== undefined) return; // browserBack applies it
+    if (!isObserved(capture)) {
+      watch?.close();
+      watch = undefined;
+      return;
+    }
+    watch ??= watchBrowser(mux, tell);
+    await watch.change(capture);
+  }
+
+  function inLine(work: () => Promise<void>): Promise<void> {
+    line = line.then(work);
+    return line;
+  }
+
+  async function applyOrTell(): Promise<void> {
+    try {
+      await apply();
+    } catch (error) {
+      if (over || goneAt !== undefined || mux.isClosed) return;
+      log.warn({ reason: (error as Error).message }, 'telemetry.init_failed');
+      monitor('monitor_init_failed', { step: 'Target.setAutoAttach' });
+    }
+  }
+
+  async function reconnect(since: number): Promise<void> {
+    let wait = FIRST_WAIT_MS;
+    for (let tries = 1; !over && goneAt === undefined; tries++) {
+      try {
+        await apply();
+        return monitor('monitor_reconnected', { reconnect_duration_ms: Date.now() - since });
+      } catch (error) {
+        watch?.close();
+        watch = undefined;
+        if (over || goneAt !== undefined || mux.isClosed) return; // a later browserBack begins anew
+        log.warn({ reason: (error as Error).message, tries }, 'telemetry.reconnect_failed');
+        if (tries >= MOST_TRIES) return monitor('monitor_reconnect_failed', { reason: 'reconnect_exhausted' });
+      }
+      await sleep(wait);
+      wait = Math.min(wait * 2, LONGEST_WAIT_MS);
+    }
+  }
+
+  return {
+    ready: inLine(applyOrTell),
+
+    change(next) {
+      capture = next;
+      return inLine(applyOrTell);
+    },
+
+    browserGone() {
+      if (over || goneAt !== undefined) return;
+      goneAt = Date.now();
+      watch?.close();
+      watch = undefined;
+      monitor('monitor_disconnected', { reason: 'chrome_restarted' });
+    },
+
+    browserBack(next) {
+      const since = goneAt ?? Date.now();
+      goneAt = undefined;
+      watch?.close();
+      watch = undefined;
+      mux = next;
+      return inLine(() => reconnect(since));
+    },
+
+    browserLost() {
+      goneAt ??= Date.now();
+      watch?.close();
+      watch = undefined;
+      monitor('monitor_reconnect_failed', { reason: 'reconnect_exhausted' });
+    },
+
+    async close() {
+      over = true;
+      watch?.close();
+      watch = undefined;
+      await line;
+    },
+  };
+}

@@ -1,0 +1,197 @@
+import { cleanUrl, cutText } from './redact.ts';
+import { isFired, isStarting, isTimelineEvent } from './shapes.ts';
+import { contextOf, rootOf, wireType, type Target } from './target.ts';
+import type { Watch } from './watch.ts';
+
+const SETTLED_MS = 1000;
+/** How long a new tab may take to say where it goes, before it is told without an address. */
+const OPENING_MS = 1000;
+
+/** What is known of a page's document. */
+interface Progress {
+  domContentLoaded: boolean;
+  loaded: boolean;
+  settled: boolean;
+  timer: NodeJS.Timeout | undefined;
+}
+
+/** All types of the category page. */
+export function pageEvents(watch: Watch) {
+  const { client, targets, tell } = watch;
+  const progress = new Map<Target, Progress>();
+  const opening = new Map<Target, NodeJS.Timeout>();
+
+  const progressOf = (page: Target): Progress => {
+    const known = progress.get(page) ?? { domContentLoaded: false, loaded: false, settled: false, timer: undefined };
+    progress.set(page, known);
+    return known;
+  };
+  /** The page itself; undefined for the frames and workers in it. */
+  const pageOf = (sessionId: string | undefined) => {
+    const target = targets.get(sessionId);
+    return target?.parent === undefined && target && watch.captures('page') ? target : undefined;
+  };
+
+  client.on('Page.frameStartedNavigating', isStarting, ({ frameId, url }, sessionId) => {
+    const target = targets.get(sessionId);
+    if (target && frameId === target.targetId) opened(target, url);
+  });
+
+  function navigated(
+    target: Target,
+    { frame }: { frame: { id: string; parentId?: string; loaderId: string; url: string } },
+  ) {
+    const isMain = frame.id === target.targetId && !target.parent;
+    if (isMain) {
+      opened(target, frame.url);
+      forget(target);
+    }
+    if (!watch.captures('page')) return;
+    tell({
+      category: 'page',
+      type: 'page_navigation',
+      from: 'Page.frameNavigated',
+      target,
+      data: {
+        url: cleanUrl(frame.url),
+        frame_id: frame.id,
+        parent_frame_id: frame.parentId,
+        loader_id: frame.loaderId,
+        session_id: target.sessionId,
+        target_id: target.targetId,
+        target_type: wireType(target.type),
+      },
+    });
+  }
+
+  client.on('Page.domContentEventFired', isFired, ({ timestamp }, sessionId) => {
+    const page = pageOf(sessionId);
+    if (!page) return;
+    tell({
+      category: 'page',
+      type: 'page_dom_content_loaded',
+      from: 'Page.domContentEventFired',
+      target: page,
+      data: { ...contextOf(page), cdp_timestamp: timestamp },
+    });
+    progressOf(page).domContentLoaded = true;
+  });
+
+  client.on('Page.loadEventFired', isFired, ({ timestamp }, sessionId) => {
+    const page = pageOf(sessionId);
+    if (!page) return;
+    tell({
+      category: 'page',
+      type: 'page_load',
+      from: 'Page.loadEventFired',
+      target: page,
+      data: { ...contextOf(page), cdp_timestamp: timestamp },
+    });
+    const known = progressOf(page);
+    known.loaded = true;
+    settleLater(page, known);
+  });
+
+  function settleLater(page: Target, known: Progress): void {
+    clearTimeout(known.timer);
+    known.timer = setTimeout(() => {
+      if (page.gone || !watch.captures('page')) return;
+      known.settled = true;
+      tell({ category: 'page', type: 'page_layout_settled', target: page, data: contextOf(page) });
+      if (known.domContentLoaded)
+        tell({ category: 'page', type: 'page_navigation_settled', target: page, data: contextOf(page) });
+    }, SETTLED_MS);
+  }
+
+  client.on('PerformanceTimeline.timelineEventAdded', isTimelineEvent, ({ event }, sessionId) => {
+    const target = targets.get(sessionId);
+    if (!target || !watch.captures('page')) return;
+    const from = 'PerformanceTimeline.timelineEventAdded';
+    const { frameId, layoutShiftDetails: shift, lcpDetails: paint } = event;
+    const where = { ...contextOf(target, { frameId }), source_frame_id: frameId };
+    if (event.type === 'layout-shift' && shift) {
+      const page = rootOf(target);
+      const known = progress.get(page);
+      if (known?.loaded && !known.settled) settleLater(page, known);
+      tell({
+        category: 'page',
+        type: 'page_layout_shift',
+        from,
+        target,
+        data: {
+          ...where,
+          time: event.time * 1000,
+          duration: event.duration ?? 0,
+          layout_shift_details: { value: shift.value, had_recent_input: shift.hadRecentInput },
+        },
+      });
+    } else if (event.type === 'largest-contentful-paint' && paint) {
+      tell({
+        category: 'page',
+        type: 'page_lcp',
+        from,
+        target,
+        data: {
+          ...where,
+          time: event.time * 1000,
+          lcp_details: {
+            size: paint.size,
+            ...(paint.elementId !== undefined && { element_id: cutText(paint.elementId, 256) }),
+            ...(paint.url !== undefined && { url: cleanUrl(paint.url) }),
+            ...(paint.nodeId !== undefined && { node_id: paint.nodeId }),
+            load_time: paint.loadTime * 1000,
+            render_time: paint.renderTime * 1000,
+          },
+        },
+      });
+    }
+  });
+
+  /** A new tab is told once it is known where it goes: Chromium announces it without an address. */
+  function opened(target: Target, url: string): void {
+    if (!opening.has(target)) return;
+    clearTimeout(opening.get(target));
+    opening.delete(target);
+    if (!watch.captures('page')) return;
+    tell({
+      category: 'page',
+      type: 'page_tab_opened',
+      from: 'Target.attachedToTarget',
+      data: {
+        target_id: target.targetId,
+        target_type: wireType(target.type),
+        url: cleanUrl(url),
+        title: cutText(target.title, 1024),
+        opener_id: target.openerId,
+      },
+    });
+  }
+
+  function forget(page: Target): void {
+    clearTimeout(progress.get(page)?.timer);
+    progress.delete(page);
+  }
+
+  return {
+    navigated,
+
+    attached(target: Target): void {
+      if (!target.fresh || target.parent || target.type !== 'page') return;
+      opening.set(
+        target,
+        setTimeout(() => opened(target, target.url || 'about:blank'), OPENING_MS),
+      );
+    },
+
+    gone(target: Target): void {
+      opened(target, target.url || 'about:blank');
+      forget(target);
+    },
+
+    close(): void {
+      for (const page of progress.keys()) forget(page);
+      for (const timer of opening.values()) clearTimeout(timer);
+      opening.clear();
+    },
+  };
+}

@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest';
+import { bodyLimit, cleanBody, cleanHeaders, cleanUrl, cutBytes, REDACTED } from './redact.ts';
+
+describe('headers', () => {
+  test('credentials and cookies are cut, whatever the case of their name', () => {
+    const secret = {
+      Authorization: 's3',
+      'proxy-authorization': 's3',
+      COOKIE: 's3',
+      'Set-Cookie': 's3',
+      'X-Api-Key': 's3',
+    };
+    expect(Object.values(cleanHeaders(secret))).toEqual(Array.from({ length: 5 }, () => REDACTED));
+  });
+
+  test('others are told, without the credentials of addresses in them', () => {
+    expect(cleanHeaders({ Accept: '*/*', Referer: 'http://user:s3@host/' })).toEqual({
+      Accept: '*/*',
+      Referer: `http://${REDACTED}@host/`,
+    });
+  });
+});
+
+test.each([
+  ['http://user:s3@host/path?a=1', `http://${REDACTED}@host/path?a=1`],
+  ['http://host/login?user=me&password=s3&next=/', `http://host/login?user=me&password=${REDACTED}&next=/`],
+  ['http://host/#access_token=s3', `http://host/#access_token=${REDACTED}`],
+  ['http://host/a@b?mail=me@host', 'http://host/a@b?mail=me@host'],
+])('the address %s is told as %s', (url, told) => {
+  expect(cleanUrl(url)).toBe(told);
+});
+
+describe('bodies', () => {
+  test.each([
+    ['application/json; charset=utf-8', 8192],
+    ['application/ld+json', 8192],
+    ['text/xml', 8192],
+    ['application/x-www-form-urlencoded', 8192],
+    ['multipart/form-data; boundary=x', 8192],
+    ['text/html', 4096],
+    ['text/javascript', 4096],
+    ['application/javascript', 4096],
+    ['image/png', undefined],
+    ['application/octet-stream', undefined],
+    ['font/woff2', undefined],
+    ['', undefined],
+  ])('of %s at most %s bytes are told', (type, bytes) => {
+    expect(bodyLimit(type)).toBe(bytes);
+  });
+
+  test('a body is cut in whole characters', () => {
+    expect(cutBytes('aéé', 4)).toBe('aé');
+    expect(cutBytes('aé', 3)).toBe('aé');
+    expect(Buffer.byteLength(cleanBody('é'.repeat(10_000), 8192)!)).toBe(8192);
+  });
+
+  test('binary that claims to be text is left out', () => {
+    expect(cleanBody('a\0b', 100)).toBeUndefined();
+  });
+
+  test.each([
+    ['user=me&password=s3&x=1', `user=me&password=${REDACTED}&x=1`],
+    ['user%5Bname%5D=me&user[password]=s3', `user%5Bname%5D=me&user[password]=${REDACTED}`],
+    [
+      '{"user":"me","newPassword": "s\\"3", "otp": 123456}',
+      `{"user":"me","newPassword": "${REDACTED}", "otp": "${REDACTED}"}`,
+    ],
+    ['{"passwd":"s3 that was cut', `{"passwd":"${REDACTED}"`],
+    [
+      '--x\r\nContent-Disposition: form-data; name="password"\r\n\r\ns3\r\n--x--',
+      `--x\r\nContent-Disposition: form-data; name="password"\r\n\r\n${REDACTED}\r\n--x--`,
+    ],
+  ])('secret fields of %j are cut', (body, told) => {
+    expect(cleanBody(body, 8192)).toBe(told);
+  });
+
+  test('code that mentions passwords is told', () => {
+    const code = 'if (password == null) return; form.password = input.value;';
+    expect(cleanBody(code, 4096)).toBe(code);
+  });
+});

@@ -1,0 +1,91 @@
+import { wholeUtf8 } from '../../lib/utf8.ts';
+
+/** What must not be told is replaced with this. */
+export const REDACTED = '[redacted]';
+
+const STRUCTURED_BYTES = 8 * 1024;
+const TEXT_BYTES = 4 * 1024;
+
+const secretHeaders = new Set([
+  'authorization',
+  'proxy-authorization',
+  'cookie',
+  'cookie2',
+  'set-cookie',
+  'set-cookie2',
+  'x-api-key',
+  'api-key',
+  'x-auth-token',
+  'x-amz-security-token',
+]);
+
+/** Fields that hold what people type into password fields and fields for one-time codes. */
+const SECRET_FIELD =
+  '(?:[\\w.\\-\\[\\]]{0,64}(?:passw(?:or)?d|passphrase|passcode|pwd|secret|one[-_]?time[-_]?code|cvv|cvc)[\\w.\\-\\[\\]]{0,64}|(?:[\\w.\\-]{0,64}[_.\\-])?otp|totp|pin|api[-_]?key|(?:access|refresh|id|auth|session)[-_]?token)';
+const inPairs = new RegExp(`((?:^|[&?#])${SECRET_FIELD}=)[^&#\\s"'<>]*`, 'gi');
+const inJson = new RegExp(`("${SECRET_FIELD}"\\s*:\\s*)(?:"(?:[^"\\\\]|\\\\.)*(?:"|\\\\?$)|-?\\d[\\d.eE+\\-]*)`, 'gi');
+const inParts = new RegExp(
+  `(name="?${SECRET_FIELD}"?[^\\r\\n]*\\r?\\n(?:[^\\r\\n]+\\r?\\n)*\\r?\\n)[\\s\\S]*?(?=\\r?\\n--|$)`,
+  'gi',
+);
+const credentials = /(\b[a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/?#@"'<>]+@/gi;
+
+/** An address without its credentials, and without the values of password fields that a form sent with GET. */
+export function cleanUrl(url: string): string {
+  const cut = url.length > MOST_URL ? `${url.slice(0, MOST_URL)}…` : url;
+  if (cut.startsWith('data:')) return cut.length > MOST_DATA_URL ? `${cut.slice(0, MOST_DATA_URL)}…` : cut;
+  const known = cut.includes('@') ? cut.replace(credentials, `$1${REDACTED}@`) : cut;
+  return known.includes('=') ? known.replace(inPairs, `$1${REDACTED}`) : known;
+}
+const MOST_URL = 16_384;
+const MOST_DATA_URL = 256;
+
+const MOST_HEADERS = 200;
+const MOST_HEADER = 8192;
+
+export function cleanHeaders(headers: Record<string, unknown>): Record<string, string> {
+  const clean: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers).slice(0, MOST_HEADERS)) {
+    clean[name.slice(0, 256)] = secretHeaders.has(name.toLowerCase())
+      ? REDACTED
+      : cleanUrl(String(value).slice(0, MOST_HEADER));
+  }
+  return clean;
+}
+
+/** How many bytes of a body of this type are told; undefined: none. */
+export function bodyLimit(contentType: string): number | undefined {
+  const type = contentType.split(';', 1)[0]!.trim().toLowerCase();
+  if (/^(application|text)\/(json|xml|x-www-form-urlencoded|yaml|x-yaml|graphql|x-ndjson|csv)$/.test(type))
+    return STRUCTURED_BYTES;
+  if (type === 'multipart/form-data' || /^(application|text|image|model)\/[^/]+\+(json|xml|yaml)$/.test(type))
+    return STRUCTURED_BYTES;
+  if (type.startsWith('text/')) return TEXT_BYTES;
+  if (/^application\/(javascript|x-javascript|ecmascript|graphql-response|sql|x-sh|toml|wasm-text)$/.test(type))
+    return TEXT_BYTES;
+  return undefined;
+}
+
+/** A body as it may be told: cut to `bytes`, and with the values of secret fields replaced. Undefined if it is not text. */
+export function cleanBody(body: string, bytes: number): string | undefined {
+  const text = cutBytes(body, bytes);
+  if (/[\0\uFFFD]/.test(text)) return undefined;
+  let clean = text.replace(inPairs, `$1${REDACTED}`);
+  if (clean.includes('":') || clean.includes('" :')) clean = clean.replace(inJson, `$1"${REDACTED}"`);
+  if (clean.includes('name=')) clean = clean.replace(inParts, `$1${REDACTED}`);
+  return clean.includes('@') ? clean.replace(credentials, `$1${REDACTED}@`) : clean;
+}
+
+/** The longest beginning of a text that has at most this many bytes, in whole characters. */
+export function cutBytes(text: string, bytes: number): string {
+  const start = text.length > bytes ? text.slice(0, bytes) : text;
+  const encoded = Buffer.from(start);
+  if (encoded.length <= bytes && start === text) return text;
+  const cut = encoded.subarray(0, bytes);
+  return cut.subarray(0, wholeUtf8(cut) ?? bytes).toString();
+}
+
+/** For texts of pages that have no limit of their own. */
+export function cutText(text: string, length: number): string {
+  return text.length > length ? `${text.slice(0, length)}…` : text;
+}
