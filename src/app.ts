@@ -14,6 +14,7 @@ import { version } from './version.ts';
 import { type AppOptions, openGround } from './app/ground.ts';
 import { listenToNodes } from './app/nodes.ts';
 import { openOrganisation, recordRequest } from './app/organisation.ts';
+import { openCredentials } from './app/credentials.ts';
 import { openEgress, serviceAddress } from './app/egress.ts';
 import { openSessions } from './app/sessions.ts';
 import { serveSockets } from './app/sockets.ts';
@@ -78,13 +79,14 @@ export async function buildApp(options: AppOptions) {
     });
     const egress = openEgress(ground, nodes);
     const { proxies } = egress;
+    const credentials = openCredentials(ground);
     const rooms = await openSessions(ground, { org, egress, addresses });
     const { sessions, replays } = rooms;
     const { pools, pooled } = openPools(ground, { nodes, org, sessions, proxies });
 
     const where = whereabouts({ sessions, addresses, nodes });
     const { audit, firstKey } = org;
-    const everything = { ...ground, ...org, ...rooms, version, proxies, pools, pooled, addresses };
+    const everything = { ...ground, ...org, ...rooms, version, proxies, credentials, pools, pooled, addresses };
     for (const routes of everyRoute({ ...everything, rateLimit: rateLimit(config.rateLimit, store.db) }))
       await http.register(routes);
     serveSockets(ground, http, { sessions, addresses, where, nodes });

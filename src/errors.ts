@@ -1,3 +1,4 @@
+import { credentialErrors } from './errors/credentials.ts';
 import { extensionErrors } from './errors/extensions.ts';
 import { insideErrors } from './errors/inside.ts';
 import { orgErrors } from './errors/org.ts';
@@ -21,6 +22,7 @@ const catalogue = {
   ...profileErrors,
   ...extensionErrors,
   ...proxyErrors,
+  ...credentialErrors,
 };
 
 export type ErrorCode = keyof typeof catalogue;

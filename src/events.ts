@@ -12,6 +12,8 @@ export interface Events {
   'session.ended': { sessionId: string; projectId: string; poolId: string | null; reason: string };
   /** Sessions that start with the profile get another version from now on. */
   'profile.saved': { profileId: string };
+  /** The credential is deleted. What named it has none from now on. */
+  'credential.removed': { credentialId: string; projectId: string };
   /** The node is no longer a member, whether it was stopped or given up. Its sessions are settled. Every other node publishes this. */
   'node.left': { nodeId: string };
 }

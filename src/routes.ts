@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { statusRoutes } from './api/status.ts';
+import { credentialRoutes } from './credentials/routes.ts';
 import { extensionRoutes } from './extensions/routes.ts';
 import { orgRoutes } from './org/routes.ts';
 import { pooledSessionRoutes } from './pools/nodes/routes.ts';
@@ -22,6 +23,7 @@ export type Rooms = Parameters<typeof statusRoutes>[0] &
   Parameters<typeof profileRoutes>[0] &
   Parameters<typeof poolRoutes>[0] &
   Parameters<typeof proxyRoutes>[0] &
+  Parameters<typeof credentialRoutes>[0] &
   Parameters<typeof replayRoutes>[0] &
   Parameters<typeof logRoutes>[0] &
   Pick<Parameters<typeof extensionRoutes>[0], 'extensions'> & {
@@ -48,6 +50,7 @@ export function everyRoute(rooms: Rooms): FastifyPluginAsyncTypebox[] {
     replayRoutes(rooms),
     poolRoutes(rooms),
     proxyRoutes(rooms),
+    credentialRoutes(rooms),
     browserRoutes(rooms),
     pooledSessionRoutes({ sessions: pooled, pools }),
   ];

@@ -9,7 +9,7 @@ export function listenToNodes({ store, events, probes, metrics, log }: Ground, n
   const { anchor, db } = store;
   anchor.on('corral_nodes', () => void nodes.refresh());
   anchor.onGap(() => void nodes.refresh());
-  const relayed = relay({ db, id: nodes.id, events, which: ['project.closed'], log });
+  const relayed = relay({ db, id: nodes.id, events, which: ['project.closed', 'credential.removed'], log });
   anchor.on(relayChannel, (payload) => relayed.hear(payload));
   probes.push(nodesProbe(nodes));
   measureNodes(metrics, nodes);

@@ -10,7 +10,7 @@ import { sql } from './sql.ts';
  */
 export interface Secrets {
   put(kind: string, owner: string, value: string, within?: Db): Promise<void>;
-  get(kind: string, owner: string): Promise<string | undefined>;
+  get(kind: string, owner: string, within?: Db): Promise<string | undefined>;
   remove(kind: string, owner: string, within?: Db): Promise<void>;
   /** Seals all values with the current key. Values that no key opens are left unchanged and listed. */
   reseal(): Promise<{ changed: number; unopened: SecretName[] }>;
@@ -83,8 +83,8 @@ export function secretStore(db: Db, keys: KeySource): Secrets {
         on conflict (kind, owner) do update set envelope = excluded.envelope, updated_at = now()`);
     },
 
-    async get(kind, owner) {
-      const row = await db.row<{ envelope: string }>(
+    async get(kind, owner, within = db) {
+      const row = await within.row<{ envelope: string }>(
         sql`select envelope from secrets where kind = ${kind} and owner = ${owner}`,
       );
       return row && open(kind, owner, row.envelope);

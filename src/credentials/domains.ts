@@ -1,0 +1,74 @@
+import { isIP } from 'node:net';
+
+const label = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
+
+interface Site {
+  host: string;
+  /** As it was written; undefined for the scheme's own. */
+  port: string | undefined;
+}
+
+/**
+ * `shop.example` for `shop.example`, `Shop.Example.` and `https://shop.example/login`: people paste addresses where a name
+ * is meant. A port stays. Undefined when there is no host in it.
+ */
+export function domainOf(text: string): string | undefined {
+  const site = siteOf(text);
+  if (!site) return undefined;
+  const host = site.host.includes(':') ? `[${site.host}]` : site.host;
+  return site.port === undefined ? host : `${host}:${site.port}`;
+}
+
+/**
+ * How well an address of an item fits a domain; 0 for not at all, and a higher number is a better fit. A name below or
+ * above another does not fit by itself: both shop.example and evil.example are below `example`, and a password must not
+ * reach a site that its item does not name.
+ */
+export function fit(address: string, domain: string): number {
+  const wildcard = /^(https?:\/\/)?\*\.(?=[^*]+$)/i;
+  const [item, site] = [siteOf(address.replace(wildcard, '$1')), siteOf(domain)];
+  if (!item || !site) return 0;
+  if (item.port !== undefined && site.port !== undefined && item.port !== site.port) return 0;
+  // A longer suffix of a wildcard is a closer match.
+  if (wildcard.test(address)) return isBelow(site.host, item.host) ? 1 + item.host.length : 0;
+  if (item.host === site.host) return 4000;
+  // `www.` is the same site by convention.
+  return withoutWww(item.host) === withoutWww(site.host) ? 3000 : 0;
+}
+
+/** The item that fits a domain best; among equals the first. */
+export function bestFit<T extends { urls?: readonly string[] | undefined }>(
+  items: readonly T[],
+  domain: string,
+): T | undefined {
+  let best: { item: T; value: number } | undefined;
+  for (const item of items) {
+    const value = Math.max(0, ...(item.urls ?? []).map((address) => fit(address, domain)));
+    if (value > (best?.value ?? 0)) best = { item, value };
+  }
+  return best?.item;
+}
+
+/** Whether a text is a host name with a dot, or `*.` and one: what people name entries of a store after. */
+export function looksLikeDomain(text: string): boolean {
+  const name = text.toLowerCase().replace(/^\*\./, '');
+  return name.includes('.') && isName(name) && /[a-z]/.test(name.slice(name.lastIndexOf('.')));
+}
+
+function siteOf(text: string): Site | undefined {
+  const given = text.trim();
+  if (given === '' || given.length > 2048 || /\s/.test(given)) return undefined;
+  const address = /^[a-z][a-z0-9+.-]*:\/\//i.test(given) ? given : `http://${given}`;
+  if (!/^https?:/i.test(address) || !URL.canParse(address)) return undefined;
+  const { hostname, username, password } = new URL(address);
+  if (username !== '' || password !== '') return undefined;
+  const host = hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
+  if (isIP(host) === 0 && !isName(host)) return undefined;
+  // The URL parser drops a scheme's own port, which tells apart nothing.
+  const { port } = new URL(address);
+  return { host, port: port === '' ? undefined : port };
+}
+
+const isName = (name: string) => name.length <= 253 && name.split('.').every((part) => label.test(part));
+const isBelow = (name: string, parent: string) => isIP(name) === 0 && name.endsWith(`.${parent}`);
+const withoutWww = (host: string) => host.replace(/^www\./, '');

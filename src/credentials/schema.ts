@@ -1,0 +1,99 @@
+import { Type, type Static } from 'typebox';
+import { FreeName, named, nullable, Paging, Timestamp } from '../api/schema.ts';
+
+const printable = '^[^\\u0000-\\u001f\\u007f]+$';
+const Domain = Type.String({
+  minLength: 1,
+  maxLength: 2048,
+  description: 'The site it is for, such as `shop.example`. Of a whole address, the host is kept.',
+});
+const Key = Type.String({ minLength: 1, maxLength: 255, pattern: printable });
+const Values = Type.Unsafe<Record<string, string>>({
+  type: 'object',
+  maxProperties: 100,
+  propertyNames: Key,
+  additionalProperties: { type: 'string', maxLength: 10_000 },
+  description: 'What is typed into login pages, by name: username, password, …. Sealed, and never answered.',
+});
+const TotpSecret = (remark: string) =>
+  Type.String({
+    maxLength: 4096,
+    description: `Base32, blanks and case do not count; or an otpauth:// URI. Sealed, and never answered.${remark}`,
+  });
+const SsoProvider = Type.String({
+  maxLength: 255,
+  pattern: '^[^\\u0000-\\u001f\\u007f]*$',
+  description: 'The identity provider whose button is clicked first: google, github, microsoft, …',
+});
+
+export const CreateCredential = named(
+  'CreateCredentialRequest',
+  Type.Object({
+    name: { ...FreeName, description: 'Unique in the project; case and accents do not count.' } as typeof FreeName,
+    domain: Domain,
+    values: Values,
+    totp_secret: Type.Optional(TotpSecret('')),
+    sso_provider: Type.Optional(SsoProvider),
+  }),
+);
+
+export const UpdateCredential = named(
+  'UpdateCredentialRequest',
+  Type.Object({
+    name: Type.Optional(FreeName),
+    values: Type.Optional(Values),
+    remove_value_keys: Type.Optional(
+      Type.Array(Type.String({ maxLength: 255 }), {
+        maxItems: 100,
+        description: 'Removed before `values` are merged, so a key in both stays, with its new value.',
+      }),
+    ),
+    totp_secret: Type.Optional(TotpSecret(' Empty: removes it.')),
+    sso_provider: Type.Optional(nullable(SsoProvider)),
+  }),
+);
+
+export const Credential = named(
+  'Credential',
+  Type.Object({
+    id: Type.String(),
+    name: Type.String(),
+    domain: Type.String(),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    has_values: Type.Optional(Type.Boolean()),
+    has_totp_secret: Type.Optional(Type.Boolean()),
+    value_keys: Type.Optional(
+      Type.Array(Type.String(), { description: 'The names of the values. Lists do not have them.' }),
+    ),
+    sso_provider: Type.Optional(nullable(Type.String())),
+    totp_code: Type.Optional(
+      Type.String({
+        description: 'Only in the answer to the request that set the secret: compare it with the site’s.',
+      }),
+    ),
+    totp_code_expires_at: Type.Optional(Timestamp),
+  }),
+);
+
+export const CredentialList = Type.Object({
+  ...Paging,
+  domain: Type.Optional(Type.String({ maxLength: 2048, description: 'The whole domain.' })),
+  query: Type.Optional(
+    Type.String({ maxLength: 1024, description: 'Case-insensitive part of name or domain, or a whole id.' }),
+  ),
+});
+
+export const TotpCodeNow = named(
+  'CredentialTotpCode',
+  Type.Object({
+    code: Type.String(),
+    expires_at: { ...Timestamp, description: 'The end of the code’s window.' } as typeof Timestamp,
+  }),
+);
+
+export type CreateCredential = Static<typeof CreateCredential>;
+export type UpdateCredential = Static<typeof UpdateCredential>;
+export type Credential = Static<typeof Credential>;
+export type CredentialList = Static<typeof CredentialList>;
+export type TotpCodeNow = Static<typeof TotpCodeNow>;

@@ -1,0 +1,177 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { openTestStore } from '../../test/support/store.ts';
+import { eventBus } from '../events.ts';
+import { orgStore } from '../org/store.ts';
+import { openKeys, secretStore, type Secrets } from '../store/secrets.ts';
+import { sql } from '../store/sql.ts';
+import { credentialService, type CredentialService } from './service.ts';
+
+const secret = 'JBSWY3DPEHPK3PXP';
+const windowStart = 1_700_000_010_000;
+
+let store: Awaited<ReturnType<typeof openTestStore>>;
+let secrets: Secrets;
+let credentials: CredentialService;
+let now = windowStart;
+const removed: object[] = [];
+beforeAll(async () => {
+  store = await openTestStore();
+  secrets = secretStore(store.db, await openKeys(store.dataDir, ''));
+  await orgStore(store.db).ensureDefaultProject('proj');
+  await orgStore(store.db).insertProject('other', 'Other');
+  const events = eventBus();
+  events.on('credential.removed', (facts) => void removed.push(facts));
+  credentials = credentialService({ db: store.db, secrets, events, now: () => now });
+});
+afterAll(() => store.close());
+afterEach(async () => {
+  await store.db.rows(sql`delete from credentials`);
+  await store.db.rows(sql`delete from secrets`);
+  removed.length = 0;
+  now = windowStart;
+});
+
+const sealed = async () =>
+  (await store.db.rows<{ kind: string }>(sql`select kind from secrets order by kind`)).map(({ kind }) => kind);
+const request = { name: 'Shop', domain: 'https://Shop.example/login', values: { username: 'ann', password: 'p4ss' } };
+
+describe('a credential', () => {
+  test('answers the names of its values and nothing of what they are', async () => {
+    const created = await credentials.create('proj', { ...request, totp_secret: secret, sso_provider: 'google' });
+    expect(created).toEqual({
+      id: expect.stringMatching(/^cred_[a-z0-9]{24}$/),
+      name: 'Shop',
+      domain: 'shop.example',
+      created_at: expect.any(String),
+      updated_at: expect.any(String),
+      has_values: true,
+      has_totp_secret: true,
+      value_keys: ['username', 'password'],
+      sso_provider: 'google',
+      totp_code: expect.stringMatching(/^\d{6}$/),
+      totp_code_expires_at: new Date(windowStart + 30_000).toISOString(),
+    });
+    const { totp_code, totp_code_expires_at, ...facts } = created;
+    expect(await credentials.get('proj', 'SHOP')).toEqual(facts);
+    const { value_keys: _, ...listed } = facts;
+    expect(await credentials.list('proj', { limit: 20, offset: 0 })).toEqual([listed]);
+    expect(await credentials.codeNow('proj', created.id)).toEqual({
+      code: totp_code,
+      expires_at: totp_code_expires_at,
+    });
+    now += 30_000;
+    expect((await credentials.codeNow('proj', created.id)).code).not.toBe(totp_code);
+  });
+
+  test('merges values: removals first, then what is new', async () => {
+    const { id } = await credentials.create('proj', { ...request, values: { a: '1', b: '2', c: '3' } });
+    const changed = await credentials.update('proj', 'Shop', {
+      values: { b: 'new', d: '4' },
+      remove_value_keys: ['a', 'b', 'never was'],
+    });
+    expect(changed.value_keys).toEqual(['c', 'b', 'd']);
+    expect((await credentials.open('proj', id)).values).toEqual({ c: '3', b: 'new', d: '4' });
+    expect(await credentials.update('proj', id, { remove_value_keys: ['b', 'c', 'd'] })).toMatchObject({
+      has_values: false,
+      value_keys: [],
+    });
+  });
+
+  test('changed twice at once has both changes', async () => {
+    const { id } = await credentials.create('proj', request);
+    const keys = Array.from({ length: 8 }, (_, i) => `key${i}`);
+    await Promise.all(keys.map((key) => credentials.update('proj', id, { values: { [key]: key } })));
+    expect(Object.keys((await credentials.open('proj', id)).values).sort()).toEqual(
+      [...keys, 'password', 'username'].sort(),
+    );
+  });
+
+  test('takes a TOTP secret, shows its code once, and gives it up', async () => {
+    await credentials.create('proj', { ...request, totp_secret: '' });
+    await expect(credentials.codeNow('proj', 'Shop')).rejects.toMatchObject({ code: 'no_totp_secret' });
+    const set = await credentials.update('proj', 'Shop', { totp_secret: 'jbsw y3dp ehpk 3pxp' });
+    expect(set).toMatchObject({ has_totp_secret: true, totp_code: expect.any(String) });
+    expect(await credentials.update('proj', 'Shop', { name: 'Shop' })).not.toHaveProperty('totp_code');
+    expect(await sealed()).toEqual(['credential totp', 'credential values']);
+    expect(await credentials.update('proj', 'Shop', { totp_secret: '' })).toMatchObject({ has_totp_secret: false });
+    expect(await sealed()).toEqual(['credential values']);
+    await expect(credentials.codeNow('proj', 'Shop')).rejects.toMatchObject({ code: 'no_totp_secret' });
+  });
+
+  test('keeps what it had when a change is refused', async () => {
+    const { id } = await credentials.create('proj', request);
+    await credentials.create('proj', { ...request, name: 'Café' });
+    await expect(credentials.update('proj', id, { name: 'CAFE', values: { password: 'x' } })).rejects.toMatchObject({
+      code: 'already_exists',
+    });
+    await expect(credentials.update('proj', id, { totp_secret: '1', values: { password: 'x' } })).rejects.toMatchObject(
+      { code: 'invalid_input' },
+    );
+    const many = Object.fromEntries(Array.from({ length: 99 }, (_, i) => [`k${i}`, '']));
+    await expect(credentials.update('proj', id, { values: many })).rejects.toThrow(/would have 101 values/);
+    expect((await credentials.open('proj', id)).values).toEqual(request.values);
+    await expect(credentials.create('proj', { ...request, name: 'Third', domain: '*' })).rejects.toThrow(/domain/);
+  });
+
+  test('is deleted with all that was sealed for it, and says so once', async () => {
+    const { id } = await credentials.create('proj', { ...request, totp_secret: secret });
+    const both = await Promise.allSettled([credentials.remove('proj', id), credentials.remove('proj', id)]);
+    expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    expect(await sealed()).toEqual([]);
+    expect(removed).toEqual([{ credentialId: id, projectId: 'proj' }]);
+    await expect(credentials.open('proj', id)).rejects.toMatchObject({ code: 'credential_not_found' });
+  });
+
+  test('belongs to its project', async () => {
+    const { id } = await credentials.create('proj', request);
+    for (const attempt of [
+      () => credentials.get('other', id),
+      () => credentials.update('other', id, { name: 'x' }),
+      () => credentials.remove('other', id),
+      () => credentials.codeNow('other', id),
+      () => credentials.open('other', id),
+    ])
+      await expect(attempt()).rejects.toMatchObject({ code: 'credential_not_found' });
+    expect(await credentials.occupancy('proj')).toBe('1 credential');
+    expect(await credentials.occupancy('other')).toBeUndefined();
+  });
+
+  test('whose sealed values were moved from another one does not open', async () => {
+    const { id } = await credentials.create('proj', request);
+    const { id: theft } = await credentials.create('other', { ...request, values: {} });
+    await store.db.rows(
+      sql`update secrets set envelope = (select envelope from secrets where owner = ${id}) where owner = ${theft}`,
+    );
+    await expect(credentials.open('other', theft)).rejects.toThrow(/belongs to another place/);
+  });
+});
+
+describe('what a login saves', () => {
+  const login = { projectId: 'proj', domain: 'shop.example', name: 'shop.example', values: { username: 'ann' } };
+
+  test('becomes a credential under a free name', async () => {
+    await credentials.create('proj', { ...request, name: 'Shop.example' });
+    const saved = await credentials.save(login);
+    expect(saved).toMatchObject({ name: 'shop.example 2' });
+    expect((await credentials.open('proj', saved.id)).values).toEqual({ username: 'ann' });
+  });
+
+  test('is merged into the credential it used, whatever that is called now', async () => {
+    const { id } = await credentials.create('proj', request);
+    await credentials.update('proj', id, { name: 'Renamed' });
+    expect(await credentials.save({ ...login, credentialId: id, totpSecret: secret })).toMatchObject({
+      id,
+      name: 'Renamed',
+    });
+    expect(await credentials.open('proj', id)).toMatchObject({
+      values: { username: 'ann', password: 'p4ss' },
+      totp: { secret },
+    });
+  });
+
+  test('is a new credential when the one it used is gone', async () => {
+    const { id } = await credentials.create('proj', request);
+    await credentials.remove('proj', id);
+    expect(await credentials.save({ ...login, credentialId: id })).toMatchObject({ name: 'shop.example' });
+  });
+});

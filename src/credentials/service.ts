@@ -1,0 +1,259 @@
+import { errors } from '../errors.ts';
+import type { EventBus } from '../events.ts';
+import { newId } from '../lib/ids.ts';
+import { uniqueViolation, type Db } from '../store/db.ts';
+import type { Secrets } from '../store/secrets.ts';
+import { domainOf } from './domains.ts';
+import type { CreateCredential, Credential, CredentialList, TotpCodeNow, UpdateCredential } from './schema.ts';
+import { credentialStore, type CredentialRow } from './store.ts';
+import { parseTotp, totpCode, type Totp, type TotpCode } from './totp.ts';
+
+/** The kinds under which a credential's parts are kept in the secrets. */
+const valuesOf = 'credential values';
+const totpOf = 'credential totp';
+
+/** What a login needs of a credential, opened. It is never logged, stored or answered. */
+export interface OpenCredential {
+  values: Record<string, string>;
+  totp?: Totp | undefined;
+  ssoProvider?: string | undefined;
+}
+
+/** What a login leaves behind: the values that a person typed. */
+export interface SavedLogin {
+  projectId: string;
+  /** The credential to merge the values into; a new one is made when there is none, or not any more. */
+  credentialId?: string | undefined;
+  domain: string;
+  /** For a new credential. A number is added when it is taken. */
+  name: string;
+  values: Record<string, string>;
+  totpSecret?: string | undefined;
+  ssoProvider?: string | undefined;
+}
+
+export type CredentialService = ReturnType<typeof credentialService>;
+
+export function credentialService({
+  db,
+  secrets,
+  events,
+  now = Date.now,
+}: {
+  db: Db;
+  secrets: Secrets;
+  events: EventBus;
+  /** The clock of one-time codes. */
+  now?: () => number;
+}) {
+  const store = credentialStore(db);
+
+  async function find(projectId: string, idOrName: string): Promise<CredentialRow> {
+    const row = await store.findByIdOrName(projectId, idOrName);
+    if (!row) throw errors.credential_not_found({ credential: idOrName });
+    return row;
+  }
+
+  async function insert(projectId: string, request: CreateCredential): Promise<CredentialRow> {
+    const totp = request.totp_secret ? parseTotp(request.totp_secret) : undefined;
+    const { name, values } = request;
+    const id = newId('cred_');
+    const row = { id, project_id: projectId, name, domain: siteDomain(request.domain) };
+    return unlessTaken(name, () =>
+      db.transaction(async (tx) => {
+        await secrets.put(valuesOf, id, JSON.stringify(values), tx);
+        if (totp) await secrets.put(totpOf, id, JSON.stringify(totp), tx);
+        return credentialStore(tx).insert({
+          ...row,
+          sso_provider: request.sso_provider || null,
+          value_keys: Object.keys(values),
+          has_totp_secret: totp !== undefined,
+        });
+      }),
+    );
+  }
+
+  async function change(id: string, idOrName: string, request: UpdateCredential): Promise<CredentialRow> {
+    const { totp_secret, sso_provider } = request;
+    const totp = totp_secret ? parseTotp(totp_secret) : undefined;
+    return unlessTaken(request.name ?? '', () =>
+      db.transaction(async (tx) => {
+        const row = await credentialStore(tx).lock(id);
+        if (!row) throw errors.credential_not_found({ credential: idOrName });
+        let keys = row.value_keys;
+        if (request.values || request.remove_value_keys?.length) {
+          const values = merged(await openValues(id, tx), request);
+          keys = Object.keys(values);
+          if (keys.length > mostValues)
+            throw errors.invalid_input({
+              detail: `The credential would have ${keys.length} values, and ${mostValues} are the most. Send remove_value_keys too.`,
+            });
+          await secrets.put(valuesOf, id, JSON.stringify(values), tx);
+        }
+        if (totp) await secrets.put(totpOf, id, JSON.stringify(totp), tx);
+        else if (totp_secret !== undefined) await secrets.remove(totpOf, id, tx);
+        const changed = await credentialStore(tx).change({
+          id,
+          name: request.name ?? row.name,
+          sso_provider: sso_provider === undefined ? row.sso_provider : sso_provider || null,
+          value_keys: keys,
+          has_totp_secret: totp_secret === undefined ? row.has_totp_secret : totp !== undefined,
+        });
+        return changed!;
+      }),
+    );
+  }
+
+  async function openValues(id: string, within?: Db): Promise<Record<string, string>> {
+    const text = await secrets.get(valuesOf, id, within);
+    return text === undefined ? {} : (JSON.parse(text) as Record<string, string>);
+  }
+
+  async function openTotp(row: CredentialRow): Promise<Totp | undefined> {
+    const text = row.has_totp_secret ? await secrets.get(totpOf, row.id) : undefined;
+    return text === undefined ? undefined : (JSON.parse(text) as Totp);
+  }
+
+  async function codeOf(row: CredentialRow): Promise<TotpCode> {
+    const totp = await openTotp(row);
+    if (!totp) throw errors.no_totp_secret({ credential: row.name });
+    return totpCode(totp, now());
+  }
+
+  /** The answer to a write: with a code if the write set a secret, so that the client can compare it with the site's. */
+  async function written(row: CredentialRow, setSecret: boolean): Promise<Credential> {
+    if (!setSecret) return toCredential(row);
+    const { code, expiresAt } = await codeOf(row);
+    return { ...toCredential(row), totp_code: code, totp_code_expires_at: expiresAt.toISOString() };
+  }
+
+  return {
+    async create(projectId: string, request: CreateCredential): Promise<Credential> {
+      return written(await insert(projectId, request), Boolean(request.totp_secret));
+    },
+
+    async list(projectId: string, filter: CredentialList): Promise<Credential[]> {
+      // A domain that cannot be one has no credentials.
+      const domain = filter.domain ? (domainOf(filter.domain) ?? filter.domain) : null;
+      const rows = await store.list(projectId, { ...filter, domain });
+      return rows.map((row) => {
+        const { value_keys: _, ...listed } = toCredential(row);
+        return listed;
+      });
+    },
+
+    get: async (projectId: string, idOrName: string): Promise<Credential> =>
+      toCredential(await find(projectId, idOrName)),
+
+    async update(projectId: string, idOrName: string, request: UpdateCredential): Promise<Credential> {
+      const { id } = await find(projectId, idOrName);
+      return written(await change(id, idOrName, request), Boolean(request.totp_secret));
+    },
+
+    async remove(projectId: string, idOrName: string): Promise<void> {
+      const { id } = await find(projectId, idOrName);
+      const removed = await db.transaction(async (tx) => {
+        // The row first, as a change locks it first: in another order the two would wait for each other.
+        if (!(await credentialStore(tx).remove(id))) return false;
+        await secrets.remove(valuesOf, id, tx);
+        await secrets.remove(totpOf, id, tx);
+        return true;
+      });
+      if (!removed) throw errors.credential_not_found({ credential: idOrName });
+      events.publish('credential.removed', { credentialId: id, projectId });
+    },
+
+    async codeNow(projectId: string, idOrName: string): Promise<TotpCodeNow> {
+      const { code, expiresAt } = await codeOf(await find(projectId, idOrName));
+      return { code, expires_at: expiresAt.toISOString() };
+    },
+
+    async occupancy(projectId: string): Promise<string | undefined> {
+      const count = await store.count(projectId);
+      return count === 0 ? undefined : `${count} ${count === 1 ? 'credential' : 'credentials'}`;
+    },
+
+    // For rooms that log in.
+
+    /** The id of the credential that a request names. Rooms store the id, so that a new name unlinks nothing. */
+    async idOf(projectId: string, name: string): Promise<string> {
+      const row = await store.findByName(projectId, name);
+      if (row) return row.id;
+      throw errors.invalid_input({
+        detail: `credential.name: no credential of this project is named '${name}'. GET /credentials lists them.`,
+      });
+    },
+
+    /** The current name; undefined when the credential is deleted. */
+    nameOf: async (projectId: string, id: string): Promise<string | undefined> =>
+      (await store.find(projectId, id))?.name,
+
+    async open(projectId: string, id: string): Promise<OpenCredential> {
+      const row = await store.find(projectId, id);
+      if (!row) throw errors.credential_not_found({ credential: id });
+      const [values, totp] = [await openValues(id), await openTotp(row)];
+      return { values, totp, ssoProvider: row.sso_provider ?? undefined };
+    },
+
+    /** Keeps what a login found out. Answers with the credential it is in. */
+    async save(login: SavedLogin): Promise<{ id: string; name: string }> {
+      const { projectId, credentialId, values, totpSecret, ssoProvider } = login;
+      const existing = credentialId === undefined ? undefined : await store.find(projectId, credentialId);
+      if (existing) {
+        const changes = { values, ...(totpSecret ? { totp_secret: totpSecret } : {}) };
+        return change(existing.id, existing.id, { ...changes, ...(ssoProvider ? { sso_provider: ssoProvider } : {}) });
+      }
+      for (let number = 1; ; number++) {
+        const name = number === 1 ? login.name : `${login.name} ${number}`;
+        const request = { name, domain: login.domain, values };
+        try {
+          return await insert(projectId, {
+            ...request,
+            ...(totpSecret ? { totp_secret: totpSecret } : {}),
+            ...(ssoProvider ? { sso_provider: ssoProvider } : {}),
+          });
+        } catch (error) {
+          if ((error as { code?: string }).code !== 'already_exists' || number === mostNumbered) throw error;
+        }
+      }
+    },
+  };
+}
+
+const mostValues = 100;
+/** `save` tries no more names than this. */
+const mostNumbered = 1000;
+
+function siteDomain(given: string): string {
+  const domain = domainOf(given);
+  if (domain !== undefined) return domain;
+  throw errors.invalid_input({ detail: 'domain is not a host name. Send the host of the site, such as shop.example.' });
+}
+
+function merged(values: Record<string, string>, { values: added = {}, remove_value_keys = [] }: UpdateCredential) {
+  const kept = Object.entries(values).filter(([key]) => !remove_value_keys.includes(key));
+  return { ...Object.fromEntries(kept), ...added };
+}
+
+async function unlessTaken(name: string, write: () => Promise<CredentialRow>): Promise<CredentialRow> {
+  try {
+    return await write();
+  } catch (error) {
+    if (uniqueViolation(error) === 'credentials_name') throw errors.already_exists({ thing: 'credential', name });
+    throw error;
+  }
+}
+
+function toCredential(row: CredentialRow): Credential {
+  return {
+    id: row.id,
+    name: row.name,
+    domain: row.domain,
+    created_at: row.created_at.toISOString(),
+    updated_at: row.updated_at.toISOString(),
+    has_values: row.value_keys.length > 0,
+    has_totp_secret: row.has_totp_secret,
+    value_keys: row.value_keys,
+    sso_provider: row.sso_provider,
+  };
+}
