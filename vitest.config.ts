@@ -4,6 +4,7 @@ export default defineConfig({
   test: {
     // Unit tests stand beside the file they test; acceptance tests run the real service and real Chromium.
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+    globalSetup: ['test/support/vitest.setup.ts'],
     pool: 'forks',
     // Two cores: more than two files at once only makes browsers slow and tests flaky.
     maxWorkers: 2,

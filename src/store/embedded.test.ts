@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { afterEach, expect, test } from 'vitest';
 import { silent } from '../lib/log.ts';
+import { newDatabase } from '../../test/support/new-database.ts';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';
 import { isPostmaster, readPidFile } from './postmaster.ts';
 
@@ -27,6 +28,13 @@ async function closedDirectory(): Promise<string> {
 async function openDirectory(): Promise<string> {
   const directory = await closedDirectory();
   await chmod(directory, 0o755);
+  return directory;
+}
+
+/** With a cluster already, for tests that are not about making one. */
+async function usedDirectory(): Promise<string> {
+  const directory = await openDirectory();
+  await newDatabase(directory);
   return directory;
 }
 
@@ -144,12 +152,12 @@ async function withoutPassword(postgres: EmbeddedPostgres): Promise<string> {
 }
 
 test('lets in nobody without its password', async () => {
-  const postgres = await start(await openDirectory());
+  const postgres = await start(await usedDirectory());
   expect(await withoutPassword(postgres)).toContain('password authentication failed');
 });
 
 test('gives a cluster of an earlier version, which asked for no password, one at its next start', async () => {
-  const dataDir = await openDirectory();
+  const dataDir = await usedDirectory();
   const first = await start(dataDir);
   await trustEverybody(dataDir, first);
   await first.stop();
@@ -160,7 +168,7 @@ test('gives a cluster of an earlier version, which asked for no password, one at
 });
 
 test('gives one to a running server that an earlier version left when it was killed', async () => {
-  const dataDir = await openDirectory();
+  const dataDir = await usedDirectory();
   const kill = `process.kill(process.pid, 'SIGKILL'); await new Promise(() => setInterval(() => {}, 1000));`;
   const first = await start(dataDir);
   await trustEverybody(dataDir, first);
@@ -181,7 +189,7 @@ test('gives one to a running server that an earlier version left when it was kil
 });
 
 test('makes a new password when the file was lost, and says what to do while a server runs with the old one', async () => {
-  const dataDir = await openDirectory();
+  const dataDir = await usedDirectory();
   const first = await start(dataDir);
   await query(first, 'create table t (n int)');
   await rm(join(dataDir, 'postgres-password'));
@@ -191,13 +199,13 @@ test('makes a new password when the file was lost, and says what to do while a s
 });
 
 test('puts every answered write on disk', async () => {
-  const postgres = await start(await openDirectory());
+  const postgres = await start(await usedDirectory());
   expect(await query(postgres, 'show fsync')).toEqual([{ fsync: 'on' }]);
   expect(await query(postgres, 'show synchronous_commit')).toEqual([{ synchronous_commit: 'on' }]);
 });
 
 test('compares names without regard to case and accents by an ICU collation', async () => {
-  const postgres = await start(await openDirectory());
+  const postgres = await start(await usedDirectory());
   const rows = await query(
     postgres,
     `create collation blind (provider = icu, locale = 'und-u-ks-level1', deterministic = false)`,
@@ -237,7 +245,7 @@ test.runIf(asRoot)('runs as an unprivileged user when the service is root', asyn
 });
 
 test.runIf(asRoot)('takes a cluster back that a backup restored as root and open to all', async () => {
-  const dataDir = await openDirectory();
+  const dataDir = await usedDirectory();
   const first = await start(dataDir);
   await query(first, 'create table t (n int)');
   await first.stop();
@@ -262,7 +270,7 @@ test('finds the server that a killed service left running', async () => {
 });
 
 test('starts the server again after it was killed, once for all who ask', async () => {
-  const dataDir = await openDirectory();
+  const dataDir = await usedDirectory();
   const postgres = await start(dataDir);
   await query(postgres, 'create table t (n int)', 'insert into t values (7)');
 
@@ -282,7 +290,7 @@ test('starts the server again after it was killed, once for all who ask', async 
 });
 
 test('starts over the pid file of a dead server whose number a stranger has now, and leaves the stranger alone', async () => {
-  const dataDir = await openDirectory();
+  const dataDir = await usedDirectory();
   const cluster = join(dataDir, 'postgres');
   await start(dataDir);
   await crash(dataDir);
@@ -299,7 +307,7 @@ test('starts over the pid file of a dead server whose number a stranger has now,
 });
 
 test('waits for a server that is shutting down, and then starts', async () => {
-  const dataDir = await openDirectory();
+  const dataDir = await usedDirectory();
   await start(dataDir);
   const leaving = await postmasterOf(dataDir);
   process.kill(leaving, 'SIGINT');
@@ -343,7 +351,7 @@ test('does not touch a directory that holds something else', async () => {
 });
 
 test('says why the server did not start in its own words', async () => {
-  const dataDir = await openDirectory();
+  const dataDir = await usedDirectory();
   const postgres = await start(dataDir);
   await postgres.stop();
   await writeFile(join(dataDir, 'postgres', 'PG_VERSION'), '9.6\n');

@@ -6,6 +6,7 @@ import { silent } from '../../src/lib/log.ts';
 import { startEmbeddedPostgres } from '../../src/store/embedded.ts';
 import { visitStore } from '../../src/store/open.ts';
 import type { Sql } from '../../src/store/sql.ts';
+import { newDatabase } from './new-database.ts';
 import { spawnService } from './process.ts';
 import type { Answer } from './service.ts';
 
@@ -15,6 +16,7 @@ export type Nodes = Awaited<ReturnType<typeof startNodes>>;
 /** A PostgreSQL on a socket, and services as users start them, each a process with a data directory of its own. */
 export async function startNodes() {
   const dir = await mkdtemp(join(tmpdir(), 'corral-nodes-'));
+  await newDatabase(dir);
   const postgres = await startEmbeddedPostgres({ dataDir: dir, log: silent });
   const { host, password } = postgres.connection;
   const databaseUrl = `postgres://corral:${password}@/postgres?host=${encodeURIComponent(host)}`;

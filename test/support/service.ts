@@ -6,6 +6,7 @@ import { buildApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import type { Space } from '../../src/lib/disk-space.ts';
 import { openLogger } from '../../src/logger.ts';
+import { newDatabase } from './new-database.ts';
 
 export interface Answer {
   status: number;
@@ -26,6 +27,7 @@ export async function startService(settings: Record<string, string> = {}, { spac
     ...settings,
     CORRAL_DATA_DIR: dataDir,
   });
+  if (!config.databaseUrl) await newDatabase(dataDir);
   const log: string[] = [];
   const logger = openLogger(config.logLevel, { write: (line: string) => void log.push(line) });
   const fatal: Error[] = [];

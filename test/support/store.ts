@@ -3,10 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silent } from '../../src/lib/log.ts';
 import { openStore } from '../../src/store/open.ts';
+import { newDatabase } from './new-database.ts';
 
 /** A migrated store on an embedded PostgreSQL of its own. */
 export async function openTestStore() {
   const dataDir = await mkdtemp(join(tmpdir(), 'corral-store-'));
+  await newDatabase(dataDir);
   const store = await openStore({ dataDir, databaseUrl: '', channels: ['corral_org'], onLost: () => {}, log: silent });
   return {
     ...store,
