@@ -7,6 +7,7 @@ const OTHER = 'FEDCBA9876543210FEDCBA9876543210';
 
 test('reads the session off the end of any message as JSON.parse would', () => {
   const random = seededRandom(7);
+  const wrong: unknown[] = []; // an expect for each takes longer than the reading
   for (let round = 0; round < 50_000; round++) {
     const payload = {
       [trickyText(random)]: trickyValue(random),
@@ -16,6 +17,8 @@ test('reads the session off the end of any message as JSON.parse would', () => {
     const body = random(2) ? { id: random(1000), result: payload } : { method: 'A.b', params: payload };
     const text = JSON.stringify({ ...body, ...(random(2) && { sessionId: SESSION }) });
     const { sessionId }: { sessionId?: string } = JSON.parse(text);
-    expect(sessionOf([Buffer.from(text)])).toBe(sessionId);
+    const found = sessionOf([Buffer.from(text)]);
+    if (found !== sessionId) wrong.push({ text, found, sessionId });
   }
+  expect(wrong.slice(0, 3)).toEqual([]);
 });
