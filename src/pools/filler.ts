@@ -1,20 +1,9 @@
-import type { ServiceError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
 import type { Db } from '../store/db.ts';
+import { poolLaunches } from './launches.ts';
 import type { Placed } from './nodes/anywhere.ts';
-import { poolStore, type PoolRow, type PoolToFill } from './store.ts';
-
-/** How many browsers of one pool a node starts at the same time: more only slow each other down. */
-const atOnce = 2;
-/** How long a node that refused is not asked again. */
-const avoidMs = 15_000;
-/** A launch that failed on this node is retried after a second, then two, and at most after a minute. */
-const longestPauseMs = 60_000;
-/** How soon to look again: when nodes are busy, and when none has room. */
-const busyMs = 250;
-const noRoomMs = 2000;
-/** A lack of room shorter than this is the normal gap between two browsers and is not reported. */
-const noRoomShownMs = 10_000;
+import { spreading } from './spreading.ts';
+import { poolStore, type PoolRow } from './store.ts';
 
 export type Filler = ReturnType<typeof filler>;
 
@@ -54,12 +43,26 @@ export function filler({
   /** Browsers that were given back and are to be replaced at once. */
   const owed = new Map<string, number>();
   const timers = new Map<string, NodeJS.Timeout>();
-  const launches = new Set<Promise<unknown>>();
-  /** Not asked for a while: other nodes, and (in `failed`) this node for a pool whose launch failed here. */
-  const avoided = new Map<string, number>();
-  const failed = new Map<string, { count: number; until: number }>();
-  const noRoomSince = new Map<string, number>();
   let closed = false;
+
+  const launches = poolLaunches({
+    store,
+    make,
+    retire,
+    onShelved,
+    onLaunched,
+    onOver: (poolId) => void fill(poolId),
+    log,
+  });
+  const spread = spreading({
+    store,
+    nodeId,
+    place,
+    makeHere: launches.start,
+    makeAt,
+    pausedUntil: launches.pausedUntil,
+    onPlaced: (poolId) => void owed.set(poolId, Math.max(0, (owed.get(poolId) ?? 0) - 1)),
+  });
 
   /** Never rejects: a failure is logged and retried later. */
   async function fill(poolId: string): Promise<void> {
@@ -96,99 +99,17 @@ export function filler({
 
     const needed = Math.max(owed.get(poolId) ?? 0, pool.waiting - pool.available - pool.warming, 0);
     const wanted = Math.min(missing, pool.filled_once ? needed : missing);
-    if (wanted > 0) return launchSome(pool, wanted);
+    if (wanted > 0) {
+      const pause = await spread.launch(pool, wanted, () => closed);
+      if (pause !== undefined) later(poolId, pause);
+      return;
+    }
     const rate = pool.config.fill_rate_per_minute ?? 25;
     if (rate === 0) return;
     const gap = secondsBetween(pool.size, rate);
     if (pool.fillMs > 0 || !(await store.takeFill(poolId, gap))) return later(poolId, pool.fillMs || gap * 1000);
-    await launchSome(pool, 1);
-    if (!timers.has(poolId)) later(poolId, gap * 1000);
-  }
-
-  /** Places as many as nodes can make now. A node that has made one looks at the pool again. */
-  async function launchSome(pool: PoolToFill, wanted: number): Promise<void> {
-    const except = new Set(unfit(pool.id));
-    const warming = new Map(Object.entries(pool.warmingOn));
-    const isBusy = (node: string) => (warming.get(node) ?? 0) >= atOnce;
-    for (const node of warming.keys()) if (isBusy(node)) except.add(node);
-    let left = wanted;
-    while (left > 0 && !closed) {
-      const target = place(except);
-      if (target === undefined) return notNow(pool, except, [...warming.keys()].some(isBusy));
-      const placed = target === nodeId ? await launchHere(pool) : await makeAt(target, pool.id);
-      if (placed === 'pool_full') return; // another node was quicker
-      if (placed === 'project_full') return later(pool.id, noRoomMs); // its cap was lowered
-      if (placed === 'placed') {
-        left--;
-        warming.set(target, (warming.get(target) ?? 0) + 1);
-        owed.set(pool.id, Math.max(0, (owed.get(pool.id) ?? 0) - 1));
-        noRoomSince.delete(pool.id);
-      }
-      if (placed === 'refused' && target !== nodeId) avoided.set(target, performance.now() + avoidMs);
-      if (placed !== 'placed' || isBusy(target)) except.add(target);
-    }
-  }
-
-  /** Nodes that cannot be asked for a browser of this pool now. */
-  function unfit(poolId: string): string[] {
-    const now = performance.now();
-    for (const [node, until] of avoided) if (until <= now) avoided.delete(node);
-    const here = (failed.get(poolId)?.until ?? 0) > now;
-    return here ? [...avoided.keys(), nodeId] : [...avoided.keys()];
-  }
-
-  /** No node can make one now: all are busy with this pool, avoided for a while, or full. */
-  async function notNow(pool: PoolToFill, except: ReadonlySet<string>, someBusy: boolean): Promise<void> {
-    const pauses = [failed.get(pool.id)?.until ?? 0, ...avoided.values()].map((until) => until - performance.now());
-    const pause = Math.min(...pauses.filter((ms) => ms > 0));
-    if (someBusy) return later(pool.id, busyMs);
-    if (except.size > 0 && pause < noRoomMs) return later(pool.id, pause);
-    later(pool.id, noRoomMs);
-    const since = noRoomSince.get(pool.id) ?? performance.now();
-    noRoomSince.set(pool.id, since);
-    if (performance.now() - since < noRoomShownMs || pool.last_error) return;
-    await store.recordFailure(pool.id, 'No node has room for one more browser (CORRAL_MAX_SESSIONS).');
-  }
-
-  /** Resolves when the session's place is taken, so that later counts include it; the launch itself takes longer. */
-  function launchHere(pool: PoolRow): Promise<Placed> {
-    return new Promise((resolve) => {
-      const launching = tryLaunch(pool, () => resolve('placed'))
-        .then(resolve, () => resolve('refused'))
-        .finally(() => {
-          launches.delete(launching);
-          void fill(pool.id);
-        });
-      launches.add(launching);
-    });
-  }
-
-  async function tryLaunch(pool: PoolRow, placed: () => void): Promise<Placed> {
-    try {
-      const sessionId = await make(pool, placed);
-      failed.delete(pool.id);
-      onLaunched('launched');
-      if (pool.last_error) await store.recordSuccess(pool.id);
-      const shelved = await store.shelve(sessionId);
-      if (shelved === 'shelved') onShelved(pool.id);
-      if (shelved === 'expelled') retire(pool.id, [sessionId]); // the pool changed while it was made
-      return 'placed';
-    } catch (error) {
-      const { code, message } = error as ServiceError;
-      if (code === 'pool_full') return 'pool_full';
-      if (code === 'capacity_exhausted' || code === 'shutting_down') return 'node_full';
-      if (code === 'session_limit_reached') {
-        if (pool.last_error !== message) await store.recordFailure(pool.id, message);
-        return 'project_full';
-      }
-      const count = (failed.get(pool.id)?.count ?? 0) + 1;
-      const pauseMs = Math.min(longestPauseMs, 500 * 2 ** Math.min(count, 7));
-      failed.set(pool.id, { count, until: performance.now() + pauseMs });
-      onLaunched('failed');
-      log.warn({ pool: pool.id, error: message, retryMs: pauseMs }, 'pool.launch_failed');
-      await store.recordFailure(pool.id, message);
-      return 'refused';
-    }
+    const pause = await spread.launch(pool, 1, () => closed);
+    if (pause !== undefined || !timers.has(poolId)) later(poolId, pause ?? gap * 1000);
   }
 
   /** At most one call is scheduled: the latest. */
@@ -204,7 +125,8 @@ export function filler({
 
   function forget(poolId: string) {
     clearTimeout(timers.get(poolId));
-    for (const known of [timers, owed, failed, noRoomSince]) known.delete(poolId);
+    for (const known of [timers, owed]) known.delete(poolId);
+    for (const part of [launches, spread]) part.forget(poolId);
   }
 
   return {
@@ -215,8 +137,8 @@ export function filler({
     async makeHere(poolId: string): Promise<Placed> {
       const pool = await store.look(poolId);
       if (!pool?.open) return 'pool_full';
-      if (closed || unfit(poolId).includes(nodeId)) return 'refused';
-      return launchHere(pool);
+      if (closed || spread.unfit(poolId).includes(nodeId)) return 'refused';
+      return launches.start(pool);
     },
 
     async fillAll(): Promise<void> {
@@ -236,7 +158,7 @@ export function filler({
     async close() {
       closed = true;
       for (const timer of timers.values()) clearTimeout(timer);
-      await Promise.all(launches);
+      await launches.settled();
     },
   };
 }

@@ -1,0 +1,80 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { errors } from '../errors.ts';
+import { silent } from '../lib/log.ts';
+import { poolLaunches } from './launches.ts';
+import type { PoolRow } from './store.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const pool = (last_error: string | null = null) => ({ id: 'p', last_error }) as PoolRow;
+
+function launching(make: (onPlaced: () => void) => Promise<string>) {
+  const told: string[] = [];
+  const state = { shelved: 'shelved' as 'shelved' | 'expelled' };
+  const launches = poolLaunches({
+    store: {
+      shelve: async () => state.shelved,
+      recordSuccess: async () => void told.push('success'),
+      recordFailure: async (_, message) => void told.push(`failure: ${message}`),
+    },
+    make: (_, onPlaced) => make(onPlaced),
+    retire: (_, ids) => void told.push(`retired ${ids.join()}`),
+    onShelved: () => void told.push('shelved'),
+    onLaunched: (outcome) => void told.push(outcome),
+    onOver: () => void told.push('over'),
+    log: silent,
+  });
+  return { launches, told, state };
+}
+
+test('a launch is placed before it is over', async () => {
+  let up = (_id: string) => {};
+  const { launches, told } = launching((onPlaced) => {
+    onPlaced();
+    return new Promise((resolve) => (up = resolve));
+  });
+  expect(await launches.start(pool('no room'))).toBe('placed');
+  expect(told).toEqual([]);
+  up('s1');
+  await launches.settled();
+  expect(told).toEqual(['launched', 'success', 'shelved', 'over']);
+});
+
+test('a browser of a pool that changed meanwhile is retired', async () => {
+  const { launches, told, state } = launching(async () => 's1');
+  state.shelved = 'expelled';
+  await launches.start(pool());
+  await launches.settled();
+  expect(told).toEqual(['launched', 'retired s1', 'over']);
+});
+
+test('launches that fail pause the pool here, longer each time and at most a minute', async () => {
+  let fails = true;
+  const { launches } = launching(async () => {
+    if (fails) throw new Error('Chromium does not start.');
+    return 's1';
+  });
+  const pauses = [];
+  for (let count = 0; count < 9; count++) {
+    expect(await launches.start(pool())).toBe('refused');
+    pauses.push((launches.pausedUntil('p') - performance.now()) / 1000);
+  }
+  expect(pauses).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60]);
+  fails = false;
+  await launches.start(pool());
+  expect(launches.pausedUntil('p')).toBe(0);
+});
+
+test.each([
+  [errors.pool_full({ pool: 'p' }), 'pool_full', []],
+  [errors.shutting_down(), 'node_full', []],
+  [errors.capacity_exhausted({ running: 1, most: 1 }), 'node_full', []],
+  [errors.session_limit_reached({ active: 1, kept: 0, cap: 1 }), 'project_full', [expect.stringMatching(/^failure: /)]],
+])('%s pauses nothing', async (error, placed, recorded) => {
+  const { launches, told } = launching(() => Promise.reject(error));
+  expect(await launches.start(pool())).toBe(placed);
+  expect(launches.pausedUntil('p')).toBe(0);
+  await launches.settled();
+  expect(told).toEqual([...recorded, 'over']);
+});
