@@ -35,7 +35,12 @@ export const liveViewCsp = [
 const here = import.meta.dirname;
 const noVnc = dirname(dirname(createRequire(import.meta.url).resolve('@novnc/novnc'))); // it resolves to core/rfb.js
 
-const own = new Set(['style.css', 'view.js', 'screencast.js', 'display.js', 'keyboard.js', 'clipboard.js']);
+const own = new Set([
+  'style.css',
+  ...['view', 'screencast', 'display', 'picture', 'tabs', 'dialog', 'pointer', 'keys', 'keyboard', 'clipboard'].map(
+    (name) => `${name}.js`,
+  ),
+]);
 const ofNoVnc = /^novnc\/((?:core|vendor)(?:\/[a-z\d][\w-]*)*\/[a-z\d][\w-]*\.js)$/i;
 
 const loaded = new Map<string, LiveViewAsset>();

@@ -16,6 +16,13 @@ export function isShortcut(event, ...keys) {
   return held && !event.altKey && keys.includes(event.key.toLowerCase());
 }
 
+/** Modifiers as CDP counts them. The session runs on Linux, where Control takes the role of a Mac's Command. */
+export function modifiersOf(event) {
+  const control = event.ctrlKey || (isMac && event.metaKey);
+  const meta = event.metaKey && !isMac;
+  return (event.altKey ? 1 : 0) | (control ? 2 : 0) | (meta ? 4 : 0) | (event.shiftKey ? 8 : 0);
+}
+
 /**
  * `text` gets what was written without keys, `compose` the unfinished text of an input method, `paste` what was pasted; `erase` is a
  * phone's backspace.

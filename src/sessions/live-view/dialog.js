@@ -1,0 +1,36 @@
+/** The dialogs of the page (alert, confirm, prompt, beforeunload), which wait for an answer. */
+export function dialogBox({ $, act, listen, signal, focus }) {
+  function open({ kind, message, defaultText }) {
+    const leaving = kind === 'beforeunload';
+    $('dialog-title').textContent = leaving ? 'Leave this page?' : 'The page says';
+    $('dialog-message').textContent = leaving ? 'What you have changed may not be saved.' : message;
+    $('dialog-accept').textContent = leaving ? 'Leave' : 'OK';
+    $('dialog-cancel').textContent = leaving ? 'Stay' : 'Cancel';
+    $('dialog-cancel').hidden = kind === 'alert';
+    $('dialog-text').hidden = kind !== 'prompt';
+    $('dialog-text').value = defaultText;
+    $('dialog').hidden = false;
+    $(kind === 'prompt' ? 'dialog-text' : 'dialog-accept').focus();
+  }
+
+  function close() {
+    if ($('dialog').hidden) return;
+    $('dialog').hidden = true;
+    focus();
+  }
+
+  function answer(accept) {
+    act({ type: 'answer', accept, text: $('dialog-text').value });
+    close();
+  }
+
+  listen($('dialog'), 'submit', (event) => {
+    event.preventDefault();
+    answer(true);
+  });
+  listen($('dialog-cancel'), 'click', () => answer(false));
+  listen($('dialog'), 'keydown', (event) => event.key === 'Escape' && answer(false));
+  signal.addEventListener('abort', close);
+
+  return { open, close };
+}

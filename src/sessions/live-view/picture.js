@@ -1,0 +1,77 @@
+/** The picture of the tab: drawn as it arrives, scaled to the window, and the session is told how large the window is. */
+
+/** How long the window keeps its size before the session is told. */
+const RESIZED_MS = 200;
+
+/** `onDrawn` is called for each picture, and `send` sends a message to the session. */
+export function picture({ $, send, signal, onDrawn }) {
+  const canvas = $('screen');
+  const context = canvas.getContext('2d', { alpha: false });
+  let viewport = { width: 1, height: 1 };
+  let drawing = Promise.resolve();
+
+  async function draw(jpeg) {
+    try {
+      const bitmap = await createImageBitmap(new Blob([jpeg], { type: 'image/jpeg' }));
+      if (canvas.width !== bitmap.width || canvas.height !== bitmap.height) {
+        canvas.width = bitmap.width;
+        canvas.height = bitmap.height;
+        fit();
+      }
+      context.drawImage(bitmap, 0, 0);
+      bitmap.close();
+      canvas.hidden = false;
+      onDrawn();
+    } finally {
+      send({ type: 'ack' });
+    }
+  }
+
+  /** Applies the size to the following pictures, not to those that still wait to be drawn. */
+  async function inTurn(before, size) {
+    await before;
+    viewport = size;
+    fit();
+  }
+
+  /** As large as fits, but never larger than the page. */
+  function fit() {
+    const { clientWidth, clientHeight } = $('stage');
+    const scale = Math.min(1, clientWidth / viewport.width, clientHeight / viewport.height);
+    canvas.style.width = `${Math.round(viewport.width * scale)}px`;
+    canvas.style.height = `${Math.round(viewport.height * scale)}px`;
+  }
+
+  function tellSize() {
+    const { clientWidth, clientHeight } = $('stage');
+    const pixels = (length) => Math.max(1, Math.min(16_384, Math.round(length * devicePixelRatio)));
+    send({ type: 'size', width: pixels(clientWidth), height: pixels(clientHeight) });
+  }
+
+  let sizeTimer;
+  const observer = new ResizeObserver(() => {
+    fit();
+    clearTimeout(sizeTimer);
+    sizeTimer = setTimeout(tellSize, RESIZED_MS);
+  });
+  observer.observe($('stage'));
+  signal.addEventListener('abort', () => observer.disconnect());
+
+  return {
+    canvas,
+    tellSize,
+    get viewport() {
+      return viewport;
+    },
+    show: (jpeg) => void (drawing = drawing.then(() => draw(jpeg))),
+    resize: (size) => void (drawing = inTurn(drawing, size)),
+
+    /** Where in the page an event happened. */
+    at({ clientX, clientY }) {
+      const box = canvas.getBoundingClientRect();
+      const x = ((clientX - box.left) / box.width) * viewport.width;
+      const y = ((clientY - box.top) / box.height) * viewport.height;
+      return { x: Math.round(x * 10) / 10, y: Math.round(y * 10) / 10 };
+    },
+  };
+}

@@ -1,0 +1,82 @@
+/** The list of tabs, and the address of the one that is shown. `act` does nothing for viewers who only watch. */
+export function tabBar({ $, readOnly, send, act, listen, focus, onSelect }) {
+  let rendered = '';
+
+  $('tabs').hidden = false;
+  $('new-tab').hidden = readOnly;
+  $('navigation').hidden = false;
+  $('address').readOnly = readOnly;
+  for (const id of ['back', 'forward', 'reload']) $(id).hidden = readOnly;
+
+  function tabElement({ id, title, url }, shown) {
+    const name = document.createElement('button');
+    name.className = 'name';
+    name.type = 'button';
+    name.setAttribute('role', 'tab');
+    name.setAttribute('aria-selected', String(id === shown));
+    name.textContent = url === 'about:blank' && ['', url].includes(title) ? 'New tab' : title || url;
+    name.title = `${name.textContent}\n${url}`;
+    name.addEventListener('click', () => {
+      onSelect();
+      send({ type: 'selectTab', id });
+      focus();
+    });
+    const element = document.createElement('div');
+    element.className = 'tab';
+    element.dataset.id = id;
+    if (id === shown) element.dataset.shown = '';
+    element.append(name);
+    if (readOnly) return element;
+    const close = document.createElement('button');
+    close.className = 'close';
+    close.type = 'button';
+    close.textContent = '×';
+    close.setAttribute('aria-label', `Close ${name.textContent}`);
+    close.addEventListener('click', () => act({ type: 'closeTab', id }));
+    element.append(close);
+    return element;
+  }
+
+  function showAddress() {
+    const { url } = $('address').dataset;
+    $('address').value = url === 'about:blank' ? '' : url;
+  }
+
+  listen($('new-tab'), 'click', () => {
+    act({ type: 'newTab' });
+    $('address').focus();
+  });
+  listen($('navigation'), 'submit', (event) => {
+    event.preventDefault();
+    if (readOnly) return;
+    act({ type: 'navigate', address: $('address').value });
+    focus();
+  });
+  listen($('address'), 'focus', () => $('address').select());
+  listen($('address'), 'blur', showAddress);
+  listen($('address'), 'keydown', (event) => {
+    if (event.key !== 'Escape') return;
+    showAddress();
+    focus();
+  });
+  for (const to of ['back', 'forward', 'reload']) listen($(to), 'click', () => act({ type: 'history', to }));
+
+  return {
+    render(tabs, shown) {
+      const now = JSON.stringify([tabs, shown]);
+      if (now === rendered) return;
+      rendered = now;
+      $('tabs').replaceChildren(...tabs.map((tab) => tabElement(tab, shown)));
+      const tab = tabs.find(({ id }) => id === shown);
+      $('address').dataset.url = tab?.url ?? '';
+      if (document.activeElement !== $('address')) showAddress();
+      if (tab) document.title = tab.title || tab.url;
+    },
+
+    page({ loading, canGoBack, canGoForward }) {
+      document.documentElement.classList.toggle('loading', loading);
+      $('back').disabled = !canGoBack;
+      $('forward').disabled = !canGoForward;
+    },
+  };
+}

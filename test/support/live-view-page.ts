@@ -1,0 +1,108 @@
+import { once } from 'node:events';
+import type { Browser as Viewers, BrowserContext, BrowserContextOptions, CDPSession, Page } from 'playwright-core';
+import { expect } from 'vitest';
+import { WebSocket } from 'ws';
+import type { PageUnderTest, Watched } from './live-view.ts';
+
+/** The page that viewers look at in the tests of the live view. */
+export const html = `<title>Under test</title>
+<body style="margin:0;height:3000px;background:#ffffff;font:16px sans-serif">
+<input id="field" style="position:absolute;left:100px;top:100px;width:300px;height:30px">
+<button id="button" style="position:absolute;left:100px;top:200px;width:120px;height:40px">Colour</button>`;
+export const script = `
+  scrollTo(0, 0);
+  window.seen = [];
+  button.onclick = () => (document.body.style.background = '#ff0000');
+  for (const name of ['keydown', 'paste', 'copy', 'mousedown', 'click', 'wheel'])
+    addEventListener(name, (event) => seen.push(name + (event.key ? ' ' + event.key : '')), true);`;
+
+export const FIELD = { x: 150, y: 115 };
+export const BUTTON = { x: 150, y: 220 };
+/** Where the page shows nothing but its background. */
+export const GROUND = { x: 600, y: 400 };
+export const READ_ONLY = '&readOnly=true';
+
+/** No test is about time: whatever comes, comes in the end. */
+export function until<T>(what: () => T) {
+  return expect.poll(what, { timeout: 20_000 });
+}
+
+export interface View {
+  page: Page;
+  cdp: CDPSession;
+  /** Where in the view a place of the session's page is. */
+  at(place: { x: number; y: number }): Promise<{ x: number; y: number }>;
+  click(place: { x: number; y: number }): Promise<void>;
+  /** Red, green and blue of the picture. */
+  colour(place: { x: number; y: number }): Promise<number[]>;
+  state(): Promise<string | null>;
+}
+
+/** Opens views, each in a browser context of its own; `close` ends those that are still open. */
+export function opener(looking: () => Viewers) {
+  const contexts: BrowserContext[] = [];
+  async function newContext(options: BrowserContextOptions = {}) {
+    const context = await looking().newContext(options);
+    contexts.push(context);
+    return context;
+  }
+  return {
+    newContext,
+    async open(session: Watched, under: PageUnderTest, query = ''): Promise<View> {
+      const context = await newContext({ viewport: { width: 1200, height: 850 } });
+      return viewIn(context, session, under, query);
+    },
+    async close() {
+      await Promise.all(contexts.splice(0).map((context) => context.close()));
+    },
+  };
+}
+
+async function viewIn(context: BrowserContext, session: Watched, under: PageUnderTest, query: string): Promise<View> {
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  const page = await context.newPage();
+  await page.goto(session.url + query);
+  const state = () => page.locator('html').getAttribute('data-state');
+  await until(state).toBe('connected');
+  const canvas = page.locator('canvas:visible');
+
+  /** In pixels of the picture: the whole window, where there is one. */
+  async function inPicture({ x, y }: { x: number; y: number }) {
+    if (session.browser.kind !== 'headful') return { x, y };
+    const [left, top] = (await under.evaluate('[outerWidth - innerWidth, outerHeight - innerHeight]')) as number[];
+    return { x: x + left!, y: y + top! };
+  }
+  const at: View['at'] = async (place) => {
+    const { x, y } = await inPicture(place);
+    const box = (await canvas.boundingBox())!;
+    const scale = box.width / Number(await canvas.getAttribute('width'));
+    return { x: box.x + x * scale, y: box.y + y * scale };
+  };
+  return {
+    page,
+    cdp: await context.newCDPSession(page),
+    at,
+    state,
+    async click(place) {
+      const { x, y } = await at(place);
+      await page.mouse.click(x, y);
+    },
+    async colour(place) {
+      const { x, y } = await inPicture(place);
+      const read = `[...document.querySelector('canvas:not([hidden])').getContext('2d').getImageData(${x}, ${y}, 1, 1).data]`;
+      const target = (await page.locator('#screen').isVisible()) ? read : read.replace('canvas:', '#display canvas:');
+      return ((await page.evaluate(target)) as number[]).slice(0, 3);
+    },
+  };
+}
+
+export function isRed(colour: number[]): boolean {
+  return colour[0]! > 200 && colour[1]! < 60 && colour[2]! < 60;
+}
+
+/** A viewer with nothing between the test and the wire. */
+export async function raw(session: Watched, query = ''): Promise<WebSocket> {
+  const socket = new WebSocket(session.socketUrl + query, { perMessageDeflate: false });
+  await once(socket, 'open');
+  return socket;
+}
