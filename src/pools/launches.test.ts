@@ -72,7 +72,9 @@ test.each([
   [errors.capacity_exhausted({ running: 1, most: 1 }), 'node_full', []],
   [errors.session_limit_reached({ active: 1, kept: 0, cap: 1 }), 'project_full', [expect.stringMatching(/^failure: /)]],
 ])('%s pauses nothing', async (error, placed, recorded) => {
-  const { launches, told } = launching(() => Promise.reject(error));
+  const { launches, told } = launching(async () => {
+    throw error;
+  });
   expect(await launches.start(pool())).toBe(placed);
   expect(launches.pausedUntil('p')).toBe(0);
   await launches.settled();

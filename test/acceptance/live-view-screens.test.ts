@@ -1,7 +1,7 @@
 /* oxlint-disable vitest/expect-expect -- `until` expects */
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { WebSocket } from 'ws';
+import type { WebSocket } from 'ws';
 import { isCreated, isTargetList } from '../../src/chromium/cdp/shapes.ts';
 import { record } from '../../src/lib/shape.ts';
 import { firstPage, pageAt, viewers, watched, type PageUnderTest, type Watched } from '../support/live-view.ts';
