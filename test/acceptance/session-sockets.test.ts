@@ -1,4 +1,4 @@
-import Kernel from '@onkernel/sdk';
+import type Kernel from '@onkernel/sdk';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
