@@ -49,20 +49,14 @@ export type TelemetrySink = (event: TelemetryEvent) => void;
  * export has less detail.
  */
 export interface NetworkMetadata {
-  /** network_request with `is_redirect`: the answer that redirected, which has no event of its own. */
-  redirect_status?: string;
-  redirect_status_text?: string;
-  redirect_location?: string;
+  /** Of a request, an answer and a failure: seconds on the clock of Chromium, which is never set back. */
+  cdp_timestamp?: string;
+  /** network_response: the same clock, when the head of the answer arrived. The rest of the time is the body. */
+  head_timestamp?: string;
   /** network_response: the protocol of the answer, such as `http/1.1`, `h2` or `h3`. */
   protocol?: string;
-  /** network_response: the address that answered, as Chromium reports it. */
-  remote_ip?: string;
-  /** network_response without network traffic: `memory`, `disk` or `service_worker`. */
+  /** network_response without network traffic: `disk` or `service_worker`. */
   from_cache?: string;
-  /** network_response: milliseconds from the request to the head of the answer. The rest of the time is the body. */
-  wait_ms?: string;
   /** network_response: bytes on the wire, head and body. */
-  encoded_bytes?: string;
-  /** Bytes of the whole body (of a request or an answer), when the event has a shortened one or none. */
-  body_bytes?: string;
+  encoded_data_length?: string;
 }

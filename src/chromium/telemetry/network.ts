@@ -1,3 +1,4 @@
+import type { NetworkMetadata } from '../../lib/telemetry.ts';
 import { bodies } from './bodies.ts';
 import { bodyLimit, cleanBody, cleanHeaders, cleanUrl, cutText } from './redact.ts';
 import { isFailed, isFinished, isRequestSent, isResponseReceived, type Response } from './shapes.ts';
@@ -15,6 +16,8 @@ interface Request {
   frameId: string | undefined;
   loaderId: string;
   response: Response | undefined;
+  /** When the head of the response arrived. */
+  headTimestamp?: number;
   /** False for what a page can be idle with: streams that stay open, and scripts of workers, whose end Chromium does not always tell. */
   counts: boolean;
 }
@@ -81,13 +84,14 @@ export function networkEvents(watch: Watch) {
     });
   });
 
-  client.on('Network.responseReceived', isResponseReceived, ({ requestId, type, response }, sessionId) => {
+  client.on('Network.responseReceived', isResponseReceived, ({ requestId, type, response, timestamp }, sessionId) => {
     const target = targets.get(sessionId);
     const entry = target && requests.get(keyOf(target, requestId));
     if (!entry) return;
     entry.target = target;
     entry.type = type;
     entry.response = response;
+    entry.headTimestamp = timestamp;
     if (response.mimeType === 'text/event-stream') entry.counts = false;
     settleIdle(target);
   });
@@ -131,9 +135,11 @@ export function networkEvents(watch: Watch) {
         target,
         metadata: {
           cdp_timestamp: String(timestamp),
+          head_timestamp: entry.headTimestamp === undefined ? undefined : String(entry.headTimestamp),
           encoded_data_length: String(bytes),
           protocol: response.protocol,
-        },
+          from_cache: response.fromDiskCache ? 'disk' : response.fromServiceWorker ? 'service_worker' : undefined,
+        } satisfies NetworkMetadata,
         data: {
           ...contextOf(target, entry),
           url: cleanUrl(response.url),

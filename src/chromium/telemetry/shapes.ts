@@ -73,6 +73,8 @@ export const isResponse = object({
   headers: record,
   mimeType: anyText,
   protocol: optional(anyText),
+  fromDiskCache: optional(flag),
+  fromServiceWorker: optional(flag),
 });
 export type Response = Checked<typeof isResponse>;
 export const isRequestSent = object({

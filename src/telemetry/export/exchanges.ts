@@ -1,6 +1,6 @@
 import type { NetworkMetadata, TelemetryEvent } from '../../lib/telemetry.ts';
 import { pageLoads, type PageLoad } from './pages.ts';
-import { textIn, type StoredEvent } from './source.ts';
+import { numberOf, textIn, type StoredEvent } from './source.ts';
 
 type Data = NonNullable<TelemetryEvent['data']>;
 
@@ -12,15 +12,21 @@ export interface Exchange {
   /** Unix microseconds. */
   startedAt: number;
   endedAt: number;
+  /** Milliseconds from the request to the head of its answer. */
+  headAfterMs?: number;
   /** Undefined when capturing began after the request. */
   request: Data | undefined;
   outcome:
     | { kind: 'answered'; data: Data; metadata: NetworkMetadata }
-    | { kind: 'redirected'; to: string; metadata: NetworkMetadata }
+    /** Its answer is missing from the record; the next request of the chain says where it led. */
+    | { kind: 'redirected'; to: string }
     | { kind: 'failed'; data: Data }
     /** Still running when the record ends, or its end is missing from the record. */
     | { kind: 'open' };
 }
+
+/** `clock`: when it began, in seconds on the clock of Chromium. */
+type Begun = Omit<Exchange, 'outcome'> & { request: Data; clock: number | undefined };
 
 /** Requests that wait for their end: more than a browser has connections for, so only requests whose end is lost are given up. */
 const mostOpen = 5000;
@@ -29,7 +35,7 @@ const mostOpen = 5000;
 export function exchanges() {
   const pages = pageLoads();
   /** By request id, in the order of the requests. */
-  const open = new Map<string, Omit<Exchange, 'outcome'> & { request: Data }>();
+  const open = new Map<string, Begun>();
   const count = { websockets: 0, withoutData: 0 };
 
   function requested(stored: StoredEvent, id: string, data: Data): Exchange[] {
@@ -37,15 +43,14 @@ export function exchanges() {
     const { seq, event } = stored;
     const earlier = open.get(id);
     if (earlier) {
-      // A redirect keeps the request's id. Its answer has no event of its own.
+      // A redirect keeps the request's id. Its answer, which comes first, was lost.
       const outcome: Exchange['outcome'] =
-        data['is_redirect'] === true
-          ? { kind: 'redirected', to: textIn(data, 'url') ?? '', metadata: metadataOf(event) }
-          : { kind: 'open' };
-      done.push(end(earlier, seq, event.ts, outcome));
+        data['is_redirect'] === true ? { kind: 'redirected', to: textIn(data, 'url') ?? '' } : { kind: 'open' };
+      done.push(end(earlier, seq, event, outcome));
       open.delete(id);
     } else if (open.size >= mostOpen) done.push(...giveUp(mostOpen / 10));
-    open.set(id, { seq, page: pages.of(stored), startedAt: event.ts, endedAt: event.ts, request: data });
+    const clock = clockOf(event);
+    open.set(id, { seq, page: pages.of(stored), startedAt: event.ts, endedAt: event.ts, request: data, clock });
     return done;
   }
 
@@ -53,14 +58,14 @@ export function exchanges() {
   function giveUp(howMany: number): Exchange[] {
     const lost = [...open].slice(0, howMany);
     for (const [id] of lost) open.delete(id);
-    return lost.map(([, begun]) => end(begun, begun.seq, begun.startedAt, { kind: 'open' }));
+    return lost.map(([, begun]) => end(begun, begun.seq, undefined, { kind: 'open' }));
   }
 
   function ended(stored: StoredEvent, id: string, outcome: Exchange['outcome']): Exchange[] {
     const { seq, event } = stored;
     const begun = open.get(id);
     open.delete(id);
-    if (begun) return [end(begun, seq, event.ts, outcome)];
+    if (begun) return [end(begun, seq, event, outcome)];
     // A failure names no address, so it tells nothing without its request.
     if (outcome.kind !== 'answered') return [];
     return [{ seq, page: pages.of(stored), startedAt: event.ts, endedAt: event.ts, request: undefined, outcome }];
@@ -100,11 +105,30 @@ export function exchanges() {
   };
 }
 
-function end(begun: Omit<Exchange, 'outcome'>, seq: number, endedAt: number, outcome: Exchange['outcome']): Exchange {
-  // The clock of the machine may be set back in between.
-  return { ...begun, seq, endedAt: Math.max(endedAt, begun.startedAt), outcome };
+function end(
+  { clock, ...begun }: Begun,
+  seq: number,
+  event: TelemetryEvent | undefined,
+  outcome: Exchange['outcome'],
+): Exchange {
+  const clockAtEnd = event && clockOf(event);
+  // The clock of Chromium is the better one: an answer is reported after its body was read, and the time of day may be set back.
+  const took =
+    clock !== undefined && clockAtEnd !== undefined ? (clockAtEnd - clock) * 1e6 : (event?.ts ?? 0) - begun.startedAt;
+  const head = outcome.kind === 'answered' ? numberOf(outcome.metadata.head_timestamp) : undefined;
+  return {
+    ...begun,
+    seq,
+    endedAt: begun.startedAt + Math.max(0, Math.round(took)),
+    ...(head !== undefined && clock !== undefined && { headAfterMs: Math.max(0, (head - clock) * 1000) }),
+    outcome,
+  };
 }
 
 function metadataOf({ source }: TelemetryEvent): NetworkMetadata {
   return source.metadata ?? {};
+}
+
+function clockOf(event: TelemetryEvent): number | undefined {
+  return numberOf(metadataOf(event).cdp_timestamp);
 }

@@ -1,6 +1,6 @@
 import type { NetworkMetadata, TelemetryEvent } from '../../lib/telemetry.ts';
 import type { Exchange } from './exchanges.ts';
-import { msOf, textIn } from './source.ts';
+import { msOf, numberOf, textIn } from './source.ts';
 
 interface NameAndValue {
   name: string;
@@ -47,7 +47,6 @@ export interface HarEntry {
     receive: number;
     ssl: number;
   };
-  serverIPAddress?: string;
   _resourceType?: string;
   _initiator?: { type: string };
   _fromCache?: string;
@@ -58,17 +57,16 @@ type Data = TelemetryEvent['data'];
 
 /**
  * The exchange as HAR has it. -1 stands for what telemetry does not capture. There are no cookies: their headers are kept
- * without values, so there is nothing to take apart.
+ * without values, so there is nothing to take apart. There is no address of a server: browsers see the service's gateway.
  */
 export function harEntry(exchange: Exchange): HarEntry {
   const { request, outcome } = exchange;
   const answer = outcome.kind === 'answered' ? outcome.data : undefined;
-  const metadata: NetworkMetadata = 'metadata' in outcome ? outcome.metadata : {};
-  const httpVersion = (answer && metadata.protocol) || 'unknown';
+  const metadata: NetworkMetadata = outcome.kind === 'answered' ? outcome.metadata : {};
+  const httpVersion = metadata.protocol || 'unknown';
   const resourceType = textIn(request, 'resource_type') ?? textIn(answer, 'resource_type');
   const initiator = textIn(request, 'initiator_type');
   const time = msOf(exchange.endedAt - exchange.startedAt);
-  const address = metadata.remote_ip?.replace(/^\[|\]$/g, '');
   return {
     ...(exchange.page && { pageref: exchange.page.id }),
     startedDateTime: new Date(msOf(exchange.startedAt)).toISOString(),
@@ -76,17 +74,16 @@ export function harEntry(exchange: Exchange): HarEntry {
     request: requestOf(request ?? answer, httpVersion),
     response: { ...responseOf(outcome), httpVersion },
     cache: {},
-    timings: timingsOf(time, numberOf(metadata.wait_ms)),
-    ...(address && { serverIPAddress: address }),
+    timings: timingsOf(time, exchange.headAfterMs),
     ...(resourceType && { _resourceType: resourceType.toLowerCase() }),
     ...(initiator && { _initiator: { type: initiator } }),
-    ...((metadata.from_cache === 'memory' || metadata.from_cache === 'disk') && { _fromCache: metadata.from_cache }),
+    ...(metadata.from_cache === 'disk' && { _fromCache: 'disk' }),
     ...commentOn(exchange),
   };
 }
 
 function requestOf(data: Data, httpVersion: string): HarEntry['request'] {
-  const url = textIn(data, 'url') ?? '';
+  const url = (textIn(data, 'url') ?? '').replace(/#.*$/s, ''); // HAR has addresses without fragments
   const headers = headersOf(data);
   const posted = textIn(data, 'post_data');
   return {
@@ -110,19 +107,16 @@ function responseOf(outcome: Exchange['outcome']): Omit<HarEntry['response'], 'h
   switch (outcome.kind) {
     case 'answered':
       return answerOf(outcome.data, outcome.metadata);
-    case 'redirected': {
-      const { redirect_status, redirect_status_text, redirect_location } = outcome.metadata;
-      const location = redirect_location ?? outcome.to;
+    case 'redirected':
       return {
         ...nothing,
-        status: numberOf(redirect_status) ?? 302,
-        statusText: redirect_status_text ?? '',
-        headers: [{ name: 'location', value: location }],
+        status: 302,
+        statusText: '',
+        headers: [{ name: 'location', value: outcome.to }],
         content: noContent,
-        redirectURL: location,
+        redirectURL: outcome.to,
         bodySize: 0,
       };
-    }
     case 'failed':
       return {
         ...nothing,
@@ -141,9 +135,11 @@ function answerOf(data: Data, metadata: NetworkMetadata): Omit<HarEntry['respons
   const status = Number(data?.['status'] ?? 0);
   const body = textIn(data, 'body');
   const kept = body === undefined ? undefined : Buffer.byteLength(body);
-  const size = numberOf(metadata.body_bytes) ?? kept ?? -1;
-  const transferred = numberOf(metadata.encoded_bytes);
-  const cached = metadata.from_cache !== undefined;
+  const onTheWire = lengthIn(headers);
+  // The length of the answer is that of the body unless the body was compressed on its way.
+  const size = Math.max((valueOf(headers, 'content-encoding') ? undefined : onTheWire) ?? -1, kept ?? -1);
+  const transferred = numberOf(metadata.encoded_data_length);
+  const empty = status === 304 || metadata.from_cache !== undefined;
   return {
     status,
     statusText: textIn(data, 'status_text') ?? '',
@@ -157,7 +153,7 @@ function answerOf(data: Data, metadata: NetworkMetadata): Omit<HarEntry['respons
     },
     redirectURL: status >= 300 && status < 400 ? (valueOf(headers, 'location') ?? '') : '',
     headersSize: -1,
-    bodySize: status === 304 || cached ? 0 : (lengthIn(headers) ?? -1),
+    bodySize: empty ? 0 : (onTheWire ?? -1),
     ...(transferred !== undefined && { _transferSize: transferred }),
     ...(metadata.from_cache === 'service_worker' && { _fetchedViaServiceWorker: true as const }),
   };
@@ -196,15 +192,9 @@ function timingsOf(time: number, waited: number | undefined): HarEntry['timings'
 function commentOn({ request, outcome }: Exchange): { comment?: string } {
   if (!request) return { comment: 'Capturing began after the request was sent.' };
   if (outcome.kind === 'open') return { comment: 'The record has no answer to this request.' };
-  if (outcome.kind === 'redirected' && !outcome.metadata.redirect_status)
+  if (outcome.kind === 'redirected')
     return { comment: 'It was redirected; the status was not captured and stands for 301 to 308.' };
   if (outcome.kind === 'failed' && outcome.data['canceled'] === true)
     return { comment: 'The page canceled the request.' };
   return {};
-}
-
-function numberOf(text: string | undefined): number | undefined {
-  if (text === undefined || text === '') return undefined;
-  const value = Number(text);
-  return Number.isFinite(value) && value >= 0 ? value : undefined;
 }

@@ -42,12 +42,13 @@ describe('a request and its answer', () => {
     const { list } = eventList()
       .add(
         'network_request',
-        get('1', 'http://a.test/p?q=1&q=%C3%A4', {
+        get('1', 'http://a.test/p?q=1&q=%C3%A4#part', {
           method: 'POST',
           headers: { 'Content-Type': 'application/json', accept: '*/*' },
           post_data: '{"ä":1}',
           initiator_type: 'script',
         }),
+        { metadata: { cdp_timestamp: '1000' } },
       )
       .add(
         'network_response',
@@ -62,7 +63,14 @@ describe('a request and its answer', () => {
           headers: { 'content-length': '9000', link: 'one\ntwo' },
           body: '{"cut":"…',
         },
-        { metadata: { protocol: 'h2', remote_ip: '[::1]', wait_ms: '200', encoded_bytes: '9100', body_bytes: '9000' } },
+        {
+          metadata: {
+            cdp_timestamp: '1000.5',
+            head_timestamp: '1000.25',
+            protocol: 'h2',
+            encoded_data_length: '9100',
+          },
+        },
       );
     const { entries, pages, version, creator } = await har(list);
     expect({ version, creator, pages }).toEqual({
@@ -73,7 +81,7 @@ describe('a request and its answer', () => {
     expect(entries).toEqual([
       {
         startedDateTime: '2026-11-16T08:00:00.250Z',
-        time: 250,
+        time: 500,
         request: {
           method: 'POST',
           url: 'http://a.test/p?q=1&q=%C3%A4',
@@ -108,20 +116,19 @@ describe('a request and its answer', () => {
           _transferSize: 9100,
         },
         cache: {},
-        timings: { blocked: -1, dns: -1, connect: -1, send: 0, wait: 200, receive: 50, ssl: -1 },
-        serverIPAddress: '::1',
+        timings: { blocked: -1, dns: -1, connect: -1, send: 0, wait: 250, receive: 250, ssl: -1 },
         _resourceType: 'fetch',
         _initiator: { type: 'script' },
       },
     ]);
   });
 
-  test('each redirect is an entry of its own', async () => {
+  test('each redirect is an entry of its own, also when its answer is lost', async () => {
+    const moved = { status: 307, status_text: 'Temporary Redirect', mime_type: '', headers: { Location: '/b' } };
     const { list } = eventList()
       .add('network_request', get('1', 'http://a.test/a'))
-      .add('network_request', get('1', 'http://a.test/b', { is_redirect: true, redirect_url: 'http://a.test/a' }), {
-        metadata: { redirect_status: '307', redirect_status_text: 'Temporary Redirect', redirect_location: '/b' },
-      })
+      .add('network_response', get('1', 'http://a.test/a', moved))
+      .add('network_request', get('1', 'http://a.test/b', { is_redirect: true, redirect_url: 'http://a.test/a' }))
       .add('network_request', get('1', 'http://a.test/c', { is_redirect: true, redirect_url: 'http://a.test/b' }))
       .add('network_response', get('1', 'http://a.test/c', { status: 204, status_text: '', mime_type: '' }));
     const seen = (await har(list)).entries.map(({ request, response, comment }) => ({
@@ -184,7 +191,7 @@ describe('a request and its answer', () => {
 });
 
 test('requests belong to the page that asked for them, from the request for its document on', async () => {
-  const frame = { ...t1, frame_id: 'F', target_id: 'F' };
+  const frame = { ...t1, frame_id: 'F', target_id: 'F', target_type: 'other' };
   const { list } = eventList()
     .add('network_request', get('L1', 'http://a.test/old', { resource_type: 'Document' }))
     .add('network_request', get('L1', 'http://a.test/', { resource_type: 'Document', is_redirect: true }))

@@ -16,6 +16,11 @@ export interface PageLoad {
 const mostPages = 10_000;
 const mostFrames = 10_000;
 
+/** The main frame of a tab has the id of its target. So has a frame in a process of its own, whose target is no page. */
+export function inMainFrame(data: StoredEvent['event']['data']): boolean {
+  return textIn(data, 'frame_id') === textIn(data, 'target_id') && textIn(data, 'target_type') === 'page';
+}
+
 /** Follows which document each tab shows, so that a request can be given to its page. */
 export function pageLoads() {
   const all: PageLoad[] = [];
@@ -32,8 +37,7 @@ export function pageLoads() {
 
   function requested({ event: { ts, data } }: StoredEvent) {
     const [targetId, url, loaderId] = [textIn(data, 'target_id'), textIn(data, 'url'), textIn(data, 'loader_id')];
-    // The main frame of a tab has the id of its target.
-    if (!targetId || !url || textIn(data, 'frame_id') !== targetId) return;
+    if (!targetId || !url || !inMainFrame(data)) return;
     const page = current.get(targetId);
     if (data?.['is_redirect'] === true && page) page.url = url;
     else begin(targetId, loaderId, url, ts);
@@ -45,8 +49,8 @@ export function pageLoads() {
       textIn(data, 'frame_id'),
       textIn(data, 'parent_frame_id'),
     ];
-    if (parent) {
-      if (frameId && parents.size < mostFrames) parents.set(frameId, parent);
+    if (parent || !inMainFrame(data)) {
+      if (parent && frameId && parents.size < mostFrames) parents.set(frameId, parent);
       return;
     }
     const [url, loaderId] = [textIn(data, 'url'), textIn(data, 'loader_id')];

@@ -23,6 +23,13 @@ export function numberIn(data: Data, key: string): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 }
 
+/** A number that is written as text, as headers and metadata have them. */
+export function numberOf(text: string | undefined): number | undefined {
+  if (text === undefined || text === '') return undefined;
+  const value = Number(text);
+  return Number.isFinite(value) && value >= 0 ? value : undefined;
+}
+
 /** Milliseconds since 1970, from the microseconds of events. */
 export function msOf(ts: number): number {
   return ts / 1000;

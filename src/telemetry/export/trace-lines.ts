@@ -1,6 +1,7 @@
 import type { TelemetryEvent } from '../../lib/telemetry.ts';
 import type { Exchange } from './exchanges.ts';
 import { harEntry } from './har-entry.ts';
+import { inMainFrame } from './pages.ts';
 import { msOf, numberIn, textIn, type StoredEvent } from './source.ts';
 import { actionOf, type Action } from './trace-actions.ts';
 
@@ -79,7 +80,7 @@ export function traceLines() {
 
   function navigated({ seq, event: { ts, data } }: StoredEvent): Line[] {
     const [targetId, url] = [textIn(data, 'target_id') ?? '', textIn(data, 'url') ?? ''];
-    if (textIn(data, 'parent_frame_id')) return [];
+    if (!inMainFrame(data)) return [];
     const startTime = msOf(ts);
     const lines = ended(targetId, startTime);
     if (!navigations.has(targetId) && navigations.size >= mostTabs) {

@@ -1,5 +1,6 @@
 import type { Log } from '../../lib/log.ts';
 import type { TelemetryEvent } from '../../lib/telemetry.ts';
+import { inMainFrame } from '../export/pages.ts';
 import { numberIn, textIn } from '../export/source.ts';
 import { loadPackages, type Attributes, type Exporter, type Span, type Time } from './packages.ts';
 
@@ -68,7 +69,7 @@ export async function otlpService({ endpoint, headers, version, nodeId, log }: O
   const within = ({ span }: Open) => api.trace.setSpan(api.ROOT_CONTEXT, span);
 
   function navigated(open: Open, { ts, data }: TelemetryEvent) {
-    if (textIn(data, 'parent_frame_id')) return;
+    if (!inMainFrame(data)) return;
     const tab = textIn(data, 'target_id') ?? '';
     loaded(open, tab, ts);
     if (open.navigations.size >= mostNavigations) return;
