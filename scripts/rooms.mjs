@@ -19,7 +19,7 @@ const rooms = {
   profiles: [],
   extensions: [],
   proxies: ['chromium'], // a check uses the same way out as a session's traffic
-  credentials: [],
+  credentials: ['chromium'], // stores of credentials are reached by the same rules as a session's destinations
   logins: ['sessions', 'credentials', 'profiles', 'proxies'],
   deployments: ['sessions', 'org'],
   telemetry: [],

@@ -79,14 +79,25 @@ export async function buildApp(options: AppOptions) {
     });
     const egress = openEgress(ground, nodes);
     const { proxies } = egress;
-    const credentials = openCredentials(ground);
+    const { credentials, providers, lookup } = openCredentials(ground, egress);
     const rooms = await openSessions(ground, { org, egress, addresses });
     const { sessions, replays } = rooms;
     const { pools, pooled } = openPools(ground, { nodes, org, sessions, proxies });
 
     const where = whereabouts({ sessions, addresses, nodes });
     const { audit, firstKey } = org;
-    const everything = { ...ground, ...org, ...rooms, version, proxies, credentials, pools, pooled, addresses };
+    const everything = {
+      ...ground,
+      ...org,
+      ...rooms,
+      version,
+      proxies,
+      credentials,
+      providers,
+      pools,
+      pooled,
+      addresses,
+    };
     for (const routes of everyRoute({ ...everything, rateLimit: rateLimit(config.rateLimit, store.db) }))
       await http.register(routes);
     serveSockets(ground, http, { sessions, addresses, where, nodes });
@@ -103,6 +114,7 @@ export async function buildApp(options: AppOptions) {
     const forgetting = forgetHourly(config, { audit, replays, db: store.db, log: logger });
     opened(() => clearInterval(forgetting));
 
-    return { http, sessions, pools, replays, nodes, store, secrets: ground.secrets, firstKey, close: closeAll };
+    const { secrets } = ground;
+    return { http, sessions, pools, replays, nodes, store, secrets, credentials: lookup, firstKey, close: closeAll };
   });
 }

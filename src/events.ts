@@ -14,6 +14,8 @@ export interface Events {
   'profile.saved': { profileId: string };
   /** The credential is deleted. What named it has none from now on. */
   'credential.removed': { credentialId: string; projectId: string };
+  /** The credential provider is deleted; it was for all projects. */
+  'credential_provider.removed': { providerId: string };
   /** The node is no longer a member, whether it was stopped or given up. Its sessions are settled. Every other node publishes this. */
   'node.left': { nodeId: string };
 }

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { statusRoutes } from './api/status.ts';
+import { providerRoutes } from './credentials/providers/routes.ts';
 import { credentialRoutes } from './credentials/routes.ts';
 import { extensionRoutes } from './extensions/routes.ts';
 import { orgRoutes } from './org/routes.ts';
@@ -24,6 +25,7 @@ export type Rooms = Parameters<typeof statusRoutes>[0] &
   Parameters<typeof poolRoutes>[0] &
   Parameters<typeof proxyRoutes>[0] &
   Parameters<typeof credentialRoutes>[0] &
+  Parameters<typeof providerRoutes>[0] &
   Parameters<typeof replayRoutes>[0] &
   Parameters<typeof logRoutes>[0] &
   Pick<Parameters<typeof extensionRoutes>[0], 'extensions'> & {
@@ -51,6 +53,7 @@ export function everyRoute(rooms: Rooms): FastifyPluginAsyncTypebox[] {
     poolRoutes(rooms),
     proxyRoutes(rooms),
     credentialRoutes(rooms),
+    providerRoutes(rooms),
     browserRoutes(rooms),
     pooledSessionRoutes({ sessions: pooled, pools }),
   ];

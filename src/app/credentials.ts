@@ -1,9 +1,17 @@
+import { directRequests } from '../chromium/egress/direct-request.ts';
+import { credentialLookup } from '../credentials/lookup.ts';
+import { providerService } from '../credentials/providers/service.ts';
 import { credentialService } from '../credentials/service.ts';
+import { version } from '../version.ts';
+import type { Egress } from './egress.ts';
 import type { Ground } from './ground.ts';
 
-/** What logins type into pages. */
-export function openCredentials({ store, secrets, events, occupancies }: Ground) {
-  const credentials = credentialService({ db: store.db, secrets, events });
+/** What logins type into pages, here and in stores elsewhere. */
+export function openCredentials({ store, secrets, events, occupancies, log }: Ground, { allow, refuseHost }: Egress) {
+  const room = { db: store.db, secrets, events };
+  const credentials = credentialService(room);
+  const request = directRequests({ allow });
+  const providers = providerService({ ...room, refuseHost, request, version, log });
   occupancies.push((projectId) => credentials.occupancy(projectId));
-  return credentials;
+  return { credentials, providers, lookup: credentialLookup({ credentials, providers, log }) };
 }

@@ -18,11 +18,12 @@ export function openEgress({ config, store, secrets, upstreams, occupancies, ope
     },
   };
   const allow = destinations({ allow: config.allowPrivateHosts.flatMap(parseAllowList), service });
+  const refuseHost = (host: string, port: number) => allow.check(host, port).then(() => undefined, egressError);
   const proxies = proxyService({
     db: store.db,
     secrets,
     upstreams,
-    refuseHost: (host, port) => allow.check(host, port).then(() => undefined, egressError),
+    refuseHost,
     reach: (proxy, url) => reachThrough(proxy, url, { allow }),
     checkUrl: config.proxyCheckUrl,
     checkMinutes: config.proxyCheckMinutes,
@@ -30,7 +31,7 @@ export function openEgress({ config, store, secrets, upstreams, occupancies, ope
   });
   opened(() => proxies.close());
   occupancies.push((projectId) => proxies.occupancy(projectId));
-  return { ourselves, allow, proxies };
+  return { ourselves, allow, refuseHost, proxies };
 }
 
 export const serviceAddress = ({ hostname, port, protocol }: URL): ServiceAddress => ({

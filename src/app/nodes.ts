@@ -9,7 +9,8 @@ export function listenToNodes({ store, events, probes, metrics, log }: Ground, n
   const { anchor, db } = store;
   anchor.on('corral_nodes', () => void nodes.refresh());
   anchor.onGap(() => void nodes.refresh());
-  const relayed = relay({ db, id: nodes.id, events, which: ['project.closed', 'credential.removed'], log });
+  const which = ['project.closed', 'credential.removed', 'credential_provider.removed'] as const;
+  const relayed = relay({ db, id: nodes.id, events, which, log });
   anchor.on(relayChannel, (payload) => relayed.hear(payload));
   probes.push(nodesProbe(nodes));
   measureNodes(metrics, nodes);

@@ -2,6 +2,12 @@ import { entry } from './entry.ts';
 
 /** Credentials and their providers. */
 export const credentialErrors = {
+  provider_host_refused: entry(
+    400,
+    'The credential provider is at an address that the service may not connect to.',
+    (p: { host: string; remedy: string }) =>
+      `server_url: ${p.host} is on a private network, this machine or another address that is not public. ${p.remedy}`.trim(),
+  ),
   credential_not_found: entry(
     404,
     'No credential of the project has that id or name.',
@@ -12,5 +18,21 @@ export const credentialErrors = {
     'The credential has no TOTP secret to make a code from.',
     (p: { credential: string }) =>
       `Credential '${p.credential}' has no TOTP secret. Send totp_secret with PATCH /credentials/{id_or_name}.`,
+  ),
+  provider_not_found: entry(
+    404,
+    'No credential provider has that id.',
+    (p: { provider: string }) => `No credential provider is '${p.provider}'. GET /org/credential_providers lists them.`,
+  ),
+  provider_item_not_found: entry(404, 'The credential provider has no such item.', (p: { detail: string }) => p.detail),
+  provider_refused: entry(
+    422,
+    'The store behind the credential provider refuses the token, or the provider is disabled.',
+    (p: { provider: string; detail: string }) => `Credential provider '${p.provider}' refused: ${p.detail}`,
+  ),
+  provider_unavailable: entry(
+    502,
+    'The store behind the credential provider does not answer as it should; `details` has the code of the reason.',
+    (p: { provider: string; detail: string }) => `Credential provider '${p.provider}' cannot be used: ${p.detail}`,
   ),
 };

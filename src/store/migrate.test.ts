@@ -51,6 +51,10 @@ const rowsOf: Record<string, Record<string, string>> = {
   },
   '0010_storage': { storage_claims: `(id, project_id, node_id, bytes) values ('claim_a', 'proj_a', 'node_a', 3)` },
   '0012_rate_buckets': { rate_buckets: `(name, tokens, filled_at) values ('org', 3, now())` },
+  '0013_credentials': {
+    credentials: `(id, project_id, name, domain, value_keys) values ('cred_a', 'proj_a', 'shop', 'shop.example', '{password}')`,
+    credential_providers: `(id, provider_type, name, server_url, mounts) values ('credprov_a', 'vault', 'Vault', 'https://v.example', '{secret}')`,
+  },
 };
 
 let dir: string;

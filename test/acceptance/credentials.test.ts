@@ -1,14 +1,24 @@
 import Kernel from '@onkernel/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sql } from '../../src/store/sql.ts';
+import { startConnect, type Store } from '../support/credential-stores.ts';
 import { startService, type Service } from '../support/service.ts';
 
+const planted = { token: 'connect-t0ken-planted', password: 'item-p4ss-planted', user: 'item-user-planted' };
+
+let store: Store;
 let service: Service;
 let sdk: Kernel;
 beforeAll(async () => {
-  service = await startService();
+  const item = { vault: 'Team', title: 'Shop', urls: ['https://shop.example'], otp: 'JBSWY3DPEHPK3PXP' };
+  store = await startConnect(planted.token, [{ ...item, username: planted.user, password: planted.password }]);
+  service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: store.host });
   sdk = service.sdk();
 });
-afterAll(() => service?.close());
+afterAll(async () => {
+  await service?.close();
+  await store?.close();
+});
 
 const post = (body: object) =>
   service.call('POST', '/credentials', { name: 'x', domain: 'x.example', values: {}, ...body });
@@ -103,3 +113,139 @@ describe('a credential', () => {
     expect(await post(body)).toMatchObject({ status: 400, body: { message: expect.stringMatching(message) } }),
   );
 });
+
+describe('a credential provider', () => {
+  const create = (body: object) =>
+    service.call('POST', '/org/credential_providers', { provider_type: 'onepassword', name: 'x', token: 't', ...body });
+
+  test('is made, tested, listed, changed and deleted by the client users have', async () => {
+    const created = await sdk.credentialProviders.create({
+      provider_type: 'onepassword',
+      name: 'Team',
+      token: 'ops_none',
+    });
+    expect(created).toEqual({
+      id: expect.stringMatching(/^credprov_/),
+      provider_type: 'onepassword',
+      name: 'Team',
+      enabled: true,
+      priority: 0,
+      cache_ttl_seconds: 300,
+      server_url: null,
+      created_at: expect.any(String),
+      updated_at: expect.any(String),
+    });
+    const rotated = { token: planted.token, server_url: store.url };
+    const changed = await sdk.credentialProviders.update(created.id, { ...rotated, name: 'Crew', priority: 3 });
+    expect(changed).toMatchObject({ name: 'Crew', priority: 3, server_url: store.url });
+    expect(await sdk.credentialProviders.retrieve(created.id)).toEqual(changed);
+    expect(await sdk.credentialProviders.test(created.id)).toEqual({
+      success: true,
+      vaults: [{ id: 'vault0', name: 'Team' }],
+    });
+    expect(await sdk.credentialProviders.listItems(created.id)).toEqual({
+      items: [
+        {
+          id: 'item0',
+          title: 'Shop',
+          vault_id: 'vault0',
+          vault_name: 'Team',
+          path: 'Team/Shop',
+          urls: ['https://shop.example'],
+        },
+      ],
+    });
+    const found: string[] = [];
+    for await (const { name } of sdk.credentialProviders.list({ query: 'RE' })) found.push(name);
+    expect(found).toEqual(['Crew']);
+    await expect(
+      sdk.credentialProviders.create({ provider_type: 'onepassword', name: 'CREW', token: 't' }),
+    ).rejects.toThrow(Kernel.ConflictError);
+    await sdk.credentialProviders.delete(created.id);
+    await expect(sdk.credentialProviders.test(created.id)).rejects.toThrow(Kernel.NotFoundError);
+  });
+
+  test.each<[string, object, RegExp]>([
+    ['no token', { token: '' }, /token must have at least 1/],
+    ['a token with a line break', { token: 'a\r\nX-Vault-Token: b' }, /token has characters/],
+    ['a type that is none', { provider_type: 'keepass' }, /provider_type must be one of/],
+    ['no address where one is needed', { provider_type: 'vault' }, /server_url is missing/],
+    ['an address that is none', { server_url: 'ftp://x.example' }, /server_url must be an http/],
+    ['a password in the address', { server_url: 'https://ann:pw@x.example' }, /server_url must be an http/],
+    [
+      'a private address',
+      { server_url: 'http://10.1.2.3:8200' },
+      /10.1.2.3:8200 is on a private network.*CORRAL_ALLOW/,
+    ],
+    ['this service', { server_url: 'http://127.0.0.1:1' }, /127.0.0.1:1 is on a private network/],
+    ['fields of another type', { mounts: ['secret'] }, /are for providers of type vault/],
+    [
+      'mounts that lead elsewhere',
+      { provider_type: 'vault', server_url: 'https://8.8.8.8', mounts: ['../sys'] },
+      /mounts has a name/,
+    ],
+    ['certificates that are none', { server_url: 'https://8.8.8.8', ca_bundle: 'x' }, /ca_bundle is not a list of PEM/],
+    ['a time out of bounds', { cache_ttl_seconds: 86_401 }, /at most 86400/],
+  ])('is not made with %s', async (_, body, message) =>
+    expect(await create(body)).toMatchObject({ status: 400, body: { message: expect.stringMatching(message) } }),
+  );
+
+  test('and a credential leave nothing of what they hold in the database, the log and the answers', async () => {
+    const hidden = ['value-s3cret-planted', 'ONSWG4TFOQWXA3DBNZ2GKZBA', ...Object.values(planted)];
+    const answers: string[] = [];
+    const call = async (method: string, path: string, body?: unknown) => {
+      const answer = await service.call(method, path, body);
+      answers.push(answer.text, JSON.stringify([...answer.headers]));
+      return answer;
+    };
+    const credential = {
+      name: 'planted',
+      domain: 'shop.example',
+      values: { password: hidden[0] },
+      totp_secret: hidden[1],
+    };
+    await call('POST', '/credentials', credential);
+    await call('POST', '/credentials', credential); // refused
+    await call('POST', '/credentials', JSON.stringify(credential).slice(0, -1)); // broken off
+    await call('POST', '/credentials', { ...credential, name: 'other', values: { password: [hidden[0]] } });
+    await call('PATCH', '/credentials/planted', { values: { password: hidden[0] }, totp_secret: `${hidden[1]}1` });
+    for (const path of ['', '/planted', '/planted/totp-code']) await call('GET', `/credentials${path}`);
+    const request = { provider_type: 'passwordmanager', name: 'planted', token: planted.token, server_url: store.url };
+    const { body: provider } = await call('POST', '/org/credential_providers', request);
+    for (const fault of [undefined, 'sealed', 'html', 'cut'] as const) {
+      store.state.fault = fault;
+      await call('POST', `/org/credential_providers/${provider.id}/test`);
+      await call('GET', `/org/credential_providers/${provider.id}/items`);
+    }
+    store.state.fault = undefined;
+    // Read as a login reads it: the seals hold what was sent.
+    expect(
+      await service.app.credentials.resolve({ projectId: await defaultProject(), credential: { name: 'planted' } }),
+    ).toMatchObject({
+      values: { password: hidden[0] },
+    });
+    const item = { projectId: await defaultProject(), credential: { auto: true }, domain: 'shop.example' };
+    expect(await service.app.credentials.resolve(item)).toMatchObject({ values: { password: planted.password } });
+
+    const { db } = service.app.store;
+    const tables = await db.rows<{ name: string }>(
+      sql`select format('%I.%I', schemaname, tablename) as name from pg_tables
+        where schemaname not in ('pg_catalog', 'information_schema')`,
+    );
+    let rows = '';
+    for (const { name } of tables)
+      rows += JSON.stringify(await db.rows({ name: '', text: `select t::text from ${name} t`, values: [] }));
+    expect(rows).toContain('planted');
+    const places = { database: rows, log: service.log.join('\n'), answers: answers.join('\n') };
+    const leaks = Object.entries(places).flatMap(([place, text]) =>
+      hidden.flatMap((value) =>
+        [value, Buffer.from(value).toString('base64').replace(/=+$/, '')].some((form) => text.includes(form))
+          ? [`${value} is in the ${place}`]
+          : [],
+      ),
+    );
+    expect(leaks).toEqual([]);
+  });
+});
+
+const defaultProject = async () => (await service.call('GET', '/org/projects')).body[0].id as string;

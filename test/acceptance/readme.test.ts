@@ -20,9 +20,10 @@ const examples = blocks(readme)
   .map((example) => ({ ...example, title: example.code.trim().split('\n')[0]! }));
 
 /** The pages of docs/ that have examples. Each is one program, from top to bottom, after what its reader has by then. */
-const docs = ['extensions', 'inside', 'pools', 'profiles', 'proxies', 'using-a-session'];
+const docs = ['credentials', 'extensions', 'inside', 'pools', 'profiles', 'proxies', 'using-a-session'];
 const BEFORE = `
 import fs from 'node:fs';
+import http from 'node:http';
 import Kernel from '@onkernel/sdk';
 import yazl from 'yazl';
 const corral = new Kernel({ apiKey: process.env.KEY, baseURL: 'http://127.0.0.1:3000' });
@@ -41,7 +42,7 @@ let pages: Pages;
 let service: Service;
 beforeAll(async () => {
   pages = await startPages();
-  service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: `${pages.host},127.0.0.1:3128` });
+  service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: `${pages.host},127.0.0.1` });
 });
 afterAll(async () => {
   await service?.close();
@@ -62,7 +63,11 @@ describe('docs', () => {
     const page = await readFile(join(root, `docs/${name}.md`), 'utf8');
     const program = blocks(page).flatMap(({ language, code }) => (language === 'ts' ? [code] : []));
     expect(program).not.toEqual([]);
-    const text = program.join('').replace('size: 10', 'size: 1').replace('proxy.example.com', '127.0.0.1');
+    const text = program
+      .join('')
+      .replace('size: 10', 'size: 1')
+      .replace('proxy.example.com', '127.0.0.1')
+      .replace('https://vault.example.com:8200', 'http://127.0.0.1:3128');
     expect(await run('ts', BEFORE + text)).toEqual(fine);
     for (const { session_id } of (await service.call('GET', '/browsers')).body)
       await service.call('DELETE', `/browsers/${session_id}`);

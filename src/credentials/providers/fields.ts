@@ -1,0 +1,59 @@
+import type { Contents } from './source.ts';
+
+/** A field of an entry, whatever the store. */
+export interface Field {
+  kind: 'username' | 'password' | 'totp' | 'other';
+  label: string;
+  value: string;
+}
+
+const most = 100;
+const longest = 10_000;
+
+/** The values by the names that people use. The first field of a name wins; what is too long for a login is left out. */
+export function contentsOf(fields: readonly Field[]): Contents {
+  const values = new Map<string, string>();
+  let totp: string | undefined;
+  // The fields that a store itself takes for the user name and the password come before those that are only called so.
+  const ordered = [...fields.filter(({ kind }) => kind !== 'other'), ...fields.filter(({ kind }) => kind === 'other')];
+  for (const { kind, label, value } of ordered) {
+    if (value === '' || value.length > longest) continue;
+    if (kind === 'totp') {
+      totp ??= value;
+      continue;
+    }
+    const key = kind === 'other' ? keyOf(label) : kind;
+    if (key !== '' && !values.has(key) && values.size < most) values.set(key, value);
+  }
+  return { values: Object.fromEntries(values), totp };
+}
+
+/** The same for a store whose entries are plain tables: some names mean a TOTP secret. */
+export function contentsOfTable(table: Record<string, unknown>): Contents {
+  const fields = Object.entries(table).flatMap(([label, value]): Field[] => {
+    if (typeof value !== 'string' && typeof value !== 'number') return [];
+    const kind = totpNames.has(keyOf(label)) ? ('totp' as const) : ('other' as const);
+    return [{ kind, label, value: String(value) }];
+  });
+  return contentsOf(fields);
+}
+
+const totpNames = new Set([
+  'totp',
+  'totp_secret',
+  'totp_seed',
+  'otp',
+  'otp_secret',
+  'otpauth',
+  'mfa_secret',
+  '2fa_secret',
+]);
+
+/** `e_mail_address` for "E-mail address". */
+function keyOf(label: string): string {
+  const words = label
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]+/gu, '_');
+  return words.replaceAll(/^_+|_+$/g, '').slice(0, 255);
+}

@@ -1,0 +1,46 @@
+import type { RequestDirectly } from '../../chromium/egress/direct-request.ts';
+import { anyText, list, object, optional, table, text } from '../../lib/shape.ts';
+import { contentsOf } from './fields.ts';
+import { asking, mostItems, SourceFailure, type Source, type SourceSettings } from './source.ts';
+
+const Vaults = object({ vaults: list(object({ id: text(1024), name: text(1024) })) });
+const Items = object({
+  items: list(
+    object({
+      id: text(1024),
+      title: text(4096),
+      vault_id: optional(text(1024)),
+      vault_name: optional(text(1024)),
+      path: optional(text(8192)),
+      urls: optional(list(text(8192))),
+    }),
+  ),
+});
+const Item = object({ values: table(anyText), totp_secret: optional(anyText) });
+
+/** The three calls of docs/credentials.md, for a store of one's own. */
+export function httpSource(settings: SourceSettings, request: RequestDirectly): Source {
+  const ask = asking(settings, { Authorization: `Bearer ${settings.token}` }, request);
+  return {
+    vaults: async () => (await ask('/vaults', Vaults)).vaults.map(({ id, name }) => ({ id, name })),
+
+    async items() {
+      const { items } = await ask('/items', Items);
+      return items.slice(0, mostItems).map(({ id, title, vault_id = '', vault_name = '', path, urls }) => ({
+        id,
+        title,
+        vault_id,
+        vault_name,
+        path: path ?? (vault_name === '' ? title : `${vault_name}/${title}`),
+        ...(urls ? { urls } : {}),
+      }));
+    },
+
+    async read({ id }) {
+      if (id === '' || id === '.' || id === '..') throw new SourceFailure('bad_answer', `'${id}' is not an item's id.`);
+      const { values, totp_secret: totp } = await ask(`/items/${encodeURIComponent(id)}`, Item);
+      const fields = Object.entries(values).map(([label, value]) => ({ kind: 'other' as const, label, value }));
+      return { ...contentsOf(fields), ...(totp ? { totp } : {}) };
+    },
+  };
+}

@@ -1,0 +1,260 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import {
+  startConnect,
+  startOwnStore,
+  startVault,
+  type Fault,
+  type Store,
+} from '../../../test/support/credential-stores.ts';
+import { destinations, parseAllowList } from '../../chromium/egress/destinations.ts';
+import { directRequests } from '../../chromium/egress/direct-request.ts';
+import { connectSource } from './connect.ts';
+import { contentsOf } from './fields.ts';
+import { httpSource } from './http.ts';
+import { contents, listed, serviceAccountSource } from './service-account.ts';
+import { SourceFailure } from './source.ts';
+import { vaultSource } from './vault.ts';
+
+const request = directRequests({ allow: destinations({ allow: parseAllowList('127.0.0.1') }) });
+const stores: Store[] = [];
+const opened = async <S extends Store>(store: Promise<S>): Promise<S> => {
+  stores.push(await store);
+  return store;
+};
+afterEach(() => Promise.all(stores.splice(0).map((store) => store.close())));
+
+const otp = 'otpauth://totp/Shop?secret=JBSWY3DPEHPK3PXP';
+const plain = { token: 'tok', ca: undefined, namespace: undefined, mounts: undefined };
+const failure = async (work: Promise<unknown>) => {
+  const error = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(SourceFailure);
+  return error as SourceFailure;
+};
+
+describe('a Connect server', () => {
+  const entries = [
+    { vault: 'Team', title: 'Shop', urls: ['https://shop.example'], username: 'ann', password: 'p4ss', otp },
+    { vault: 'Ann', title: 'No site', username: 'x', password: 'y' },
+  ];
+
+  test('shows its vaults and logins, and gives the fields of one by the names people use', async () => {
+    const { url } = await opened(startConnect('tok', entries));
+    const source = connectSource({ ...plain, serverUrl: `${url}/v1/` }, request);
+    expect(await source.vaults()).toEqual([
+      { id: 'vault0', name: 'Team' },
+      { id: 'vault1', name: 'Ann' },
+    ]);
+    const items = await source.items();
+    expect(items).toEqual([
+      {
+        id: 'item0',
+        title: 'Shop',
+        vault_id: 'vault0',
+        vault_name: 'Team',
+        path: 'Team/Shop',
+        urls: ['https://shop.example'],
+      },
+      { id: 'item1', title: 'No site', vault_id: 'vault1', vault_name: 'Ann', path: 'Ann/No site' },
+    ]);
+    expect(await source.read(items[0]!)).toEqual({
+      values: { username: 'ann', password: 'p4ss', account_number: '4711' },
+      totp: otp,
+    });
+  });
+
+  test('that refuses the token says so without quoting it', async () => {
+    const { url } = await opened(startConnect('tok', entries));
+    const error = await failure(connectSource({ ...plain, token: 'stolen-token', serverUrl: url }, request).vaults());
+    expect(error.code).toBe('token_refused');
+    expect(error.message).not.toContain('stolen-token');
+  });
+});
+
+describe('a Vault', () => {
+  const secrets = {
+    'logins/shop.example': { data: { username: 'ann', password: 'p4ss', totp: otp, port: 8080, tags: ['a'] } },
+    'logins/eu/intranet': { data: { pin: '1' }, custom: { urls: 'https://intranet.example, *.intranet.example' } },
+    'deploy key': { data: { key: 'k' } },
+    gone: { data: {}, deleted: true },
+  };
+
+  test('shows the secrets of every mount of version 2, with their sites', async () => {
+    const { url } = await opened(startVault('tok', secrets, { mount: 'teams/kv' }));
+    const source = vaultSource({ ...plain, serverUrl: url }, request);
+    expect(await source.vaults()).toEqual([{ id: 'teams/kv', name: 'teams/kv' }]);
+    const items = await source.items();
+    expect(Object.fromEntries(items.map(({ path, urls }) => [path, urls]))).toEqual({
+      'teams/kv/deploy key': undefined,
+      'teams/kv/gone': undefined,
+      'teams/kv/logins/eu/intranet': ['https://intranet.example', '*.intranet.example'],
+      'teams/kv/logins/shop.example': ['shop.example'],
+    });
+    const shop = items.find(({ title }) => title === 'shop.example')!;
+    expect(await source.read(shop)).toEqual({ values: { username: 'ann', password: 'p4ss', port: '8080' }, totp: otp });
+    expect(await source.readPath!('teams/kv/deploy key')).toEqual({ values: { key: 'k' }, totp: undefined });
+    expect(await source.readPath!('/teams/kv/logins/eu/intranet')).toMatchObject({ values: { pin: '1' } });
+    for (const path of ['teams/kv/gone', 'teams/kv/never', 'teams/kv/', 'other/x', ''])
+      expect(await source.readPath!(path)).toBeUndefined();
+    expect((await failure(source.readPath!('teams/kv/../../sys/seal'))).code).toBe('bad_answer');
+  });
+
+  test('is asked for the mounts and in the namespace that were set', async () => {
+    const store = await opened(startVault('tok', secrets, { namespace: 'team-a' }));
+    const settings = { ...plain, serverUrl: store.url, namespace: 'team-a', mounts: ['secret'] };
+    expect(await vaultSource(settings, request).vaults()).toEqual([{ id: 'secret', name: 'secret' }]);
+    expect(await vaultSource(settings, request).readPath!('secret/deploy key')).toMatchObject({ values: { key: 'k' } });
+    expect(store.state.requests).not.toContain('/v1/sys/internal/ui/mounts');
+    expect((await failure(vaultSource({ ...settings, token: 'x' }, request).vaults())).code).toBe('token_refused');
+  });
+});
+
+test("a store of one's own speaks the documented calls", async () => {
+  const entry = { id: 'a/b', vault: 'Own', title: 'Shop', urls: ['shop.example'], username: 'ann', password: 'p', otp };
+  const { url } = await opened(startOwnStore('tok', [{ ...entry, id: 'ab' }]));
+  const source = httpSource({ ...plain, serverUrl: url }, request);
+  expect(await source.vaults()).toEqual([{ id: 'v', name: 'Own' }]);
+  const [item] = await source.items();
+  expect(item).toEqual({
+    id: 'ab',
+    title: 'Shop',
+    vault_id: 'v',
+    vault_name: 'Own',
+    path: 'Own/Shop',
+    urls: ['shop.example'],
+  });
+  expect(await source.read(item!)).toEqual({ values: { username: 'ann', password: 'p' }, totp: otp });
+});
+
+test.each<[Fault, string]>([
+  ['sealed', 'busy'],
+  ['html', 'bad_answer'],
+  ['shapeless', 'bad_answer'],
+  ['huge', 'unreachable'],
+  ['elsewhere', 'bad_answer'],
+  ['cut', 'unreachable'],
+])('a store that is %s fails with the reason %s', async (fault, code) => {
+  const store = await opened(startOwnStore('tok', []));
+  store.state.fault = fault;
+  for (const source of [connectSource, vaultSource, httpSource]) {
+    const error = await failure(source({ ...plain, serverUrl: store.url }, request).items());
+    expect([error.code, error.message]).toEqual([code, expect.stringContaining(store.host)]);
+  }
+});
+
+test('a store that nothing listens for, or that may not be reached, says so', async () => {
+  const store = await opened(startOwnStore('tok', []));
+  await store.close();
+  stores.length = 0;
+  expect((await failure(httpSource({ ...plain, serverUrl: store.url }, request).items())).code).toBe('unreachable');
+  const strict = directRequests({ allow: destinations({}) });
+  const refused = await failure(httpSource({ ...plain, serverUrl: store.url }, strict).items());
+  expect(refused.code).toBe('address_refused');
+  expect(refused.message).toContain('CORRAL_ALLOW_PRIVATE_HOSTS');
+});
+
+test('a store that says nothing is given up', async () => {
+  const store = await opened(startOwnStore('tok', []));
+  store.state.fault = 'silent';
+  const impatient: typeof request = (url, options) => request(url, { ...options, timeoutMs: 300 });
+  expect((await failure(httpSource({ ...plain, serverUrl: store.url }, impatient).items())).code).toBe('timeout');
+});
+
+describe('a service account', () => {
+  const tokenFor = (signInAddress: string) => {
+    const muk = {
+      alg: 'A256GCM',
+      ext: true,
+      k: 'A'.repeat(43),
+      key_ops: ['decrypt', 'encrypt'],
+      kty: 'oct',
+      kid: 'mp',
+    };
+    const userAuth = { method: 'SRPg-4096', alg: 'PBES2g-HS256', iterations: 650_000, salt: 'bm90LWEtc2FsdA' };
+    const throttleSecret = { seed: 'ab'.repeat(32), uuid: 'ABCDEFGHIJKLMNOPQRSTUVWXYZ' };
+    const email = 'x@1passwordserviceaccounts.com';
+    const secretKey = 'A3-ABCDEF-ABCDEF-ABCDE-ABCDE-ABCDE-ABCDE';
+    const facts = {
+      signInAddress,
+      userAuth,
+      email,
+      srpX: 'ab'.repeat(32),
+      muk,
+      secretKey,
+      throttleSecret,
+      deviceUuid: 'a'.repeat(26),
+    };
+    return `ops_${Buffer.from(JSON.stringify(facts)).toString('base64url')}`;
+  };
+
+  test('whose token is none is refused, and so is one that leads to this machine', async () => {
+    expect((await failure(serviceAccountSource('garbage', '1', request).vaults())).code).toBe('token_refused');
+    const asked: string[] = [];
+    const strict = directRequests({ allow: destinations({}) });
+    const watched: typeof request = (url, options) => {
+      asked.push(url.href);
+      return strict(url, options);
+    };
+    const error = await failure(serviceAccountSource(tokenFor('127.0.0.1:8443'), '1', watched).vaults());
+    expect(asked).toEqual(['https://127.0.0.1:8443/api/v3/auth/start']);
+    expect(error.code).toBe('address_refused');
+    // An answer that is no answer must not take the service with it.
+    const odd: typeof request = async () => ({ status: 200, headers: {}, body: Buffer.from('{}') });
+    await failure(serviceAccountSource(tokenFor('my.example'), '1', odd).vaults());
+  }, 60_000);
+
+  test('is read through the shapes of its SDK', () => {
+    const site = (url: string, autofillBehavior: string) => ({ url, label: 'website', autofillBehavior });
+    const overview = (id: string, category: string) => ({ id, title: `Title ${id}`, category });
+    expect(
+      listed([
+        {
+          vault: { id: 'v', title: 'Team' },
+          items: [
+            {
+              ...overview('a', 'Login'),
+              websites: [site('https://shop.example', 'AnywhereOnWebsite'), site('https://x.example', 'Never')],
+            },
+            overview('b', 'SecureNote'),
+          ],
+        },
+      ]),
+    ).toEqual([
+      {
+        id: 'a',
+        title: 'Title a',
+        vault_id: 'v',
+        vault_name: 'Team',
+        path: 'Team/Title a',
+        urls: ['https://shop.example'],
+      },
+    ]);
+    const field = (id: string, fieldType: string, value: string) => ({ id, title: id, fieldType, value });
+    expect(
+      contents({
+        fields: [
+          field('username', 'Text', 'ann'),
+          field('password', 'Concealed', 'p4ss'),
+          field('TOTP_1', 'Totp', otp),
+          field('card', 'CreditCardNumber', '4111'),
+        ],
+      }),
+    ).toEqual({ values: { username: 'ann', password: 'p4ss' }, totp: otp });
+  });
+});
+
+test('the first field of a name wins, and those of the store itself come before others', () => {
+  const other = (label: string, value: string) => ({ kind: 'other' as const, label, value });
+  expect(
+    contentsOf([
+      other('Password', 'old'),
+      { kind: 'password', label: 'Kennwort', value: 'new' },
+      other('E-Mail', 'a'),
+      other('e mail', 'b'),
+      other('', 'nameless'),
+      other('long', 'x'.repeat(10_001)),
+    ]),
+  ).toEqual({ values: { password: 'new', e_mail: 'a' }, totp: undefined });
+});

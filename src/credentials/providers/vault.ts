@@ -1,0 +1,144 @@
+import type { RequestDirectly } from '../../chromium/egress/direct-request.ts';
+import { anyText, list, object, record, table, text } from '../../lib/shape.ts';
+import { looksLikeDomain } from '../domains.ts';
+import { contentsOfTable } from './fields.ts';
+import { asking, SourceFailure, type Source, type SourceItem, type SourceSettings } from './source.ts';
+
+/** A list of more secrets takes too many requests: one for each folder, and one for each secret. */
+const mostSecrets = 1000;
+const mostFolders = 500;
+const deepest = 10;
+const atOnce = 8;
+
+const Mounts = object({ data: object({ secret: table(object({ type: text(255) })) }) });
+const Keys = object({ data: object({ keys: list(text(4096)) }) });
+const Metadata = object({ data: record });
+const Secret = object({ data: object({ data: record }) });
+const Anything = record;
+
+/**
+ * The KV engine, version 2, of HashiCorp Vault and OpenBao. A mount is a vault of the API, a secret an item. The sites of a
+ * secret are in its custom metadata (`urls`, `url`, `domain`), or a part of its path is the site's name.
+ */
+export function vaultSource(settings: SourceSettings, request: RequestDirectly): Source {
+  const { token, namespace } = settings;
+  const serverUrl = settings.serverUrl.replace(/\/v1\/?$/, '');
+  const headers = {
+    'X-Vault-Token': token,
+    'X-Vault-Request': 'true',
+    ...(namespace ? { 'X-Vault-Namespace': namespace } : {}),
+  };
+  const ask = asking({ ...settings, serverUrl }, headers, request);
+
+  /** The mounts to look at, without the slash at their ends. */
+  async function mounts(): Promise<string[]> {
+    if (settings.mounts) return settings.mounts;
+    const { data } = await ask('/v1/sys/internal/ui/mounts', Mounts);
+    return Object.entries(data.secret)
+      .filter(([, mount]) => mount.type === 'kv' && version(mount) === '2')
+      .map(([path]) => path.replace(/\/$/, ''));
+  }
+
+  const keysBelow = async (mount: string, folder: string): Promise<string[]> =>
+    (await orUndefined(ask(`/v1/${encoded(mount)}/metadata/${encoded(folder)}`, Keys, { list: 'true' })))?.data.keys ??
+    [];
+
+  /** The paths of all secrets of a mount, folder by folder. */
+  async function walk(mount: string, found: { mount: string; path: string }[]) {
+    let folders = [''];
+    let visited = 0;
+    for (let depth = 0; folders.length > 0 && depth < deepest; depth++) {
+      const next: string[] = [];
+      const listed = await several(folders, async (folder) => ({ folder, keys: await keysBelow(mount, folder) }));
+      for (const { folder, keys } of listed)
+        for (const key of keys) {
+          if (key.endsWith('/')) next.push(`${folder}${key}`);
+          else if (found.length < mostSecrets) found.push({ mount, path: `${folder}${key}` });
+        }
+      visited += folders.length;
+      folders = next.slice(0, Math.max(0, mostFolders - visited));
+    }
+  }
+
+  async function item({ mount, path }: { mount: string; path: string }): Promise<SourceItem> {
+    const metadata = await orUndefined(ask(`/v1/${encoded(mount)}/metadata/${encoded(path)}`, Metadata));
+    const urls = sitesOf(metadata?.data['custom_metadata'], path);
+    const title = path.slice(path.lastIndexOf('/') + 1);
+    const whole = `${mount}/${path}`;
+    return { id: whole, title, vault_id: mount, vault_name: mount, path: whole, ...(urls.length > 0 ? { urls } : {}) };
+  }
+
+  async function readPath(path: string) {
+    const whole = path.replace(/^\/+/, '');
+    // Mounts may have slashes in their names, so the longest one that the path begins with is meant.
+    const mount = (await mounts())
+      .filter((name) => whole.startsWith(`${name}/`))
+      .sort((a, b) => b.length - a.length)[0];
+    if (mount === undefined || whole.length === mount.length + 1) return undefined;
+    const secret = await orUndefined(
+      ask(`/v1/${encoded(mount)}/data/${encoded(whole.slice(mount.length + 1))}`, Secret),
+    );
+    return secret && contentsOfTable(secret.data.data);
+  }
+
+  return {
+    async vaults() {
+      // With a list of mounts nothing is asked for, and a test has to find out whether the token is good.
+      if (settings.mounts) await ask('/v1/auth/token/lookup-self', Anything);
+      return (await mounts()).map((name) => ({ id: name, name }));
+    },
+
+    async items() {
+      const found: { mount: string; path: string }[] = [];
+      for (const mount of await mounts()) await walk(mount, found);
+      return several(found, item);
+    },
+
+    async read({ path }) {
+      const contents = await readPath(path);
+      if (!contents) throw new SourceFailure('not_found', `There is no secret at ${path}, or it was deleted.`);
+      return contents;
+    },
+
+    readPath,
+  };
+}
+
+function version(mount: object): unknown {
+  const { options } = mount as { options?: unknown };
+  return record(options) ? options['version'] : undefined;
+}
+
+function sitesOf(metadata: unknown, path: string): string[] {
+  if (record(metadata)) {
+    const named = ['urls', 'url', 'domains', 'domain', 'website']
+      .map((key) => metadata[key])
+      .filter((value) => anyText(value))
+      .flatMap((value) => value.split(/[\s,]+/))
+      .filter((value) => value !== '');
+    if (named.length > 0) return named.slice(0, 100);
+  }
+  return path.split('/').filter((part) => looksLikeDomain(part));
+}
+
+/** A path whose parts cannot lead anywhere else. */
+function encoded(path: string): string {
+  const parts = path.split('/');
+  if (parts.some((part) => part === '.' || part === '..'))
+    throw new SourceFailure('bad_answer', 'A path has a part that is . or .., which no secret has.');
+  return parts.map((part) => encodeURIComponent(part)).join('/');
+}
+
+const orUndefined = <T>(asked: Promise<T>): Promise<T | undefined> =>
+  asked.catch((error: unknown) => {
+    if (error instanceof SourceFailure && error.code === 'not_found') return undefined;
+    throw error;
+  });
+
+/** Some at a time: a store that serves others too is not flooded. */
+async function several<T, R>(inputs: readonly T[], work: (input: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  for (let i = 0; i < inputs.length; i += atOnce)
+    results.push(...(await Promise.all(inputs.slice(i, i + atOnce).map((input) => work(input)))));
+  return results;
+}
