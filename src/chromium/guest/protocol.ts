@@ -135,6 +135,7 @@ export const WatchEvent = Type.Object({
   path,
   name: Type.Optional(path),
   is_dir: Type.Optional(Type.Boolean()),
+  cookie: Type.Optional(count),
   dropped: Type.Optional(count),
 });
 export type WatchEvent = Static<typeof WatchEvent>;

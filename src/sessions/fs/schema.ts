@@ -84,6 +84,9 @@ export const FileEvent = named(
     path: Type.String(),
     name: Type.Optional(Type.String()),
     is_dir: Type.Optional(Type.Boolean()),
+    cookie: Type.Optional(
+      Type.Integer({ description: 'A RENAME and the CREATE that belongs to it have the same number.' }),
+    ),
     dropped: Type.Optional(Type.Integer()),
   }),
 );

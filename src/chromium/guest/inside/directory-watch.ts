@@ -9,6 +9,8 @@ export interface FileEvent {
   path: string;
   name?: string;
   is_dir?: boolean;
+  /** A RENAME and the CREATE that belongs to it have the same number. */
+  cookie?: number;
   dropped?: number;
 }
 
@@ -44,8 +46,9 @@ const RENAME_MS = 50;
 const ECHO_MS = 200;
 
 /**
- * Watches a directory, and with `recursive` those below it. The kernel reports where something happened; what happened is found by
- * comparing the directory with its known state. So a missing kernel event loses nothing: the next comparison finds the change.
+ * For machines on which inotify.ts does not run. Watches a directory, and with `recursive` those below it. Node reports where something happened; what happened is found by
+ * comparing the directory with its known state. So a missing report loses
+ * nothing that lasts: the next comparison finds the change. What lasted for less time than a comparison takes is told as made and removed.
  */
 export class DirectoryWatch {
   readonly #root: string;

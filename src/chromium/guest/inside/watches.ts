@@ -3,7 +3,9 @@ import { stat } from 'node:fs/promises';
 import type { Args } from '../protocol.ts';
 import { Fault } from './fault.ts';
 import type { Telling } from './telling.ts';
-import { DirectoryWatch } from './directory-watch.ts';
+import { DirectoryWatch, type FileEvent } from './directory-watch.ts';
+import { openInotify } from './inotify.ts';
+import { KernelWatch } from './kernel-watch.ts';
 import { Line } from './line.ts';
 
 export const watchAsks = { watch, unwatch, watch_events };
@@ -12,7 +14,7 @@ const MOST_WATCHES = 100;
 
 interface Watch {
   readonly root: string;
-  readonly events: DirectoryWatch;
+  readonly events: { stop(): void };
   /** Events that happened without a reader. */
   waiting: Line;
   readonly readers: Set<Line>;
@@ -26,20 +28,46 @@ async function watch({ path, recursive }: Args<'watch'>, stream: Telling<'watch'
   if (watches.size >= MOST_WATCHES)
     throw new Fault('too_many_watches', `The session has ${MOST_WATCHES} watches already; stop one first.`);
   const id = randomBytes(12).toString('hex');
-  const one: Watch = {
-    root: path,
-    events: new DirectoryWatch(path, recursive, (event) => {
-      if (event === 'over') return end(id);
-      if (one.readers.size === 0) one.waiting.add(event);
-      for (const reader of one.readers) reader.add(event);
-    }),
-    waiting: new Line(path),
-    readers: new Set(),
-    over: false,
-  };
-  await one.events.start();
+  const early: (FileEvent | 'over')[] = [];
+  let tell = (event: FileEvent | 'over'): void => void early.push(event);
+  const events = await startWatch(path, recursive, (event) => tell(event));
+  const one: Watch = { root: path, events, waiting: new Line(path), readers: new Set(), over: false };
   watches.set(id, one);
+  tell = (event) => {
+    if (event === 'over') return end(id);
+    if (one.readers.size === 0) one.waiting.add(event);
+    for (const reader of one.readers) reader.add(event);
+  };
+  early.forEach(tell);
   await stream.json({ watch_id: id });
+}
+
+/** The kernel's own reports; where they cannot be had, comparisons. */
+export async function startWatch(
+  path: string,
+  recursive: boolean,
+  tell: (event: FileEvent | 'over') => void,
+): Promise<{ stop(): void }> {
+  const kernel = await openInotify();
+  if (!kernel) {
+    process.stderr.write('watches compare directories: perl, which reads what the kernel reports, does not run here\n');
+    const watch = new DirectoryWatch(path, recursive, tell);
+    await watch.start();
+    return watch;
+  }
+  const watch = new KernelWatch(kernel.inotify, path, recursive, tell);
+  try {
+    await watch.start();
+  } catch (error) {
+    kernel.close();
+    throw error;
+  }
+  return {
+    stop() {
+      watch.stop();
+      kernel.close();
+    },
+  };
 }
 
 async function unwatch({ watch_id }: Args<'unwatch'>, stream: Telling<'unwatch'>): Promise<void> {
