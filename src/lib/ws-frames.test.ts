@@ -37,6 +37,8 @@ test('a close frame has room for 123 bytes of reason, in whole characters', () =
       expect(text).toBe('x'.repeat(before) + character.repeat(fits));
     }
   }
+  // What has to be in it is not cut; the reason makes room for it.
+  expect(closePayload(1008, 'é'.repeat(100), ' (req_1)').toString('utf8', 2)).toBe(`${'é'.repeat(57)} (req_1)`);
 });
 
 test('the codes that may stand in a close frame', () => {

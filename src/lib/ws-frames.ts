@@ -41,11 +41,11 @@ export function appendFrame(opcode: number, pieces: readonly Buffer[], out: Buff
 }
 
 /** The payload of a close frame: the code, and as much of the reason as fits, in whole characters. */
-export function closePayload(code: number, reason: string): Buffer {
+export function closePayload(code: number, reason: string, suffix = ''): Buffer {
   const text = Buffer.from(reason);
-  let end = Math.min(text.length, MOST_CONTROL - 2);
+  let end = Math.min(text.length, MOST_CONTROL - 2 - Buffer.byteLength(suffix));
   if (end < text.length) while ((text[end]! & 0xc0) === 0x80) end -= 1; // back to the start of a character
-  return Buffer.concat([Buffer.from([code >> 8, code & 0xff]), text.subarray(0, end)]);
+  return Buffer.concat([Buffer.from([code >> 8, code & 0xff]), text.subarray(0, end), Buffer.from(suffix)]);
 }
 
 /** The codes that are valid in a close frame (7.4): 1004 to 1006 and 1015 never are, 1016 to 2999 have no meaning yet. */

@@ -35,6 +35,18 @@ export interface Upgrade {
   head: Buffer;
 }
 
+export interface WebSocketOptions {
+  maxPayload?: number;
+  group?: Group;
+  /** Told to the client with the handshake, and again in the reason when the connection is closed for a fault. */
+  requestId?: string;
+  /** Called when the connection is closed for a fault of either end. */
+  failed?: (code: number, reason: string) => void;
+}
+
+/** The ends that are no fault: done, the session has ended, the browser restarts. */
+const ORDERLY = new Set([1000, 1001, 1012]);
+
 /** How long the far end has to answer a close before its socket is cut. */
 const CLOSE_WITHIN_MS = 5_000;
 
@@ -49,15 +61,16 @@ const UNREAD = 64 * 1024;
 export function serveWebSocket(
   { request, socket, head }: Upgrade,
   attach: (sink: WebSocketSink) => WebSocketReceiver,
-  { maxPayload = 256 * 1024 * 1024, group = memory.group() }: { maxPayload?: number; group?: Group } = {},
+  { maxPayload = 256 * 1024 * 1024, group = memory.group(), requestId, failed }: WebSocketOptions = {},
 ): void {
   const answer = answerHandshake(request);
   if (answer.accept === undefined) {
     refuse(socket, answer.status, answer.headers);
     return;
   }
+  const named = requestId === undefined ? '' : `X-Request-Id: ${requestId}\r\n`;
   socket.write(
-    `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${answer.accept}\r\n\r\n`,
+    `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${answer.accept}\r\n${named}\r\n`,
   );
   // A peer whose machine or network is gone sends nothing: without keepalive it would stay connected for ever.
   if (socket instanceof Socket) socket.setNoDelay(true).setTimeout(0).setKeepAlive(true, 30_000);
@@ -182,7 +195,9 @@ export function serveWebSocket(
   function sendClose(code: number, reason = ''): void {
     if (closing) return;
     closing = true;
-    control(CLOSE, closePayload(code, reason));
+    const isFault = reason !== '' && !ORDERLY.has(code);
+    control(CLOSE, closePayload(code, reason, isFault && requestId !== undefined ? ` (${requestId})` : ''));
+    if (isFault) failed?.(code, reason);
     steer();
     const cut = setTimeout(() => socket.destroy(), CLOSE_WITHIN_MS);
     socket.on('close', () => clearTimeout(cut));

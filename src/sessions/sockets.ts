@@ -8,7 +8,8 @@ import { attachScreencast } from '../chromium/pages/screencast.ts';
 import { errors, ServiceError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
 import { answerHandshake, wantsWebSocket } from '../lib/ws-handshake.ts';
-import { serveWebSocket, type WebSocketReceiver, type WebSocketSink } from '../lib/ws-sink.ts';
+import { newId } from '../lib/ids.ts';
+import { serveWebSocket, type Upgrade, type WebSocketReceiver, type WebSocketSink } from '../lib/ws-sink.ts';
 import type { Addresses, LapseOf, Minter, Purpose } from './addresses.ts';
 import type { Hold } from './holds.ts';
 import { attachProcess } from './process/attach.ts';
@@ -123,7 +124,12 @@ export function serveSessionSockets(
 ) {
   const authorities = openAuthorities(lapseOf, log);
 
-  async function visit(request: IncomingMessage, path: string, search: URLSearchParams): Promise<Visit> {
+  async function visit(
+    request: IncomingMessage,
+    path: string,
+    search: URLSearchParams,
+    sentOn: Passenger | undefined,
+  ): Promise<Visit> {
     const byToken = async (door: Door, token: string | undefined): Promise<Visit> => {
       const { sessionId, minter, watchOnly } = await addresses.admit(token, door.purpose);
       return { door, ref: { id: sessionId }, passenger: nobody, minter, watchOnly };
@@ -135,7 +141,7 @@ export function serveSessionSockets(
     const [, idOrName, ofKey] = BY_KEY.exec(path) ?? [];
     if (idOrName === undefined || ofKey === undefined)
       throw errors.not_found({ detail: `No websocket is served at ${path}.` });
-    const { caller, project } = nodes.passengerOf(request) ?? (await who(request));
+    const { caller, project } = sentOn ?? (await who(request));
     if (!caller || !project) throw errors.session_not_found({ session: idOrName });
     return {
       door: terminal(ofKey),
@@ -146,7 +152,10 @@ export function serveSessionSockets(
     };
   }
 
-  async function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
+  async function upgrade(
+    { request, socket, head }: Upgrade,
+    { requestId, sentOn }: { requestId: string; sentOn: Passenger | undefined },
+  ) {
     const [path = '', query] = (request.url ?? '').split('?', 2);
     const search = new URLSearchParams(query);
     const handshake = answerHandshake(request);
@@ -154,15 +163,14 @@ export function serveSessionSockets(
       const refusal = handshake.status === 426 ? errors.websocket_version : errors.bad_request;
       throw refusal({ detail: handshake.why }, { headers: handshake.headers });
     }
-    const { door, ref, passenger, minter, watchOnly } = await visit(request, path.replace(/\/+$/, ''), search);
-    const sentOn = nodes.passengerOf(request) !== undefined;
+    const { door, ref, passenger, minter, watchOnly } = await visit(request, path.replace(/\/+$/, ''), search, sentOn);
     await nodes.ready();
     const session = await sessions.here(ref);
     if (!session) {
       const owner = sentOn ? undefined : await where.ofSession(ref);
       if (owner === undefined) throw errors.session_not_found({ session: 'id' in ref ? ref.id : ref.idOrName });
       const clientIp = request.socket.remoteAddress ?? '';
-      return nodes.splice(owner, { request, socket, head }, { requestId: '', clientIp, ...passenger });
+      return nodes.splice(owner, { request, socket, head }, { requestId, clientIp, ...passenger });
     }
     const held = await sessions.hold(session.id); // awake before the handshake is answered
     if (socket.destroyed) return held.release(); // the client disconnected while the browser woke
@@ -173,20 +181,28 @@ export function serveSessionSockets(
     const readOnly = watchOnly || search.get('readOnly') === 'true';
     const how = { readOnly, whenGone: session.whenGone, log };
     const attach = session.attach(held, (sink) => door.use(held, sink, how), door.kind);
-    const bounds = { maxPayload: door.maxPayload, group: held.engine.memory };
-    serveWebSocket({ request, socket, head }, authorities.during(minter, attach), bounds);
+    serveWebSocket({ request, socket, head }, authorities.during(minter, attach), {
+      maxPayload: door.maxPayload,
+      group: held.engine.memory,
+      requestId,
+      failed: (code, reason) => log.info({ requestId, session: session.id, code, reason }, 'socket.closed'),
+    });
   }
 
   server.on('upgrade', (request, socket, head) => {
     if (!wantsWebSocket(request.headers)) return declineUpgrade(server, request, socket, head);
     // The listener comes first: a client that resets the connection now must not crash the service.
     socket.on('error', () => socket.destroy());
-    upgrade(request, socket, head).catch((error: Error) => {
-      const answer = error instanceof ServiceError ? error : errors.internal({ requestId: 'none' }, { cause: error });
-      if (answer.status >= 500) log.error({ error }, 'socket.failed');
-      const body = JSON.stringify({ code: answer.code, message: answer.message });
+    const sentOn = nodes.passengerOf(request); // once: it takes the credential away
+    const requestId = sentOn?.requestId || newId('req_'); // the same on both nodes
+    upgrade({ request, socket, head }, { requestId, sentOn }).catch((error: Error) => {
+      const answer = error instanceof ServiceError ? error : errors.internal({ requestId }, { cause: error });
+      if (answer.status >= 500) log.error({ requestId, code: answer.code, error }, 'socket.failed');
+      else log.info({ requestId, code: answer.code }, 'socket.refused');
+      const body = JSON.stringify({ code: answer.code, message: answer.message, request_id: requestId });
       const headers = {
         ...answer.extras.headers,
+        'X-Request-Id': requestId,
         'Content-Type': 'application/json',
         'Content-Length': Buffer.byteLength(body),
         Connection: 'close',

@@ -96,7 +96,10 @@ describe('a CDP client', () => {
     const other = await RawClient.open(session.cdp_ws_url);
     const whole = await RawClient.open(session.cdp_ws_url);
     whole.socket.send(Buffer.alloc(300 * MIB, 0x20));
-    expect(await whole.closed).toEqual({ code: 1009, reason: `A message may have ${256 * MIB} bytes.` });
+    expect(await whole.closed).toEqual({
+      code: 1009,
+      reason: expect.stringContaining(`A message may have ${256 * MIB} bytes.`),
+    });
 
     // The same in parts, each of which would be fine.
     const { socket } = await upgrade(session.cdp_ws_url);
@@ -126,7 +129,7 @@ describe('a CDP client', () => {
     flooding.socket.resume();
     expect(await flooding.closed).toEqual({
       code: 1008,
-      reason: 'Dropped: this connection does not read what the browser sends.',
+      reason: expect.stringContaining('Dropped: this connection does not read what the browser sends.'),
     });
     expect(await other.result('Browser.getVersion')).toHaveProperty('product');
     await other.close();

@@ -42,6 +42,23 @@ describe('a websocket of a session keeps to RFC 6455', () => {
     socket.end();
   });
 
+  test('a refused upgrade and a connection that is closed for a fault name their request, which the log knows', async () => {
+    const logged = (id: unknown, message: string) =>
+      service.log.some((line) => line.includes(String(id)) && line.includes(message));
+    const refused = await upgrade(`${service.url}/browser/cdp?jwt=none`);
+    const { 'x-request-id': id } = refused.headers;
+    expect(id).toMatch(/^req_\w+$/);
+    expect(refused).toMatchObject({ status: 401, body: { code: 'unauthorized', request_id: id } });
+    expect(logged(id, 'socket.refused')).toBe(true);
+
+    const { socket, headers } = await upgrade(address);
+    open.push(socket!);
+    const server = hears(socket!);
+    socket!.write(faults[0]!.sends);
+    expect((await server.close())!.reason).toMatch(new RegExp(`. \\(${headers['x-request-id'] as string}\\)$`));
+    expect(logged(headers['x-request-id'], 'socket.closed')).toBe(true);
+  });
+
   describe('what it must take', () => {
     const euro = Buffer.from(command(1, 'a€😀ÿ\u{10ffff}￿'));
     test.each([

@@ -239,7 +239,7 @@ export class Inotify {
       at += 16 + length;
       const those =
         wd === -1 ? new Set([...this.#listeners.values()].flatMap((some) => [...some])) : this.#listeners.get(wd);
-      for (const listener of [...(those ?? [])]) listener({ mask, cookie, name });
+      for (const listener of those ?? []) listener({ mask, cookie, name });
       if (mask & IN.IGNORED) this.#listeners.delete(wd); // the directory is gone, and the watch with it
     }
   }
