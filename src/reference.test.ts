@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Access } from './api/caller.ts';
 import { refusedWith } from './api/schema.ts';
 import { statusOf, type ErrorCode } from './errors.ts';
+import { mayBeElsewhere } from './lib/forwarded-routes.ts';
 import { referenceServer } from './reference.ts';
 
 /** What the front door answers by itself, before a route is asked. */
@@ -55,6 +56,20 @@ describe('the reference', () => {
         .map((code) => `${schema?.operationId} lacks ${code}`);
     });
     expect(missing).toEqual([]);
+  });
+
+  test('every operation that another node may have to answer says that the node may be out of reach', () => {
+    const elsewhere = routes.filter(({ url, method }) => [method].flat().some((one) => mayBeElsewhere(one, url)));
+    expect(elsewhere.length).toBeGreaterThan(50);
+    for (const { schema } of elsewhere)
+      expect(documents(operation(schema?.operationId), 'node_unreachable'), schema?.operationId).toBe(true);
+  });
+
+  test('every operation with a body says that it may not arrive', () => {
+    const reading = routes.filter(({ schema }) => schema?.body);
+    expect(reading.length).toBeGreaterThan(50);
+    for (const { schema } of reading)
+      expect(documents(operation(schema?.operationId), 'body_timeout'), schema?.operationId).toBe(true);
   });
 
   test('every operation with a JSON body or a query says that it may not fit', () => {

@@ -1,6 +1,7 @@
 import type { RouteOptions } from 'fastify';
 import type { ErrorCode } from '../errors.ts';
 import type { Access } from './caller.ts';
+import { mayBeElsewhere } from '../lib/forwarded-routes.ts';
 import { refusals, refusedWith } from './schema.ts';
 
 const anyRoute: ErrorCode[] = ['bad_request', 'internal'];
@@ -22,21 +23,38 @@ const byBody: Record<string, ErrorCode[]> = {
   'application/octet-stream': ['body_timeout'],
 };
 
-type Described = Pick<RouteOptions, 'config' | 'schema'>;
+/** Refusals of a request that another node may have to answer. */
+const whenForwarded: ErrorCode[] = ['node_unreachable', 'store_unavailable'];
+
+/** Refusals that no client reads. */
+const unread = new Set<ErrorCode>(['client_hung_up']);
+
+type Described = Partial<Pick<RouteOptions, 'config' | 'schema' | 'method' | 'url'>>;
 
 /** Every code that a route refuses with: by its access rule, by the body it reads, and by its own list. */
-export function codesOf({ config, schema }: Described): ErrorCode[] {
+export function codesOf({ config, schema, method = [], url = '' }: Described): ErrorCode[] {
   const body = schema?.body as { content?: object } | undefined;
   const bodyTypes = body ? Object.keys(body.content ?? { 'application/json': {} }) : [];
   const query: ErrorCode[] = schema?.querystring ? ['invalid_input'] : [];
+  const isForwarded = [method].flat().some((one) => mayBeElsewhere(one, url));
   return [
     ...refusedWith(schema?.response),
+    ...(isForwarded ? whenForwarded : []),
     ...byAccess[config?.access ?? 'project'],
     ...bodyTypes.flatMap((type) => byBody[type] ?? []),
     ...query,
     ...anyRoute,
   ];
 }
+
+/** Whether a route refuses with a code that the reference does not name. Routes without an operation are not in the reference. */
+export function isUndeclared(route: Described, code: ErrorCode): boolean {
+  if (!route.schema?.operationId || unread.has(code)) return false;
+  let codes = known.get(route.schema);
+  if (!codes) known.set(route.schema, (codes = new Set(codesOf(route))));
+  return !codes.has(code);
+}
+const known = new WeakMap<object, Set<ErrorCode>>();
 
 /** All responses of a route for the reference: its own, and every refusal by its code. */
 export function answersOf(route: Described): Record<string, unknown> {

@@ -12,6 +12,7 @@ import { STATUS_CODES } from 'node:http';
 import { errors, ServiceError } from '../errors.ts';
 import { Overdue } from '../lib/deadline.ts';
 import { newId } from '../lib/ids.ts';
+import { isUndeclared } from './answers.ts';
 import { clockOf, guarded, hasBody, watchBodies } from './body-clock.ts';
 import { countedAnswer, countedBody } from './large.ts';
 import { accessOf, admit, type Gatekeeper } from './caller.ts';
@@ -140,6 +141,11 @@ function answerError(error: FastifyError, request: FastifyRequest, reply: Fastif
     request.log[answer.status === 500 ? 'error' : 'warn'](
       { requestId: request.id, code: answer.code, error },
       'request.failed',
+    );
+  if (isUndeclared(request.routeOptions, answer.code))
+    request.log.warn(
+      { requestId: request.id, method: request.method, route: request.routeOptions.url, code: answer.code },
+      'request.refused_against_reference',
     );
   const { details, body, headers } = answer.extras;
   if (headers) void reply.headers(headers);

@@ -1,3 +1,4 @@
+import { mayBeElsewhere } from '../lib/forwarded-routes.ts';
 import { errors } from '../errors.ts';
 import type { Addresses, Purpose } from './addresses.ts';
 import type { SessionRef } from './finding.ts';
@@ -56,7 +57,7 @@ export function whereabouts({
 
     /** Without other nodes there is no lookup. */
     ofRequest({ method, route, params, query, projectId }: Asked): Promise<string | undefined> | undefined {
-      if (!nodes.company) return undefined;
+      if (!nodes.company || !mayBeElsewhere(method, route)) return undefined;
       if (method === 'POST' && route === '/browsers') return Promise.resolve(nodes.placeElsewhere());
       const idOrName = /^\/browsers\/:(\w+)/.exec(route)?.[1];
       if (idOrName !== undefined && projectId !== null) {
