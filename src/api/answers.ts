@@ -26,8 +26,8 @@ const byBody: Record<string, ErrorCode[]> = {
 /** Refusals of a request that another node may have to answer. */
 const whenForwarded: ErrorCode[] = ['node_unreachable', 'store_unavailable'];
 
-/** Refusals that no client reads. */
-const unread = new Set<ErrorCode>(['client_hung_up']);
+/** Refusals that no client reads, and those of bodies, which a client may also send where the reference has none. */
+const unnamed = new Set<ErrorCode>(['client_hung_up', 'body_timeout', 'payload_too_large', 'unsupported_media_type']);
 
 type Described = Partial<Pick<RouteOptions, 'config' | 'schema' | 'method' | 'url'>>;
 
@@ -35,7 +35,7 @@ type Described = Partial<Pick<RouteOptions, 'config' | 'schema' | 'method' | 'ur
 export function codesOf({ config, schema, method = [], url = '' }: Described): ErrorCode[] {
   const body = schema?.body as { content?: object } | undefined;
   const bodyTypes = body ? Object.keys(body.content ?? { 'application/json': {} }) : [];
-  const query: ErrorCode[] = schema?.querystring ? ['invalid_input'] : [];
+  const query: ErrorCode[] = schema?.querystring || isBounded(schema?.params) ? ['invalid_input'] : [];
   const isForwarded = [method].flat().some((one) => mayBeElsewhere(one, url));
   return [
     ...refusedWith(schema?.response),
@@ -47,9 +47,13 @@ export function codesOf({ config, schema, method = [], url = '' }: Described): E
   ];
 }
 
+/** Whether a parameter of the path may be of the wrong form. */
+const isBounded = (params: unknown) =>
+  /"(?:maxLength|minLength|pattern|format|enum|minimum|maximum)":/.test(JSON.stringify(params ?? {}));
+
 /** Whether a route refuses with a code that the reference does not name. Routes without an operation are not in the reference. */
 export function isUndeclared(route: Described, code: ErrorCode): boolean {
-  if (!route.schema?.operationId || unread.has(code)) return false;
+  if (!route.schema?.operationId || unnamed.has(code)) return false;
   let codes = known.get(route.schema);
   if (!codes) known.set(route.schema, (codes = new Set(codesOf(route))));
   return !codes.has(code);

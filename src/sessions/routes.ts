@@ -46,6 +46,7 @@ export function sessionRoutes({
               'profile_not_found',
               'profile_in_use',
               'proxy_type_unavailable',
+              'session_not_found',
               'node_unreachable',
               'browser_silent',
             ),

@@ -52,6 +52,19 @@ test('what is in use by then, over, gone or on a GPU is not frozen', async () =>
   expect([...crashed.done, ...gpu.done]).toEqual([]);
 });
 
+test('a browser that cannot be frozen in time runs on, and is tried again', async () => {
+  const { standby, engine, done } = house();
+  const freeze = engine.browser.freeze.bind(engine.browser);
+  engine.browser.freeze = () => Promise.reject(new Error('not frozen within 10 s'));
+  standby.dozeOff();
+  await pass(5000);
+  expect([standby.frozen, ...done]).toEqual([false, 'thaw']);
+  engine.browser.freeze = freeze;
+  standby.dozeOff();
+  await pass(5000);
+  expect([standby.frozen, ...done]).toEqual([true, 'thaw', 'freeze']);
+});
+
 test('time asleep does not count, and a crash in the sleep is the end of it', async () => {
   const { standby, done } = house();
   standby.dozeOff();

@@ -47,8 +47,14 @@ export function sessionStandby({
     return inTurn(async () => {
       const { browser, mux } = await engine();
       if (inUse() || frozen || ended() || mux.isClosed) return;
-      frozen = true; // even if it fails halfway: the browser has to be thawed in any case
-      await browser.freeze();
+      frozen = true; // until it is thawed, also if it fails halfway
+      try {
+        await browser.freeze();
+      } catch (error) {
+        await browser.thaw();
+        frozen = false;
+        throw error;
+      }
       stopClock();
       log.debug({ session: id }, 'session.standby');
     }).catch(

@@ -132,6 +132,18 @@ describe('a control group of version 2, with controllers', () => {
     expect(value('whole/corral/one/cpu.max')).toBe('150000 100000');
   });
 
+  test('that does not freeze, because a process waits for a dead disk, is given up after a while', async () => {
+    const group = { 'cgroup.controllers': '', 'cgroup.subtree_control': '', 'cgroup.procs': '' };
+    fake('dead', group);
+    fake('dead/corral', group);
+    fake('dead/corral/one', { 'cgroup.freeze': '0', 'cgroup.events': 'populated 1\nfrozen 0\n' });
+    const found = findCgroups(`cgroup2 ${join(root, 'dead')} cgroup2 rw 0 0\n`, '0::/\n', 100)!;
+    const one = found.create('one', {});
+    await expect(one.freeze()).rejects.toThrow('was not frozen within 0.1 s');
+    await one.thaw();
+    expect(value('dead/corral/one/cgroup.freeze')).toBe('0');
+  });
+
   test('that is missing one says so, and holds the others', () => {
     const group = { 'cgroup.controllers': 'memory', 'cgroup.subtree_control': '', 'cgroup.procs': '' };
     fake('part', group);

@@ -58,8 +58,9 @@ const FREEZE_PATIENCE_MS = 10_000;
 export function findCgroups(
   mounts = attemptRead('/proc/self/mounts'),
   own = attemptRead('/proc/self/cgroup'),
+  freezeMs = FREEZE_PATIENCE_MS,
 ): Cgroups | undefined {
-  return v1(mounts, own) ?? v2(mounts, own);
+  return v1(mounts, own, freezeMs) ?? v2(mounts, own, freezeMs);
 }
 
 /** Permission to create a group does not imply permission to move a process there; under systemd these differ. */
@@ -80,7 +81,7 @@ export async function canMoveInto(cgroups: Cgroups): Promise<boolean> {
 }
 
 /** Version 1: one hierarchy for each controller. */
-function v1(mounts: string, own: string): Cgroups | undefined {
+function v1(mounts: string, own: string, freezeMs: number): Cgroups | undefined {
   const places: Places = {};
   for (const [, mount, type, options] of fields(mounts)) {
     if (type !== 'cgroup' || mount === undefined || options === undefined) continue;
@@ -92,11 +93,11 @@ function v1(mounts: string, own: string): Cgroups | undefined {
       if (place !== undefined && makeGroup(join(place, GROUP))) places[controller] = join(place, GROUP);
     }
   }
-  return Object.keys(places).length === 0 ? undefined : cgroups('v1', places);
+  return Object.keys(places).length === 0 ? undefined : cgroups('v1', places, freezeMs);
 }
 
 /** Version 2: one hierarchy for all controllers. The freezer needs none; each limit needs its controller handed down. */
-function v2(mounts: string, own: string): Cgroups | undefined {
+function v2(mounts: string, own: string, freezeMs: number): Cgroups | undefined {
   const mount = fields(mounts).find(([, , type]) => type === 'cgroup2')?.[1];
   const path = own.match(/^0::(.*)$/m)?.[1];
   const place = mount === undefined || path === undefined ? undefined : topmostWritable(mount, path);
@@ -118,7 +119,7 @@ function v2(mounts: string, own: string): Cgroups | undefined {
         handDown(place, controller));
     if (fromPlace && handDown(group, controller)) places[controller] = group;
   }
-  return cgroups('v2', places);
+  return cgroups('v2', places, freezeMs);
 }
 
 /** Moves the processes of the service's own group into a group below it. */
@@ -130,9 +131,9 @@ function vacate(place: string): boolean {
   );
 }
 
-function cgroups(version: 'v1' | 'v2', places: Places): Cgroups {
+function cgroups(version: 'v1' | 'v2', places: Places, freezeMs: number): Cgroups {
   const open = (name: string) => {
-    return cgroup(version, below(places, name));
+    return cgroup(version, below(places, name), freezeMs);
   };
   for (const share of shareFiles(version, places)) attempt(() => put(share)); // if this fails, each session still has its own limits
   return {
@@ -160,7 +161,7 @@ function below(places: Places, name: string): Places {
   return Object.fromEntries(Object.entries(places).map(([controller, place]) => [controller, join(place, name)]));
 }
 
-function cgroup(version: 'v1' | 'v2', at: Places): Cgroup & { paths: string[] } {
+function cgroup(version: 'v1' | 'v2', at: Places, freezeMs: number): Cgroup & { paths: string[] } {
   const paths = [...new Set(Object.values(at).filter((path) => path !== undefined))];
   const { freezer } = at;
 
@@ -170,10 +171,10 @@ function cgroup(version: 'v1' | 'v2', at: Places): Cgroup & { paths: string[] } 
     const what = frozen ? 'frozen' : 'thawed';
     if (version === 'v2') {
       write(join(freezer, 'cgroup.freeze'), frozen ? '1' : '0');
-      await until(() => read(join(freezer, 'cgroup.events')).includes(`frozen ${frozen ? 1 : 0}`), what);
+      await until(() => read(join(freezer, 'cgroup.events')).includes(`frozen ${frozen ? 1 : 0}`), what, freezeMs);
     } else {
       write(join(freezer, 'freezer.state'), frozen ? 'FROZEN' : 'THAWED');
-      await until(() => read(join(freezer, 'freezer.state')).trim() === (frozen ? 'FROZEN' : 'THAWED'), what);
+      await until(() => read(join(freezer, 'freezer.state')).trim() === (frozen ? 'FROZEN' : 'THAWED'), what, freezeMs);
     }
   }
 
@@ -263,11 +264,10 @@ function subgroups(path: string): string[] {
   }
 }
 
-async function until(reached: () => boolean, what: string) {
-  const patience = performance.now() + FREEZE_PATIENCE_MS;
+async function until(reached: () => boolean, what: string, patienceMs: number) {
+  const patience = performance.now() + patienceMs;
   for (let wait = 0; !reached(); wait = Math.min(wait + 1, 20)) {
-    if (performance.now() > patience)
-      throw new Error(`A control group was not ${what} within ${FREEZE_PATIENCE_MS / 1000} s.`);
+    if (performance.now() > patience) throw new Error(`A control group was not ${what} within ${patienceMs / 1000} s.`);
     await sleep(wait);
   }
 }
