@@ -39,7 +39,7 @@ export const settings = {
   allowPrivateHosts: setting(
     'CORRAL_ALLOW_PRIVATE_HOSTS',
     '',
-    'hosts and CIDRs on private, loopback or link-local ranges that browsers may reach, separated by commas',
+    'hosts and CIDRs on private, loopback or link-local ranges that browsers, proxies and credential providers may reach, separated by commas',
     list,
   ),
   allowUnsandboxed: setting(

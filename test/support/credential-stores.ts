@@ -30,7 +30,7 @@ async function startStore(answer: (path: string, query: URLSearchParams, headers
       case 'shapeless':
         return send(200, '{"data":5,"vaults":5,"items":5}');
       case 'huge':
-        return send(200, `"${'x'.repeat(17 * 1024 * 1024)}"`);
+        return send(200, `"${'x'.repeat(9 * 1024 * 1024)}"`);
       case 'elsewhere':
         return send(307, '', { Location: 'http://127.0.0.1:1/' });
     }

@@ -20,7 +20,7 @@ const Item = object({
 });
 
 const logins = new Set(['Login', 'Password']);
-const mostBytes = 50 * 1024 * 1024;
+const mostBytes = 16 * 1024 * 1024;
 
 interface Task {
   task: 'vaults' | 'items' | 'read';

@@ -15,6 +15,7 @@ import { serviceAccountSource } from './service-account.ts';
 import { mountNames, refuseMeaningless, refuseNoPem, serverAddress, type RefuseHost } from './settings.ts';
 import { SourceFailure, type Contents, type Source, type SourceItem } from './source.ts';
 import { providerStore, type NewProvider, type ProviderRow } from './store.ts';
+import { turns } from './turns.ts';
 import { vaultSource } from './vault.ts';
 
 /** The kind under which a provider's token is kept in the secrets. */
@@ -42,6 +43,7 @@ export function providerService({
 }) {
   const store = providerStore(db);
   const lists = itemLists();
+  const inTurn = turns(4, 15_000);
 
   async function find(id: string): Promise<ProviderRow> {
     const row = await store.find(id);
@@ -66,9 +68,8 @@ export function providerService({
 
   /** Asks the store. What goes wrong there becomes an answer with the reason, and a line in the log. */
   async function using<T>(row: ProviderRow, work: (source: Source) => Promise<T>): Promise<T> {
-    const source = await sourceOf(row);
     try {
-      return await work(source);
+      return await inTurn(async () => work(await sourceOf(row)));
     } catch (error) {
       if (!(error instanceof SourceFailure)) throw error;
       log.warn({ provider: row.id, reason: error.code }, 'credential_provider.failed');
@@ -179,7 +180,7 @@ export function providerService({
       orgWide(caller);
       const row = await find(id);
       try {
-        return { success: true, vaults: await (await sourceOf(row)).vaults() };
+        return { success: true, vaults: await inTurn(async () => (await sourceOf(row)).vaults()) };
       } catch (error) {
         if (!(error instanceof SourceFailure)) throw error;
         return { success: false, vaults: [], error: error.message };

@@ -55,7 +55,7 @@ export class SourceFailure extends Error {
 }
 
 export const mostItems = 10_000;
-const mostBytes = 16 * 1024 * 1024;
+const mostBytes = 8 * 1024 * 1024;
 const callMs = 10_000;
 /** One operation, such as a list of all items, is over by then, with however many calls. */
 export const operationMs = 30_000;

@@ -47,7 +47,9 @@ export function providerStore(db: Db) {
       return db.row(sql`select *, updated_at::text as revision from credential_providers where id = ${id} for update`);
     },
 
-    list({ limit, offset, query = null as never }: ProviderList): Promise<ProviderRow[]> {
+    list(filter: ProviderList): Promise<ProviderRow[]> {
+      const { limit, offset } = filter;
+      const query = filter.query ?? null;
       return db.rows(sql`select *, updated_at::text as revision from credential_providers
         where ${query}::text is null or id = ${query}
           or strpos(lower(name collate "und-x-icu"), lower(${query} collate "und-x-icu")) > 0
