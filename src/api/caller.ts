@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { errors } from '../errors.ts';
-import type { Caller } from '../lib/caller.ts';
-import type { Passenger } from './elsewhere.ts';
+import type { Caller, Passenger } from '../lib/caller.ts';
 
 /**
  * `public`: no key. `org`: a key, for the organisation. `project`: a key and the project it works in. `token`: the route

@@ -2,19 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { errors } from '../errors.ts';
-import type { Caller } from '../lib/caller.ts';
+import type { Passenger } from '../lib/caller.ts';
 import { clockOf } from './body-clock.ts';
 import { hungUp } from './hung-up.ts';
-
-/** What the first node knows about a request that it forwards. */
-export interface Passenger {
-  requestId: string;
-  clientIp: string;
-  caller: Caller | null;
-  project: { id: string; name: string } | null;
-  /** sha-256 of the body, where the first node knew it. */
-  bodyDigest?: string;
-}
 
 /** The parts of a request that decide which node serves it. */
 export interface Asked {

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { keyring } from '../lib/seal.ts';
 import { tokens } from '../lib/tokens.ts';
-import { credentials, type Passenger } from './credential.ts';
+import { credentials } from './credential.ts';
+import type { Passenger } from '../lib/caller.ts';
 
 const ring = keyring([randomBytes(32)]);
 const at = (seconds: number, keys = ring) => {

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { Caller } from '../lib/caller.ts';
+import type { Passenger } from '../lib/caller.ts';
 import type { Tokens } from '../lib/tokens.ts';
 
 /** Carries the credential. Under this name, only what a node has signed is accepted. */
@@ -7,16 +7,6 @@ export const credentialHeader = 'x-corral-node';
 
 /** As long as a request needs from one node to the next, on the database's clock. */
 const lifeSeconds = 30;
-
-/** What the first node found out about a request, so that the second does not authenticate or record it again. */
-export interface Passenger {
-  requestId: string;
-  clientIp: string;
-  caller: Caller | null;
-  project: { id: string; name: string } | null;
-  /** Digest of the body the credential was made for, where it was known: the body that arrives must match. */
-  bodyDigest?: string;
-}
 
 /** What a credential is bound to: this request to this node. */
 export interface Journey {

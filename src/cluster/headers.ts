@@ -1,18 +1,6 @@
 import type { IncomingMessage } from 'node:http';
+import { hopByHop } from '../lib/hop-by-hop.ts';
 import { credentialHeader } from './credential.ts';
-
-/** Valid for one connection only (RFC 9110, 7.6.1). */
-const hopByHop = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
 
 /** Further headers that are not forwarded, since they are written anew. */
 const staysHere = new Set(['host', 'expect', credentialHeader]);

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { errors, ServiceError } from '../errors.ts';
+import type { Passenger } from '../lib/caller.ts';
 import type { Log } from '../lib/log.ts';
-import { credentialHeader, type Credentials, type Journey, type Passenger } from './credential.ts';
+import { credentialHeader, type Credentials, type Journey } from './credential.ts';
 import { wayTo, type Answer, type Way } from './forward.ts';
 import { splice, type Upgrade } from './splice.ts';
 import type { NodeRow } from './store.ts';

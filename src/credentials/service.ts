@@ -1,7 +1,8 @@
 import { errors } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import { newId } from '../lib/ids.ts';
-import { uniqueViolation, type Db } from '../store/db.ts';
+import type { Db } from '../store/db.ts';
+import { unlessTaken } from '../store/names.ts';
 import type { Secrets } from '../store/secrets.ts';
 import { domainOf } from './domains.ts';
 import type { CreateCredential, Credential, CredentialList, TotpCodeNow, UpdateCredential } from './schema.ts';
@@ -59,7 +60,7 @@ export function credentialService({
     const { name, values } = request;
     const id = newId('cred_');
     const row = { id, project_id: projectId, name, domain: siteDomain(request.domain) };
-    return unlessTaken(name, () =>
+    return unlessTaken(named(name), () =>
       db.transaction(async (tx) => {
         await secrets.put(valuesOf, id, JSON.stringify(values), tx);
         if (totp) await secrets.put(totpOf, id, JSON.stringify(totp), tx);
@@ -76,7 +77,7 @@ export function credentialService({
   async function change(id: string, idOrName: string, request: UpdateCredential): Promise<CredentialRow> {
     const { totp_secret, sso_provider } = request;
     const totp = totp_secret ? parseTotp(totp_secret) : undefined;
-    return unlessTaken(request.name ?? '', () =>
+    return unlessTaken(named(request.name ?? null), () =>
       db.transaction(async (tx) => {
         const row = await credentialStore(tx).lock(id);
         if (!row) throw errors.credential_not_found({ credential: idOrName });
@@ -235,14 +236,7 @@ function merged(values: Record<string, string>, { values: added = {}, remove_val
   return { ...Object.fromEntries(kept), ...added };
 }
 
-async function unlessTaken(name: string, write: () => Promise<CredentialRow>): Promise<CredentialRow> {
-  try {
-    return await write();
-  } catch (error) {
-    if (uniqueViolation(error) === 'credentials_name') throw errors.already_exists({ thing: 'credential', name });
-    throw error;
-  }
-}
+const named = (name: string | null) => ({ index: 'credentials_name', thing: 'credential', name });
 
 function toCredential(row: CredentialRow): Credential {
   return {

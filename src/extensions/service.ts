@@ -1,7 +1,8 @@
 import { errors } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
 import type { ProjectStorage } from '../lib/storage.ts';
-import { uniqueViolation, type Db } from '../store/db.ts';
+import type { Db } from '../store/db.ts';
+import { unlessTaken } from '../store/names.ts';
 import { checkExtension, unpackExtension } from './archive.ts';
 import { storeIdOf } from './crx.ts';
 import type { Extension, ExtensionList, ExtensionSelector, FromChromeStore } from './schema.ts';
@@ -44,20 +45,16 @@ export function extensionService(deps: { db: Db; uploads: Uploads; storage: Proj
 
   async function keep(projectId: string, name: string | null, zip: Upload): Promise<ExtensionRow> {
     const id = newId();
-    try {
-      return await db.transaction(async (tx) => {
+    return unlessTaken({ index: 'extensions_name', thing: 'extension', name }, () =>
+      db.transaction(async (tx) => {
         const within = extensionStore(tx);
         const row = { id, project_id: projectId, name, size_bytes: zip.size, checksum: zip.sha256 };
         const kept = await within.insert(row);
         let position = 0;
         for await (const piece of zip.bytes()) await within.addChunk(id, position++, piece);
         return kept!;
-      });
-    } catch (error) {
-      if (uniqueViolation(error) === 'extensions_name')
-        throw errors.already_exists({ thing: 'extension', name: name ?? '' });
-      throw error;
-    }
+      }),
+    );
   }
 
   /** Copies a stored extension to a directory of the session. */

@@ -5,3 +5,13 @@ export interface Caller {
   /** The one project this key is for; null for the whole organisation. */
   readonly projectId: string | null;
 }
+
+/** What the first node found out about a request that it forwards, so that the second does not authenticate or record it again. */
+export interface Passenger {
+  requestId: string;
+  clientIp: string;
+  caller: Caller | null;
+  project: { id: string; name: string } | null;
+  /** sha-256 of the body, where the first node knew it: the body that arrives must match. */
+  bodyDigest?: string;
+}

@@ -12,15 +12,9 @@ const day = 24 * 60 * 60 * 1000;
 
 export type AuditService = ReturnType<typeof auditService>;
 
-export interface AuditedRequest {
+export interface AuditedRequest extends Pick<AuditRow, 'service' | 'status' | 'method' | 'path' | 'route' | 'domain'> {
   caller: Caller;
   projectId: string | null;
-  service: string;
-  status: number;
-  method: string;
-  path: string;
-  route: string;
-  domain: string;
   durationMs: number;
   clientIp: string;
   userAgent: string;

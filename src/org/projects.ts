@@ -2,7 +2,8 @@ import type { Caller } from '../lib/caller.ts';
 import { errors } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import { newId } from '../lib/ids.ts';
-import { uniqueViolation, type Db } from '../store/db.ts';
+import type { Db } from '../store/db.ts';
+import { unlessTaken } from '../store/names.ts';
 import type { Project, ProjectList, UpdateProject } from './schema.ts';
 import { orgStore, type ProjectRow } from './store.ts';
 
@@ -52,7 +53,7 @@ export function projectService({
   return {
     async create(caller: Caller, name: string): Promise<Project> {
       orgWide(caller, 'creating projects');
-      const row = await unlessTaken(name, () => store.insertProject(newId('proj_'), name));
+      const row = await written(name, () => store.insertProject(newId('proj_'), name));
       changed();
       return toProject(row);
     },
@@ -72,8 +73,7 @@ export function projectService({
     async update(caller: Caller, id: string, { name, status }: UpdateProject): Promise<Project> {
       const before = await find(caller, id);
       if (status !== undefined && status !== before.status) orgWide(caller, 'archiving and unarchiving');
-      const set = (tx: Db) =>
-        unlessTaken(name ?? '', () => orgStore(tx).updateProject(id, name ?? null, status ?? null));
+      const set = (tx: Db) => written(name ?? '', () => orgStore(tx).updateProject(id, name ?? null, status ?? null));
       if (status === 'archived' && before.status === 'active') await leaving(id, async (tx) => void (await set(tx)));
       else await set(db);
       changed();
@@ -94,15 +94,10 @@ export function projectService({
   };
 }
 
-async function unlessTaken(name: string, write: () => Promise<ProjectRow | undefined>): Promise<ProjectRow> {
-  try {
-    const row = await write();
-    if (!row) throw errors.project_not_found({ project: name });
-    return row;
-  } catch (error) {
-    if (uniqueViolation(error) === 'projects_name') throw errors.already_exists({ thing: 'project', name });
-    throw error;
-  }
+async function written(name: string, write: () => Promise<ProjectRow | undefined>): Promise<ProjectRow> {
+  const row = await unlessTaken({ index: 'projects_name', thing: 'project', name }, write);
+  if (!row) throw errors.project_not_found({ project: name });
+  return row;
 }
 
 function toProject(row: ProjectRow): Project {

@@ -2,7 +2,8 @@ import { errors } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
 import { refuseWhatIsNotHere } from '../sessions/request.ts';
 import type { SessionService } from '../sessions/service.ts';
-import { uniqueViolation, type Db } from '../store/db.ts';
+import type { Db } from '../store/db.ts';
+import { unlessTaken } from '../store/names.ts';
 import type { Acquirer } from './acquire.ts';
 import { configOf, mergeConfig, sameBrowser } from './config.ts';
 import type { Filler } from './filler.ts';
@@ -69,15 +70,6 @@ export function declaredPools({
     });
   }
 
-  async function unlessTaken<T>(name: string | null, write: () => Promise<T>): Promise<T> {
-    try {
-      return await write();
-    } catch (error) {
-      if (uniqueViolation(error) === 'pools_name') throw errors.already_exists({ thing: 'pool', name: name ?? '' });
-      throw error;
-    }
-  }
-
   return {
     async create(projectId: string, request: CreatePool): Promise<Pool> {
       refuseWhatIsNotHere(request);
@@ -86,7 +78,7 @@ export function declaredPools({
       if (config.proxy_id) await refuseUnknownProxy(projectId, config.proxy_id);
       const belongings = { profile_id: null, extension_ids: [], ...(await resolve(projectId, request)) };
       const pool = { id: newId(), project_id: projectId, name: name ?? null, size, config, ...belongings };
-      await unlessTaken(pool.name, () => ifItFits(pool, (store) => store.insert(pool)));
+      await unlessTaken(named(pool.name), () => ifItFits(pool, (store) => store.insert(pool)));
       void fill.fill(pool.id);
       return counted(pool.id);
     },
@@ -118,7 +110,7 @@ export function declaredPools({
         stale: !same,
         larger: size > before.size,
       };
-      const after = await unlessTaken(change.name, () =>
+      const after = await unlessTaken(named(change.name), () =>
         request.size === undefined
           ? store.update(before.id, change)
           : ifItFits({ ...before, size }, (store) => store.update(before.id, change)),
@@ -146,6 +138,8 @@ export function declaredPools({
     },
   };
 }
+
+const named = (name: string | null) => ({ index: 'pools_name', thing: 'pool', name });
 
 const belongingsOf = ({ profile_id, extension_ids }: PoolRow) => ({ profile_id, extension_ids });
 

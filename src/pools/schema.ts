@@ -72,6 +72,17 @@ export const CreatePool = named(
   }),
 );
 
+/** Settings without their defaults: as they are changed, and as they are answered. */
+const settings = {
+  fill_rate_per_minute: Type.Optional(Type.Integer(fillRate)),
+  timeout_seconds: Type.Optional(Type.Integer(timeout)),
+  stealth: Type.Optional(Type.Boolean()),
+  headless: Type.Optional(Type.Boolean()),
+  kiosk_mode: Type.Optional(Type.Boolean()),
+  refresh_on_profile_update: Type.Optional(Type.Boolean()),
+  reset_on_release: Type.Optional(Type.Boolean(resetOnRelease)),
+};
+
 export const UpdatePool = named(
   'BrowserPoolUpdateRequest',
   Type.Object({
@@ -82,13 +93,7 @@ export const UpdatePool = named(
         anyOf: [PoolName, { type: 'string', maxLength: 0 }],
       }),
     ),
-    fill_rate_per_minute: Type.Optional(Type.Integer(fillRate)),
-    timeout_seconds: Type.Optional(Type.Integer(timeout)),
-    stealth: Type.Optional(Type.Boolean()),
-    headless: Type.Optional(Type.Boolean()),
-    kiosk_mode: Type.Optional(Type.Boolean()),
-    refresh_on_profile_update: Type.Optional(Type.Boolean()),
-    reset_on_release: Type.Optional(Type.Boolean(resetOnRelease)),
+    ...settings,
     telemetry: Type.Optional(nullable(TelemetryRequest)),
     discard_all_idle: Type.Optional(
       Type.Boolean({ default: false, description: 'Make the idle browsers anew at once.' }),
@@ -102,13 +107,7 @@ export const PoolConfig = named(
   Type.Object({
     size,
     name: Type.Optional(PoolName),
-    fill_rate_per_minute: Type.Optional(Type.Integer(fillRate)),
-    timeout_seconds: Type.Optional(Type.Integer(timeout)),
-    stealth: Type.Optional(Type.Boolean()),
-    headless: Type.Optional(Type.Boolean()),
-    kiosk_mode: Type.Optional(Type.Boolean()),
-    refresh_on_profile_update: Type.Optional(Type.Boolean()),
-    reset_on_release: Type.Optional(Type.Boolean(resetOnRelease)),
+    ...settings,
     telemetry: Type.Optional(nullable(Telemetry)),
     ...common,
   }),

@@ -3,7 +3,8 @@ import type { EventBus } from '../events.ts';
 import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import type { ProjectStorage, StorageClaim } from '../lib/storage.ts';
-import { uniqueViolation, type Db } from '../store/db.ts';
+import type { Db } from '../store/db.ts';
+import { unlessTaken } from '../store/names.ts';
 import type { ProfileMetrics } from './metrics.ts';
 import type { Profile, ProfileList, ProfileSelector, ProfileVersion } from './schema.ts';
 import { profileStore, type ProfileRow } from './store.ts';
@@ -46,7 +47,7 @@ export function profileService({
 
   return {
     create: (projectId: string, name: string | undefined): Promise<Profile> =>
-      unlessTaken(name ?? '', () => store.insert(newId(), projectId, name ?? null)),
+      written(name ?? '', () => store.insert(newId(), projectId, name ?? null)),
 
     async list(projectId: string, filter: ProfileList): Promise<Profile[]> {
       return (await store.list(projectId, filter)).map(toProfile);
@@ -58,7 +59,7 @@ export function profileService({
 
     async rename(projectId: string, idOrName: string, name: string): Promise<Profile> {
       const { id } = await find(projectId, idOrName);
-      return unlessTaken(name, () => store.rename(id, name));
+      return written(name, () => store.rename(id, name));
     },
 
     /** Sessions that use the profile continue; what they would save is dropped. */
@@ -162,15 +163,10 @@ export function profileService({
   };
 }
 
-async function unlessTaken(name: string, write: () => Promise<ProfileRow | undefined>): Promise<Profile> {
-  try {
-    const row = await write();
-    if (!row) throw errors.profile_not_found({ profile: name });
-    return toProfile(row);
-  } catch (error) {
-    if (uniqueViolation(error) === 'profiles_name') throw errors.already_exists({ thing: 'profile', name });
-    throw error;
-  }
+async function written(name: string, write: () => Promise<ProfileRow | undefined>): Promise<Profile> {
+  const row = await unlessTaken({ index: 'profiles_name', thing: 'profile', name }, write);
+  if (!row) throw errors.profile_not_found({ profile: name });
+  return toProfile(row);
 }
 
 function toProfile(row: ProfileRow): Profile {

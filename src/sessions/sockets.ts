@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { declineUpgrade } from '../api/declined-upgrade.ts';
-import type { Elsewhere, Passenger } from '../api/elsewhere.ts';
+import type { Elsewhere } from '../api/elsewhere.ts';
 import { attachBidi } from '../chromium/bidi/bidi.ts';
 import { attachDisplay } from '../chromium/display/display-view.ts';
 import { attachScreencast } from '../chromium/pages/screencast.ts';
@@ -17,6 +17,7 @@ import type { SessionRef } from './finding.ts';
 import type { SessionService } from './service.ts';
 import { openAuthorities } from './authorities.ts';
 import type { Whereabouts } from './whereabouts.ts';
+import type { Passenger } from '../lib/caller.ts';
 
 /** The websockets of a session, each with the purpose its token must have and what it is attached to. */
 interface Door {

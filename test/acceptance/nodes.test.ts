@@ -6,7 +6,7 @@ import { chromium } from 'playwright-core';
 import puppeteer from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { credentials, type Passenger } from '../../src/cluster/credential.ts';
+import { credentials } from '../../src/cluster/credential.ts';
 import { keyring, newKey, parseKey } from '../../src/lib/seal.ts';
 import { tokens } from '../../src/lib/tokens.ts';
 import { sql } from '../../src/store/sql.ts';
@@ -15,6 +15,7 @@ import { RawClient } from '../support/mux-server.ts';
 import { startNodes, type Node, type Nodes } from '../support/nodes.ts';
 import { startPages, type Pages } from '../support/pages.ts';
 import { run } from '../support/process.ts';
+import type { Passenger } from '../../src/lib/caller.ts';
 
 /** Generous: a silent node is given up after ten seconds, and noticed at somebody's next heartbeat. */
 const patienceMs = 40_000;

@@ -2,12 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { credentialHeader, credentials, type Journey, type Passenger } from '../../src/cluster/credential.ts';
+import { credentialHeader, credentials, type Journey } from '../../src/cluster/credential.ts';
 import { wayTo } from '../../src/cluster/forward.ts';
 import { tokens } from '../../src/lib/tokens.ts';
 import { openKeys } from '../../src/store/secrets.ts';
 import { listenOnLoopback } from '../support/listen.ts';
 import { startService, type Service } from '../support/service.ts';
+import type { Passenger } from '../../src/lib/caller.ts';
 
 /** What another node signs for this one, as somebody on the way between them would see it. */
 let service: Service;

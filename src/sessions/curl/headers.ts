@@ -1,22 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { errors } from '../../errors.ts';
+import { hopByHop } from '../../lib/hop-by-hop.ts';
 
 /** Headers that describe a connection or a body. The browser writes them itself. */
-const ofTheConnection = new Set([
-  'host',
-  'connection',
-  'content-length',
-  'expect',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'trailers',
-  'transfer-encoding',
-  'upgrade',
-]);
+const ofTheConnection = new Set([...hopByHop, 'host', 'content-length', 'expect', 'trailers']);
 
 /**
  * Headers of a request to /curl/raw that concern that request and not the target server: those that clients and proxies in between add by
