@@ -1,6 +1,7 @@
 import { testAsUser } from './as-user.mjs';
 import { prepare } from './bootstrap.mjs';
 import { check } from './check.mjs';
+import { testOnOtherNodes } from './other-nodes.mjs';
 import { isRoot } from './parts.mjs';
 import { show } from './run.mjs';
 import { duration, script } from './say.mjs';
@@ -15,6 +16,8 @@ await script(async () => {
   // What confines a hostile tenant differs for root and for an ordinary user, so the attacks run as both.
   if (args.length === 0 && process.exitCode === 0 && isRoot())
     process.exitCode = await section('Attacks as an ordinary user', () => testAsUser(['test/attacks']));
+  if (args.length === 0 && process.exitCode === 0)
+    process.exitCode = await section('Tests on other versions of Node', () => testOnOtherNodes());
 });
 
 async function section(title, work) {
