@@ -1,12 +1,13 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { connect, createServer, type AddressInfo } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { aptInstall } from '../../scripts/apt.mjs';
 import { isDebian, isRoot } from '../../scripts/parts.mjs';
+import { freePort } from './listen.ts';
 
 /** Real proxies from Debian's packages, each with an address of its own on loopback that its traffic comes from. */
 const programs = {
@@ -17,8 +18,14 @@ const programs = {
 };
 
 /** Brings them in where that is possible. False: they are not here, and cannot be; in CI that is a failure, not a choice. */
-export async function provideProxies(): Promise<boolean> {
-  const missing = () => Object.entries(programs).flatMap(([name, path]) => (existsSync(path) ? [] : [name]));
+export const provideProxies = () => provide(programs);
+
+/** The reverse proxy that most operators put in front. */
+const nginx = { 'nginx-light': '/usr/sbin/nginx' };
+export const provideNginx = () => provide(nginx);
+
+async function provide(wanted: Record<string, string>): Promise<boolean> {
+  const missing = () => Object.entries(wanted).flatMap(([name, path]) => (existsSync(path) ? [] : [name]));
   if (missing().length > 0 && isRoot() && isDebian()) await aptInstall(missing());
   if (missing().length > 0 && process.env['CI']) throw new Error(`Not to be had here: ${missing().join(', ')}.`);
   return missing().length === 0;
@@ -137,6 +144,47 @@ export function startMicrosocks({ exit, login }: { exit: string; login: { userna
   }));
 }
 
+/** Ends TLS and passes everything on to a service, websockets included. */
+export function startNginx({ to }: { to: string }): Promise<RunningProxy> {
+  return start(nginx['nginx-light'], '127.0.0.1', (dir, port) => {
+    const ca = makeCertificate(dir, '127.0.0.1');
+    const scratch = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+      (kind) => `${kind}_temp_path ${dir}/${kind};`,
+    );
+    writeFileSync(
+      join(dir, 'nginx.conf'),
+      `daemon off;
+master_process off;
+pid ${dir}/pid;
+error_log stderr;
+events {}
+http {
+  access_log off;
+  ${scratch.join(' ')}
+  map $http_upgrade $connection_kind { default upgrade; '' ''; }
+  server {
+    listen 127.0.0.1:${port} ssl;
+    ssl_certificate ${dir}/cert.pem;
+    ssl_certificate_key ${dir}/key.pem;
+    client_max_body_size 0;
+    location / {
+      proxy_pass ${to};
+      proxy_http_version 1.1;
+      proxy_set_header Host $http_host;
+      proxy_set_header Upgrade $http_upgrade;
+      proxy_set_header Connection $connection_kind;
+      proxy_set_header X-Forwarded-For $remote_addr;
+      proxy_read_timeout 1h;
+      proxy_buffering off;
+    }
+  }
+}
+`,
+    );
+    return { args: ['-p', dir, '-c', join(dir, 'nginx.conf'), '-e', 'stderr'], about: { protocol: 'https', ca } };
+  });
+}
+
 type About = Pick<RunningProxy, 'protocol' | 'username' | 'password' | 'ca'>;
 
 async function start(
@@ -173,15 +221,6 @@ async function start(
     }
   }
   return { host: '127.0.0.1', port, exit, log, kill, ...about };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 function listens(port: number): Promise<boolean> {
