@@ -1,10 +1,12 @@
 import Kernel from '@onkernel/sdk';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 import puppeteer from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { freePort } from '../support/listen.ts';
 import { startPages, type Pages } from '../support/pages.ts';
 import { startService, type Service } from '../support/service.ts';
 
@@ -18,6 +20,7 @@ beforeAll(async () => {
   service = await startService({
     CORRAL_PORT: String(port),
     CORRAL_ALLOW_PRIVATE_HOSTS: `${pages.host},127.0.0.1:${port}`,
+    CORRAL_WARM_SPARES: 'headless:1,headful:1', // as in production, where most sessions take one
   });
   sdk = service.sdk();
 });
@@ -51,6 +54,16 @@ describe.each([true, false])('a session (headless: %s)', (headless) => {
     await again.close();
     await sdk.browsers.deleteByID(session.session_id);
     await expect(sdk.browsers.retrieve(session.session_id)).rejects.toThrow(Kernel.NotFoundError);
+  });
+
+  test('takes a browser that was started for it before, and another one takes its place', async () => {
+    const spares = () => service.app.sessions.counts().spares[headless ? 'headless' : 'headful'];
+    await expect.poll(spares).toBe(1);
+    const started = readdirSync(join(service.dataDir, 'sessions'));
+    const session = await sdk.browsers.create({ headless });
+    expect(started).toContain(session.session_id);
+    await expect.poll(spares).toBe(1);
+    await sdk.browsers.deleteByID(session.session_id);
   });
 
   test('speaks WebDriver BiDi, beside a CDP client on the same page', async () => {
@@ -143,12 +156,3 @@ test('a token for watching cannot drive, and one for driving cannot watch', asyn
   expect(await refused('/browser/live/socket', jwt(session.webdriver_ws_url))).toBe(403);
   await sdk.browsers.deleteByID(session.session_id);
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -80,8 +80,9 @@ describe.runIf(isolation.sandboxed)('inside a session', () => {
   });
 
   test('neither the data directory nor the host’s homes, sockets and secrets are there', async () => {
+    const lib64 = existsSync('/lib64') ? ['lib64'] : []; // not on every architecture
     expect(await inside('ls -A /')).toBe(
-      ['bin', 'dev', 'etc', 'home', 'lib', 'lib64', 'opt', 'proc', 'run', 'sbin', 'tmp', 'usr', 'var'].join('\n'),
+      ['bin', 'dev', 'etc', 'home', 'lib', ...lib64, 'opt', 'proc', 'run', 'sbin', 'tmp', 'usr', 'var'].join('\n'),
     );
     expect(await inside('ls -A /home /run /var /tmp')).not.toMatch(/dbus|docker|systemd|lock|corral-test/);
     expect(await inside('ls -A /home')).toBe('corral');
