@@ -12,7 +12,7 @@ const SERVICE = `
   setInterval(() => {}, 1000);
 `;
 
-test.each([
+test.concurrent.each([
   ['at once', 0],
   ['while it starts', 40],
   ['while it hands over the socket', 80],
