@@ -156,3 +156,25 @@ test('a token for watching cannot drive, and one for driving cannot watch', asyn
   expect(await refused('/browser/live/socket', jwt(session.webdriver_ws_url))).toBe(403);
   await sdk.browsers.deleteByID(session.session_id);
 });
+
+test('a viewport does not change under a person who looks, unless that is meant', async () => {
+  const { session_id: id, browser_live_view_url: view } = await sdk.browsers.create({ headless: true });
+  const change = (viewport: object) => service.call('PATCH', `/browsers/${id}`, { viewport });
+  const { search } = new URL(view!);
+  const socket = new WebSocket(`${service.url.replace('http', 'ws')}/browser/live/socket${search}`);
+  await once(socket, 'open');
+  await expect.poll(() => service.app.sessions.running(id)?.viewerCount).toBe(1);
+  const before = (await sdk.browsers.retrieve(id)).viewport;
+  expect(await change({ width: 1280, height: 720 })).toMatchObject({
+    status: 409,
+    body: { code: 'viewport_in_use', message: expect.stringContaining('viewport.force') },
+  });
+  expect((await sdk.browsers.retrieve(id)).viewport).toEqual(before);
+  expect(await change({ width: 1280, height: 720, force: true })).toMatchObject({ status: 200 });
+  expect((await sdk.browsers.retrieve(id)).viewport).toMatchObject({ width: 1280, height: 720 });
+
+  socket.close();
+  await expect.poll(() => service.app.sessions.running(id)?.viewerCount).toBe(0);
+  expect(await change({ width: 1024, height: 768 })).toMatchObject({ status: 200 });
+  await sdk.browsers.deleteByID(id);
+});
