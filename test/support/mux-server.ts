@@ -17,8 +17,8 @@ export interface MuxServer {
 }
 
 /** A Chromium on a pipe, and a websocket port on loopback at which any number of CDP and BiDi clients may use it. */
-export async function muxServer(options?: MuxOptions, bidi?: BidiOptions): Promise<MuxServer> {
-  const chromium = await rawChromium('pipe');
+export async function muxServer(options?: MuxOptions, bidi?: BidiOptions, ...flags: string[]): Promise<MuxServer> {
+  const chromium = await rawChromium('pipe', ...flags);
   const mux = multiplex(openPipe(chromium.toBrowser, chromium.fromBrowser), options);
   const http = createServer();
   http.on('upgrade', (request, socket, head) =>

@@ -131,7 +131,10 @@ async function pausedForBoth() {
     browser.client.receive(Buffer.from(JSON.stringify({ id: 7, method: RESUME, sessionId: OTHER })));
     browser.client.flush();
   };
-  const watcherResumes = () => void watcher.send(RESUME, {}, 'B'.repeat(32)).catch(() => {});
+  const watcherResumes = () => {
+    watcher.send(RESUME, {}, 'B'.repeat(32)).catch(() => {});
+    for (const { id, method } of heard()) if (method === 'Browser.getVersion') say({ id, result: {} });
+  };
   return { ...browser, watcher, resumed, resume, watcherResumes };
 }
 const RESUME = 'Runtime.runIfWaitingForDebugger';

@@ -70,7 +70,7 @@ export class Switchboard {
   readonly connections = new Set<Connection>();
   readonly paused = new Set<Connection>();
   readonly secrets = secretTargets();
-  readonly watching = new Watching();
+  readonly watching = new Watching((done) => this.ask('Browser.getVersion', undefined, undefined, () => done()));
   closed = false;
   /** Called when no hidden target is being created any more: held messages can be delivered. */
   onSecretsKnown = () => {};

@@ -14,7 +14,8 @@ const LETTER_R = 0x52;
  *
  * Targets that start paused: Chromium starts a popup when the first of its clients resumes it. A client that was promised a paused target
  * would find it running if the watcher resumed it first, and the watcher would miss the first request if the client came first. So the
- * watcher's command to resume waits for the commands of the others, and theirs wait for the watcher's.
+ * watcher's command to resume waits for the commands of the others, and theirs wait for the watcher's. Chromium tells each client of the
+ * target in turn, so the watcher's command also waits until the browser has answered a question: by then the others have been told.
  *
  * Isolated worlds: clients with Runtime enabled are told of every world. The watcher's has a random name, and events about it are dropped.
  */
@@ -25,6 +26,12 @@ export class Watching {
   any = false;
   /** By target: the sessions that were told that it is paused, each with its command to resume, once that was sent. */
   readonly #paused = new Map<string, Map<Session, (() => void) | undefined>>();
+  /** Calls back when the browser has answered, or does not. */
+  readonly #ask: (done: () => void) => void;
+
+  constructor(ask: (done: () => void) => void) {
+    this.#ask = ask;
+  }
 
   paused(session: Session): void {
     const { targetId } = session;
@@ -37,8 +44,13 @@ export class Watching {
   resume(session: Session, forward: () => void): void {
     const sessions = this.#paused.get(session.targetId ?? '');
     if (!sessions?.has(session) || sessions.get(session)) return forward();
-    sessions.set(session, forward);
-    this.#settle(session.targetId!, sessions);
+    const asked = () => {
+      if (!sessions.has(session)) return; // detached meanwhile
+      sessions.set(session, forward);
+      this.#settle(session.targetId!, sessions);
+    };
+    if (session.owner.watching) this.#ask(asked);
+    else asked();
   }
 
   /** The session is detached, or its client has left. */

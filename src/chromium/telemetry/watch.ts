@@ -2,14 +2,18 @@ import type { EventCategory, TelemetryCategory } from '../../lib/telemetry.ts';
 import type { LocalClient } from '../cdp/local-client.ts';
 import type { Mux } from '../cdp/mux.ts';
 import type { Params, Method } from '../cdp/protocol.ts';
+import { captchaEvents } from './captcha.ts';
 import { consoleEvents } from './console.ts';
 import { autoAttach, domainsFor, isObserved, type Domain } from './domains.ts';
+import { interactionEvents } from './interaction.ts';
 import { networkEvents } from './network.ts';
 import { pageEvents } from './page.ts';
+import { screenshots } from './screenshot.ts';
 import {
   isAttachedTo,
   isDetachedFrom,
   isDialog,
+  isFired,
   isFrameGone,
   isFrameTree,
   isNavigated,
@@ -60,7 +64,11 @@ export function watchBrowser(mux: Mux, tell: Tell): BrowserWatch {
 
   const watch: Watch = {
     client,
-    tell: (told) => !over && tell(told),
+    tell(told) {
+      if (over) return;
+      tell(told);
+      if (told.category !== 'screenshot') pictures.nudge();
+    },
     world: mux.hiddenWorld,
     captures: (category) => !over && capture.has(category as TelemetryCategory),
     targets: {
@@ -71,6 +79,9 @@ export function watchBrowser(mux: Mux, tell: Tell): BrowserWatch {
   consoleEvents(watch);
   const network = networkEvents(watch);
   const page = pageEvents(watch);
+  const interaction = interactionEvents(watch);
+  const captcha = captchaEvents(watch);
+  const pictures = screenshots(watch, mux);
 
   /** Commands to targets are not awaited one by one: Chromium keeps their order, and a target may hang or go at any time. */
   function order<M extends Method>(target: Target, method: M, params: Params<M>): Promise<unknown> {
@@ -105,6 +116,8 @@ export function watchBrowser(mux: Mux, tell: Tell): BrowserWatch {
     }
     bySession.set(sessionId, target);
     page.attached(target);
+    pictures.nudge();
+    if (type === 'iframe') captcha.framed({ id: targetId, url }, parent, parentFrameId);
     void equip(target);
     if (waitingForDebugger) void order(target, 'Runtime.runIfWaitingForDebugger', {});
   });
@@ -122,6 +135,8 @@ export function watchBrowser(mux: Mux, tell: Tell): BrowserWatch {
     enabled.delete(target);
     network.gone(target);
     page.gone(target);
+    interaction.gone(target);
+    captcha.gone(target);
   }
 
   /** Enables what the categories need and disables the rest. Resolves when the target has confirmed it. */
@@ -168,6 +183,11 @@ export function watchBrowser(mux: Mux, tell: Tell): BrowserWatch {
         give('Runtime.disable', {});
       },
     );
+    turn(
+      'script',
+      () => orders.push(interaction.start(target)),
+      () => orders.push(interaction.stop(target)),
+    );
     const attach = autoAttach(capture, 'inside');
     if (wanted.has('children')) give('Target.setAutoAttach', attach);
     else if (had.has('children')) give('Target.setAutoAttach', { ...attach, autoAttach: false });
@@ -178,7 +198,10 @@ export function watchBrowser(mux: Mux, tell: Tell): BrowserWatch {
     const { frameTree } = await client.ask(isFrameTree, 'Page.getFrameTree', {}, target.sessionId);
     const learn = ({ frame, childFrames }: FrameTree) => {
       // A navigation that was told meanwhile is newer.
-      if (target.frames.get(frame.id)?.loaderId === undefined) keepFrame(target, frame);
+      if (target.frames.get(frame.id)?.loaderId === undefined) {
+        keepFrame(target, frame);
+        if (frame.parentId !== undefined) captcha.framed(frame, target, frame.parentId);
+      }
       for (const child of childFrames ?? []) learn(child);
     };
     learn(frameTree);
@@ -201,7 +224,13 @@ export function watchBrowser(mux: Mux, tell: Tell): BrowserWatch {
       target.frames.clear();
       keepFrame(target, frame);
       network.navigated(target, frame.loaderId);
-    } else keepFrame(target, frame);
+      captcha.navigated(target, frame.url);
+    } else {
+      keepFrame(target, frame);
+      const isRoot = frame.id === target.targetId;
+      captcha.framed(frame, isRoot ? target.parent : target, isRoot ? target.parentFrameId : frame.parentId);
+    }
+    pictures.nudge();
     page.navigated(target, { frame });
   });
   client.on('Page.navigatedWithinDocument', isNavigatedWithin, ({ frameId, url }, sessionId) => {
@@ -211,9 +240,11 @@ export function watchBrowser(mux: Mux, tell: Tell): BrowserWatch {
     frame.url = url;
     if (frameId === target!.targetId) target!.url = url;
   });
-  client.on('Page.frameDetached', isFrameGone, ({ frameId }, sessionId) => {
+  client.on('Page.frameDetached', isFrameGone, ({ frameId, reason }, sessionId) => {
     bySession.get(sessionId ?? '')?.frames.delete(frameId);
+    if (reason === 'remove') captcha.frameGone(frameId); // not when it moves to another process
   });
+  client.on('Page.loadEventFired', isFired, () => pictures.nudge());
 
   /**
    * A headless shell closes dialogs at once, unless a client has enabled Page: then the page waits for that client's answer. The
@@ -233,6 +264,9 @@ export function watchBrowser(mux: Mux, tell: Tell): BrowserWatch {
       const before = capture;
       capture = next;
       if (before.has('network') && !next.has('network')) network.forget();
+      if (before.has('captcha') && !next.has('captcha')) captcha.close();
+      if (next.has('screenshot')) pictures.start();
+      else pictures.stop();
       const known = [...bySession.values()];
       const pages = known.map(equip);
       // An answer that never comes ends this by the client's deadline.
@@ -246,6 +280,8 @@ export function watchBrowser(mux: Mux, tell: Tell): BrowserWatch {
       over = true;
       network.close();
       page.close();
+      captcha.close();
+      pictures.stop();
       client.close();
     },
   };

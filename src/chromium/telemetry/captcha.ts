@@ -1,0 +1,212 @@
+import { flag, object, oneOf } from '../../lib/shape.ts';
+import { cutText } from './redact.ts';
+import { rootOf, type Target } from './target.ts';
+import type { Watch } from './watch.ts';
+
+type Kind = 'hcaptcha' | 'recaptcha_v2' | 'recaptcha_v3' | 'turnstile' | 'geetest';
+
+/** A widget in a page, from its appearance until its outcome is known. */
+interface Widget {
+  kind: Kind;
+  page: Target;
+  /** The target and the frame whose document holds the widget, and with it the field for its answer. */
+  holder: Target;
+  holderFrameId: string;
+  frameId: string;
+  host: string;
+  path: string;
+  seenAt: number;
+  /** When solving began. Widgets that begin by themselves begin when they appear; others when they get the focus. */
+  begunAt: number | undefined;
+  /** It was there before the capture began: an answer that it already has was not observed. */
+  old: boolean;
+  over: boolean;
+}
+
+/** How long a widget that is being solved may take. */
+const PATIENCE_MS = 120_000;
+/** How long a widget that is not touched is looked at. */
+const UNTOUCHED_MS = 30 * 60_000;
+/** How long one look takes, if nothing happens. Less than the deadline of a command. */
+const LOOK_MS = 5000;
+const MOST_WIDGETS = 50;
+
+const isContext = object({ executionContextId: (value): value is number => typeof value === 'number' });
+const isLook = object({
+  result: object({ value: object({ solved: flag, focused: flag, version: oneOf('v2', 'v3') }) }),
+});
+
+/** Which widget an address of a frame belongs to; undefined: none. */
+export function widgetAt(url: string): { kind: Kind; begins: boolean } | undefined {
+  let address: URL;
+  try {
+    address = new URL(url);
+  } catch {
+    return undefined;
+  }
+  const { hostname, pathname } = address;
+  const isAt = (domain: string) => hostname === domain || hostname.endsWith(`.${domain}`);
+  if (isAt('hcaptcha.com') && pathname.includes('/captcha/')) {
+    // A second frame holds the tasks. It is there from the start, but not shown.
+    return address.hash.includes('frame=challenge') ? undefined : { kind: 'hcaptcha', begins: false };
+  }
+  if ((isAt('google.com') || isAt('recaptcha.net')) && /^\/recaptcha\/(api2|enterprise)\/anchor$/.test(pathname))
+    return { kind: 'recaptcha_v2', begins: false };
+  if (hostname === 'challenges.cloudflare.com' && pathname.includes('/turnstile/'))
+    return { kind: 'turnstile', begins: true };
+  if (isAt('geetest.com') && pathname.includes('captcha')) return { kind: 'geetest', begins: false };
+  return undefined;
+}
+
+/** Answers whether the field of a widget has an answer, never what the answer is. */
+function lookFor(kind: Kind): string {
+  const fields = {
+    hcaptcha: 'textarea[name="h-captcha-response"]',
+    recaptcha_v2: 'textarea[name^="g-recaptcha-response"],textarea[id^="g-recaptcha-response"]',
+    recaptcha_v3: 'textarea[id^="g-recaptcha-response"]',
+    turnstile: 'input[name="cf-turnstile-response"]',
+    geetest: 'input[name="geetest_validate"],input[name="captcha_output"]',
+  }[kind];
+  const frames = 'iframe[src*="hcaptcha.com"],iframe[src*="/recaptcha/"],iframe[src*="geetest.com"]';
+  return `new Promise((resolve) => {
+    let focused = false;
+    const look = () => {
+      try {
+        const active = document.activeElement;
+        if (active && active.matches(${JSON.stringify(frames)})) focused = true;
+        for (const field of document.querySelectorAll(${JSON.stringify(fields)})) {
+          if (field.value) return done(true, /-1\\d{5}$/.test(field.id) ? 'v3' : 'v2');
+        }
+      } catch {}
+    };
+    const done = (solved, version = 'v2') => {
+      clearInterval(timer);
+      clearTimeout(late);
+      resolve({ solved, focused, version });
+    };
+    const timer = setInterval(look, 100);
+    const late = setTimeout(() => done(false), ${LOOK_MS});
+    look();
+  })`;
+}
+
+/** captcha_solve_result, of widgets that are recognised by the address of their frame. */
+export function captchaEvents(watch: Watch) {
+  const { client, tell, world } = watch;
+  const widgets = new Map<string, Widget>();
+
+  function report(widget: Widget, status: string, more: Record<string, unknown> = {}): void {
+    if (widget.over) return;
+    drop(widget);
+    tell({
+      category: 'captcha',
+      type: 'captcha_solve_result',
+      target: widget.page,
+      data: {
+        captcha_type: widget.kind,
+        status,
+        duration_ms: Date.now() - (widget.begunAt ?? widget.seenAt),
+        website_host: widget.host,
+        website_path: widget.path,
+        ...more,
+      },
+    });
+  }
+
+  function drop(widget: Widget): void {
+    widget.over = true;
+    if (widgets.get(widget.frameId) === widget) widgets.delete(widget.frameId);
+  }
+
+  /** Looks at the widget's field until its outcome is known. */
+  async function follow(widget: Widget): Promise<void> {
+    const { holder, holderFrameId: frameId, kind } = widget;
+    const { sessionId } = holder;
+    for (let looks = 0; !widget.over && watch.captures('captcha'); looks++) {
+      const where = { frameId, worldName: world };
+      const { executionContextId } = await client.ask(isContext, 'Page.createIsolatedWorld', where, sessionId);
+      const look = {
+        expression: lookFor(kind),
+        contextId: executionContextId,
+        awaitPromise: true,
+        returnByValue: true,
+      };
+      const { solved, focused, version } = (await client.ask(isLook, 'Runtime.evaluate', look, sessionId)).result.value;
+      if (solved && looks === 0 && widget.old) return drop(widget);
+      if (focused) widget.begunAt ??= Date.now();
+      if (kind === 'recaptcha_v2' && version === 'v3') widget.kind = 'recaptcha_v3';
+      if (solved) return report(widget, 'success');
+      if (widget.begunAt !== undefined && Date.now() - widget.begunAt > PATIENCE_MS) return report(widget, 'timeout');
+      if (Date.now() - widget.seenAt > UNTOUCHED_MS) return drop(widget);
+    }
+  }
+
+  /** The widget is gone, and its outcome was not seen. */
+  function lost(widget: Widget, nextUrl?: string): void {
+    // A page that goes on within its site may do so because the widget was solved: that is not known.
+    const submits = nextUrl !== undefined && hostOf(nextUrl) === widget.host;
+    if (widget.begunAt === undefined || submits) return drop(widget);
+    report(widget, 'abandoned');
+  }
+
+  return {
+    /** A frame shows another document. `holder` is the target of the document around it. */
+    framed(frame: { id: string; url: string }, holder: Target | undefined, holderFrameId: string | undefined): void {
+      const before = widgets.get(frame.id);
+      if (frame.url.startsWith('chrome-error:')) {
+        if (before) report(before, 'failure', { error_code: 'widget_not_loaded' });
+        return;
+      }
+      const found = watch.captures('captcha') ? widgetAt(frame.url) : undefined;
+      if (before && before.kind.slice(0, 9) !== found?.kind.slice(0, 9)) lost(before);
+      if (!found || !holder || holderFrameId === undefined || widgets.has(frame.id) || widgets.size >= MOST_WIDGETS)
+        return;
+      const page = rootOf(holder);
+      const now = Date.now();
+      const widget: Widget = {
+        kind: found.kind,
+        page,
+        holder,
+        holderFrameId,
+        frameId: frame.id,
+        ...placeOf(page.url),
+        seenAt: now,
+        begunAt: found.begins ? now : undefined,
+        old: !page.fresh && page.navSeq === 0,
+        over: false,
+      };
+      widgets.set(frame.id, widget);
+      // The document is gone, or the page hangs. Its end is told by another event.
+      follow(widget).catch(() => {});
+    },
+
+    /** The main frame of a page shows another document. */
+    navigated(page: Target, url: string): void {
+      for (const widget of widgets.values()) if (widget.page === page) lost(widget, url);
+    },
+
+    frameGone(frameId: string): void {
+      const widget = widgets.get(frameId);
+      if (widget) lost(widget);
+    },
+
+    gone(target: Target): void {
+      for (const widget of widgets.values()) if (widget.page === target) lost(widget);
+    },
+
+    close(): void {
+      for (const widget of widgets.values()) drop(widget);
+    },
+  };
+}
+
+function placeOf(url: string): { host: string; path: string } {
+  try {
+    const { hostname, pathname } = new URL(url);
+    return { host: cutText(hostname, 256), path: cutText(pathname, 1024) };
+  } catch {
+    return { host: '', path: '' };
+  }
+}
+
+const hostOf = (url: string) => placeOf(url).host;

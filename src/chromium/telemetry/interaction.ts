@@ -1,0 +1,83 @@
+import { integer, object, oneOf, optional, text } from '../../lib/shape.ts';
+import { interactionScript } from './interaction-script.ts';
+import { isBindingCall } from './shapes.ts';
+import { contextOf, type Target } from './target.ts';
+import type { Watch } from './watch.ts';
+
+const isReport = object({
+  type: oneOf('click', 'key', 'scroll'),
+  selector: text(2000),
+  tag: optional(text(256)),
+  text: optional(text(1000)),
+  key: optional(text(64)),
+  x: optional(integer(-1e9, 1e9)),
+  y: optional(integer(-1e9, 1e9)),
+  from_x: optional(integer(-1e9, 1e9)),
+  from_y: optional(integer(-1e9, 1e9)),
+  to_x: optional(integer(-1e9, 1e9)),
+  to_y: optional(integer(-1e9, 1e9)),
+});
+
+/** interaction_click, interaction_key and interaction_scroll_settled, as a script in every document reports them. */
+export function interactionEvents(watch: Watch) {
+  const { client, targets, tell, world } = watch;
+  const binding = world; // as hard to guess
+  const scripts = new Map<Target, Promise<string | undefined>>();
+
+  client.on('Runtime.bindingCalled', isBindingCall, ({ name, payload, executionContextId }, sessionId) => {
+    const target = targets.get(sessionId);
+    if (!target || name !== binding || !watch.captures('interaction')) return;
+    const report: unknown = JSON.parse(payload);
+    if (!isReport(report)) return;
+    const { type, selector, tag } = report;
+    const data = {
+      click: { x: report.x, y: report.y, selector, tag, text: report.text },
+      key: { key: report.key, selector, tag },
+      scroll: {
+        from_x: report.from_x,
+        from_y: report.from_y,
+        to_x: report.to_x,
+        to_y: report.to_y,
+        target_selector: selector,
+      },
+    }[type];
+    tell({
+      category: 'interaction',
+      type: { click: 'interaction_click', key: 'interaction_key', scroll: 'interaction_scroll_settled' }[type],
+      from: 'Runtime.bindingCalled',
+      target,
+      data: { ...contextOf(target, { frameId: target.contexts.get(executionContextId) }), ...data },
+    });
+  });
+
+  return {
+    /** Puts the script into the target's documents, the present and the coming ones. Runtime has to be enabled. */
+    async start(target: Target): Promise<void> {
+      const { sessionId } = target;
+      const bound = client.send('Runtime.addBinding', { name: binding, executionContextName: world }, sessionId);
+      const added = client
+        .ask(
+          object({ identifier: text(128) }),
+          'Page.addScriptToEvaluateOnNewDocument',
+          { source: interactionScript(binding), worldName: world, runImmediately: true },
+          sessionId,
+        )
+        .then(({ identifier }) => identifier)
+        .catch(() => undefined);
+      scripts.set(target, added);
+      await Promise.all([bound.catch(() => {}), added]);
+    },
+
+    /** Documents that have the script keep it; without its binding it is silent. */
+    async stop(target: Target): Promise<void> {
+      const identifier = await scripts.get(target);
+      scripts.delete(target);
+      const { sessionId } = target;
+      client.send('Runtime.removeBinding', { name: binding }, sessionId).catch(() => {});
+      if (identifier !== undefined)
+        client.send('Page.removeScriptToEvaluateOnNewDocument', { identifier }, sessionId).catch(() => {});
+    },
+
+    gone: (target: Target) => void scripts.delete(target),
+  };
+}
