@@ -2,12 +2,14 @@ import { isUtf8 } from 'node:buffer';
 import type { LocalClient } from '../cdp/local-client.ts';
 import { cleanBody } from './redact.ts';
 import { isBody } from './shapes.ts';
-import type { Target } from './target.ts';
+import { rootOf, type Target } from './target.ts';
 
 /** Bodies are read whole before they are cut, so larger ones are left out. Compressed size, as the network counts it. */
 const MOST_BYTES = 2 * 1024 * 1024;
 /** The most bodies of one target that are read at once, so that a page that hangs holds up only itself. */
 const MOST_AT_ONCE = 4;
+/** How long bodies wait while their page loads other things: reading them at once made a page of 300 requests load a fifth longer. */
+const LOADING_MS = 1000;
 /** The most responses of one target that wait for their body; more are told without. */
 const MOST_WAITING = 2000;
 
@@ -18,37 +20,69 @@ interface Wanted {
   limit: number;
 }
 
+interface Line {
+  reading: number;
+  jobs: (() => void)[];
+  left: Set<(body?: string) => void>;
+  timer: NodeJS.Timeout | undefined;
+}
+
 /** Reads the bodies of responses, and calls `done` once for each: with the text as it may be told, or without. */
-export function bodies(client: LocalClient) {
-  const waiting = new Map<Target, { reading: number; jobs: (() => void)[]; left: Set<(body?: string) => void> }>();
+export function bodies(client: LocalClient, isLoading: (target: Target) => boolean) {
+  const waiting = new Map<Target, Line>();
+
+  /** Reads what waits, unless the page still loads. */
+  function pump(target: Target, line: Line): void {
+    if (line.jobs.length === 0) return;
+    if (isLoading(target)) {
+      line.timer ??= setTimeout(() => {
+        line.timer = undefined;
+        start(line);
+      }, LOADING_MS).unref();
+    } else start(line);
+  }
+
+  function start(line: Line): void {
+    while (line.reading < MOST_AT_ONCE && line.jobs.length > 0) line.jobs.shift()!();
+  }
 
   function read({ target, requestId, bytes, limit }: Wanted, done: (body?: string) => void): void {
-    const line = waiting.get(target) ?? { reading: 0, jobs: [], left: new Set() };
+    const line = waiting.get(target) ?? {
+      reading: 0,
+      jobs: [],
+      left: new Set<(body?: string) => void>(),
+      timer: undefined,
+    };
     waiting.set(target, line);
     if (bytes > MOST_BYTES || line.jobs.length >= MOST_WAITING) return done();
     line.left.add(done);
     const finish = (body?: string) => {
       if (line.left.delete(done)) done(body);
       line.reading -= 1;
-      line.jobs.shift()?.();
+      start(line);
       if (line.left.size === 0 && waiting.get(target) === line) waiting.delete(target);
     };
-    const start = () => {
+    line.jobs.push(() => {
       line.reading += 1;
       client.ask(isBody, 'Network.getResponseBody', { requestId }, target.sessionId).then(
         ({ body, base64Encoded }) => finish(textOf(body, base64Encoded, limit)),
         () => finish(), // the page has moved on, or does not answer
       );
-    };
-    if (line.reading < MOST_AT_ONCE) start();
-    else line.jobs.push(start);
+    });
+    pump(target, line);
   }
 
   return Object.assign(read, {
+    /** A page has nothing under way. */
+    quiet(page: Target): void {
+      for (const [target, line] of waiting) if (rootOf(target) === page) start(line);
+    },
+
     gone(target: Target): void {
       const line = waiting.get(target);
       waiting.delete(target);
       if (!line) return;
+      clearTimeout(line.timer);
       line.jobs = [];
       for (const done of line.left) done();
       line.left.clear();

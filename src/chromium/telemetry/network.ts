@@ -35,7 +35,7 @@ export function networkEvents(watch: Watch) {
    */
   const requests = new Map<string, Request>();
   const idleTimers = new Map<Target, NodeJS.Timeout>();
-  const readBody = bodies(client);
+  const readBody = bodies(client, isLoading);
   const keyOf = (target: Target, requestId: string) =>
     requestId.length === 32 ? requestId : `${rootOf(target).sessionId} ${requestId}`;
 
@@ -192,10 +192,17 @@ export function networkEvents(watch: Watch) {
     idleTimers.delete(root);
   }
 
+  function isLoading(target: Target): boolean {
+    const root = rootOf(target);
+    for (const entry of requests.values()) if (entry.counts && rootOf(entry.target) === root) return true;
+    return false;
+  }
+
   function settleIdle(target: Target): void {
     const root = rootOf(target);
-    if (root.gone || root.type !== 'page' || !watch.captures('network') || idleTimers.has(root)) return;
-    for (const entry of requests.values()) if (entry.counts && rootOf(entry.target) === root) return;
+    if (root.gone || !watch.captures('network') || isLoading(root)) return;
+    readBody.quiet(root);
+    if (root.type !== 'page' || idleTimers.has(root)) return;
     const timer = setTimeout(() => {
       idleTimers.delete(root);
       if (root.gone || !watch.captures('network')) return;

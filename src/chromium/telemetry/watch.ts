@@ -1,27 +1,17 @@
-import type { EventCategory, TelemetryCategory } from '../../lib/telemetry.ts';
+import type { Capture, EventCategory, TelemetryCategory } from '../../lib/telemetry.ts';
 import type { LocalClient } from '../cdp/local-client.ts';
 import type { Mux } from '../cdp/mux.ts';
-import type { Params, Method } from '../cdp/protocol.ts';
 import { captchaEvents } from './captcha.ts';
 import { consoleEvents } from './console.ts';
-import { autoAttach, domainsFor, isObserved, type Domain } from './domains.ts';
+import { autoAttach, isObserved } from './domains.ts';
+import { equipment, order } from './equip.ts';
+import { followFrames } from './frames.ts';
 import { interactionEvents } from './interaction.ts';
 import { networkEvents } from './network.ts';
 import { pageEvents } from './page.ts';
 import { screenshots } from './screenshot.ts';
-import {
-  isAttachedTo,
-  isDetachedFrom,
-  isDialog,
-  isFired,
-  isFrameGone,
-  isFrameTree,
-  isNavigated,
-  isNavigatedWithin,
-  type FrameTree,
-} from './shapes.ts';
-import { isDocument, MOST_FRAMES, rootOf, type Target, type Tell } from './target.ts';
-import type { Capture } from '../../lib/telemetry.ts';
+import { isAttachedTo, isDetachedFrom, isFired, isNavigated } from './shapes.ts';
+import { isDocument, type Target, type Tell } from './target.ts';
 
 /** What the parts of the collector share while they watch one browser. */
 export interface Watch {
@@ -41,12 +31,6 @@ export interface BrowserWatch {
   close(): void;
 }
 
-/** What Chromium keeps of responses for the collector, in the page's process. */
-const bodyBuffers = {
-  maxTotalBufferSize: 16 * 1024 * 1024,
-  maxResourceBufferSize: 3 * 1024 * 1024,
-  maxPostDataSize: 256 * 1024,
-};
 /** How long a change waits for pages to confirm it. A page that hangs takes it up when it goes on. */
 const PAGES_MS = 1000;
 /** More targets than a browser can run. */
@@ -60,7 +44,6 @@ export function watchBrowser(mux: Mux, tell: Tell): BrowserWatch {
   /** False while Chromium attaches the targets that were there before. */
   let started = false;
   const bySession = new Map<string, Target>();
-  const enabled = new Map<Target, Set<Domain>>();
 
   const watch: Watch = {
     client,
@@ -83,10 +66,10 @@ export function watchBrowser(mux: Mux, tell: Tell): BrowserWatch {
   const captcha = captchaEvents(watch);
   const pictures = screenshots(watch, mux);
 
-  /** Commands to targets are not awaited one by one: Chromium keeps their order, and a target may hang or go at any time. */
-  function order<M extends Method>(target: Target, method: M, params: Params<M>): Promise<unknown> {
-    return client.send(method, ...([params, target.sessionId] as never)).catch(() => undefined);
-  }
+  const frames = followFrames({ client, mux, bySession, network, page, captcha });
+  const { equip, gone } = equipment({ client, interaction, learnFrames: (target) => frames.learn(target) });
+  client.on('Page.frameNavigated', isNavigated, () => pictures.nudge());
+  client.on('Page.loadEventFired', isFired, () => pictures.nudge());
 
   // ---- targets
 
@@ -103,7 +86,7 @@ export function watchBrowser(mux: Mux, tell: Tell): BrowserWatch {
       parent,
       openerId,
       parentFrameId,
-      fresh: waitingForDebugger || started,
+      fresh: waitingForDebugger || (started && from === undefined),
       navSeq: 0,
       frames: new Map(isDocumentType(type) ? [[targetId, { url, loaderId: undefined, parentId: parentFrameId }]] : []),
       contexts: new Map(),
@@ -111,15 +94,15 @@ export function watchBrowser(mux: Mux, tell: Tell): BrowserWatch {
       gone: false,
     };
     if (isKnown || bySession.size >= MOST_TARGETS) {
-      if (waitingForDebugger) void order(target, 'Runtime.runIfWaitingForDebugger', {});
+      if (waitingForDebugger) void order(client, target, 'Runtime.runIfWaitingForDebugger');
       return void client.send('Target.detachFromTarget', { sessionId }, from).catch(() => {});
     }
     bySession.set(sessionId, target);
     page.attached(target);
     pictures.nudge();
     if (type === 'iframe') captcha.framed({ id: targetId, url }, parent, parentFrameId);
-    void equip(target);
-    if (waitingForDebugger) void order(target, 'Runtime.runIfWaitingForDebugger', {});
+    void equip(target, capture);
+    if (waitingForDebugger) void order(client, target, 'Runtime.runIfWaitingForDebugger');
   });
 
   client.on('Target.detachedFromTarget', isDetachedFrom, ({ sessionId }) => {
@@ -132,132 +115,12 @@ export function watchBrowser(mux: Mux, tell: Tell): BrowserWatch {
   function leave(target: Target): void {
     target.gone = true;
     bySession.delete(target.sessionId);
-    enabled.delete(target);
+    gone(target);
     network.gone(target);
     page.gone(target);
     interaction.gone(target);
     captcha.gone(target);
   }
-
-  /** Enables what the categories need and disables the rest. Resolves when the target has confirmed it. */
-  function equip(target: Target): Promise<unknown> {
-    const wanted = domainsFor(capture, target.type);
-    const had = enabled.get(target) ?? new Set<Domain>();
-    enabled.set(target, wanted);
-    const orders: Promise<unknown>[] = [];
-    const give = <M extends Method>(method: M, params: Params<M>) => orders.push(order(target, method, params));
-    const turn = (domain: Domain, on: () => void, off: () => void) => {
-      if (wanted.has(domain) && !had.has(domain)) on();
-      else if (!wanted.has(domain) && had.has(domain)) off();
-    };
-    turn(
-      'page',
-      () => {
-        give('Page.enable', {});
-        if (!target.fresh) orders.push(learnFrames(target).catch(() => undefined));
-      },
-      () => give('Page.disable', {}),
-    );
-    turn(
-      'network',
-      () => give('Network.enable', bodyBuffers),
-      () => give('Network.disable', {}),
-    );
-    turn(
-      'timeline',
-      () => give('PerformanceTimeline.enable', { eventTypes: ['layout-shift', 'largest-contentful-paint'] }),
-      () => give('PerformanceTimeline.enable', { eventTypes: [] }),
-    );
-    turn(
-      'runtime',
-      // Chromium repeats what the console said so far, before it answers.
-      () =>
-        orders.push(
-          order(target, 'Runtime.enable', {}).then(() => {
-            target.consoleIsLive = enabled.get(target)?.has('runtime') ?? false;
-          }),
-        ),
-      () => {
-        target.consoleIsLive = false;
-        target.contexts.clear();
-        give('Runtime.disable', {});
-      },
-    );
-    turn(
-      'script',
-      () => orders.push(interaction.start(target)),
-      () => orders.push(interaction.stop(target)),
-    );
-    const attach = autoAttach(capture, 'inside');
-    if (wanted.has('children')) give('Target.setAutoAttach', attach);
-    else if (had.has('children')) give('Target.setAutoAttach', { ...attach, autoAttach: false });
-    return Promise.all(orders);
-  }
-
-  async function learnFrames(target: Target): Promise<void> {
-    const { frameTree } = await client.ask(isFrameTree, 'Page.getFrameTree', {}, target.sessionId);
-    const learn = ({ frame, childFrames }: FrameTree) => {
-      // A navigation that was told meanwhile is newer.
-      if (target.frames.get(frame.id)?.loaderId === undefined) {
-        keepFrame(target, frame);
-        if (frame.parentId !== undefined) captcha.framed(frame, target, frame.parentId);
-      }
-      for (const child of childFrames ?? []) learn(child);
-    };
-    learn(frameTree);
-  }
-
-  // ---- frames
-
-  function keepFrame(target: Target, frame: { id: string; parentId?: string; loaderId: string; url: string }): void {
-    if (target.frames.size >= MOST_FRAMES && !target.frames.has(frame.id)) return;
-    const { url, loaderId, parentId } = frame;
-    target.frames.set(frame.id, { url, loaderId, parentId });
-    if (frame.id === target.targetId) target.url = url;
-  }
-
-  client.on('Page.frameNavigated', isNavigated, ({ frame }, sessionId) => {
-    const target = bySession.get(sessionId ?? '');
-    if (!target) return;
-    if (frame.id === target.targetId && !target.parent) {
-      target.navSeq += 1;
-      target.frames.clear();
-      keepFrame(target, frame);
-      network.navigated(target, frame.loaderId);
-      captcha.navigated(target, frame.url);
-    } else {
-      keepFrame(target, frame);
-      const isRoot = frame.id === target.targetId;
-      captcha.framed(frame, isRoot ? target.parent : target, isRoot ? target.parentFrameId : frame.parentId);
-    }
-    pictures.nudge();
-    page.navigated(target, { frame });
-  });
-  client.on('Page.navigatedWithinDocument', isNavigatedWithin, ({ frameId, url }, sessionId) => {
-    const target = bySession.get(sessionId ?? '');
-    const frame = target?.frames.get(frameId);
-    if (!frame) return;
-    frame.url = url;
-    if (frameId === target!.targetId) target!.url = url;
-  });
-  client.on('Page.frameDetached', isFrameGone, ({ frameId, reason }, sessionId) => {
-    bySession.get(sessionId ?? '')?.frames.delete(frameId);
-    if (reason === 'remove') captcha.frameGone(frameId); // not when it moves to another process
-  });
-  client.on('Page.loadEventFired', isFired, () => pictures.nudge());
-
-  /**
-   * A headless shell closes dialogs at once, unless a client has enabled Page: then the page waits for that client's answer. The
-   * collector's Page is not to hold up a page, so it answers as the shell does when no other client would.
-   */
-  client.on('Page.javascriptDialogOpening', isDialog, ({ type, hasBrowserHandler }, sessionId) => {
-    const target = bySession.get(sessionId ?? '');
-    if (!target || hasBrowserHandler) return;
-    const root = rootOf(target);
-    const family = [...bySession.values()].filter((other) => rootOf(other) === root).map(({ targetId }) => targetId);
-    if (mux.answersDialogs(family)) return;
-    void order(target, 'Page.handleJavaScriptDialog', { accept: type === 'beforeunload' });
-  });
 
   return {
     async change(next) {
@@ -268,11 +131,13 @@ export function watchBrowser(mux: Mux, tell: Tell): BrowserWatch {
       if (next.has('screenshot')) pictures.start();
       else pictures.stop();
       const known = [...bySession.values()];
-      const pages = known.map(equip);
+      const pages = known.map((target) => equip(target, next));
       // An answer that never comes ends this by the client's deadline.
       await client.send('Target.setAutoAttach', autoAttach(next, 'browser'));
       started = isObserved(next);
-      const fresh = [...bySession.values()].filter((target) => !known.includes(target)).map(equip);
+      const fresh = [...bySession.values()]
+        .filter((target) => !known.includes(target))
+        .map((target) => equip(target, next));
       await settledWithin(PAGES_MS, [...pages, ...fresh]);
     },
 
