@@ -15,7 +15,7 @@ const rooms = {
   store: [],
   org: [],
   sessions: ['profiles', 'extensions', 'proxies', 'telemetry', 'chromium'],
-  pools: ['sessions'],
+  pools: ['sessions', 'telemetry'], // a lease captures what its pool says, and what its acquire adds
   profiles: [],
   extensions: [],
   proxies: ['chromium'], // a check uses the same way out as a session's traffic

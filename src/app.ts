@@ -20,6 +20,7 @@ import { openSessions } from './app/sessions.ts';
 import { serveSockets } from './app/sockets.ts';
 import { openPools } from './app/pools.ts';
 import { forgetHourly } from './app/forgetting.ts';
+import { reportCalls } from './app/telemetry.ts';
 
 export type App = Awaited<ReturnType<typeof buildApp>>;
 
@@ -48,6 +49,7 @@ export async function buildApp(options: AppOptions) {
     });
     opened(() => http.close());
     measureRequests(http, metrics);
+    reportCalls(http, { telemetry: () => telemetry, sessions: () => sessions, addresses: () => addresses });
 
     const nodes = cluster({
       db: store.db,
@@ -81,7 +83,7 @@ export async function buildApp(options: AppOptions) {
     const { proxies } = egress;
     const { credentials, providers, lookup } = openCredentials(ground, egress);
     const rooms = await openSessions(ground, { org, egress, addresses });
-    const { sessions, replays } = rooms;
+    const { sessions, replays, telemetry } = rooms;
     const { pools, pooled } = openPools(ground, { nodes, org, sessions, proxies });
 
     const where = whereabouts({ sessions, addresses, nodes });
@@ -111,10 +113,11 @@ export async function buildApp(options: AppOptions) {
     await http.ready();
     proxies.start();
     opened(() => nodes.drain());
-    const forgetting = forgetHourly(config, { audit, replays, db: store.db, log: logger });
+    const forgetting = forgetHourly(config, { audit, replays, telemetry, db: store.db, log: logger });
     opened(() => clearInterval(forgetting));
 
     const { secrets } = ground;
-    return { http, sessions, pools, replays, nodes, store, secrets, credentials: lookup, firstKey, close: closeAll };
+    const opens = { http, sessions, pools, replays, telemetry, nodes, store, secrets, credentials: lookup, firstKey };
+    return { ...opens, close: closeAll };
   });
 }

@@ -160,6 +160,19 @@ export const settings = {
     'the most one video of a session may have; its recording ends there',
     integer(1, 100_000),
   ),
+  telemetryDays: setting('CORRAL_TELEMETRY_DAYS', '30', 'how long the events of sessions are kept', integer(1, 3650)),
+  telemetrySession: setting(
+    'CORRAL_TELEMETRY_SESSION_MB',
+    '256',
+    'the most that is kept of the events of one session, compressed; beyond it, its oldest are removed',
+    integer(1, 100_000),
+  ),
+  telemetryProject: setting(
+    'CORRAL_TELEMETRY_PROJECT_MB',
+    '4096',
+    'the same for all sessions of a project together',
+    integer(1, 1_000_000),
+  ),
   trustProxy: setting(
     'CORRAL_TRUST_PROXY',
     '',

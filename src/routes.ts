@@ -17,6 +17,7 @@ import { playwrightRoutes } from './sessions/playwright/routes.ts';
 import { processRoutes } from './sessions/process/routes.ts';
 import { replayRoutes } from './sessions/replays/routes.ts';
 import { sessionRoutes } from './sessions/routes.ts';
+import { telemetryRoutes } from './telemetry/routes.ts';
 
 /** The services that the routes use. */
 export type Rooms = Parameters<typeof statusRoutes>[0] &
@@ -28,6 +29,7 @@ export type Rooms = Parameters<typeof statusRoutes>[0] &
   Parameters<typeof providerRoutes>[0] &
   Parameters<typeof replayRoutes>[0] &
   Parameters<typeof logRoutes>[0] &
+  Parameters<typeof telemetryRoutes>[0] &
   Pick<Parameters<typeof extensionRoutes>[0], 'extensions'> & {
     rateLimit: Parameters<typeof sessionRoutes>[0]['limit'];
     /** Sessions of this node, for the pools of other nodes. */
@@ -50,6 +52,7 @@ export function everyRoute(rooms: Rooms): FastifyPluginAsyncTypebox[] {
     curlRoutes(rooms),
     logRoutes(rooms),
     replayRoutes(rooms),
+    telemetryRoutes(rooms),
     poolRoutes(rooms),
     proxyRoutes(rooms),
     credentialRoutes(rooms),

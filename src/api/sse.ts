@@ -7,6 +7,8 @@ import type { FastifyReply } from 'fastify';
 export interface EventStream {
   /** Resolves when there is room for the next event, so that a slow reader slows the source. False: the reader has disconnected. */
   send(event: unknown): Promise<boolean>;
+  /** The same for an event that is JSON already, with the id that a reader names when it connects again. */
+  sendJson(json: string, id: number): Promise<boolean>;
   /** Sends a comment, which readers skip. */
   comment(text: string): void;
   end(): void;
@@ -63,9 +65,11 @@ export function eventStream(
     return out.write(text);
   }
 
-  async function send(event: unknown): Promise<boolean> {
+  const send = (event: unknown) => sendFrame(`data: ${JSON.stringify(event)}\n\n`);
+
+  async function sendFrame(frame: string): Promise<boolean> {
     if (gone.signal.aborted || out.writableEnded) return false;
-    if (write(`data: ${JSON.stringify(event)}\n\n`)) return true;
+    if (write(frame)) return true;
     await new Promise<void>((resolve) => {
       const done = () => {
         out.off('drain', done);
@@ -82,5 +86,6 @@ export function eventStream(
     if (!gone.signal.aborted && !out.writableEnded) write(`: ${text}\n\n`);
   }
 
-  return { send, comment, end, closed: gone.signal };
+  const sendJson = (json: string, id: number) => sendFrame(`id: ${id}\ndata: ${json}\n\n`);
+  return { send, sendJson, comment, end, closed: gone.signal };
 }

@@ -2,18 +2,26 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { Config } from '../config.ts';
 import type { AuditService } from '../org/audit.ts';
 import type { ReplayService } from '../sessions/replays/service.ts';
+import type { TelemetryService } from '../telemetry/service.ts';
 import type { Db } from '../store/db.ts';
 import { forgetHistory } from '../store/history.ts';
 
 /** Removes what is older than the operator wants to keep. */
 export function forgetHourly(
   config: Config,
-  deps: { audit: AuditService; replays: ReplayService; db: Db; log: FastifyBaseLogger },
+  deps: {
+    audit: AuditService;
+    replays: ReplayService;
+    telemetry: Pick<TelemetryService, 'expire'>;
+    db: Db;
+    log: FastifyBaseLogger;
+  },
 ) {
-  const { audit, replays, db, log } = deps;
+  const { audit, replays, telemetry, db, log } = deps;
   const notPruned = (what: string) => (error: Error) => log.warn({ error: error.message }, `${what}.not_pruned`);
   const forget = () => {
     void audit.removeOlderThan(config.auditDays).catch(notPruned('audit'));
+    void telemetry.expire().catch(notPruned('telemetry'));
     void replays.expire().catch(notPruned('replays'));
     void forgetHistory(db, config.historyDays).catch(notPruned('history'));
   };

@@ -10,6 +10,7 @@ import type { Egress } from './egress.ts';
 import { openBelongings } from './belongings.ts';
 import { openLauncher } from './launcher.ts';
 import { openReplays } from './replays.ts';
+import { openTelemetry } from './telemetry.ts';
 
 /** File systems have about one inode per 16 KiB; sessions may use half of theirs. */
 const filesPerMegabyte = 32;
@@ -24,6 +25,7 @@ export async function openSessions(
   const { profiles, extensions } = await openBelongings(ground, org);
   const trial = launchTrial(launcher);
   opened(() => trial.close());
+  const { telemetry, collect } = openTelemetry(ground); // before the sessions, and closed after them
   const sessions = sessionService({
     store: sessionStore(store.db),
     browsers: launcher,
@@ -32,6 +34,8 @@ export async function openSessions(
     addresses,
     sessionCap: (projectId) => org.limits.sessionCap(projectId),
     proxies: egress.proxies,
+    telemetry,
+    collect,
     nodeId: store.nodeId,
     capacity: config.capacity,
     spares: config.spares,
@@ -49,5 +53,5 @@ export async function openSessions(
   measureSessions(ground.metrics, sessions);
   await sessions.start();
   await replays.open();
-  return { profiles, extensions, sessions, replays, recorder };
+  return { profiles, extensions, sessions, replays, recorder, telemetry };
 }

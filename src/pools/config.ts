@@ -2,6 +2,7 @@ import { errors } from '../errors.ts';
 import { policyOf } from '../sessions/policy.ts';
 import { refuseHeadlessKiosk } from '../sessions/request.ts';
 import type { CreateSession } from '../sessions/schema.ts';
+import { captureOf, captureOnUpdate, inReply } from '../telemetry/capture.ts';
 import { PoolConfig, type CreatePool, type UpdatePool } from './schema.ts';
 import type { PoolRow } from './store.ts';
 
@@ -20,12 +21,13 @@ export const defaultConfig = {
 /** The configuration of a new pool, with the defaults. */
 export function configOf(request: Omit<CreatePool, 'size' | 'name'>): Config {
   const refreshes = { refresh_on_profile_update: request.refresh_on_profile_update ?? request.profile !== undefined };
-  return checked({ ...defaultConfig, ...tidy(request), ...refreshes });
+  return checked({ ...defaultConfig, ...tidy(request), ...refreshes, ...capturing(undefined, request.telemetry) });
 }
 
 /** A field left out keeps its value; an empty one clears it, where it can be cleared. */
 export function mergeConfig(before: Config, request: Omit<UpdatePool, 'size' | 'name' | 'discard_all_idle'>): Config {
-  const merged: Config = { ...before, ...tidy(request) };
+  const { telemetry, ...rest } = before;
+  const merged: Config = { ...rest, ...tidy(request), ...capturing(telemetry, request.telemetry) };
   if (isEmpty(request.engine_policy) || isEmpty(request.chrome_policy)) delete merged.engine_policy;
   if (request.proxy_id === '') delete merged.proxy_id;
   if (request.start_url === '') delete merged.start_url;
@@ -86,6 +88,12 @@ function tidy(request: Partial<CreatePool & UpdatePool>): Config {
     delete tidied.profile.save_changes;
   }
   return tidied;
+}
+
+/** What the pool's leases capture, unless an acquire says otherwise; no field for nothing. Its idle browsers capture nothing. */
+function capturing(before: Config['telemetry'], request: UpdatePool['telemetry']): Pick<Config, 'telemetry'> {
+  const capture = captureOnUpdate(captureOf(before), request) ?? captureOf(before);
+  return capture.size > 0 ? { telemetry: inReply(capture) } : {};
 }
 
 const isEmpty = (policy: object | undefined) => policy !== undefined && Object.keys(policy).length === 0;

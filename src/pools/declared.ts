@@ -1,6 +1,5 @@
 import { errors } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
-import { refuseWhatIsNotHere } from '../sessions/request.ts';
 import type { SessionService } from '../sessions/service.ts';
 import type { Db } from '../store/db.ts';
 import { unlessTaken } from '../store/names.ts';
@@ -72,7 +71,6 @@ export function declaredPools({
 
   return {
     async create(projectId: string, request: CreatePool): Promise<Pool> {
-      refuseWhatIsNotHere(request);
       const { size, name, ...rest } = request;
       const config = configOf(rest);
       if (config.proxy_id) await refuseUnknownProxy(projectId, config.proxy_id);
@@ -93,7 +91,6 @@ export function declaredPools({
 
     /** A field left out keeps its value; an empty one clears it, where it can be cleared. */
     async update(projectId: string, idOrName: string, request: UpdatePool): Promise<Pool> {
-      refuseWhatIsNotHere(request);
       const before = await find(projectId, idOrName);
       const { size = before.size, name, discard_all_idle, ...rest } = request;
       const config = mergeConfig(before.config, rest);

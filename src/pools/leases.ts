@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errors, ServiceError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
-import { refuseWhatIsNotHere } from '../sessions/request.ts';
 import type { Session } from '../sessions/schema.ts';
+import { captureOf, captureOnAcquire } from '../telemetry/capture.ts';
 import type { Acquirer, SecondTurn } from './acquire.ts';
 import { defaultConfig, fillSeconds } from './config.ts';
 import type { PoolMetrics } from './metrics.ts';
@@ -52,10 +52,10 @@ export function poolLeases({
     request: Acquire,
     hungUp: AbortSignal,
   ): Promise<Acquired | { ahead: number }> {
-    refuseWhatIsNotHere(request);
     const started = performance.now();
     const elapsed = () => performance.now() - started;
     const pool = await find(projectId, idOrName);
+    const telemetry = [...captureOnAcquire(captureOf(pool.config.telemetry), request.telemetry)];
     const waitMs = Math.min(longestWaitMs, (request.acquire_timeout_seconds ?? fillSeconds(pool)) * 1000);
     let again: SecondTurn | undefined;
     for (;;) {
@@ -69,7 +69,7 @@ export function poolLeases({
       const { sessionId, leaseId } = turn;
       const undo = () => giveBack(pool.id, sessionId, leaseId);
       try {
-        const session = await sessions.lend(sessionId, leaseOf(pool, leaseId, request), keyId);
+        const session = await sessions.lend(sessionId, { ...leaseOf(pool, leaseId, request), telemetry }, keyId);
         hungUp.throwIfAborted();
         metrics.acquires.observe({ outcome: 'leased' }, elapsed() / 1000);
         return { session, undelivered: () => void undo() };
@@ -159,7 +159,7 @@ export function poolLeases({
   return { acquire, release, putBack };
 }
 
-function leaseOf(pool: PoolRow, id: string, request: Acquire): Lease {
+function leaseOf(pool: PoolRow, id: string, request: Acquire): Omit<Lease, 'telemetry'> {
   return {
     id,
     name: request.name ?? null,

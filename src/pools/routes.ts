@@ -36,7 +36,7 @@ function declaring(app: App, pools: PoolService) {
         body: CreatePool,
         response: {
           201: Pool,
-          ...refusals('already_exists', 'pool_limit_reached', 'project_limit_reached', 'feature_not_available'),
+          ...refusals('already_exists', 'pool_limit_reached', 'project_limit_reached'),
         },
       },
     },
@@ -83,13 +83,7 @@ function declaring(app: App, pools: PoolService) {
         body: UpdatePool,
         response: {
           200: Pool,
-          ...refusals(
-            'pool_not_found',
-            'already_exists',
-            'pool_limit_reached',
-            'project_limit_reached',
-            'feature_not_available',
-          ),
+          ...refusals('pool_not_found', 'already_exists', 'pool_limit_reached', 'project_limit_reached'),
         },
       },
     },
@@ -136,7 +130,7 @@ function leasing(app: App, pools: PoolService) {
               }),
             },
           }),
-          ...refusals('pool_not_found', 'pool_deleted', 'already_exists', 'feature_not_available'),
+          ...refusals('pool_not_found', 'pool_deleted', 'already_exists'),
         },
       },
     },

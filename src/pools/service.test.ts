@@ -49,6 +49,7 @@ const blank: Omit<NewSession, 'id' | 'project_id' | 'node_id' | 'pool_id' | 'poo
   proxy_id: null,
   profile_id: null,
   profile_saves: false,
+  telemetry: [],
 };
 
 /** The pools of one node on the real database, and browsers that are only rows. */
@@ -267,7 +268,7 @@ describe('a node that was taken for lost', () => {
     expect(other.session.session_id, 'what was about to be handed over went back on the shelf').toBe(stale!.id);
     expect(await lease.endLease(stale!.id, 'lease_stale')).toBeUndefined();
     expect(await lease.shelve(stale!.id, 'lease_stale')).toBeUndefined();
-    const late = { id: 'lease_stale', name: null, tags: {}, timeoutSeconds: 60, startUrl: null };
+    const late = { id: 'lease_stale', name: null, tags: {}, timeoutSeconds: 60, startUrl: null, telemetry: [] };
     expect(await lease.describeLease(stale!.id, late)).toBeUndefined();
     expect(await lease.leaseOn(id, stale!.id)).toBeDefined();
   });

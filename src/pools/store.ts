@@ -46,6 +46,8 @@ export interface Lease {
   timeoutSeconds: number;
   /** The page that is opened for the holder; null for none. */
   startUrl: string | null;
+  /** The categories that are captured. */
+  telemetry: string[];
 }
 
 export type PoolStore = ReturnType<typeof poolStore>;
@@ -287,7 +289,7 @@ function browsersOfPools(db: Db) {
     /** Hands the browser over to the holder. Undefined: the lease has ended meanwhile. */
     describeLease(sessionId: string, lease: Lease): Promise<{ id: string } | undefined> {
       return db.row(sql`update sessions set name = ${lease.name}, tags = ${lease.tags}, timeout_seconds = ${lease.timeoutSeconds},
-          start_url = ${lease.startUrl}, lease_node = null
+          start_url = ${lease.startUrl}, telemetry = ${lease.telemetry}, lease_node = null
         where id = ${sessionId} and lease_id = ${lease.id} and deleted_at is null returning id`);
     },
 
@@ -321,7 +323,7 @@ function browsersOfPools(db: Db) {
             p.config->>'proxy_id' as proxy_id
           from sessions s join pools p on p.id = s.pool_id where s.id = ${sessionId}
         )
-        update sessions s set lease_id = null, lease_node = null, name = null, tags = '{}', start_url = null,
+        update sessions s set lease_id = null, lease_node = null, name = null, tags = '{}', start_url = null, telemetry = '{}',
           proxy_id = fit.proxy_id, default_proxy_disabled = false,
           idle_since = case when fits then now() end, deleted_at = case when not fits then now() end
         from fit where s.id = fit.id and s.state = 'live' and s.deleted_at is null and s.idle_since is null

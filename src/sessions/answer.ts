@@ -1,3 +1,4 @@
+import { captureOf, inReply } from '../telemetry/capture.ts';
 import type { Addresses } from './addresses.ts';
 import type { Session } from './schema.ts';
 import type { SessionRow } from './store.ts';
@@ -26,7 +27,7 @@ export function asSession(row: SessionRow, addresses: Addresses, keyId: string, 
     ...(row.proxy_id === null ? {} : { proxy_id: row.proxy_id }),
     ...(policy ? { engine_policy: policy, chrome_policy: policy } : {}),
     tags: row.tags,
-    telemetry: null,
+    telemetry: inReply(captureOf(row.telemetry)),
     usage: { uptime_ms: uptimeMs },
     ...(row.deleted_at ? { deleted_at: row.deleted_at.toISOString() } : {}),
     ...(row.ended_reason ? { ended_reason: row.ended_reason } : {}),

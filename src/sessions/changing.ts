@@ -1,10 +1,11 @@
 import { errors } from '../errors.ts';
 import type { Loadable } from '../extensions/service.ts';
 import type { ProxyService } from '../proxies/service.ts';
+import { captureOf, captureOnUpdate } from '../telemetry/capture.ts';
 import { nameTaken } from './admission.ts';
 import type { Finding } from './finding.ts';
 import type { LoadedExtensions } from './loaded-extensions.ts';
-import { proxyChange, refuseWhatIsNotHere } from './request.ts';
+import { proxyChange } from './request.ts';
 import type { Restarts } from './restarts.ts';
 import type { Roster } from './roster.ts';
 import type { Session, UpdateSession } from './schema.ts';
@@ -29,14 +30,14 @@ export function sessionChanging({
 }) {
   return {
     async update(projectId: string, keyId: string, idOrName: string, request: UpdateSession): Promise<Session> {
-      refuseWhatIsNotHere(request);
       const before = await find(projectId, idOrName);
       const { id, profile_id } = before;
       const { viewport, profile } = request;
       if (profile && profile_id !== null) throw errors.profile_loaded({ session: id, profile: profile_id });
       const proxy = proxyChange(before, request);
       const way = proxy && (await wayOut(proxies, projectId, { ...proxy, proxyId: proxy.id, stealth: before.stealth }));
-      const held = (viewport ?? proxy) && (await roster.hold(id));
+      const capture = captureOnUpdate(captureOf(before.telemetry), request.telemetry);
+      const held = (viewport ?? proxy ?? capture) && (await roster.hold(id));
       const change = async () => {
         const viewers = roster.live.get(id)?.viewerCount ?? 0;
         if (viewport && viewers > 0 && !viewport.force) throw errors.viewport_in_use({ viewers });
@@ -46,9 +47,11 @@ export function sessionChanging({
           ...(request.tags ? { tags: request.tags } : {}),
           ...(viewport ? { viewport: { ...viewport, rate: viewport.refresh_rate ?? null } } : {}),
           ...(proxy ? { proxy } : {}),
+          ...(capture ? { telemetry: [...capture] } : {}),
         });
         if (!row) throw errors.session_not_found({ session: idOrName });
         if (proxy) await roster.live.get(id)?.setProxy(way);
+        if (capture && held) await roster.live.get(id)?.telemetry.change(capture, held.engine);
         if (viewport) await held?.engine.setViewport(viewport);
         return row;
       };

@@ -1,20 +1,22 @@
 import { expect, test } from 'vitest';
 import { silent } from '../lib/log.ts';
 import type { WebSocketReceiver, WebSocketSink } from '../lib/ws-sink.ts';
-import { sessionClients } from './clients.ts';
+import { fakeTelemetry } from '../../test/support/fake-telemetry.ts';
+import { sessionClients, type ClientKind } from './clients.ts';
 import type { Ending } from './state.ts';
 
 function house() {
   const state = { ending: undefined as Ending | undefined, released: 0 };
-  const clients = sessionClients({ id: 's', ending: () => state.ending, log: silent });
-  const join = (kind: 'client' | 'viewer', receiver: Partial<WebSocketReceiver> = {}) => {
+  const { telemetry, events } = fakeTelemetry();
+  const clients = sessionClients({ id: 's', ending: () => state.ending, visited: telemetry.visited, log: silent });
+  const join = (kind: ClientKind, receiver: Partial<WebSocketReceiver> = {}) => {
     const codes: number[] = [];
     const sink = { close: (code: number) => void codes.push(code) } as unknown as WebSocketSink;
     const use = () => ({ receive() {}, flush() {}, closed() {}, ...receiver });
     const attached = clients.attach({ release: () => void state.released++ }, use, kind)(sink);
     return { attached, codes };
   };
-  return { clients, state, join };
+  return { clients, state, join, events };
 }
 
 test('each client holds the session until it has closed, once', () => {

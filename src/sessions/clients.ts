@@ -1,9 +1,23 @@
 import type { Log } from '../lib/log.ts';
 import type { WebSocketReceiver, WebSocketSink } from '../lib/ws-sink.ts';
 import { endings, type Ending } from './state.ts';
+import type { Visit } from './telemetry.ts';
+
+/** `cdp` and `viewer` are reported in the session's telemetry. */
+export type ClientKind = 'cdp' | 'client' | 'viewer';
 
 /** The websockets of one session. Each holds the session until it closes. */
-export function sessionClients({ id, ending, log }: { id: string; ending: () => Ending | undefined; log: Log }) {
+export function sessionClients({
+  id,
+  ending,
+  visited,
+  log,
+}: {
+  id: string;
+  ending: () => Ending | undefined;
+  visited: (kind: 'cdp' | 'viewer') => Visit;
+  log: Log;
+}) {
   const sinks = new Set<WebSocketSink>();
   let viewers = 0;
 
@@ -20,12 +34,10 @@ export function sessionClients({ id, ending, log }: { id: string; ending: () => 
     },
 
     /** Attaches a websocket. It holds the session until it closes; when the session or the browser ends, it is closed with a code and a reason. */
-    attach(
-      held: { release(): void },
-      use: (sink: WebSocketSink) => WebSocketReceiver,
-      kind: 'client' | 'viewer' = 'client',
-    ) {
-      return (sink: WebSocketSink): WebSocketReceiver => {
+    attach(held: { release(): void }, use: (sink: WebSocketSink) => WebSocketReceiver, kind: ClientKind = 'client') {
+      return (bare: WebSocketSink): WebSocketReceiver => {
+        const visit = kind === 'client' ? undefined : visited(kind);
+        const sink = visit ? reported(bare, visit) : bare;
         sinks.add(sink);
         if (kind === 'viewer') viewers++;
         const receiver = use(sink);
@@ -42,10 +54,14 @@ export function sessionClients({ id, ending, log }: { id: string; ending: () => 
           }
         };
         return {
-          receive: (data, binary) => guarded(() => receiver.receive(data, binary)),
+          receive(data, binary) {
+            visit?.message();
+            guarded(() => receiver.receive(data, binary));
+          },
           flush: () => guarded(() => receiver.flush()),
           closed() {
             guarded(() => receiver.closed());
+            visit?.over();
             if (left) return;
             left = true;
             sinks.delete(sink);
@@ -55,5 +71,29 @@ export function sessionClients({ id, ending, log }: { id: string; ending: () => 
         };
       };
     },
+  };
+}
+
+/** Counts messages, and reports the end when the service closes the connection: the client may take seconds to answer that. */
+function reported(sink: WebSocketSink, visit: Visit): WebSocketSink {
+  return {
+    send(pieces) {
+      visit.message();
+      sink.send(pieces);
+    },
+    flush: () => sink.flush(),
+    sendBinary(pieces, written) {
+      visit.message();
+      sink.sendBinary(pieces, written);
+    },
+    get bufferedAmount() {
+      return sink.bufferedAmount;
+    },
+    close(code, reason) {
+      visit.over(code);
+      sink.close(code, reason);
+    },
+    pause: () => sink.pause(),
+    resume: () => sink.resume(),
   };
 }

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { beforeEach, afterEach, expect, test, vi } from 'vitest';
 import { fakeEngine } from '../../test/support/fake-engine.ts';
+import { fakeTelemetry } from '../../test/support/fake-telemetry.ts';
 import { sessionRow } from '../../test/support/session-rows.ts';
 import { silent } from '../lib/log.ts';
 import { sessionEnding, whyNotStarted } from './ending.ts';
@@ -46,6 +47,7 @@ function house() {
     timeoutSeconds: 60,
     mayStandBy: true,
     proxy: undefined,
+    telemetry: fakeTelemetry().telemetry,
     relaunch: () => Promise.reject(new Error('no')),
     onIdle() {},
     onLost() {},

@@ -9,6 +9,8 @@ import type { Log } from '../lib/log.ts';
 import { undoOnFailure } from '../lib/undo.ts';
 import type { ProfileService } from '../profiles/service.ts';
 import type { ProxyService } from '../proxies/service.ts';
+import { captureOf } from '../telemetry/capture.ts';
+import type { TelemetryService } from '../telemetry/service.ts';
 import { fit, type Admission } from './admission.ts';
 import type { BrowserOptions, Browsers } from './browsers.ts';
 import type { DiskGuard } from './disk-guard.ts';
@@ -22,6 +24,7 @@ import type { CreateSession } from './schema.ts';
 import type { Spare } from './spares.ts';
 import { openStartUrl } from './start-url.ts';
 import type { NewSession, SessionRow, SessionStore } from './store.ts';
+import { sessionTelemetry, type Collect } from './telemetry.ts';
 import { wayOut } from './way-out.ts';
 
 /** The pool a browser is created for. `opensUrl`: the pool has a start_url, which is opened when the browser is lent. */
@@ -64,6 +67,9 @@ export interface LaunchingDeps {
   ending: Pick<Endings, 'stop' | 'settle'>;
   asItIsNow: Restarts['asItIsNow'];
   guard: Pick<DiskGuard, 'stir'>;
+  telemetry: Pick<TelemetryService, 'open'>;
+  /** Takes events out of a browser. */
+  collect: Collect;
   nodeId: string;
   events: Pick<EventBus, 'publish'>;
   log: Log;
@@ -151,6 +157,8 @@ export function sessionLaunching(deps: LaunchingDeps) {
       if (spare && proxy) engine.gateway.setProxy(proxy);
       if (spare) await fit(engine, options);
       if (plan.wanted.length > 0) await extensions.load(id, engine, plan.wanted);
+      const capture = captureOf(row.telemetry);
+      if (capture.size > 0) await session.telemetry.change(capture, engine); // before the first page is opened
       if (row.start_url) void openStartUrl(engine, row.start_url, log);
       const now = spare ? await store.find(id) : await store.apply(id, 'launched');
       if (!now || now.deleted_at) throw errors.session_not_found({ session: id }); // stopped while it was starting
@@ -178,9 +186,11 @@ export function sessionLaunching(deps: LaunchingDeps) {
 
   function sessionOn(engine: Engine, { row, options, proxy }: Plan, whenGone: LiveSession['whenGone']): LiveSession {
     const { id } = row;
+    const journal = deps.telemetry.open(id, row.project_id);
     return liveSession({
       id,
       engine,
+      telemetry: sessionTelemetry({ id, journal, collect: deps.collect, log }),
       timeoutSeconds: row.pool_id === null ? row.timeout_seconds : undefined,
       mayStandBy: !options.gpu,
       proxy,

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { fakeEngine } from '../../test/support/fake-engine.ts';
+import { fakeTelemetry } from '../../test/support/fake-telemetry.ts';
 import { sessionRow } from '../../test/support/session-rows.ts';
 import { silent } from '../lib/log.ts';
 import { sessionLending } from './lending.ts';
@@ -18,6 +19,7 @@ function house() {
     timeoutSeconds: undefined,
     mayStandBy: false,
     proxy: undefined,
+    telemetry: fakeTelemetry().telemetry,
     relaunch: () => Promise.reject(new Error('no')),
     onIdle() {},
     onLost() {},

@@ -5,6 +5,7 @@ import type { ExtensionService } from '../extensions/service.ts';
 import type { Log } from '../lib/log.ts';
 import type { ProfileSelector } from '../profiles/schema.ts';
 import type { ProfileService } from '../profiles/service.ts';
+import { captureOf } from '../telemetry/capture.ts';
 import type { PoolPlace } from './launching.ts';
 import { awake, type Roster } from './roster.ts';
 import type { CreateSession, Session } from './schema.ts';
@@ -62,13 +63,20 @@ export function sessionLending({
     /** Lends the session to a holder. Resolves when the browser has answered; if this rejects, the session is not fit to be lent. */
     async lend(
       id: string,
-      { id: lease, timeoutSeconds, startUrl }: { id: string; timeoutSeconds: number; startUrl: string | null },
+      {
+        id: lease,
+        timeoutSeconds,
+        startUrl,
+        telemetry,
+      }: { id: string; timeoutSeconds: number; startUrl: string | null; telemetry?: string[] },
       keyId: string,
     ): Promise<Session> {
       const session = roster.get(id);
       const held = await awake(session);
       try {
         await held.engine.control().send('Browser.getVersion');
+        const capture = captureOf(telemetry);
+        if (capture.size > 0) await session.telemetry.change(capture, held.engine);
         if (startUrl !== null) void openStartUrl(held.engine, startUrl, log);
         session.lend({ lease, timeoutSeconds, used: startUrl !== null });
         const row = await store.find(id);

@@ -1,5 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { fakeEngine } from '../../test/support/fake-engine.ts';
+import { fakeTelemetry } from '../../test/support/fake-telemetry.ts';
 import { silent } from '../lib/log.ts';
 import { liveSession, type LiveSessionOptions } from './live-session.ts';
 
@@ -14,6 +15,7 @@ const sessionOf = (options: Partial<LiveSessionOptions>) =>
     timeoutSeconds: 60,
     mayStandBy: false,
     proxy: undefined,
+    telemetry: fakeTelemetry().telemetry,
     relaunch: () => Promise.reject(new Error('it did not crash')),
     onIdle: () => {},
     onLost: () => {},

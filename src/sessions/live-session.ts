@@ -8,6 +8,7 @@ import { sessionHolds } from './holds.ts';
 import { sessionStandby } from './standby.ts';
 import { endings, SessionEnded, type Ending } from './state.ts';
 import { closingMs, sessionSuccession, type StartNext } from './succession.ts';
+import type { SessionTelemetry } from './telemetry.ts';
 
 export interface LiveSessionOptions {
   id: string;
@@ -18,6 +19,7 @@ export interface LiveSessionOptions {
   mayStandBy: boolean;
   /** The proxy from the start; undefined for none. */
   proxy: Proxy | undefined;
+  telemetry: SessionTelemetry;
   /** Starts a browser with the same options in the same directory. */
   relaunch: StartNext;
   /** The session was asleep and runs again. */
@@ -36,7 +38,7 @@ export type LiveSession = ReturnType<typeof liveSession>;
  * of their own. It ends in one way only, by `end`.
  */
 export function liveSession(options: LiveSessionOptions) {
-  const { id, onIdle, log } = options;
+  const { id, telemetry, onIdle, log } = options;
   let { timeoutSeconds } = options;
   let lease: string | null = null;
   let lending = unlimited();
@@ -48,7 +50,7 @@ export function liveSession(options: LiveSessionOptions) {
   const swaps = oneByOne();
   const restarts = oneByOne(); // a second plan would replace the first one, which would then never resolve
 
-  const clients = sessionClients({ id, ending: () => ending, log });
+  const clients = sessionClients({ id, ending: () => ending, visited: telemetry.visited, log });
   const browsers = sessionSuccession({
     ...options,
     first: options.engine,
@@ -82,13 +84,20 @@ export function liveSession(options: LiveSessionOptions) {
     onIdle,
   });
   holds.restartTimers();
+  telemetry.hide(options.proxy);
+
+  const setProxy = (proxy: Proxy | undefined) => {
+    telemetry.hide(proxy);
+    return browsers.setProxy(proxy);
+  };
 
   return {
     id,
+    telemetry,
     hold: holds.hold,
     attach: clients.attach,
     whenGone: browsers.whenGone,
-    setProxy: browsers.setProxy,
+    setProxy,
     still: standby.still,
     uptimeMs: standby.uptimeMs,
 
@@ -120,7 +129,7 @@ export function liveSession(options: LiveSessionOptions) {
     /** Proxy changes run one at a time, so that the row and the browser end up with the same, last one. */
     swapping: swaps,
     /** Undoes the proxy changes of a lease that has ended. */
-    resetProxy: () => browsers.setProxy(options.proxy),
+    resetProxy: () => setProxy(options.proxy),
 
     /** The current lease, if a pool lent the session. Addresses of an earlier lease are not valid. */
     get lease() {
@@ -140,6 +149,7 @@ export function liveSession(options: LiveSessionOptions) {
       timeoutSeconds = undefined;
       lending.abort(errors.session_not_found({ session: id }));
       clients.close(1001, 'The browser went back to its pool.');
+      telemetry.shelve();
       holds.restartTimers();
       return used;
     },
@@ -174,7 +184,7 @@ export function liveSession(options: LiveSessionOptions) {
         const last = await browsers.current().catch(() => undefined);
         await last?.close(keep ? { graceMs: closingMs } : {});
         standby.stopClock();
-      })());
+      })().finally(() => telemetry.end()));
     },
   };
 }

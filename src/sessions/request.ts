@@ -1,4 +1,5 @@
 import { errors } from '../errors.ts';
+import { captureOnCreate } from '../telemetry/capture.ts';
 import type { BrowserOptions } from './browsers.ts';
 import { policyOf } from './policy.ts';
 import type { CreateSession, UpdateSession } from './schema.ts';
@@ -99,6 +100,7 @@ export function rowFor(
     start_url: request.start_url ?? null,
     policy: options.policy ?? null,
     invocation_id: null,
+    telemetry: [...captureOnCreate(request.telemetry)],
   };
 }
 
@@ -120,17 +122,6 @@ export function proxyChange(
 }
 
 /** Refuses fields of features that do not exist yet, unless their value asks for nothing. */
-export function refuseWhatIsNotHere(
-  request: Partial<
-    Pick<CreateSession, 'invocation_id'> & Omit<UpdateSession, 'name' | 'tags' | 'viewport' | 'profile'>
-  >,
-) {
-  const { telemetry, invocation_id } = request;
-  const asksForTelemetry = telemetry && (telemetry.enabled === true || Object.keys(telemetry.browser ?? {}).length > 0);
-  const asked = {
-    telemetry: asksForTelemetry,
-    invocation_id: invocation_id !== undefined,
-  };
-  const field = Object.entries(asked).find(([, is]) => is)?.[0];
-  if (field) throw errors.feature_not_available({ field });
+export function refuseWhatIsNotHere(request: Pick<CreateSession, 'invocation_id'>) {
+  if (request.invocation_id !== undefined) throw errors.feature_not_available({ field: 'invocation_id' });
 }

@@ -2,9 +2,10 @@ import { Type, type Static } from 'typebox';
 import { named, nullable, oneOf, Paging, SlugName, Timestamp } from '../api/schema.ts';
 import { ExtensionSelector } from '../extensions/schema.ts';
 import { ProfileSelector, SessionProfile } from '../profiles/schema.ts';
+import { Telemetry, TelemetryRequest } from '../telemetry/schema.ts';
 import { lifeSeconds } from './addresses.ts';
 
-export { ExtensionSelector };
+export { ExtensionSelector, Telemetry, TelemetryRequest };
 
 export const Tags = named(
   'Tags',
@@ -37,28 +38,6 @@ const ViewportUpdate = named(
     ),
   }),
 );
-
-const categories = [
-  'console',
-  'page',
-  'interaction',
-  'network',
-  'control',
-  'connection',
-  'system',
-  'screenshot',
-  'captcha',
-] as const;
-const Category = named('BrowserTelemetryCategoryConfig', Type.Object({ enabled: Type.Optional(Type.Boolean()) }));
-const Categories = named(
-  'BrowserTelemetryCategoriesConfig',
-  Type.Object(Object.fromEntries(categories.map((name) => [name, Type.Optional(Category)]))),
-);
-export const TelemetryRequest = named(
-  'BrowserTelemetryRequestConfig',
-  Type.Object({ enabled: Type.Optional(Type.Boolean()), browser: Type.Optional(Categories) }),
-);
-export const Telemetry = named('BrowserTelemetryConfig', Type.Object({ browser: Type.Optional(Categories) }));
 
 export const Policy = Type.Unsafe<Record<string, unknown>>({
   type: 'object',

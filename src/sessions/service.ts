@@ -5,6 +5,7 @@ import type { DiskSpace } from '../lib/disk-space.ts';
 import type { Log } from '../lib/log.ts';
 import type { ProfileService } from '../profiles/service.ts';
 import type { ProxyService } from '../proxies/service.ts';
+import type { TelemetryService } from '../telemetry/service.ts';
 import { closedProjects } from './closed-projects.ts';
 import type { Addresses } from './addresses.ts';
 import { admission as sessionAdmission } from './admission.ts';
@@ -21,6 +22,7 @@ import { sessionRoster } from './roster.ts';
 import type { CreateSession, Session } from './schema.ts';
 import type { Shape } from './spares.ts';
 import type { SessionStore } from './store.ts';
+import type { Collect } from './telemetry.ts';
 
 export type SessionService = ReturnType<typeof sessionService>;
 
@@ -33,6 +35,8 @@ export function sessionService(deps: {
   addresses: Addresses;
   sessionCap: (projectId: string) => Promise<number | null>;
   proxies: Pick<ProxyService, 'endpoint' | 'defaultEndpoint'>;
+  telemetry: Pick<TelemetryService, 'open'>;
+  collect: Collect;
   nodeId: string;
   /** The most browsers this node runs, spares included. */
   capacity: number;

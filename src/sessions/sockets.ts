@@ -11,6 +11,7 @@ import { answerHandshake, wantsWebSocket } from '../lib/ws-handshake.ts';
 import { newId } from '../lib/ids.ts';
 import { serveWebSocket, type Upgrade, type WebSocketReceiver, type WebSocketSink } from '../lib/ws-sink.ts';
 import type { Addresses, LapseOf, Minter, Purpose } from './addresses.ts';
+import type { ClientKind } from './clients.ts';
 import type { Hold } from './holds.ts';
 import { attachProcess } from './process/attach.ts';
 import type { SessionRef } from './finding.ts';
@@ -22,7 +23,7 @@ import type { Passenger } from '../lib/caller.ts';
 /** The websockets of a session, each with the purpose its token must have and what it is attached to. */
 interface Door {
   purpose: Purpose;
-  kind: 'client' | 'viewer';
+  kind: ClientKind;
   /** The size limit of one message. */
   maxPayload: number;
   use: (held: Hold, sink: WebSocketSink, how: How) => WebSocketReceiver;
@@ -63,7 +64,7 @@ const MIB = 1024 * 1024;
 const doors: Record<string, Door> = {
   '/browser/cdp': {
     purpose: 'cdp',
-    kind: 'client',
+    kind: 'cdp',
     maxPayload: 256 * MIB,
     use: ({ engine }, sink) => engine.mux.attach(sink),
   },

@@ -27,6 +27,8 @@ export interface SessionRow {
   lease_id: string | null;
   profile_id: string | null;
   profile_saves: boolean;
+  /** The categories that are captured. */
+  telemetry: string[];
   /** Only in queries that select it. */
   pool_name?: string | null;
   /** Only in queries that select it; null without a profile. Its times are text. */
@@ -86,10 +88,11 @@ function admitting(db: Db) {
   return {
     insert(row: NewSession, state: 'starting' | 'live'): Promise<SessionRow | undefined> {
       return db.row(sql`insert into sessions (id, project_id, node_id, state, name, tags, headless, stealth, gpu, kiosk_mode, timeout_seconds,
-          viewport_width, viewport_height, refresh_rate, start_url, policy, proxy_id, invocation_id, pool_id, pool_version, profile_id, profile_saves)
+          viewport_width, viewport_height, refresh_rate, start_url, policy, proxy_id, invocation_id, pool_id, pool_version, profile_id, profile_saves, telemetry)
         values (${row.id}, ${row.project_id}, ${row.node_id}, ${state}, ${row.name}, ${row.tags}, ${row.headless}, ${row.stealth}, ${row.gpu},
           ${row.kiosk_mode}, ${row.timeout_seconds}, ${row.viewport_width}, ${row.viewport_height}, ${row.refresh_rate},
-          ${row.start_url}, ${row.policy}, ${row.proxy_id}, ${row.invocation_id}, ${row.pool_id}, ${row.pool_version}, ${row.profile_id}, ${row.profile_saves})
+          ${row.start_url}, ${row.policy}, ${row.proxy_id}, ${row.invocation_id}, ${row.pool_id}, ${row.pool_version}, ${row.profile_id}, ${row.profile_saves},
+          ${row.telemetry})
         returning *`);
     },
 
@@ -234,9 +237,10 @@ function living(db: Db) {
         tags?: Record<string, string>;
         viewport?: { width: number; height: number; rate: number | null };
         proxy?: { id: string | null; defaultDisabled: boolean };
+        telemetry?: string[];
       },
     ): Promise<SessionRow | undefined> {
-      const { name, tags, viewport, proxy } = changes;
+      const { name, tags, viewport, proxy, telemetry } = changes;
       return db.row(sql`update sessions set
           name = case when ${name === undefined} then name else ${name ?? null} end,
           tags = coalesce(${tags ?? null}::jsonb, tags),
@@ -244,7 +248,8 @@ function living(db: Db) {
           viewport_height = coalesce(${viewport?.height ?? null}::integer, viewport_height),
           refresh_rate = case when ${viewport === undefined} then refresh_rate else ${viewport?.rate ?? null}::integer end,
           proxy_id = case when ${proxy === undefined} then proxy_id else ${proxy?.id ?? null} end,
-          default_proxy_disabled = coalesce(${proxy?.defaultDisabled ?? null}::boolean, default_proxy_disabled)
+          default_proxy_disabled = coalesce(${proxy?.defaultDisabled ?? null}::boolean, default_proxy_disabled),
+          telemetry = coalesce(${telemetry ?? null}::text[], telemetry)
         where id = ${id} and deleted_at is null returning *, profile_of(sessions) as profile`);
     },
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { fakeEngine } from '../../test/support/fake-engine.ts';
+import { fakeTelemetry } from '../../test/support/fake-telemetry.ts';
 import { silent } from '../lib/log.ts';
 import type { Ending } from './state.ts';
 import { sessionSuccession } from './succession.ts';
@@ -7,6 +8,7 @@ import { sessionSuccession } from './succession.ts';
 function house() {
   const browsers = [fakeEngine()];
   const stopping = new AbortController();
+  const { telemetry, events } = fakeTelemetry();
   const state = { ending: undefined as Ending | undefined, mayReplace: true, closed: [] as number[], lost: '' };
   let asked!: () => void;
   const lost = new Promise<void>((resolve) => (asked = resolve));
@@ -23,6 +25,7 @@ function house() {
     ending: () => state.ending,
     stopping: stopping.signal,
     mayReplace: () => state.mayReplace,
+    telemetry,
     closeClients: (code) => void state.closed.push(code),
     onCrash() {},
     onNext() {},
@@ -32,11 +35,11 @@ function house() {
     },
     log: silent,
   });
-  return { ...succession, browsers, state, lost, started };
+  return { ...succession, browsers, state, lost, started, events };
 }
 
 test('a browser that crashes is replaced, and waited for; the fourth crash in five minutes is the last', async () => {
-  const { answering, whenGone, browsers, state, lost } = house();
+  const { answering, whenGone, browsers, state, lost, events } = house();
   for (let n = 0; n < 3; n++) {
     expect(whenGone().code).toBe(1012);
     browsers[n]!.crash();
@@ -48,6 +51,10 @@ test('a browser that crashes is replaced, and waited for; the fourth crash in fi
   expect(state.lost).toMatch(/crashed 4 times in five minutes.*the last line/);
   expect(browsers).toHaveLength(4);
   expect(state.closed).toEqual([1012, 1012, 1012, 1011]);
+  expect(events.map(({ type, data }) => `${type} ${String(data?.['phase'])}`)).toEqual([
+    ...Array<string>(4).fill('service_crashed running'),
+    'service_crashed gave_up',
+  ]);
 });
 
 test('a browser on a shelf is not replaced', async () => {

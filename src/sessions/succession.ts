@@ -2,6 +2,7 @@ import type { Proxy } from '../chromium/egress/proxy.ts';
 import type { Engine } from '../chromium/engine.ts';
 import type { Log } from '../lib/log.ts';
 import { endings, SessionEnded, type Ending } from './state.ts';
+import type { SessionTelemetry } from './telemetry.ts';
 
 const mostCrashes = 3;
 const crashWindowMs = 5 * 60 * 1000;
@@ -28,6 +29,7 @@ export function sessionSuccession({
   ending,
   stopping,
   mayReplace,
+  telemetry,
   closeClients,
   onCrash,
   onNext,
@@ -43,6 +45,7 @@ export function sessionSuccession({
   stopping: AbortSignal;
   /** A browser without a holder is not replaced: its pool creates another. */
   mayReplace: () => boolean;
+  telemetry: Pick<SessionTelemetry, 'browserGone' | 'browserBack' | 'browserLost' | 'crashed'>;
   closeClients: (code: number, reason: string) => void;
   onCrash: () => void;
   /** Another browser has replaced the previous one. */
@@ -68,7 +71,9 @@ export function sessionSuccession({
         engine = planned ? follow(watched, planned) : replace(watched);
       }
     } catch (error) {
-      if (!ending()) onLost((error as Error).message);
+      if (ending()) return;
+      telemetry.browserLost();
+      onLost((error as Error).message);
     }
   }
 
@@ -76,6 +81,8 @@ export function sessionSuccession({
   async function replace(crashed: Engine): Promise<Engine> {
     const { code, reason } = whenGone();
     onCrash();
+    telemetry.crashed('running');
+    telemetry.browserGone();
     crashes.push(Date.now());
     const count = recentCrashes();
     const lastWords = crashed.browser.logTail().slice(-5);
@@ -83,14 +90,20 @@ export function sessionSuccession({
     closeClients(code, reason);
     await crashed.close();
     if (!mayReplace()) throw new Error('The browser crashed while nobody held it.');
-    if (count > mostCrashes)
+    if (count > mostCrashes) {
+      telemetry.crashed('gave_up');
       throw new Error(`The browser crashed ${count} times in five minutes. Its last words: ${lastWords.join(' ')}`);
-    return next(relaunch);
+    }
+    return next(relaunch).catch((error: Error) => {
+      if (!ending()) telemetry.crashed('startup');
+      throw error;
+    });
   }
 
   /** Starts the replacement of a browser that was stopped for it. */
   async function follow(stopped: Engine, plan: Planned): Promise<Engine> {
     try {
+      telemetry.browserGone();
       closeClients(1012, plan.reason);
       await stopped.close();
       const started = await next(plan.start);
@@ -108,6 +121,7 @@ export function sessionSuccession({
     const before = proxy;
     const started = await start(stopping, before);
     if (proxy !== before) started.gateway.setProxy(proxy); // changed meanwhile
+    await telemetry.browserBack(started); // before clients, so that it sees their first request
     onNext();
     return started;
   }

@@ -62,6 +62,7 @@ export function whereabouts({
       const idOrName = /^\/browsers\/:(\w+)/.exec(route)?.[1];
       if (idOrName !== undefined && projectId !== null) {
         const ref = { projectId, idOrName: params[idOrName] ?? '' };
+        if (/\/telemetry\/(?!stream)/.test(route)) return undefined; // in the database, also when the node is gone
         return /^\/browsers\/:\w+\/replays\b/.test(route) ? ofReplay(ref) : ofSession(ref);
       }
       const admitted = async (token: unknown, purpose: Purpose) =>

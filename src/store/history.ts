@@ -5,8 +5,8 @@ const atOnce = 1000;
 
 /**
  * Deletes rows that ended or were deleted more than `days` days ago; returns how many. The tables of all rooms are
- * handled in one place, because they refer to each other: a row stays until nothing refers to it. A session with videos
- * stays until they have expired, since their files are deleted with their rows. Deletes in batches, so that no statement
+ * handled in one place, because they refer to each other: a row stays until nothing refers to it. A session with videos or events
+ * stays until they have expired: the files of videos are deleted with their rows, and events are found by their session. Deletes in batches, so that no statement
  * locks many rows for long.
  */
 export async function forgetHistory(db: Db, days: number): Promise<number> {
@@ -22,7 +22,8 @@ const steps = (days: number): Sql[] => [
   sql`delete from sessions where id in (
     select id from sessions s where deleted_at < now() - make_interval(days => ${days}::integer)
       and state not in ('starting', 'live', 'stopping')
-      and not exists (select from replays where session_id = s.id) limit ${atOnce}) returning 1`,
+      and not exists (select from replays where session_id = s.id)
+      and not exists (select from telemetry_chunks where session_id = s.id) limit ${atOnce}) returning 1`,
   sql`delete from pools where id in (
     select id from pools p where deleted_at < now() - make_interval(days => ${days}::integer)
       and not exists (select from sessions where pool_id = p.id)

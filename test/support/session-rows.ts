@@ -22,6 +22,7 @@ export const newRow = (changes: Partial<NewSession> & { id: string }): NewSessio
   pool_version: null,
   profile_id: null,
   profile_saves: false,
+  telemetry: [],
   ...changes,
 });
 

@@ -27,6 +27,7 @@ export function pooledSessionRoutes({
         name: Type.Union([Type.String(), Type.Null()]),
         tags: Tags,
         timeoutSeconds: Type.Integer(),
+        telemetry: Type.Array(Type.String(), { default: [] }),
       }),
       start_url: Type.Optional(Type.String()),
       key_id: Type.String(),

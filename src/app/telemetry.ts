@@ -1,0 +1,64 @@
+import type { FastifyRequest } from 'fastify';
+import type { Server } from '../api/server.ts';
+import { collect } from '../chromium/telemetry/collector.ts';
+import type { Addresses } from '../sessions/addresses.ts';
+import type { SessionService } from '../sessions/service.ts';
+import { apiCall } from '../telemetry/service-events.ts';
+import { telemetryService, type TelemetryService } from '../telemetry/service.ts';
+import type { Ground } from './ground.ts';
+
+/** The events of sessions, and what takes them out of browsers. */
+export function openTelemetry({ config, store, disk, opened, log }: Ground) {
+  const telemetry = telemetryService({
+    db: store.db,
+    days: config.telemetryDays,
+    sessionBytes: config.telemetrySession * 2 ** 20,
+    projectBytes: config.telemetryProject * 2 ** 20,
+    short: () => config.databaseUrl === '' && disk.short(),
+    log,
+  });
+  opened(() => telemetry.close());
+  return { telemetry, collect };
+}
+
+/** What is served below a session's base_url has no name in the reference. */
+const byToken = /^\/browser\/kernel\/:token\/(.+)$/;
+const namesByToken: Record<string, string> = { curl: 'browserCurl', 'curl/raw': 'browserCurlRaw' };
+
+/** Reports each answered request about a session in the session's own events. Reading events is left out: it would never end. */
+export function reportCalls(
+  http: Server,
+  rooms: {
+    telemetry: () => Pick<TelemetryService, 'capturing' | 'anyCaptures'>;
+    sessions: () => Pick<SessionService, 'idOf'>;
+    addresses: () => Pick<Addresses, 'admit'>;
+  },
+) {
+  http.addHook('onResponse', async (request, reply) => {
+    const operationId = operationOf(request);
+    if (!operationId || !rooms.telemetry().anyCaptures('control')) return;
+    const journal = await journalOf(request).catch(() => undefined); // the session may be gone by now
+    const { id: requestId } = request;
+    journal?.add(apiCall({ requestId, operationId, status: reply.statusCode, durationMs: reply.elapsedTime }));
+  });
+
+  async function journalOf({ params, project }: FastifyRequest) {
+    const { id, id_or_name: idOrName, token } = params as { id?: string; id_or_name?: string; token?: string };
+    if (token !== undefined) {
+      const { sessionId, minter } = await rooms.addresses().admit(token, 'base');
+      return rooms.telemetry().capturing(sessionId, minter.projectId);
+    }
+    const named = id ?? idOrName;
+    if (!project || named === undefined) return undefined;
+    const { capturing } = rooms.telemetry();
+    return capturing(named, project.id) ?? capturing(await rooms.sessions().idOf(project.id, named, false), project.id);
+  }
+}
+
+function operationOf({ routeOptions }: FastifyRequest): string | undefined {
+  const { url = '', schema } = routeOptions;
+  if (url.includes('/telemetry/')) return undefined;
+  const [, path] = byToken.exec(url) ?? [];
+  if (path !== undefined) return namesByToken[path] ?? path;
+  return url.startsWith('/browsers/:') ? schema?.operationId : undefined;
+}

@@ -1,0 +1,187 @@
+import type { Capture, TelemetryEvent } from '../lib/telemetry.ts';
+import { gather, type Chunk, type LooseChunk } from './chunks.ts';
+import { nothing } from './capture.ts';
+import { lineOf } from './record.ts';
+
+/** A reader may be this many events behind. */
+export const ringSize = 1024;
+/** Lines in memory before they are written without waiting for the next round. */
+export const mostTail = 256 * 1024;
+/** What is kept in memory of a session while the database does not answer. Beyond that, the oldest is lost. */
+const mostUnwritten = 4 * 2 ** 20;
+
+export interface Line {
+  seq: number;
+  line: string;
+}
+
+export interface JournalOptions {
+  sessionId: string;
+  projectId: string;
+  /** Called when there is something to write; `urgent`: there is much of it. */
+  onLines: (journal: Journal, urgent: boolean) => void;
+  /** The first chunk in the archive with lines after this number. */
+  archived: (sessionId: string, after: number) => Promise<Line[]>;
+  onLost: (events: number) => void;
+}
+
+export type Journal = ReturnType<typeof journal>;
+
+/**
+ * The events of one session, in order. Memory has the newest lines only: the `tail`, which is not written yet, and the
+ * chunks that are being written. A reader that is further behind reads from the archive, so that 1,024 events can be
+ * replayed without being kept here. With screenshots, those would be a gigabyte.
+ */
+export function journal({ sessionId, projectId, onLines, archived, onLost }: JournalOptions) {
+  let capture: Capture = nothing;
+  let secrets: readonly string[] = [];
+  let lastSeq = 0;
+  let tail: string[] = [];
+  let tailBytes = 0;
+  /** Being written, oldest first. */
+  let unwritten: LooseChunk[] = [];
+  /** The last written one, for readers that are a moment late; undefined when it is large. */
+  let previous: LooseChunk | undefined;
+  let ended = false;
+  /** Aborts for the readers of one holder: a pool's browser goes to another one afterwards. */
+  let readers = new AbortController();
+  const waiting = new Set<() => void>();
+
+  function wake() {
+    const all = [...waiting];
+    waiting.clear();
+    for (const resolve of all) resolve();
+  }
+
+  function add(event: TelemetryEvent): void {
+    if (ended || !(event.category === 'monitor' ? capture.size > 0 : capture.has(event.category))) return;
+    const line = lineOf(lastSeq + 1, event, secrets);
+    if (line === undefined) return;
+    lastSeq += 1;
+    tail.push(line);
+    tailBytes += line.length;
+    onLines(self, tailBytes >= mostTail);
+    wake();
+  }
+
+  /** Lines after `seq` that are in memory; undefined when the next one is not. */
+  function inMemory(seq: number): Line[] | undefined {
+    const firstOfTail = lastSeq - tail.length + 1;
+    if (seq + 1 >= firstOfTail) return numbered(tail, firstOfTail, seq);
+    for (const chunk of previous ? [previous, ...unwritten] : unwritten)
+      if (seq + 1 >= chunk.firstSeq && seq < chunk.lastSeq) return numbered(chunk.lines, chunk.firstSeq, seq);
+    return undefined;
+  }
+
+  /** The first number in memory that is greater than `seq`. */
+  const nextInMemory = (seq: number) =>
+    [...unwritten.map(({ firstSeq }) => firstSeq), lastSeq - tail.length + 1].find((first) => first > seq) ?? lastSeq;
+
+  /**
+   * Lines after `seq`, and then each new one, until the session ends or `signal` aborts. It waits for its reader. A reader that
+   * falls too far behind misses events, which shows in the numbers.
+   */
+  async function* follow(seq: number, signal: AbortSignal): AsyncGenerator<Line> {
+    const until = AbortSignal.any([signal, readers.signal]);
+    let at = Math.min(seq, lastSeq);
+    until.addEventListener('abort', wake, { once: true });
+    try {
+      while (!until.aborted) {
+        if (at >= lastSeq) {
+          if (ended) return;
+          await new Promise<void>((resolve) => waiting.add(resolve));
+          continue;
+        }
+        at = Math.max(at, lastSeq - ringSize);
+        const lines = inMemory(at) ?? (await archived(sessionId, at));
+        if (lines.length === 0) at = Math.max(at, nextInMemory(at) - 1); // lost, or trimmed from the archive
+        for (const line of lines) {
+          if (until.aborted) return;
+          if (line.seq <= lastSeq - ringSize) continue;
+          yield line;
+          at = line.seq;
+        }
+        at = Math.max(at, lines.at(-1)?.seq ?? 0);
+      }
+    } finally {
+      until.removeEventListener('abort', wake);
+    }
+  }
+
+  const self = {
+    sessionId,
+    projectId,
+    add,
+    follow,
+
+    get lastSeq() {
+      return lastSeq;
+    },
+    get capture() {
+      return capture;
+    },
+    set capture(next: Capture) {
+      capture = next;
+    },
+    /** The forms of secrets that no line may have. */
+    set secrets(forms: readonly string[]) {
+      secrets = forms;
+    },
+    get ended() {
+      return ended;
+    },
+    /** Whether everything is written. */
+    get clean() {
+      return tail.length === 0 && unwritten.length === 0;
+    },
+
+    /** What is to be written: chunks that a failed write left, and the lines since. */
+    seal(): readonly LooseChunk[] {
+      if (tail.length > 0) unwritten.push(gather(tail, tailBytes));
+      [tail, tailBytes] = [[], 0];
+      return [...unwritten];
+    },
+
+    /** The chunk is in the archive. */
+    written({ lastSeq: last }: Pick<Chunk, 'lastSeq'>) {
+      const chunk = unwritten.find((one) => one.lastSeq === last);
+      unwritten = unwritten.filter((one) => one !== chunk);
+      previous = chunk && chunk.rawBytes <= mostTail ? chunk : undefined;
+    },
+
+    /** The chunks cannot be written for now: what is too much of them is given up, the oldest first. */
+    refused() {
+      let bytes = unwritten.reduce((sum, { rawBytes }) => sum + rawBytes, 0);
+      let lost = 0;
+      while (bytes > mostUnwritten && unwritten.length > 0) {
+        const oldest = unwritten.shift()!;
+        bytes -= oldest.rawBytes;
+        lost += oldest.lines.length;
+      }
+      if (lost > 0) onLost(lost);
+    },
+
+    /** Gives up what is not written: there is no room for it. */
+    discard() {
+      const lost = unwritten.reduce((sum, { lines }) => sum + lines.length, 0);
+      unwritten = [];
+      if (lost > 0) onLost(lost);
+    },
+
+    /** Ends the streams of the present readers. */
+    endReaders() {
+      readers.abort();
+      readers = new AbortController();
+    },
+
+    /** Takes no more events. Readers get what there is, and then their end. */
+    end() {
+      ended = true;
+      wake();
+    },
+  };
+  return self;
+}
+
+const numbered = (lines: readonly string[], first: number, after: number): Line[] =>
+  lines.slice(Math.max(0, after + 1 - first)).map((line, index) => ({ seq: Math.max(first, after + 1) + index, line }));

@@ -1,0 +1,141 @@
+import type { Capture, EventCategory, TelemetryEvent } from '../lib/telemetry.ts';
+import type { Log } from '../lib/log.ts';
+import type { Db } from '../store/db.ts';
+import type { EventSource } from './export/source.ts';
+import { journal, ringSize, type Journal, type Line } from './journal.ts';
+import { telemetryReading, type Page } from './reading.ts';
+import { formsOf } from './record.ts';
+import type { EventsQuery } from './schema.ts';
+import { telemetryStore } from './store.ts';
+import { telemetryWriter } from './writer.ts';
+
+/** The rows that one statement removes. */
+const atOnce = 1000;
+
+/** What a session does with its telemetry. */
+export interface SessionJournal {
+  capture: Capture;
+  add(event: TelemetryEvent): void;
+  /** What must not be in any event. */
+  hide(secrets: Iterable<{ username?: string; password: string }>): void;
+  /** Ends the streams of the present holder. */
+  endReaders(): void;
+  /** The session is over: what there is gets written. */
+  end(): void;
+}
+
+export type TelemetryService = ReturnType<typeof telemetryService>;
+
+/** The events of sessions: kept by the node that runs the session, archived in the database, read by every node. */
+export function telemetryService({
+  db,
+  days,
+  sessionBytes,
+  projectBytes,
+  short = () => false,
+  log,
+}: {
+  db: Db;
+  /** How long events are kept. */
+  days: number;
+  sessionBytes: number;
+  projectBytes: number;
+  /** Whether the database's disk has no room for this. */
+  short?: () => boolean;
+  log: Log;
+}) {
+  const store = telemetryStore(db);
+  const reading = telemetryReading(store);
+  const writer = telemetryWriter({ store, sessionBytes, projectBytes, short, log });
+  const journals = new Map<string, Journal>();
+  let stopped = false;
+  let lost = 0;
+
+  /** Everything that the session did until now can be read when this resolves. */
+  const caughtUp = async (sessionId: string) => {
+    const here = journals.get(sessionId);
+    if (here && !here.clean) await writer.flush();
+  };
+
+  return {
+    /** The journal of a session that starts on this node. */
+    open(sessionId: string, projectId: string): SessionJournal {
+      const kept = journal({
+        sessionId,
+        projectId,
+        onLines: writer.onLines,
+        archived: (id, after) => reading.following(id, after),
+        onLost(events) {
+          lost += events;
+          log.warn({ session: sessionId, events }, 'telemetry.lost');
+        },
+      });
+      journals.set(sessionId, kept);
+      return {
+        get capture() {
+          return kept.capture;
+        },
+        set capture(next) {
+          kept.capture = next;
+        },
+        add: kept.add,
+        hide: (secrets) => void (kept.secrets = formsOf(secrets)),
+        endReaders: kept.endReaders,
+        end() {
+          kept.end();
+          void writer.finish(kept, () => stopped).then(() => journals.delete(sessionId));
+        },
+      };
+    },
+
+    /** The journal of a session that runs on this node, if it belongs to the project and captures anything. */
+    capturing(sessionId: string, projectId: string): Pick<SessionJournal, 'add'> | undefined {
+      const here = journals.get(sessionId);
+      return here && !here.ended && here.projectId === projectId && here.capture.size > 0 ? here : undefined;
+    },
+
+    /** Whether any session of this node captures the category. */
+    anyCaptures: (category: EventCategory): boolean =>
+      [...journals.values()].some(({ capture }) => (capture as ReadonlySet<EventCategory>).has(category)),
+
+    /**
+     * The events of a session of this node, as they happen: from now on, after an event, or from the oldest that is still to be
+     * had. Undefined when the session is not on this node.
+     */
+    follow(
+      sessionId: string,
+      from: { after: number } | 'oldest' | 'now',
+      signal: AbortSignal,
+    ): AsyncIterable<Line> | undefined {
+      const here = journals.get(sessionId);
+      if (!here || here.ended) return undefined;
+      const after = from === 'now' ? here.lastSeq : from === 'oldest' ? 0 : from.after;
+      return here.follow(Math.max(after, here.lastSeq - ringSize), signal);
+    },
+
+    /** A page of a session's events; of an ended session, too. */
+    async page(sessionId: string, query: EventsQuery): Promise<Page> {
+      await caughtUp(sessionId);
+      return reading.page(sessionId, query);
+    },
+
+    /** For exports: every event of a session, oldest first. */
+    async *read(sessionId: string, options: { categories?: readonly EventCategory[] } = {}) {
+      await caughtUp(sessionId);
+      yield* reading.all(sessionId, options);
+    },
+
+    counts: () => ({ journals: journals.size, lost }),
+
+    /** Removes what is older than it is to be kept. */
+    async expire(): Promise<void> {
+      while ((await store.removeOlderThan(days, atOnce)) === atOnce);
+    },
+
+    /** After the sessions: writes what is left of them. */
+    async close(): Promise<void> {
+      stopped = true;
+      await writer.close();
+    },
+  } satisfies EventSource & Record<string, unknown>;
+}
