@@ -1,17 +1,12 @@
 import { errors } from '../errors.ts';
 import type { EventBus } from '../events.ts';
-import { newId } from '../lib/ids.ts';
 import type { Db } from '../store/db.ts';
-import { unlessTaken } from '../store/names.ts';
 import type { Secrets } from '../store/secrets.ts';
+import { credentialContents } from './contents.ts';
 import { domainOf } from './domains.ts';
 import type { CreateCredential, Credential, CredentialList, TotpCodeNow, UpdateCredential } from './schema.ts';
 import { credentialStore, type CredentialRow } from './store.ts';
-import { parseTotp, totpCode, type Totp, type TotpCode } from './totp.ts';
-
-/** The kinds under which a credential's parts are kept in the secrets. */
-const valuesOf = 'credential values';
-const totpOf = 'credential totp';
+import { totpCode, type Totp, type TotpCode } from './totp.ts';
 
 /** What a login needs of a credential, opened. It is never logged, stored or answered. */
 export interface OpenCredential {
@@ -48,71 +43,12 @@ export function credentialService({
   now?: () => number;
 }) {
   const store = credentialStore(db);
+  const { insert, change, remove, openValues, openTotp } = credentialContents({ db, secrets });
 
   async function find(projectId: string, idOrName: string): Promise<CredentialRow> {
     const row = await store.findByIdOrName(projectId, idOrName);
     if (!row) throw errors.credential_not_found({ credential: idOrName });
     return row;
-  }
-
-  async function insert(projectId: string, request: CreateCredential): Promise<CredentialRow> {
-    const totp = request.totp_secret ? parseTotp(request.totp_secret) : undefined;
-    const { name, values } = request;
-    const id = newId('cred_');
-    const row = { id, project_id: projectId, name, domain: siteDomain(request.domain) };
-    return unlessTaken(named(name), () =>
-      db.transaction(async (tx) => {
-        await secrets.put(valuesOf, id, JSON.stringify(values), tx);
-        if (totp) await secrets.put(totpOf, id, JSON.stringify(totp), tx);
-        return credentialStore(tx).insert({
-          ...row,
-          sso_provider: request.sso_provider || null,
-          value_keys: Object.keys(values),
-          has_totp_secret: totp !== undefined,
-        });
-      }),
-    );
-  }
-
-  async function change(id: string, idOrName: string, request: UpdateCredential): Promise<CredentialRow> {
-    const { totp_secret, sso_provider } = request;
-    const totp = totp_secret ? parseTotp(totp_secret) : undefined;
-    return unlessTaken(named(request.name ?? null), () =>
-      db.transaction(async (tx) => {
-        const row = await credentialStore(tx).lock(id);
-        if (!row) throw errors.credential_not_found({ credential: idOrName });
-        let keys = row.value_keys;
-        if (request.values || request.remove_value_keys?.length) {
-          const values = merged(await openValues(id, tx), request);
-          keys = Object.keys(values);
-          if (keys.length > mostValues)
-            throw errors.invalid_input({
-              detail: `The credential would have ${keys.length} values, and ${mostValues} are the most. Send remove_value_keys too.`,
-            });
-          await secrets.put(valuesOf, id, JSON.stringify(values), tx);
-        }
-        if (totp) await secrets.put(totpOf, id, JSON.stringify(totp), tx);
-        else if (totp_secret !== undefined) await secrets.remove(totpOf, id, tx);
-        const changed = await credentialStore(tx).change({
-          id,
-          name: request.name ?? row.name,
-          sso_provider: sso_provider === undefined ? row.sso_provider : sso_provider || null,
-          value_keys: keys,
-          has_totp_secret: totp_secret === undefined ? row.has_totp_secret : totp !== undefined,
-        });
-        return changed!;
-      }),
-    );
-  }
-
-  async function openValues(id: string, within?: Db): Promise<Record<string, string>> {
-    const text = await secrets.get(valuesOf, id, within);
-    return text === undefined ? {} : (JSON.parse(text) as Record<string, string>);
-  }
-
-  async function openTotp(row: CredentialRow): Promise<Totp | undefined> {
-    const text = row.has_totp_secret ? await secrets.get(totpOf, row.id) : undefined;
-    return text === undefined ? undefined : (JSON.parse(text) as Totp);
   }
 
   async function codeOf(row: CredentialRow): Promise<TotpCode> {
@@ -153,14 +89,7 @@ export function credentialService({
 
     async remove(projectId: string, idOrName: string): Promise<void> {
       const { id } = await find(projectId, idOrName);
-      const removed = await db.transaction(async (tx) => {
-        // The row first, as a change locks it first: in another order the two would wait for each other.
-        if (!(await credentialStore(tx).remove(id))) return false;
-        await secrets.remove(valuesOf, id, tx);
-        await secrets.remove(totpOf, id, tx);
-        return true;
-      });
-      if (!removed) throw errors.credential_not_found({ credential: idOrName });
+      if (!(await remove(id))) throw errors.credential_not_found({ credential: idOrName });
       events.publish('credential.removed', { credentialId: id, projectId });
     },
 
@@ -221,22 +150,8 @@ export function credentialService({
   };
 }
 
-const mostValues = 100;
 /** `save` tries no more names than this. */
 const mostNumbered = 1000;
-
-function siteDomain(given: string): string {
-  const domain = domainOf(given);
-  if (domain !== undefined) return domain;
-  throw errors.invalid_input({ detail: 'domain is not a host name. Send the host of the site, such as shop.example.' });
-}
-
-function merged(values: Record<string, string>, { values: added = {}, remove_value_keys = [] }: UpdateCredential) {
-  const kept = Object.entries(values).filter(([key]) => !remove_value_keys.includes(key));
-  return { ...Object.fromEntries(kept), ...added };
-}
-
-const named = (name: string | null) => ({ index: 'credentials_name', thing: 'credential', name });
 
 function toCredential(row: CredentialRow): Credential {
   return {

@@ -1,22 +1,18 @@
 import type { RequestDirectly } from '../../chromium/egress/direct-request.ts';
-import { errors, type ServiceError } from '../../errors.ts';
+import { errors } from '../../errors.ts';
 import type { EventBus } from '../../events.ts';
 import type { Caller } from '../../lib/caller.ts';
 import { newId } from '../../lib/ids.ts';
 import type { Log } from '../../lib/log.ts';
-import { uniqueViolation, type Db } from '../../store/db.ts';
+import type { Db } from '../../store/db.ts';
+import { unlessTaken } from '../../store/names.ts';
 import type { Secrets } from '../../store/secrets.ts';
 import { bestFit } from '../domains.ts';
-import { connectSource } from './connect.ts';
-import { httpSource } from './http.ts';
-import { itemLists } from './lists.ts';
 import type { CreateProvider, Provider, ProviderList, ProviderTest, UpdateProvider } from './schema.ts';
-import { serviceAccountSource } from './service-account.ts';
-import { mountNames, refuseMeaningless, refuseNoPem, serverAddress, type RefuseHost } from './settings.ts';
-import { SourceFailure, type Contents, type Source, type SourceItem } from './source.ts';
+import { storeReader } from './reader.ts';
+import { changedSettings, newSettings, type RefuseHost } from './settings.ts';
+import type { Contents, SourceItem } from './source.ts';
 import { providerStore, type NewProvider, type ProviderRow } from './store.ts';
-import { turns } from './turns.ts';
-import { vaultSource } from './vault.ts';
 
 /** The kind under which a provider's token is kept in the secrets. */
 const tokenOf = 'credential provider token';
@@ -42,8 +38,7 @@ export function providerService({
   log: Log;
 }) {
   const store = providerStore(db);
-  const lists = itemLists();
-  const inTurn = turns(4, 15_000);
+  const stores = storeReader({ token: async (id) => (await secrets.get(tokenOf, id)) ?? '', request, version, log });
 
   async function find(id: string): Promise<ProviderRow> {
     const row = await store.find(id);
@@ -51,96 +46,20 @@ export function providerService({
     return row;
   }
 
-  /** The store behind a provider, for one operation. */
-  async function sourceOf(row: ProviderRow): Promise<Source> {
-    const token = (await secrets.get(tokenOf, row.id)) ?? '';
-    if (row.server_url === null) return serviceAccountSource(token, version, request);
-    const settings = {
-      token,
-      serverUrl: row.server_url,
-      ca: row.ca_bundle ?? undefined,
-      namespace: row.namespace ?? undefined,
-      mounts: row.mounts ?? undefined,
-    };
-    const kinds = { vault: vaultSource, http: httpSource, onepassword: connectSource, passwordmanager: connectSource };
-    return kinds[row.provider_type](settings, request);
-  }
-
-  /** Asks the store. What goes wrong there becomes an answer with the reason, and a line in the log. */
-  async function using<T>(row: ProviderRow, work: (source: Source) => Promise<T>): Promise<T> {
-    try {
-      return await inTurn(async () => work(await sourceOf(row)));
-    } catch (error) {
-      if (!(error instanceof SourceFailure)) throw error;
-      log.warn({ provider: row.id, reason: error.code }, 'credential_provider.failed');
-      throw asRefusal(row, error);
-    }
-  }
-
-  const read = (row: ProviderRow) => using(row, (source) => lists.read(row.id, row.revision, () => source.items()));
-
-  /** One item of a store, found by `choose`, and what is in it. */
-  const readItem = (row: ProviderRow, choose: (items: readonly SourceItem[]) => SourceItem | undefined) =>
-    using(row, async (source) => {
-      const provider = { id: row.id, revision: row.revision, ttlMs: row.cache_ttl_seconds * 1000 };
-      const item = await lists.find(provider, choose, () => source.items());
-      return item && source.read(item);
-    });
-
-  async function changed(row: ProviderRow, request: UpdateProvider): Promise<NewProvider> {
-    const { server_url, ca_bundle, token } = request;
-    if (token === undefined && (server_url !== undefined || ca_bundle !== undefined))
-      throw errors.invalid_input({
-        detail:
-          'server_url and ca_bundle change only together with token: the stored one is for the store that it was sent for.',
-      });
-    const next = {
-      ...row,
-      name: request.name ?? row.name,
-      enabled: request.enabled ?? row.enabled,
-      priority: request.priority ?? row.priority,
-      cache_ttl_seconds: request.cache_ttl_seconds ?? row.cache_ttl_seconds,
-      server_url:
-        server_url === undefined
-          ? row.server_url
-          : server_url === ''
-            ? null
-            : await serverAddress(server_url, refuseHost),
-      ca_bundle: ca_bundle === undefined ? row.ca_bundle : ca_bundle || null,
-      namespace: request.namespace === undefined ? row.namespace : request.namespace || null,
-      mounts: request.mounts === undefined ? row.mounts : mountNames(request.mounts),
-    };
-    refuseMeaningless(row.provider_type, next);
-    if (ca_bundle) refuseNoPem(ca_bundle);
-    return next;
-  }
-
   return {
     async create(caller: Caller, request: CreateProvider): Promise<Provider> {
       orgWide(caller);
-      const { provider_type, name, token, server_url, ca_bundle } = request;
-      refuseMeaningless(provider_type, request);
-      if (ca_bundle) refuseNoPem(ca_bundle);
+      const { name, token } = request;
       const id = newId('credprov_');
-      const row: NewProvider = {
-        id,
-        provider_type,
-        name,
-        enabled: request.enabled ?? true,
-        priority: request.priority ?? 0,
-        cache_ttl_seconds: request.cache_ttl_seconds ?? 300,
-        server_url: server_url ? await serverAddress(server_url, refuseHost) : null,
-        ca_bundle: ca_bundle || null,
-        namespace: request.namespace || null,
-        mounts: mountNames(request.mounts ?? []),
-      };
-      return unlessTaken(name, () =>
+      const row = { id, ...(await newSettings(request, refuseHost)) };
+      const made = await unlessTaken(named(name), () =>
         db.transaction(async (tx) => {
           const inserted = await providerStore(tx).insert(row);
           await secrets.put(tokenOf, id, token, tx);
           return inserted;
         }),
       );
+      return toProvider(made);
     },
 
     async list(filter: ProviderList): Promise<Provider[]> {
@@ -152,8 +71,8 @@ export function providerService({
     async update(caller: Caller, id: string, request: UpdateProvider): Promise<Provider> {
       orgWide(caller);
       // Names are looked up before the row is locked: a slow name server must not hold up a transaction.
-      const wanted = await changed(await find(id), request);
-      return unlessTaken(request.name ?? '', () =>
+      const wanted = await changedSettings(await find(id), request, refuseHost);
+      const changed = await unlessTaken(named(request.name ?? null), () =>
         db.transaction(async (tx) => {
           const row = await providerStore(tx).lock(id);
           if (!row) throw errors.provider_not_found({ provider: id });
@@ -161,6 +80,7 @@ export function providerService({
           return (await providerStore(tx).change(onlyAsked(row, wanted, request)))!;
         }),
       );
+      return toProvider(changed);
     },
 
     async remove(caller: Caller, id: string): Promise<void> {
@@ -171,25 +91,19 @@ export function providerService({
         return true;
       });
       if (!removed) throw errors.provider_not_found({ provider: id });
-      lists.forget(id);
+      stores.forget(id);
       events.publish('credential_provider.removed', { providerId: id });
     },
 
     /** A store that does not answer is a result, not an error. */
     async test(caller: Caller, id: string): Promise<ProviderTest> {
       orgWide(caller);
-      const row = await find(id);
-      try {
-        return { success: true, vaults: await inTurn(async () => (await sourceOf(row)).vaults()) };
-      } catch (error) {
-        if (!(error instanceof SourceFailure)) throw error;
-        return { success: false, vaults: [], error: error.message };
-      }
+      return stores.test(await find(id));
     },
 
     async items(caller: Caller, id: string): Promise<{ items: SourceItem[] }> {
       orgWide(caller);
-      return { items: await read(await find(id)) };
+      return { items: await stores.items(await find(id)) };
     },
 
     // For rooms that log in.
@@ -210,8 +124,7 @@ export function providerService({
     async open(id: string, path: string): Promise<Contents> {
       const row = await find(id);
       refuseDisabled(row);
-      const named = await using(row, async (source) => source.readPath?.(path));
-      const contents = named ?? (await readItem(row, (items) => atPath(items, path, row)));
+      const contents = await stores.read(row, (items) => atPath(items, path, row), path);
       if (contents) return contents;
       throw errors.provider_item_not_found({
         detail: `Credential provider '${row.name}' has no item '${path}'. GET /org/credential_providers/${id}/items lists them.`,
@@ -226,7 +139,7 @@ export function providerService({
       const rows = id === undefined ? await store.enabled() : [await find(id)];
       for (const row of rows) {
         refuseDisabled(row);
-        const contents = await readItem(row, (items) => bestFit(items, domain));
+        const contents = await stores.read(row, (items) => bestFit(items, domain));
         if (contents) return contents;
       }
       throw errors.provider_item_not_found({
@@ -261,14 +174,6 @@ function refuseDisabled({ name, enabled }: ProviderRow) {
     });
 }
 
-function asRefusal({ name }: ProviderRow, failure: SourceFailure): ServiceError {
-  const { code, message, cause } = failure;
-  const extras = { details: [{ code, message }], cause };
-  if (code === 'token_refused') return errors.provider_refused({ provider: name, detail: message }, extras);
-  if (code === 'not_found') return errors.provider_item_not_found({ detail: message }, extras);
-  return errors.provider_unavailable({ provider: name, detail: message }, extras);
-}
-
 function orgWide(caller: Caller) {
   if (caller.projectId !== null)
     throw errors.forbidden({
@@ -277,15 +182,7 @@ function orgWide(caller: Caller) {
     });
 }
 
-async function unlessTaken(name: string, write: () => Promise<ProviderRow>): Promise<Provider> {
-  try {
-    return toProvider(await write());
-  } catch (error) {
-    if (uniqueViolation(error) === 'credential_providers_name')
-      throw errors.already_exists({ thing: 'credential provider', name });
-    throw error;
-  }
-}
+const named = (name: string | null) => ({ index: 'credential_providers_name', thing: 'credential provider', name });
 
 function toProvider(row: ProviderRow): Provider {
   return {

@@ -1,7 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import type { EgressError } from '../../chromium/egress/refusals.ts';
 import { errors } from '../../errors.ts';
-import type { ProviderType } from './schema.ts';
+import type { CreateProvider, ProviderType, UpdateProvider } from './schema.ts';
+import type { NewProvider, ProviderRow } from './store.ts';
 
 /** Why the service may not or cannot connect to this host. Undefined when it may. */
 export type RefuseHost = (host: string, port: number) => Promise<EgressError | undefined>;
@@ -9,7 +10,7 @@ export type RefuseHost = (host: string, port: number) => Promise<EgressError | u
 const refuse = (detail: string) => errors.invalid_input({ detail });
 
 /** The address of a store, as it is stored: without a slash at its end. */
-export async function serverAddress(text: string, refuseHost: RefuseHost): Promise<string> {
+async function serverAddress(text: string, refuseHost: RefuseHost): Promise<string> {
   const wrong = refuse(
     'server_url must be an http or https address without a user name, query and fragment, such as https://vault.example.com:8200.',
   );
@@ -25,7 +26,7 @@ export async function serverAddress(text: string, refuseHost: RefuseHost): Promi
 }
 
 /** Each type has the fields that mean something for it. */
-export function refuseMeaningless(
+function refuseMeaningless(
   type: ProviderType,
   {
     server_url,
@@ -41,7 +42,7 @@ export function refuseMeaningless(
     throw refuse('ca_bundle is for a server_url with https.');
 }
 
-export function refuseNoPem(text: string) {
+function refuseNoPem(text: string) {
   const blocks = text.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g);
   try {
     if (blocks?.every((block) => new X509Certificate(block).fingerprint256 !== '')) return;
@@ -52,9 +53,60 @@ export function refuseNoPem(text: string) {
 }
 
 /** Mounts without slashes at their ends, each once. */
-export function mountNames(mounts: string[]): string[] | null {
+function mountNames(mounts: string[]): string[] | null {
   const names = mounts.map((mount) => mount.replaceAll(/^\/+|\/+$/g, ''));
   if (names.some((name) => name.split('/').some((part) => part === '' || part === '.' || part === '..')))
     throw refuse('mounts has a name that is not a path, such as secret or teams/kv.');
   return names.length === 0 ? null : [...new Set(names)];
+}
+
+/** What a new provider is made with, after all checks. */
+export async function newSettings(request: CreateProvider, refuseHost: RefuseHost): Promise<Omit<NewProvider, 'id'>> {
+  const { provider_type, name, server_url, ca_bundle } = request;
+  refuseMeaningless(provider_type, request);
+  if (ca_bundle) refuseNoPem(ca_bundle);
+  return {
+    provider_type,
+    name,
+    enabled: request.enabled ?? true,
+    priority: request.priority ?? 0,
+    cache_ttl_seconds: request.cache_ttl_seconds ?? 300,
+    server_url: server_url ? await serverAddress(server_url, refuseHost) : null,
+    ca_bundle: ca_bundle || null,
+    namespace: request.namespace || null,
+    mounts: mountNames(request.mounts ?? []),
+  };
+}
+
+/** The provider as a request would have it, after all checks. */
+export async function changedSettings(
+  row: ProviderRow,
+  request: UpdateProvider,
+  refuseHost: RefuseHost,
+): Promise<NewProvider> {
+  const { server_url, ca_bundle, token } = request;
+  if (token === undefined && (server_url !== undefined || ca_bundle !== undefined))
+    throw errors.invalid_input({
+      detail:
+        'server_url and ca_bundle change only together with token: the stored one is for the store that it was sent for.',
+    });
+  const next = {
+    ...row,
+    name: request.name ?? row.name,
+    enabled: request.enabled ?? row.enabled,
+    priority: request.priority ?? row.priority,
+    cache_ttl_seconds: request.cache_ttl_seconds ?? row.cache_ttl_seconds,
+    server_url:
+      server_url === undefined
+        ? row.server_url
+        : server_url === ''
+          ? null
+          : await serverAddress(server_url, refuseHost),
+    ca_bundle: ca_bundle === undefined ? row.ca_bundle : ca_bundle || null,
+    namespace: request.namespace === undefined ? row.namespace : request.namespace || null,
+    mounts: request.mounts === undefined ? row.mounts : mountNames(request.mounts),
+  };
+  refuseMeaningless(row.provider_type, next);
+  if (ca_bundle) refuseNoPem(ca_bundle);
+  return next;
 }

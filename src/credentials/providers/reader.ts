@@ -1,0 +1,93 @@
+import type { RequestDirectly } from '../../chromium/egress/direct-request.ts';
+import { errors, type ServiceError } from '../../errors.ts';
+import type { Log } from '../../lib/log.ts';
+import { connectSource } from './connect.ts';
+import { httpSource } from './http.ts';
+import { itemLists } from './lists.ts';
+import type { ProviderTest } from './schema.ts';
+import { serviceAccountSource } from './service-account.ts';
+import { SourceFailure, type Contents, type Source, type SourceItem } from './source.ts';
+import type { ProviderRow } from './store.ts';
+import { turns } from './turns.ts';
+import { vaultSource } from './vault.ts';
+
+/** Asks the stores behind providers, a few at a time. */
+export function storeReader({
+  token,
+  request,
+  version,
+  log,
+}: {
+  token: (providerId: string) => Promise<string>;
+  request: RequestDirectly;
+  version: string;
+  log: Log;
+}) {
+  const lists = itemLists();
+  const inTurn = turns(4, 15_000);
+
+  /** The store behind a provider, for one operation. */
+  async function sourceOf(row: ProviderRow): Promise<Source> {
+    if (row.server_url === null) return serviceAccountSource(await token(row.id), version, request);
+    const settings = {
+      token: await token(row.id),
+      serverUrl: row.server_url,
+      ca: row.ca_bundle ?? undefined,
+      namespace: row.namespace ?? undefined,
+      mounts: row.mounts ?? undefined,
+    };
+    const kinds = { vault: vaultSource, http: httpSource, onepassword: connectSource, passwordmanager: connectSource };
+    return kinds[row.provider_type](settings, request);
+  }
+
+  /** What goes wrong at the store becomes an answer with the reason, and a line in the log. */
+  async function using<T>(row: ProviderRow, work: (source: Source) => Promise<T>): Promise<T> {
+    try {
+      return await inTurn(async () => work(await sourceOf(row)));
+    } catch (error) {
+      if (!(error instanceof SourceFailure)) throw error;
+      log.warn({ provider: row.id, reason: error.code }, 'credential_provider.failed');
+      throw asRefusal(row, error);
+    }
+  }
+
+  return {
+    /** A store that does not answer is a result, not an error. */
+    async test(row: ProviderRow): Promise<ProviderTest> {
+      try {
+        return { success: true, vaults: await inTurn(async () => (await sourceOf(row)).vaults()) };
+      } catch (error) {
+        if (!(error instanceof SourceFailure)) throw error;
+        return { success: false, vaults: [], error: error.message };
+      }
+    },
+
+    /** Read anew, whatever is kept. */
+    items: (row: ProviderRow): Promise<SourceItem[]> =>
+      using(row, (source) => lists.read(row.id, row.revision, () => source.items())),
+
+    /** What is at the path, where the store can tell without a list; else what is in the item that `choose` finds. */
+    read: (
+      row: ProviderRow,
+      choose: (items: readonly SourceItem[]) => SourceItem | undefined,
+      path?: string,
+    ): Promise<Contents | undefined> =>
+      using(row, async (source) => {
+        const there = path === undefined ? undefined : await source.readPath?.(path);
+        if (there) return there;
+        const provider = { id: row.id, revision: row.revision, ttlMs: row.cache_ttl_seconds * 1000 };
+        const item = await lists.find(provider, choose, () => source.items());
+        return item && source.read(item);
+      }),
+
+    forget: lists.forget,
+  };
+}
+
+function asRefusal({ name }: ProviderRow, failure: SourceFailure): ServiceError {
+  const { code, message, cause } = failure;
+  const extras = { details: [{ code, message }], cause };
+  if (code === 'token_refused') return errors.provider_refused({ provider: name, detail: message }, extras);
+  if (code === 'not_found') return errors.provider_item_not_found({ detail: message }, extras);
+  return errors.provider_unavailable({ provider: name, detail: message }, extras);
+}
