@@ -173,6 +173,18 @@ export const settings = {
     'the same for all sessions of a project together',
     integer(1, 1_000_000),
   ),
+  otlpEndpoint: setting(
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+    '',
+    'an OpenTelemetry collector (OTLP over HTTP, such as http://127.0.0.1:4318) that gets a trace for each session and its console; [telemetry.md](telemetry.md) says what',
+    httpUrl,
+  ),
+  otlpHeaders: setting(
+    'OTEL_EXPORTER_OTLP_HEADERS',
+    '',
+    'headers for the collector, such as `authorization=Bearer%20abc`, separated by commas',
+    headerPairs,
+  ),
   trustProxy: setting(
     'CORRAL_TRUST_PROXY',
     '',
@@ -331,6 +343,17 @@ function httpUrl(value: string) {
     throw new Error(`is '${value}'; it takes an address such as https://browsers.example.com.`);
   }
   return value.replace(/\/+$/, '');
+}
+
+/** May contain a secret, so the message does not repeat it. */
+function headerPairs(value: string): Readonly<Record<string, string>> {
+  const pairs = list(value).map((part) => {
+    const [, name, encoded] = /^([\w-]+)\s*=\s*([^\s;]*)/.exec(part) ?? [];
+    if (name === undefined || encoded === undefined || /%(?![\da-f]{2})/i.test(encoded))
+      throw new Error('takes names and values such as authorization=Bearer%20abc, separated by commas.');
+    return [name, decodeURIComponent(encoded)] as const;
+  });
+  return Object.fromEntries(pairs);
 }
 
 function checkUrl(value: string) {

@@ -17,6 +17,7 @@ import { playwrightRoutes } from './sessions/playwright/routes.ts';
 import { processRoutes } from './sessions/process/routes.ts';
 import { replayRoutes } from './sessions/replays/routes.ts';
 import { sessionRoutes } from './sessions/routes.ts';
+import { exportRoutes } from './telemetry/export/routes.ts';
 import { telemetryRoutes } from './telemetry/routes.ts';
 
 /** The services that the routes use. */
@@ -30,6 +31,7 @@ export type Rooms = Parameters<typeof statusRoutes>[0] &
   Parameters<typeof replayRoutes>[0] &
   Parameters<typeof logRoutes>[0] &
   Parameters<typeof telemetryRoutes>[0] &
+  Parameters<typeof exportRoutes>[0] &
   Pick<Parameters<typeof extensionRoutes>[0], 'extensions'> & {
     rateLimit: Parameters<typeof sessionRoutes>[0]['limit'];
     /** Sessions of this node, for the pools of other nodes. */
@@ -53,6 +55,7 @@ export function everyRoute(rooms: Rooms): FastifyPluginAsyncTypebox[] {
     logRoutes(rooms),
     replayRoutes(rooms),
     telemetryRoutes(rooms),
+    exportRoutes(rooms),
     poolRoutes(rooms),
     proxyRoutes(rooms),
     credentialRoutes(rooms),

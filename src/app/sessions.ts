@@ -25,7 +25,7 @@ export async function openSessions(
   const { profiles, extensions } = await openBelongings(ground, org);
   const trial = launchTrial(launcher);
   opened(() => trial.close());
-  const { telemetry, collect } = openTelemetry(ground); // before the sessions, and closed after them
+  const { telemetry, collect } = await openTelemetry(ground); // before the sessions, and closed after them
   const sessions = sessionService({
     store: sessionStore(store.db),
     browsers: launcher,

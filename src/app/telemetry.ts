@@ -3,22 +3,41 @@ import type { Server } from '../api/server.ts';
 import { collect } from '../chromium/telemetry/collector.ts';
 import type { Addresses } from '../sessions/addresses.ts';
 import type { SessionService } from '../sessions/service.ts';
+import type { StoredEvent } from '../telemetry/export/source.ts';
+import { isSent, otlpService } from '../telemetry/otlp/service.ts';
 import { apiCall } from '../telemetry/service-events.ts';
 import { telemetryService, type TelemetryService } from '../telemetry/service.ts';
+import { version } from '../version.ts';
 import type { Ground } from './ground.ts';
 
 /** The events of sessions, and what takes them out of browsers. */
-export function openTelemetry({ config, store, disk, opened, log }: Ground) {
+export async function openTelemetry(ground: Ground) {
+  const { config, store, disk, opened, log } = ground;
+  const otlp = await openOtlp(ground);
   const telemetry = telemetryService({
     db: store.db,
     days: config.telemetryDays,
     sessionBytes: config.telemetrySession * 2 ** 20,
     projectBytes: config.telemetryProject * 2 ** 20,
     short: () => config.databaseUrl === '' && disk.short(),
+    ...(otlp && { onLine: otlp }),
     log,
   });
   opened(() => telemetry.close());
   return { telemetry, collect };
+}
+
+/** The way of events to a collector, if the operator has one. */
+async function openOtlp({ config, store, events, opened, log }: Ground) {
+  const { otlpEndpoint: endpoint, otlpHeaders: headers } = config;
+  if (endpoint === '') return undefined;
+  const otlp = await otlpService({ endpoint, headers, version, nodeId: store.nodeId, log });
+  opened(() => otlp.close());
+  events.on('session.started', (facts) => otlp.sessionStarted(facts));
+  events.on('session.ended', (facts) => otlp.sessionEnded(facts));
+  return (sessionId: string, type: string, line: string) => {
+    if (isSent(type)) otlp.event(sessionId, (JSON.parse(line) as StoredEvent).event);
+  };
 }
 
 /** What is served below a session's base_url has no name in the reference. */

@@ -23,6 +23,8 @@ export interface JournalOptions {
   /** The first chunk in the archive with lines after this number. */
   archived: (sessionId: string, after: number) => Promise<Line[]>;
   onLost: (events: number) => void;
+  /** Called for each line that is kept, which has no secrets any more. */
+  onLine?: (type: string, line: string) => void;
 }
 
 export type Journal = ReturnType<typeof journal>;
@@ -32,12 +34,11 @@ export type Journal = ReturnType<typeof journal>;
  * chunks that are being written. A reader that is further behind reads from the archive, so that 1,024 events can be
  * replayed without being kept here. With screenshots, those would be a gigabyte.
  */
-export function journal({ sessionId, projectId, onLines, archived, onLost }: JournalOptions) {
+export function journal({ sessionId, projectId, onLines, archived, onLost, onLine }: JournalOptions) {
   let capture: Capture = nothing;
   let secrets: readonly string[] = [];
   let lastSeq = 0;
-  let tail: string[] = [];
-  let tailBytes = 0;
+  let [tail, tailBytes]: [string[], number] = [[], 0];
   /** Being written, oldest first. */
   let unwritten: LooseChunk[] = [];
   /** The last written one, for readers that are a moment late; undefined when it is large. */
@@ -60,6 +61,7 @@ export function journal({ sessionId, projectId, onLines, archived, onLost }: Jou
     lastSeq += 1;
     tail.push(line);
     tailBytes += line.length;
+    onLine?.(event.type, line);
     onLines(self, tailBytes >= mostTail);
     wake();
   }

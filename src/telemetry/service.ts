@@ -33,6 +33,7 @@ export function telemetryService({
   sessionBytes,
   projectBytes,
   short = () => false,
+  onLine,
   log,
 }: {
   db: Db;
@@ -42,6 +43,8 @@ export function telemetryService({
   projectBytes: number;
   /** Whether the database's disk has no room for this. */
   short?: () => boolean;
+  /** Called for each event of the sessions of this node: its type, and the line that readers get. */
+  onLine?: (sessionId: string, type: string, line: string) => void;
   log: Log;
 }) {
   const store = telemetryStore(db);
@@ -64,6 +67,7 @@ export function telemetryService({
         sessionId,
         projectId,
         onLines: writer.onLines,
+        ...(onLine && { onLine: (type: string, line: string) => onLine(sessionId, type, line) }),
         archived: (id, after) => reading.following(id, after),
         onLost(events) {
           lost += events;
