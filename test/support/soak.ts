@@ -245,6 +245,7 @@ async function oneSession(
       timeout_seconds: 10,
       ...(random(3) === 0 ? { start_url: pages.url } : {}),
       ...(random(3) === 0 ? { viewport: { width: 1280, height: 800 } } : {}),
+      ...(random(2) === 0 ? { telemetry: everything } : {}),
     };
     if (deed.what === 'hang up during create') {
       const hangUp = new AbortController();
@@ -308,7 +309,17 @@ async function oneSession(
 
 const endings = ['deleted', 'deleted', 'deleted', 'deleted', 'deleted twice at once', 'left to idle'] as const;
 
+/** Every category that has to be taken out of the browser. */
+const everything = {
+  enabled: true,
+  browser: Object.fromEntries(
+    ['console', 'page', 'interaction', 'network', 'screenshot'].map((name) => [name, { enabled: true }]),
+  ),
+};
+
 const patches = [
+  { telemetry: everything },
+  { telemetry: { enabled: false } },
   { tags: { soaked: 'yes' } },
   { viewport: { width: 1024, height: 768 } },
   { viewport: { width: 800, height: 600 }, tags: {} },
