@@ -7,9 +7,9 @@ const beatsPerSweep = 5;
 
 /**
  * Ends what a lost node had, within the transaction that removes the node: so it happens exactly once. The returned
- * function is called after the commit and notifies others.
+ * function is called after the commit and notifies others. `silentMs` is the time since the last sign of the node.
  */
-export type Settler = (nodeId: string, within: Db) => Promise<() => void>;
+export type Settler = (nodeId: string, within: Db, silentMs: number) => Promise<() => void>;
 
 export interface SettlementOptions {
   db: Db;
@@ -45,7 +45,7 @@ export function settlement({ db, id, shared, settlers, nodesInUse, log }: Settle
   /** Every surviving node tries; the database lets one. */
   async function settle(node: NodeRow): Promise<void> {
     const tell = await db.transaction(async (tx) =>
-      (await nodeStore(tx).takeSilent(node)) ? runSettlers(node.id, tx) : undefined,
+      (await nodeStore(tx).takeSilent(node)) ? runSettlers(node.id, tx, node.silent_ms) : undefined,
     );
     if (!tell) return;
     log.warn({ node: node.id, silentMs: Math.round(node.silent_ms) }, 'node.lost');
@@ -65,9 +65,9 @@ export function settlement({ db, id, shared, settlers, nodesInUse, log }: Settle
     for (const told of tell) told();
   }
 
-  async function runSettlers(nodeId: string, tx: Db): Promise<(() => void)[]> {
+  async function runSettlers(nodeId: string, tx: Db, silentMs = 0): Promise<(() => void)[]> {
     const done = [];
-    for (const settler of settlers) done.push(await settler(nodeId, tx));
+    for (const settler of settlers) done.push(await settler(nodeId, tx, silentMs));
     return done;
   }
 

@@ -28,7 +28,7 @@ export function sessionFinding({
   }
 
   const toSession = (row: SessionRow, keyId: string): Session =>
-    asSession(row, addresses, keyId, roster.live.get(row.id)?.uptimeMs() ?? Number(row.uptime_ms));
+    asSession(row, addresses, keyId, roster.live.get(row.id)?.uptimeMs() ?? Number(row.uptime ?? row.uptime_ms));
 
   return {
     find,

@@ -5,6 +5,7 @@ import { errors } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import type { ExtensionService, Loadable } from '../extensions/service.ts';
 import { newId } from '../lib/ids.ts';
+import { latest } from '../lib/latest.ts';
 import type { Log } from '../lib/log.ts';
 import { undoOnFailure } from '../lib/undo.ts';
 import type { ProfileService } from '../profiles/service.ts';
@@ -56,7 +57,7 @@ interface Plan {
 }
 
 export interface LaunchingDeps {
-  store: Pick<SessionStore, 'find' | 'apply'>;
+  store: Pick<SessionStore, 'find' | 'apply' | 'setClock'>;
   browsers: Pick<Browsers, 'start' | 'forgetTabs'>;
   profiles: Pick<ProfileService, 'choose' | 'open'>;
   library: Pick<ExtensionService, 'choose'>;
@@ -201,6 +202,10 @@ export function sessionLaunching(deps: LaunchingDeps) {
         return extensions.again(id, await browsers.start(id, now, whenGone, signal));
       },
       onAwake: deps.guard.stir,
+      onClock: latest(
+        (clock) => store.setClock(id, clock),
+        (error) => log.warn({ session: id, error: error.message }, 'session.uptime_not_written'),
+      ),
       onIdle: () => void ending.stop(id, 'idle'),
       onLost: (detail) => void ending.stop(id, 'crashed', detail),
       log,

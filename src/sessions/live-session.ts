@@ -24,6 +24,8 @@ export interface LiveSessionOptions {
   relaunch: StartNext;
   /** The session was asleep and runs again. */
   onAwake?: () => void;
+  /** The session fell asleep or woke up. */
+  onClock?: (clock: { uptimeMs: number; awake: boolean }) => void;
   /** The idle timeout has run out. */
   onIdle: () => void;
   /** The browser is gone and is not replaced. */

@@ -8,9 +8,9 @@ import { sessionStore } from './store.ts';
  * another node does it here, in the transaction that removes the node from the list.
  */
 export function settleLostNode({ events, log }: { events: EventBus; log: Log }) {
-  return async (nodeId: string, within: Db): Promise<() => void> => {
+  return async (nodeId: string, within: Db, silentMs: number): Promise<() => void> => {
     const reason = 'node_lost';
-    const lost = await sessionStore(within).settleAll(nodeId, reason);
+    const lost = await sessionStore(within).settleAll(nodeId, reason, silentMs);
     return () => {
       if (lost.length > 0) log.warn({ node: nodeId, sessions: lost.length }, 'sessions.settled_for_lost_node');
       for (const { id, project_id, pool_id } of lost) {

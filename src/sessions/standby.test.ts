@@ -9,7 +9,7 @@ const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 
 function house({ mayStandBy = true } = {}) {
   const fake = fakeEngine();
-  const state = { inUse: false, ended: false, awoken: 0 };
+  const state = { inUse: false, ended: false, awoken: 0, clock: [] as string[] };
   const standby = sessionStandby({
     id: 's',
     engine: async () => fake.engine,
@@ -17,6 +17,7 @@ function house({ mayStandBy = true } = {}) {
     inUse: () => state.inUse,
     ended: () => state.ended,
     onAwake: () => void state.awoken++,
+    onClock: ({ uptimeMs, awake }) => void state.clock.push(`${uptimeMs} ${awake ? 'awake' : 'asleep'}`),
     log: silent,
   });
   return { standby, state, ...fake };
@@ -33,6 +34,7 @@ test('a browser that is not used is frozen after a while, and thawed once for ho
   expect(standby.frozen).toBe(false);
   expect(done).toEqual(['freeze', 'thaw']);
   expect(state.awoken).toBe(1);
+  expect(state.clock).toEqual(['5000 asleep', '5000 awake']);
 });
 
 test('what is in use by then, over, gone or on a GPU is not frozen', async () => {

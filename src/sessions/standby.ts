@@ -12,6 +12,7 @@ export function sessionStandby({
   inUse,
   ended,
   onAwake,
+  onClock,
   log,
 }: {
   id: string;
@@ -23,6 +24,8 @@ export function sessionStandby({
   inUse: () => boolean;
   ended: () => boolean;
   onAwake?: (() => void) | undefined;
+  /** It fell asleep or woke up, after so much time awake. */
+  onClock?: ((clock: { uptimeMs: number; awake: boolean }) => void) | undefined;
   log: Log;
 }) {
   let timer: NodeJS.Timeout | undefined;
@@ -43,6 +46,12 @@ export function sessionStandby({
     activeSince = undefined;
   }
 
+  function startClock() {
+    if (activeSince !== undefined) return;
+    activeSince = performance.now();
+    onClock?.({ uptimeMs: Math.round(activeMs), awake: true });
+  }
+
   function sleep(): Promise<void> {
     return inTurn(async () => {
       const { browser, mux } = await engine();
@@ -56,6 +65,7 @@ export function sessionStandby({
         throw error;
       }
       stopClock();
+      onClock?.({ uptimeMs: Math.round(activeMs), awake: false });
       log.debug({ session: id }, 'session.standby');
     }).catch(
       (error: Error) => void (ended() || log.warn({ session: id, error: error.message }, 'session.stayed_awake')),
@@ -81,7 +91,7 @@ export function sessionStandby({
         if (!frozen) return;
         await (await engine()).browser.thaw();
         frozen = false;
-        activeSince ??= performance.now();
+        startClock();
         onAwake?.();
         log.debug({ session: id }, 'session.awake');
       });
@@ -106,7 +116,7 @@ export function sessionStandby({
     /** The browser crashed, asleep or awake. The next one starts awake. */
     crashed() {
       frozen = false;
-      activeSince ??= performance.now();
+      startClock();
     },
 
     /** The session is over. */

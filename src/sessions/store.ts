@@ -39,8 +39,11 @@ export interface SessionRow {
     updated_at: string;
     last_used_at: string | null;
   } | null;
-  /** A bigint, which arrives as text. */
+  /** A bigint, which arrives as text. Up to `awake_since`, if that is set. */
   uptime_ms: string;
+  awake_since: Date | null;
+  /** Up to now. Only in queries that select it. */
+  uptime?: string;
   ended_reason: Ending | null;
   ended_detail: string | null;
   created_at: Date;
@@ -55,6 +58,8 @@ export type NewSession = Omit<
   | 'pool_name'
   | 'profile'
   | 'uptime_ms'
+  | 'awake_since'
+  | 'uptime'
   | 'ended_reason'
   | 'ended_detail'
   | 'created_at'
@@ -88,11 +93,11 @@ function admitting(db: Db) {
   return {
     insert(row: NewSession, state: 'starting' | 'live'): Promise<SessionRow | undefined> {
       return db.row(sql`insert into sessions (id, project_id, node_id, state, name, tags, headless, stealth, gpu, kiosk_mode, timeout_seconds,
-          viewport_width, viewport_height, refresh_rate, start_url, policy, proxy_id, invocation_id, pool_id, pool_version, profile_id, profile_saves, telemetry)
+          viewport_width, viewport_height, refresh_rate, start_url, policy, proxy_id, invocation_id, pool_id, pool_version, profile_id, profile_saves, telemetry, awake_since)
         values (${row.id}, ${row.project_id}, ${row.node_id}, ${state}, ${row.name}, ${row.tags}, ${row.headless}, ${row.stealth}, ${row.gpu},
           ${row.kiosk_mode}, ${row.timeout_seconds}, ${row.viewport_width}, ${row.viewport_height}, ${row.refresh_rate},
           ${row.start_url}, ${row.policy}, ${row.proxy_id}, ${row.invocation_id}, ${row.pool_id}, ${row.pool_version}, ${row.profile_id}, ${row.profile_saves},
-          ${row.telemetry})
+          ${row.telemetry}, case when ${state} = 'live' then now() end)
         returning *`);
     },
 
@@ -177,7 +182,7 @@ function finding(db: Db) {
 
     find(id: string): Promise<SessionRow | undefined> {
       return db.row(
-        sql`select *, (select name from pools where id = pool_id) as pool_name, profile_of(sessions) as profile from sessions where id = ${id}`,
+        sql`select *, (select name from pools where id = pool_id) as pool_name, profile_of(sessions) as profile, uptime_of(sessions) as uptime from sessions where id = ${id}`,
       );
     },
 
@@ -186,14 +191,14 @@ function finding(db: Db) {
      * else the newest that had it.
      */
     findByIdOrName(projectId: string, idOrName: string, includeDeleted: boolean): Promise<SessionRow | undefined> {
-      return db.row(sql`select *, (select name from pools where id = pool_id) as pool_name, profile_of(sessions) as profile from sessions
+      return db.row(sql`select *, (select name from pools where id = pool_id) as pool_name, profile_of(sessions) as profile, uptime_of(sessions) as uptime from sessions
         where project_id = ${projectId} and (id = ${idOrName} or name = ${idOrName}) and (${includeDeleted} or deleted_at is null)
           and (pool_id is null or lease_id is not null)
         order by id = ${idOrName} desc, deleted_at is null desc, created_at desc limit 1`);
     },
 
     list({ projectId, status, query, tags, limit, offset }: SessionFilter): Promise<SessionRow[]> {
-      return db.rows(sql`select s.*, p.name as pool_name, profile_of(s) as profile from sessions s left join pools p on p.id = s.pool_id
+      return db.rows(sql`select s.*, p.name as pool_name, profile_of(s) as profile, uptime_of(s) as uptime from sessions s left join pools p on p.id = s.pool_id
         where s.project_id = ${projectId} and (s.pool_id is null or s.lease_id is not null)
           and (${status} = 'all' or (${status} = 'deleted') = (s.deleted_at is not null))
           and s.tags @> ${tags}
@@ -224,7 +229,8 @@ function living(db: Db) {
       return db.row(sql`update sessions set state = ${to},
           ended_reason = coalesce(ended_reason, ${ending.reason ?? null}),
           ended_detail = coalesce(ended_detail, ${ending.detail ?? null}),
-          uptime_ms = coalesce(${ending.uptimeMs ?? null}::bigint, uptime_ms),
+          uptime_ms = coalesce(${ending.uptimeMs ?? null}::bigint, uptime_of(sessions)),
+          awake_since = case when ${over} then null else now() end,
           deleted_at = case when ${over} then coalesce(deleted_at, now()) else deleted_at end
         where id = ${id} and state = any (${[...from]}) returning *, profile_of(sessions) as profile`);
     },
@@ -253,10 +259,25 @@ function living(db: Db) {
         where id = ${id} and deleted_at is null returning *, profile_of(sessions) as profile`);
     },
 
-    /** Settles the unfinished sessions of a node that is gone. */
-    settleAll(nodeId: string, reason: Ending): Promise<Pick<SessionRow, 'id' | 'project_id' | 'pool_id'>[]> {
+    /** The session fell asleep or woke up. */
+    async setClock(id: string, { uptimeMs, awake }: { uptimeMs: number; awake: boolean }): Promise<void> {
+      await db.rows(sql`update sessions set uptime_ms = ${uptimeMs}, awake_since = case when ${awake} then now() end
+        where id = ${id} and state = 'live'`);
+    },
+
+    /**
+     * Settles the unfinished sessions of a node that is gone. They ran until its last heartbeat, which was `silentMs` ago; when left out,
+     * the node's own row is asked.
+     */
+    settleAll(
+      nodeId: string,
+      reason: Ending,
+      silentMs?: number,
+    ): Promise<Pick<SessionRow, 'id' | 'project_id' | 'pool_id'>[]> {
       return db.rows(sql`update sessions set state = 'failed',
-          ended_reason = coalesce(ended_reason, ${reason}), deleted_at = coalesce(deleted_at, now())
+          uptime_ms = uptime_of(sessions, coalesce(now() - make_interval(secs => ${silentMs === undefined ? null : silentMs / 1000}::float8),
+            (select least(now(), heartbeat_at) from nodes where id = ${nodeId}), now())),
+          awake_since = null, ended_reason = coalesce(ended_reason, ${reason}), deleted_at = coalesce(deleted_at, now())
         where node_id = ${nodeId} and state in ('starting', 'live', 'stopping') returning id, project_id, pool_id`);
     },
 

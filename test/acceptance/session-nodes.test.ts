@@ -51,10 +51,20 @@ test('a session of another node is used, recorded and read through this one, and
 
   const part = join(home.dataDir, 'replays', `${replay.replay_id}.part`);
   await expect.poll(async () => (await readFile(part)).includes('moof'), { timeout: 15_000 }).toBe(true); // two seconds of it
+  const uptime = async () => {
+    const { body } = await away.call('GET', '/browsers?status=all');
+    return body.find((one: { session_id: string }) => one.session_id === session.session_id).usage.uptime_ms;
+  };
+  expect(await uptime()).toBeGreaterThan(0);
+  const beaten = `select from nodes n join sessions s on s.node_id = n.id where s.id = $1 and heartbeat_at > created_at`;
+  const seen = () => nodes.ask({ name: 'was-it-seen', text: beaten, values: [session.session_id] });
+  await expect.poll(async () => (await seen()).length, { timeout: 30_000 }).toBe(1);
   await home.kill('SIGKILL');
   const list = async () => (await away.call('GET', `${path}/replays`)).body;
   await expect.poll(list, { timeout: 40_000 }).toMatchObject([{ status: 'failed', ended_reason: 'node_lost' }]);
   expect((await away.call('GET', `${path}/replays/${replay.replay_id}`)).status).toBe(404);
+  const settled = await uptime(); // up to the last sign of its node
+  expect(settled).toBeGreaterThan(0);
 
   await nodes.start({ CORRAL_DATA_DIR: home.dataDir, CORRAL_PORT: '0' });
   await expect.poll(list, { timeout: 20_000 }).toMatchObject([{ status: 'available' }]);

@@ -33,6 +33,7 @@ export const sessionRow = (changes: Partial<SessionRow> & { id: string }): Sessi
   default_proxy_disabled: false,
   lease_id: null,
   uptime_ms: '0',
+  awake_since: null,
   ended_reason: null,
   ended_detail: null,
   created_at: new Date(0),
