@@ -24,6 +24,8 @@ import { removeFiles } from './sandbox/outside.ts';
 import { openPipe } from './cdp/pipe.ts';
 import type { Proxy } from './egress/proxy.ts';
 
+export type { Viewport } from './browser/launch.ts';
+
 /** A running browser with everything that belongs to it: its gateway, its clients, and the service's own client. */
 export interface Engine {
   readonly browser: Browser;
@@ -39,7 +41,7 @@ export interface Engine {
   readonly computer: Computer;
   /** The service's own client, created on first use. */
   control(): LocalClient;
-  /** Sets the page area of headless browsers, the window of headful ones. Applies to pages opened later too. */
+  /** Sets the page area of headless browsers, the window of headful ones, and the refresh rate. Applies to pages opened later too. */
   setViewport(viewport: Viewport): Promise<void>;
   /** Opens an address in the first page. Resolves when the navigation is sent to Chromium, not when the page has loaded. */
   open(url: string): Promise<void>;
@@ -175,6 +177,7 @@ export function engineOf(
       const late = AbortSignal.timeout(DISPLAY_MS);
       await within(DISPLAY_MS, 'The display', fitDisplay(browser.connectDisplay, viewport, late));
     }
+    await browser.setRefreshRate(viewport.refreshRate);
     await fitNewPages();
   }
 

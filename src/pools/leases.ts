@@ -144,8 +144,8 @@ export function poolLeases({
     const pool = await find(projectId, idOrName);
     const leaseId = await store.leaseOn(pool.id, sessionId);
     if (!leaseId) throw errors.not_leased({ session: sessionId, pool: idOrName });
-    const ownProfile = await store.hasOwnProfile(sessionId);
     const used = await sessions.takeBack(sessionId); // disconnects its clients before it can be lent again
+    const ownProfile = await store.hasOwnProfile(sessionId); // afterwards: a change that was under way may have attached one
     const kept = pool.config.reset_on_release === false && !ownProfile;
     const how = !reuse ? 'destroyed' : !used ? 'unused' : kept ? 'kept' : 'renewed';
     const ended = await endings[how](pool.id, sessionId, leaseId);

@@ -127,7 +127,8 @@ export function admission({
 
 /** Resizes a spare, which was started in the default size. */
 export async function fit(engine: Engine, { viewport }: BrowserOptions): Promise<void> {
-  const asStarted = viewport.width === defaultViewport.width && viewport.height === defaultViewport.height;
+  const { width, height, refreshRate } = viewport;
+  const asStarted = width === defaultViewport.width && height === defaultViewport.height && refreshRate === undefined;
   if (!asStarted) await engine.setViewport(viewport);
 }
 

@@ -93,7 +93,7 @@ export function sessionLending({
       if (!session) return true;
       const used = session.takeBack();
       events.publish('session.returned', { sessionId: id });
-      await session.swapping(() => session.resetProxy());
+      await session.changing(() => session.resetProxy());
       return used;
     },
 

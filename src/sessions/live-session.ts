@@ -33,6 +33,12 @@ export interface LiveSessionOptions {
   log: Log;
 }
 
+/** A recording of a session that is under way. */
+export interface Recorded {
+  /** Ends its video. The returned function begins the next one, unless the recording has ended. It never rejects. */
+  cut(): () => Promise<void>;
+}
+
 export type LiveSession = ReturnType<typeof liveSession>;
 
 /**
@@ -49,7 +55,7 @@ export function liveSession(options: LiveSessionOptions) {
   let ending: Ending | undefined;
   let over: Promise<void> | undefined;
   const stopping = new AbortController();
-  const swaps = oneByOne();
+  const changes = oneByOne();
   const restarts = oneByOne(); // a second plan would replace the first one, which would then never resolve
 
   const clients = sessionClients({ id, ending: () => ending, visited: telemetry.visited, log });
@@ -128,8 +134,13 @@ export function liveSession(options: LiveSessionOptions) {
       return ending;
     },
 
-    /** Proxy changes run one at a time, so that the row and the browser end up with the same, last one. */
-    swapping: swaps,
+    /** Changes run one at a time, so that the row and the browser end up with the same, last one, and a failed one can be undone. */
+    changing: changes,
+    /** Its recordings. A video has one size, so a change of the viewport cuts each of them in two. */
+    recordings: new Set<Recorded>(),
+    get proxy() {
+      return browsers.proxy();
+    },
     /** Undoes the proxy changes of a lease that has ended. */
     resetProxy: () => setProxy(options.proxy),
 

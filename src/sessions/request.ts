@@ -69,6 +69,13 @@ export function refuseIdleForce(profile: UpdateSession['profile']) {
 /** The headless shell keeps neither tabs nor undated cookies, so a session with a profile always runs the full browser. */
 export const withProfile = (resume: 'cookies' | 'tabs') => ({ needsFullBrowser: true, resume });
 
+/** The viewport of a session, as its row has it. */
+export const viewportOf = ({ viewport_width: width, viewport_height: height, refresh_rate }: SessionRow) => ({
+  width,
+  height,
+  ...(refresh_rate === null ? {} : { refreshRate: refresh_rate }),
+});
+
 /** The request that a session's row was created from, as far as it concerns the browser. */
 export const requestOf = (row: SessionRow): CreateSession => ({
   headless: row.headless,

@@ -24,7 +24,7 @@ export const Viewport = named(
     width: Type.Integer({ minimum: 1, maximum: 8192 }),
     height: Type.Integer({ minimum: 1, maximum: 8192 }),
     refresh_rate: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 240, description: 'Pictures a second of a headful display, at most.' }),
+      Type.Integer({ minimum: 1, maximum: 240, description: 'Pictures a second that the live view shows, at most.' }),
     ),
   }),
 );
@@ -34,7 +34,11 @@ const ViewportUpdate = named(
   Type.Object({
     ...Viewport.properties,
     force: Type.Optional(
-      Type.Boolean({ default: false, description: 'Change it even while the live view has viewers.' }),
+      Type.Boolean({
+        default: false,
+        description:
+          'Change it even while the live view has viewers or the session is recorded. A recording goes on as another replay.',
+      }),
     ),
   }),
 );

@@ -82,7 +82,7 @@ const doors: Record<string, Door> = {
     use: ({ engine: { browser, mux } }, sink, { readOnly, log, whenGone }) =>
       browser.connectDisplay
         ? attachDisplay(browser.connectDisplay, sink, { readOnly, whenGone })
-        : attachScreencast(mux, sink, { readOnly, log }),
+        : attachScreencast(mux, sink, { readOnly, log, refreshRate: browser.refreshRate }),
   },
 };
 

@@ -235,9 +235,9 @@ function living(db: Db) {
         where id = ${id} and state = any (${[...from]}) returning *, profile_of(sessions) as profile`);
     },
 
-    /** Fields left undefined keep their value. */
+    /** Fields left undefined keep their value. Undefined: the session has ended, or that lease of it has. */
     update(
-      id: string,
+      { id, lease_id }: Pick<SessionRow, 'id' | 'lease_id'>,
       changes: {
         name?: string | null;
         tags?: Record<string, string>;
@@ -256,7 +256,8 @@ function living(db: Db) {
           proxy_id = case when ${proxy === undefined} then proxy_id else ${proxy?.id ?? null} end,
           default_proxy_disabled = coalesce(${proxy?.defaultDisabled ?? null}::boolean, default_proxy_disabled),
           telemetry = coalesce(${telemetry ?? null}::text[], telemetry)
-        where id = ${id} and deleted_at is null returning *, profile_of(sessions) as profile`);
+        where id = ${id} and lease_id is not distinct from ${lease_id} and deleted_at is null
+        returning *, profile_of(sessions) as profile`);
     },
 
     /** The session fell asleep or woke up. */

@@ -126,9 +126,7 @@ export function sessionSuccession({
     return started;
   }
 
-  function recentCrashes(): number {
-    return crashes.filter((at) => Date.now() - at < crashWindowMs).length;
-  }
+  const recentCrashes = () => crashes.filter((at) => Date.now() - at < crashWindowMs).length;
 
   /** The code and reason for clients when the browser exits: it restarts, unless it has crashed too often. */
   function whenGone(): { code: number; reason: string } {
@@ -161,6 +159,8 @@ export function sessionSuccession({
       await old.close({ graceMs: closingMs });
       await followed;
     },
+
+    proxy: () => proxy,
 
     /** Sets the proxy of this browser and of its replacements. Undefined: no proxy. */
     async setProxy(next: Proxy | undefined): Promise<void> {

@@ -218,9 +218,18 @@ describe('a profile', () => {
     // Attached to a session that runs, it leaves that session as it was.
     const session = await create();
     const client = await RawClient.open(session.cdp_ws_url);
-    expect(await service.call('PATCH', `/browsers/${session.session_id}`, { profile: { id } })).toMatchObject(refusal);
+    const change = { name: 'other', tags: { a: 'b' }, viewport: { width: 800, height: 600 } };
+    for (const [profile, refused] of [
+      [{ id }, refusal],
+      [{ id: 'nothing' }, { status: 400, body: { code: 'invalid_input' } }],
+    ] as const)
+      expect(await service.call('PATCH', `/browsers/${session.session_id}`, { ...change, profile })).toMatchObject(
+        refused,
+      );
     expect(await client.result('Browser.getVersion')).toHaveProperty('product');
-    expect(await sdk.browsers.retrieve(session.session_id)).not.toHaveProperty('profile');
+    const after = await sdk.browsers.retrieve(session.session_id);
+    for (const field of ['profile', 'name']) expect(after).not.toHaveProperty(field);
+    expect(after).toMatchObject({ tags: {}, viewport: session.viewport });
     await client.close();
   });
 

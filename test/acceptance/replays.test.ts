@@ -173,6 +173,27 @@ describe.each([{ headless: true }, { headless: false }])('a replay, headless: $h
     await sdk.browsers.deleteByID(kept);
   });
 
+  test('keeps the viewport as it is, or goes on as another replay when the change is forced', async () => {
+    const change = (force: boolean) =>
+      service.call('PATCH', `/browsers/${id}`, { viewport: { width: 640, height: 480, force } });
+    const first = await sdk.browsers.replays.start(id);
+    await recorded(first);
+    expect(await change(false)).toMatchObject({ status: 409, body: { code: 'viewport_in_use' } });
+    expect(await sdk.browsers.retrieve(id)).toMatchObject({ viewport: { width: 801, height: 600 } });
+    expect(await change(true)).toMatchObject({ status: 200, body: { viewport: { width: 640, height: 480 } } });
+    const second = (await sdk.browsers.replays.list(id)).at(-1)!;
+    expect(second).toMatchObject({ status: 'recording' });
+    await recorded(second);
+    await sdk.browsers.replays.stop(first.replay_id, { id }); // ends the recording, whichever of its replays is named
+    expect(await probe(await finished(id, first.replay_id))).toMatchObject({ width: 802, height: 600, fast: true });
+    expect(await probe(await finished(id, second.replay_id))).toMatchObject({ width: 640, height: 480, fast: true });
+    expect((await sdk.browsers.replays.list(id)).slice(-2)).toMatchObject([
+      { replay_id: first.replay_id, ended_reason: 'viewport_changed' },
+      { replay_id: second.replay_id, ended_reason: 'stopped' },
+    ]);
+    expect(await change(false)).toMatchObject({ status: 200 });
+  });
+
   test('is kept when its session ends in the middle of it, however it ends', async () => {
     const deleted = await sdk.browsers.replays.start(id);
     await recorded(deleted);

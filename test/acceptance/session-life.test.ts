@@ -126,8 +126,9 @@ describe('a session that runs', () => {
         [1440, 900],
         [800, 600],
       ] as const) {
-        const updated = await sdk.browsers.update(session.session_id, { viewport: { width, height } });
-        expect(updated.viewport).toMatchObject({ width, height });
+        const rate = width === 1024 ? { refresh_rate: 30 } : {}; // stays when it is left out
+        const updated = await sdk.browsers.update(session.session_id, { viewport: { width, height, ...rate } });
+        expect(updated.viewport).toEqual({ width, height, refresh_rate: 30 });
         await expect.poll(() => page.evaluate(size)).toEqual([width, height]);
       }
       expect(await page.evaluate('window.kept')).toBe(42);

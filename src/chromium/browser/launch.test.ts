@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, readFileSync, readlinkSync, readdirSync, writeFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
@@ -104,7 +104,16 @@ describe.each(engines)('$name', ({ name, wishes }) => {
 
 describe('a headful display', () => {
   test('speaks RFB on its unix socket, fills with the window, and takes another size while the browser runs', async () => {
-    const browser = await yard.launch({ headless: false, viewport: { width: 900, height: 600 } });
+    const browser = await yard.launch({ headless: false, viewport: { width: 900, height: 600, refreshRate: 25 } });
+    const rate = () => {
+      const { file, args, options } = browser.inside(['vncconfig', '-display', ':0', '-get', 'FrameRate']);
+      return execFileSync(file, args, { ...options, encoding: 'utf8' }).trim();
+    };
+    expect([browser.refreshRate(), rate()]).toEqual([25, '25']);
+    await browser.setRefreshRate(30);
+    expect([browser.refreshRate(), rate()]).toEqual([30, '30']);
+    await browser.setRefreshRate(undefined);
+    expect([browser.refreshRate(), rate()]).toEqual([undefined, '60']);
     expect(await greeting(browser.connectDisplay!)).toMatch(/^RFB 003\.008/);
     const client = pipeClient(browser);
     const page = await client.page();

@@ -7,6 +7,7 @@ import { findCgroups } from '../sandbox/cgroup.ts';
 import type { Limits } from '../sandbox/cgroup-limits.ts';
 import { diskUse, type DiskUse } from '../sandbox/disk-use.ts';
 import { fitDisplay, startDisplay, tooLongForDisplay, type ConnectDisplay } from '../display/display.ts';
+import { DEFAULT_REFRESH_RATE, setRefreshRate } from '../display/refresh-rate.ts';
 import type { Viewport } from '../display/viewport.ts';
 import { flags, type BrowserKind } from './flags.ts';
 import { clear, furnish, makeRoom, makeRun, record, recorded } from '../sandbox/furnish.ts';
@@ -42,6 +43,9 @@ export interface Browser {
   readonly egress: net.Server;
   /** Headful: opens an RFB connection to the display. */
   readonly connectDisplay: ConnectDisplay | undefined;
+  /** Most pictures a second that viewers get; undefined when nothing was asked for. */
+  readonly refreshRate: () => number | undefined;
+  setRefreshRate(rate: number | undefined): Promise<void>;
   /** Headful: the last lines of the display's log, and new ones as they come. */
   readonly displayLog: LogTail | undefined;
   /** Path of its directory's `extensions`, as the browser sees it. */
@@ -220,6 +224,10 @@ async function start(
   });
 
   const init = await process.init;
+  const inside: Browser['inside'] = (command, more) =>
+    init === undefined ? beside(dir, owner, command, more) : enter(init, command, more, lower);
+  const displayName = await display?.ready;
+  let rate = viewport.refreshRate;
   return {
     kind,
     version,
@@ -239,8 +247,14 @@ async function start(
     adopt: (pid) => browser.adopt(pid),
     confined,
     tools: tools === undefined ? undefined : confined ? TOOLS : tools,
-    inside: (command, more) =>
-      init === undefined ? beside(dir, owner, command, more) : enter(init, command, more, lower),
+    inside,
+    refreshRate: () => rate,
+    async setRefreshRate(next) {
+      const wanted = next ?? DEFAULT_REFRESH_RATE;
+      if (displayName !== undefined && wanted !== (rate ?? DEFAULT_REFRESH_RATE))
+        await setRefreshRate({ inside, adopt: (pid) => browser.adopt(pid) }, displayName, wanted);
+      rate = next;
+    },
 
     async stop({ graceMs = 0 } = {}) {
       if (graceMs > 0) {

@@ -9,6 +9,7 @@ import { displayKeymap } from './keymap.ts';
 import { LOWER } from '../sandbox/lowered.ts';
 import { pinSocket, type PinnedSocket } from '../sandbox/outside.ts';
 import type { Owner } from '../sandbox/owners.ts';
+import { DEFAULT_REFRESH_RATE } from './refresh-rate.ts';
 import { resizeDisplay } from './rfb.ts';
 import { running, type Running } from '../sandbox/running.ts';
 import { withFilter } from '../sandbox/seccomp.ts';
@@ -52,7 +53,7 @@ const RFB_DIRECTORY = '/run/rfb';
 export async function startDisplay(
   dir: string,
   { owner, sandboxed, lower = {} }: { owner: Owner; sandboxed: boolean; lower?: Record<string, string> },
-  { width, height, refreshRate = 60 }: Viewport,
+  { width, height, refreshRate = DEFAULT_REFRESH_RATE }: Viewport,
 ): Promise<Display> {
   const outside = join(dir, 'display/rfb');
   const rfb = join(sandboxed ? RFB_DIRECTORY : outside, 'rfb');
@@ -195,6 +196,7 @@ const XVNC = [
   '-rfbunixpath "$1" -rfbunixmode 0600', // the service connects here
   '-geometry "$2" -depth 24', // the screen is the viewport; the window fills it
   '-FrameRate "$3"', // most updates per second for each viewer
+  '-AllowOverride FrameRate', // the one parameter that may be set while it runs; by default also those for input
   '-rfbport -1', // no TCP port for viewers
   '-nolisten tcp', // no TCP port for X clients
   '-SecurityTypes None', // access to the socket is enough to watch; the service checks viewers' tokens

@@ -19,13 +19,13 @@ const MAX_MESSAGES_A_SECOND = 1000;
 export function attachScreencast(
   mux: Mux,
   sink: WebSocketSink,
-  options: { readOnly: boolean; log: Log },
+  options: { readOnly: boolean; log: Log; refreshRate?: () => number | undefined },
 ): WebSocketReceiver {
   const { readOnly, log } = options;
   const viewer = new Viewer(mux.attachLocal(), sink, options);
   const { client } = viewer;
   const steering = viewerSteering(viewer);
-  const pictures = viewerPictures(viewer);
+  const pictures = viewerPictures(viewer, options.refreshRate);
   const tabs = viewerTabs(viewer, (tab) => {
     steering.start(tab);
     return pictures.start(tab);

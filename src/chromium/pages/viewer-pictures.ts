@@ -12,11 +12,12 @@ const QUIET_MS = 150;
 
 /**
  * Pictures of the shown tab. A picture is acknowledged to Chromium when the viewer has drawn it, so a slow viewer gets fewer pictures and
- * never older ones, and at most two of them are in memory.
+ * never older ones, and at most two of them are in memory. A refresh rate is kept by acknowledging no faster than that.
  */
-export function viewerPictures(viewer: Viewer) {
+export function viewerPictures(viewer: Viewer, refreshRate: () => number | undefined = () => undefined) {
   const { sink } = viewer;
   let size = { width: 1920, height: 1080 };
+  let lastAt = -Infinity;
   viewer.onShown('Page.screencastFrame', isScreencastFrame, frame);
 
   async function start(tab: Shown): Promise<void> {
@@ -52,20 +53,29 @@ export function viewerPictures(viewer: Viewer) {
     sink.sendBinary([Buffer.from(data, 'base64')]);
   }
 
+  /** If frames were dropped meanwhile, the viewer may lack the newest picture. */
+  function acknowledge(): void {
+    const tab = viewer.shown;
+    const number = tab?.undrawn.shift();
+    if (!tab || number === undefined) return;
+    void viewer.send(tab, 'Page.screencastFrameAck', { sessionId: number });
+    if (!tab.missed || tab.undrawn.length > 0) return;
+    tab.missed = false;
+    viewer.later(QUIET_MS, () => {
+      if (viewer.shown === tab && tab.undrawn.length === 0 && !tab.missed) void restart(tab);
+    });
+  }
+
   return {
     start,
 
-    /** The viewer has drawn a frame. If frames were dropped meanwhile, the viewer may lack the newest picture. */
+    /** The viewer has drawn a frame. */
     drawn(): void {
-      const tab = viewer.shown;
-      const number = tab?.undrawn.shift();
-      if (!tab || number === undefined) return;
-      void viewer.send(tab, 'Page.screencastFrameAck', { sessionId: number });
-      if (!tab.missed || tab.undrawn.length > 0) return;
-      tab.missed = false;
-      viewer.later(QUIET_MS, () => {
-        if (viewer.shown === tab && tab.undrawn.length === 0 && !tab.missed) void restart(tab);
-      });
+      const rate = refreshRate();
+      const now = performance.now();
+      lastAt = Math.max(now, rate === undefined ? now : lastAt + 1000 / rate);
+      if (lastAt > now) viewer.later(lastAt - now, acknowledge);
+      else acknowledge();
     },
 
     resize({ width, height }: { width: number; height: number }): void {

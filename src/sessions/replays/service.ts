@@ -1,30 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { pipeline } from 'node:stream/promises';
 import { canEncode, type Confinement } from '../../chromium/recorder/encoder.ts';
-import { record, type Recording } from '../../chromium/recorder/recorder.ts';
 import { keepRing, type Ring } from '../../chromium/recorder/ring.ts';
-import { errors, ServiceError } from '../../errors.ts';
+import { errors } from '../../errors.ts';
 import type { DiskSpace } from '../../lib/disk-space.ts';
 import type { Log } from '../../lib/log.ts';
-import type { ProjectStorage, StorageClaim } from '../../lib/storage.ts';
+import type { ProjectStorage } from '../../lib/storage.ts';
 import type { Addresses, Minter } from '../addresses.ts';
-import type { Hold } from '../holds.ts';
 import type { SessionService } from '../service.ts';
 import { replayFiles } from './files.ts';
+import { replayRecordings } from './recordings.ts';
 import type { Replay, StartReplay } from './schema.ts';
-import type { ReplayEnding } from './state.ts';
 import type { ReplayRow, ReplayStore } from './store.ts';
 
 const mostAtOnce = 8;
 const defaultFramerate = 10;
 const defaultSeconds = 60 * 60;
 const mostSeconds = 24 * 60 * 60;
-/** No recording is started if the project has less room than this. */
-const leastBytes = 64 * 1024;
-/** The time to finish recordings when the service stops. */
-const closingMs = 15_000;
 
 export type ReplayService = ReturnType<typeof replayService>;
 
@@ -44,11 +36,10 @@ export function replayService(deps: {
   say: (sessionId: string, line: string) => void;
   log: Log;
 }) {
-  const { store, sessions, addresses, confinement, nodeId, days, mostBytes, disk, storage, say, log } = deps;
+  const { store, sessions, addresses, confinement, nodeId, days, disk, storage } = deps;
   const files = replayFiles(deps.dir, confinement, disk);
-  const running = new Map<string, { sessionId: string; stop: (reason: ReplayEnding) => void; over: Promise<void> }>();
+  const recordings = replayRecordings({ ...deps, files });
   const rings = new Map<string, Ring>();
-  const closing = new AbortController();
 
   function toReplay(row: ReplayRow, minter: Minter): Replay {
     return {
@@ -83,86 +74,13 @@ export function replayService(deps: {
     const sessionId = await sessions.idOf(projectId, idOrName, false);
     if (request.last_seconds !== undefined) return saveLast(projectId, keyId, sessionId, request.last_seconds);
 
-    if ([...running.values()].filter((one) => one.sessionId === sessionId).length >= mostAtOnce) {
-      throw errors.recording_limit_reached({ most: mostAtOnce });
-    }
+    if (recordings.countOf(sessionId) >= mostAtOnce) throw errors.recording_limit_reached({ most: mostAtOnce });
+    const session = sessions.running(sessionId);
+    if (!session) throw errors.session_not_found({ session: idOrName });
     const framerate = request.framerate ?? defaultFramerate;
-    const id = randomUUID();
-    if (disk.short()) throw errors.storage_full({ path: disk.path });
-    const held = await sessions.hold(sessionId); // the session stays awake while it is recorded
-    const claim = storage.claim(projectId);
-    try {
-      await claim.cover(leastBytes);
-      const recording = await record(held.engine, framerate, confinement);
-      const row = await store
-        .insert({ id, sessionId, projectId, nodeId, framerate, startedAt: new Date() })
-        .catch((error: Error) => {
-          recording.output.resume();
-          recording.stop();
-          throw error;
-        });
-      keep(id, sessionId, recording, held, seconds, claim);
-      return toReplay(row!, { keyId, projectId });
-    } catch (error) {
-      held.release();
-      await claim.release();
-      throw error;
-    }
-  }
-
-  /** Writes a recording to its file until something ends it, then finishes the video. */
-  function keep(id: string, sessionId: string, recording: Recording, held: Hold, seconds: number, claim: StorageClaim) {
-    let reason: ReplayEnding | undefined;
-    const stop = (why: ReplayEnding) => {
-      reason ??= why;
-      recording.stop();
-    };
-    const longest = setTimeout(stop, seconds * 1000, 'max_duration');
-    let bytes = 0;
-    const written = pipeline(
-      recording.output,
-      async function* (source: AsyncIterable<Buffer>) {
-        for await (const part of source) {
-          bytes += part.length;
-          await claim.cover(bytes).catch((error: Error) => {
-            if (!(error instanceof ServiceError && error.code === 'project_storage_full')) throw error;
-            stop('storage_limit');
-          });
-          yield part;
-          if (bytes > mostBytes) stop('max_size');
-          else if (disk.short()) stop('disk_full');
-        }
-      },
-      createWriteStream(files.part(id), { flags: 'wx', mode: 0o600 }),
-    ).catch((error: NodeJS.ErrnoException) => {
-      stop(error.code === 'ENOSPC' || error.code === 'EDQUOT' ? 'disk_full' : 'encoder_failed');
-      log.warn({ session: sessionId, replay: id, error: error.message }, 'replay.not_written');
-    });
-    say(sessionId, `recording ${id} started`);
-    const over = (async () => {
-      const { how, lastWords } = await recording.ended;
-      clearTimeout(longest);
-      held.release();
-      await written;
-      for (const line of lastWords) say(sessionId, line);
-      say(sessionId, `recording ${id} ended: ${reason ?? how}`);
-      await finish(id, reason ?? how);
-    })().finally(() => {
-      running.delete(id);
-      return claim.release().catch(() => {}); // else the next start does it
-    });
-    running.set(id, { sessionId, stop, over: over.catch(() => {}) });
-  }
-
-  async function finish(id: string, reason: ReplayEnding): Promise<void> {
-    try {
-      await store.apply(id, 'stopped', { reason });
-      const bytes = await files.finish(id, closing.signal);
-      if (bytes === undefined) await store.apply(id, 'lost', { reason });
-      else await store.apply(id, 'finished', { reason, bytes });
-    } catch (error) {
-      log.error({ replay: id, error: (error as Error).message }, 'replay.not_finished'); // the next start does it
-    }
+    // Not while a change is under way: the viewport that the video gets may just be changing.
+    const row = await session.changing(() => recordings.start({ sessionId, projectId, framerate, seconds }));
+    return toReplay(row, { keyId, projectId });
   }
 
   async function saveLast(projectId: string, keyId: string, sessionId: string, seconds: number): Promise<Replay> {
@@ -189,11 +107,7 @@ export function replayService(deps: {
         await claim.release();
         throw error;
       });
-      const over = finish(id, 'saved').finally(() => {
-        running.delete(id);
-        return claim.release().catch(() => {}); // else the next start does it
-      });
-      running.set(id, { sessionId: '', stop() {}, over });
+      recordings.finish(id, 'saved', claim);
       return toReplay(row!, { keyId, projectId });
     } finally {
       held.release();
@@ -233,7 +147,7 @@ export function replayService(deps: {
 
     async stop(projectId: string, idOrName: string, id: string): Promise<void> {
       await find(await sessionIdOf(projectId, idOrName), id);
-      running.get(id)?.stop('stopped'); // a recording that has ended counts as stopped
+      recordings.stop(id); // a recording that has ended counts as stopped
     },
 
     async videoFor(projectId: string, idOrName: string, id: string) {
@@ -254,9 +168,7 @@ export function replayService(deps: {
     },
 
     /** Ends recordings of a returned session: the last holder must not record the next one. */
-    sessionReturned(sessionId: string) {
-      for (const one of running.values()) if (one.sessionId === sessionId) one.stop('session_ended');
-    },
+    sessionReturned: (sessionId: string) => recordings.stopAll('session_ended', sessionId),
 
     sessionEnded(sessionId: string) {
       rings.get(sessionId)?.close();
@@ -270,8 +182,7 @@ export function replayService(deps: {
       for (const id of await files.list()) if (!known.has(id)) await files.remove(id);
       for (const row of await store.unfinished(nodeId)) {
         if (row.state === 'failed') await store.apply(row.id, 'found_again');
-        const over = finish(row.id, 'service_restarted').finally(() => running.delete(row.id));
-        running.set(row.id, { sessionId: row.session_id, stop() {}, over });
+        recordings.finish(row.id, 'service_restarted');
       }
     },
 
@@ -282,10 +193,7 @@ export function replayService(deps: {
     async close(): Promise<void> {
       for (const ring of rings.values()) ring.close();
       rings.clear();
-      for (const { stop } of running.values()) stop('service_stopped');
-      const late = setTimeout(() => closing.abort(), closingMs);
-      await Promise.all([...running.values()].map(({ over }) => over));
-      clearTimeout(late);
+      await recordings.close();
     },
   };
 }

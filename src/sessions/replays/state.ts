@@ -30,6 +30,7 @@ export type ReplayEnding =
   | 'disk_full'
   | 'storage_limit'
   | 'session_ended'
+  | 'viewport_changed'
   | 'encoder_failed'
   | 'service_stopped'
   | 'service_restarted'

@@ -99,6 +99,8 @@ async function round(random: Random, number: number, faults: string[]): Promise<
     tools: undefined,
     inside: () => ({ file: 'false', args: [], options: {} }),
     adopt() {},
+    refreshRate: () => undefined,
+    setRefreshRate: async () => {},
     stop: async () => exited({ code: 0, signal: null }),
   } as unknown as Browser;
   const engine = engineOf(browser, {
