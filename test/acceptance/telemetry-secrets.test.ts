@@ -19,7 +19,7 @@ const secrets = {
 const page = `<!doctype html><title>Login</title>
 <form id=form method=post action=/login>
 <input id=user name=user><input id=password type=password name=password>
-<input id=code autocomplete="one-time-code" name=otp><button>Go</button></form>`;
+<input id=code autocomplete="one-time-code" name=code><button>Go</button></form>`;
 
 const server = createServer((request, response) => {
   request.resume();

@@ -24,6 +24,8 @@ describe('headers', () => {
 test.each([
   ['http://user:s3@host/path?a=1', `http://${REDACTED}@host/path?a=1`],
   ['http://host/login?user=me&password=s3&next=/', `http://host/login?user=me&password=${REDACTED}&next=/`],
+  ['http://host/back?code=s3&state=1', `http://host/back?code=${REDACTED}&state=1`],
+  ['http://host/?zip_code_list=1&country=de', 'http://host/?zip_code_list=1&country=de'],
   ['http://host/#access_token=s3', `http://host/#access_token=${REDACTED}`],
   ['http://host/a@b?mail=me@host', 'http://host/a@b?mail=me@host'],
 ])('the address %s is told as %s', (url, told) => {
@@ -52,6 +54,12 @@ describe('bodies', () => {
     expect(cutBytes('aéé', 4)).toBe('aé');
     expect(cutBytes('aé', 3)).toBe('aé');
     expect(Buffer.byteLength(cleanBody('é'.repeat(10_000), 8192)!)).toBe(8192);
+  });
+
+  test('one-time codes are cut, and the codes of errors are told', () => {
+    expect(cleanBody('user=me&code=731904', 100)).toBe(`user=me&code=${REDACTED}`);
+    expect(cleanBody('{"sms_code": "731 904"}', 100)).toBe(`{"sms_code": "${REDACTED}"}`);
+    expect(cleanBody('{"code":"not_found"}', 100)).toBe('{"code":"not_found"}');
   });
 
   test('binary that claims to be text is left out', () => {

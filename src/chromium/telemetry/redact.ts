@@ -22,10 +22,14 @@ const secretHeaders = new Set([
 /** Fields that hold what people type into password fields and fields for one-time codes. */
 const SECRET_FIELD =
   '(?:[\\w.\\-\\[\\]]{0,64}(?:passw(?:or)?d|passphrase|passcode|pwd|secret|one[-_]?time[-_]?code|cvv|cvc)[\\w.\\-\\[\\]]{0,64}|(?:[\\w.\\-]{0,64}[_.\\-])?otp|totp|pin|api[-_]?key|(?:access|refresh|id|auth|session)[-_]?token)';
-const inPairs = new RegExp(`((?:^|[&?#])${SECRET_FIELD}=)[^&#\\s"'<>]*`, 'gi');
+/** Names that forms give to fields for one-time codes, and OAuth to its own. In JSON an error has a `code` too: only digits are cut there. */
+const CODE_FIELD =
+  '(?:(?:[\\w.\\-]{0,64}[_.\\-])?(?:code|tan|mfa|2fa)|(?:verification|security|auth|login|sms|mail|email|backup)code)';
+const inPairs = new RegExp(`((?:^|[&?#])(?:${SECRET_FIELD}|${CODE_FIELD})=)[^&#\\s"'<>]*`, 'gi');
 const inJson = new RegExp(`("${SECRET_FIELD}"\\s*:\\s*)(?:"(?:[^"\\\\]|\\\\.)*(?:"|\\\\?$)|-?\\d[\\d.eE+\\-]*)`, 'gi');
+const codesInJson = new RegExp(`("${CODE_FIELD}"\\s*:\\s*)"[\\d\\s-]{4,12}"`, 'gi');
 const inParts = new RegExp(
-  `(name="?${SECRET_FIELD}"?[^\\r\\n]*\\r?\\n(?:[^\\r\\n]+\\r?\\n)*\\r?\\n)[\\s\\S]*?(?=\\r?\\n--|$)`,
+  `(name="?(?:${SECRET_FIELD}|${CODE_FIELD})"?[^\\r\\n]*\\r?\\n(?:[^\\r\\n]+\\r?\\n)*\\r?\\n)[\\s\\S]*?(?=\\r?\\n--|$)`,
   'gi',
 );
 const credentials = /(\b[a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/?#@"'<>]+@/gi;
@@ -71,7 +75,8 @@ export function cleanBody(body: string, bytes: number): string | undefined {
   const text = cutBytes(body, bytes);
   if (/[\0\uFFFD]/.test(text)) return undefined;
   let clean = text.replace(inPairs, `$1${REDACTED}`);
-  if (clean.includes('":') || clean.includes('" :')) clean = clean.replace(inJson, `$1"${REDACTED}"`);
+  if (clean.includes('":') || clean.includes('" :'))
+    clean = clean.replace(inJson, `$1"${REDACTED}"`).replace(codesInJson, `$1"${REDACTED}"`);
   if (clean.includes('name=')) clean = clean.replace(inParts, `$1${REDACTED}`);
   return clean.includes('@') ? clean.replace(credentials, `$1${REDACTED}@`) : clean;
 }
