@@ -8,6 +8,7 @@ import { print, type Row } from './rows.ts';
 import { benchProfiles } from './profiles.ts';
 import { benchPools } from './pools.ts';
 import { benchSessions } from './sessions.ts';
+import { benchTelemetry } from './telemetry.ts';
 
 /** `npm run bench`, or `npm run bench -- front-door` for one part. Ratios within one run are what counts. */
 const parts: Record<string, () => Promise<Row[]>> = {
@@ -19,6 +20,7 @@ const parts: Record<string, () => Promise<Row[]>> = {
   computer: benchComputer,
   inside: benchInside,
   profiles: benchProfiles,
+  telemetry: benchTelemetry,
 };
 
 const wanted = process.argv.slice(2);
