@@ -56,7 +56,6 @@ export function liveSession(options: LiveSessionOptions) {
   let over: Promise<void> | undefined;
   const stopping = new AbortController();
   const changes = oneByOne();
-  const restarts = oneByOne(); // a second plan would replace the first one, which would then never resolve
 
   const clients = sessionClients({ id, ending: () => ending, visited: telemetry.visited, log });
   const browsers = sessionSuccession({
@@ -167,25 +166,7 @@ export function liveSession(options: LiveSessionOptions) {
       return used;
     },
 
-    /**
-     * Stops the browser in order and starts another one in its place, at the same addresses; clients are asked to reconnect. Rejects when
-     * that fails, which ends the session.
-     */
-    restart(
-      start: StartNext,
-      reason: string,
-      /** Whether this browser is still to be replaced when the restart's turn comes. */
-      isOld: (engine: Engine) => Promise<boolean> = async () => true,
-    ): Promise<void> {
-      return restarts(async () => {
-        const held = await holds.hold();
-        try {
-          if (await isOld(held.engine)) await browsers.handOver(held.engine, start, reason);
-        } finally {
-          held.release();
-        }
-      });
-    },
+    restart: restarter(holds, browsers),
 
     /** Closes the clients and the browser. All callers await the same end. With `keep` the browser closes its files in order, and they are kept. */
     end(reason: Ending, { keep = false } = {}): Promise<void> {
@@ -200,6 +181,28 @@ export function liveSession(options: LiveSessionOptions) {
       })().finally(() => telemetry.end()));
     },
   };
+}
+
+function restarter(holds: ReturnType<typeof sessionHolds>, browsers: ReturnType<typeof sessionSuccession>) {
+  const restarts = oneByOne(); // a second plan would replace the first one, which would then never resolve
+  /**
+   * Stops the browser in order and starts another one in its place, at the same addresses; clients are asked to reconnect. Rejects when
+   * that fails, which ends the session.
+   */
+  return (
+    start: StartNext,
+    reason: string,
+    /** Whether this browser is still to be replaced when the restart's turn comes. */
+    isOld: (engine: Engine) => Promise<boolean> = async () => true,
+  ): Promise<void> =>
+    restarts(async () => {
+      const held = await holds.hold();
+      try {
+        if (await isOld(held.engine)) await browsers.handOver(held.engine, start, reason);
+      } finally {
+        held.release();
+      }
+    });
 }
 
 /** Every request that uses the session listens to its signal. */

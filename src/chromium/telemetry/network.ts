@@ -1,26 +1,9 @@
-import type { NetworkMetadata } from '../../lib/telemetry.ts';
 import { bodies } from './bodies.ts';
-import { bodyLimit, cleanBody, cleanHeaders, cleanUrl, cutText } from './redact.ts';
-import { isFailed, isFinished, isRequestSent, isResponseReceived, type Response } from './shapes.ts';
+import { failureRecord, requestRecord, responseRecord, type Request } from './network-records.ts';
+import { bodyLimit } from './redact.ts';
+import { isFailed, isFinished, isRequestSent, isResponseReceived } from './shapes.ts';
 import { contextOf, rootOf, type Target } from './target.ts';
 import type { Watch } from './watch.ts';
-
-/** A request that has not ended. */
-interface Request {
-  requestId: string;
-  /** Where its latest event came from: a document that moves to another process ends its requests there. */
-  target: Target;
-  url: string;
-  method: string;
-  type: string | undefined;
-  frameId: string | undefined;
-  loaderId: string;
-  response: Response | undefined;
-  /** When the head of the response arrived. */
-  headTimestamp?: number;
-  /** False for what a page can be idle with: streams that stay open, and scripts of workers, whose end Chromium does not always tell. */
-  counts: boolean;
-}
 
 /** More unended requests than any page has. The oldest are forgotten. */
 const MOST_REQUESTS = 10_000;
@@ -34,7 +17,7 @@ export function networkEvents(watch: Watch) {
    * script of a shared worker ends outside of the page; such a request's id is unique in the browser.
    */
   const requests = new Map<string, Request>();
-  const idleTimers = new Map<Target, NodeJS.Timeout>();
+  const idle = idlePages(watch);
   const readBody = bodies(client, isLoading);
   const keyOf = (target: Target, requestId: string) =>
     requestId.length === 32 ? requestId : `${rootOf(target).sessionId} ${requestId}`;
@@ -62,26 +45,8 @@ export function networkEvents(watch: Watch) {
     requests.delete(key);
     requests.set(key, entry);
     if (requests.size > MOST_REQUESTS) requests.delete(requests.keys().next().value!);
-    busy(target);
-    tell({
-      category: 'network',
-      type: 'network_request',
-      from: 'Network.requestWillBeSent',
-      target,
-      metadata: { cdp_timestamp: String(timestamp) },
-      data: {
-        ...contextOf(target, entry),
-        request_id: requestId,
-        method,
-        document_url: cleanUrl(sent.documentURL),
-        headers: cleanHeaders(request.headers),
-        resource_type: sent.type,
-        initiator_type: sent.initiator.type,
-        post_data: request.postData === undefined ? undefined : postData(request.postData, request.headers),
-        is_redirect: redirectResponse !== undefined,
-        redirect_url: redirectResponse && cleanUrl(before?.url ?? redirectResponse.url),
-      },
-    });
+    idle.busy(rootOf(target));
+    tell(requestRecord(entry, sent, before?.url));
   });
 
   client.on('Network.responseReceived', isResponseReceived, ({ requestId, type, response, timestamp }, sessionId) => {
@@ -108,7 +73,8 @@ export function networkEvents(watch: Watch) {
     if (!target) return;
     const entry = take(sessionId, requestId);
     // A redirect or an error page was answered, although nothing of it was loaded.
-    if (watch.captures('network')) failed(entry ?? { requestId, target }, { type, errorText, canceled, timestamp });
+    if (watch.captures('network'))
+      tell(failureRecord(entry ?? { requestId, target }, { type, errorText, canceled, timestamp }));
     settleIdle(target);
   });
 
@@ -127,69 +93,13 @@ export function networkEvents(watch: Watch) {
     const { target, response, method, requestId } = entry;
     if (!response) return;
     const told = (body?: string) => {
-      if (!watch.captures('network')) return;
-      tell({
-        category: 'network',
-        type: 'network_response',
-        from: 'Network.loadingFinished',
-        target,
-        metadata: {
-          cdp_timestamp: String(timestamp),
-          head_timestamp: entry.headTimestamp === undefined ? undefined : String(entry.headTimestamp),
-          encoded_data_length: String(bytes),
-          protocol: response.protocol,
-          from_cache: response.fromDiskCache ? 'disk' : response.fromServiceWorker ? 'service_worker' : undefined,
-        } satisfies NetworkMetadata,
-        data: {
-          ...contextOf(target, entry),
-          url: cleanUrl(response.url),
-          request_id: requestId,
-          method,
-          status: Math.trunc(response.status),
-          status_text: cutText(response.statusText, 256),
-          headers: cleanHeaders(response.headers),
-          mime_type: cutText(response.mimeType, 256),
-          resource_type: entry.type,
-          body,
-        },
-      });
+      if (watch.captures('network')) tell(responseRecord(entry, response, { timestamp, bytes, body }));
     };
     const limit = bodyLimit(response.mimeType);
     const { status } = response;
     const hasBody = method !== 'HEAD' && status !== 204 && status !== 304 && !(status >= 300 && status < 400);
     if (limit === undefined || !hasBody || target.gone) told();
     else readBody({ target, requestId, bytes, limit }, told);
-  }
-
-  function failed(
-    entry: Pick<Request, 'requestId' | 'target'> & Partial<Request>,
-    why: { type: string | undefined; errorText: string; canceled: boolean | undefined; timestamp?: number },
-  ): void {
-    const { target, requestId, url } = entry;
-    const { session_id, target_id, target_type, nav_seq } = contextOf(target);
-    tell({
-      category: 'network',
-      type: 'network_loading_failed',
-      from: why.timestamp === undefined ? 'Target.detachedFromTarget' : 'Network.loadingFailed',
-      target,
-      metadata: { cdp_timestamp: why.timestamp === undefined ? undefined : String(why.timestamp) },
-      data: {
-        // The context of a request that was under way before the capture began is not known.
-        ...(url === undefined ? { session_id, target_id, target_type, nav_seq } : contextOf(target, entry)),
-        request_id: requestId,
-        error_text: cutText(why.errorText, 256),
-        canceled: why.canceled ?? false,
-        resource_type: url === undefined ? undefined : (entry.type ?? why.type),
-      },
-    });
-  }
-
-  // ---- idle pages
-
-  function busy(target: Target): void {
-    const root = rootOf(target);
-    clearTimeout(idleTimers.get(root));
-    idleTimers.delete(root);
   }
 
   function isLoading(target: Target): boolean {
@@ -202,13 +112,7 @@ export function networkEvents(watch: Watch) {
     const root = rootOf(target);
     if (root.gone || !watch.captures('network') || isLoading(root)) return;
     readBody.quiet(root);
-    if (root.type !== 'page' || idleTimers.has(root)) return;
-    const timer = setTimeout(() => {
-      idleTimers.delete(root);
-      if (root.gone || !watch.captures('network')) return;
-      tell({ category: 'network', type: 'network_idle', target: root, data: contextOf(root) });
-    }, IDLE_MS);
-    idleTimers.set(root, timer);
+    idle.later(root);
   }
 
   return {
@@ -222,12 +126,12 @@ export function networkEvents(watch: Watch) {
 
     /** A target is gone: its requests ended with it. */
     gone(target: Target): void {
-      if (idleTimers.has(target)) busy(target);
+      idle.busy(target);
       for (const [key, entry] of requests) {
         if (entry.target !== target) continue;
         requests.delete(key);
         if (watch.captures('network'))
-          failed(entry, { type: entry.type, errorText: 'net::ERR_ABORTED', canceled: true });
+          tell(failureRecord(entry, { type: entry.type, errorText: 'net::ERR_ABORTED', canceled: true }));
       }
       readBody.gone(target);
       if (!target.gone || target.parent) settleIdle(target);
@@ -236,18 +140,36 @@ export function networkEvents(watch: Watch) {
     /** The category was switched off. */
     forget(): void {
       requests.clear();
-      this.close();
+      idle.close();
     },
 
-    close(): void {
-      for (const timer of idleTimers.values()) clearTimeout(timer);
-      idleTimers.clear();
-    },
+    close: idle.close,
   };
 }
 
-function postData(data: string, headers: Record<string, unknown>): string | undefined {
-  const name = Object.keys(headers).find((header) => header.toLowerCase() === 'content-type');
-  const limit = bodyLimit(name === undefined ? 'text/plain' : String(headers[name]));
-  return limit === undefined ? undefined : cleanBody(data, limit);
+/** network_idle: a page that has had nothing in flight for half a second. */
+function idlePages({ captures, tell }: Watch) {
+  const timers = new Map<Target, NodeJS.Timeout>();
+  return {
+    busy(page: Target): void {
+      clearTimeout(timers.get(page));
+      timers.delete(page);
+    },
+
+    /** The page has nothing in flight. */
+    later(page: Target): void {
+      if (page.type !== 'page' || timers.has(page)) return;
+      const timer = setTimeout(() => {
+        timers.delete(page);
+        if (page.gone || !captures('network')) return;
+        tell({ category: 'network', type: 'network_idle', target: page, data: contextOf(page) });
+      }, IDLE_MS);
+      timers.set(page, timer);
+    },
+
+    close(): void {
+      for (const timer of timers.values()) clearTimeout(timer);
+      timers.clear();
+    },
+  };
 }

@@ -1,6 +1,7 @@
 import { cleanUrl, cutText } from './redact.ts';
-import { isFired, isStarting, isTimelineEvent } from './shapes.ts';
+import { isFired, isStarting } from './shapes.ts';
 import { contextOf, rootOf, wireType, type Target } from './target.ts';
+import { timelineEvents } from './timeline.ts';
 import type { Watch } from './watch.ts';
 
 const SETTLED_MS = 1000;
@@ -103,48 +104,10 @@ export function pageEvents(watch: Watch) {
     }, SETTLED_MS);
   }
 
-  client.on('PerformanceTimeline.timelineEventAdded', isTimelineEvent, ({ event }, sessionId) => {
-    const target = targets.get(sessionId);
-    if (!target || !watch.captures('page')) return;
-    const from = 'PerformanceTimeline.timelineEventAdded';
-    const { frameId, layoutShiftDetails: shift, lcpDetails: paint } = event;
-    const where = { ...contextOf(target, { frameId }), source_frame_id: frameId };
-    if (event.type === 'layout-shift' && shift) {
-      const page = rootOf(target);
-      const known = progress.get(page);
-      if (known?.loaded && !known.settled) settleLater(page, known);
-      tell({
-        category: 'page',
-        type: 'page_layout_shift',
-        from,
-        target,
-        data: {
-          ...where,
-          time: event.time * 1000,
-          duration: event.duration ?? 0,
-          layout_shift_details: { value: shift.value, had_recent_input: shift.hadRecentInput },
-        },
-      });
-    } else if (event.type === 'largest-contentful-paint' && paint) {
-      tell({
-        category: 'page',
-        type: 'page_lcp',
-        from,
-        target,
-        data: {
-          ...where,
-          time: event.time * 1000,
-          lcp_details: {
-            size: paint.size,
-            ...(paint.elementId !== undefined && { element_id: cutText(paint.elementId, 256) }),
-            ...(paint.url !== undefined && { url: cleanUrl(paint.url) }),
-            ...(paint.nodeId !== undefined && { node_id: paint.nodeId }),
-            load_time: paint.loadTime * 1000,
-            render_time: paint.renderTime * 1000,
-          },
-        },
-      });
-    }
+  timelineEvents(watch, (target) => {
+    const page = rootOf(target);
+    const known = progress.get(page);
+    if (known?.loaded && !known.settled) settleLater(page, known);
   });
 
   /** A new tab is told once it is known where it goes: Chromium announces it without an address. */

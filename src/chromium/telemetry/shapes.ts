@@ -94,6 +94,7 @@ export const isRequestSent = object({
   type: optional(text(64)),
   frameId: optional(id),
 });
+export type RequestSent = Checked<typeof isRequestSent>;
 export const isResponseReceived = object({ requestId: id, timestamp: time, type: text(64), response: isResponse });
 export const isFinished = object({ requestId: id, timestamp: time, encodedDataLength: number(-1, 2 ** 53) });
 export const isFailed = object({

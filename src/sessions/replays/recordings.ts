@@ -30,19 +30,7 @@ interface Take {
   ending: ReplayEnding | undefined;
 }
 
-/** Recordings under way, each written to its file until something ends it, and then finished. */
-export function replayRecordings({
-  store,
-  sessions,
-  files,
-  confinement,
-  nodeId,
-  mostBytes,
-  disk,
-  storage,
-  say,
-  log,
-}: {
+interface Deps {
   store: Pick<ReplayStore, 'insert' | 'apply'>;
   sessions: Pick<SessionService, 'hold' | 'running'>;
   files: ReplayFiles;
@@ -53,7 +41,11 @@ export function replayRecordings({
   storage: ProjectStorage;
   say: (sessionId: string, line: string) => void;
   log: Log;
-}) {
+}
+
+/** Recordings under way, each written to its file until something ends it, and then finished. */
+export function replayRecordings(deps: Deps) {
+  const { store, sessions, files, confinement, nodeId, disk, storage, say, log } = deps;
   const takes = new Map<string, Take>();
   /** Recordings, and videos that are being finished. */
   const running = new Map<string, { stop: (reason: ReplayEnding) => void; over: Promise<void> }>();
@@ -96,23 +88,7 @@ export function replayRecordings({
       recording.stop();
     };
     const longest = setTimeout(stop, Math.max(0, take.until - performance.now()), 'max_duration');
-    let bytes = 0;
-    const written = pipeline(
-      recording.output,
-      async function* (source: AsyncIterable<Buffer>) {
-        for await (const part of source) {
-          bytes += part.length;
-          await claim.cover(bytes).catch((error: Error) => {
-            if (!(error instanceof ServiceError && error.code === 'project_storage_full')) throw error;
-            stop('storage_limit');
-          });
-          yield part;
-          if (bytes > mostBytes) stop('max_size');
-          else if (disk.short()) stop('disk_full');
-        }
-      },
-      createWriteStream(files.part(id), { flags: 'wx', mode: 0o600 }),
-    ).catch((error: NodeJS.ErrnoException) => {
+    const written = write(recording, id, claim, stop, deps).catch((error: NodeJS.ErrnoException) => {
       stop(error.code === 'ENOSPC' || error.code === 'EDQUOT' ? 'disk_full' : 'encoder_failed');
       log.warn({ session: sessionId, replay: id, error: error.message }, 'replay.not_written');
     });
@@ -216,4 +192,31 @@ export function replayRecordings({
       clearTimeout(late);
     },
   };
+}
+
+/** Writes what a recording gives to its file, and asks it to stop where there is no more room. */
+function write(
+  { output }: Recording,
+  id: string,
+  claim: StorageClaim,
+  stop: (why: ReplayEnding) => void,
+  { files, mostBytes, disk }: Pick<Deps, 'files' | 'mostBytes' | 'disk'>,
+): Promise<void> {
+  let bytes = 0;
+  return pipeline(
+    output,
+    async function* (source: AsyncIterable<Buffer>) {
+      for await (const part of source) {
+        bytes += part.length;
+        await claim.cover(bytes).catch((error: Error) => {
+          if (!(error instanceof ServiceError && error.code === 'project_storage_full')) throw error;
+          stop('storage_limit');
+        });
+        yield part;
+        if (bytes > mostBytes) stop('max_size');
+        else if (disk.short()) stop('disk_full');
+      }
+    },
+    createWriteStream(files.part(id), { flags: 'wx', mode: 0o600 }),
+  );
 }

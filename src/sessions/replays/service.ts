@@ -20,8 +20,7 @@ const mostSeconds = 24 * 60 * 60;
 
 export type ReplayService = ReturnType<typeof replayService>;
 
-/** Videos of sessions: recorded and kept on this node, and finished whatever ends the recording. */
-export function replayService(deps: {
+interface Deps {
   store: ReplayStore;
   sessions: Pick<SessionService, 'idOf' | 'hold' | 'running'>;
   addresses: Addresses;
@@ -35,7 +34,10 @@ export function replayService(deps: {
   /** Takes the log lines of a session's recorder. */
   say: (sessionId: string, line: string) => void;
   log: Log;
-}) {
+}
+
+/** Videos of sessions: recorded and kept on this node, and finished whatever ends the recording. */
+export function replayService(deps: Deps) {
   const { store, sessions, addresses, confinement, nodeId, days, disk, storage } = deps;
   const files = replayFiles(deps.dir, confinement, disk);
   const recordings = replayRecordings({ ...deps, files });
@@ -54,21 +56,7 @@ export function replayService(deps: {
   }
 
   async function start(projectId: string, keyId: string, idOrName: string, request: StartReplay): Promise<Replay> {
-    const seconds = request.max_duration_in_seconds ?? defaultSeconds;
-    if (request.record_audio) {
-      throw errors.invalid_input({
-        detail: 'record_audio must be false: sessions have no sound that could be recorded.',
-      });
-    }
-    for (const field of ['framerate', 'max_duration_in_seconds'] as const) {
-      if (request.last_seconds !== undefined && request[field] !== undefined)
-        throw errors.invalid_input({
-          detail: `${field} is for a recording that begins now; last_seconds saves one that was made already. Leave out one of the two.`,
-        });
-    }
-    if (seconds > mostSeconds) {
-      throw errors.invalid_input({ detail: `max_duration_in_seconds must be at most ${mostSeconds}.` });
-    }
+    refuseContradictions(request);
     if (!canEncode())
       throw errors.engine_unavailable({ detail: 'Replays need ffmpeg, which this machine does not have.' });
     const sessionId = await sessions.idOf(projectId, idOrName, false);
@@ -78,6 +66,7 @@ export function replayService(deps: {
     const session = sessions.running(sessionId);
     if (!session) throw errors.session_not_found({ session: idOrName });
     const framerate = request.framerate ?? defaultFramerate;
+    const seconds = request.max_duration_in_seconds ?? defaultSeconds;
     // Not while a change is under way: the viewport that the video gets may just be changing.
     const row = await session.changing(() => recordings.start({ sessionId, projectId, framerate, seconds }));
     return toReplay(row, { keyId, projectId });
@@ -196,4 +185,22 @@ export function replayService(deps: {
       await recordings.close();
     },
   };
+}
+
+/** Refuses what no recording can be, and fields that make each other meaningless. */
+function refuseContradictions(request: StartReplay): void {
+  if (request.record_audio) {
+    throw errors.invalid_input({
+      detail: 'record_audio must be false: sessions have no sound that could be recorded.',
+    });
+  }
+  for (const field of ['framerate', 'max_duration_in_seconds'] as const) {
+    if (request.last_seconds !== undefined && request[field] !== undefined)
+      throw errors.invalid_input({
+        detail: `${field} is for a recording that begins now; last_seconds saves one that was made already. Leave out one of the two.`,
+      });
+  }
+  if ((request.max_duration_in_seconds ?? defaultSeconds) > mostSeconds) {
+    throw errors.invalid_input({ detail: `max_duration_in_seconds must be at most ${mostSeconds}.` });
+  }
 }
