@@ -44,7 +44,7 @@ interface Deps {
 }
 
 /** Recordings under way, each written to its file until something ends it, and then finished. */
-export function replayRecordings(deps: Deps) {
+export function replayRecordings(deps: Deps, encode: typeof record = record) {
   const { store, sessions, files, confinement, nodeId, disk, storage, say, log } = deps;
   const takes = new Map<string, Take>();
   /** Recordings, and videos that are being finished. */
@@ -59,7 +59,7 @@ export function replayRecordings(deps: Deps) {
     const claim = storage.claim(projectId);
     try {
       await claim.cover(leastBytes);
-      const recording = await record(held.engine, framerate, confinement);
+      const recording = await encode(held.engine, framerate, confinement);
       const id = randomUUID();
       const row = await store
         .insert({ id, sessionId, projectId, nodeId, framerate, startedAt: new Date() })
