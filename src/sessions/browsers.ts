@@ -13,6 +13,7 @@ import {
 } from '../chromium/browser/profile-archive.ts';
 import type { Toolbox } from '../chromium/guest/toolbox.ts';
 import { LaunchError, sweep, type Isolation, type LaunchOptions } from '../chromium/browser/launch.ts';
+import type { OutOfMemory } from '../chromium/sandbox/memory-watch.ts';
 import { removeTree } from '../chromium/sandbox/outside.ts';
 import type { Claim } from '../chromium/sandbox/owners.ts';
 import type { Proxy } from '../chromium/egress/proxy.ts';
@@ -60,6 +61,7 @@ export function browsers({
   const owners = new Map<string, Claim>();
 
   let startedAt: number | undefined;
+  let outOfMemory = (_id: string, _report: OutOfMemory) => {};
 
   function confinementOf(id: string) {
     const owner = owners.get(id) ?? isolation.owners.claim(home(id));
@@ -79,7 +81,10 @@ export function browsers({
       if (isolation.refusal !== undefined && !allowUnsandboxed) throw errors.no_sandbox({ reason: isolation.refusal });
       const deadline = AbortSignal.timeout(launchSeconds * 1000);
       const until = signal ? AbortSignal.any([deadline, signal]) : deadline;
-      const onOutOfMemory = (detail: string) => log.warn({ session: id, detail }, 'session.out_of_memory');
+      const onOutOfMemory = (detail: string, report: OutOfMemory) => {
+        log.warn({ session: id, detail }, 'session.out_of_memory');
+        outOfMemory(id, report);
+      };
       const at = home(id);
       try {
         const confinement = confinementOf(id);
@@ -138,6 +143,9 @@ export function browsers({
     forgetTabs: (id: string, signal: AbortSignal): Promise<void> => forgetTabs(home(id), confinementOf(id), signal),
 
     remove,
+
+    /** Calls this whenever processes of a session were ended for lack of memory. */
+    onOutOfMemory: (listener: typeof outOfMemory) => void (outOfMemory = listener),
 
     /** When a browser was last started, by the monotonic clock. */
     startedAt: () => startedAt,

@@ -49,6 +49,7 @@ export function sessionService(deps: {
 }) {
   const { store, browsers, nodeId, log } = deps;
   const roster = sessionRoster();
+  browsers.onOutOfMemory((id, report) => roster.live.get(id)?.telemetry.outOfMemory(report));
   const extensions = loadedExtensions({ browsers, log });
   const parts = { ...deps, library: deps.extensions, extensions, roster };
   const admission = sessionAdmission(parts);

@@ -1,5 +1,6 @@
 import type { Engine } from '../chromium/engine.ts';
 import type { Proxy } from '../chromium/egress/proxy.ts';
+import type { OutOfMemory } from '../chromium/sandbox/memory-watch.ts';
 import type { Collector, CollectorOptions } from '../chromium/telemetry/collector.ts';
 import { Overdue, within } from '../lib/deadline.ts';
 import { newId } from '../lib/ids.ts';
@@ -63,6 +64,10 @@ export function sessionTelemetry({
 
     tell: (event: TelemetryEvent) => journal.add(event),
     crashed: (phase: tell.CrashPhase) => journal.add(tell.serviceCrashed('chromium', phase)),
+
+    outOfMemory(report: OutOfMemory) {
+      for (const event of tell.oomKills(report)) journal.add(event);
+    },
 
     /** Captures this from now on. One change at a time, so that the browser and the journal end up with the last one. */
     change(capture: Capture, engine: Engine): Promise<void> {

@@ -41,28 +41,34 @@ export const serviceCrashed = (service: string, phase: CrashPhase, pid?: number)
     ...(pid === undefined ? {} : { pid }),
   });
 
-/** A process that was ended because the session's memory ran out. */
-export interface OomKill {
+interface Task {
   pid: number;
   name: string;
-  rssKb: number;
-  constraint: 'none' | 'memcg';
-  limitKb?: number;
-  /** The largest processes at that time, that one included. */
-  top?: readonly { pid: number; name: string; rssKb: number }[];
+  bytes: number;
 }
 
-export const oomKill = ({ pid, name, rssKb, constraint, limitKb, top = [] }: OomKill) =>
-  event('local_process', 'system', 'system_oom_kill', {
-    process_name: name,
-    pid,
-    rss_kb: rssKb,
-    constraint,
-    ...(limitKb === undefined ? {} : { mem_total_kb: limitKb }),
-    ...(top.length > 0
-      ? { top_tasks: top.slice(0, 5).map((task) => ({ pid: task.pid, name: task.name, rss_kb: task.rssKb })) }
-      : {}),
-  });
+/**
+ * One event for each process that was ended because the session's memory ran out. The kernel does not say which process it ended: one
+ * that grew too fast to be seen before is told as `unknown`.
+ */
+export function oomKills(report: { by: 'kernel' | 'service'; mostBytes: number; ended: Task[]; largest: Task[] }) {
+  const { by, mostBytes, largest } = report;
+  const ended = report.ended.length > 0 ? report.ended : [{ pid: 0, name: 'unknown', bytes: 0 }];
+  return ended.map(({ pid, name, bytes }) =>
+    event('local_process', 'system', 'system_oom_kill', {
+      process_name: name,
+      pid,
+      rss_kb: kb(bytes),
+      constraint: by === 'kernel' ? 'memcg' : 'none',
+      mem_total_kb: kb(mostBytes),
+      ...(largest.length > 0
+        ? { top_tasks: largest.map((task) => ({ pid: task.pid, name: task.name, rss_kb: kb(task.bytes) })) }
+        : {}),
+    }),
+  );
+}
+
+const kb = (bytes: number) => Math.round(bytes / 1024);
 
 /** By the code with which the service closed the connection; none: the client closed it. */
 function reasonOf(code: number | undefined) {

@@ -15,7 +15,7 @@ import { hello, type BrowserVersion } from './hello.ts';
 import { detectIsolation, type BrowserBinary, type Isolation } from '../sandbox/isolation.ts';
 import type { LogTail } from '../sandbox/log-tail.ts';
 import { lowered } from '../sandbox/lowered.ts';
-import { watchMemory } from '../sandbox/memory-watch.ts';
+import { watchMemory, type OutOfMemory } from '../sandbox/memory-watch.ts';
 import { removeTree } from '../sandbox/outside.ts';
 import type { Owner } from '../sandbox/owners.ts';
 import { killTree, startTime } from '../sandbox/process-tree.ts';
@@ -93,7 +93,7 @@ export interface LaunchOptions {
   readonly resume?: 'cookies' | 'tabs' | undefined;
   readonly limits?: Limits | undefined;
   /** Called with a sentence when its memory ran out. */
-  readonly onOutOfMemory?: ((sentence: string) => void) | undefined;
+  readonly onOutOfMemory?: ((sentence: string, report: OutOfMemory) => void) | undefined;
   /** The directory with the guest's code, mounted at TOOLS. Without it there is no guest. */
   readonly tools?: string | undefined;
   /** What the machine allows; detected when left out. */
@@ -205,9 +205,10 @@ async function start(
       leaders: () => [...browser.leaders(), ...(display ? [display.pid] : [])],
       mostBytes: limits.memoryBytes,
       outOfMemory: () => cgroup?.outOfMemory(),
-      told(sentence) {
+      use: () => cgroup && { bytes: cgroup.memory() ?? 0, pids: cgroup.pids() },
+      told(sentence, report) {
         browser.logTail.say(sentence);
-        onOutOfMemory?.(sentence);
+        onOutOfMemory?.(sentence, report);
       },
     });
   process.go(display?.ready);

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { afterEach, expect, test } from 'vitest';
-import { watchMemory } from './memory-watch.ts';
-import { killTree, tree } from './process-tree.ts';
+import { watchMemory, type OutOfMemory } from './memory-watch.ts';
+import { killTree, memoryOf, tree } from './process-tree.ts';
 
 const ends: (() => unknown)[] = [];
 afterEach(async () => {
@@ -40,6 +40,50 @@ test('what takes too much loses its largest process, hears why, and its neighbou
   await expect.poll(() => commands(large), { timeout: 30_000 }).not.toContain('tail');
   expect(commands(small)).toContain('tail');
   expect(neighbour).toEqual([]);
+});
+
+test('what was ended is told with its name and size', async () => {
+  const leader = hog(120);
+  const reports: OutOfMemory[] = [];
+  ends.push(
+    watchMemory({
+      leaders: () => [leader],
+      mostBytes: 60 * 2 ** 20,
+      outOfMemory: () => undefined,
+      told: (_, report) => reports.push(report),
+    }),
+  );
+  await expect.poll(() => reports, { timeout: 30_000 }).toHaveLength(1);
+  const [{ by, ended, largest }] = reports as [OutOfMemory];
+  expect(by).toBe('service');
+  expect(ended).toEqual([{ pid: expect.any(Number), name: 'tail', bytes: expect.any(Number) }]);
+  expect(ended[0]!.bytes).toBeGreaterThan(60 * 2 ** 20);
+  expect(largest[0]).toEqual(ended[0]);
+});
+
+test('the largest process that is gone is the one that the kernel has ended', async () => {
+  const leader = hog(120);
+  const tail = () => tree(leader).find((pid) => readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === 'tail');
+  await expect.poll(() => tail() !== undefined && memoryOf(tail()!) > 110 * 2 ** 20, { timeout: 30_000 }).toBe(true);
+  const pid = tail()!;
+  let looks = 0;
+  const reports: OutOfMemory[] = [];
+  ends.push(
+    watchMemory({
+      leaders: () => [leader],
+      mostBytes: 130 * 2 ** 20,
+      outOfMemory: () => (memoryOf(pid) === 0 ? 1 : 0),
+      use() {
+        looks++;
+        return { bytes: 120 * 2 ** 20, pids: tree(leader) };
+      },
+      told: (_, report) => reports.push(report),
+    }),
+  );
+  await expect.poll(() => looks, { timeout: 30_000 }).toBeGreaterThan(0);
+  process.kill(pid, 'SIGKILL'); // as the kernel does
+  await expect.poll(() => reports, { timeout: 30_000 }).toHaveLength(1);
+  expect(reports[0]).toMatchObject({ by: 'kernel', mostBytes: 130 * 2 ** 20, ended: [{ pid, name: 'tail' }] });
 });
 
 test('what the kernel has ended is told once', async () => {

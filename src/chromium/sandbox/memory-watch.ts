@@ -10,8 +10,25 @@ export interface Watched {
   readonly mostBytes: number;
   /** How often the kernel has killed one of its processes for lack of memory; undefined where no control group limits memory. */
   outOfMemory(): number | undefined;
+  /** The memory that its control group counts, and the processes in it; undefined where there is no group. */
+  use?(): { bytes: number; pids: readonly number[] } | undefined;
   /** Called with a sentence about what was ended, and why. */
-  told(sentence: string): void;
+  told(sentence: string, report: OutOfMemory): void;
+}
+
+export interface Task {
+  pid: number;
+  name: string;
+  bytes: number;
+}
+
+export interface OutOfMemory {
+  /** `kernel`: by the limit of the session's control group. `service`: by this watch, where there is none. */
+  by: 'kernel' | 'service';
+  mostBytes: number;
+  ended: Task[];
+  /** The largest processes before that, the ended ones among them. */
+  largest: Task[];
 }
 
 const EVERY_MS = 1000;
@@ -22,7 +39,25 @@ const SHARE = 20;
 /** Number of processes that are read before the event loop gets a turn. */
 const AT_ONCE = 100;
 
-const sessions = new Map<Watched, number>();
+/**
+ * The kernel counts what it ended and does not say which process it was. So the processes of a session that has used this share of its
+ * memory are listed at each look; the largest of them that is gone after the count has risen is the one.
+ */
+const NEAR = 0.5;
+const MOST_LISTED = 5;
+
+/** Number of looks after which a process that was ended, and that was never listed, is no longer waited for. */
+const PATIENCE = 10;
+
+interface Seen {
+  outOfMemory: number;
+  /** The lists of the last two looks: what is ended between the count and the list of one look is in the list of the look before. */
+  largest: Task[];
+  before: Task[];
+  /** Looks since the count rose while no listed process was gone: one that is ended takes a moment to go. */
+  waited: number;
+}
+const sessions = new Map<Watched, Seen>();
 let timer: NodeJS.Timeout | undefined;
 
 /**
@@ -31,7 +66,12 @@ let timer: NodeJS.Timeout | undefined;
  * reacts up to a second late, and does not see memory that no process has mapped (a memfd that was only written to).
  */
 export function watchMemory(session: Watched): () => void {
-  sessions.set(session, session.outOfMemory() ?? 0);
+  sessions.set(session, {
+    outOfMemory: session.outOfMemory() ?? 0,
+    largest: [],
+    before: [],
+    waited: 0,
+  });
   timer ??= setTimeout(() => void look(), EVERY_MS).unref();
   return () => void sessions.delete(session);
 }
@@ -40,13 +80,19 @@ async function look(): Promise<void> {
   const started = performance.now();
   let again = false;
   try {
-    for (const [session, before] of sessions) {
+    for (const [session, seen] of sessions) {
       const count = session.outOfMemory();
-      if (count === undefined || count <= before) continue;
-      sessions.set(session, count);
-      session.told(
-        `The session's memory ran out (${mb(session.mostBytes)} MB), and the kernel ended its largest process.`,
-      );
+      if (count === undefined) continue;
+      if (count > seen.outOfMemory && !tellKernels(session, seen, count - seen.outOfMemory)) {
+        again = true;
+        continue;
+      }
+      seen.outOfMemory = count;
+      const use = session.use?.();
+      const isNear = use !== undefined && use.bytes > session.mostBytes * NEAR;
+      seen.before = seen.largest;
+      seen.largest = isNear ? largest(use.pids.map((pid) => ({ pid, bytes: residentOf(pid) }))) : [];
+      again ||= isNear;
     }
     const unbounded = [...sessions.keys()].filter((session) => session.outOfMemory() === undefined);
     if (unbounded.length > 0) again = await bound(unbounded);
@@ -57,6 +103,46 @@ async function look(): Promise<void> {
   timer = undefined;
   if (sessions.size > 0)
     timer = setTimeout(() => void look(), Math.max(again ? AGAIN_MS : EVERY_MS, spent * SHARE)).unref();
+}
+
+/** The kernel has ended this many processes of a session. False: it is not known yet which. */
+function tellKernels(session: Watched, seen: Seen, count: number): boolean {
+  const listed = [...new Map([...seen.before, ...seen.largest].map((task) => [task.pid, task])).values()];
+  const largest = listed.toSorted((a, b) => b.bytes - a.bytes).slice(0, MOST_LISTED);
+  const ended = largest.filter(({ pid }) => residentOf(pid) === 0).slice(0, count);
+  if (ended.length === 0 && listed.length > 0 && seen.waited++ < PATIENCE) return false;
+  seen.waited = 0;
+  const { mostBytes } = session;
+  session.told(
+    `The session's memory ran out (${mb(mostBytes)} MB), and the kernel ended its largest process${ended[0] ? `, ${ended[0].name}` : ''}.`,
+    { by: 'kernel', mostBytes, ended, largest },
+  );
+  return true;
+}
+
+/** The largest of these processes, with their names. */
+function largest(sizes: readonly { pid: number; bytes: number }[]): Task[] {
+  return sizes
+    .toSorted((a, b) => b.bytes - a.bytes)
+    .slice(0, MOST_LISTED)
+    .map(({ pid, bytes }) => ({ pid, bytes, name: nameOf(pid) }));
+}
+
+/** 0 for a process that is gone, or dead and not waited for yet. */
+function residentOf(pid: number): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/statm`, 'latin1').split(' ')[1]) * 4096;
+  } catch {
+    return 0;
+  }
+}
+
+function nameOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
+  } catch {
+    return 'unknown';
+  }
 }
 
 /** True when a process was ended. */
@@ -78,15 +164,18 @@ async function bound(unbounded: readonly Watched[]): Promise<boolean> {
     let left = sizes.reduce((sum, { bytes }) => sum + bytes, 0);
     if (left <= session.mostBytes) continue;
     const took = left;
-    let victims = 0;
+    const listed = largest(sizes);
+    const victims: Task[] = [];
     for (const { pid, bytes } of sizes) {
       if (left <= session.mostBytes) break;
-      if (signal(pid, 'SIGKILL')) victims++;
+      const name = nameOf(pid);
+      if (signal(pid, 'SIGKILL')) victims.push({ pid, bytes, name });
       left -= bytes;
     }
     ended = true;
     session.told(
-      `The session took ${mb(took)} MB of memory and may take ${mb(session.mostBytes)}: its largest ${victims === 1 ? 'process was' : `${victims} processes were`} ended.`,
+      `The session took ${mb(took)} MB of memory and may take ${mb(session.mostBytes)}: its largest ${victims.length === 1 ? 'process was' : `${victims.length} processes were`} ended.`,
+      { by: 'service', mostBytes: session.mostBytes, ended: victims, largest: listed },
     );
   }
   return ended;
