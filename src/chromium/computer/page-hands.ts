@@ -31,6 +31,24 @@ const windowKeys = /^(t|n|w|T|N|W|Tab|PageUp|PageDown)$/;
 
 const isPicture = object({ data: anyText });
 
+/** Chromium never answers the request for a picture of a page that is moving to another process. It is asked again after this time. */
+const PICTURE_MS = 2000;
+
+/** Asks again and again until one is answered, or the first is late. */
+function untilAnswered<T>(ask: () => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const answered = (answer: T) => {
+      clearInterval(again);
+      resolve(answer);
+    };
+    const again = setInterval(() => ask().then(answered, () => {}), PICTURE_MS);
+    ask().then(answered, (error: Error) => {
+      clearInterval(again);
+      reject(error);
+    });
+  });
+}
+
 /** Input on the active page of a headless session, by CDP: the page is the screen, and there is nothing around it. */
 export function pageHands(active: ActivePage): Hands {
   let at = { x: 0, y: 0 };
@@ -152,11 +170,9 @@ export function pageHands(active: ActivePage): Hands {
 
     async screenshot(region) {
       const part = region && { clip: await onPage(region) };
-      const { data } = await ask(isPicture, 'Page.captureScreenshot', {
-        format: 'png',
-        optimizeForSpeed: true,
-        ...part,
-      });
+      const { data } = await untilAnswered(() =>
+        ask(isPicture, 'Page.captureScreenshot', { format: 'png', optimizeForSpeed: true, ...part }),
+      );
       return Buffer.from(data, 'base64');
     },
 

@@ -35,7 +35,7 @@ function node({ pictures = true, mostBytes = 1000, short = false, folder = '.' }
   const [applied, said, claimed]: [string[], string[], (number | 'released')[]] = [[], [], []];
   const encoders: ReturnType<typeof encoder>[] = [];
   const recorded = new Set<Recorded>();
-  const release = vi.fn();
+  const release = vi.fn<() => void>();
   const claim = {
     cover: async (total: number) => void claimed.push(total),
     release: async () => void claimed.push('released'),
@@ -64,7 +64,14 @@ function node({ pictures = true, mostBytes = 1000, short = false, folder = '.' }
     },
   );
   return {
-    ...{ recordings, encoders, recorded, claim, applied, said, claimed, release },
+    recordings,
+    encoders,
+    recorded,
+    claim,
+    applied,
+    said,
+    claimed,
+    release,
     async start(seconds = 60) {
       const { id } = await recordings.start({ sessionId: 's', projectId: 'p', framerate: 10, seconds });
       return { id, encoder: encoders.at(-1)! };
@@ -86,12 +93,12 @@ test('a recording is written as it comes, and its storage is claimed ahead of it
   its.output.write('parts');
   await soon(() => expect(claimed.at(-1)).toBe(9));
   recordings.stop(id);
+  expect(recorded.size, 'recordings that a change of the viewport would cut').toBe(0);
   await over();
   expect(await readFile(join(dir, id), 'utf8')).toBe('two parts');
   expect(applied).toEqual(['stopped stopped', 'finished stopped']);
   expect(said).toEqual([`recording ${id} started`, 'last words', `recording ${id} ended: stopped`]);
   expect(release).toHaveBeenCalledOnce();
-  expect(recorded.size).toBe(0);
 });
 
 test('a recording ends by itself with its session, and without pictures it is lost', async () => {
@@ -154,7 +161,7 @@ test('a change of the viewport ends one video and begins the next, and either st
 test('closing stops what runs, and waits until every video is finished', async () => {
   const { recordings, start, claim, applied } = node();
   await start();
-  recordings.finish('saved', 'saved', claim as unknown as Parameters<typeof recordings.finish>[2]);
+  recordings.finish('saved', 'saved', claim);
   await recordings.close();
   expect(applied.toSorted()).toEqual([
     'finished saved',

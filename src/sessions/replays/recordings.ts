@@ -82,25 +82,25 @@ export function replayRecordings(deps: Deps, encode: typeof record = record) {
   /** Writes a recording to its file until something ends it, then finishes the video. */
   function keep(id: string, take: Take, recording: Recording, held: Hold, claim: StorageClaim) {
     const { sessionId } = take;
+    const session = sessions.running(sessionId);
     let reason: ReplayEnding | undefined;
     const stop = (why: ReplayEnding) => {
       reason ??= why;
+      session?.recordings.delete(recorded); // it takes no more pictures, so the viewport may change
       recording.stop();
     };
-    const longest = setTimeout(stop, Math.max(0, take.until - performance.now()), 'max_duration');
-    const written = write(recording, id, claim, stop, deps).catch((error: NodeJS.ErrnoException) => {
-      stop(error.code === 'ENOSPC' || error.code === 'EDQUOT' ? 'disk_full' : 'encoder_failed');
-      log.warn({ session: sessionId, replay: id, error: error.message }, 'replay.not_written');
-    });
-    const session = sessions.running(sessionId);
     const recorded = {
       cut() {
-        if (reason !== undefined) return async () => {}; // it is ending already
         stop('viewport_changed');
         return () => goOn(take);
       },
     };
     session?.recordings.add(recorded);
+    const longest = setTimeout(stop, Math.max(0, take.until - performance.now()), 'max_duration');
+    const written = write(recording, id, claim, stop, deps).catch((error: NodeJS.ErrnoException) => {
+      stop(error.code === 'ENOSPC' || error.code === 'EDQUOT' ? 'disk_full' : 'encoder_failed');
+      log.warn({ session: sessionId, replay: id, error: error.message }, 'replay.not_written');
+    });
     say(sessionId, `recording ${id} started`);
     const over = (async () => {
       const { how, lastWords } = await recording.ended;

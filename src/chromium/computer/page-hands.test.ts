@@ -1,0 +1,38 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { ActivePage } from '../pages/active-page.ts';
+import { pageHands } from './page-hands.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+/** A page that answers the requests for pictures with these, in turn. */
+function hands(...answers: Promise<unknown>[]) {
+  const ask = vi.fn<() => Promise<unknown>>(() => answers.shift() ?? new Promise(() => {}));
+  const active = { client: { ask }, find: async () => ({ sessionId: 'page' }) };
+  return { ask, ...pageHands(active as unknown as ActivePage) };
+}
+const picture = Promise.resolve({ data: Buffer.from('picture').toString('base64') });
+const silence = new Promise(() => {});
+
+test('a picture that is never answered is asked for again', async () => {
+  const { ask, screenshot } = hands(silence, picture);
+  const taken = screenshot(undefined);
+  await vi.advanceTimersByTimeAsync(2000);
+  expect(String(await taken)).toBe('picture');
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(ask).toHaveBeenCalledTimes(2);
+});
+
+test('a page that answers nothing is given up', async () => {
+  const { screenshot } = hands();
+  const refused = screenshot(undefined).catch((error: Error) => error.message);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(await refused).toMatch('The page does not answer');
+});
+
+test('a page that refuses is asked once', async () => {
+  const { ask, screenshot } = hands(Promise.reject(new Error('no picture')));
+  await expect(screenshot(undefined)).rejects.toThrow('no picture');
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(ask).toHaveBeenCalledOnce();
+});
