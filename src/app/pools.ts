@@ -17,7 +17,7 @@ export function openPools(
 ) {
   const { nodes, org, sessions, proxies } = deps;
   const { db, anchor, nodeId } = store;
-  const nobody = () => ({ requestId: newId('req_'), clientIp: '', caller: null, project: null });
+  const noCaller = () => ({ requestId: newId('req_'), clientIp: '', caller: null, project: null });
   const pooled = sessionsHere({ db, sessions });
   const pools = poolService({
     db,
@@ -25,7 +25,7 @@ export function openPools(
       here: pooled,
       store: poolStore(db),
       nodeId,
-      ask: (node, request, signal) => nodes.ask(node, request, nobody(), signal),
+      ask: (node, request, signal) => nodes.ask(node, request, noCaller(), signal),
       log,
     }),
     make: sessions.makePooled,

@@ -122,7 +122,7 @@ test('who was silent and not given up goes on as if nothing had been', async () 
   expect(await ids()).toEqual(['sleepy']);
 });
 
-test('a node that nobody else could give up asks for nothing', () => {
+test('a node that no other could give up asks for nothing', () => {
   expect(node('alone', { shared: false }).ready()).toBeUndefined();
 });
 
@@ -147,7 +147,7 @@ test('what a node that is not there left behind is settled too, and that of one 
   expect(new Set(settled)).toEqual(new Set(['never-seen']));
 });
 
-test('a node that does not fit does not get in, whoever came first', async () => {
+test('a node that does not fit does not get in, first or not', async () => {
   const fatal: Error[] = [];
   await node('old').join(where('old'));
   await node('new', { version: '2', onFatal: (error) => void fatal.push(error) }).join(where('new'));

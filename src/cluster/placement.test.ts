@@ -23,7 +23,7 @@ test.each([
   expect(nearestRoom(self(free), others(...rest)).id).toBe(expected);
 });
 
-test('one node that gets every request fills both before anybody is refused', () => {
+test('one node that gets every request fills both before a request is refused', () => {
   const [here, there] = [self(20), { id: 'other', free: 20 }];
   for (let count = 0; count < 40; count++) (nearestRoom(here, [there]).id === 'self' ? here : there).free--;
   expect([here.free, there.free]).toEqual([0, 0]);

@@ -16,7 +16,7 @@ export const profileErrors = {
   profile_in_use: conflict(
     'Another session saves to this profile.',
     (p: { profile: string; session: string }) =>
-      `Session '${p.session}' saves to profile '${p.profile}' when it ends. End it first, leave out save_changes, or send profile.force: true to let whoever ends last win.`,
+      `Session '${p.session}' saves to profile '${p.profile}' when it ends. End it first, leave out save_changes, or send profile.force: true to let the session that ends last win.`,
   ),
   profile_loaded: conflict(
     'The session has a profile already.',

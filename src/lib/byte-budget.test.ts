@@ -4,14 +4,14 @@ import { ByteBudget } from './byte-budget.ts';
 
 const MIB = 1024 * 1024;
 const options = { total: 10 * MIB, groupTotal: 5 * MIB, stillMs: 50 };
-const nobody = () => {
+const notCut = () => {
   throw new Error('was ended');
 };
 
 test('a message that is alone may be as large as it likes, and the next one when it is gone', () => {
   const budget = new ByteBudget(options);
-  const first = budget.share(budget.group(), 'sender', nobody);
-  const second = budget.share(budget.group(), 'sender', nobody);
+  const first = budget.share(budget.group(), 'sender', notCut);
+  const second = budget.share(budget.group(), 'sender', notCut);
   let resumed = 0;
   expect(first.grow(50 * MIB, () => {})).toBe(true);
   expect(second.grow(20 * MIB, () => resumed++)).toBe(false);
@@ -24,8 +24,8 @@ test('a message that is alone may be as large as it likes, and the next one when
 
 test('what is small does not wait for what is large', () => {
   const budget = new ByteBudget(options);
-  const large = budget.share(budget.group(), 'sender', nobody);
-  const small = budget.share(budget.group(), 'sender', nobody);
+  const large = budget.share(budget.group(), 'sender', notCut);
+  const small = budget.share(budget.group(), 'sender', notCut);
   large.grow(20 * MIB, () => {});
   expect(small.grow(100_000, () => {})).toBe(true);
   large.close();
@@ -35,10 +35,10 @@ test('what is small does not wait for what is large', () => {
 test('a group has its part and no more, and the others have theirs', () => {
   const budget = new ByteBudget(options);
   const [mine, yours] = [budget.group(), budget.group()];
-  const shares = [mine, mine, yours].map((group) => budget.share(group, 'sender', nobody));
+  const shares = [mine, mine, yours].map((group) => budget.share(group, 'sender', notCut));
   expect(shares[0]!.grow(4 * MIB, () => {})).toBe(true);
   expect(shares[1]!.grow(4 * MIB, () => {})).toBe(true); // the one that may overdraw
-  const third = budget.share(mine, 'sender', nobody);
+  const third = budget.share(mine, 'sender', notCut);
   expect(third.grow(MIB, () => {})).toBe(false);
   expect(shares[2]!.grow(MIB, () => {})).toBe(true);
   for (const share of [...shares, third]) share.close();
@@ -49,10 +49,10 @@ test('a reader that stands still is ended when others wait, and one that reads i
   const budget = new ByteBudget({ ...options, stillMs: 400 });
   let ended = 0;
   const still = budget.share(budget.group(), 'reader', () => ended++);
-  const reads = budget.share(budget.group(), 'reader', nobody);
+  const reads = budget.share(budget.group(), 'reader', notCut);
   still.set(8 * MIB);
   reads.set(8 * MIB);
-  const waits = budget.share(budget.group(), 'sender', nobody);
+  const waits = budget.share(budget.group(), 'sender', notCut);
   const granted = new Promise<void>((resolve) => void (waits.grow(MIB, resolve) && resolve()));
   const until = Date.now() + 20_000;
   for (let left = 8 * MIB; ended === 0 && Date.now() < until; await sleep(20)) reads.set((left -= 1000));

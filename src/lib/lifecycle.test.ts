@@ -4,7 +4,7 @@ import { undoOnFailure } from './undo.ts';
 import { newId, pick } from './ids.ts';
 
 const door = lifecycle(
-  { open: 'Anyone may pass.', shut: 'Nobody passes.', gone: 'There is no door.' },
+  { open: 'It is open.', shut: 'It is shut.', gone: 'There is no door.' },
   { close: { from: ['open'], to: 'shut' }, burn: { from: ['open', 'shut'], to: 'gone' } },
 );
 

@@ -142,7 +142,7 @@ function node(nodeId: string, options: { place?: () => string | undefined } = {}
 }
 
 describe('a waiter', () => {
-  test('who gets a browser that does not answer keeps the place in the line, and nobody gets that browser', async () => {
+  test('who gets a browser that does not answer keeps the place in the line, and no client gets that browser', async () => {
     const a = node('a');
     const id = await a.pool(1);
     const held = await a.acquire(id);
@@ -174,7 +174,7 @@ describe('a waiter', () => {
   });
 
   test.each([
-    ['that nobody has touched: it is lent to the next', false],
+    ['that no client has touched: it is lent to the next', false],
     ['that has opened a page: the next gets another', true],
   ])('who hangs up while it is handed a browser %s', async (_, used) => {
     const a = node('a');
@@ -250,7 +250,7 @@ describe('a waiter', () => {
     const held = await a.acquire(id);
     const waiter = a.acquire(id);
     await a.until(id, { waiting_count: 1 });
-    await b.release(id, held); // it serves the line, and its notification reaches nobody
+    await b.release(id, held); // it serves the line, and its notification reaches no node
     await b.until(id, { waiting_count: 0 });
     await a.pools.catchUp();
     expect(await waiter).toHaveProperty('session');
@@ -258,7 +258,7 @@ describe('a waiter', () => {
 });
 
 describe('a node that was taken for lost', () => {
-  test('cannot end the lease of whoever has the browser since', async () => {
+  test('cannot end the lease of the client that has the browser since', async () => {
     const [a, b] = [node('a'), node('b')];
     const id = await a.pool(1);
     const lease = poolStore(store.db);
@@ -293,7 +293,7 @@ describe('filling', () => {
     expect(await a.pools.get(projectId, id)).not.toHaveProperty('last_error');
   });
 
-  test('after the first time is paced, except for what somebody waits for', async () => {
+  test('after the first time is paced, except for what a client waits for', async () => {
     const a = node('a');
     const id = await a.pool(3, { fill_rate_per_minute: 0 });
     await a.pools.flush(projectId, id);
@@ -343,7 +343,7 @@ describe('filling', () => {
   });
 });
 
-test('what was left lying about is found: a stray, a browser that is on no shelf, a lease that nobody hands over', async () => {
+test('what was left lying about is found: a stray, a browser that is on no shelf, a lease that no node hands over', async () => {
   const a = node('a');
   const id = await a.pool(3, { fill_rate_per_minute: 0 });
   const rows = await store.db.rows<{ id: string }>(

@@ -91,7 +91,7 @@ describe('a profile', () => {
     expect(await rowsOf('secrets')).toEqual([]);
   });
 
-  test('stays what it was when a save breaks off, whoever breaks it off', async () => {
+  test('stays what it was when a save breaks off, on either side', async () => {
     const profiles = await service();
     const { id } = await profiles.create(project, 'whole');
     await profiles.save(id, 'first', from(Buffer.from('first')));

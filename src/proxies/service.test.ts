@@ -25,7 +25,7 @@ afterEach(async () => {
   await store.db.rows(sql`delete from proxies`);
 });
 
-/** A node's service that asks nobody: `reach` says what came of it. */
+/** A node's service that opens no connection: `reach` says what came of it. */
 function node(reach: Reach, changes: Partial<Parameters<typeof proxyService>[0]> = {}) {
   const service = proxyService({
     db: store.db,
@@ -72,7 +72,7 @@ test.each(['127.0.0.1', '[::1]', '::1', 'fd00::7', '::ffff:10.0.0.1', '0x7f.1', 
 );
 
 describe('scheduled checks', () => {
-  test('are done by one node each, whoever looks', async () => {
+  test('are done by one node each', async () => {
     const off = node(answer, { checkMinutes: 0 });
     const ids = await Promise.all(
       Array.from({ length: 12 }, async () => (await off.create('proj', { type: 'custom', config })).id!),

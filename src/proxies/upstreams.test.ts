@@ -32,7 +32,7 @@ describe('the file', () => {
       /username has \{town\}; there are \{country\}/,
     ],
     ['half a bracket', { isp: { ...gate, username: 'x[-{city}' } }, /bracket without its other half/],
-    ['a password for nobody', { isp: { ...gate, password: 'hush' } }, /a password and no username/],
+    ['a password without a user', { isp: { ...gate, password: 'hush' } }, /a password and no username/],
     ['cities that are none', { isp: { ...gate, cities: [1] } }, /cities is not a list/],
   ])('with %s is refused at the start', async (_, content, message) => {
     const error = await read(content).catch((error: Error) => error);
@@ -93,7 +93,7 @@ describe('an upstream', () => {
     expect(() => upstreams.check('residential', config)).toThrow(message);
   });
 
-  it('that cannot choose is not asked to, but serves what everybody means by default', async () => {
+  it('that cannot choose is not asked to, but serves the usual defaults', async () => {
     const upstreams = await read({ datacenter: gate });
     expect(upstreams.check('datacenter', {})).toEqual({ country: 'US' });
     expect(() => upstreams.check('datacenter', { country: 'DE' })).toThrow(/country cannot be chosen/);

@@ -101,7 +101,7 @@ test('a spare is taken by a session of its shape only, and given up for one that
   expect(takeSpare(headless)).toBeUndefined();
   giveBackSpare(headless, spare);
 
-  await makeRoom(); // there is room for it: nobody has a place
+  await makeRoom(); // there is room for it: no session has a place
   expect(spareCount()).toBe(1);
   await takePlace();
   await makeRoom();

@@ -68,7 +68,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 
-test('a session that grows beyond its bound is ended, and nobody else', async () => {
+test('a session that grows beyond its bound is ended, and no other', async () => {
   const { session, ended, close } = house();
   const [writer, calm] = [session('writer'), session('calm')];
   for (let n = 0; n < 12; n++) {
@@ -98,7 +98,7 @@ test('a disk that stands still is looked at no more than now and then', async ()
   close();
 });
 
-test('nothing is asked while nobody is awake', async () => {
+test('nothing is asked while no session is awake', async () => {
   const { session, close } = house();
   session('asleep').awake = false;
   await pass(1000);

@@ -145,7 +145,7 @@ test('a session that is being started is called off, and ended if it is there al
   await stop('unknown', 'deleted'); // nothing to end
 });
 
-test('a start that fails says why: ended by somebody, given up by its client, or by itself', () => {
+test('a start that fails says why: ended by a request, given up by its client, or by itself', () => {
   const reason = (abort?: unknown) => {
     const controller = new AbortController();
     if (abort !== undefined) controller.abort(abort);

@@ -61,7 +61,7 @@ test('a browser on the shelf is not for clients; lent it is, under its lease; ta
   await session.end('deleted');
 });
 
-test('a browser that nobody came to is given back unused; one that opened a page is used', async () => {
+test('a browser that no client came to is given back unused; one that opened a page is used', async () => {
   const { lend, takeBack, fake, session } = house();
   await lend('s', lease, 'key');
   expect(await takeBack('s')).toBe(false);

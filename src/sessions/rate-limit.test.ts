@@ -35,7 +35,7 @@ test('it fills evenly, up to what a minute allows', async () => {
   expect(await limit.take()).toEqual({ 'X-RateLimit-Limit': '2', 'X-RateLimit-Remaining': '1' });
 });
 
-test('a clock that is put back stops nobody for longer than a minute', async () => {
+test('a clock that is put back stops no client for longer than a minute', async () => {
   const limit = rateLimit(1, store.db)!;
   await limit.take();
   await pass('-1 hour');

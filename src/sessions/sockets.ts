@@ -96,7 +96,7 @@ const terminal = (processId: string): Door => ({
 const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
 const BY_TOKEN = new RegExp(`^/browser/kernel/([^/]+)/process/(${UUID})/attach$`);
 const BY_KEY = new RegExp(`^/browsers/([^/]+)/process/(${UUID})/attach$`);
-const nobody = { caller: null, project: null };
+const noCaller = { caller: null, project: null };
 
 /**
  * Takes every websocket upgrade of the server. Refusals are answered in HTTP, with the same body as everywhere, before the connection
@@ -134,7 +134,7 @@ export function serveSessionSockets(
   ): Promise<Visit> {
     const byToken = async (door: Door, token: string | undefined): Promise<Visit> => {
       const { sessionId, minter, watchOnly } = await addresses.admit(token, door.purpose);
-      return { door, ref: { id: sessionId }, passenger: nobody, minter, watchOnly };
+      return { door, ref: { id: sessionId }, passenger: noCaller, minter, watchOnly };
     };
     const door = doors[path];
     if (door) return byToken(door, search.get('jwt') ?? undefined);

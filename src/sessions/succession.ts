@@ -89,7 +89,7 @@ export function sessionSuccession({
     log.warn({ session: id, crashes: count, lastWords }, 'session.browser_crashed');
     closeClients(code, reason);
     await crashed.close();
-    if (!mayReplace()) throw new Error('The browser crashed while nobody held it.');
+    if (!mayReplace()) throw new Error('The browser crashed while no client held it.');
     if (count > mostCrashes) {
       telemetry.crashed('gave_up');
       throw new Error(`The browser crashed ${count} times in five minutes. Its last words: ${lastWords.join(' ')}`);

@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(scratch, { recursive: true, force: true }));
 
-test('a copy is complete, readable to everybody, and made once', async () => {
+test('a copy is complete, readable to all users, and made once', async () => {
   await chmod(join(unlinked.native, 'share'), 0o700);
   const copy = await copyBinaries(unlinked, scratch);
   expect((await run(join(copy.native, 'bin', 'postgres'), ['--version'])).stdout).toContain('PostgreSQL');

@@ -18,7 +18,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-/** Closed to everybody else, as `mktemp -d` and a home are: root's server cannot walk in. */
+/** Closed to all other users, as `mktemp -d` and a home are: root's server cannot walk in. */
 async function closedDirectory(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'corral-pg-'));
   cleanups.push(() => rm(directory, { recursive: true, force: true }));
@@ -130,7 +130,7 @@ test('listens on no TCP port, behind a directory that is closed to other users',
   expect((await stat(join(dataDir, 'postgres'))).mode & 0o777).toBe(0o700);
 });
 
-/** Makes the cluster one of an earlier version: whoever reaches the socket is let in. */
+/** Makes the cluster one of an earlier version: every process that reaches the socket is let in. */
 async function trustEverybody(dataDir: string, postgres: EmbeddedPostgres): Promise<void> {
   await query(postgres, 'create table t (n int)', 'alter role corral password null');
   await writeFile(join(dataDir, 'postgres/pg_hba.conf'), 'local all all trust\n');
@@ -151,7 +151,7 @@ async function withoutPassword(postgres: EmbeddedPostgres): Promise<string> {
   }
 }
 
-test('lets in nobody without its password', async () => {
+test('lets in no client without its password', async () => {
   const postgres = await start(await usedDirectory());
   expect(await withoutPassword(postgres)).toContain('password authentication failed');
 });

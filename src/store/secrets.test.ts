@@ -21,7 +21,7 @@ describe('secrets', () => {
     expect(JSON.stringify(await envelopes())).not.toContain('hunter2');
     await secrets.put('proxy password', 'a', 'changed');
     expect(await secrets.get('proxy password', 'a')).toBe('changed');
-    expect(await secrets.get('proxy password', 'nobody')).toBeUndefined();
+    expect(await secrets.get('proxy password', 'no owner')).toBeUndefined();
     await secrets.remove('proxy password', 'a');
     expect(await secrets.get('proxy password', 'a')).toBeUndefined();
   });

@@ -287,7 +287,7 @@ describe('several clients on one browser', () => {
     expect(await two.evaluate('8', context)).toBe(8);
   });
 
-  it('a dialog that two clients both dismiss harms nobody', async () => {
+  it('a dialog that two clients both dismiss harms no client', async () => {
     const [one, two] = await Promise.all([BidiClient.withSession(), BidiClient.withSession()]);
     const context = await one.context();
     for (let i = 0; i < 10; i++) expect(await one.evaluate('confirm("?")', context)).toBe(false);

@@ -13,4 +13,4 @@ test.each([
   { behavior: 'allow', downloadPath: '/tmp/playwright-artifacts-a1B2c3' },
   { behavior: 'deny' },
   {},
-])('what somebody chose stays: %o', (asked) => expect(meantDownloads(asked)).toBe(asked));
+])('what a client chose stays: %o', (asked) => expect(meantDownloads(asked)).toBe(asked));

@@ -89,7 +89,7 @@ test('one large message may wait as long as it takes; small ones behind it may n
   expect(closed).toEqual([[1008, expect.stringContaining('does not read')]]);
 });
 
-test('nonsense from a browser that was taken over harms nobody', async () => {
+test('nonsense from a browser that was taken over harms no client', async () => {
   const { client, say, heard, got, closed, raw } = await fakeBrowser();
   for (const text of [
     'nonsense',

@@ -123,7 +123,7 @@ export async function connectDisplay(
           resized(w, h);
           break;
         default:
-          throw new Error('The display sent an encoding nobody asked for.');
+          throw new Error('The display sent an encoding that was not asked for.');
       }
     }
     // Size and pointer updates come alone and use up the request without answering it, so the rest is requested again.

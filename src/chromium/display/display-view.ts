@@ -50,7 +50,7 @@ export function attachDisplay(
     receive(data) {
       if (over) return;
       const passed = allowed(data);
-      if (passed === undefined) return end(1008, 'Read only: this is no message of somebody who watches.');
+      if (passed === undefined) return end(1008, 'Read only: a viewer that only watches may not send this message.');
       if (passed.length > 0 && !display.write(passed)) sink.pause();
     },
 

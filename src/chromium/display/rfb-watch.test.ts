@@ -42,7 +42,7 @@ describe('a viewer who only watches', () => {
     ['another version', Buffer.from('RFB 003.003\n')],
     ['a password', Buffer.from('RFB 003.008\n\x02', 'latin1')],
     ['the display for itself', Buffer.from('RFB 003.008\n\x01\x00', 'latin1')],
-    ['a message nobody knows', Buffer.concat([greeting, Buffer.from([99])])],
+    ['an unknown message', Buffer.concat([greeting, Buffer.from([99])])],
   ])('is not understood who asks for %s, and stays so', (_, data) => {
     const allowed = watchOnly();
     expect(allowed(data)).toBeUndefined();

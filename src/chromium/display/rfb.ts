@@ -63,7 +63,7 @@ export async function shakeHands(
   const offered = await read((await read(1)).readUInt8()); // a byte, so 255 at most
   if (!offered.includes(1)) throw new Error('The display asks for a password.');
   socket.write(Buffer.from([1]));
-  if ((await read(4)).readUInt32BE() !== 0) throw new Error('The display let nobody in.');
+  if ((await read(4)).readUInt32BE() !== 0) throw new Error('The display refused the connection.');
   socket.write(Buffer.from([1])); // shared: other viewers stay
   const init = await read(24);
   await read.skip(init.readUInt32BE(20)); // its name
@@ -103,7 +103,7 @@ async function nextLayout(read: Read, bytesPerPixel: number, wanted: (layout: La
       } else if (encoding === RAW) {
         await read.skip(head.readUInt16BE(4) * head.readUInt16BE(6) * bytesPerPixel);
       } else {
-        throw new Error(`The display sent an encoding nobody asked for (${encoding}).`);
+        throw new Error(`The display sent an encoding that was not asked for (${encoding}).`);
       }
     }
     if (found) return found;

@@ -84,7 +84,7 @@ export function destinations({
         'destination_refused',
         `The browser asked for ${shown}:${port}, which is ${kind}. Browsers of this service may not go there.`,
         {
-          remedy: `If they should, whoever runs the service can start it with \`CORRAL_ALLOW_PRIVATE_HOSTS=${shown}:${port}\`.`,
+          remedy: `If they should, the operator of the service can start it with \`CORRAL_ALLOW_PRIVATE_HOSTS=${shown}:${port}\`.`,
           facts,
         },
       );

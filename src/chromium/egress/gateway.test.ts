@@ -149,7 +149,7 @@ describe('a client', () => {
   });
 });
 
-it('closing twice is fine, and nobody gets in afterwards', async () => {
+it('closing twice is fine, and no connection is taken afterwards', async () => {
   const { gateway, port } = await gatewayTo([]);
   await Promise.all([gateway.close(), gateway.close()]);
   expect(open(gateway)).toBe(0);

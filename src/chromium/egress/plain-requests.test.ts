@@ -106,7 +106,7 @@ describe('a body of plain http', () => {
       const incoming = await responseTo(outgoing);
       await expect.poll(() => gateway.counters.down, { interval: 50 }).toBeGreaterThan(0);
       const before = gateway.counters.down;
-      if (round === 0) expect(before).toBeLessThan(body.length); // nobody reads yet, so it waits
+      if (round === 0) expect(before).toBeLessThan(body.length); // the client does not read yet, so it waits
       const hash = createHash('sha256');
       let pieces = 0;
       for await (const piece of incoming) {

@@ -58,7 +58,7 @@ export function plainRequests({ allow, ways, answers, limits }: PlainRequestsOpt
       outgoing.off('error', fail).on('error', () => {});
       try {
         if (toProxy && incoming.statusCode === 407) throw loginRefused(rawHead(incoming, incoming.rawHeaders));
-        if (incoming.statusCode! < 200) throw new Error('nobody asked to switch protocols');
+        if (incoming.statusCode! < 200) throw new Error('the server switched protocols without being asked');
         response.sendDate = false;
         response.writeHead(incoming.statusCode!, incoming.statusMessage, endToEnd(incoming.rawHeaders));
       } catch (error) {
@@ -70,7 +70,7 @@ export function plainRequests({ allow, ways, answers, limits }: PlainRequestsOpt
     outgoing.once('error', fail);
     outgoing.once('upgrade', (incoming) => {
       incoming.socket.destroy();
-      fail(new Error('nobody asked to switch protocols'));
+      fail(new Error('the server switched protocols without being asked'));
     });
     if (request.headers.expect) outgoing.flushHeaders();
     request.pipe(outgoing);

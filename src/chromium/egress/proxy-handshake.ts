@@ -69,7 +69,7 @@ function refusedWith(status: number, head: string): EgressError {
       { facts },
     );
   return new EgressError('proxy_refused', `The proxy answered ${status} to CONNECT.`, {
-    remedy: 'Which hosts and ports it serves is for whoever runs the proxy to say.',
+    remedy: 'Which hosts and ports it serves is decided by the operator of the proxy.',
     facts,
   });
 }

@@ -299,7 +299,7 @@ describe('swapping the proxy', () => {
     const tunnel = raw(port, tunnelTo('shop.test:443'));
     await expect.poll(() => finish.length + gateway.counters.upstreams).toBe(3);
     gateway.setProxy(by(await answering('second')));
-    expect(await tunnel).toBe('HTTP/1.1 200 Connection Established\r\n\r\n'); // closed, and by nobody else
+    expect(await tunnel).toBe('HTTP/1.1 200 Connection Established\r\n\r\n'); // closed, and by no other side
     expect(await raw(port, get('http://shop.test/'))).toMatch(/second/);
     finish[0]!();
     expect(await underWay).toMatch(/first [\s\S]*proxy/);

@@ -34,7 +34,7 @@ it('asks DNS for both families, once each, and says what went wrong', async () =
   }
 });
 
-it('knows the names of this machine, whoever asks', async () => {
+it('knows the names of this machine for every client', async () => {
   const resolve = systemResolver({ servers: ['127.0.0.1:9'] });
   for (const trusted of [true, false]) {
     expect(await resolve('localhost', { trusted })).toEqual(

@@ -90,7 +90,7 @@ test.each([
   await host.closed;
 });
 
-test('more than the window ends the channel: nobody can make the service keep it', async () => {
+test('more than the window ends the channel: the service never keeps it', async () => {
   const { host, toHost } = pair(() => {});
   const stream = host.open('any');
   const chunk = Buffer.alloc(9 + 65_536);

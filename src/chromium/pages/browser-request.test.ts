@@ -34,7 +34,7 @@ function pageThat(travels: (say: (event: string, params: object) => void) => voi
   return {
     use: (work) => work(page),
     get client(): never {
-      throw new Error('nobody needs it');
+      throw new Error('it is not needed');
     },
   };
 }

@@ -11,7 +11,7 @@ const PREFIX = `test${process.pid}-`;
 const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n');
 const only = (type: string) => findCgroups(mounts.filter((line) => line.split(' ')[2] === type).join('\n'));
 
-test('where there are no control groups, there is none to be had, and nobody falls over it', () => {
+test('where there are no control groups, none is found, and nothing fails', () => {
   expect(findCgroups('')).toBeUndefined();
 });
 

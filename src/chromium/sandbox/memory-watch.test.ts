@@ -9,7 +9,7 @@ afterEach(async () => {
   for (const end of ends.splice(0)) await end();
 });
 
-/** Takes so much and keeps it: nobody reads what it writes. */
+/** Takes so much and keeps it: no process reads what it writes. */
 function hog(megabytes: number): number {
   const script = `head -c ${megabytes}m /dev/zero | tail -c ${megabytes}m | sleep 600`;
   const { pid } = spawn('sh', ['-c', script], { stdio: 'ignore', detached: true });

@@ -133,7 +133,7 @@ describe.runIf(isolation.sandboxed)('inside a session', () => {
   test('the network has no interface but its own, and its default route leads back to itself', async () => {
     const interfaces = await inside("tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' ' | sort");
     expect(interfaces).toBe('lo\nv0\nv1');
-    // Addressed to the route's gateway, inside a namespace without a way out: nobody there answers.
+    // Addressed to the route's gateway, inside a namespace without a way out: no host there answers.
     expect(await reach('10.0.0.1', 80)).toBe('closed');
   });
 

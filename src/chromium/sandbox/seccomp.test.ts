@@ -82,7 +82,7 @@ describe.each(['x64', 'arm64'])('on %s', (arch) => {
     });
   });
 
-  test('namespaces are made by Chromium as it needs them, by a guest for root alone, and by nobody else', () => {
+  test('namespaces are made by Chromium as it needs them, by a guest for root alone, and by no other process', () => {
     const flags = { time: 0x80, mnt: 0x20000, cgroup: 0x2000000, uts: 0x4000000, ipc: 0x8000000 };
     const [user, pid, net] = [0x10000000, 0x20000000, 0x40000000];
     for (const filter of ['browser', 'guest', 'helper'] as const) {

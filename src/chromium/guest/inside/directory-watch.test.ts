@@ -52,7 +52,7 @@ describe.each([
     await until('CREATE /a', 'WRITE /a', 'RENAME /a', 'CREATE /b', 'WRITE /old', 'DELETE /b');
   });
 
-  test('a file that is gone before anybody looked is told all the same', async () => {
+  test('a file that is gone before it was looked at is told all the same', async () => {
     const { dir, until } = await watching(start, false);
     writeFileSync(join(dir, 'brief'), '');
     rmSync(join(dir, 'brief'));

@@ -23,7 +23,7 @@ const service = channel(new Socket({ fd: 3, readable: true, writable: true }), {
 
 function onOpen(name: string, args: unknown, stream: Stream) {
   const ask = Object.hasOwn(asks, name) ? (asks[name as Question] as Ask<never>) : undefined;
-  if (!ask) return stream.fail('unknown', `Nobody here does '${name}'.`);
+  if (!ask) return stream.fail('unknown', `The guest has no operation '${name}'.`);
   Promise.resolve()
     .then(() => ask(args as never, stream, service))
     .then(() => stream.end())
