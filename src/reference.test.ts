@@ -1,14 +1,18 @@
+import { SerializerSelector } from '@fastify/fast-json-stringify-compiler';
 import type { RouteOptions } from 'fastify';
+import type { TSchema } from 'typebox';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Access } from './api/caller.ts';
 import { refusedWith } from './api/schema.ts';
+import { validatorCompiler } from './api/validation.ts';
 import { statusOf, type ErrorCode } from './errors.ts';
 import { mayBeElsewhere } from './lib/forwarded-routes.ts';
 import { referenceServer } from './reference.ts';
 
 /** What the front door answers by itself, before a route is asked. */
-const byAccess: Record<Extract<Access, 'public' | 'org' | 'project'>, ErrorCode[]> = {
+const byAccess: Record<Extract<Access, 'public' | 'token' | 'org' | 'project'>, ErrorCode[]> = {
   public: ['bad_request', 'internal'],
+  token: ['bad_request', 'internal', 'unauthorized', 'forbidden', 'store_unavailable'],
   org: ['bad_request', 'internal', 'unauthorized', 'forbidden', 'too_many_bad_keys', 'store_unavailable'],
   project: [
     'bad_request',
@@ -20,6 +24,10 @@ const byAccess: Record<Extract<Access, 'public' | 'org' | 'project'>, ErrorCode[
     'project_not_found',
   ],
 };
+
+interface Answer {
+  content?: Record<string, { schema: object }>;
+}
 
 interface Operation {
   operationId: string;
@@ -44,6 +52,36 @@ afterAll(() => server.app.close());
 const operation = (id: unknown) => operations.find(({ operationId }) => operationId === id)!;
 const documents = ({ responses }: Operation, code: ErrorCode) =>
   (responses[statusOf(code)]?.description ?? '').includes(`\`${code}\``);
+
+describe('the schemas', () => {
+  test('of requests compile', () => {
+    let count = 0;
+    const compiler = validatorCompiler();
+    for (const { schema, validatorCompiler: own, url } of routes)
+      for (const httpPart of ['body', 'querystring', 'params', 'headers'] as const) {
+        const part = schema?.[httpPart] as TSchema | undefined;
+        if (!part || own) continue;
+        expect(() => compiler({ schema: part, httpPart, method: '', url })({}), `${url} ${httpPart}`).not.toThrow();
+        count++;
+      }
+    expect(count).toBeGreaterThan(100);
+  });
+
+  test('of answers compile', () => {
+    const compile = SerializerSelector()({}, {});
+    let count = 0;
+    for (const { schema, url } of routes)
+      for (const [status, answer] of Object.entries((schema?.response ?? {}) as Record<string, Answer>)) {
+        const kinds = answer.content ? Object.values(answer.content).map((kind) => kind.schema) : [answer];
+        for (const kind of kinds) {
+          const route = { schema: kind, method: '', url, httpStatus: status };
+          expect(() => compile(route), `${url} ${status}`).not.toThrow();
+          count++;
+        }
+      }
+    expect(count).toBeGreaterThan(100);
+  });
+});
 
 describe('the reference', () => {
   test('every operation names the codes of its access rule and those of its own list', () => {

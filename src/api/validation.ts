@@ -1,20 +1,22 @@
-import { Ajv, type ErrorObject } from 'ajv';
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import type { FastifySchemaCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
 
 /**
  * Bodies are not coerced: `"5"` is not a number. Values in a URL are always text, so there `5`, `true` and `a,b` are
- * converted to what the schema says. Errors carry a sentence that names the field.
+ * converted to what the schema says. Errors carry a sentence that names the field. A schema is compiled when its first request comes, as
+ * answers are (serialization.ts).
  */
 export function validatorCompiler(): FastifySchemaCompiler<TSchema> {
   const strict = ajv(false);
   const lenient = ajv(true);
   return ({ schema, httpPart }) => {
     const part = httpPart ?? 'body';
-    const validate = (part === 'body' ? strict : lenient).compile(schema);
     const lists = listParameters(schema);
+    let compiled: ValidateFunction | undefined;
     return (data: unknown) => {
+      const validate = (compiled ??= (part === 'body' ? strict : lenient).compile(schema));
       if (part === 'querystring') splitLists(data as Record<string, unknown>, lists);
       if (validate(data)) return { value: data };
       return { error: new InvalidInput(sentence(part, validate.errors ?? [])) };
