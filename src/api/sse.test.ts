@@ -25,6 +25,14 @@ test('every event is one frame of JSON, with the headers clients look for', asyn
   expect(await response.text()).toBe('data: {"event":"log","text":"two\\nlines"}\n\ndata: {"event":"end"}\n\n');
 });
 
+test('an event with a name has it beside its data, in the same frame', async () => {
+  const url = await serve(async (stream) => {
+    await stream.send({ event: 'state' }, 'state');
+    stream.end();
+  });
+  expect(await (await fetch(url)).text()).toBe('event: state\ndata: {"event":"state"}\n\n');
+});
+
 test('silence is filled with heartbeats, as events or as comments', async () => {
   for (const heartbeat of [
     { everyMs: 5, event: () => ({ event: 'sse_heartbeat' }) },

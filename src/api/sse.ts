@@ -1,12 +1,18 @@
 import type { FastifyReply } from 'fastify';
+import { memory } from '../lib/byte-budget.ts';
+
+const LARGE = 64 * 1024;
 
 /**
- * Server-sent events as the clients of this interface read them: every frame is one `data:` line of JSON, without
- * `event:` lines (a frame with one and no data breaks their parser), and a heartbeat when idle.
+ * Server-sent events as the clients of this interface read them: every frame has one `data:` line of JSON (a frame without
+ * one breaks their parser), and a heartbeat is sent when idle.
  */
 export interface EventStream {
-  /** Resolves when there is room for the next event, so that a slow reader slows the source. False: the reader has disconnected. */
-  send(event: unknown): Promise<boolean>;
+  /**
+   * Resolves when there is room for the next event, so that a slow reader slows the source. False: the reader has disconnected.
+   * The name is for readers that go by the frame's `event:` line; the others go by a field of the JSON.
+   */
+  send(event: unknown, name?: string): Promise<boolean>;
   /** The same for an event that is JSON already, with the id that a reader names when it connects again. */
   sendJson(json: string, id: number): Promise<boolean>;
   /** Sends a comment, which readers skip. */
@@ -65,11 +71,15 @@ export function eventStream(
     return out.write(text);
   }
 
-  const send = (event: unknown) => sendFrame(`data: ${JSON.stringify(event)}\n\n`);
+  const send = (event: unknown, name?: string) =>
+    sendFrame(`${name === undefined ? '' : `event: ${name}\n`}data: ${JSON.stringify(event)}\n\n`);
 
   async function sendFrame(frame: string): Promise<boolean> {
     if (gone.signal.aborted || out.writableEnded) return false;
     if (write(frame)) return true;
+    // A large frame that is not read counts like an answer that is not read.
+    const share = frame.length > LARGE ? memory.share(memory.group(), 'reader', () => out.destroy()) : undefined;
+    share?.set(frame.length);
     await new Promise<void>((resolve) => {
       const done = () => {
         out.off('drain', done);
@@ -79,6 +89,7 @@ export function eventStream(
       out.once('drain', done);
       gone.signal.addEventListener('abort', done, { once: true });
     });
+    share?.close();
     return !gone.signal.aborted;
   }
 

@@ -43,7 +43,7 @@ export class ByteBudget {
   #overdrawer: Share | undefined;
   #looking: NodeJS.Timeout | undefined;
 
-  constructor({ total = 96 * MIB, groupTotal = total / 2, stillMs = 5000 }: BudgetOptions = {}) {
+  constructor({ total = 72 * MIB, groupTotal = total / 2, stillMs = 5000 }: BudgetOptions = {}) {
     this.#total = total;
     this.#groupTotal = groupTotal;
     this.#stillMs = stillMs;
