@@ -167,3 +167,28 @@ test('a fault is told to the receiver once, and at once', async () => {
   await once(socket, 'close');
   expect(closed).toBe(before + 1);
 });
+
+test('a heartbeat reaches the far end, and one that does not answer is dropped', async () => {
+  const heartbeat = { text: 'alive', everyMs: 5, dropAfter: 20 };
+  const ended: string[] = [];
+  const beating = createServer().on('upgrade', (request, socket, head) =>
+    serveWebSocket(
+      { request, socket, head },
+      () => ({ receive() {}, flush() {}, closed: () => void ended.push(request.url!) }),
+      { heartbeat },
+    ),
+  );
+  beating.listen(0, '127.0.0.1');
+  await once(beating, 'listening');
+  const answering = new WebSocket(`ws://127.0.0.1:${portOf(beating)}/answering`);
+  const [text] = await once(answering, 'message');
+  expect(String(text)).toBe('alive');
+  answering.close();
+  await once(answering, 'close');
+
+  const silent = new WebSocket(`ws://127.0.0.1:${portOf(beating)}/silent`, { autoPong: false });
+  const [code] = await once(silent, 'close');
+  expect(code).toBe(1006); // cut: a close would not reach it either
+  await expect.poll(() => ended, { timeout: 20_000 }).toEqual(['/answering', '/silent']);
+  beating.close();
+});

@@ -2,8 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { memory, type Group, type Share } from './byte-budget.ts';
+import { startHeartbeat, type Heartbeat } from './heartbeat.ts';
 import { pacedWriter } from './paced-writer.ts';
-import { appendFrame, BINARY, CLOSE, closePayload, PONG, TEXT } from './ws-frames.ts';
+import { appendFrame, BINARY, CLOSE, closePayload, PING, PONG, TEXT } from './ws-frames.ts';
 import { answerHandshake } from './ws-handshake.ts';
 import { FrameReader, type Room } from './ws-reader.ts';
 
@@ -42,6 +43,7 @@ export interface WebSocketOptions {
   requestId?: string;
   /** Called when the connection is closed for a fault of either end. */
   failed?: (code: number, reason: string) => void;
+  heartbeat?: Heartbeat;
 }
 
 /** The ends that are no fault: done, the session has ended, the browser restarts. */
@@ -61,19 +63,11 @@ const UNREAD = 64 * 1024;
 export function serveWebSocket(
   { request, socket, head }: Upgrade,
   attach: (sink: WebSocketSink) => WebSocketReceiver,
-  { maxPayload = 256 * 1024 * 1024, group = memory.group(), requestId, failed }: WebSocketOptions = {},
+  { maxPayload = 256 * 1024 * 1024, group = memory.group(), requestId, failed, heartbeat }: WebSocketOptions = {},
 ): void {
   const answer = answerHandshake(request);
-  if (answer.accept === undefined) {
-    refuse(socket, answer.status, answer.headers);
-    return;
-  }
-  const named = requestId === undefined ? '' : `X-Request-Id: ${requestId}\r\n`;
-  socket.write(
-    `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${answer.accept}\r\n${named}\r\n`,
-  );
-  // A peer whose machine or network is gone sends nothing: without keepalive it would stay connected for ever.
-  if (socket instanceof Socket) socket.setNoDelay(true).setTimeout(0).setKeepAlive(true, 30_000);
+  if (answer.accept === undefined) return refuse(socket, answer.status, answer.headers);
+  greet(socket, answer.accept, requestId);
 
   let outgoing: Buffer[] = [];
   let outgoingBytes = 0;
@@ -136,11 +130,14 @@ export function serveWebSocket(
     resume: () => hold('byReceiver', false),
   });
 
+  const paused = () => held.byReader || held.byReceiver;
+  const pulse = heartbeat && startHeartbeat(heartbeat, { paused, beat, drop: () => socket.destroy() });
   socket.on('data', take);
   socket.on('error', () => {}); // a reset; `close` follows
   socket.on('end', () => socket.end());
   socket.on('close', () => {
     closing = true;
+    pulse?.stop();
     reader.end();
     arriving.close();
     unread.close();
@@ -148,7 +145,15 @@ export function serveWebSocket(
   });
   if (head.length > 0) take(Buffer.from(head));
 
+  /** What waits to be sent contains a heartbeat already, or is as good as one. */
+  function beat(text: Buffer): void {
+    if (closing || outgoingBytes + writer.waiting > 0) return;
+    outgoingBytes += appendFrame(TEXT, [text], outgoing);
+    control(PING, Buffer.alloc(0));
+  }
+
   function take(chunk: Buffer): void {
+    pulse?.heard();
     if (arriving.bytes > 0) arriving.movedAt = performance.now();
     reader.take(chunk);
     receiver.flush();
@@ -214,6 +219,15 @@ function roomIn(arriving: Share): Room {
     },
     give: (bytes) => arriving.set(Math.max(0, arriving.bytes - 2 * bytes)),
   };
+}
+
+function greet(socket: Duplex, accept: string, requestId: string | undefined): void {
+  const named = requestId === undefined ? '' : `X-Request-Id: ${requestId}\r\n`;
+  socket.write(
+    `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n${named}\r\n`,
+  );
+  // A peer whose machine or network is gone sends nothing: without keepalive it would stay connected for ever.
+  if (socket instanceof Socket) socket.setNoDelay(true).setTimeout(0).setKeepAlive(true, 30_000);
 }
 
 function refuse(socket: Duplex, status: number, headers: Record<string, string>): void {
