@@ -1,6 +1,6 @@
 import { pino, stdSerializers, type DestinationStream } from 'pino';
 
-/** Facts as JSON lines on stderr, so that stdout stays for people. Everything that could contain a secret is redacted here, once. */
+/** Facts on stderr, so that stdout stays for people. Everything that could contain a secret is redacted here, once. */
 export function openLogger(level: string, destination?: DestinationStream) {
   return pino(
     {
@@ -28,6 +28,34 @@ export function openLogger(level: string, destination?: DestinationStream) {
     destination ?? process.stderr,
   );
 }
+
+/** Takes lines of the logger and writes them for people: the time of day, the level, what happened, and the facts. */
+export function prettyLines(out: { write(text: string): unknown }, colour: boolean): DestinationStream {
+  const paint = (code: string, text: string) => (colour && code ? `\u001B[${code}m${text}\u001B[0m` : text);
+  return {
+    write(line) {
+      const { level, time, msg, error, ...facts } = JSON.parse(line) as Record<string, unknown>;
+      const told = Object.entries(facts).map(([name, value]) => `${name}=${inWords(value)}`);
+      const { message, stack } = (typeof error === 'object' && error ? error : {}) as Record<string, unknown>;
+      const reason = message ?? error;
+      const words = [
+        paint('2', new Date(String(time)).toLocaleTimeString('en-GB')),
+        paint(colours[String(level)] ?? '', String(level).padEnd(5)),
+        String(msg),
+        ...(told.length > 0 ? [paint('2', told.join(' '))] : []),
+        ...(reason === undefined ? [] : [`error=${inWords(reason)}`]),
+      ];
+      // The stack is for faults. What is only worth a warning is explained by its message.
+      const lines = level === 'error' && typeof stack === 'string' ? [words.join('  '), stack] : [words.join('  ')];
+      out.write(`${lines.join('\n')}\n`);
+    },
+  };
+}
+
+const colours: Record<string, string> = { warn: '33', error: '31', fatal: '31' };
+
+const inWords = (value: unknown) =>
+  typeof value === 'string' && /^[!#-<>-~]+$/.test(value) ? value : JSON.stringify(value);
 
 /** Error messages quote URLs, and URLs contain tokens and passwords. */
 function redactUrls<T extends object>(error: T): T {

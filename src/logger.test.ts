@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { openLogger, prettyLines } from './logger.ts';
+
+function lines(colour = false) {
+  const written: string[] = [];
+  const log = openLogger('info', prettyLines({ write: (text) => written.push(text) }, colour));
+  return { log, written };
+}
+
+test('people read the time of day, the level, what happened and the facts', () => {
+  const { log, written } = lines();
+  log.info({ node: 'node_a', reason: 'two words', count: 2 }, 'node.joined');
+  log.warn({ error: new Error('no answer') }, 'store.anchor_error');
+  expect(written[0]).toMatch(/^\d\d:\d\d:\d\d {2}info {3}node\.joined {2}node=node_a reason="two words" count=2\n$/);
+  expect(written[1]).toMatch(/^\d\d:\d\d:\d\d {2}warn {3}store\.anchor_error {2}error="no answer"\n$/);
+});
+
+test('a fault has its stack, and no secret is in any line', () => {
+  const { log, written } = lines();
+  log.error({ error: new Error('at postgres://me:hunter2@host/db'), token: 'abc-secret' }, 'fatal');
+  expect(written[0]).toMatch(/\n {4}at /);
+  expect(written.join('')).not.toMatch(/hunter2|abc-secret/);
+});
+
+test('colours are for terminals, and text cannot make its own', () => {
+  const { log, written } = lines(true);
+  log.warn({ title: '\u001B[31mred' }, 'seen');
+  expect(written[0]).toContain('\u001B[33mwarn \u001B[0m');
+  expect(written[0]).not.toContain('\u001B[31m');
+});
