@@ -16,6 +16,11 @@ export function uniqueViolation(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError && error.code === '23505' ? (error.constraint ?? '') : undefined;
 }
 
+/** The name of the constraint that refused a row because what it refers to is not there, if that is the error. */
+export function missingReference(error: unknown): string | undefined {
+  return error instanceof pg.DatabaseError && error.code === '23503' ? (error.constraint ?? '') : undefined;
+}
+
 /**
  * `recover` restarts the server when connecting fails (the embedded one may have been killed); then connecting is tried
  * once more. A query that was under way when the connection broke is not repeated: whether it took effect is unknown, so
