@@ -14,6 +14,7 @@ export function storageStore(db: Db) {
           (select coalesce(sum(size_bytes), 0) from extensions where project_id = ${projectId} and deleted_at is null)
         + (select coalesce(sum(v.size_bytes), 0) from profile_versions v join profiles p on p.id = v.profile_id
             where p.project_id = ${projectId} and v.complete)
+        + (select coalesce(sum(source_bytes + build_bytes), 0) from deployments where project_id = ${projectId})
         + (select coalesce(sum(bytes), 0) from replays where project_id = ${projectId})
         + (select coalesce(sum(bytes), 0) from storage_claims where project_id = ${projectId}))::bigint as bytes`);
       return Number(row?.bytes ?? 0);

@@ -10,7 +10,7 @@ const mostAhead = 8 * 2 ** 20;
 export type StorageService = ReturnType<typeof storageService>;
 
 /**
- * What a project stores: replays, extensions, profile versions, and all of these that are being written. They count
+ * What a project stores: replays, extensions, profile versions, deployments, and all of these that are being written. They count
  * together. A writer claims space first, under a lock of the project, so that two concurrent writers cannot both claim
  * the last of it.
  */

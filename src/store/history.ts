@@ -19,6 +19,18 @@ export async function forgetHistory(db: Db, days: number): Promise<number> {
 
 /** Referring tables come before the tables they refer to. */
 const steps = (days: number): Sql[] => [
+  sql`delete from auth_runs where id in (
+    select id from auth_runs where ended_at < now() - make_interval(days => ${days}::integer) limit ${atOnce}) returning 1`,
+  sql`delete from auth_connections where id in (
+    select c.id from auth_connections c join profiles p on p.id = c.profile_id
+    where p.deleted_at < now() - make_interval(days => ${days}::integer) limit ${atOnce}) returning 1`,
+  sql`delete from invocations where id in (
+    select id from invocations where finished_at < now() - make_interval(days => ${days}::integer) limit ${atOnce}) returning 1`,
+  sql`delete from deployments where id in (
+    select id from deployments d where updated_at < now() - make_interval(days => ${days}::integer)
+      and status in ('stopped', 'failed')
+      and not exists (select from apps where deployment_id = d.id)
+      and not exists (select from invocations where deployment_id = d.id) limit ${atOnce}) returning 1`,
   sql`delete from sessions where id in (
     select id from sessions s where deleted_at < now() - make_interval(days => ${days}::integer)
       and state not in ('starting', 'live', 'stopping')
@@ -32,12 +44,14 @@ const steps = (days: number): Sql[] => [
     select id from profiles p where deleted_at < now() - make_interval(days => ${days}::integer)
       and not exists (select from sessions where profile_id = p.id)
       and not exists (select from pools where profile_id = p.id)
+      and not exists (select from auth_connections where profile_id = p.id)
       and not exists (select from profile_versions where profile_id = p.id) limit ${atOnce}) returning 1`,
   sql`delete from extensions where id in (
     select id from extensions e where deleted_at < now() - make_interval(days => ${days}::integer)
       and not exists (select from extension_chunks where extension_id = e.id) limit ${atOnce}) returning 1`,
   sql`delete from proxies where id in (
-    select id from proxies where deleted_at < now() - make_interval(days => ${days}::integer) limit ${atOnce}) returning 1`,
+    select id from proxies p where deleted_at < now() - make_interval(days => ${days}::integer)
+      and not exists (select from auth_connections where proxy_id = p.id) limit ${atOnce}) returning 1`,
   sql`delete from api_keys where id in (
     select id from api_keys where deleted_at < now() - make_interval(days => ${days}::integer) limit ${atOnce}) returning 1`,
   sql`delete from projects where id in (
@@ -47,6 +61,9 @@ const steps = (days: number): Sql[] => [
       and not exists (select from profiles where project_id = p.id)
       and not exists (select from extensions where project_id = p.id)
       and not exists (select from proxies where project_id = p.id)
+      and not exists (select from auth_connections where project_id = p.id)
       and not exists (select from api_keys where project_id = p.id)
+      and not exists (select from deployments where project_id = p.id)
+      and not exists (select from invocations where project_id = p.id)
       and not exists (select from replays where project_id = p.id) limit ${atOnce}) returning 1`,
 ];
