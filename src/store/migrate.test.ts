@@ -55,6 +55,26 @@ const rowsOf: Record<string, Record<string, string>> = {
     credentials: `(id, project_id, name, domain, value_keys) values ('cred_a', 'proj_a', 'shop', 'shop.example', '{password}')`,
     credential_providers: `(id, provider_type, name, server_url, mounts) values ('credprov_a', 'vault', 'Vault', 'https://v.example', '{secret}')`,
   },
+  '0016_auth_connections': {
+    auth_connections: `(id, project_id, profile_id, domain, credential_kind, credential_id) values ('ma_a', 'proj_a', 'prof_a', 'shop.example', 'stored', 'cred_a')`,
+    auth_runs: `(id, connection_id, profile_id, kind, status, node_id) values ('run_a', 'ma_a', 'prof_a', 'login', 'IN_PROGRESS', 'node_a')`,
+    auth_inputs: `(run_id) values ('run_a')`,
+  },
+  '0017_deployments': {
+    deployments: `(id, project_id, version, region, force, entrypoint, env_names, source_type) values ('dep_a', 'proj_a', 'latest', 'local.zone-a', false, 'index.js', '{A}', 'file')`,
+    deployment_chunks: `(deployment_id, kind, position, bytes) values ('dep_a', 'build', 0, '\\x010203')`,
+    apps: `(id, project_id, app_name, version, deployment_id, actions) values ('app_a', 'proj_a', 'app', 'latest', 'dep_a', '[{"name":"run"}]')`,
+    deployment_apps: `(deployment_id, app_name) values ('dep_a', 'app')`,
+    invocations: `(id, project_id, deployment_id, app_name, version, action_name, timeout_seconds) values ('inv_a', 'proj_a', 'dep_a', 'app', 'latest', 'run', 900)`,
+    run_logs: `(owner, at, message) values ('inv_a', now(), 'line')`,
+  },
+  '0018_session_logs': {
+    session_logs: `(session_id, project_id, bytes, packed) values ('ses_a', 'proj_a', 3, '\\x010203')`,
+  },
+  '0019_project_events': {
+    project_events: `(project_id, for_org, type, resource_id, data) values ('proj_a', false, 'session.live', 'ses_a', '{"name":"a"}')`,
+    // Its one row is made by the migration.
+  },
 };
 
 let dir: string;
