@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 /**
  * The system parts that Corral needs: the Debian package of each, how to find it, and what is switched off without it.
- * Without the `required` parts, no browser runs as it should.
+ * Without the `required` parts, no browser runs as it should. What cannot install the `optional` ones goes on without them.
  */
 export const parts = [
   {
@@ -52,6 +52,28 @@ export const parts = [
     version: ['-version'],
   },
   {
+    name: 'openbox',
+    optional: true,
+    without: 'frames of popups in headful sessions, their own size, and pages in full screen',
+    find: () => command('openbox'),
+    version: ['--version'],
+  },
+  {
+    // The same source as chromium, so that apt-get installs the two in the same version.
+    name: 'chromium-driver',
+    optional: true,
+    without: 'sessions for Selenium and other classic WebDriver clients',
+    // Below /usr, which sessions see.
+    find: () =>
+      file(
+        '/usr/bin/chromedriver',
+        '/usr/lib/chromium/chromedriver',
+        '/usr/lib64/chromium-browser/chromedriver',
+        '/usr/local/bin/chromedriver',
+      ),
+    version: ['--version'],
+  },
+  {
     name: 'zstd',
     without: 'profiles',
     find: () => command('zstd'),
@@ -77,6 +99,18 @@ export const parts = [
     name: 'fonts-noto-color-emoji',
     without: 'emoji, which become empty boxes',
     find: () => font(/^NotoColorEmoji\./, '/usr/share/fonts/truetype/noto'),
+  },
+  {
+    name: 'fonts-noto-cjk',
+    optional: true,
+    without: 'Chinese, Japanese and Korean, which become empty boxes',
+    find: () => font(/^NotoSansCJK-Regular\./, '/usr/share/fonts/opentype/noto'),
+  },
+  {
+    name: 'fonts-noto-core',
+    optional: true,
+    without: 'Arabic, Hebrew, Devanagari, Thai, many other scripts and symbols, which become empty boxes',
+    find: () => font(/^NotoSansDevanagari-Regular\./, '/usr/share/fonts/truetype/noto'),
   },
   {
     // Sessions see this cache read-only; without it each browser spends 0.3 s scanning fonts before its first page.

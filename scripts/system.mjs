@@ -10,15 +10,28 @@ export const serviceUser = 'corral';
 /** Installs the missing system parts where this user may, and otherwise stops with the command that does. */
 export async function provideSystemParts() {
   if (isRoot()) createServiceUser();
-  const missing = missingParts();
-  if (missing.length === 0) return;
+  const all = missingParts();
+  if (all.length === 0) return;
 
-  say(describe(missing));
-  if (!isRoot() || !isDebian()) throw new Stop(`\n${howToInstall(missing)}\nThen run the same command again.`);
+  say(describe(all));
+  const missing = all.filter((part) => !part.optional);
+  if (!isRoot() || !isDebian()) {
+    if (missing.length > 0) throw new Stop(`\n${howToInstall(all)}\nThen run the same command again.`);
+    return say(`\n${howToInstall(all)}`);
+  }
+  if (missing.length > 0) await install(missing);
+  const rest = missingParts().filter((part) => part.optional);
+  if (rest.length > 0)
+    await aptInstall(rest.map((part) => part.name)).catch((error) => {
+      if (!(error instanceof Stop)) throw error;
+      say(`${error.message}\nGoing on without.`);
+    });
+}
 
+async function install(missing) {
   const unknown = await aptInstall(missing.map((part) => part.name));
   for (const part of missingParts()) if (part.mend) spawnSync(part.mend[0], part.mend.slice(1), { stdio: 'ignore' });
-  const left = missingParts();
+  const left = missingParts().filter((part) => !part.optional);
   if (left.length === 0) return;
 
   const chromiumIsASnap = unknown.some((name) => name.startsWith('chromium'));
