@@ -1,11 +1,15 @@
 /** Reports what Corral finds on this machine, what that switches off, and how to fix it. Changes nothing. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { neededNode, nodeIsNewEnough } from './bootstrap.mjs';
 import { staleDependencies } from './dependencies.mjs';
+import { root } from './run.mjs';
 import { cgroups, disk, memory, sandboxes, serviceUserFinding, versionOf } from './machine.mjs';
 import { findParts } from './parts.mjs';
 import { howToInstall } from './system.mjs';
 
-const stale = staleDependencies();
+// A package has no lock file of its own; npm put its dependencies where they belong.
+const stale = existsSync(join(root, 'package-lock.json')) ? staleDependencies() : undefined;
 const parts = findParts();
 const missing = parts.filter((part) => !part.path);
 
@@ -20,7 +24,7 @@ const findings = [
     mend: 'Install a newer Node: https://nodejs.org/en/download',
   },
   { name: 'npm', saw: versionOf('npm', ['--version']) },
-  { name: 'packages', saw: stale ? `npm start will run npm ci: ${stale}` : 'those of package-lock.json' },
+  { name: 'packages', saw: stale ? `npm start will run npm ci: ${stale}` : 'complete' },
   ...parts.map((part) => ({
     name: part.name,
     well: Boolean(part.path),
@@ -35,15 +39,24 @@ const findings = [
   ...memory(),
 ];
 
-const width = Math.max(...findings.map(({ name }) => name.length));
-for (const { name, well = true, required, saw, without } of findings) {
-  const verdict = well ? 'ok      ' : required ? 'MISSING ' : 'degraded';
-  const words = well ? saw : [saw, `switched off: ${without}`].filter(Boolean).join('; ');
-  console.log(`${verdict}  ${name.padEnd(width)}  ${words}`);
-}
-
 const mends = findings.filter(({ well = true, mend }) => !well && mend).map(({ mend }) => mend);
 if (missing.length > 0) mends.unshift(howToInstall(missing));
-if (mends.length > 0) console.log(`\nTo mend:\n\n${mends.join('\n')}`);
-else console.log('\nThis machine has everything.');
+if (process.argv.includes('--json')) {
+  const told = findings.map(({ name, well = true, required = false, saw, without }) =>
+    well ? { name, well, saw } : { name, well, required, saw, switched_off: without },
+  );
+  console.log(JSON.stringify({ findings: told, mends }, null, 2));
+} else tell();
 if (findings.some(({ well = true, required }) => !well && required)) process.exitCode = 1;
+
+function tell() {
+  const width = Math.max(...findings.map(({ name }) => name.length));
+  for (const { name, well = true, required, saw, without } of findings) {
+    const verdict = well ? 'ok      ' : required ? 'MISSING ' : 'degraded';
+    const words = well ? saw : [saw, `switched off: ${without}`].filter(Boolean).join('; ');
+    console.log(`${verdict}  ${name.padEnd(width)}  ${words}`);
+  }
+
+  if (mends.length > 0) console.log(`\nTo mend:\n\n${mends.join('\n')}`);
+  else console.log('\nThis machine has everything.');
+}

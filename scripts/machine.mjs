@@ -85,7 +85,11 @@ export function cgroups() {
   } catch (error) {
     return {
       name: 'cgroups',
-      saw: `${seen}, and we may not make our own (${error.code}): standby stops processes by signal`,
+      well: false,
+      saw: `${seen}, and we may not make our own (${error.code})`,
+      without:
+        "exact bounds: a session's memory is watched, its processes are bounded by an rlimit, and standby stops them by signal",
+      mend: 'Run the service as root, or delegate a cgroup to its user (systemd: Delegate=yes in the unit).',
     };
   }
 }
