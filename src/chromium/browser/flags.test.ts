@@ -10,6 +10,7 @@ const optionsWith = (wishes: Partial<FlagOptions> = {}): FlagOptions => ({
   gpu: false,
   userDataDir: '/home/corral/user-data',
   proxyPort: 3128,
+  policies: true,
   version: '156.0.8078.79',
   ...wishes,
 });
@@ -39,8 +40,35 @@ test('a stealthy browser calls itself what a windowed one does', () => {
   expect(userAgent('156.0.8078.79')).toContain('Chrome/156.0.0.0');
 });
 
+test('a headful browser without policies has no flag that Chromium warns of in a bar', () => {
+  const warned = (wishes: Partial<FlagOptions>) =>
+    flags(optionsWith(wishes)).filter((flag) => flag.startsWith('--gaia-url='));
+  expect(warned({ kind: 'headful', policies: false, stealth: true })).toEqual([]);
+  expect(warned({ kind: 'headful' })).toHaveLength(1);
+  expect(warned({ kind: 'headless-shell', policies: false })).toHaveLength(1);
+});
+
+test('a headful browser without a card renders WebGL in software', () => {
+  expect(flags(optionsWith({ kind: 'headful' }))).toContain('--use-angle=swiftshader');
+  expect(flags(optionsWith({ kind: 'headful', gpu: true }))).not.toContain('--use-angle=swiftshader');
+});
+
 test('every flag has its reason on the same line', () => {
   const source = readFileSync(new URL('flags.ts', import.meta.url), 'utf8');
   const bare = source.split('\n').filter((line) => /^\s+[`'](--|[A-Z]\w+',)/.test(line) && !line.includes(' // '));
   expect(bare).toEqual([]);
 });
+
+test.each(['headless-shell', 'headless', 'headful'] satisfies BrowserKind[])(
+  'a %s browser has a mouse, and behaves as one that its driver launched',
+  (kind) => {
+    const given = flags(optionsWith({ kind }));
+    expect(given).toContain('--disable-back-forward-cache');
+    expect(given.find((flag) => flag.startsWith('--blink-settings='))).toMatch(
+      /primaryHoverType=2.*primaryPointerType=4/,
+    );
+    const disabled = (of: string[]) => of.find((flag) => flag.startsWith('--disable-features='))!.split(/[=,]/);
+    expect(disabled(given)).toContain('ThirdPartyStoragePartitioning');
+    expect(disabled(flags(optionsWith({ kind, stealth: true })))).not.toContain('ThirdPartyStoragePartitioning');
+  },
+);

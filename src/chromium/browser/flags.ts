@@ -16,9 +16,13 @@ export interface FlagOptions {
   readonly stealth: boolean;
   readonly kiosk: boolean;
   readonly gpu: boolean;
+  /** Whether a window manager places the windows of a headful browser. */
+  readonly managed?: boolean;
   readonly userDataDir: string;
   /** The port of the session's egress gateway, seen from Chromium. */
   readonly proxyPort: number;
+  /** Whether the browser reads the policy of its session, which takes a file system of its own. */
+  readonly policies: boolean;
   /** The engine's version, for the user agent of a stealthy browser; undefined keeps the engine's own. */
   readonly version: string | undefined;
   /** What is restored of an earlier run with its profile: session cookies, or those and the open tabs. */
@@ -29,23 +33,25 @@ export interface FlagOptions {
 export function flags(options: FlagOptions): string[] {
   return [
     ...base(options),
+    ...(options.managed ? [] : window(options)),
+    ...(options.kind === 'headful' && !options.policies ? [] : noAccounts),
     ...proxy(options.proxyPort),
     ...(options.kind === 'headless-shell' ? headlessShell : []),
     ...(options.kind === 'headless' ? headless : []),
     ...(options.kind === 'headful' ? headful : []),
     ...(options.kiosk ? kiosk : []),
     ...(options.gpu ? gpu : software),
+    ...(options.kind === 'headful' && !options.gpu ? softwareWebGl : []),
     ...(options.stealth ? stealth(options) : []),
-    `--disable-features=${disabledFeatures.join(',')}`, // one list: a second --disable-features would replace the first
+    `--disable-features=${[...disabledFeatures, ...(options.stealth ? [] : forDrivers)].join(',')}`, // one list: a second --disable-features would replace the first
     ...(options.resume ? ['--restore-last-session'] : []), // without it Chromium drops session cookies, which most logins need
     ...(options.resume === 'tabs' ? [] : ['about:blank']), // exactly one page, and it needs no network; restored tabs need no extra page
   ];
 }
 
-const base = ({ userDataDir, viewport }: FlagOptions) => [
+const base = ({ userDataDir }: FlagOptions) => [
   '--remote-debugging-pipe', // CDP on file descriptors 3 and 4; a port would be open to every process of the machine
   `--user-data-dir=${userDataDir}`, // the profile, in the session's home and nowhere else
-  `--window-size=${viewport.width},${viewport.height}`, // the window has the size of the requested viewport
   '--no-first-run', // no welcome page beside the client's page
   '--no-default-browser-check', // there is no user to ask
   '--disable-background-networking', // no variations, no safe-browsing lists, no pings: only the client causes traffic
@@ -53,7 +59,6 @@ const base = ({ userDataDir, viewport }: FlagOptions) => [
   '--component-updater=url-source=https://127.0.0.1:1/', // stops the components that the flag above misses: Chromium refuses this port
   '--disable-sync', // no account to sync with
   '--allow-browser-signin=false', // no account for the browser itself; signing in on pages still works
-  '--gaia-url=https://127.0.0.1:1', // Chromium asks it for accounts at every start despite the flag above; the same refused port
   '--disable-domain-reliability', // no reports to Google
   '--disable-client-side-phishing-detection', // a model download and a scan of every page
   '--disable-default-apps', // nothing installed that the client did not install
@@ -62,6 +67,8 @@ const base = ({ userDataDir, viewport }: FlagOptions) => [
   '--disable-crash-reporter', // the same for the headless shell, which reads this flag
   '--disable-hang-monitor', // the client decides about a page that does not respond; no dialog
   '--disable-prompt-on-repost', // a reload must reload, not ask
+  '--disable-back-forward-cache', // a page from that cache fires no load event: goBack and goForward of drivers would wait for it in vain
+  '--allow-pre-commit-input', // a click or key right after a navigation reaches the page instead of being dropped
   '--disable-popup-blocking', // automation calls window.open from scripts
   '--disable-backgrounding-occluded-windows', // clients drive several pages at once, and only one can be in front
   '--disable-renderer-backgrounding', // the same, for the priority of their renderers
@@ -76,6 +83,17 @@ const base = ({ userDataDir, viewport }: FlagOptions) => [
   '--log-level=2', // errors only, so that the last 200 lines are useful
 ];
 
+/** Left out where no policy can hide the bar over every page that names the flag (see `headfulPolicy`). */
+const noAccounts = [
+  '--gaia-url=https://127.0.0.1:1', // Chromium asks it for accounts at every start although signing in is off; the same refused port
+];
+
+/** For every window, popups too. A window manager places them: those with tabs over the whole display, popups as the page asks. */
+const window = ({ kind, viewport }: FlagOptions) => [
+  `--window-size=${viewport.width},${viewport.height}`, // the window has the size of the requested viewport
+  ...(kind === 'headful' ? ['--window-position=0,0'] : []), // without a window manager it gets exactly this position: the whole display
+];
+
 const proxy = (port: number) => [
   `--proxy-server=http://127.0.0.1:${port}`, // the only way out of the network namespace is the session's gateway
   '--proxy-bypass-list=<-loopback>', // loopback too: by default Chromium bypasses the proxy for localhost
@@ -84,10 +102,14 @@ const proxy = (port: number) => [
   '--webrtc-ip-handling-policy=disable_non_proxied_udp', // the same flag for the headless shell
 ];
 
+const mouse = [
+  '--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4', // no engine finds one: Xvnc's pointer has no type
+];
+
 const headlessShell = [
   '--hide-scrollbars', // screenshots and screencast without them, as every headless client expects
   '--mute-audio', // there is no sound card to open
-  '--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4', // a mouse, although none is attached
+  ...mouse,
 ];
 
 const extensions = [
@@ -102,10 +124,15 @@ const headless = [
 
 const headful = [
   ...extensions,
+  ...mouse,
   '--ozone-platform=x11', // the display is Xvnc, not Wayland
-  '--window-position=0,0', // without a window manager the window gets exactly this position and size: the whole display
   '--mute-audio', // there is no sound card to open
 ];
+
+/** A session's own policy is added to it. */
+export const headfulPolicy = {
+  CommandLineFlagSecurityWarningsEnabled: false, // no bar over every page that names --gaia-url; only a policy can switch it off
+};
 
 const kiosk = [
   '--kiosk', // no tabs, no address bar: the page is the display
@@ -113,6 +140,12 @@ const kiosk = [
 
 const software = [
   '--disable-gpu', // no GPU process probing for hardware that is not bound into the sandbox
+];
+
+/** The headless engines choose it by themselves. */
+const softwareWebGl = [
+  '--use-angle=swiftshader', // with a window and without a card Chromium has no WebGL otherwise
+  '--enable-unsafe-swiftshader', // the same: since 2025 the fallback has to be asked for
 ];
 
 const gpu = [
@@ -154,4 +187,12 @@ const disabledFeatures = [
   'DestroyProfileOnBrowserClose', // the profile stays open when the last window is closed
   'GlobalMediaControls', // asks for MPRIS on D-Bus, which is missing
   'SystemNotifications', // asks for notifications on D-Bus, which is missing
+];
+
+/** What drivers switch off in the browsers that they launch themselves. A page could tell, so stealthy browsers keep it. */
+const forDrivers = [
+  'ThirdPartyStoragePartitioning', // a frame of another site shares its storage with that site's own pages, as test suites expect
+  'AvoidUnnecessaryBeforeUnloadCheckSync', // beforeunload is asked in the order that drivers wait for
+  'BlockOriginHeaderModificationOnRedirect', // a client that intercepts may send a redirected request on with its headers
+  'AcceptCHFrame', // a server's wish for client hints restarts the request, and interception sees it twice
 ];
