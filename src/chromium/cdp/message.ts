@@ -30,7 +30,9 @@ const TARGET = '{"method":"Target.';
 export const ATTACHED = '{"method":"Target.attachedToTarget",';
 export const DETACHED = '{"method":"Target.detachedFromTarget",';
 export const METHOD_AT = '{"method":"'.length;
+export const LETTER_B = 0x42;
 export const LETTER_I = 0x69;
+export const LETTER_P = 0x50;
 export const LETTER_T = 0x54;
 export const SESSION = ',"sessionId":"';
 /** `,"sessionId":"`, 32 hexadecimal digits, `"}` */
@@ -92,6 +94,30 @@ export function readTargetEvent(message: Message): TargetEvent | undefined {
   };
 }
 
+const DOWNLOAD = /^\{"method":"(?:Browser|Page)\.download(WillBegin|Progress)",/;
+
+/** The download that an event is about: its name when it begins, and whether it is complete. */
+export function readDownload(
+  message: Message,
+): { guid: string; name?: string | undefined; complete: boolean } | undefined {
+  const [, kind] = DOWNLOAD.exec(message[0].toString('latin1', 0, 40)) ?? [];
+  const params = kind && parsed(message)?.['params'];
+  if (!record(params)) return undefined;
+  const { guid, suggestedFilename, state } = params;
+  if (typeof guid !== 'string' || guid.length > 128) return undefined;
+  const name = kind === 'WillBegin' ? String(suggestedFilename).slice(0, 1000) : undefined;
+  return { guid, name, complete: state === 'completed' };
+}
+
+/** Replaces the path that the event of a complete download names, if it names one. */
+export function withFilePath(message: Message, path: string): void {
+  const event = parsed(message);
+  const params = event?.['params'];
+  if (!event || !record(params) || params['filePath'] === undefined) return;
+  params['filePath'] = path;
+  message.splice(0, message.length, Buffer.from(JSON.stringify(event)));
+}
+
 /** The execution context that an event of the Runtime domain is about. Events that it ends have no name. */
 export function readContext(message: Message): { id: number; name: unknown } | undefined {
   const params = parsed(message)?.['params'];
@@ -110,6 +136,12 @@ export function readAnswer(message: Message): Answer {
 export function readCreated(message: Message): string | undefined {
   const result = parsed(message)?.['result'];
   return record(result) ? asId(result['targetId']) : undefined;
+}
+
+/** The id in the answer to `Target.createBrowserContext`; undefined if none was created. */
+export function readNewContext(message: Message): string | undefined {
+  const result = parsed(message)?.['result'];
+  return record(result) ? asId(result['browserContextId']) : undefined;
 }
 
 /** Removes targets from the answer to `Target.getTargets`. False: the answer could not be read, and may contain hidden targets. */
