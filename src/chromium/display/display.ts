@@ -10,6 +10,7 @@ import { LOWER } from '../sandbox/lowered.ts';
 import { pinSocket, type PinnedSocket } from '../sandbox/outside.ts';
 import type { Owner } from '../sandbox/owners.ts';
 import { DEFAULT_REFRESH_RATE } from './refresh-rate.ts';
+import { MANAGE_WINDOWS, windowManagerConfig, WINDOWS_MANAGED } from './window-manager.ts';
 import { resizeDisplay } from './rfb.ts';
 import { running, type Running } from '../sandbox/running.ts';
 import { withFilter } from '../sandbox/seccomp.ts';
@@ -34,6 +35,8 @@ export interface Display extends Running {
   readonly up: Promise<void>;
   /** Resolves when it accepts clients, with the value for DISPLAY. */
   readonly ready: Promise<string>;
+  /** Whether a window manager places its windows. Known when it is ready. */
+  windowsManaged(): boolean;
   /** Opens an RFB connection. */
   readonly connect: ConnectDisplay;
 }
@@ -52,13 +55,19 @@ const RFB_DIRECTORY = '/run/rfb';
  */
 export async function startDisplay(
   dir: string,
-  { owner, sandboxed, lower = {} }: { owner: Owner; sandboxed: boolean; lower?: Record<string, string> },
+  {
+    owner,
+    sandboxed,
+    managed,
+    lower = {},
+  }: { owner: Owner; sandboxed: boolean; managed: boolean; lower?: Record<string, string> },
   { width, height, refreshRate = DEFAULT_REFRESH_RATE }: Viewport,
 ): Promise<Display> {
   const outside = join(dir, 'display/rfb');
   const rfb = join(sandboxed ? RFB_DIRECTORY : outside, 'rfb');
   await furnishDisplay(dir, owner);
   const command = ['sh', '-c', SCRIPT, 'corral', rfb, `${width + 1}x${height + 1}`, String(refreshRate)];
+  command.push(managed ? windowManagerConfig({ width, height }) : '');
   const child = sandboxed ? spawnSandboxed(dir, owner, command, lower) : spawnUnsandboxed(dir, owner, command);
   const { pid } = child;
   if (pid === undefined) throw new Error('The display could not be started.');
@@ -66,6 +75,7 @@ export async function startDisplay(
   let socket: PinnedSocket | undefined;
   const init = sandboxed ? readInit(child, 4) : Promise.resolve(undefined);
   let over = false;
+  let windowsManaged = false;
   const display = running({ child, init }, undefined, async () => {
     over = true;
     socket?.close();
@@ -74,22 +84,27 @@ export async function startDisplay(
   const up = said.next();
   const ready = up
     .then(() => said.next())
-    .then((number) => {
+    .then((line) => {
+      const [number, manager] = line.split(' ');
       // The display's line may be read after its end: a socket that is pinned then would never be closed.
       if (over) throw new Error('it has ended');
       socket = pinSocket(join(outside, 'rfb'));
+      windowsManaged = manager === 'up';
       return `:${number}`;
     })
     .catch((error: Error) => {
       throw new Error(`the display did not start. ${display.logTail().slice(-5).join('\n')}`, { cause: error });
     });
-  ready.catch(() => {}); // callers that await it get the error
+  const entered = up.then(() => {});
+  // Callers that await these get the errors. A launch that is given up before it does must not end the service.
+  for (const promise of [entered, ready]) promise.catch(() => {});
   return {
     ...display,
     pid,
     go: () => letGo(child),
-    up: up.then(() => {}),
+    up: entered,
     ready,
+    windowsManaged: () => windowsManaged,
     connect() {
       if (!socket) throw new Error('The display is not ready.');
       return socket.connect();
@@ -116,6 +131,7 @@ function spawnSandboxed(dir: string, owner: Owner, command: string[], lower: Rec
   add('--unshare-pid', '--unshare-net', '--unshare-uts', '--unshare-cgroup-try', '--hostname', 'display');
   add('--die-with-parent', '--info-fd', '4', '--clearenv', '--setenv', 'PATH', PATH);
   add(...systemDirectories(), '--proc', '/proc', '--dev', '/dev', '--size', String(64 * 2 ** 20), '--tmpfs', '/tmp');
+  for (const path of ['/etc/fonts', '/var/cache/fontconfig']) add('--ro-bind-try', path, path); // for the titles of windows
   add('--bind', `${STAGE}/display/x11`, X_SOCKETS, '--bind', `${STAGE}/display/rfb`, RFB_DIRECTORY);
   add('--remount-ro', '/', '--chdir', '/');
   const unshare = ['--ipc', '--mount', ...(asRoot ? [] : ['--user', '--map-root-user'])];
@@ -214,12 +230,15 @@ set -f
 ready="$(mktemp -u)"
 mkfifo -m 600 "$ready" || exit 1
 ${XVNC} 3>&- 4>&- 5>"$ready" &
+xvnc=$!
 read -r number <"$ready" || exit 1
 rm "$ready"
+${MANAGE_WINDOWS}
 xkbcomp -w0 - ":$number" 3>&- <<'KEYS' || echo 'the keymap could not be set; letters beyond ASCII may get lost'
 ${displayKeymap()}
 KEYS
-echo "$number" >&3
+${WINDOWS_MANAGED}
+echo "$number $manager" >&3
 exec 3>&-
-wait $!
+wait "$xvnc"
 `;

@@ -31,6 +31,8 @@ export interface Isolation {
   readonly gpu: boolean;
   /** Whether Xvnc is there; without it there is no headful session. */
   readonly display: boolean;
+  /** Whether openbox is there; without it popups of headful sessions have no frames. */
+  readonly windowManager: boolean;
   readonly engines: Engines;
 }
 
@@ -131,6 +133,7 @@ async function detect(wishes: Wishes): Promise<Isolation> {
     cgroups,
     gpu: hasGpu(),
     display,
+    windowManager: onPath('openbox'),
     engines: { headlessShell, full },
   };
 }

@@ -79,6 +79,81 @@ export async function move(from: Entry, to: Entry): Promise<boolean> {
   }
 }
 
+/** A larger file is left as it is. Chromium's preferences have some 100 kB. */
+const MOST_REWRITTEN = 8 * 2 ** 20;
+
+/**
+ * Rewrites a small file, completely or not at all: `change` gets its text, or undefined where it is missing, and returns the new one, or
+ * undefined to leave it. Missing directories are made. False when the file could not be rewritten: the session put something else there.
+ */
+export async function rewrite(
+  { dir, within, name }: Entry,
+  owner: Owner,
+  change: (text: string | undefined) => string | undefined,
+): Promise<boolean> {
+  const [first = '', ...rest] = within;
+  try {
+    return await inDirectory(dir, [first], (at) => rewriteIn(at, rest, name, owner, change));
+  } catch (error) {
+    unlessCode('ENOTDIR', 'ELOOP', 'EISDIR', 'EEXIST', 'ENOENT', 'EACCES')(error);
+    return false;
+  }
+}
+
+async function rewriteIn(
+  at: string,
+  [next, ...rest]: readonly string[],
+  name: string,
+  owner: Owner,
+  change: (text: string | undefined) => string | undefined,
+): Promise<boolean> {
+  if (next !== undefined) {
+    const made = await mkdir(join(at, next), { mode: 0o700 }).then(yes, unlessCode('EEXIST'));
+    return inDirectory(join(at, next), [], async (below) => {
+      if (made) await give(below, owner);
+      return rewriteIn(below, rest, name, owner, change);
+    });
+  }
+  const text = await readSmall(join(at, name));
+  const changed = text === null ? undefined : change(text);
+  if (changed === undefined) return text !== null;
+  const draft = join(at, `.${name}.corral`);
+  await unlink(draft).catch(unlessCode('ENOENT'));
+  const file = await open(
+    draft,
+    constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW,
+    0o600,
+  );
+  try {
+    await file.writeFile(changed);
+    if (process.getuid?.() === 0) await file.chown(owner.uid, owner.gid);
+  } finally {
+    await file.close();
+  }
+  await rename(draft, join(at, name));
+  return true;
+}
+
+/** Undefined when there is no such file, null when it is no small file. */
+async function readSmall(path: string): Promise<string | undefined | null> {
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK; // a pipe without a writer would wait
+  const file = await open(path, flags).catch(unlessCode('ENOENT'));
+  if (!file) return undefined;
+  try {
+    const stat = await file.stat();
+    if (!stat.isFile() || stat.size > MOST_REWRITTEN) return null;
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(stat.size), 0, stat.size, 0);
+    return buffer.toString('utf8', 0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
+/** By the path of a descriptor, which no link replaces. */
+async function give(at: string, { uid, gid }: Owner): Promise<void> {
+  if (process.getuid?.() === 0) await chown(at, uid, gid);
+}
+
 /**
  * Creates a directory that only its owner may enter, in a directory that the service owns. Existing content, such as a restored profile,
  * is given to the owner too.
