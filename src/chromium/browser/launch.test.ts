@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { browserYard, cgroupsOf, processesOf, tracesOf, type Wishes } from '../../../test/support/browsers.ts';
 import { pipeClient } from '../../../test/support/pipe-client.ts';
-import { fitDisplay } from '../display/display.ts';
+import { fitDisplay, startDisplay } from '../display/display.ts';
 import { launch, LaunchError, sweep, type Browser } from './launch.ts';
 import { signal } from '../sandbox/process-tree.ts';
 import { isolationHere } from '../../../test/support/sandbox.ts';
@@ -63,7 +63,7 @@ describe.each(engines)('$name', ({ name, wishes }) => {
     const { pids } = await processesOf(browser.dir);
     const renderers = pids.filter((pid) => commandLine(pid).includes('--type=renderer'));
     expect(renderers.length).toBeGreaterThan(0);
-    for (const pid of renderers) {
+    for (const pid of renderers.filter((each) => existsSync(`/proc/${each}`))) {
       const status = readFileSync(`/proc/${pid}/status`, 'utf8');
       expect(status).toMatch(/^Seccomp:\t2$/m);
       expect(status).toMatch(/^NoNewPrivs:\t1$/m);
@@ -80,7 +80,9 @@ describe.each(engines)('$name', ({ name, wishes }) => {
     const mine = new Set(readdirSync('/proc/self/fd').map((fd) => link(`/proc/self/fd/${fd}`)));
     const shared = readdirSync(`/proc/${main}/fd`)
       .map((fd) => link(`/proc/${main}/fd/${fd}`))
-      .filter((target) => target !== '/dev/null' && !target.startsWith('anon_inode') && mine.has(target));
+      .filter(
+        (target) => target !== '' && target !== '/dev/null' && !target.startsWith('anon_inode') && mine.has(target),
+      );
     expect(shared).toEqual([]);
   });
 
@@ -123,7 +125,7 @@ describe('a headful display', () => {
 
     const { windowId } = await page.send('Browser.getWindowForTarget');
     await page.send('Browser.setWindowBounds', { windowId, bounds: { width: 1100, height: 800 } });
-    await fitDisplay(browser.connectDisplay!, { width: 1100, height: 800 }, AbortSignal.timeout(5000));
+    await fitDisplay(browser.connectDisplay!, { width: 1100, height: 800 }, AbortSignal.timeout(30_000));
     await expect
       .poll(() => page.evaluate('[screen.width, screen.height, outerWidth, outerHeight]'))
       .toEqual([1100, 800, 1100, 800]);
@@ -242,7 +244,7 @@ describe('nothing is left', () => {
     service.kill('SIGKILL');
     // What is frozen by a cgroup of version 1 dies only when it is thawed; all else dies with the service, sweep or no sweep.
     const waitsForSweep = 'frozen' in wishes && !('isolation' in wishes) && isolation.cgroup === 'v1';
-    expect(await processes.left(waitsForSweep ? 0 : 5000)).toHaveLength(waitsForSweep ? processes.alive().length : 0);
+    expect(await processes.left(waitsForSweep ? 0 : 30_000)).toHaveLength(waitsForSweep ? processes.alive().length : 0);
     await sweep(yard.sessions);
     expect(await processes.left()).toEqual([]);
     expect(cgroupsOf(options.dir)).toEqual([]);
@@ -258,6 +260,26 @@ describe('nothing is left', () => {
     }
   });
 
+  test('of a display that ends before its launch waits for it: the service goes on', async () => {
+    const { dir } = yard.options();
+    await mkdir(dir);
+    const owner = isolation.owners.claim(dir);
+    const unhandled: unknown[] = [];
+    const hear = (reason: unknown) => void unhandled.push(reason);
+    process.on('unhandledRejection', hear);
+    try {
+      const { sandboxed, windowManager: managed } = isolation;
+      const display = await startDisplay(dir, { owner, sandboxed, managed }, { width: 800, height: 600 });
+      await display.stop();
+      await expect(display.up).rejects.toThrow('The display ended.');
+      await sleep(0); // rejections are reported when the work at hand is done
+      expect(unhandled).toEqual([]);
+    } finally {
+      process.off('unhandledRejection', hear);
+      owner.release();
+    }
+  });
+
   test('of a browser that never answers; the error quotes its log', async () => {
     const path = join(yard.sessions, 'silent.sh');
     writeFileSync(path, '#!/bin/sh\necho thinking about it >&2\nsleep 60\n');
@@ -266,7 +288,7 @@ describe('nothing is left', () => {
     const options = yard.options({
       isolation: { ...isolation, engines: { headlessShell: { path, version: '1' }, full: undefined } },
     });
-    const failed = launch(options, AbortSignal.timeout(500));
+    const failed = launch(options, AbortSignal.timeout(3000)); // long enough for it to say something
     await expect(failed).rejects.toThrow(/given up.*thinking about it/s);
     expect(existsSync(options.dir)).toBe(false);
     expect(await tracesOf(options.dir)).toEqual([]);
@@ -275,7 +297,7 @@ describe('nothing is left', () => {
   test('of a binary that is none; the error quotes the log', async () => {
     const engines = { headlessShell: { path: '/usr/lib/chromium/no-such-browser', version: '1' }, full: undefined };
     const options = yard.options({ isolation: { ...isolation, engines } });
-    const failed = launch(options, AbortSignal.timeout(10_000));
+    const failed = launch(options, AbortSignal.timeout(30_000));
     await expect(failed).rejects.toThrow(/did not start.*no-such-browser/s);
     await expect(failed).rejects.toBeInstanceOf(LaunchError);
     expect(existsSync(options.dir)).toBe(false);
@@ -287,7 +309,7 @@ test('a home that was there is kept when a launch fails', async () => {
   const engines = { headlessShell: { path: '/usr/lib/chromium/no-such-browser', version: '1' }, full: undefined };
   const options = yard.options({ isolation: { ...isolation, engines } });
   await mkdir(join(options.dir, 'home/user-data'), { recursive: true });
-  await expect(launch(options, AbortSignal.timeout(10_000))).rejects.toThrow('did not start');
+  await expect(launch(options, AbortSignal.timeout(30_000))).rejects.toThrow('did not start');
   expect(existsSync(join(options.dir, 'home/user-data'))).toBe(true);
 });
 
@@ -297,7 +319,7 @@ test('a profile survives a graceful stop', async () => {
   const page = await pipeClient(first).page();
   await page.goto('http://localhost:8126/');
   await page.evaluate('document.cookie = "kept=yes; max-age=1000"');
-  await first.stop({ graceMs: 5000 });
+  await first.stop({ graceMs: 30_000 });
 
   const second = await yard.launch({ dir: first.dir });
   respond(second.egress, []);

@@ -3,20 +3,22 @@ import { createHash } from 'node:crypto';
 import type net from 'node:net';
 import { basename, dirname, resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
-import { findCgroups } from '../sandbox/cgroup.ts';
+import { findCgroups, type Cgroup } from '../sandbox/cgroup.ts';
 import type { Limits } from '../sandbox/cgroup-limits.ts';
 import { diskUse, type DiskUse } from '../sandbox/disk-use.ts';
-import { fitDisplay, startDisplay, tooLongForDisplay, type ConnectDisplay } from '../display/display.ts';
+import { fitDisplay, startDisplay, tooLongForDisplay, type ConnectDisplay, type Display } from '../display/display.ts';
 import { DEFAULT_REFRESH_RATE, setRefreshRate } from '../display/refresh-rate.ts';
 import type { Viewport } from '../display/viewport.ts';
-import { flags, type BrowserKind } from './flags.ts';
-import { clear, furnish, makeRoom, makeRun, record, recorded } from '../sandbox/furnish.ts';
+import { flags, headfulPolicy, type BrowserKind } from './flags.ts';
+import { clear, furnish, makeDirectories, makeRun, record, recorded } from '../sandbox/furnish.ts';
+import { framesByWindowManager } from './preferences.ts';
 import { hello, type BrowserVersion } from './hello.ts';
 import { detectIsolation, type BrowserBinary, type Isolation } from '../sandbox/isolation.ts';
 import type { LogTail } from '../sandbox/log-tail.ts';
 import { lowered } from '../sandbox/lowered.ts';
 import { watchMemory, type OutOfMemory } from '../sandbox/memory-watch.ts';
-import { removeTree } from '../sandbox/outside.ts';
+import { removeFiles, removeTree } from '../sandbox/outside.ts';
+import { keepDownload, missingFile } from '../sandbox/session-files.ts';
 import type { Owner } from '../sandbox/owners.ts';
 import { killTree, startTime } from '../sandbox/process-tree.ts';
 import { running, type Exit } from '../sandbox/running.ts';
@@ -43,6 +45,8 @@ export interface Browser {
   readonly egress: net.Server;
   /** Headful: opens an RFB connection to the display. */
   readonly connectDisplay: ConnectDisplay | undefined;
+  /** Headful with a window manager: the size that it gives to windows with tabs. Popups have the size that their page asked for. */
+  readonly windowSize?: Viewport | undefined;
   /** Most pictures a second that viewers get; undefined when nothing was asked for. */
   readonly refreshRate: () => number | undefined;
   setRefreshRate(rate: number | undefined): Promise<void>;
@@ -63,6 +67,10 @@ export interface Browser {
   memory(): Promise<number>;
   /** The session's disk usage. Counting stops at `most`. */
   diskUse(most: DiskUse): Promise<DiskUse>;
+  /** Gives a complete download its name, or a free one like it, in the session's Downloads; returns its path there. */
+  readonly keepDownload: (download: { guid: string; name: string }) => Promise<string | undefined>;
+  /** The first of these paths that is certainly not in the session. */
+  readonly missingFile: (paths: readonly string[]) => Promise<string | undefined>;
   /** Whether it runs in a sandbox. */
   readonly confined: boolean;
   /** Where the session sees the directory of tools; undefined if it was given none. */
@@ -115,6 +123,14 @@ export class LaunchError extends Error {
   }
 }
 
+/** A killed browser leaves a lock with its pid, which another process may have by now: the next browser would not start. */
+export async function removeLocks(dir: string): Promise<void> {
+  await removeFiles(dir, ['home', 'user-data'], ['SingletonLock', 'SingletonSocket', 'SingletonCookie']);
+}
+
+/** The display is up, and its window manager, which is installed, is not. */
+class NoWindowManager extends Error {}
+
 /** Launches a browser. If it throws, for any reason and at any moment, it leaves nothing behind. */
 export async function launch(options: LaunchOptions, signal: AbortSignal): Promise<Browser> {
   const isolation = options.isolation ?? (await detectIsolation());
@@ -129,8 +145,13 @@ export async function launch(options: LaunchOptions, signal: AbortSignal): Promi
       await Promise.resolve()
         .then(step)
         .catch(() => {});
-    throw error;
+    if (!(error instanceof NoWindowManager)) throw error;
   }
+  // Chromium has no flags for the place of its windows then. It is started again with them.
+  await removeLocks(options.dir);
+  const browser = await launch({ ...options, isolation: { ...isolation, windowManager: false } }, signal);
+  browser.logTail.say('The window manager openbox did not start: popups have no frames.');
+  return browser;
 }
 
 async function start(
@@ -157,33 +178,26 @@ async function start(
   undo(() => own?.release());
   const owner = given ?? own!;
   const { sandboxed: confined } = isolation;
-  for (const made of await makeRoom(dir)) undo(() => removeTree(made, isolation));
+  for (const made of await makeDirectories(dir)) undo(() => removeTree(made, isolation));
   undo(() => clear(dir));
-  await furnish(dir, owner, policy);
+  await furnish(dir, owner, kind === 'headful' ? { ...headfulPolicy, ...policy } : policy);
   if (!confined) await makeRun(dir, owner);
 
   const place = confined ? sandboxed(dir, owner) : await unsandboxed(dir, owner);
   undo(() => place.close());
-  const wishes = { kind, viewport, stealth, kiosk, gpu, resume, version: binary.version };
+  const managed = kind === 'headful' && isolation.windowManager;
+  if (managed) await framesByWindowManager(dir, owner);
+  const wishes = { kind, viewport, stealth, kiosk, gpu, resume, managed, policies: confined, version: binary.version };
   const command = [binary.path, ...flags({ ...wishes, userDataDir: place.userData, proxyPort: place.gatewayPort })];
 
   const cgroup = isolation.cgroups?.create(cgroupName(dir), limits);
   const lower = lowered(isolation.cgroups?.controllers ?? [], limits);
   undo(() => cgroup?.remove());
   signal.throwIfAborted();
-  if (kind === 'headful' && !confined && tooLongForDisplay(dir))
-    throw new LaunchError('display_unavailable', `The path ${dir} is too long for a display's socket.`);
   const display =
-    kind === 'headful' ? await startDisplay(dir, { owner, sandboxed: confined, lower }, viewport) : undefined;
-  if (display) {
-    undo(() => display.stop());
-    await cgroup?.add(display.pid);
-    remember(dir, display.pid);
-    display.go();
-    await orElse(display.ended, signal, () => display.up).catch((error: unknown) => {
-      throw didNotStart(`The display did not start: ${words(error)}`, display.logTail(), error);
-    });
-  }
+    kind === 'headful'
+      ? await displayFor({ dir, owner, confined, managed, lower, viewport, cgroup }, signal, undo)
+      : undefined;
   const process = place.start(command, { gpu, tools, lower, readable: outsideUsr(binary.path), display: display?.pid });
   let unwatch: (() => void) | undefined;
   const cleanUp = async () => {
@@ -215,12 +229,16 @@ async function start(
 
   const { toCommand: toBrowser, fromCommand: fromBrowser } = process;
   const version = await orElse(browser.ended, signal, async () => {
-    const [version] = await Promise.all([hello(toBrowser, fromBrowser), process.egress, display?.ready]);
+    const ready = display?.ready.then(() => {
+      if (managed && !display.windowsManaged()) throw new NoWindowManager();
+    });
+    const [version] = await Promise.all([hello(toBrowser, fromBrowser), process.egress, ready]);
     if (display) await fitDisplay(display.connect, viewport, signal);
     return version;
   }).catch((error: unknown) => {
     if (signal.aborted)
       throw didNotStart(`${kind} was given up while it started: ${reason(signal)}.`, browser.logTail(), signal.reason);
+    if (error instanceof NoWindowManager) throw error;
     throw didNotStart(`${kind} did not start: ${words(error)}`, browser.logTail(), error);
   });
 
@@ -236,6 +254,7 @@ async function start(
     fromBrowser,
     egress: (await process.egress)(),
     connectDisplay: display?.connect,
+    windowSize: display?.windowsManaged() ? viewport : undefined,
     displayLog: display?.logTail,
     extensions: place.extensions,
     init,
@@ -246,6 +265,8 @@ async function start(
     memory: () => browser.memory(),
     diskUse: (most) => diskUse(dir, browser.pids(), most),
     adopt: (pid) => browser.adopt(pid),
+    keepDownload: (download) => keepDownload(dir, owner, download),
+    missingFile: (paths) => missingFile({ dir, init }, paths),
     confined,
     tools: tools === undefined ? undefined : confined ? TOOLS : tools,
     inside,
@@ -268,16 +289,47 @@ async function start(
   };
 }
 
+async function displayFor(
+  { dir, owner, confined, managed, lower, viewport, cgroup }: DisplayWishes,
+  signal: AbortSignal,
+  undo: (step: () => unknown) => void,
+): Promise<Display> {
+  if (!confined && tooLongForDisplay(dir))
+    throw new LaunchError('display_unavailable', `The path ${dir} is too long for a display's socket.`);
+  const display = await startDisplay(dir, { owner, sandboxed: confined, managed, lower }, viewport);
+  undo(() => display.stop());
+  await cgroup?.add(display.pid);
+  remember(dir, display.pid);
+  display.go();
+  await orElse(display.ended, signal, () => display.up).catch((error: unknown) => {
+    throw didNotStart(`The display did not start: ${words(error)}`, display.logTail(), error);
+  });
+  return display;
+}
+
+interface DisplayWishes {
+  readonly dir: string;
+  readonly owner: Owner;
+  readonly confined: boolean;
+  readonly managed: boolean;
+  readonly lower: Record<string, string>;
+  readonly viewport: Viewport;
+  readonly cgroup: Cgroup | undefined;
+}
+
 /**
  * Cleans up after a killed service: ends the processes and cgroups of the directories below `sessions`. The directories stay for the
  * caller to inspect and remove. Call it before the first launch.
  */
 export async function sweep(sessions: string): Promise<void> {
-  for (const line of await recorded(sessions)) {
-    const [pid, startedAt] = line.split(' ');
-    if (pid && startedAt && startTime(Number(pid)) === startedAt) await killTree(Number(pid));
-  }
+  // The groups first: under version 1 a session that stood by dies only when its group is thawed, and its tree would be waited for in vain.
   await findCgroups()?.sweep(cgroupPrefix(sessions));
+  await Promise.all(
+    (await recorded(sessions)).map(async (line) => {
+      const [pid, startedAt] = line.split(' ');
+      if (pid && startedAt && startTime(Number(pid)) === startedAt) await killTree(Number(pid));
+    }),
+  );
 }
 
 /** The kind of browser that the options need. Throws when this machine does not have it. */
@@ -324,7 +376,7 @@ function cgroupPrefix(sessions: string): string {
 }
 
 /** For `sweep`. Written before the process is let go, so every process is recorded. */
-const remember = (dir: string, pid: number) => record(dir, `${pid} ${startTime(pid)}`);
+export const remember = (dir: string, pid: number) => record(dir, `${pid} ${startTime(pid)}`);
 
 function outsideUsr(binary: string): string[] {
   return binary.startsWith('/usr/') ? [] : [dirname(binary)];
