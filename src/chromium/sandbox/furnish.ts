@@ -1,4 +1,4 @@
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, writeFileSync } from 'node:fs';
 import {
   chmod,
   chown,
@@ -25,7 +25,7 @@ import { HOME, MOUNTED_ETC, UID } from './mounts.ts';
  */
 
 /** Creates the directory and the home in it where missing. Returns the outermost directory it created for each. */
-export async function makeRoom(dir: string): Promise<string[]> {
+export async function makeDirectories(dir: string): Promise<string[]> {
   const made: string[] = [];
   for (const path of [dir, join(dir, 'home')]) {
     const first = await mkdir(path, { recursive: true, mode: 0o700 });
@@ -33,6 +33,19 @@ export async function makeRoom(dir: string): Promise<string[]> {
   }
   return made;
 }
+
+/** Adds names to `etc/hosts` of a directory that is furnished. */
+export function addHosts(dir: string, hosts: readonly { name: string; address: string }[]): void {
+  for (const { name, address } of hosts) appendFileSync(join(dir, 'etc/hosts'), `${address} ${name}\n`);
+}
+
+/** Lets programs in a directory that is furnished ask this server for names that `etc/hosts` has not: over TCP, as doors are. */
+export function addNameServer(dir: string, address: string): void {
+  writeFileSync(join(dir, 'etc/resolv.conf'), `nameserver ${address}\noptions use-vc timeout:5 attempts:1\n`);
+  writeFileSync(join(dir, 'etc/nsswitch.conf'), switchedTo('files dns'));
+}
+
+const switchedTo = (hosts: string) => `passwd: files\ngroup: files\nhosts: ${hosts}\n`;
 
 /** Creates a session's directories, each owned by the user that writes there. The content of `home` is kept, the rest is recreated. */
 export async function furnish(dir: string, owner: Owner, policy: Record<string, unknown> | undefined): Promise<void> {
@@ -53,13 +66,13 @@ export async function furnish(dir: string, owner: Owner, policy: Record<string, 
     ),
     writeFile(join(etc, 'group'), `corral:x:${UID}:\nnogroup:x:65534:\n`),
     writeFile(join(etc, 'hosts'), '127.0.0.1 localhost browser\n::1 localhost\n'),
-    writeFile(join(etc, 'nsswitch.conf'), 'passwd: files\ngroup: files\nhosts: files\n'),
+    writeFile(join(etc, 'nsswitch.conf'), switchedTo('files')),
     // Constant: the real one would identify the machine to every session on it.
     writeFile(join(etc, 'machine-id'), `${'c0'.repeat(16)}\n`),
     mkdir(join(etc, 'opt')).then(() => symlink('../chromium', join(etc, 'opt/chrome'))), // where the branded build looks
     policy === undefined ? undefined : writeFile(join(policies, 'session.json'), JSON.stringify(policy)),
     makeDirectory(join(dir, 'home'), owner),
-    mkdir(join(dir, 'tools'), { recursive: true }), // something is mounted over it
+    ...['tools', 'app'].map((name) => mkdir(join(dir, name), { recursive: true })), // something is mounted over them
   ]);
 }
 
@@ -82,7 +95,9 @@ export async function clear(dir: string): Promise<void> {
   await rmdir(join(dir, 'extensions')).catch(() => {}); // fails when there are extensions, which the next browser needs
   await Promise.all([
     ...WRITTEN.map((name) => removeTree(join(dir, name))),
-    ...['etc', 'tools', 'process'].map((name) => rm(join(dir, name), { recursive: true, force: true, maxRetries: 3 })),
+    ...['etc', 'tools', 'app', 'process'].map((name) =>
+      rm(join(dir, name), { recursive: true, force: true, maxRetries: 3 }),
+    ),
   ]);
 }
 

@@ -6,6 +6,8 @@ import { join } from 'node:path';
 export const HOME = '/home/corral';
 /** Where a session finds the guest's code and its dependencies, read-only. */
 export const TOOLS = '/opt/corral';
+/** Where a worker finds the app it runs, read-only. */
+export const APP = '/opt/app';
 /** Where X clients look for the display's socket. */
 export const X_SOCKETS = '/tmp/.X11-unix';
 /** Not in the home: there a session could put a link in the path of the service's writes. */
@@ -18,12 +20,22 @@ export const PATH = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbi
  */
 export const STAGE = '/mnt';
 
+/** An address inside the network namespace at which a server outside of it is reached: what is accepted there goes to that server. */
+export interface Door {
+  /** Listened on inside. Addresses that are not loopback are given to the namespace's loopback device. */
+  readonly address: string;
+  readonly port: number;
+}
+
 /** What else a command may need to see. */
 export interface Needs {
   /** Directories outside /usr that the command reads. */
   readonly readable?: readonly string[];
   /** The directory mounted at TOOLS. */
   readonly tools?: string | undefined;
+  /** The directory mounted at APP. */
+  readonly app?: string | undefined;
+  readonly doors?: readonly Door[];
   readonly gpu?: boolean;
   /** Pid of the display. Its namespaces exist already. */
   readonly display?: number | undefined;
@@ -57,7 +69,7 @@ export const environment = {
 };
 
 /** Bubblewrap's arguments for a session in the directory `source`. */
-export function bubblewrap(source: string, { readable = [], gpu = false, tools, display }: Needs): string[] {
+export function bubblewrap(source: string, { readable = [], gpu = false, tools, app, display }: Needs): string[] {
   const args: string[] = [];
   const add = (...words: string[]) => args.push(...words);
 
@@ -99,6 +111,7 @@ export function bubblewrap(source: string, { readable = [], gpu = false, tools, 
   if (display !== undefined) add('--ro-bind', join(source, 'display/x11'), X_SOCKETS, '--setenv', 'DISPLAY', ':0');
   for (const path of readable) add('--ro-bind', path, path);
   if (tools !== undefined) add('--ro-bind', tools, TOOLS);
+  if (app !== undefined) add('--ro-bind', app, APP);
   add('--bind', join(source, 'home'), HOME);
   add('--bind', join(source, 'extensions'), EXTENSIONS); // the service owns the directory, the session its content: Chromium writes there
   add('--remount-ro', '/'); // the rest of the tree is a separate tmpfs that stays empty

@@ -44,6 +44,8 @@ export interface Process {
   readonly fromCommand: Readable;
   /** The gateway's socket. It listens once this resolves, but accepts nothing before the returned function is called. */
   readonly egress: Promise<() => net.Server>;
+  /** The sockets of the doors, in their order, in the same way. */
+  readonly doors: Promise<(() => net.Server)[]>;
   /** Host pid of process 1 of the session's pid namespace; undefined where there is none. */
   readonly init: Promise<number | undefined>;
   /**
@@ -65,9 +67,14 @@ export function sandboxed(dir: string, owner: Owner): Place {
     gatewayPort: GATEWAY_PORT,
 
     start(command, needs = {}) {
-      const { tools, display } = needs;
-      const script = ['sh', '-c', SCRIPT, 'corral', dir, tools ?? '', process.execPath, HELPER];
-      const shown = tools === undefined ? needs : { ...needs, tools: join(STAGE, 'tools') };
+      const { tools, app, display, doors = [] } = needs;
+      const listed = doors.map(({ address, port }) => `${address},${port}`).join(' ');
+      const script = ['sh', '-c', SCRIPT, 'corral', dir, tools ?? '', app ?? '', listed, process.execPath, HELPER];
+      const shown = {
+        ...needs,
+        tools: tools === undefined ? undefined : join(STAGE, 'tools'),
+        app: app === undefined ? undefined : join(STAGE, 'app'),
+      };
       const child = withFilter('browser', 7, (filter, words) => {
         const inside = [...script, ...drop, 'bwrap', ...words, ...bubblewrap(STAGE, shown), '--', ...command];
         const [file = '', ...args] = [...namespaces(display), '--', ...inside];
@@ -78,10 +85,12 @@ export function sandboxed(dir: string, owner: Owner): Place {
           env: { PATH, ...needs.lower }, // also for speed: a NODE_EXTRA_CA_CERTS alone makes the helper 55 ms slower
         });
       });
+      const received = receiveSockets(child, 1 + doors.length, sockets);
       return {
         child,
         ...pipes(child),
-        egress: receiveSocket(child, sockets),
+        egress: handled(received.then(([egress]) => egress!)),
+        doors: handled(received.then(([, ...doors]) => doors)),
         init: readInit(child, 6),
         go: (display) => letGo(child, display),
       };
@@ -124,6 +133,7 @@ export async function unsandboxed(dir: string, owner: Owner): Promise<Place> {
       return {
         child,
         egress: Promise.resolve(() => server),
+        doors: Promise.resolve([]), // there is no namespace to have doors
         init: Promise.resolve(undefined),
         ...pipes(child),
         go: (display) => letGo(child, display),
@@ -134,24 +144,35 @@ export async function unsandboxed(dir: string, owner: Owner): Promise<Place> {
   };
 }
 
-function receiveSocket(child: ChildProcess, sockets: { close(): void }[]): Process['egress'] {
-  const received = new Promise<() => net.Server>((resolve, reject) => {
-    child.once('message', (_, handle) => {
-      if (child.connected) child.disconnect();
+function receiveSockets(
+  child: ChildProcess,
+  count: number,
+  sockets: { close(): void }[],
+): Promise<(() => net.Server)[]> {
+  const received = new Promise<(() => net.Server)[]>((resolve, reject) => {
+    const opened: (() => net.Server)[] = [];
+    child.on('message', (_, handle) => {
       if (!isSocket(handle)) return reject(new Error('the network namespace handed over something else.'));
-      const socket = handle;
-      sockets.push(socket);
-      resolve(() => {
-        const server = net.createServer().listen(socket);
-        sockets.splice(sockets.indexOf(socket), 1, server);
+      sockets.push(handle);
+      opened.push(() => {
+        const server = net.createServer().listen(handle);
+        sockets.splice(sockets.indexOf(handle), 1, server);
         return server;
       });
+      if (opened.length < count) return;
+      if (child.connected) child.disconnect();
+      resolve(opened);
     });
     child.once('disconnect', () => reject(new Error('the network namespace handed over no socket.')));
     child.once('error', reject);
   });
-  received.catch(() => {}); // callers that await it get the error
-  return received;
+  return handled(received);
+}
+
+/** Callers that await it get the error; that none does is no error. */
+function handled<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
 }
 
 /** The class of a bare handle is internal to Node. The service only listens on it and closes it. */

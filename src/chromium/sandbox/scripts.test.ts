@@ -18,11 +18,11 @@ test.concurrent.each([
   ['while it hands over the socket', 80],
   ['later', 400],
 ])('the helper ends with a service that is killed %s', async (_, ms) => {
-  const env = { ...process.env, HELPER: HELPER.replace(/port: \d+/, 'port: 0') };
+  const env = { ...process.env, HELPER: HELPER.replace(/\[anywhere, \d+/, "['127.0.0.1', 0") };
   const service = spawn(process.execPath, ['-e', SERVICE], { env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   const [{ pid }] = (await once(service, 'message')) as [{ pid: number }];
   const startedAt = startTime(pid);
   await new Promise((resolve) => setTimeout(resolve, ms)); // any moment has to do
   service.kill('SIGKILL');
-  await expect.poll(() => startTime(pid) === startedAt, { timeout: 20_000 }).toBe(false);
+  await expect.poll(() => startTime(pid) === startedAt, { timeout: 30_000 }).toBe(false);
 });
