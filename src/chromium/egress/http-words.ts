@@ -44,16 +44,22 @@ const hopByHop = new Set(
 
 /** The end-to-end headers, without hop-by-hop headers and those that `Connection` names. */
 export function endToEnd(rawHeaders: readonly string[], without: readonly string[] = []): string[] {
-  const dropped = new Set([...hopByHop, ...without]);
-  const pairs = rawHeaders.flatMap((name, i) => (i % 2 === 0 ? [[name, rawHeaders[i + 1]!] as const] : []));
-  for (const [name, value] of pairs) {
-    if (name.toLowerCase() !== 'connection') continue;
-    for (const token of value.split(',')) {
+  let named: Set<string> | undefined;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]!.toLowerCase() !== 'connection') continue;
+    for (const token of rawHeaders[i + 1]!.split(',')) {
       // Content-Length is framing, so a client may not remove it.
-      if (token.trim().toLowerCase() !== 'content-length') dropped.add(token.trim().toLowerCase());
+      const name = token.trim().toLowerCase();
+      if (name !== 'content-length') (named ??= new Set()).add(name);
     }
   }
-  return pairs.filter(([name]) => !dropped.has(name.toLowerCase())).flat();
+  const kept: string[] = [];
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!.toLowerCase();
+    if (!hopByHop.has(name) && !without.includes(name) && !named?.has(name))
+      kept.push(rawHeaders[i]!, rawHeaders[i + 1]!);
+  }
+  return kept;
 }
 
 export function hasBody({ headers }: http.IncomingMessage): boolean {

@@ -1,6 +1,6 @@
 import type http from 'node:http';
 import type { Socket } from 'node:net';
-import { pipeline } from 'node:stream';
+import { pipeline, type Writable } from 'node:stream';
 import type { Reading } from './dial.ts';
 
 /**
@@ -32,34 +32,44 @@ export function plainReader(): PlainReader {
       if (reader.inUse() || buffer.length < wanted) buffer = Buffer.allocUnsafeSlow(wanted);
       return buffer;
     },
-    callback(length) {
-      if (length === buffer.length && length < largest) wanted = length * 4;
-      reader.socket?.emit('data', buffer.subarray(0, length));
+    // Not from `buffer`: while a connection is opened, every attempt gets a buffer, and the first attempt may win after the second has begun.
+    callback(length, bytes) {
+      if (length === bytes.length && length < largest) wanted = length * 4;
+      reader.socket?.emit('data', Buffer.from(bytes.buffer, bytes.byteOffset, length));
       return true; // the client pauses the socket itself
     },
   };
   return reader;
 }
 
-/** Passes a body on after the head of the response. The length is the server's Content-Length, which Node's parser enforces. */
+/**
+ * Passes a body on after the head of the response. A length is the server's Content-Length, which Node's parser enforces: such a body is
+ * written to the socket directly. Others are framed anew. Without `pipeline`, which takes more time than all else that a small body costs.
+ */
 export function passOn(incoming: http.IncomingMessage, response: http.ServerResponse, reader: PlainReader | undefined) {
   const client = response.socket;
-  const counted = incoming.headers['content-length'] !== undefined;
-  // Left to Node: responses that wait for an earlier one, have no length, or have no body.
-  if (!client || !reader || !counted || incoming.headers['transfer-encoding'] !== undefined || !hasBody(incoming)) {
+  // Left to Node: responses that wait for an earlier one, or have no body.
+  if (!client || !reader || !hasBody(incoming)) {
+    if (reader) reader.inUse = always;
     pipeline(incoming, response, () => {});
     return;
   }
+  const { 'content-length': length, 'transfer-encoding': coding } = incoming.headers;
+  const to: Writable = length !== undefined && coding === undefined ? client : response;
+  // The head goes at once, together with what has arrived of the body: a page hears of a stream before its first event.
+  client.cork();
+  process.nextTick(() => client.uncork());
   response.flushHeaders();
-  reader.inUse = () => incoming.readableLength > 0 || client.writableLength > 0;
+  if (to === response) response.on('error', () => {}); // the client has left; the close of the response ends the request
+  // Stays after the body, for the head of the next answer on the connection.
+  reader.inUse = () => incoming.readableLength > 0 || response.writableLength > 0 || client.writableLength > 0;
   const resume = () => incoming.resume();
-  client.on('drain', resume);
+  to.on('drain', resume);
   incoming.on('data', (chunk: Buffer) => {
-    if (!client.write(chunk)) incoming.pause();
+    if (!to.write(chunk)) incoming.pause();
   });
   incoming.once('close', () => {
-    reader.inUse = always;
-    client.off('drain', resume);
+    to.off('drain', resume);
     if (!incoming.complete) response.destroy();
   });
   incoming.once('end', () => response.end());

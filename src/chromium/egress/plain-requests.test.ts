@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
-import type { Socket } from 'node:net';
+import net, { type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import {
   cleanUp,
@@ -12,7 +12,10 @@ import {
   patience,
   request,
   responseTo,
+  cleanUpAfterEach,
 } from '../../../test/support/gateway.ts';
+
+cleanUpAfterEach();
 
 describe('plain http', () => {
   it('passes requests and answers on, without the headers that concern only one connection', async () => {
@@ -69,6 +72,35 @@ describe('plain http', () => {
     agent.destroy();
     server.closeIdleConnections();
     await expect.poll(() => open(gateway), patience).toBe(0);
+  });
+
+  it.each([
+    [
+      'Content-Length: 3\r\nTransfer-Encoding: chunked',
+      '4\r\nread\r\n0\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfake',
+    ],
+    ['Transfer-Encoding: Chunked\r\nContent-Length: 900', '4\r\nread\r\n0\r\n\r\n'],
+  ])('reads an answer with %j as Chromium does, and nothing after it', async (framing, body) => {
+    let accepted = 0;
+    const server = net.createServer((socket) => {
+      accepted += 1;
+      socket.on('error', () => {});
+      socket.once('data', () => socket.write(`HTTP/1.1 200 OK\r\n${framing}\r\n\r\n${body}`));
+    });
+    const target = await listen(server);
+    const { port } = await gatewayTo([target]);
+    for (let round = 1; round <= 2; round++) {
+      const answer = await request(port, `http://127.0.0.1:${target}/`);
+      expect(answer).toMatchObject({ status: 200, body: 'read' });
+      expect(answer.headers).not.toHaveProperty('content-length');
+      expect(accepted).toBe(round); // a connection of its own for each
+    }
+  });
+
+  it('reads an answer whose lines end without a carriage return', async () => {
+    const target = await listen(net.createServer((socket) => socket.end('HTTP/1.1 200 OK\nContent-Length: 4\n\nread')));
+    const { port } = await gatewayTo([target]);
+    expect(await request(port, `http://127.0.0.1:${target}/`)).toMatchObject({ status: 200, body: 'read' });
   });
 
   it('asks again when a kept connection turns out to be closed', async () => {
@@ -130,6 +162,21 @@ describe('a body of plain http', () => {
       if (chunks.length === 1) outgoing.end('second');
     }
     expect(chunks).toEqual(['first', 'second']);
+  });
+
+  it('does not hold back the head of an answer until its body begins', async () => {
+    const answers: http.ServerResponse[] = [];
+    const target = await listen(
+      http.createServer((_, response) => {
+        answers.push(response);
+        response.flushHeaders();
+      }),
+    );
+    const { port } = await gatewayTo([target]);
+    const outgoing = http.request({ port, host: '127.0.0.1', path: `http://127.0.0.1:${target}/` }).end();
+    const incoming = await responseTo(outgoing);
+    answers[0]!.end('the first event');
+    expect(String(await dataFrom(incoming))).toBe('the first event');
   });
 
   it('asks the server before it lets the client send a body that waits to be asked for', async () => {

@@ -60,7 +60,10 @@ export function plainRequests({ allow, ways, answers, limits }: PlainRequestsOpt
         if (toProxy && incoming.statusCode === 407) throw loginRefused(rawHead(incoming, incoming.rawHeaders));
         if (incoming.statusCode! < 200) throw new Error('the server switched protocols without being asked');
         response.sendDate = false;
-        response.writeHead(incoming.statusCode!, incoming.statusMessage, endToEnd(incoming.rawHeaders));
+        const headers = endToEnd(incoming.rawHeaders, framedTwice(incoming) ? ['content-length'] : []);
+        // What follows such an answer on its connection may be taken for the next one: it carries no other request (RFC 9112, 6.3).
+        if (framedTwice(incoming)) outgoing.shouldKeepAlive = false;
+        response.writeHead(incoming.statusCode!, incoming.statusMessage, headers);
       } catch (error) {
         outgoing.destroy();
         return answer(request, response, outgoingError(error), target);
@@ -73,7 +76,11 @@ export function plainRequests({ allow, ways, answers, limits }: PlainRequestsOpt
       fail(new Error('the server switched protocols without being asked'));
     });
     if (request.headers.expect) outgoing.flushHeaders();
-    request.pipe(outgoing);
+    if (hasBody(request)) request.pipe(outgoing);
+    else {
+      request.resume();
+      outgoing.end();
+    }
   }
 
   /** A websocket over plain http without a tunnel. Chromium uses CONNECT for those; other clients may not. */
@@ -134,10 +141,21 @@ export function plainRequests({ allow, ways, answers, limits }: PlainRequestsOpt
       headers,
       setHost: false,
       maxHeaderSize: limits.responseHeaderBytes,
+      // Chromium reads answers that break the rules of framing and of line ends, and sites that send them work in it. A connection to a
+      // proxy carries the answers of many sites, so there a doubt about where one ends is an error.
+      insecureHTTPParser: !via && !tunnel,
       // A body cannot be sent twice, so it never uses a kept connection, which may be closing.
       ...(fresh || hasBody(request) ? { createConnection } : { agent }),
     };
   }
+}
+
+/** Chunks count, as in Chromium, and the length is dropped. No other coding says where an answer ends. */
+function framedTwice({ headers }: http.IncomingMessage): boolean {
+  const coding = headers['transfer-encoding'];
+  if (coding === undefined || headers['content-length'] === undefined) return false;
+  if (coding.toLowerCase() !== 'chunked') throw new Error('the answer has a length and a transfer coding');
+  return true;
 }
 
 function isHangUp(error: unknown): boolean {
@@ -151,5 +169,9 @@ function outgoingError(error: unknown): unknown {
     return new EgressError('proxy_unreachable', 'The proxy was swapped while this was under way. Ask again.');
   if (isHangUp(error))
     return new EgressError('connect_failed', 'The server closed the connection without an answer.', { cause: error });
-  return new EgressError('bad_answer', 'The server answered with something that is not HTTP/1.1.', { cause: error });
+  const { code, message } = error as NodeJS.ErrnoException;
+  return new EgressError('bad_answer', 'The server answered with something that is not HTTP/1.1.', {
+    facts: { cause: code ?? message },
+    cause: error,
+  });
 }
