@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import net from 'node:net';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import {
   cleanUp,
   connect,
@@ -12,8 +12,11 @@ import {
   patience,
   raw,
   request,
+  cleanUpAfterEach,
 } from '../../../test/support/gateway.ts';
 import { directDial } from './dial.ts';
+
+cleanUpAfterEach();
 
 describe('refusals', () => {
   it('are a page that says what was refused, why, and what to do', async () => {
@@ -51,7 +54,7 @@ describe('refusals', () => {
     const babble = await listen(net.createServer((socket) => socket.end('SSH-2.0-nothing\r\n\r\n')));
     const both = await listen(
       net.createServer((socket) =>
-        socket.end('HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'),
+        socket.end('HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: identity\r\n\r\n0'),
       ),
     );
     const switching = await listen(net.createServer((socket) => socket.end('HTTP/1.1 101 Surprise\r\n\r\n')));
@@ -62,8 +65,14 @@ describe('refusals', () => {
     );
     const closed = await listen(net.createServer());
     await cleanUp.pop()!();
-    const { gateway, port } = await gatewayTo([deaf, babble, both, switching, upgrading, closed]);
-    const codeOf = async (url: string) => (await request(port, url)).headers['x-corral-egress'];
+    const codes: string[] = [];
+    const { gateway, port } = await gatewayTo([deaf, babble, both, switching, upgrading, closed], {
+      onRefuse: ({ code }) => codes.push(code),
+    });
+    const codeOf = async (url: string) => {
+      await expect(request(port, url)).rejects.toThrow('socket hang up'); // and no page, which would be taken for the site's
+      return codes.pop();
+    };
     expect(await codeOf(`http://127.0.0.1:${deaf}/`)).toBe('connect_failed');
     expect(await codeOf(`http://127.0.0.1:${babble}/`)).toBe('bad_answer');
     expect(await codeOf(`http://127.0.0.1:${both}/`)).toBe('bad_answer');
@@ -77,13 +86,22 @@ describe('refusals', () => {
 
   it('come in time when the network does not answer', async () => {
     const target = await deafPort();
-    const { gateway, port } = await gatewayTo([target], { dial: directDial({ timeoutMs: 300, staggerMs: 50 }) });
-    const answer = await request(port, `http://127.0.0.1:${target}/`);
-    expect([answer.status, answer.headers['x-corral-egress']]).toEqual([504, 'connect_timeout']);
+    const codes: string[] = [];
+    const { gateway, port } = await gatewayTo([target], {
+      dial: directDial({ timeoutMs: 300, staggerMs: 50 }),
+      onRefuse: ({ code }) => codes.push(code),
+    });
+    await expect(request(port, `http://127.0.0.1:${target}/`)).rejects.toThrow('socket hang up');
+    const answer = await raw(port, `CONNECT 127.0.0.1:${target} HTTP/1.1\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1\.1 504 [\s\S]*X-Corral-Egress: connect_timeout\r\n/);
+    expect(codes).toEqual(['connect_timeout', 'connect_timeout']);
+    expect(gateway.findings.failure(`127.0.0.1:${target}`)).toBe('net::ERR_CONNECTION_TIMED_OUT');
     await expect.poll(() => open(gateway), patience).toBe(0);
   });
 
   it('are logged sparingly when there are many', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] }); // the bound is one of lines in a time, and the machine may be slow
+    cleanUp.push(() => vi.useRealTimers());
     const { gateway, port, lines } = await gatewayTo([]);
     for (let i = 0; i < 50; i++) await request(port, `http://127.0.0.1:9/${i}`);
     expect(gateway.counters.refused).toBe(50);

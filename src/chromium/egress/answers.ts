@@ -5,6 +5,7 @@ import { EgressError, refusalPage } from './refusals.ts';
 
 /** Sends the gateway's errors to clients. */
 export interface Answers {
+  /** A page for what the rules refuse. Where the network failed, the connection is closed without an answer. */
   answer(request: http.IncomingMessage, response: http.ServerResponse, thrown: unknown, target: string): void;
   /** The same on a socket that Node's server has released. */
   answerByHand(socket: Socket, thrown: unknown, target: string): void;
@@ -19,7 +20,8 @@ export interface AnswersOptions {
   closing: AbortSignal;
 }
 
-export function answers({ log, onRefuse, closing }: AnswersOptions): Answers {
+/** `asking` are the same for clients that may be asked for the login of a proxy. */
+export function answers({ log, onRefuse, closing }: AnswersOptions): Answers & { readonly asking: Answers } {
   const logLine = sparingly(log);
   let count = 0;
 
@@ -39,36 +41,51 @@ export function answers({ log, onRefuse, closing }: AnswersOptions): Answers {
     return error;
   }
 
-  return {
-    answer(request, response, thrown, target) {
-      const error = refused(thrown, target);
-      if (!error || response.headersSent || response.destroyed) {
-        response.destroy();
-        return;
-      }
-      const { headers, body } = refusalPage(error);
-      // A client that waits for 100 Continue does not send its body now, so the connection cannot be reused.
-      if (request.headers.expect) response.shouldKeepAlive = false;
-      response.writeHead(error.status, headers).end(request.method === 'HEAD' ? undefined : body);
-    },
+  function answersOf(asks: boolean): Answers {
+    /** The whole answer; undefined if the request fails without one. */
+    function pageOf(error: EgressError) {
+      const page = refusalPage(error);
+      if (!asks || error.code !== 'proxy_auth_failed') return { status: error.status, ...page };
+      return { status: 407, ...page, headers: { ...page.headers, 'Proxy-Authenticate': 'Basic realm="proxy"' } };
+    }
 
-    answerByHand(socket, thrown, target) {
-      const error = refused(thrown, target);
-      if (!error || !socket.writable) {
-        socket.destroy();
-        return;
-      }
-      const { headers, body } = refusalPage(error);
-      const lines = Object.entries({ ...headers, Connection: 'close' }).map(([name, value]) => `${name}: ${value}\r\n`);
-      socket.write(`HTTP/1.1 ${error.status} ${http.STATUS_CODES[error.status]}\r\n${lines.join('')}\r\n`);
-      socket.end(body);
-      leave(socket);
-    },
+    return {
+      answer(request, response, thrown, target) {
+        const error = refused(thrown, target);
+        const page = error && pageOf(error);
+        // A page in the place of a site that cannot be reached would be taken for the site. Without an answer the request fails.
+        if (!page || !(error.byRule || page.status === 407) || response.headersSent || response.destroyed) {
+          response.destroy();
+          return;
+        }
+        const { status, headers, body } = page;
+        // A client that waits for 100 Continue does not send its body now, so the connection cannot be reused.
+        if (request.headers.expect) response.shouldKeepAlive = false;
+        response.writeHead(status, headers).end(request.method === 'HEAD' ? undefined : body);
+      },
 
-    get count() {
-      return count;
-    },
-  };
+      answerByHand(socket, thrown, target) {
+        const error = refused(thrown, target);
+        if (!error || !socket.writable) {
+          socket.destroy();
+          return;
+        }
+        const { status, headers, body } = pageOf(error);
+        const lines = Object.entries({ ...headers, Connection: 'close' }).map(
+          ([name, value]) => `${name}: ${value}\r\n`,
+        );
+        socket.write(`HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n${lines.join('')}\r\n`);
+        socket.end(body);
+        leave(socket);
+      },
+
+      get count() {
+        return count;
+      },
+    };
+  }
+
+  return Object.assign(answersOf(false), { asking: answersOf(true) });
 }
 
 /** After the last answer to a client: reads what it still sends for a short time, so that the answer is not lost to a reset. */

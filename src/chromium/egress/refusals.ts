@@ -36,7 +36,10 @@ const titles: Record<EgressCode, string> = {
 
 export type EgressCode = keyof typeof statuses;
 
-/** A request that the gateway refused or failed to serve. The message is shown on the page. */
+/** The rules of the gateway. A request that they refuse is answered with a page; every other error is a failure of the network. */
+const rules: ReadonlySet<EgressCode> = new Set(['bad_request', 'destination_refused', 'too_many_connections']);
+
+/** A request that the gateway refused or failed to serve. The message is shown on the page, if there is one. */
 export class EgressError extends Error {
   override readonly name = 'EgressError';
   readonly code: EgressCode;
@@ -45,13 +48,25 @@ export class EgressError extends Error {
   readonly remedy: string | undefined;
   /** For the log only: hidden from pages and clients inside the session. */
   readonly facts: object;
+  /** The destination is the service that runs this browser. */
+  readonly ownService: boolean;
 
-  constructor(code: EgressCode, message: string, options: { remedy?: string; facts?: object; cause?: unknown } = {}) {
+  constructor(
+    code: EgressCode,
+    message: string,
+    options: { remedy?: string; facts?: object; ownService?: boolean; cause?: unknown } = {},
+  ) {
     super(message, { cause: options.cause });
     this.code = code;
     this.status = statuses[code];
     this.remedy = options.remedy;
     this.facts = options.facts ?? {};
+    this.ownService = options.ownService ?? false;
+  }
+
+  /** Whether a rule of the gateway refused it; otherwise the network failed. */
+  get byRule(): boolean {
+    return rules.has(this.code);
   }
 }
 

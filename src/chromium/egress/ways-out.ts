@@ -52,11 +52,13 @@ export interface WaysOutOptions {
   proxy: Proxy | undefined;
   limits: Limits;
   onConnect: ((destination: Target, socket: Socket) => void) | undefined;
+  /** Called for every connection to a client's target, with the host as the client wrote it; without a socket if a proxy made the connection. */
+  onReach?: ((host: string, port: number, socket: Socket | undefined) => void) | undefined;
   /** Aborted when the gateway closes. */
   closing: AbortSignal;
 }
 
-export function waysOut({ allow, dial, proxy, limits, onConnect, closing }: WaysOutOptions): WaysOut {
+export function waysOut({ allow, dial, proxy, limits, onConnect, onReach, closing }: WaysOutOptions): WaysOut {
   const upstreams = new Set<Socket>();
   const tunnels = new Set<Socket>(); // the upstreams that are joined to a client
   const ways = new WeakMap<Socket, Way>(); // the way of each connection
@@ -87,11 +89,15 @@ export function waysOut({ allow, dial, proxy, limits, onConnect, closing }: Ways
     return byThisWay(options, async ({ proxy }, options) => {
       const target = proxy && allow.checkUnresolved(host, port);
       if (proxy && target && !proxy.bypasses(target.host)) {
-        return admitted(await proxy.tunnel(target, options), target);
+        const socket = admitted(await proxy.tunnel(target, options), target);
+        onReach?.(host, port, undefined);
+        return socket;
       }
       const destination = await allow.check(host, port);
       options.signal.throwIfAborted();
-      return admitted(await dial(destination, options), destination);
+      const socket = admitted(await dial(destination, options), destination);
+      onReach?.(host, port, socket);
+      return socket;
     });
   }
 

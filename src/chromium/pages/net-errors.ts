@@ -52,6 +52,17 @@ const numbers: Record<string, number> = {
   ERR_INVALID_HTTP_RESPONSE: -370,
 };
 
+/** What the most common errors mean. */
+const sentences: Record<string, string> = {
+  ERR_NAME_NOT_RESOLVED: 'The name could not be resolved.',
+  ERR_CONNECTION_REFUSED: 'The server refused the connection.',
+  ERR_CONNECTION_TIMED_OUT: 'The server did not pick up.',
+  ERR_CONNECTION_FAILED: 'The server could not be reached.',
+  ERR_ADDRESS_UNREACHABLE: 'The server could not be reached.',
+  ERR_INVALID_HTTP_RESPONSE: 'The server answered with something that is not HTTP.',
+  ERR_PROXY_CONNECTION_FAILED: 'The proxy could not be reached.',
+};
+
 /** Chromium's names for the gateway's refusals. */
 const gatewayRefusals: Record<string, { name: string; sentence: string }> = {
   destination_refused: {
@@ -59,10 +70,6 @@ const gatewayRefusals: Record<string, { name: string; sentence: string }> = {
     sentence:
       'The address is private, or the service itself, and browsers may not go there (CORRAL_ALLOW_PRIVATE_HOSTS).',
   },
-  dns_failed: { name: 'ERR_NAME_NOT_RESOLVED', sentence: 'The name could not be resolved.' },
-  connect_failed: { name: 'ERR_CONNECTION_FAILED', sentence: 'The server could not be reached.' },
-  connect_timeout: { name: 'ERR_CONNECTION_TIMED_OUT', sentence: 'The server did not pick up.' },
-  bad_answer: { name: 'ERR_INVALID_HTTP_RESPONSE', sentence: 'The server answered with something that is not HTTP.' },
   too_many_connections: { name: 'ERR_FAILED', sentence: 'The session has too many open connections.' },
 };
 
@@ -81,7 +88,7 @@ export class TransportError extends Error {
 /** From `net::ERR_CONNECTION_RESET`, as Chromium writes it. */
 export function transportError(errorText: string): TransportError {
   const name = /\bERR_[A-Z0-9_]+/.exec(errorText)?.[0];
-  return new TransportError(`The request failed: ${name ?? errorText}.`, name);
+  return new TransportError(sentences[name ?? ''] ?? `The request failed: ${name ?? errorText}.`, name);
 }
 
 export function gatewayRefusal(code: string): TransportError | undefined {
