@@ -11,9 +11,12 @@ import { listenOnLoopback } from './listen.ts';
 
 /** What each test leaves behind, undone after it in reverse order. */
 export const cleanUp: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const step of cleanUp.splice(0).reverse()) await step();
-});
+
+/** Each test file calls this. Files share this module, so a hook that it set by itself would only be the first file's. */
+export const cleanUpAfterEach = () =>
+  afterEach(async () => {
+    for (const step of cleanUp.splice(0).reverse()) await step();
+  });
 
 export async function listen(server: Server): Promise<number> {
   const { port, close } = await listenOnLoopback(server);
@@ -33,7 +36,7 @@ export async function gatewayTo(ports: number[], options: Partial<GatewayOptions
   const allow = destinations({ allow: parseAllowList(ports.map((each) => `127.0.0.1:${each}`).join(',')) });
   const gateway = startGateway(server, { allow, log, ...options });
   cleanUp.push(() => gateway.close());
-  return { gateway, port, lines };
+  return { gateway, port, lines, server };
 }
 
 /** A server that counts who came, for the tests in which nobody should. */

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { echo } from '../../../test/support/gateway.ts';
+import { echo, cleanUpAfterEach } from '../../../test/support/gateway.ts';
 import { directDial } from './dial.ts';
+
+cleanUpAfterEach();
 
 describe('dialling', () => {
   it('goes on to the next address when one fails or keeps still, and keeps to those that were checked', async () => {

@@ -1,11 +1,15 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import net, { type Server } from 'node:net';
+import { chromium } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { WebSocketServer } from 'ws';
+import { freePort } from '../../../test/support/listen.ts';
+import { muxServer } from '../../../test/support/mux-server.ts';
 import { openPage, type Page } from '../../../test/support/page.ts';
 import { destinations, parseAllowList } from './destinations.ts';
 import { startGateway, type Gateway } from './gateway.ts';
+import { EgressError } from './refusals.ts';
 
 // A real browser behind a real gateway. All of it on loopback, refused destinations too.
 
@@ -14,10 +18,14 @@ let page: Page;
 let gateway: Gateway;
 let site: string;
 let forbidden: string;
+let closed: string;
+let flags: string[];
+let proxy: { address: string; port: number };
 const visits: string[] = [];
 
 beforeAll(async () => {
   const web = http.createServer((request, response) => {
+    if (request.url === '/closed') return void response.writeHead(302, { Location: `http://${closed}/` }).end();
     if (request.url === '/away') return void response.writeHead(302, { Location: `${forbidden}/after-redirect` }).end();
     return void response.setHeader('Content-Type', 'text/html').end('<title>home</title><p>hello');
   });
@@ -34,8 +42,13 @@ beforeAll(async () => {
 
   const server = net.createServer();
   const gatewayPort = await listen(server);
-  gateway = startGateway(server, { allow: destinations({ allow: parseAllowList(`127.0.0.1:${webPort}`) }) });
-  page = await openPage([`--proxy-server=http://127.0.0.1:${gatewayPort}`, '--proxy-bypass-list=<-loopback>']);
+  closed = `127.0.0.1:${await freePort()}`;
+  const allow = parseAllowList(`127.0.0.1:${webPort},${closed}`);
+  const resolve = (name: string) => Promise.reject(new EgressError('dns_failed', `${name} has no address.`));
+  gateway = startGateway(server, { allow: destinations({ allow, resolve }) });
+  proxy = { address: '127.0.0.1', port: gatewayPort };
+  flags = [`--proxy-server=http://127.0.0.1:${gatewayPort}`, '--proxy-bypass-list=<-loopback>'];
+  page = await openPage(flags);
   cleanUp.push(() => page.close());
 });
 
@@ -81,6 +94,41 @@ it('fails a fetch, a websocket and a tunnel to a refused destination', async () 
   // What we would rather show, and cannot: see startGateway.
   expect(await page.goto(forbidden.replace('http', 'https'))).toBe('net::ERR_TUNNEL_CONNECTION_FAILED');
   expect(visits).toEqual([]);
+});
+
+it('fails what cannot be reached, for clients by its own name, and names the real server', async () => {
+  const { failure, server } = gateway.findings;
+  const browser = await muxServer({ network: { proxy, failure, server } }, undefined, ...flags);
+  cleanUp.push(() => browser.stop());
+  const client = await chromium.connectOverCDP(browser.endpoint);
+  cleanUp.push(() => client.close());
+  const context = client.contexts()[0]!;
+  const failures: (string | undefined)[] = [];
+  context.on('requestfailed', (request) => failures.push(request.failure()?.errorText));
+  // Each on a page of its own: the error page of a navigation that failed may come later than its error.
+  const go = async (url: string) => (await context.newPage()).goto(url);
+  for (const url of [`http://${closed}/`, `https://${closed}/`, `${site}/closed`])
+    await expect(go(url), url).rejects.toThrow('net::ERR_CONNECTION_REFUSED');
+  for (const url of ['http://nothing.invalid/', 'https://nothing.invalid/'])
+    await expect(go(url), url).rejects.toThrow('net::ERR_NAME_NOT_RESOLVED');
+  await expect
+    .poll(() => failures)
+    .toEqual([
+      ...Array<string>(3).fill('net::ERR_CONNECTION_REFUSED'),
+      ...Array<string>(2).fill('net::ERR_NAME_NOT_RESOLVED'),
+    ]);
+
+  const driven = await context.newPage();
+  const answer = await driven.goto(`${site}/`);
+  expect(await answer?.serverAddr()).toEqual({ ipAddress: '127.0.0.1', port: Number(new URL(site).port) });
+  const headers = await answer?.request().allHeaders();
+  expect(headers).toMatchObject({ connection: 'keep-alive' });
+  expect(headers).not.toHaveProperty('proxy-connection');
+  failures.splice(0);
+  const fetched = `Promise.all(['http://${closed}/a', 'https://${closed}/b'].map((url) =>
+    fetch(url, { mode: 'no-cors' }).then(() => 'answered', ({ name }) => name)))`;
+  expect(await driven.evaluate(fetched)).toEqual(['TypeError', 'TypeError']);
+  await expect.poll(() => failures, { timeout: 30_000 }).toEqual(Array<string>(2).fill('net::ERR_CONNECTION_REFUSED'));
 });
 
 it('leaves nothing open when it closes under a running browser', async () => {

@@ -12,7 +12,10 @@ import {
   patience,
   raw,
   request,
+  cleanUpAfterEach,
 } from '../../../test/support/gateway.ts';
+
+cleanUpAfterEach();
 
 /** What a client may send, and how many of the ports it names are allowed: the first one. */
 const cases: [string, (allowed: number, forbidden: number) => string][] = [

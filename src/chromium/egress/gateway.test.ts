@@ -11,8 +11,11 @@ import {
   openTunnel,
   patience,
   raw,
+  cleanUpAfterEach,
 } from '../../../test/support/gateway.ts';
 import type { Dial } from './dial.ts';
+
+cleanUpAfterEach();
 
 describe('tunnels', () => {
   it('carry bytes both ways, half-closes too, and count them', async () => {
@@ -57,7 +60,7 @@ describe('tunnels', () => {
     const socket = await openTunnel(port, `127.0.0.1:${target}`);
     socket.pause();
     let before = -1;
-    await expect.poll(() => before === (before = gateway.counters.down), { interval: 200, timeout: 20_000 }).toBe(true);
+    await expect.poll(() => before === (before = gateway.counters.down), { interval: 200, timeout: 30_000 }).toBe(true);
     expect(gateway.counters.down).toBeLessThan(50_000_000);
     socket.destroy();
     await expect.poll(() => open(gateway), patience).toBe(0);

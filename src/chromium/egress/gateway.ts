@@ -5,8 +5,10 @@ import { silent, type Log } from '../../lib/log.ts';
 import { answers } from './answers.ts';
 import type { Destinations, Target } from './destinations.ts';
 import { directDial, type Dial } from './dial.ts';
+import { findings, type Findings } from './findings.ts';
 import { parseAuthority } from './http-words.ts';
 import { defaultLimits, type Limits } from './limits.ts';
+import { lanes, type Lane, type Route } from './lanes.ts';
 import { plainRequests } from './plain-requests.ts';
 import type { Proxy } from './proxy.ts';
 import { EgressError } from './refusals.ts';
@@ -16,12 +18,19 @@ import { waysOut } from './ways-out.ts';
 /** A session's only way to the network. */
 export interface Gateway {
   readonly counters: Counters;
+  /** What it knows about destinations, which Chromium cannot know. */
+  readonly findings: Findings;
   /**
    * Routes all new traffic through this proxy, or through none. Open tunnels are closed: the next request
    * has to take the new way, and Chromium would send it down an open tunnel. Plain http requests in progress
    * may finish, since no other request can follow on their connections.
    */
   setProxy(proxy: Proxy | undefined): void;
+  /**
+   * Gives a part of the browser a way out by a proxy of its own: what arrives at the lane's address takes it. Undefined for `direct://`.
+   * Throws an `EgressError` if the proxy cannot be named like that, may not be reached, or is one too many.
+   */
+  openLane(proxyServer: string, bypassList: string | undefined): Lane | undefined;
   /** Destroys every connection at once, and resolves when nothing is open. Closing twice is fine. */
   close(): Promise<void>;
 }
@@ -47,7 +56,17 @@ export interface GatewayOptions {
   onConnect?: (destination: Target, socket: Socket) => void;
   /** Called for every request that the gateway refused or failed to serve. */
   onRefuse?: (error: EgressError, target: string) => void;
+  /** The one way from a session into its own service. Without it there is none. */
+  ownDoor?: OwnDoor | undefined;
   limits?: Partial<Limits>;
+}
+
+/** Takes tunnels to the service that runs the browser, which are refused as a destination. */
+export interface OwnDoor {
+  /** Whether this is its address, by plain http: within TLS a request could not be judged. */
+  isAt(host: string, port: number): boolean;
+  /** Takes the connection, with what was read from it already. */
+  enter(socket: Socket, head: Buffer): void;
 }
 
 /**
@@ -56,21 +75,30 @@ export interface GatewayOptions {
  * is treated as hostile: every destination goes through `allow`, and nothing a client sends decides how its request is
  * framed upstream, since Node's parser reads it and Node's client writes a new one.
  *
- * For plain http a refusal is a page with the reason. For https that is impossible: Chromium
+ * What its rules refuse is answered with a page that has the reason. For https that is impossible: Chromium
  * discards a proxy's answer to CONNECT, since it does not come from the site, and shows
  * ERR_TUNNEL_CONNECTION_FAILED (a test covers this). Only intercepting TLS with a certificate of the service would change that,
  * which is too high a price for an error page. The same answer is sent anyway, for other clients; the log has the code.
+ *
+ * A destination that cannot be reached is no page: plain http requests end without an answer, and CONNECT is answered with 502. Chromium
+ * has one error for each of the two; the multiplexer replaces it for clients by the one that `findings` has.
  */
 export function startGateway(server: Server, options: GatewayOptions): Gateway {
-  const { allow, log = silent, dial = directDial(), proxy: firstProxy, onConnect, onRefuse } = options;
+  const { allow, log = silent, dial = directDial(), proxy: firstProxy, onConnect, onRefuse, ownDoor } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const abort = new AbortController();
   const closing = abort.signal;
   setMaxListeners(0, closing); // one listener for each connection being opened
   const clients = new Set<Socket>();
-  const ways = waysOut({ allow, dial, proxy: firstProxy, limits, onConnect, closing });
-  const no = answers({ log, onRefuse, closing });
-  const plain = plainRequests({ allow, ways, answers: no, limits });
+  const found = findings();
+  const ways = waysOut({ allow, dial, proxy: firstProxy, limits, onConnect, onReach: found.reached, closing });
+  const refused = (error: EgressError, target: string) => {
+    found.failed(target, error);
+    onRefuse?.(error, target);
+  };
+  const no = answers({ log, onRefuse: refused, closing });
+  const main = { ways, answers: no, plain: plainRequests({ allow, ways, answers: no, limits }) };
+  const side = lanes({ allow, dial, limits, onConnect, closing, answers: no.asking });
 
   const proxy = http.createServer({
     maxHeaderSize: limits.requestHeaderBytes,
@@ -82,10 +110,16 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
     insecureHTTPParser: false,
   });
   proxy.maxHeadersCount = 0; // no header is silently dropped; their size is bounded
-  proxy.on('request', (request, response) => plain.forward(request, response));
-  proxy.on('checkContinue', (request, response) => plain.forward(request, response));
-  proxy.on('upgrade', (request, _socket, head) => plain.upgrade(request, request.socket, head));
-  proxy.on('connect', (request, _socket, head) => void tunnel(request, request.socket, head));
+  const forward = (request: http.IncomingMessage, response: http.ServerResponse) =>
+    byItsRoute(request, false, ({ plain }) => plain.forward(request, response));
+  proxy.on('request', forward);
+  proxy.on('checkContinue', forward);
+  proxy.on('upgrade', (request, _socket, head) =>
+    byItsRoute(request, false, ({ plain }) => plain.upgrade(request, request.socket, head)),
+  );
+  proxy.on('connect', (request, _socket, head) =>
+    byItsRoute(request, true, (route) => void tunnel(request, request.socket, head, route)),
+  );
   proxy.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     // No answer to clients that are gone, too slow (or an unused spare connection), or in the middle of an answer.
     const mute = error.code === 'ECONNRESET' || error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
@@ -112,6 +146,10 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
       socket.destroy();
       return;
     }
+    if (!side.admit(socket)) {
+      socket.destroy();
+      return;
+    }
     clients.add(socket);
     socket.once('close', () => clients.delete(socket));
     socket.allowHalfOpen = true; // a client that has ended its side may still read
@@ -125,13 +163,21 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
     proxy.emit('connection', socket);
   }
 
-  async function tunnel(request: http.IncomingMessage, socket: Socket, head: Buffer) {
+  /** A request whose lane is closed goes nowhere. */
+  function byItsRoute(request: http.IncomingMessage, connect: boolean, go: (route: Route) => void) {
+    const route = side.routeOf(request, connect);
+    if (route === 'closed') request.socket.destroy();
+    else go(route ?? main);
+  }
+
+  async function tunnel(request: http.IncomingMessage, socket: Socket, head: Buffer, { ways, answers: no }: Route) {
     socket.on('error', ignore);
     const target = request.url ?? '';
     const gone = new AbortController();
     socket.once('close', () => gone.abort());
+    const asked = { host: '', port: 0 };
     try {
-      const { host, port } = parseAuthority(target);
+      const { host, port } = Object.assign(asked, parseAuthority(target));
       const down = wayDown(socket);
       const upstream = await ways.open(host, port, { signal: gone.signal, onread: down });
       down.resume = () => upstream.resume();
@@ -140,14 +186,18 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
       if (head.length > 0) upstream.write(head);
       ways.join(socket, upstream);
     } catch (error) {
-      no.answerByHand(socket, error, target);
+      const toService = error instanceof EgressError && error.ownService;
+      if (!toService || !ownDoor?.isAt(asked.host, asked.port) || !socket.writable || closing.aborted)
+        return no.answerByHand(socket, error, target);
+      socket.write('HTTP/1.1 200 Connection Established\r\n\r\n');
+      ownDoor.enter(socket, head);
     }
   }
 
   async function close() {
     abort.abort();
     const closed = new Promise((resolve) => server.close(resolve));
-    const open = [...clients, ...ways.sockets];
+    const open = [...clients, ...ways.sockets, ...side.sockets];
     const ended = open.map((socket) => new Promise((resolve) => socket.once('close', resolve)));
     proxy.close();
     for (const socket of open) socket.destroy();
@@ -156,9 +206,21 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
 
   return {
     get counters() {
-      return { ...ways.traffic(), clients: clients.size, upstreams: ways.sockets.size, refused: no.count };
+      const [own, others] = [ways.traffic(), side.traffic()];
+      return {
+        up: own.up + others.up,
+        down: own.down + others.down,
+        clients: clients.size,
+        upstreams: ways.sockets.size + side.sockets.length,
+        refused: no.count,
+      };
     },
-    setProxy: ways.set,
+    findings: found,
+    openLane: side.open,
+    setProxy(proxy) {
+      found.wayChanged();
+      ways.set(proxy);
+    },
     close,
   };
 }

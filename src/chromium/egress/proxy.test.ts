@@ -60,7 +60,7 @@ async function raw(port: number, text: string): Promise<string> {
 const tunnelTo = (target: string) => `CONNECT ${target} HTTP/1.1\r\n\r\n`;
 const get = (url: string) => `GET ${url} HTTP/1.1\r\nConnection: close\r\n\r\n`;
 const openAt = ({ counters }: Gateway) => counters.clients + counters.upstreams;
-const patience = { timeout: 20_000 };
+const patience = { timeout: 30_000 };
 
 describe('handshakes', () => {
   /** Feeds the answers one byte at a time; returns what was sent and what was left over. */
@@ -176,15 +176,12 @@ describe('a proxy that', () => {
       }),
       502,
     ],
-  ])('%s is a page and a log line with a code', async (_, code, make, status) => {
+  ])('%s fails the request, with a code', async (_, code, make, status) => {
     const { gateway, port, codes } = await gatewayBy(await make(), { limits });
-    for (const request of [tunnelTo('shop.test:443'), get('http://shop.test/')]) {
-      const answer = await raw(port, request);
-      expect(answer).toMatch(
-        new RegExp(`^HTTP/1.1 ${status} [\\s\\S]*X-Corral-Egress: (${code})\\r\\n[\\s\\S]*</html>`),
-      );
-      expect(answer).not.toContain('127.0.0.'); // where the proxy stands is not the page's business
-    }
+    const answer = await raw(port, tunnelTo('shop.test:443'));
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} [\\s\\S]*X-Corral-Egress: (${code})\\r\\n[\\s\\S]*</html>`));
+    expect(answer).not.toContain('127.0.0.'); // where the proxy stands is not the client's business
+    expect(await raw(port, get('http://shop.test/'))).toBe(''); // a page would be taken for the site's
     expect(codes.join()).toMatch(new RegExp(`^(${code}),(${code})$`));
     await expect.poll(() => openAt(gateway), patience).toBe(0);
   });
