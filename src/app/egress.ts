@@ -1,4 +1,6 @@
+import type { Socket } from 'node:net';
 import { destinations, parseAllowList, type ServiceAddress } from '../chromium/egress/destinations.ts';
+import type { OwnDoor } from '../chromium/egress/gateway.ts';
 import type { Cluster } from '../cluster/service.ts';
 import { EgressError } from '../chromium/egress/refusals.ts';
 import { reachThrough } from '../chromium/egress/proxy-check.ts';
@@ -7,7 +9,7 @@ import type { Ground } from './ground.ts';
 
 export type Egress = ReturnType<typeof openEgress>;
 
-/** Where sessions' traffic may go. Browsers may reach neither this service nor the other nodes. */
+/** Where sessions' traffic may go. Browsers may reach neither the other nodes nor this service, except their own CDP address. */
 export function openEgress({ config, store, secrets, upstreams, occupancies, opened, log }: Ground, nodes: Cluster) {
   /** The addresses this service listens on; filled once it does. */
   const ourselves = new Set<ServiceAddress>();
@@ -17,8 +19,23 @@ export function openEgress({ config, store, secrets, upstreams, occupancies, ope
       for (const url of nodes.addresses()) yield serviceAddress(url);
     },
   };
+  /** The public URL, once there is one, and what takes the connections of sessions to it; set by the rooms above. */
+  const inside = {
+    url: undefined as URL | undefined,
+    enter: (_sessionId: string, socket: Socket, _head: Buffer): void => void socket.destroy(),
+  };
+  const ownDoorOf = (sessionId: string): OwnDoor => ({
+    isAt(host, port) {
+      if (inside.url?.protocol !== 'http:') return false;
+      const own = serviceAddress(inside.url);
+      return own.host === host.toLowerCase() && own.port === port;
+    },
+    enter: (socket, head) => inside.enter(sessionId, socket, head),
+  });
   const allow = destinations({ allow: config.allowPrivateHosts.flatMap(parseAllowList), service });
   const refuseHost = (host: string, port: number) => allow.check(host, port).then(() => undefined, egressError);
+  /** Filled by the rooms above. */
+  const proxyUsers: ((id: string) => Promise<string | undefined>)[] = [];
   const proxies = proxyService({
     db: store.db,
     secrets,
@@ -27,11 +44,12 @@ export function openEgress({ config, store, secrets, upstreams, occupancies, ope
     reach: (proxy, url) => reachThrough(proxy, url, { allow }),
     checkUrl: config.proxyCheckUrl,
     checkMinutes: config.proxyCheckMinutes,
+    usedBy: proxyUsers,
     log,
   });
   opened(() => proxies.close());
   occupancies.push((projectId) => proxies.occupancy(projectId));
-  return { ourselves, allow, refuseHost, proxies };
+  return { ourselves, inside, ownDoorOf, allow, refuseHost, proxies, proxyUsers };
 }
 
 export const serviceAddress = ({ hostname, port, protocol }: URL): ServiceAddress => ({

@@ -2,6 +2,7 @@ import { mkdir, readdir, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Limits } from '../chromium/sandbox/cgroup-limits.ts';
 import type { Destinations } from '../chromium/egress/destinations.ts';
+import type { OwnDoor } from '../chromium/egress/gateway.ts';
 import { startEngine, type Engine } from '../chromium/engine.ts';
 import { addExtension } from '../chromium/sandbox/furnish.ts';
 import {
@@ -43,6 +44,7 @@ export function browsers({
   toolbox,
   allowUnsandboxed,
   allow,
+  ownDoorOf,
   launchSeconds,
   limits,
   log,
@@ -52,6 +54,8 @@ export function browsers({
   toolbox: Toolbox;
   allowUnsandboxed: boolean;
   allow: Destinations;
+  /** The way of a session to its own CDP address. */
+  ownDoorOf?: (sessionId: string) => OwnDoor;
   launchSeconds: number;
   limits: Limits;
   log: Log;
@@ -99,6 +103,7 @@ export function browsers({
             toolbox,
             allowUnsandboxed,
             allow,
+            ownDoor: ownDoorOf?.(id),
             proxy,
             log,
             whenGone,

@@ -325,8 +325,9 @@ describe('from inside a session', () => {
           '[::]',
           '[::ffff:127.0.0.1]',
         ]) {
-          const connect = await gateway(`CONNECT ${host}:${to}`);
-          expect(connect, `CONNECT ${host}:${to}`).toMatch(/^HTTP\/1\.1 403 /);
+          // A tunnel to the service's own address leads to the session's CDP address only: see below.
+          const connect = `${host}:${to}` === `127.0.0.1:${port}` ? '' : await gateway(`CONNECT ${host}:${to}`);
+          if (connect !== '') expect(connect, `CONNECT ${host}:${to}`).toMatch(/^HTTP\/1\.1 403 /);
           const get = await gateway(`GET http://${host}:${to}/gateway`, 'Host: example.com\r\n');
           expect(get, `GET ${host}:${to}`).toMatch(/^HTTP\/1\.1 403 [\s\S]*X-Corral-Egress: destination_refused/i);
           expect(get).not.toContain(SECRET);
@@ -351,9 +352,68 @@ describe('from inside a session', () => {
           expect(answer!.status(), url).toBe(403);
           expect(await page.textContent('body'), url).toMatch(/off limits/);
         }
-        await expect(page.goto(`https://127.0.0.1:${port}/`)).rejects.toThrow('ERR_TUNNEL_CONNECTION_FAILED');
+        await expect(page.goto(`https://localhost:${port}/`)).rejects.toThrow('ERR_TUNNEL_CONNECTION_FAILED');
+        await expect(page.goto(`https://127.0.0.1:${port}/`)).rejects.toThrow('net::ERR_');
       });
       expect(visited).toEqual([]);
+    });
+
+    test('opens the CDP address of its own session, and no other address, path, token or port of the service', async () => {
+      const own = new URL(mine.cdp_ws_url);
+      const token = own.searchParams.get('jwt')!;
+      const changed = (change: (url: URL) => void) => {
+        const url = new URL(own);
+        change(url);
+        return url.href;
+      };
+      const process = await service.sdk().browsers.process.spawn(mine.session_id, { command: 'sleep', args: ['600'] });
+      const refused = {
+        'another session': other.cdp_ws_url,
+        'a token for another purpose': changed((url) =>
+          url.searchParams.set('jwt', new URL(mine.browser_live_view_url!).searchParams.get('jwt')!),
+        ),
+        'no token': changed((url) => url.searchParams.delete('jwt')),
+        'a forged token': changed((url) => url.searchParams.set('jwt', `${token.slice(0, -4)}AAAA`)),
+        'another host': changed((url) => (url.hostname = 'localhost')),
+        'another port': changed((url) => (url.port = String(webPort))),
+        'its WebDriver address': mine.webdriver_ws_url,
+        'its live view': `ws://${own.host}/browser/live/socket?jwt=${new URL(mine.browser_live_view_url!).searchParams.get('jwt')}`,
+        'its base_url': `${mine.base_url!.replace(/^http/, 'ws')}/devtools/browser/any`,
+        'its process': `${mine.base_url!.replace(/^http/, 'ws')}/process/${process.process_id}/attach`,
+        'a path that is written otherwise': changed((url) => (url.pathname = '/browser//cdp')),
+      };
+      await visit(async (page) => {
+        await page.goto(pages.url);
+        /** What Browser.getVersion answers, or that the websocket was never open. */
+        const ask = (url: string) =>
+          page.evaluate(
+            `new Promise((resolve) => {
+              const socket = new WebSocket(${JSON.stringify(url)});
+              socket.onopen = () => socket.send(JSON.stringify({ id: 1, method: 'Browser.getVersion' }));
+              socket.onmessage = ({ data }) => { resolve(data); socket.close(); };
+              socket.onclose = () => resolve('closed');
+            })`,
+          );
+        expect(await ask(own.href)).toContain('protocolVersion');
+        for (const [what, url] of Object.entries(refused)) expect(await ask(url), what).toBe('closed');
+        expect(await ask(own.href)).toContain('protocolVersion');
+      });
+      // By hand, where a client may say what it likes: the API with a good key, a claim to be a node, an upgrade of another kind.
+      const { host } = own;
+      const through = (request: string) => gateway(`CONNECT ${host}`, `\r\n${request}X: y\r\n`);
+      const asWebSocket = 'Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n';
+      const key = `Authorization: Bearer ${service.key}\r\n`;
+      for (const request of [
+        `GET /browsers HTTP/1.1\r\nHost: ${host}\r\n${key}`,
+        `GET /health HTTP/1.1\r\nHost: ${host}\r\n`,
+        `GET ${own.pathname}${own.search} HTTP/1.1\r\nHost: ${host}\r\n`,
+        `GET /browsers/${mine.session_id}/process/${process.process_id}/attach HTTP/1.1\r\nHost: ${host}\r\n${key}${asWebSocket}Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n`,
+        `GET /health HTTP/1.1\r\nHost: ${host}\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n`,
+      ]) {
+        const answer = await through(request);
+        expect(answer, request).toMatch(/^HTTP\/1\.1 200 Connection Established\r\n\r\nHTTP\/1\.1 40[03] /);
+        expect(answer, request).not.toMatch(/101 Switching|session_id|"ok"/);
+      }
     });
 
     test('reaches nothing by fetch, websocket, redirect or refresh', async () => {
@@ -419,10 +479,18 @@ describe('from inside a session', () => {
   async function visit<T>(look: (page: Page, browser: Browser) => Promise<T>, session = mine): Promise<T> {
     const browser = await chromium.connectOverCDP(session.cdp_ws_url);
     const page = await browser.contexts()[0]!.newPage();
+    const own = await page.context().newCDPSession(page);
+    const { targetInfo } = await own.send('Target.getTargetInfo');
+    const root = await browser.newBrowserCDPSession();
     try {
       return await look(page, browser);
     } finally {
+      // Chromium answers that it closes a page, and forgets it, when an error page is about to be shown. It is told again until it has.
+      const again = setInterval(() => {
+        root.send('Target.closeTarget', { targetId: targetInfo.targetId }).catch(() => {});
+      }, 500);
       await page.close();
+      clearInterval(again);
       await browser.close();
     }
   }

@@ -38,6 +38,8 @@ export interface AllowEntry {
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
+const OWN_SERVICE = 'the service that runs this browser';
+
 /**
  * Decides which destinations a browser may reach: the public internet, and what the operator listed.
  *
@@ -73,7 +75,7 @@ export function destinations({
       const ours = isThisHost(real, local);
       // An operator who allows 127.0.0.0/8 means other programs, not the service itself: that requires an entry with its port.
       if (isService(service, real, port, ours)) {
-        return listed.some((entry) => entry.port === port) ? undefined : 'the service that runs this browser';
+        return listed.some((entry) => entry.port === port) ? undefined : OWN_SERVICE;
       }
       if (listed.length > 0) return undefined;
       return kindOfRefused(real) ?? (ours ? 'an address of the machine that runs this browser' : undefined);
@@ -86,6 +88,7 @@ export function destinations({
         {
           remedy: `If they should, the operator of the service can start it with \`CORRAL_ALLOW_PRIVATE_HOSTS=${shown}:${port}\`.`,
           facts,
+          ownService: kind === OWN_SERVICE,
         },
       );
     };
@@ -108,7 +111,7 @@ export function destinations({
       throw refuse('the port of mail servers', {});
     for (const own of service) {
       if (target.address || own.port !== port || own.host.toLowerCase() !== target.name) continue;
-      if (!byName.some((entry) => entry.port === port)) throw refuse('the service that runs this browser', {});
+      if (!byName.some((entry) => entry.port === port)) throw refuse(OWN_SERVICE, {});
     }
     return { target, byName, judge, refuse, loopback };
   }
