@@ -97,12 +97,19 @@ export class RawClient {
     return new Promise((resolve) => this.#waiting.set(id, resolve));
   }
 
-  /** Sends bytes as they are, and waits for the next message of any kind. */
+  /** Sends bytes as they are, and waits for the next message that is no event. */
   async next(raw: string | Buffer): Promise<CdpMessage> {
-    const arrived = once(this.socket, 'message');
+    const answer = new Promise<CdpMessage>((resolve) => {
+      const look = (data: Buffer) => {
+        const message: CdpMessage = JSON.parse(String(data));
+        if (message.method !== undefined) return;
+        this.socket.off('message', look);
+        resolve(message);
+      };
+      this.socket.on('message', look);
+    });
     this.socket.send(raw);
-    const [data] = await arrived;
-    return JSON.parse(String(data));
+    return answer;
   }
 
   async result<Result = Record<string, unknown>>(method: string, params?: object, sessionId?: string): Promise<Result> {

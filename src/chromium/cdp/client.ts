@@ -2,6 +2,8 @@
 export interface Sink {
   /** Takes one message, in pieces, to send with the next `flush`. The sink owns the pieces from then on. */
   send(pieces: readonly Buffer[]): void;
+  /** Whether it takes an event that begins like this, if it is choosy. What it does not take is not prepared for it. */
+  wants?(head: Buffer): boolean;
   flush(): void;
   /** Bytes taken by `send` that have not left this process. */
   readonly bufferedAmount: number;

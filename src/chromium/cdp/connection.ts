@@ -2,6 +2,7 @@ import { Overdue } from '../../lib/deadline.ts';
 import { Backlog, type BacklogBounds } from './backlog.ts';
 import type { Sink } from './client.ts';
 import { readCommand, type Command, type Fault } from './command.ts';
+import { CREATE_CONTEXT, DISPOSE_CONTEXT, type ContextLanes, type TakenLane } from './context-lanes.ts';
 import { meantDownloads } from './downloads.ts';
 import { ANSWER, SESSION, type Answer } from './message.ts';
 import type { Message } from './pipe.ts';
@@ -13,10 +14,10 @@ export interface ConnectionOptions extends BacklogBounds {
   maxInFlight: number;
   secretive: boolean;
   watching: boolean;
+  /** The target that the connection is for, instead of the browser. */
+  targetId?: string | undefined;
   /** The client is a part of this service. */
   local: boolean;
-  /** A client that had set the download behaviour has left. Chromium has now also forgotten all earlier settings. */
-  onDownloadsLeft?: (() => void) | undefined;
 }
 
 /**
@@ -40,6 +41,10 @@ const REFUSED = new Map([
 ]);
 
 const SET_DOWNLOADS = 'Browser.setDownloadBehavior';
+const NAVIGATE = 'Page.navigate' as const;
+const SET_FILES = 'DOM.setFileInputFiles';
+/** The size limit of params that are read here. */
+const MOST_READ = 4 * 1024 * 1024;
 
 /** Takes one client's messages to Chromium, and delivers Chromium's messages to the client. */
 export class ClientConnection implements Connection {
@@ -59,7 +64,8 @@ export class ClientConnection implements Connection {
   #early: Buffer[] | undefined = [];
   #sweepAt = 1000;
   #left = false;
-  #tookDownloads = false;
+  /** The contexts whose download behaviour it has set; undefined is the default one. */
+  readonly #tookDownloads = new Set<string | undefined>();
 
   constructor(board: Switchboard, sink: Sink, options: ConnectionOptions) {
     this.#board = board;
@@ -83,7 +89,10 @@ export class ClientConnection implements Connection {
   }
 
   #connect(): void {
-    this.#board.ask('Target.attachToBrowserTarget', undefined, undefined, (answer) => this.#opened(answer));
+    const { targetId } = this.#options;
+    const opened = (answer?: Answer) => this.#opened(answer);
+    if (targetId === undefined) this.#board.ask('Target.attachToBrowserTarget', undefined, undefined, opened);
+    else this.#board.ask('Target.attachToTarget', { targetId, flatten: true }, undefined, opened);
   }
 
   #opened(answer?: Answer): void {
@@ -99,7 +108,7 @@ export class ClientConnection implements Connection {
       return this.end(1011, 'The browser refused a new connection.');
     }
     if (this.#left) return board.ask('Target.detachFromTarget', { sessionId });
-    this.root = newSession(sessionId, this);
+    this.root = newSession(sessionId, this, undefined, this.#options.targetId);
     board.sessions.set(sessionId, this.root);
     this.sessions.add(this.root);
     const waiting = this.#early!;
@@ -138,9 +147,29 @@ export class ClientConnection implements Connection {
       return this.#refuse({ id: command.id, code: -32000, message }, command.sessionId);
     }
     if (command.method === RESUME) return this.#board.watching.resume(session, () => this.#resume(command, session));
+    if (command.method === SET_FILES && this.#board.missingFile) return void this.#checkFiles(command, session);
+    if (command.method === CREATE_CONTEXT) return this.#createContext(command, session);
+    if (command.method === DISPOSE_CONTEXT) this.#board.lanes.disposed(command.params);
     if (command.method === 'Page.enable') session.answersDialogs = true;
     else if (command.method === 'Page.disable') session.answersDialogs = false;
+    if (!this.#options.local) this.#noteForViewers(command, session);
     this.#forward(command, session);
+  }
+
+  /**
+   * The live view shows the page that a client brings to the front, and leaves a page's requests for files to a client that takes them.
+   * The service's own clients are not counted.
+   */
+  #noteForViewers({ method, params }: Command, session: Session): void {
+    const { targetId } = session;
+    if (method === 'Page.setInterceptFileChooserDialog' && params !== undefined && !Buffer.isBuffer(params))
+      session.choosesFiles = 'enabled' in params && params.enabled === true;
+    else if (method === 'Page.bringToFront' && targetId !== undefined) this.#board.broughtToFront(targetId);
+    else if (method === 'Target.createTarget') this.#board.front = undefined;
+    else if (method === 'Target.activateTarget' && params !== undefined && !Buffer.isBuffer(params)) {
+      const { targetId: chosen } = params as { targetId?: unknown };
+      if (typeof chosen === 'string') this.#board.broughtToFront(chosen);
+    }
   }
 
   #resume(command: Command, session: Session): void {
@@ -149,16 +178,50 @@ export class ClientConnection implements Connection {
     this.#board.flush();
   }
 
+  /** Chromium takes any path, and uploads an empty file where there is none. */
+  async #checkFiles(command: Command, session: Session): Promise<void> {
+    const { files } = (valueOf(command.params) ?? {}) as { files?: unknown };
+    const paths = Array.isArray(files) ? files.filter((path) => typeof path === 'string') : [];
+    const missing = await this.#board.missingFile!(paths).catch(() => undefined);
+    if (this.#left) return;
+    if (missing === undefined) this.#forward(command, session);
+    else {
+      const message =
+        `There is no file ${missing.slice(0, 1000)} in the session. The browser does not run on the client's machine: upload the file ` +
+        `to the session first, by the fs API (PUT /browsers/{id}/fs/write_file?path=...), and name its path there.`;
+      this.#refuse({ id: command.id, code: -32000, message }, command.sessionId);
+    }
+    this.#board.flush();
+  }
+
   flush(): void {
     this.#board.flush();
   }
 
-  #forward(command: Command, session: Session): void {
-    const { pipe, pending, secrets } = this.#board;
+  #createContext(command: Command, session: Session): void {
+    let prepared: ReturnType<ContextLanes['prepare']>;
+    try {
+      prepared = this.#board.lanes.prepare(command.params, this);
+    } catch (error) {
+      return this.#refuse({ id: command.id, code: -32000, message: (error as Error).message }, command.sessionId);
+    }
+    const { params, taken } = prepared;
+    this.#forward({ ...command, params }, session, taken);
+  }
+
+  #forward(command: Command, session: Session, taken?: TakenLane): void {
+    const { pipe, pending } = this.#board;
     const id = this.#board.nextId();
     const { method } = command;
     const params = method === SET_DOWNLOADS ? this.#aboutDownloads(command.params) : command.params;
-    pending.set(id, { owner: this, session, id: command.id, ...(secrets.any && this.#looksAt(method)) });
+    const inspected = method === NAVIGATE ? { method: NAVIGATE, url: urlOf(params) } : this.#looksAt(method);
+    pending.set(id, {
+      owner: this,
+      session,
+      id: command.id,
+      ...inspected,
+      ...(taken && { method: CREATE_CONTEXT, taken }),
+    });
     this.inFlight += 1;
     if (Buffer.isBuffer(params)) {
       const head = `${ANSWER}${id},"method":${JSON.stringify(method)},"params":`;
@@ -167,8 +230,11 @@ export class ClientConnection implements Connection {
     if (pipe.isFull) this.#board.pauseAll();
   }
 
-  /** Which answers have to be inspected, once there are hidden targets. */
-  #looksAt(method: string): Pick<Pending, 'method'> {
+  /** Which answers have to be inspected: of new contexts for their downloads, and of targets once some are hidden. */
+  #looksAt(method: string): Pick<Pending, 'method'> | undefined {
+    if (!method.startsWith('Target.')) return undefined;
+    if (method === 'Target.createBrowserContext') return this.#board.downloads && { method };
+    if (!this.#board.secrets.any) return undefined;
     if (!this.secretive) return method === 'Target.getTargets' ? { method } : {};
     if (method !== 'Target.createTarget') return {};
     this.#board.secrets.making += 1;
@@ -176,23 +242,31 @@ export class ClientConnection implements Connection {
   }
 
   #aboutDownloads(params: Command['params']): Command['params'] {
-    this.#tookDownloads = true;
-    return params === undefined || Buffer.isBuffer(params) ? params : meantDownloads(params);
+    const value = this.#board.downloads && valueOf(params);
+    if (!value) return params;
+    const { browserContextId } = value as { browserContextId?: unknown };
+    this.#tookDownloads.add(typeof browserContextId === 'string' ? browserContextId : undefined);
+    return meantDownloads(value);
   }
 
   /** Commands to detached sessions are not always answered: forgets them after a while. */
   #sweep(): void {
     const { pending } = this.#board;
     const longAgo = Date.now() - 30_000;
-    for (const [id, { owner, session }] of pending) {
+    for (const [id, { owner, session, taken }] of pending) {
       if (owner !== this || session.detachedAt === 0 || session.detachedAt > longAgo) continue;
       pending.delete(id);
+      taken?.lane.close();
       this.inFlight -= 1;
     }
     this.#sweepAt = Math.max(1000, this.inFlight * 2);
   }
 
   // ---- to the client
+
+  wants(head: Buffer): boolean {
+    return this.#sink.wants?.(head) ?? true;
+  }
 
   deliver(pieces: readonly Buffer[], bytes: number): void {
     if (this.#left) return;
@@ -245,9 +319,11 @@ export class ClientConnection implements Connection {
       board.sessions.delete(session.id);
       board.watching.forget(session);
     }
-    for (const [id, { owner, method }] of pending) {
+    board.lanes.left(this);
+    for (const [id, { owner, method, taken }] of pending) {
       if (owner !== this) continue;
       pending.delete(id);
+      taken?.lane.close();
       if (method === 'Target.createTarget') secrets.made(undefined);
     }
     if (this.secretive && secrets.making === 0) board.onSecretsKnown();
@@ -255,8 +331,13 @@ export class ClientConnection implements Connection {
     this.sessions.clear();
     if (board.closed) return;
     if (this.root) board.ask('Target.detachFromTarget', { sessionId: this.root.id });
-    if (this.#tookDownloads) this.#options.onDownloadsLeft?.();
+    // Chromium forgets what any client had set for these contexts, and what the service had.
+    for (const context of this.#tookDownloads) board.downloads?.take(context);
   }
+}
+
+function urlOf(params: Command['params']): string | undefined {
+  return params && 'url' in params && typeof params.url === 'string' ? params.url : undefined;
 }
 
 /** A message that is too large for Chromium, and for the scan. Its id is known if it comes first, as all known clients write it. */
@@ -264,4 +345,10 @@ function tooLarge(data: Buffer): Fault {
   const id = /^\s*\{\s*"id"\s*:\s*(-?\d{1,10})\s*,/.exec(data.toString('latin1', 0, 64))?.[1];
   const message = `Message of ${data.length} bytes exceeds the ${MAX_TO_CHROMIUM} that Chromium can take.`;
   return { ...(id !== undefined && { id: Number(id) }), code: -32600, message };
+}
+
+/** The value of params; undefined if there is none, or it is too large to be read here. */
+function valueOf(params: Command['params']): object | undefined {
+  if (!Buffer.isBuffer(params)) return params;
+  return params.length <= MOST_READ ? (JSON.parse(params.toString()) as object) : undefined; // the scan has checked it
 }

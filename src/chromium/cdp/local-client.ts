@@ -82,6 +82,7 @@ export function localClient(attach: (sink: Sink) => Client, answerMs = ANSWER_MS
   let client: Client | undefined; // not set yet when the browser is already gone: then `close` is called within `attach`
   client = attach({
     bufferedAmount: 0,
+    wants: isWanted,
     send: (pieces) => isWanted(pieces[0]!) && take(readMessage(pieces)),
     flush() {},
     close: (code, reason) => finish(code, reason),

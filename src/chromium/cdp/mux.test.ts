@@ -40,7 +40,7 @@ async function fakeBrowser(options?: Parameters<typeof multiplex>[1]) {
     resume() {},
   };
   const client = mux.attach(sink);
-  say({ id: heard()[0]!.id, result: { sessionId: SESSION } });
+  say({ id: heard().at(-1)!.id, result: { sessionId: SESSION } });
   await Promise.resolve();
   return { mux, client, raw, say, heard, got, closed, state };
 }
@@ -193,4 +193,99 @@ test('dialogs are answered by the clients that enabled Page', async () => {
   expect(mux.answersDialogs(['another'])).toBe(false);
   send('Page.disable');
   expect(mux.answersDialogs(['T'])).toBe(false);
+});
+
+test('a path that is not in the session is refused before the browser takes it, and one that is goes on', async () => {
+  const { client, heard, got } = await fakeBrowser({
+    missingFile: async (paths) => paths.find((path) => path.startsWith('/Users')),
+  });
+  const set = (id: number, files: string[]) =>
+    client.receive(Buffer.from(JSON.stringify({ id, method: 'DOM.setFileInputFiles', params: { files, nodeId: 1 } })));
+  set(1, ['/home/corral/a', '/Users/me/a.txt']);
+  set(2, ['/home/corral/a'.padEnd(2000, 'a')]); // larger than what is parsed whole
+  await expect.poll(() => got).toHaveLength(1);
+  expect(JSON.parse(got[0]!)).toEqual({
+    id: 1,
+    error: { code: -32000, message: expect.stringMatching(/^There is no file \/Users\/me\/a\.txt .*fs API/) },
+  });
+  await expect.poll(() => heard().map(({ method }) => method)).toEqual(['DOM.setFileInputFiles']);
+});
+
+test('each context that a client makes gets its downloads, and a complete one is told under its name', async () => {
+  let named!: (path: string) => void;
+  const keepDownload = () => new Promise<string>((resolve) => (named = resolve));
+  const { client, say, heard, got } = await fakeBrowser({ keepDownload });
+  client.receive(Buffer.from('{"id":1,"method":"Target.createBrowserContext"}'));
+  client.flush();
+  const asked = heard().find(({ method }) => method === 'Target.createBrowserContext')!;
+  say({ id: asked.id, result: { browserContextId: 'ABC' } }, SESSION);
+  expect(got.splice(0)).toEqual(['{"id":1,"result":{"browserContextId":"ABC"}}']);
+  expect(heard()).toMatchObject([{ method: 'Browser.setDownloadBehavior', params: { browserContextId: 'ABC' } }]);
+
+  say({ method: 'Browser.downloadWillBegin', params: { guid: 'g', suggestedFilename: 'a.txt' } }, SESSION);
+  say({ method: 'Browser.downloadProgress', params: { guid: 'g', state: 'completed', filePath: '/x/g' } }, SESSION);
+  expect(got.splice(0)).toHaveLength(1);
+  named('/home/corral/Downloads/a.txt');
+  await expect.poll(() => got).toHaveLength(1);
+  expect(JSON.parse(got[0]!)).toEqual({
+    method: 'Browser.downloadProgress',
+    params: { guid: 'g', state: 'completed', filePath: '/home/corral/Downloads/a.txt' },
+  });
+});
+
+test('a context with a proxy gets a lane of the gateway, which ends with it', async () => {
+  const lanes: string[] = [];
+  const openLane = (proxyServer: string, bypass: string | undefined) => {
+    if (proxyServer === 'bad') throw new Error('proxyServer cannot be used: it is bad.');
+    if (proxyServer === 'direct://') return undefined;
+    lanes.push(`${proxyServer} ${bypass}`);
+    return { proxyServer: 'http://127.1.0.1:3128', close: () => void lanes.push(`closed ${proxyServer}`) };
+  };
+  const { client, say, heard, got } = await fakeBrowser({ openLane });
+  let id = 0;
+  const create = (params: object) => {
+    client.receive(Buffer.from(JSON.stringify({ id: ++id, method: 'Target.createBrowserContext', params })));
+    client.flush();
+    return heard()[0] as { id: number; params?: object } | undefined;
+  };
+  const made = (command: { id: number } | undefined, browserContextId: string) =>
+    say({ id: command!.id, result: { browserContextId } }, SESSION);
+
+  const first = create({ disposeOnDetach: true, proxyServer: 'a:1', proxyBypassList: 'b' });
+  expect(first!.params).toEqual({
+    disposeOnDetach: true,
+    proxyServer: 'http://127.1.0.1:3128',
+    proxyBypassList: '<-loopback>',
+  });
+  made(first, 'A');
+  expect(got.pop()).toBe('{"id":1,"result":{"browserContextId":"A"}}');
+  expect(create({ proxyServer: 'direct://', disposeOnDetach: true })!.params).toEqual({ disposeOnDetach: true });
+  expect(create({ proxyServer: 'bad' })).toBeUndefined();
+  expect(got.pop()).toContain('proxyServer cannot be used: it is bad.');
+
+  const large = create({ proxyServer: 'c:1', originsWithUniversalNetworkAccess: ['x'.repeat(1000)] });
+  expect(large!.params).toMatchObject({ proxyServer: 'http://127.1.0.1:3128' });
+  made(large, 'C');
+  client.receive(Buffer.from('{"id":90,"method":"Target.disposeBrowserContext","params":{"browserContextId":"C"}}'));
+  expect(lanes).toEqual(['a:1 b', 'c:1 undefined', 'closed c:1']);
+  client.flush();
+  expect(heard()).toMatchObject([{ method: 'Target.disposeBrowserContext' }]);
+
+  const refused = create({ proxyServer: 'd:1' });
+  say({ id: refused!.id, error: { code: -32000, message: 'No.' } }, SESSION);
+  expect(lanes.pop()).toBe('closed d:1');
+  made(create({ proxyServer: 'stays:1' }), 'S');
+  create({ proxyServer: 'pending:1' });
+  lanes.splice(0);
+  client.closed();
+  expect(lanes).toEqual(['closed a:1', 'closed pending:1']);
+});
+
+test('without a gateway that has lanes, a context with a proxy is refused', async () => {
+  const { client, heard, got } = await fakeBrowser();
+  client.receive(Buffer.from('{"id":1,"method":"Target.createBrowserContext","params":{"proxyServer":"a:1"}}'));
+  client.receive(Buffer.from('{"id":2,"method":"Target.createBrowserContext"}'));
+  client.flush();
+  expect(got.pop()).toContain('proxyServer needs a sandbox');
+  expect(heard()).toMatchObject([{ method: 'Target.createBrowserContext' }]);
 });

@@ -1,22 +1,37 @@
 import type { BacklogBounds } from './backlog.ts';
 import type { Client, Sink } from './client.ts';
 import { ClientConnection } from './connection.ts';
+import { Downloads, type KeepDownload } from './downloads.ts';
 import { ANSWER_MS, localClient, type LocalClient } from './local-client.ts';
+import type { OpenLane } from './context-lanes.ts';
+import { NetworkFacts, type Endpoint, type Network } from './network-facts.ts';
 import type { Pipe } from './pipe.ts';
 import { router } from './router.ts';
-import { Switchboard } from './switchboard.ts';
+import { Switchboard, type MissingFile } from './switchboard.ts';
 
 export interface Mux {
-  /** Attaches a client, which sees the browser as if it were its only client. */
-  attach(sink: Sink): Client;
+  /**
+   * Attaches a client, which sees the browser as if it were its only client; with a target, the connection is that target's, as with the
+   * websocket that Chromium has for each.
+   */
+  attach(sink: Sink, targetId?: string): Client;
   /**
    * A client inside this process. With `secretive`, the targets it creates are hidden from the other clients. With `watching`, it observes
    * the browser without a trace for them (watching.ts); its scripts run in the isolated world `hiddenWorld`.
    */
   attachLocal(options?: { secretive?: boolean; watching?: boolean }): LocalClient;
+  /** The name of isolated worlds that no client is told of. */
   readonly hiddenWorld: string;
   /** Whether a client other than watchers has enabled Page on one of these targets: then that client answers its dialogs. */
   answersDialogs(targetIds: readonly string[]): boolean;
+  /** Whether a client of the session takes this target's requests for files. */
+  choosesFiles(targetId: string): boolean;
+  /** The target that a client of the session last brought to the front, unless one was created since. */
+  readonly front: string | undefined;
+  /** Calls `listener` whenever a client of the session brings a target to the front, until the returned function is called. */
+  onFront(listener: (targetId: string) => void): () => void;
+  /** Where Chromium's proxy listens; events about a server have this address if the server's is not known. */
+  readonly proxy: Endpoint | undefined;
   /** Closes every connection with this code and reason, and the pipe. */
   close(code: number, reason: string): void;
   readonly clientCount: number;
@@ -32,8 +47,14 @@ export interface MuxOptions extends BacklogBounds {
   maxInFlight?: number;
   /** Chromium's deadline for commands of the multiplexer. Commands of clients have none. */
   answerMs?: number;
-  /** A client that had set the download behaviour has left. Chromium has now also forgotten all earlier settings. */
-  onDownloadsLeft?: () => void;
+  /** Gives a complete download its name. Without it, where downloads go is left to the browser and its clients. */
+  keepDownload?: KeepDownload | undefined;
+  /** Finds paths that do not exist for the browser. Without it, a client that names one uploads an empty file. */
+  missingFile?: MissingFile | undefined;
+  /** What is behind Chromium's proxy: what Chromium reports about the network is corrected by it. */
+  network?: Network;
+  /** Gives contexts a proxy of their own. Without it such contexts are refused. */
+  openLane?: OpenLane | undefined;
 }
 
 /**
@@ -47,8 +68,14 @@ export interface MuxOptions extends BacklogBounds {
 export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
   const { maxInFlight = 100_000, answerMs = ANSWER_MS } = options;
   const whenGone = options.whenGone ?? (() => ({ code: 1011, reason: 'The browser went away.' }));
-  const board = new Switchboard(pipe, answerMs);
-  const route = router(board);
+  const board = new Switchboard(pipe, answerMs, options.openLane);
+  const { keepDownload } = options;
+  if (keepDownload)
+    board.downloads = new Downloads(keepDownload, (behaviour) => {
+      if (!board.closed && board.mayAskMore) board.ask('Browser.setDownloadBehavior', behaviour);
+    });
+  board.missingFile = options.missingFile;
+  const route = router(board, options.network && new NetworkFacts(options.network));
 
   pipe.onMessage = (message) => {
     try {
@@ -64,25 +91,50 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
     board.close(code, reason);
   };
 
-  function attach(sink: Sink, { secretive = false, watching = false, local = false } = {}): Client {
+  board.downloads?.take(); // clients' commands reach Chromium after this one
+
+  interface Manner {
+    secretive?: boolean;
+    watching?: boolean;
+    local?: boolean;
+    targetId?: string | undefined;
+  }
+
+  function attach(sink: Sink, { secretive = false, watching = false, local = false, targetId }: Manner = {}): Client {
     if (secretive) board.secrets.any = true;
     if (watching) board.watching.any = true;
-    const connection = new ClientConnection(board, sink, { ...options, maxInFlight, secretive, watching, local });
-    if (board.closed) connection.refuseAtOnce(whenGone());
+    const manner = { secretive, watching, local, targetId };
+    const connection = new ClientConnection(board, sink, { ...options, ...manner, maxInFlight });
+    if (targetId !== undefined && board.secrets.has(targetId))
+      connection.refuseAtOnce({ code: 1011, reason: 'There is no such page.' });
+    else if (board.closed) connection.refuseAtOnce(whenGone());
     else connection.open();
     return connection;
   }
 
   return {
-    attach: (sink) => attach(sink),
+    attach: (sink, targetId) => attach(sink, { targetId }),
     attachLocal: ({ secretive = false, watching = false } = {}) =>
       localClient((sink) => attach(sink, { secretive, watching, local: true }), answerMs),
-    hiddenWorld: board.watching.world,
+    get hiddenWorld() {
+      board.watching.any = true; // worlds of this name are hidden from now on
+      return board.watching.world;
+    },
     answersDialogs: (targetIds) =>
       [...board.sessions.values()].some(
         ({ answersDialogs, targetId, owner }) =>
           answersDialogs && !owner.watching && targetId !== undefined && targetIds.includes(targetId),
       ),
+    choosesFiles: (targetId) =>
+      [...board.sessions.values()].some((session) => session.choosesFiles && session.targetId === targetId),
+    get front() {
+      return board.front;
+    },
+    onFront(listener) {
+      board.onFront.add(listener);
+      return () => void board.onFront.delete(listener);
+    },
+    proxy: options.network?.proxy,
     close: (code, reason) => board.close(code, reason),
     get clientCount() {
       return board.connections.size;

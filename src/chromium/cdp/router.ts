@@ -5,15 +5,21 @@ import {
   byteLength,
   DETACHED,
   isTargetEvent,
+  LETTER_B,
   LETTER_I,
+  LETTER_P,
   LETTER_T,
   METHOD_AT,
   readCreated,
+  readDownload,
+  readNewContext,
   readTargetEvent,
   sessionOf,
   stripSession,
+  withFilePath,
   withoutTargets,
 } from './message.ts';
+import type { NetworkFacts } from './network-facts.ts';
 import type { Message } from './pipe.ts';
 import type { Pending, Session, Switchboard } from './switchboard.ts';
 
@@ -21,7 +27,7 @@ import type { Pending, Session, Switchboard } from './switchboard.ts';
 const MOST_HELD = 10_000;
 
 /** Delivers each message of Chromium to its client. Answers begin with their id, events with their method, and both end with their session's id. */
-export function router(board: Switchboard): (message: Message) => void {
+export function router(board: Switchboard, facts: NetworkFacts | undefined): (message: Message) => void {
   const { sessions, pending, secrets } = board;
   board.onSecretsKnown = letGo;
   return route;
@@ -64,23 +70,66 @@ export function router(board: Switchboard): (message: Message) => void {
         if (event?.sessionId !== undefined) board.adopt(event.sessionId, session!, event);
       } else if (head.toString('latin1', 0, DETACHED.length) === DETACHED) {
         const gone = sessions.get(readTargetEvent(message)?.sessionId ?? '');
-        if (gone?.owner.root === gone && gone) gone.owner.end(1011, 'The browser ended this connection.');
+        if (gone?.owner.root === gone && gone) endConnection(gone);
         else if (gone && gone.owner === session?.owner) board.forget(gone);
       }
     }
+    const letter = head[METHOD_AT];
+    if (board.downloads && (letter === LETTER_B || letter === LETTER_P) && isDownloadHeld(message, session)) return;
     if (!session) return; // the pipe's own session, or a client that has disconnected
-    if (board.watching.any && !session.owner.watching && board.watching.hides(message, session)) return;
+    // Half of what Chromium tells a watcher about the network is not for it: a loading page sends thousands of such events.
+    if (
+      session.owner.watching ? !session.owner.wants(head) : board.watching.any && board.watching.hides(message, session)
+    )
+      return;
+    facts?.correct(message);
     if (session === session.owner.root) stripSession(message, session.id);
     session.owner.deliver(message, byteLength(message));
+  }
+
+  function endConnection({ owner, targetId }: Session): void {
+    if (targetId === undefined) owner.end(1011, 'The browser ended this connection.');
+    else owner.end(1000, 'The page was closed.');
+  }
+
+  // ---- downloads
+
+  /** A client that is told that a download is complete finds the file under its name: the event waits until the file has it. */
+  function isDownloadHeld(message: Message, session: Session | undefined): boolean {
+    const download = readDownload(message);
+    if (!download) return false;
+    const { guid, name, complete } = download;
+    if (name !== undefined) board.downloads!.begun(guid, name);
+    if (!complete) return false;
+    const kept = board.downloads!.complete(guid);
+    if (session)
+      void kept.then((path) => {
+        if (sessions.get(session.id) !== session) return; // detached meanwhile
+        if (path !== undefined) withFilePath(message, path);
+        if (session === session.owner.root) stripSession(message, session.id);
+        session.owner.deliver(message, byteLength(message));
+        board.flush();
+      });
+    return true;
   }
 
   // ---- hidden targets
 
   /**
-   * Inspects answers about targets: those of a secretive client tell the ids of hidden targets, and from those of others hidden targets
-   * are removed.
+   * Inspects answers about navigations, new contexts and targets: those of a secretive client tell the ids of hidden targets, and from those
+   * of others hidden targets are removed.
    */
-  function mayPass({ owner, method }: Pending, message: Message): boolean {
+  function mayPass({ owner, method, url, taken }: Pending, message: Message): boolean {
+    if (method === 'Page.navigate') {
+      facts?.correctNavigation(message, url);
+      return true;
+    }
+    if (method === 'Target.createBrowserContext') {
+      const context = readNewContext(message);
+      if (taken) board.lanes.created(taken, context);
+      if (context !== undefined) board.downloads?.take(context);
+      return true;
+    }
     if (method !== 'Target.createTarget') return owner.secretive || withoutTargets(message, (id) => secrets.has(id));
     secrets.made(readCreated(message));
     if (secrets.making === 0) letGo();

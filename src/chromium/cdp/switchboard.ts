@@ -1,7 +1,9 @@
 import type { Client } from './client.ts';
+import type { Downloads } from './downloads.ts';
 import { readAnswer, type Answer } from './message.ts';
 import type { Message, Pipe } from './pipe.ts';
 import type { Arguments, Method } from './protocol.ts';
+import { ContextLanes, type OpenLane, type TakenLane } from './context-lanes.ts';
 import { secretTargets } from './secret-targets.ts';
 import { Watching } from './watching.ts';
 
@@ -17,6 +19,8 @@ export interface Session {
   targetId: string | undefined;
   /** The client has enabled Page, so it is the one that answers the page's dialogs. */
   answersDialogs: boolean;
+  /** The client takes the page's requests for files. */
+  choosesFiles: boolean;
   /** The execution contexts that its client is not told of. */
   hiddenContexts: Set<number> | undefined;
 }
@@ -28,11 +32,17 @@ export interface Pending {
   /** The client's own command id. */
   id: number;
   /** Set if the answer has to be inspected. */
-  method?: 'Target.getTargets' | 'Target.createTarget';
+  method?: 'Target.getTargets' | 'Target.createTarget' | 'Target.createBrowserContext' | 'Page.navigate';
+  /** The lane of a context that is being created. */
+  taken?: TakenLane | undefined;
+  /** Where a navigation was told to go. */
+  url?: string | undefined;
 }
 
 /** A client's connection, as far as routing needs it. */
 export interface Connection extends Client {
+  /** Whether it takes an event that begins like this. */
+  wants(head: Buffer): boolean;
   deliver(pieces: readonly Buffer[], bytes: number): void;
   readonly sessions: Set<Session>;
   /** The number of unanswered commands. */
@@ -51,6 +61,8 @@ export interface Connection extends Client {
   /** Messages that arrived while a hidden target was created: kept until the id of that target is known. */
   held: Message[] | undefined;
 }
+
+export type MissingFile = (paths: readonly string[]) => Promise<string | undefined>;
 
 /** Ids on the pipe all have ten digits, so any client's id fits into the same place and answers can be rewritten in place. */
 const FIRST_ID = 1_000_000_000;
@@ -71,7 +83,15 @@ export class Switchboard {
   readonly paused = new Set<Connection>();
   readonly secrets = secretTargets();
   readonly watching = new Watching((done) => this.ask('Browser.getVersion', undefined, undefined, () => done()));
+  readonly lanes: ContextLanes;
   closed = false;
+  /** The target that a client last brought to the front; undefined after a client has created another. */
+  front: string | undefined;
+  readonly onFront = new Set<(targetId: string) => void>();
+  /** Where downloads go; undefined leaves that to the browser. */
+  downloads: Downloads | undefined;
+  /** The first of these paths that does not exist for the browser; undefined leaves that to the browser. */
+  missingFile: MissingFile | undefined;
   /** Called when no hidden target is being created any more: held messages can be delivered. */
   onSecretsKnown = () => {};
 
@@ -81,8 +101,9 @@ export class Switchboard {
   /** Connections with something to flush. */
   #unflushed: Connection[] = [];
 
-  constructor(pipe: Pipe, answerMs: number) {
+  constructor(pipe: Pipe, answerMs: number, openLane: OpenLane | undefined) {
     this.pipe = pipe;
+    this.lanes = new ContextLanes(openLane);
     this.answerMs = answerMs;
   }
 
@@ -131,6 +152,11 @@ export class Switchboard {
     parent.children.add(session);
     owner.sessions.add(session);
     if (paused) this.watching.paused(session);
+  }
+
+  broughtToFront(targetId: string): void {
+    this.front = targetId;
+    for (const listener of this.onFront) listener(targetId);
   }
 
   forget(session: Session): void {
@@ -196,6 +222,7 @@ export function newSession(id: string, owner: Connection, parent?: Session, targ
     children: new Set(),
     detachedAt: 0,
     answersDialogs: false,
+    choosesFiles: false,
     hiddenContexts: undefined,
   };
 }

@@ -22,7 +22,7 @@ const LETTER_R = 0x52;
 export class Watching {
   /** The name of the world in which watchers run their scripts. */
   readonly world = `w${randomBytes(12).toString('hex')}`;
-  /** Whether there ever was a watcher: its worlds stay in documents after it has left. */
+  /** Whether such a world was ever made: worlds stay in documents after their maker has left. */
   any = false;
   /** By target: the sessions that were told that it is paused, each with its command to resume, once that was sent. */
   readonly #paused = new Map<string, Map<Session, (() => void) | undefined>>();
