@@ -326,9 +326,9 @@ describe('what is not a command', () => {
     expect(await client.ask('browsingContext.navigate', { context: 1, url: [] })).toMatchObject({
       error: 'invalid argument',
     });
-    expect(await client.ask('browsingContext.navigate', { context: 'x', url })).toMatchObject({
-      error: 'no such frame',
-    });
+    const lost = await client.ask('browsingContext.navigate', { context: 'x', url });
+    expect(lost).toMatchObject({ error: 'no such frame' });
+    expect(lost).not.toHaveProperty('stacktrace'); // it would show where the service's files are
     expect(await client.ask('no.such')).toMatchObject({ error: 'unknown command' });
     const deep = `{"id":9,"method":"script.callFunction","params":${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}}`;
     expect((await client.next(deep)).type).toBe('error');
@@ -466,6 +466,6 @@ async function burstAndCut(client: BidiClient): Promise<void> {
 
 /** The multiplexer's clients, once those that are leaving have left. */
 async function settledCount(): Promise<number> {
-  for (let i = 0; i < 300 && server.mux.clientCount > 0; i++) await new Promise((resolve) => setTimeout(resolve, 10));
+  for (let i = 0; i < 3000 && server.mux.clientCount > 0; i++) await new Promise((resolve) => setTimeout(resolve, 10));
   return server.mux.clientCount;
 }

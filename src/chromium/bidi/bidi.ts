@@ -16,6 +16,8 @@ export interface BidiOptions extends BacklogBounds {
   log?: Log;
   /** The most unanswered commands of one client. */
   maxInFlight?: number;
+  /** The session was begun elsewhere: the first command opens it here, without `session.new`. */
+  begun?: boolean;
   /** How long `session.new` may take. */
   newSessionMs?: number;
 }
@@ -46,6 +48,9 @@ type Message = { type: 'success' | 'error' | 'event'; id?: number; result?: Reco
 export function attachBidi(mux: Mux, sink: WebSocketSink, options: BidiOptions = {}): WebSocketReceiver {
   return new BidiConnection(mux, sink, options);
 }
+
+/** Opens the session of a client that does not ask for it. Compared by identity: no client can send it. */
+const BEGINNING: Command = { id: 0, method: 'session.new', params: { capabilities: {} } };
 
 class BidiConnection implements WebSocketReceiver {
   readonly #mux: Mux;
@@ -125,6 +130,10 @@ class BidiConnection implements WebSocketReceiver {
       const refusal = this.#session === 'none' ? unfit(command) : hasSession(id);
       return refusal ? this.#refuse(refusal, command) : void this.#open(command);
     }
+    if (this.#session !== 'open' && this.#options.begun) {
+      this.#early.push(command);
+      return void this.#open(BEGINNING);
+    }
     if (this.#session !== 'open') {
       const message = 'This connection has no session. Send session.new first.';
       return this.#refuse({ id, error: 'invalid session id', message }, command);
@@ -173,7 +182,7 @@ class BidiConnection implements WebSocketReceiver {
     if (message.type === 'error') return this.#giveUp(message, command);
     clearTimeout(this.#deadline);
     this.#session = 'open';
-    this.#send({ ...message, result: introduced(message.result!) });
+    if (command !== BEGINNING) this.#send({ ...message, result: introduced(message.result!) });
     this.#performEarly();
   }
 
@@ -190,6 +199,7 @@ class BidiConnection implements WebSocketReceiver {
     this.#mapper = undefined;
     this.#cdp?.closed();
     this.#session = 'none';
+    if (command === BEGINNING) return this.#end(1011, 'The browser did not open a BiDi session.');
     this.#refuse(refusal, command);
     this.#connect();
     this.#performEarly();
@@ -220,7 +230,8 @@ class BidiConnection implements WebSocketReceiver {
 
   #send(message: object): void {
     if (this.#over) return;
-    const bytes = Buffer.from(JSON.stringify(message));
+    // The mapper's stack traces name the service's own files.
+    const bytes = Buffer.from(JSON.stringify({ ...message, stacktrace: undefined }));
     if (!this.#backlog.takes(bytes.length, this.#sink.bufferedAmount)) {
       return this.#end(1008, 'Dropped: this connection does not read what the browser sends.');
     }
