@@ -8,6 +8,8 @@ import { Type, type Static, type TSchema } from 'typebox';
 
 /** The most bytes kept of each output of a command that is waited for. */
 export const MOST_KEPT = 8 * 1024 * 1024;
+/** The most bytes of a process's output in the log of an ended session. */
+export const TAIL_BYTES = 4096;
 /** The most bytes of a code's result, and of its output. */
 const MOST_BYTES = 10 * 1024 * 1024;
 
@@ -66,6 +68,10 @@ export const OutputItem = Type.Union([
 export type OutputItem = Static<typeof OutputItem>;
 export const Written = Type.Object({ written_bytes: count });
 const Ok = Type.Object({ ok: Type.Literal(true) });
+const Tail = Type.Object({
+  tail_b64: Type.String({ maxLength: Math.ceil(TAIL_BYTES / 3) * 4 }),
+  exit_code: orNull(exitCode),
+});
 
 const processes = {
   exec: { args: Type.Object({ ...command, timeout_sec, most: count }), says: Type.Union([Begun, Ended]) },
@@ -75,6 +81,8 @@ const processes = {
   },
   status: { args: Type.Object(ofProcess), says: ProcessStatus },
   output: { args: Type.Object(ofProcess), says: Type.Union([OutputOpened, OutputItem]) },
+  /** The end of what it has written so far. */
+  tail: { args: Type.Object(ofProcess), says: Tail },
   stdin: { args: Type.Object({ ...ofProcess, data_b64: Type.String(), eof: Type.Boolean() }), says: Written },
   kill: { args: Type.Object({ ...ofProcess, signal: Type.String() }), says: Ok },
   resize: { args: Type.Object({ ...ofProcess, rows: count, cols: count }), says: Ok },
@@ -163,6 +171,18 @@ const code = {
   },
 };
 
+// ---- WebDriver
+
+const port = Type.Integer({ minimum: 1, maximum: 65_535 });
+export const DriverReady = Type.Object({ pid, port, debugger_port: port });
+
+const driver = {
+  /** Runs a chromedriver for as long as the stream is open; it reaches the browser at the debugger's port. */
+  driver: { args: Type.Object({ program: path }), says: Type.Union([DriverReady, Exited]) },
+  /** A connection to a port inside the session: bytes both ways. */
+  dial: { args: Type.Object({ port }), says: Done },
+};
+
 export const protocol = {
   /** Whether the guest responds. */
   ping: { args: Nothing, says: Done },
@@ -170,6 +190,7 @@ export const protocol = {
   ...files,
   ...watches,
   ...code,
+  ...driver,
 };
 
 export type Question = keyof typeof protocol;

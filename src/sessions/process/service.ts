@@ -15,6 +15,7 @@ import {
 import { errors } from '../../errors.ts';
 import { bytesFrom, checked, inside, nextOf } from '../inside.ts';
 import type { Hold } from '../holds.ts';
+import { loseTail, rememberProcess, takeTail } from './tails.ts';
 import type { ExecRequest, ExecResult, SpawnRequest, SpawnResult } from './schema.ts';
 
 /** The most bytes of each output in the error about a command that took too long. */
@@ -89,14 +90,18 @@ export function spawn(held: Hold, request: SpawnRequest): Promise<SpawnResult> {
     if (processes.size >= MOST_KNOWN && oldest !== undefined) processes.delete(oldest);
     processes.set(spawned.process_id, undefined);
     guest.started.add(spawned.pid);
+    rememberProcess(guest, spawned.process_id, { command: request.command, pid: spawned.pid });
     const awake = held.stayAwake();
     void nextOf(guest, Exited, stream)
       .then(({ exit_code }) => {
         guest.started.delete(spawned.pid);
         return exit_code;
       })
-      .catch(() => KILLED)
-      .then((code) => processes.has(spawned.process_id) && processes.set(spawned.process_id, code))
+      .catch(() => undefined)
+      .then((code) => {
+        if (processes.has(spawned.process_id)) processes.set(spawned.process_id, code ?? KILLED);
+        return code === undefined ? loseTail(guest, spawned.process_id) : takeTail(guest, spawned.process_id);
+      })
       .finally(() => {
         awake();
         stream.reset();

@@ -40,6 +40,14 @@ export class Output {
     return this.#chunks[index - this.first];
   }
 
+  /** The last bytes, of both streams as they came. */
+  tail(most: number): Buffer {
+    let [bytes, from] = [0, this.#chunks.length];
+    while (from > 0 && bytes < most) bytes += this.#chunks[--from]!.bytes.length;
+    const those = this.#chunks.slice(from).map((chunk) => chunk.bytes);
+    return Buffer.concat(those).subarray(Math.max(0, bytes - most));
+  }
+
   end() {
     this.ended = true;
     this.#wake();

@@ -27,12 +27,13 @@ const MOST_KEPT = 1000;
 /** How long the output of an exited process is waited for, when its children keep the pipe open. */
 const LINGER_MS = 250;
 const MOST_STDIN = 1024 * 1024;
+const MOST_TAIL = 4096; // TAIL_BYTES of protocol.ts, of which only types are loaded here
 const TICKS_PER_SECOND = 100;
 
 const processes = new Map<string, Process>();
 const execs = new Set<number>();
 
-export const processAsks = { exec, spawn, status, output, stdin, kill, resize, bury };
+export const processAsks = { exec, spawn, status, output, tail, stdin, kill, resize, bury };
 
 async function exec(ask: Args<'exec'>, stream: Telling<'exec'>): Promise<void> {
   const { file, args, cwd, env } = runnable(ask);
@@ -244,6 +245,11 @@ async function output({ process_id }: Args<'output'>, stream: Telling<'output'>)
       return stream.json({ event: 'exit', exit_code: process.exitCode! }); // the exit code is known before the output ends
     } else await output.more(stream.gone);
   }
+}
+
+async function tail({ process_id }: Args<'tail'>, stream: Telling<'tail'>): Promise<void> {
+  const { output, exitCode } = find(process_id);
+  await stream.json({ tail_b64: output.tail(MOST_TAIL).toString('base64'), exit_code: exitCode });
 }
 
 async function stdin({ process_id, data_b64, eof }: Args<'stdin'>, stream: Telling<'stdin'>): Promise<void> {
