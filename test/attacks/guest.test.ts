@@ -66,6 +66,7 @@ describe('a guest that was taken over', () => {
         connections.push(1);
         stream.reset();
       },
+      onDevtools: (stream) => stream.reset(),
       log: log as never,
     });
     guests.push(guest);

@@ -48,6 +48,8 @@ export interface GuestOptions {
   allowUnsandboxed: boolean;
   /** The guest requests a connection to its browser. */
   onCdp: (stream: Stream) => void;
+  /** A WebDriver inside the session connects to what it takes for Chromium's own debugging port. */
+  onDevtools: (stream: Stream) => void;
   log: Log;
   silenceMs?: number;
 }
@@ -60,7 +62,7 @@ interface Running {
 }
 
 /** The most connections to the browser that the guest may have at once. */
-const MOST_OF_ITS_OWN = 4;
+const MOST_OF_ITS_OWN = 8;
 /** The most such connections within ten seconds: each costs the browser a session. */
 const MOST_IN_A_WHILE = 100;
 /** The most requests at once. More could not run anyway: a running process is one of them, and each takes memory of the service. */
@@ -76,6 +78,7 @@ export function guestOf({
   toolbox,
   allowUnsandboxed,
   onCdp,
+  onDevtools,
   log,
   silenceMs = SILENCE_MS,
 }: GuestOptions): Guest {
@@ -121,9 +124,10 @@ export function guestOf({
         host: true,
         most: MOST_OF_ITS_OWN,
         onOpen(name, _args, stream) {
-          if (name !== 'cdp') return made.channel.close('it asked for something that there is not.');
+          const serve = name === 'cdp' ? onCdp : name === 'devtools' ? onDevtools : undefined;
+          if (!serve) return made.channel.close('it asked for something that there is not.');
           if (!mayConnect()) return made.channel.close('too many connections to the browser were opened.');
-          onCdp(stream);
+          serve(stream);
         },
       }),
     };

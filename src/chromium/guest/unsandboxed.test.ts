@@ -20,7 +20,7 @@ const browser = (confined: boolean, tools: string) =>
 test('without a sandbox there is a guest only where the operator allows it', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'corral-guest-'));
   const toolbox = openToolbox(dir);
-  const common = { browser: browser(false, dir), toolbox, onCdp: () => {}, log: silent };
+  const common = { browser: browser(false, dir), toolbox, onCdp: () => {}, onDevtools: () => {}, log: silent };
   const refused = guestOf({ ...common, allowUnsandboxed: false });
   await expect(refused.call('ping', {})).rejects.toMatchObject({ code: 'unsandboxed' });
   const allowed = guestOf({ ...common, allowUnsandboxed: true });

@@ -1,6 +1,7 @@
 import { Socket } from 'node:net';
 import { channel, type Channel, type Stream } from '../channel.ts';
 import type { Args, Question } from '../protocol.ts';
+import { driverAsks } from './driver.ts';
 import { fileAsks } from './files.ts';
 import { killEverything, processAsks } from './processes.ts';
 import { playwrightAsks } from './playwright.ts';
@@ -17,7 +18,14 @@ type Ask<Q extends Question> = (args: Args<Q>, stream: Telling<Q>, service: Chan
 
 const ping: Ask<'ping'> = (_args, stream) => stream.json({});
 
-const asks: { [Q in Question]: Ask<Q> } = { ping, ...processAsks, ...fileAsks, ...watchAsks, ...playwrightAsks };
+const asks: { [Q in Question]: Ask<Q> } = {
+  ping,
+  ...processAsks,
+  ...fileAsks,
+  ...watchAsks,
+  ...playwrightAsks,
+  ...driverAsks,
+};
 
 const service = channel(new Socket({ fd: 3, readable: true, writable: true }), { host: false, onOpen, most: 1024 });
 

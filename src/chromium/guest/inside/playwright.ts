@@ -2,9 +2,10 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import type { Channel, Stream } from '../channel.ts';
+import type { Channel } from '../channel.ts';
 import type { Args } from '../protocol.ts';
 import { Fault } from './fault.ts';
+import { relay } from './relay.ts';
 import type { Telling } from './telling.ts';
 import { killTree } from './tree.ts';
 
@@ -100,7 +101,7 @@ function start(service: Channel): Runner {
   const [, , , cdp] = child.stdio;
   if (!(cdp instanceof Duplex)) throw new Fault('internal', 'The runner was started without a socket.');
   const stream = service.open('cdp');
-  void relay(cdp, stream);
+  void relay(cdp, stream); // no other process in the session has such a socket
   child.stdout?.on('data', (bytes: Buffer) => runner.onPrint?.('stdout', bytes));
   child.stderr?.on('data', (bytes: Buffer) => runner.onPrint?.('stderr', bytes));
   child.on('message', (message) => runner.onOutcome?.(message as Outcome));
@@ -124,25 +125,6 @@ async function end(runner: Runner): Promise<void> {
   runner.over = true;
   if (warm === runner) warm = undefined;
   if (runner.child.pid !== undefined) await killTree(runner.child.pid);
-}
-
-/** Connects the runner's own socket to the browser: no other process in the session has such a socket. */
-async function relay(socket: Duplex, stream: Stream): Promise<void> {
-  socket.on('error', () => {});
-  socket.once('close', () => stream.reset());
-  const up = (async () => {
-    for await (const chunk of socket) await stream.bytes(chunk as Buffer);
-  })();
-  const down = (async () => {
-    for (let item; (item = await stream.next());) {
-      if (item.bytes && !socket.write(item.bytes))
-        await new Promise((resolve) => socket.once('drain', resolve).once('close', resolve));
-    }
-  })();
-  await Promise.race([up, down]).catch(() => {});
-  socket.destroy();
-  stream.reset();
-  await Promise.allSettled([up, down]);
 }
 
 /** One output of a run, up to the mark that the runner prints after it. */

@@ -1,0 +1,81 @@
+import http from 'node:http';
+import type { Group } from '../../lib/byte-budget.ts';
+import { serveWebSocket } from '../../lib/ws-sink.ts';
+import { MAX_TO_CHROMIUM } from '../cdp/connection.ts';
+import type { LocalClient } from '../cdp/local-client.ts';
+import type { Mux } from '../cdp/mux.ts';
+import { isTargetList } from '../cdp/shapes.ts';
+import type { Browser } from '../browser/launch.ts';
+import type { Stream } from './channel.ts';
+import { duplexOf } from './duplex.ts';
+
+/** The path of the browser's websocket. There is one browser behind the port. */
+const SOCKET = '/devtools/browser/corral';
+
+/**
+ * What Chromium's debugging port would answer to a WebDriver inside the session: which browser it is, its pages, and the browser's
+ * websocket, which is a client of the multiplexer like any other. Connections are passed to the server; it never listens.
+ */
+export function devtoolsPort({
+  browser,
+  mux,
+  control,
+  group,
+}: {
+  browser: Pick<Browser, 'version'>;
+  mux: Pick<Mux, 'attach'>;
+  control: () => Pick<LocalClient, 'ask'>;
+  group: Group;
+}): (stream: Stream) => void {
+  let server: http.Server | undefined; // few sessions need one
+
+  async function pages(at: string) {
+    const { targetInfos } = await control().ask(isTargetList, 'Target.getTargets');
+    return targetInfos
+      .filter(({ type }) => type === 'page')
+      .map(({ targetId: id, type, title, url }) => ({
+        id,
+        type,
+        title,
+        url,
+        webSocketDebuggerUrl: `ws://${at}/devtools/page/${id}`,
+      }));
+  }
+
+  async function answer({ url, headers }: http.IncomingMessage): Promise<unknown> {
+    const at = headers.host ?? '';
+    if (url === '/json/list' || url === '/json') return pages(at);
+    if (url !== '/json/version') return undefined;
+    const { product, userAgent, jsVersion, protocolVersion, revision } = browser.version;
+    return {
+      Browser: product,
+      'Protocol-Version': protocolVersion,
+      'User-Agent': userAgent,
+      'V8-Version': jsVersion,
+      'WebKit-Version': `537.36 (${revision})`,
+      webSocketDebuggerUrl: `ws://${at}${SOCKET}`,
+    };
+  }
+
+  function open(): http.Server {
+    const opened = http.createServer({ maxHeaderSize: 16 * 1024 });
+    opened.on('request', (request, response) => {
+      answer(request).then(
+        (value) => {
+          const body = JSON.stringify(value ?? { message: 'There is nothing at this path.' });
+          const type = { 'content-type': 'application/json; charset=UTF-8', 'content-length': Buffer.byteLength(body) };
+          response.writeHead(value === undefined ? 404 : 200, type).end(body);
+        },
+        () => response.destroy(), // the browser is gone, or hangs
+      );
+    });
+    opened.on('upgrade', (request, socket, head) => {
+      if (request.url !== SOCKET) return void socket.destroy();
+      serveWebSocket({ request, socket, head }, (sink) => mux.attach(sink), { maxPayload: MAX_TO_CHROMIUM, group });
+    });
+    opened.on('clientError', (_error, socket) => socket.destroy());
+    return opened;
+  }
+
+  return (stream) => void (server ??= open()).emit('connection', duplexOf(stream));
+}
