@@ -42,6 +42,8 @@ const MOST_DIRECTORIES = 20_000;
 const BURST = 8000;
 /** How long a vanished entry may take to reappear under another name. */
 const RENAME_MS = 50;
+/** How long, when reports still wait to be looked at: a busy machine takes its time. Later events wait as long. */
+const BUSY_RENAME_MS = 2000;
 /** How long the kernel may still report an entry that was already seen to vanish. */
 const ECHO_MS = 200;
 
@@ -193,11 +195,18 @@ export class DirectoryWatch {
     const pending = this.#say({ type: 'DELETE', path, name: basename(path), is_dir: before.isDir }, false, below);
     this.#echoes.set(path, performance.now());
     this.#vanished.set(before.ino, pending);
-    setTimeout(() => {
-      pending.settled = true;
-      if (this.#vanished.get(before.ino) === pending) this.#vanished.delete(before.ino);
-      this.#pump();
-    }, RENAME_MS);
+    const latest = performance.now() + BUSY_RENAME_MS;
+    setTimeout(() => this.#settle(pending, before.ino, latest), RENAME_MS);
+  }
+
+  #settle(pending: Pending, ino: bigint, latest: number) {
+    if (this.#working && !pending.settled && performance.now() < latest) {
+      setTimeout(() => this.#settle(pending, ino, latest), RENAME_MS);
+      return;
+    }
+    pending.settled = true;
+    if (this.#vanished.get(ino) === pending) this.#vanished.delete(ino);
+    this.#pump();
   }
 
   async #came(directory: Directory, path: string, found: BigIntStats): Promise<void> {
