@@ -1,27 +1,29 @@
 import type { Arguments, Method, Params } from '../cdp/protocol.ts';
+import type { LookedAt } from './frame-places.ts';
 import { copyFrom, pasteInto } from './page-clipboard.ts';
+import { clickForMenu } from './page-menu.ts';
 import type { InputMessage, ViewerMessage } from './viewer-messages.ts';
 import type { Shown, Viewer } from './viewer.ts';
 
 /** A page that does not answer gets no more movements, and later no input at all, until it does. */
 const MAX_UNANSWERED_MOVES = 10;
 const MAX_UNANSWERED = 300;
-/** The deadline for the page's answer about its clipboard. */
-const CLIPBOARD_MS = 3_000;
+/** The deadline for the page's answer about its clipboard, its popup or its menu. */
+const PAGE_WORK_MS = 3_000;
 
-/** Sends the viewer's mouse, keyboard and clipboard input to the page, in order. */
-export function viewerInput(viewer: Viewer): (tab: Shown, message: InputMessage) => void {
-  return (tab, message) => {
+/** Sends the viewer's mouse, keyboard and clipboard input to the page, in order. `onDone` is called when a click or a key has arrived. */
+export function viewerInput(viewer: Viewer, world: string, onDone: (tab: Shown) => void) {
+  function take(tab: Shown, message: InputMessage): void {
     if (tab.backlog.length === 0 && !waits(tab, message)) input(tab, message);
     else if (tab.backlog.length < MAX_UNANSWERED) tab.backlog.push(message);
-  };
+  }
 
   /**
    * Chromium determines the target of a mouse button asynchronously, so a key that follows at once would reach the element that had the
    * focus before. And what is typed after a paste must not overtake it.
    */
   function waits(tab: Shown, { type }: InputMessage): boolean {
-    return tab.clipboardWork > 0 || (tab.presses > 0 && type !== 'mouse' && type !== 'wheel');
+    return tab.pageWork > 0 || (tab.presses > 0 && type !== 'mouse' && type !== 'wheel');
   }
 
   function workOff(tab: Shown): void {
@@ -38,26 +40,28 @@ export function viewerInput(viewer: Viewer): (tab: Shown, message: InputMessage)
         const type = ({ move: 'mouseMoved', down: 'mousePressed', up: 'mouseReleased' } as const)[message.event];
         const { x, y, button, buttons, clickCount, modifiers } = message;
         const event = { type, x, y, button, buttons, clickCount, modifiers };
-        return void (message.event === 'move' ? move(tab, event) : press(tab, event));
+        if (message.event === 'move') return void move(tab, event);
+        if (message.event === 'down' && button === 'right') return void rightClick(tab, event);
+        return void press(tab, event);
       }
       case 'wheel': {
         const { x, y, deltaX, deltaY, modifiers } = message;
         return void move(tab, { type: 'mouseWheel', x, y, deltaX, deltaY, modifiers });
       }
       case 'key':
-        return void dispatch(tab, MAX_UNANSWERED, 'Input.dispatchKeyEvent', keyEvent(message));
+        return void key(tab, message);
       case 'text':
-        return void dispatch(tab, MAX_UNANSWERED, 'Input.insertText', { text: message.text });
+        return void dispatch(tab, MAX_UNANSWERED, 'Input.insertText', { text: message.text }).then(() => onDone(tab));
       case 'compose': {
         const end = message.text.length;
         const composition = { text: message.text, selectionStart: end, selectionEnd: end };
         return void dispatch(tab, MAX_UNANSWERED, 'Input.imeSetComposition', composition);
       }
       case 'paste':
-        return void withClipboard(tab, (sessionId) => pasteInto(viewer.client, sessionId, tab.id, message.text));
+        return void exclusive(tab, (page) => pasteInto(viewer.client, page, message.text));
       case 'copy':
-        return void withClipboard(tab, async (sessionId) => {
-          const text = await copyFrom(viewer.client, sessionId, tab.id, message.cut);
+        return void exclusive(tab, async (page) => {
+          const text = await copyFrom(viewer.client, page, message.cut);
           if (text !== '') viewer.tell({ type: 'clipboard', text });
         });
     }
@@ -72,6 +76,30 @@ export function viewerInput(viewer: Viewer): (tab: Shown, message: InputMessage)
     await dispatch(tab, MAX_UNANSWERED, 'Input.dispatchMouseEvent', event);
     tab.presses -= 1;
     workOff(tab);
+    onDone(tab);
+  }
+
+  async function key(tab: Shown, message: ViewerMessage & { type: 'key' }): Promise<void> {
+    await dispatch(tab, MAX_UNANSWERED, 'Input.dispatchKeyEvent', keyEvent(message));
+    if (message.event === 'up') onDone(tab);
+  }
+
+  /** A headless browser has no menu: the viewer draws one, unless the page prevents it. */
+  function rightClick(tab: Shown, event: Params<'Input.dispatchMouseEvent'>): Promise<void> {
+    let clicked = false;
+    const click = async () => {
+      clicked = true;
+      await dispatch(tab, MAX_UNANSWERED, 'Input.dispatchMouseEvent', event);
+    };
+    return exclusive(tab, async (page) => {
+      try {
+        const menu = await clickForMenu(viewer.client, page, event, click);
+        if (menu) viewer.tell({ type: 'menu', x: event.x, y: event.y, ...menu });
+      } finally {
+        if (!clicked) await click();
+      }
+      onDone(tab);
+    });
   }
 
   async function dispatch<M extends Method>(
@@ -86,19 +114,22 @@ export function viewerInput(viewer: Viewer): (tab: Shown, message: InputMessage)
     tab.unanswered -= 1;
   }
 
-  async function withClipboard(tab: Shown, work: (sessionId: string) => Promise<void>): Promise<void> {
+  /** Runs work on the page, and holds back the viewer's input until it is done or late. */
+  async function exclusive(tab: Shown, work: (page: LookedAt) => Promise<unknown>): Promise<void> {
     if (tab.sessionId === undefined) return;
-    tab.clipboardWork += 1;
+    tab.pageWork += 1;
     let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => (timer = viewer.later(CLIPBOARD_MS, resolve)));
-    const working = work(tab.sessionId).catch((error: unknown) =>
-      viewer.log.debug({ error }, 'screencast.clipboard_failed'),
+    const late = new Promise<void>((resolve) => (timer = viewer.later(PAGE_WORK_MS, resolve)));
+    const working = work({ sessionId: tab.sessionId, frameId: tab.id, world }).catch((error: unknown) =>
+      viewer.log.debug({ error }, 'screencast.page_work_failed'),
     );
     await Promise.race([working, late]);
     if (timer) viewer.forget(timer);
-    tab.clipboardWork -= 1;
+    tab.pageWork -= 1;
     workOff(tab);
   }
+
+  return { take, exclusive };
 }
 
 function keyEvent(message: ViewerMessage & { type: 'key' }): Params<'Input.dispatchKeyEvent'> {
