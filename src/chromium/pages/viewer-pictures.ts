@@ -1,92 +1,129 @@
-import { isScreencastFrame, type ScreencastFrame } from '../cdp/shapes.ts';
+import { atBest, follow, levelOf, type Level } from './cast-levels.ts';
+import type { Casts, Picture, Seat, Size } from './cast.ts';
 import type { Shown, Viewer } from './viewer.ts';
 
-const JPEG_QUALITY = 80;
+/** Pictures that are on their way to a viewer, or that it draws. */
 const MAX_UNDRAWN = 2;
-/** A restart forgets the frames before it, so some more may arrive. */
-const MOST_UNDRAWN = 20;
-/** The limit for a viewer that acknowledges frames without reading them. */
+/** The limit for a viewer that acknowledges pictures without reading them. */
 const MAX_UNREAD = 16 * 1024 * 1024;
-/** If no picture arrives for this long, one is requested. */
-const QUIET_MS = 150;
+const LOOK_MS = 1000;
 
 /**
- * Pictures of the shown tab. A picture is acknowledged to Chromium when the viewer has drawn it, so a slow viewer gets fewer pictures and
- * never older ones, and at most two of them are in memory. A refresh rate is kept by acknowledging no faster than that.
+ * The pictures of the shown tab, from the cast that the viewer shares with others (cast.ts). At most two pictures are on their way; while
+ * they are, newer ones are left out, and then the viewer gets the newest. So a slow viewer gets fewer pictures and never older ones.
+ *
+ * With the quality `auto` the level follows the viewer's connection (`follow` in cast-levels.ts): a look each second, while there is
+ * something to look at.
  */
-export function viewerPictures(viewer: Viewer, refreshRate: () => number | undefined = () => undefined) {
+export function viewerPictures(viewer: Viewer, casts: Pick<Casts, 'join'>) {
   const { sink } = viewer;
-  let size = { width: 1920, height: 1080 };
-  let lastAt = -Infinity;
-  viewer.onShown('Page.screencastFrame', isScreencastFrame, frame);
+  let size: Size | undefined;
+  let quality: Exclude<Level, 'least'> | 'auto' = 'auto';
+  let standing = atBest;
+  let tab: Shown | undefined;
+  let seat: Seat | undefined;
+  let level: Level | undefined;
+  /** The picture that the viewer was sent last, by its number in the cast of `seat`. */
+  let last = 0;
+  /** In the order in which they were sent, also those of casts that the viewer has left. */
+  const undrawn: { readonly from: Seat; readonly number: number; readonly sentAt: number }[] = [];
+  /** Of this look: the longest time that a picture took, and whether the viewer drew any. */
+  let delay = 0;
+  let drawnAny = false;
+  let looking: NodeJS.Timeout | undefined;
+  void viewer.client.closed.then(stop);
 
-  async function start(tab: Shown): Promise<void> {
-    const bounds = { maxWidth: size.width, maxHeight: size.height };
-    const picture = {
-      format: 'jpeg',
-      quality: JPEG_QUALITY,
-      everyNthFrame: 1,
-      maxFramesInFlight: MAX_UNDRAWN,
-    } as const;
-    await viewer.send(tab, 'Page.startScreencast', { ...picture, ...bounds }); // its first frame arrives even if the page does not change
+  const watcher = {
+    get size() {
+      return size;
+    },
+    offer(picture: Picture): void {
+      if (viewer.over) return;
+      if (sink.bufferedAmount > MAX_UNREAD)
+        return viewer.end(1008, 'Dropped: this viewer does not read what it is sent.');
+      if (undrawn.length >= MAX_UNDRAWN || picture.number <= last || !seat || !tab || viewer.shown !== tab) return;
+      const { number, jpeg, width, height } = picture;
+      if (tab.viewport !== `${width}x${height}`) {
+        tab.viewport = `${width}x${height}`;
+        viewer.tell({ type: 'viewport', width, height });
+      }
+      last = number;
+      undrawn.push({ from: seat, number, sentAt: performance.now() });
+      sink.sendBinary([jpeg]);
+      lookLater();
+    },
+    failed: (reason: string) => viewer.end(1011, reason),
+  };
+
+  function offerNewest(): void {
+    if (seat?.newest) watcher.offer(seat.newest);
   }
 
-  async function restart(tab: Shown): Promise<void> {
-    tab.undrawn = [];
-    tab.missed = false;
-    await viewer.send(tab, 'Page.stopScreencast');
-    if (viewer.shown === tab) await start(tab);
+  /** Takes the place in the cast of the shown tab that the quality asks for. A cast that has a picture gives it at once. */
+  function settle(): void {
+    if (!tab || viewer.over) return;
+    const wanted = quality === 'auto' ? levelOf(standing) : quality;
+    if (seat && wanted === level) return;
+    const previous = seat;
+    level = wanted;
+    last = 0;
+    seat = casts.join(tab.id, wanted, watcher);
+    previous?.leave();
+    offerNewest();
   }
 
-  function frame(tab: Shown, { data, metadata, sessionId: number }: ScreencastFrame): void {
-    if (sink.bufferedAmount > MAX_UNREAD)
-      return viewer.end(1008, 'Dropped: this viewer does not read what it is sent.');
-    const { deviceWidth: width, deviceHeight: height } = metadata;
-    if (tab.viewport !== `${width}x${height}`) {
-      tab.viewport = `${width}x${height}`;
-      viewer.tell({ type: 'viewport', width, height });
-    }
-    if (tab.undrawn.length >= MOST_UNDRAWN)
-      return viewer.end(1011, 'The browser sends more pictures than it was asked for.');
-    tab.undrawn.push(number);
-    if (tab.undrawn.length >= MAX_UNDRAWN) tab.missed = true;
-    sink.sendBinary([Buffer.from(data, 'base64')]);
+  function stop(): void {
+    seat?.leave();
+    seat = tab = undefined;
   }
 
-  /** If frames were dropped meanwhile, the viewer may lack the newest picture. */
-  function acknowledge(): void {
-    const tab = viewer.shown;
-    const number = tab?.undrawn.shift();
-    if (!tab || number === undefined) return;
-    void viewer.send(tab, 'Page.screencastFrameAck', { sessionId: number });
-    if (!tab.missed || tab.undrawn.length > 0) return;
-    tab.missed = false;
-    viewer.later(QUIET_MS, () => {
-      if (viewer.shown === tab && tab.undrawn.length === 0 && !tab.missed) void restart(tab);
-    });
+  function lookLater(): void {
+    if (quality === 'auto') looking ??= viewer.later(LOOK_MS, look);
+  }
+
+  /** A look at which the viewer drew none of the pictures on their way says nothing. */
+  function look(): void {
+    looking = undefined;
+    if (quality !== 'auto') return;
+    if (drawnAny || undrawn.length === 0) standing = follow(standing, { delay, unsent: sink.bufferedAmount });
+    delay = 0;
+    drawnAny = false;
+    settle();
+    if (undrawn.length > 0 || standing.rung > 0) lookLater();
   }
 
   return {
-    start,
-
-    /** The viewer has drawn a frame. */
-    drawn(): void {
-      const rate = refreshRate();
-      const now = performance.now();
-      lastAt = Math.max(now, rate === undefined ? now : lastAt + 1000 / rate);
-      if (lastAt > now) viewer.later(lastAt - now, acknowledge);
-      else acknowledge();
+    /** Shows this tab from now on. */
+    start(shown: Shown): void {
+      stop();
+      tab = shown;
+      settle();
     },
 
-    resize({ width, height }: { width: number; height: number }): void {
-      const next = { width: clamp(width, 200, 3840), height: clamp(height, 150, 2160) };
-      if (next.width === size.width && next.height === size.height) return;
-      size = next;
-      if (viewer.shown?.sessionId !== undefined) void restart(viewer.shown);
+    /** Leaves the cast of the tab that was shown: another one follows, or none. */
+    stop,
+
+    /** The viewer has drawn a picture. One that says so more often than it was sent pictures is not heard. */
+    drawn(): void {
+      const picture = undrawn.shift();
+      if (!picture) return;
+      delay = Math.max(delay, performance.now() - picture.sentAt);
+      drawnAny = true;
+      picture.from.drawn(picture.number);
+      offerNewest();
+    },
+
+    setQuality(wanted: typeof quality): void {
+      quality = wanted;
+      standing = atBest;
+      settle();
+      if (undrawn.length > 0) lookLater();
+    },
+
+    resize({ width, height }: Size): void {
+      if (size?.width === width && size.height === height) return;
+      size = { width, height };
+      seat?.resized();
     },
   };
-}
-
-function clamp(value: number, min: number, max: number): number {
-  return Math.min(max, Math.max(min, value));
 }
