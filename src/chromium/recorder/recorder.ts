@@ -19,15 +19,21 @@ const STILL_MS = 1000;
 const STILL_FOR_MS = 30_000;
 /** How long ffmpeg may take to write the rest. */
 const FLUSH_MS = 20_000;
+/** How long a recording that is stopped at once waits for its first picture. */
+const FIRST_MS = 10_000;
+/** ffmpeg writes no video of a single picture. */
+const FEWEST = 2;
 
 export async function record(engine: Engine, framerate: number, confinement: Confinement): Promise<Recording> {
   const frames = await framesOf(engine);
   const encoder = startEncoder({ pictures: frames.pictures, size: frames.size, framerate }, confinement);
   const everyMs = 1000 / framerate;
   let last: Buffer | undefined;
+  let fed = 0;
   let fedAt = 0;
   let changedAt = 0;
   let how: 'stopped' | 'session_ended' | 'encoder_failed' | undefined;
+  let finished = false;
   let asking: NodeJS.Timeout | undefined;
   let due: NodeJS.Timeout | undefined;
   let kill: NodeJS.Timeout | undefined;
@@ -36,6 +42,7 @@ export async function record(engine: Engine, framerate: number, confinement: Con
     (picture) => {
       last = picture;
       changedAt = performance.now();
+      if (how) return finish(); // it was stopped before its first picture
       due ??= setTimeout(feed, Math.max(0, fedAt + everyMs - changedAt));
     },
     () => end('session_ended'),
@@ -62,6 +69,7 @@ export async function record(engine: Engine, framerate: number, confinement: Con
     due = undefined;
     if (how || !last) return;
     fedAt = performance.now();
+    fed++;
     const taken = encoder.feed(last);
     clearTimeout(asking);
     if (taken) asking = setTimeout(frames.next, everyMs / 2);
@@ -69,13 +77,23 @@ export async function record(engine: Engine, framerate: number, confinement: Con
   }
 
   function end(reason: 'stopped' | 'session_ended') {
+    if (how === 'stopped' && reason === 'session_ended') return finish(); // no picture will come
     if (how) return;
     how = reason;
     clearInterval(still);
     clearTimeout(asking);
     clearTimeout(due);
-    if (last) encoder.feed(last); // so that the video lasts until now
+    if (last || reason === 'session_ended') finish();
+    else kill = setTimeout(finish, FIRST_MS);
+  }
+
+  function finish() {
+    if (finished) return;
+    finished = true;
+    // The last picture is repeated, so that it lasts until now.
+    for (let more = Math.max(1, FEWEST - fed); last && more > 0; more--) encoder.feed(last);
     encoder.end();
+    clearTimeout(kill);
     kill = setTimeout(() => encoder.kill(), FLUSH_MS);
     frames.close();
   }
