@@ -3,10 +3,11 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { chromium } from 'playwright-core';
+import { chromium, type FileChooser } from 'playwright-core';
 import { connect } from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fromBuffer, type Entry } from 'yauzl';
+import { viewers } from '../support/live-view.ts';
 import { expectNothingLeft } from '../support/nothing-left.ts';
 import { startService, type Service } from '../support/service.ts';
 import { isolationHere } from '../support/sandbox.ts';
@@ -22,7 +23,7 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
 
   beforeAll(async () => {
     site = await startSite();
-    service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: site.host });
+    service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: `${site.host},${site.alias}` });
     sdk = service.sdk();
     for (const shape of ['headless', 'headful'] as const)
       sessions[shape] = (
@@ -66,6 +67,96 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
       await expect(fs().fileInfo(id(), { path: '/tmp/there/moved.txt' })).rejects.toMatchObject({ status: 404 });
     });
 
+    test('a person in the live view gives the page files, drops one, and saves what the session downloads', async () => {
+      const { browser_live_view_url: url, cdp_ws_url } = await sdk.browsers.retrieve(id());
+      const driver = await chromium.connectOverCDP(cdp_ws_url);
+      const looking = await viewers();
+      try {
+        const page = driver.contexts()[0]!.pages()[0]!;
+        page.setDefaultTimeout(60_000);
+        await page.setContent(`<title>Give me files</title><input type="file" multiple id="input" hidden>
+          <button onclick="input.click()" style="position:fixed;inset:0;width:100%;height:100%">Choose</button>`);
+        await page.evaluate(`addEventListener('dragover', (event) => event.preventDefault());
+          addEventListener('drop', async (event) => {
+            event.preventDefault();
+            const [file] = event.dataTransfer.files;
+            document.title = 'Dropped ' + file.name + ': ' + (await file.text());
+          })`);
+        const view = await looking.browser.newPage();
+        view.setDefaultTimeout(60_000);
+        await view.goto(url!);
+        await expect.poll(() => view.title()).toMatch(/^Give me files – /); // by then the browser asks the view for files
+        await expect.poll(() => view.locator('html').getAttribute('data-state')).toBe('connected');
+        const box = (await view.locator('canvas:visible').boundingBox())!;
+        const middle = { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+        const asked = view.waitForEvent('filechooser');
+        await view.mouse.click(middle.x, middle.y);
+        const large = Buffer.alloc(500_000, 'corral ');
+        await (
+          await asked
+        ).setFiles([
+          { name: '<b>small.txt', mimeType: 'text/plain', buffer: Buffer.from('from outside') },
+          { name: 'empty', mimeType: 'text/plain', buffer: Buffer.alloc(0) },
+          { name: 'large', mimeType: 'text/plain', buffer: large },
+        ]);
+        const given = `Promise.all([...input.files].map(async (file) => [file.name, (await file.text()).length]))`;
+        await expect
+          .poll(() => page.evaluate(given))
+          .toEqual([
+            ['<b>small.txt', 12],
+            ['empty', 0],
+            ['large', large.length],
+          ]);
+        const dropping = `{
+          const dataTransfer = new DataTransfer();
+          dataTransfer.items.add(new File(['let fall'], 'leaf'));
+          const place = { clientX: ${middle.x}, clientY: ${middle.y} };
+          document.getElementById('stage').dispatchEvent(new DragEvent('drop', { dataTransfer, ...place, cancelable: true }));
+        }`;
+        // The page has its files a moment before the view knows that they are sent, and the view sends nothing else until then.
+        await expect
+          .poll(() => view.evaluate(dropping).then(() => page.title()), { interval: 1000 })
+          .toBe('Dropped leaf: let fall');
+
+        await page.evaluate(`location.href = '${site.url}file/in-the-view'`);
+        await view.evaluate(`const make = URL.createObjectURL;
+          URL.createObjectURL = (blob) => ((window.saved = blob), make.call(URL, blob))`);
+        await view.locator('#files-button').click();
+        await view.getByRole('button', { name: 'Save in-the-view' }).click({ timeout: 60_000 });
+        await expect.poll(() => view.evaluate('window.saved?.text()')).toBe('downloaded');
+
+        // A frame of another site has a process of its own.
+        const whole = 'position:fixed;inset:0;width:100%;height:100%';
+        await page.goto(`http://${site.alias}/`);
+        await page.setContent(`<title>Around a frame</title><iframe src="${site.url}" style="${whole}"></iframe>`);
+        const frame = page.frames()[1]!;
+        await frame.setContent(
+          `<input type="file" id="input" hidden><button onclick="input.click()" style="${whole}">Choose</button>`,
+        );
+        const around = await looking.browser.newPage();
+        await around.goto(url!);
+        await expect.poll(() => around.title()).toMatch(/^Around a frame – /);
+        await expect.poll(() => around.locator('html').getAttribute('data-state')).toBe('connected');
+        let again: FileChooser | undefined;
+        around.on('filechooser', (chooser) => (again = chooser));
+        // A click that comes before the view has asked the frame is lost in a headless session.
+        await expect
+          .poll(() => around.mouse.click(middle.x, middle.y).then(() => again), { interval: 3000, timeout: 60_000 })
+          .toBeDefined();
+        await again!.setFiles({ name: 'framed', mimeType: 'text/plain', buffer: Buffer.from('in a frame') });
+        await expect.poll(() => frame.evaluate(`input.files[0]?.text()`)).toBe('in a frame');
+        await around.close();
+
+        const watching = await looking.browser.newPage();
+        await watching.goto(`${url}&readOnly=true`);
+        await expect.poll(() => watching.locator('html').getAttribute('data-state')).toBe('connected');
+        expect(await watching.locator('#files-button').isVisible()).toBe(false);
+      } finally {
+        await looking.stop();
+        await driver.close();
+      }
+    });
+
     test('directories are made, listed and deleted', async () => {
       await fs().createDirectory(id(), { path: `${home}/d/e/f`, mode: '700' });
       await fs().createDirectory(id(), { path: `${home}/d/e/f` });
@@ -96,10 +187,50 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
     });
   });
 
+  test('files, processes and replays are served below the session’s own address, by its token alone', async () => {
+    const session = await sdk.browsers.retrieve(sessions.headless);
+    const at = (path: string, init: RequestInit = {}) => fetch(`${session.base_url}/${path}`, init);
+    expect((await at('fs/write_file?path=/tmp/a.txt', { method: 'PUT', body: 'here' })).status).toBeLessThan(300);
+    expect(await (await at('fs/read_file?path=/tmp/a.txt')).text()).toBe('here');
+    const body = JSON.stringify({ command: 'cat', args: ['/tmp/a.txt'] });
+    const ran = await at('process/exec', { method: 'POST', body, headers: { 'content-type': 'application/json' } });
+    expect(await ran.json()).toMatchObject({ exit_code: 0 });
+    expect(await (await at('replays')).json()).toEqual([]);
+    expect((await at('telemetry/events')).status).toBe(200);
+    expect((await at('no/such/path', { method: 'POST', body: 'x' })).status).toBe(404);
+    expect((await fetch(`${session.base_url}x/fs/read_file?path=/tmp/a.txt`)).status).toBe(401);
+    const [start, end] = [-3_600_000, 60_000].map((ms) => new Date(Date.now() + ms).toISOString());
+    const paths: string[] = [];
+    for await (const entry of sdk.auditLogs.list({ start: start!, end: end!, search: '/browser/kernel/' }))
+      paths.push(entry.path);
+    expect(new Set(paths)).toContain('/browser/kernel/{token}/process/exec');
+    expect(paths.join()).not.toContain(new URL(session.base_url!).pathname.split('/').at(-1));
+  });
+
+  test('a file of the client’s own disk is refused with the way to upload it, and one of the session is uploaded', async () => {
+    const { cdp_ws_url } = await sdk.browsers.retrieve(sessions.headless);
+    const playwright = await chromium.connectOverCDP(cdp_ws_url);
+    const page = playwright.contexts()[0]!.pages()[0]!;
+    await page.setContent('<input type=file>');
+    const cdp = await page.context().newCDPSession(page);
+    const { root } = await cdp.send('DOM.getDocument');
+    const { nodeId } = await cdp.send('DOM.querySelector', { nodeId: root.nodeId, selector: 'input' });
+    const choose = (path: string) => cdp.send('DOM.setFileInputFiles', { nodeId, files: [path] });
+    await sdk.browsers.fs.writeFile(sessions.headless, Buffer.from('mine'), { path: '/tmp/mine.txt' });
+    // Only root can look into a session's own /tmp.
+    const others = process.getuid?.() === 0 ? ['/tmp/letter.txt'] : [];
+    for (const path of ['/Users/me/letter.txt', `${home}/letter.txt`, ...others])
+      await expect(choose(path), path).rejects.toThrow(`There is no file ${path} in the session.`);
+    await choose('/tmp/mine.txt');
+    expect(await page.evaluate('document.querySelector("input").files[0].text()')).toBe('mine');
+    await playwright.close();
+  });
+
   test.each(['headless', 'headful'] as const)(
     'what the browser downloads is found under its own name, %s',
     async (shape) => {
       const { cdp_ws_url } = await sdk.browsers.retrieve(sessions[shape]);
+      await sdk.browsers.process.exec(sessions[shape], { command: 'sh', args: ['-c', 'rm -f ~/Downloads/*'] });
       const names = async () => {
         const listed = await sdk.browsers.fs.listFiles(sessions[shape], { path: `${home}/Downloads` }).catch(() => []);
         return listed.map(({ name }) => name).toSorted();
@@ -112,6 +243,14 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
       await page!.goto(site.url);
       await page!.evaluate(fetchIt(`${site.url}file/plain.txt`));
       await expect.poll(names).toEqual(['plain.txt']);
+
+      // The same name again, in a context of its own.
+      const context = await puppeteer.createBrowserContext();
+      const another = await context.newPage();
+      await another.goto(site.url);
+      await another.evaluate(fetchIt(`${site.url}file/plain.txt`));
+      await expect.poll(names).toEqual(['plain (1).txt', 'plain.txt']);
+      await context.close();
       await puppeteer.disconnect();
 
       // By one that makes up a directory of its own machine, and by another that chooses one of the session's.
@@ -120,7 +259,8 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
       const download = theirs.waitForEvent('download');
       await theirs.evaluate(fetchIt(`${site.url}file/theirs.txt`)).catch(() => {});
       expect((await download).suggestedFilename()).toBe('theirs.txt');
-      await expect.poll(names).toEqual(['plain.txt', 'theirs.txt']);
+      expect(await (await download).failure()).toBeNull(); // complete, so it has its name
+      expect(await read(sessions[shape], `${home}/Downloads/theirs.txt`)).toBe('downloaded');
       const cdp = await playwright.newBrowserCDPSession();
       await cdp.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: `${home}/chosen` });
       await theirs.evaluate(fetchIt(`${site.url}file/chosen.txt`)).catch(() => {});
@@ -136,7 +276,7 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
       });
       expect(result).toBe('beside.txt');
       expect(await read(sessions[shape], `${home}/saved.txt`)).toBe('downloaded');
-      await expect.poll(names).toEqual(['beside.txt', 'plain.txt', 'theirs.txt']);
+      await expect.poll(names).toEqual(['beside.txt', 'plain (1).txt', 'plain.txt', 'theirs.txt']);
     },
   );
 
@@ -320,7 +460,7 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
     await sdk.browsers.process.exec(id(), { command: 'truncate', args: ['-s', '50M', `${home}/sparse`] });
     const file = await sdk.browsers.fs.readFile(id(), { path: `${home}/sparse` });
     await file.body!.cancel();
-    await expect.poll(() => service.app.sessions.running(id())!.standingBy, { timeout: 20_000 }).toBe(true);
+    await expect.poll(() => service.app.sessions.running(id())!.standingBy, { timeout: 30_000 }).toBe(true);
   });
 });
 
@@ -332,7 +472,7 @@ async function startSite() {
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo;
-  return { server, host: `127.0.0.1:${port}`, url: `http://127.0.0.1:${port}/` };
+  return { server, host: `127.0.0.1:${port}`, alias: `localhost:${port}`, url: `http://127.0.0.1:${port}/` };
 }
 
 function namesIn(archive: Buffer): Promise<string[]> {

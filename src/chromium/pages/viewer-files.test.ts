@@ -1,0 +1,89 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { viewerFiles, type FileMessage, type SessionFiles } from './viewer-files.ts';
+
+/** Files in memory, for what a viewer does wrong. The real ones are tested in test/acceptance/fs.test.ts. */
+function box() {
+  const said: FileMessage[] = [];
+  const taken: string[] = [];
+  let reset = 0;
+  const written: string[] = [];
+  const files: SessionFiles = {
+    async upload(names) {
+      return {
+        async next() {
+          written.push('');
+        },
+        async bytes(chunk) {
+          written[written.length - 1] += String(chunk);
+        },
+        end: async () => [...names],
+        reset: () => (reset += 1),
+      };
+    },
+    downloads: async () => [],
+    async read() {
+      throw new Error('There is none.');
+    },
+    explain: (error) => (error as Error).message,
+  };
+  const viewer = viewerFiles({
+    files,
+    tell: (message) => said.push(message),
+    unsent: () => 0,
+    dropAt: () => undefined,
+  });
+  onTestFinished(() => viewer.close());
+  const problems = () => said.flatMap((message) => ('problem' in message ? [message.problem] : []));
+  viewer.choose(async (paths) => taken.push(...paths), true);
+  const offer = (...sizes: number[]) => {
+    const files = sizes.map((size, index) => ({ name: `file${index}`, size }));
+    viewer.take({ type: 'offerFiles', chooser: 1, x: 0, y: 0, files });
+  };
+  const bytes = (text: string) => viewer.take({ type: 'fileBytes', data: Buffer.from(text).toString('base64') });
+  return { viewer, said, taken, written, problems, offer, bytes, resets: () => reset };
+}
+
+describe('the files of a viewer', () => {
+  it('are given to the page when the last byte is there', async () => {
+    const { offer, bytes, taken, written, problems } = box();
+    offer(3, 0, 2);
+    bytes('ab');
+    bytes('c');
+    bytes('de');
+    await expect.poll(problems).toEqual(['']);
+    expect(written).toEqual(['abc', '', 'de']);
+    expect(taken).toEqual(['file0', 'file1', 'file2']);
+  });
+
+  it('are refused beyond the bounds, and when nothing waits for them', async () => {
+    const { viewer, offer, problems, taken } = box();
+    offer(...Array.from({ length: 21 }, () => 1));
+    offer(101 * 1024 * 1024);
+    viewer.take({ type: 'offerFiles', chooser: 0, x: 1, y: 1, files: [{ name: 'x', size: 1 }] });
+    viewer.take({ type: 'offerFiles', chooser: 7, x: 1, y: 1, files: [{ name: 'x', size: 1 }] });
+    viewer.take({ type: 'save', name: 'x' });
+    await expect.poll(problems).toHaveLength(5);
+    expect(problems()).toEqual([
+      expect.stringContaining('At most 20 files'),
+      expect.stringContaining('At most 20 files with 100 MiB'),
+      'The page does not wait for files any more.',
+      'The page does not wait for files any more.',
+      'There is none.',
+    ]);
+    expect(taken).toEqual([]);
+  });
+
+  it('stop when more comes than was announced, and when the viewer sends ahead', async () => {
+    for (const misbehave of [
+      (bytes: (text: string) => void) => bytes('more than three'),
+      (bytes: (text: string) => void) => Array.from({ length: 20 }, () => bytes('')),
+    ]) {
+      const { offer, bytes, problems, taken, resets } = box();
+      offer(3);
+      misbehave(bytes);
+      await expect.poll(problems).toEqual([expect.stringMatching(/^More (bytes|parts) than/)]);
+      expect(taken).toEqual([]);
+      await expect.poll(resets).toBe(1);
+    }
+  });
+});

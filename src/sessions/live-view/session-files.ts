@@ -1,0 +1,87 @@
+import { randomBytes } from 'node:crypto';
+import type { SessionFiles } from '../../chromium/pages/viewer-files.ts';
+import { Done } from '../../chromium/guest/protocol.ts';
+import { ServiceError } from '../../errors.ts';
+import { download, list } from '../fs/service.ts';
+import type { Hold } from '../holds.ts';
+import { inOurWords, inside, nextOf } from '../inside.ts';
+
+const HOME = '/home/corral';
+const DOWNLOADS = `${HOME}/Downloads`;
+/** Each upload has a directory of its own, so that a file keeps its name. */
+const UPLOADS = `${HOME}/Uploads`;
+/** In bytes. A directory takes 255, and a number may come before it. */
+const LONGEST_NAME = 200;
+
+/** A held session's files for a viewer of its live view. */
+export function filesForViewer(held: Hold): SessionFiles {
+  const { guest } = held.engine;
+  return {
+    upload: (names, signal) =>
+      inside(async () => {
+        const directory = `${UPLOADS}/${randomBytes(6).toString('hex')}`;
+        const paths = distinct(names.map(plainName)).map((name) => `${directory}/${name}`);
+        const stream = await guest.open('upload', {}, AbortSignal.any([signal, held.until]));
+        let next = 0;
+        return {
+          async next() {
+            const file = String(next);
+            await stream.json({ dest: file, path: paths[next]! });
+            await stream.json({ file });
+            next += 1;
+          },
+          bytes: (chunk) => stream.bytes(chunk),
+          end: () =>
+            inside(async () => {
+              stream.end();
+              await nextOf(guest, Done, stream);
+              return paths;
+            }),
+          reset: () => stream.reset(),
+        };
+      }),
+
+    async downloads() {
+      const found = await list(held, DOWNLOADS).catch((error: unknown) => {
+        if (error instanceof ServiceError && error.code === 'path_not_found') return []; // the first download makes the directory
+        throw error;
+      });
+      return found
+        .filter(({ name, is_dir }) => !is_dir && !name.startsWith('.') && !name.endsWith('.crdownload'))
+        .toSorted((one, other) => other.mod_time.localeCompare(one.mod_time))
+        .map(({ name, size_bytes }) => ({ name, size: size_bytes }));
+    },
+
+    async read(name, signal) {
+      const until = AbortSignal.any([signal, held.until]);
+      const {
+        size = 0,
+        content,
+        close,
+      } = await download(held, 'read', { path: `${DOWNLOADS}/${plainName(name)}` }, until);
+      return { size, content, close };
+    },
+
+    explain(error) {
+      const ours = inOurWords(error);
+      return ours instanceof ServiceError ? ours.message : 'The files could not be moved. Try again.';
+    },
+  };
+}
+
+/** A name without a directory, that fits into one. */
+export function plainName(name: string): string {
+  // oxlint-disable-next-line no-control-regex -- they are what it removes
+  let plain = name.replace(/^.*[/\\]/s, '').replace(/[\u0000-\u001f\u007f]/g, '');
+  while (Buffer.byteLength(plain) > LONGEST_NAME) plain = plain.slice(0, -1);
+  return /^\.*$/.test(plain) ? 'file' : plain;
+}
+
+function distinct(names: readonly string[]): string[] {
+  const seen = new Set<string>();
+  return names.map((name, index) => {
+    const free = seen.has(name) ? `${index}-${name}` : name;
+    seen.add(free);
+    return free;
+  });
+}
