@@ -1,5 +1,7 @@
 import { Overdue } from '../../lib/deadline.ts';
+import type { Mux } from '../cdp/mux.ts';
 import { isAttached, isCreated, isTargetGone, isTargetList, isTargetNews, type TargetInfo } from '../cdp/shapes.ts';
+import { viewerFollowing } from './viewer-following.ts';
 import { MAX_MESSAGE, type Shown, type TabInfo, type Viewer } from './viewer.ts';
 
 interface Tab extends TabInfo {
@@ -12,13 +14,27 @@ const TABS_EVERY_MS = 50;
 /** Chromium reports created, closed and navigated tabs, but not changed titles. */
 const TITLES_EVERY_MS = 1000;
 
-/** The list of tabs, and the one that the viewer sees. `start` is called for each tab that is shown. */
-export function viewerTabs(viewer: Viewer, start: (tab: Shown) => Promise<void>) {
+/**
+ * The list of tabs, and the one that the viewer sees: the one that a client of the session made or brought to the front last, unless the
+ * viewer wants to stay on one. `left` is called when a tab is not shown any more, `attached` when the next one can be used.
+ */
+export function viewerTabs(
+  viewer: Viewer,
+  fronts: Pick<Mux, 'front' | 'onFront'>,
+  { left, attached }: { left: () => void; attached: (tab: Shown) => void },
+) {
   const { client, sink, log } = viewer;
   const tabs = new Map<string, Tab>();
-  /** Whether the viewer chose the tab, rather than this code. */
+  /** Whether the viewer or a client of the session chose the tab, rather than this code. */
   let picked = false;
   let changed = false;
+  /** The existing tabs are known: what is created from now on is new. */
+  let discovered = false;
+  const following = viewerFollowing(viewer, fronts, (id) => {
+    if (!tabs.has(id)) return;
+    picked = true;
+    if (viewer.shown?.id !== id) show(id);
+  });
 
   client.on('Target.targetCreated', isTargetNews, ({ targetInfo }) => news(targetInfo, true));
   client.on('Target.targetInfoChanged', isTargetNews, ({ targetInfo }) => news(targetInfo, false));
@@ -32,7 +48,8 @@ export function viewerTabs(viewer: Viewer, start: (tab: Shown) => Promise<void>)
       log.warn({ error }, 'screencast.failed');
       return viewer.end(1011, error instanceof Overdue ? error.message : 'The browser does not show its tabs.');
     }
-    if (!viewer.shown) showBest(); // Chromium has reported the existing tabs before its answer
+    discovered = true; // Chromium has reported the existing tabs before its answer
+    if (!viewer.shown) showBest();
     tellSoon();
     titles();
   }
@@ -44,9 +61,12 @@ export function viewerTabs(viewer: Viewer, start: (tab: Shown) => Promise<void>)
     tellSoon();
     // A page opened by the shown one comes to the front, as it would in a window. So does the first page with content.
     const { shown } = viewer;
-    const opened = isNew && openerId !== undefined && openerId === shown?.id;
-    const worthMore = !picked && isBlank(shown && tabs.get(shown.id)) && !isBlank(tab);
-    if (shown && shown.id !== targetId && (opened || worthMore)) show(targetId);
+    if (!shown || shown.id === targetId) return;
+    const opened = isNew && openerId !== undefined && openerId === shown.id;
+    const worthMore = following.on && !picked && isBlank(tabs.get(shown.id)) && !isBlank(tab);
+    if (worthMore) show(targetId);
+    else if (opened) following.lead(targetId);
+    else if (isNew && discovered) void following.created(targetId);
   }
 
   function gone(id: string): void {
@@ -54,14 +74,15 @@ export function viewerTabs(viewer: Viewer, start: (tab: Shown) => Promise<void>)
     tellSoon();
     if (viewer.shown?.id !== id) return;
     viewer.shown = undefined;
+    left();
     picked = false;
     showBest();
   }
 
-  /** Shows the last tab with content: it is most likely the one in use. */
+  /** Without a tab that a client brought to the front, the last tab with content is most likely the one in use. */
   function showBest(): void {
     const all = [...tabs.values()];
-    const best = all.findLast((tab) => !isBlank(tab)) ?? all.at(-1);
+    const best = tabs.get(following.leader ?? '') ?? all.findLast((tab) => !isBlank(tab)) ?? all.at(-1);
     if (best) show(best.id);
   }
 
@@ -91,10 +112,10 @@ export function viewerTabs(viewer: Viewer, start: (tab: Shown) => Promise<void>)
   function show(id: string): void {
     const previous = viewer.shown;
     const page = { loading: false, canGoBack: false, canGoForward: false };
-    const pictures = { undrawn: [], missed: false, viewport: '' };
-    const input = { unanswered: 0, presses: 0, clipboardWork: 0, backlog: [] };
-    const tab: Shown = { id, sessionId: undefined, page, ...pictures, ...input };
+    const input = { unanswered: 0, presses: 0, pageWork: 0, backlog: [] };
+    const tab: Shown = { id, sessionId: undefined, page, viewport: '', ...input };
     viewer.shown = tab;
+    left();
     tellSoon();
     if (previous?.sessionId !== undefined) detach(previous.sessionId);
     client
@@ -102,7 +123,7 @@ export function viewerTabs(viewer: Viewer, start: (tab: Shown) => Promise<void>)
       .then(({ sessionId }) => {
         if (viewer.shown !== tab) return detach(sessionId);
         tab.sessionId = sessionId;
-        return start(tab);
+        return attached(tab);
       })
       .catch((error: unknown) => log.debug({ error, tab: id }, 'screencast.tab_not_shown')); // the tab is gone; an event reports that
   }
@@ -122,14 +143,15 @@ export function viewerTabs(viewer: Viewer, start: (tab: Shown) => Promise<void>)
   return {
     discover,
     select,
+    follow: following.set,
 
-    async open(): Promise<void> {
+    async open(url = 'about:blank'): Promise<void> {
       const browserContextId = tabs.get(viewer.shown?.id ?? '')?.contextId;
-      const where = { url: 'about:blank', ...(browserContextId !== undefined && { browserContextId }) };
+      const where = { url, ...(browserContextId !== undefined && { browserContextId }) };
       // The default context has an id too, but a tab cannot always be opened with it.
       const opening = client.ask(isCreated, 'Target.createTarget', where);
       const made = await opening.catch(() =>
-        client.ask(isCreated, 'Target.createTarget', { url: 'about:blank' }).catch(() => undefined),
+        client.ask(isCreated, 'Target.createTarget', { url }).catch(() => undefined),
       );
       if (made && !viewer.over) select(made.targetId);
     },

@@ -1,0 +1,109 @@
+import type { Log } from '../../lib/log.ts';
+import { list, number } from '../../lib/shape.ts';
+import type { WebSocketReceiver, WebSocketSink } from '../../lib/ws-sink.ts';
+import type { Mux } from '../cdp/mux.ts';
+import { isEvaluated, isTargetList } from '../cdp/shapes.ts';
+import { activePage } from './active-page.ts';
+import { fileChoosers } from './file-choosers.ts';
+import { viewerFiles, type FileMessage, type SessionFiles } from './viewer-files.ts';
+import { isAboutFiles, readViewerMessage } from './viewer-messages.ts';
+import { drop } from './viewer-uploads.ts';
+
+/** The JSON messages to a viewer of a display. The display's own bytes are binary messages. */
+export type DisplayMessage = { type: 'title'; title: string } | FileMessage;
+
+/** Chromium does not report changed titles, and a display does not say which tab is in front. */
+const EVERY_MS = 1000;
+const LONGEST_TITLE = 200;
+/** A viewer that is this far behind is told later. */
+const MAX_UNREAD = 1024 * 1024;
+const BRACE = 0x7b;
+const isOrigin = list(number(-1e6, 1e6));
+
+/**
+ * What a viewer of a display is told of the browser beside the picture, and its files. The display's own messages are passed on. Without
+ * `files`, for a viewer that only watches, there is only the title.
+ */
+export function besideDisplay(
+  mux: Mux,
+  sink: WebSocketSink,
+  display: WebSocketReceiver,
+  {
+    files,
+    fit,
+    log,
+  }: {
+    files?: SessionFiles | undefined;
+    /** Gives the session's viewport another size. Not for a viewer that only watches. */
+    fit?: ((size: { width: number; height: number }) => void) | undefined;
+    log: Log;
+  },
+): WebSocketReceiver {
+  const page = activePage(mux);
+  const { client } = page;
+  let over = false;
+  let told: string | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let front: { targetId: string; sessionId: string } | undefined;
+  const box = files && viewerFiles({ files, tell, unsent: () => sink.bufferedAmount, dropAt });
+
+  const choosers = box && fileChoosers(client, mux, ({ several, give }) => box.choose(give, several));
+
+  function tell(message: DisplayMessage): void {
+    if (over) return;
+    sink.send([Buffer.from(JSON.stringify(message))]);
+    sink.flush();
+  }
+
+  /** A place on the display, which shows the page below the browser's own bars. */
+  function dropAt({ x, y }: { x: number; y: number }) {
+    const sessionId = front?.sessionId;
+    if (sessionId === undefined) return undefined;
+    return async (paths: readonly string[]) => {
+      const expression = '[screenX + outerWidth - innerWidth, screenY + outerHeight - innerHeight]';
+      const question = { expression, returnByValue: true };
+      const { result } = await client.ask(isEvaluated, 'Runtime.evaluate', question, sessionId);
+      const [left = 0, top = 0] = isOrigin(result['value']) ? result['value'] : [];
+      await drop(client, sessionId, { x: x - left, y: y - top }, paths);
+    };
+  }
+
+  async function look(): Promise<void> {
+    if (sink.bufferedAmount > MAX_UNREAD) return;
+    front = await page.find();
+    if (!front || over) return;
+    await choosers?.watch(front);
+    const { targetInfos } = await client.ask(isTargetList, 'Target.getTargets', { filter: [{ type: 'page' }] });
+    const info = targetInfos.find(({ targetId }) => targetId === front?.targetId);
+    const title = (info?.title || info?.url || '').slice(0, LONGEST_TITLE);
+    if (title === told) return;
+    told = title;
+    tell({ type: 'title', title });
+  }
+
+  function again(): void {
+    look()
+      .catch((error: unknown) => over || log.debug({ error }, 'display.page_unknown'))
+      .finally(() => {
+        if (!over && client.closeCode === undefined) timer = setTimeout(again, EVERY_MS);
+      });
+  }
+  again();
+
+  return {
+    receive(data, binary) {
+      if (binary === true || data[0] !== BRACE) return display.receive(data, binary);
+      const message = readViewerMessage(data);
+      if (message?.type === 'fit') fit?.(message);
+      else if (message && isAboutFiles(message)) box?.take(message);
+    },
+    flush: () => display.flush(),
+    closed() {
+      over = true;
+      clearTimeout(timer);
+      box?.close();
+      page.close();
+      display.closed();
+    },
+  };
+}
