@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { addressOf, onlyWatches, readViewerMessage } from './viewer-messages.ts';
+import { addressOf, destinationOf, onlyWatches, readViewerMessage } from './viewer-messages.ts';
 
 const read = (value: unknown) => readViewerMessage(Buffer.from(JSON.stringify(value)));
 const mouse = { type: 'mouse', event: 'move', x: 1, y: 2, button: 'none', buttons: 0, clickCount: 0, modifiers: 0 };
@@ -25,7 +25,17 @@ describe('what a viewer may say', () => {
     { type: 'text' },
     { type: 'text', text: 'x'.repeat(1024 * 1024 + 1) },
     { type: 'size', width: 0, height: 10 },
+    { type: 'quality', level: 'best' },
     { type: 'answer', accept: 'yes', text: '' },
+    { type: 'choose', id: 1, index: -1 },
+    { type: 'choose', id: 0, index: 1 },
+    { type: 'setValue', id: 1, value: 'x'.repeat(1001) },
+    { type: 'dismiss' },
+    { type: 'offerFiles', chooser: 1, x: 0, y: 0, files: [{ name: 'x'.repeat(256), size: 1 }] },
+    { type: 'offerFiles', chooser: 1, x: 0, y: 0, files: [{ name: 'x', size: -1 }] },
+    { type: 'offerFiles', chooser: 1, x: 0, y: 0, files: Array.from({ length: 1001 }, () => ({ name: 'x', size: 1 })) },
+    { type: 'fileBytes', data: 'x'.repeat(512 * 1024 + 1) },
+    { type: 'save' },
   ])('is not %j', (value) => expect(read(value)).toBeUndefined());
 
   it('is not what is no JSON', () => {
@@ -35,8 +45,15 @@ describe('what a viewer may say', () => {
 
   it('is little for those who only watch', () => {
     expect(onlyWatches({ type: 'ack' })).toBe(true);
+    expect(onlyWatches({ type: 'follow', on: false })).toBe(true);
     expect(onlyWatches({ type: 'newTab' })).toBe(false);
+    expect(onlyWatches({ type: 'fit', width: 800, height: 600 })).toBe(false);
     expect(onlyWatches({ type: 'copy', cut: false })).toBe(false);
+    expect(onlyWatches({ type: 'choose', id: 1, index: 0 })).toBe(false);
+    expect(onlyWatches({ type: 'downloads' })).toBe(false);
+    expect(onlyWatches({ type: 'save', name: 'x' })).toBe(false);
+    expect(onlyWatches({ type: 'noFiles', chooser: 0 })).toBe(false);
+    expect(onlyWatches({ type: 'openTab', address: 'example.com' })).toBe(false);
   });
 });
 
@@ -63,4 +80,21 @@ describe('an address', () => {
     'chrome://settings',
     'ftp://example.com',
   ])('%j is none', (text) => expect(addressOf(text)).toBeUndefined());
+});
+
+describe('what is typed into the address bar', () => {
+  const engine = 'https://search.test/?q=%s&from=here';
+  it.each([
+    ['example.com', 'https://example.com/'],
+    ['two words', 'https://search.test/?q=two%20words&from=here'],
+    ['word', 'https://search.test/?q=word&from=here'],
+    ['what is a: b?', 'https://search.test/?q=what%20is%20a%3A%20b%3F&from=here'],
+    ['$& and 100% \ud800', 'https://search.test/?q=%24%26%20and%20100%25%20%EF%BF%BD&from=here'],
+    ['javascript:alert(1)', undefined],
+    ['file:///etc/passwd', undefined],
+    ['  ', undefined],
+  ])('%j leads to %j', (text, url) => expect(destinationOf(text, engine)).toBe(url));
+
+  it('is searched for only where there is a search engine', () =>
+    expect(destinationOf('two words', '')).toBeUndefined());
 });

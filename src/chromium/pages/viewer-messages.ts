@@ -1,4 +1,4 @@
-import { flag, integer, number, oneOf, text, type Check, type Checked } from '../../lib/shape.ts';
+import { flag, integer, list, number, object, oneOf, text, type Check, type Checked } from '../../lib/shape.ts';
 
 /** The messages of a screencast's viewer. They are not trusted: a message that is not exactly one of these is refused. */
 
@@ -10,11 +10,19 @@ const modifiers = integer(0, 15);
 const coordinate = number(-100_000, 100_000);
 const MAX_TEXT = 1024 * 1024;
 
+const isFile = object({ name: text(255), size: integer(0, 2 ** 40) });
+type File = Checked<typeof isFile>;
+const someFiles: Check<File[]> = (value): value is File[] => list(isFile)(value) && value.length <= 1000;
+
 const shapes = {
   /** The viewer has drawn a frame. */
   ack: {},
   /** The size of the picture in the viewer, in pixels. */
   size: { width: integer(1, 16_384), height: integer(1, 16_384) },
+  /** The size that the session's viewport is to have, in CSS pixels. */
+  fit: { width: integer(1, 8192), height: integer(1, 8192) },
+  /** What its pictures are to take: of the network, and of the browser. */
+  quality: { level: oneOf('auto', 'high', 'medium', 'low') },
   mouse: {
     event: oneOf('move', 'down', 'up'),
     x: coordinate,
@@ -43,9 +51,24 @@ const shapes = {
   paste: { text: text(MAX_TEXT) },
   /** Requests the text that copying gives. */
   copy: { cut: flag },
+  /** The choice in a popup that the viewer draws, by the number of the popup. */
+  choose: { id: integer(1, 2 ** 31), index: integer(0, 100_000) },
+  setValue: { id: integer(1, 2 ** 31), value: text(1000) },
+  dismiss: { id: integer(1, 2 ** 31) },
+  /** Files for the control that asked for them, by its number, or dropped at a place: then it is 0. Their bytes follow, one after the other. */
+  offerFiles: { chooser: integer(0, 2 ** 31), x: coordinate, y: coordinate, files: someFiles },
+  /** In base64. */
+  fileBytes: { data: text(512 * 1024) },
+  noFiles: { chooser: integer(0, 2 ** 31) },
+  /** Requests the list of what the session has downloaded. */
+  downloads: {},
+  save: { name: text(1024) },
   newTab: {},
+  openTab: { address: text(16_384) },
   selectTab: { id: text(64) },
   closeTab: { id: text(64) },
+  /** Whether to show the tab that the session's driver made or brought to the front last, or to stay on this one. */
+  follow: { on: flag },
   navigate: { address: text(16_384) },
   history: { to: oneOf('back', 'forward', 'reload', 'stop') },
   /** The answer to a dialog of the page. */
@@ -60,6 +83,13 @@ export type InputMessage = Extract<
   ViewerMessage,
   { type: 'mouse' | 'wheel' | 'key' | 'text' | 'compose' | 'paste' | 'copy' }
 >;
+
+const aboutFiles = ['offerFiles', 'fileBytes', 'noFiles', 'downloads', 'save'] as const;
+export type FilesMessage = Extract<ViewerMessage, { type: (typeof aboutFiles)[number] }>;
+
+export function isAboutFiles(message: ViewerMessage): message is FilesMessage {
+  return aboutFiles.some((type) => type === message.type);
+}
 
 /** The viewer's message, or undefined if it is not valid. */
 export function readViewerMessage(data: Buffer): ViewerMessage | undefined {
@@ -79,7 +109,7 @@ export function readViewerMessage(data: Buffer): ViewerMessage | undefined {
 }
 
 /** Messages that change only what this viewer sees. */
-const watching = new Set<ViewerMessage['type']>(['ack', 'size', 'selectTab']);
+const watching = new Set<ViewerMessage['type']>(['ack', 'size', 'quality', 'selectTab', 'follow']);
 
 export function onlyWatches({ type }: ViewerMessage): boolean {
   return watching.has(type);
@@ -101,4 +131,16 @@ export function addressOf(text: string): string | undefined {
   const { href, protocol, hostname } = new URL(candidate);
   if (protocol !== 'http:' && protocol !== 'https:') return undefined;
   return hasScheme || local || hostname.includes('.') || /:\d+([/?#]|$)/.test(trimmed) ? href : undefined;
+}
+
+/**
+ * Where to go for what a person types into an address bar: an address, or the words in a search engine, whose URL has `%s` in the place
+ * of the words. A text with a scheme that is not for viewers is not searched for. Undefined if there is nowhere to go.
+ */
+export function destinationOf(text: string, searchUrl: string): string | undefined {
+  const address = addressOf(text);
+  const words = text.trim();
+  if (address !== undefined || searchUrl === '' || words === '' || /^[a-z][a-z\d+.-]*:\S/i.test(words)) return address;
+  // Half a character, which JSON may contain, cannot be encoded: a buffer replaces it.
+  return searchUrl.replaceAll('%s', () => encodeURIComponent(Buffer.from(words).toString()));
 }

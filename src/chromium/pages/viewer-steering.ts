@@ -1,20 +1,28 @@
 import { anyText, integer, list, object, optional, record } from '../../lib/shape.ts';
-import { addressOf, type ViewerMessage } from './viewer-messages.ts';
+import { transportError } from './net-errors.ts';
+import { destinationOf, type ViewerMessage } from './viewer-messages.ts';
 import { MAX_MESSAGE, type Shown, type Viewer } from './viewer.ts';
 
+const isNavigated = object({ errorText: optional(anyText) });
+const isUnreachable = object({ frame: object({ id: anyText, unreachableUrl: anyText }) });
 const isOfFrame = object({ frameId: anyText });
 const isDialog = object({ type: anyText, message: anyText, defaultPrompt: optional(anyText) });
 const isHistory = object({ currentIndex: integer(0, 1e6), entries: list(object({ id: integer(0, 2 ** 31) })) });
 
 export type SteeringMessage = ViewerMessage & { type: 'navigate' | 'history' | 'answer' };
 
-/** The browser controls around a page: its address, its history, its dialogs. */
-export function viewerSteering(viewer: Viewer) {
+/** The browser controls around a page: its address, its history, its dialogs. Words are searched for at `searchUrl`. */
+export function viewerSteering(viewer: Viewer, searchUrl = '') {
   viewer.onShown('Page.frameStartedLoading', isOfFrame, (tab, { frameId }) => {
     return frameId === tab.id && pageNews(tab, { loading: true });
   });
   viewer.onShown('Page.frameStoppedLoading', isOfFrame, (tab, { frameId }) => {
     return frameId === tab.id && pageNews(tab, { loading: false });
+  });
+  // A load that a link or a client began. The reason of one that the viewer began comes with the answer to its command.
+  viewer.onShown('Page.frameNavigated', isUnreachable, (tab, { frame }) => {
+    if (frame.id !== tab.id || frame.unreachableUrl === '' || frame.unreachableUrl === tab.navigating) return;
+    viewer.tell({ type: 'notice', text: `${frame.unreachableUrl.slice(0, 200)} did not load.` });
   });
   viewer.onShown('Page.navigatedWithinDocument', record, (tab) => pageNews(tab, {}));
   viewer.onShown('Page.javascriptDialogOpening', isDialog, (_tab, { type, message, defaultPrompt = '' }) =>
@@ -35,6 +43,15 @@ export function viewerSteering(viewer: Viewer) {
     if (entry) await viewer.send(tab, 'Page.navigateToHistoryEntry', { entryId: entry.id });
   }
 
+  async function navigate(tab: Shown, url: string): Promise<void> {
+    tab.navigating = url;
+    const answer = await viewer.ask(tab, isNavigated, 'Page.navigate', { url });
+    const problem = answer?.errorText;
+    // A load that another one replaces, or that becomes a download, is aborted too.
+    if (!problem || /ERR_ABORTED/.test(problem) || viewer.shown !== tab) return;
+    viewer.tell({ type: 'notice', text: `The page did not load. ${transportError(problem.slice(0, 200)).message}` });
+  }
+
   async function pageNews(tab: Shown, news: { loading?: boolean }): Promise<void> {
     Object.assign(tab.page, news);
     const history = await viewer.ask(tab, isHistory, 'Page.getNavigationHistory');
@@ -53,9 +70,9 @@ export function viewerSteering(viewer: Viewer) {
     steer(tab: Shown, message: SteeringMessage): void {
       switch (message.type) {
         case 'navigate': {
-          const url = addressOf(message.address);
-          if (url === undefined) return viewer.tell({ type: 'notice', text: 'That is not an address of the web.' });
-          return void viewer.send(tab, 'Page.navigate', { url });
+          const url = destinationOf(message.address, searchUrl);
+          if (url === undefined) return viewer.tell({ type: 'notice', text: noAddress(searchUrl) });
+          return void navigate(tab, url);
         }
         case 'history':
           return void travel(tab, message.to);
@@ -66,4 +83,9 @@ export function viewerSteering(viewer: Viewer) {
       }
     },
   };
+}
+
+function noAddress(searchUrl: string): string {
+  if (searchUrl !== '') return 'That is not an address of the web.';
+  return 'That is not an address of the web, and this service has no search engine (CORRAL_SEARCH_URL).';
 }

@@ -11,6 +11,7 @@ export function dialogBox({ $, act, listen, signal, focus }) {
     $('dialog-text').value = defaultText;
     $('dialog').hidden = false;
     $(kind === 'prompt' ? 'dialog-text' : 'dialog-accept').focus();
+    $('dialog-text').select();
   }
 
   function close() {

@@ -1,8 +1,9 @@
 /** The viewer's keys, and text that comes without keys. */
+import { shortcutOf } from './shortcuts.js';
 import { belongsToText, isMac, isShortcut, modifiersOf, readText } from './keyboard.js';
 
 /** `flush` sends the movements that wait. Returns what pastes a text. */
-export function keys({ $, act, listen, signal, flush }) {
+export function keys({ $, act, listen, signal, flush, onShortcut }) {
   const field = $('keyboard');
   const held = new Map();
 
@@ -11,6 +12,8 @@ export function keys({ $, act, listen, signal, flush }) {
     if (isShortcut(event, 'v')) return; // the paste follows
     event.preventDefault();
     flush();
+    const shortcut = shortcutOf(event);
+    if (shortcut !== undefined) return onShortcut(shortcut);
     if (isShortcut(event, 'c', 'x')) return act({ type: 'copy', cut: event.key.toLowerCase() === 'x' });
     const key = keyOf(event);
     held.set(event.code, key);

@@ -1,5 +1,5 @@
 /** The list of tabs, and the address of the one that is shown. `act` does nothing for viewers who only watch. */
-export function tabBar({ $, readOnly, send, act, listen, focus, onSelect }) {
+export function tabBar({ $, readOnly, send, act, listen, focus, onSelect, pageTitle }) {
   let rendered = '';
 
   $('tabs').hidden = false;
@@ -7,6 +7,13 @@ export function tabBar({ $, readOnly, send, act, listen, focus, onSelect }) {
   $('navigation').hidden = false;
   $('address').readOnly = readOnly;
   for (const id of ['back', 'forward', 'reload']) $(id).hidden = readOnly;
+  $('follow').hidden = false;
+  const follows = () => $('follow').getAttribute('aria-pressed') === 'true';
+  listen($('follow'), 'click', () => {
+    $('follow').setAttribute('aria-pressed', String(!follows()));
+    send({ type: 'follow', on: follows() });
+    focus();
+  });
 
   function tabElement({ id, title, url }, shown) {
     const name = document.createElement('button');
@@ -70,8 +77,20 @@ export function tabBar({ $, readOnly, send, act, listen, focus, onSelect }) {
       const tab = tabs.find(({ id }) => id === shown);
       $('address').dataset.url = tab?.url ?? '';
       if (document.activeElement !== $('address')) showAddress();
-      if (tab) document.title = tab.title || tab.url;
+      pageTitle(tab && (tab.title || tab.url));
     },
+
+    /** A shortcut of the keyboard. */
+    shortcut(name) {
+      if (name === 'address') $('address').focus();
+      else if (name === 'newTab') $('new-tab').click();
+      else if (name === 'closeTab')
+        act({ type: 'closeTab', id: $('tabs').querySelector('[data-shown]')?.dataset.id ?? '' });
+      else act({ type: 'history', to: name });
+    },
+
+    /** A new connection follows, until it is told otherwise. */
+    tellFollowing: () => follows() || send({ type: 'follow', on: false }),
 
     page({ loading, canGoBack, canGoForward }) {
       document.documentElement.classList.toggle('loading', loading);
