@@ -2,35 +2,56 @@ import type { Log } from '../../lib/log.ts';
 import type { WebSocketReceiver, WebSocketSink } from '../../lib/ws-sink.ts';
 import type { Mux } from '../cdp/mux.ts';
 import { isTargetGone } from '../cdp/shapes.ts';
+import type { Casts } from './cast.ts';
+import type { SessionFiles } from './viewer-files.ts';
 import { viewerInput } from './viewer-input.ts';
-import { onlyWatches, readViewerMessage, type ViewerMessage } from './viewer-messages.ts';
+import { addressOf, onlyWatches, readViewerMessage, type ViewerMessage } from './viewer-messages.ts';
 import { viewerPictures } from './viewer-pictures.ts';
+import { viewerPopups } from './viewer-popups.ts';
 import { viewerSteering } from './viewer-steering.ts';
 import { viewerTabs } from './viewer-tabs.ts';
+import { viewerUploads } from './viewer-uploads.ts';
 import { MAX_MESSAGE, Viewer } from './viewer.ts';
 
 /** Several times what a fast mouse and a fast typist produce together. */
 const MAX_MESSAGES_A_SECOND = 1000;
 
 /**
- * The live view of a headless session: one viewer, one client of the multiplexer. Messages to the viewer are `ViewMessage` of viewer.ts,
- * messages from it `ViewerMessage` of viewer-messages.ts.
+ * The live view of a headless session: one viewer, with a client of the multiplexer for its tabs and its input. Its pictures come from a
+ * cast that it shares with other viewers (`casts`, cast.ts). Messages to the viewer are `ViewMessage` of viewer.ts, messages from it
+ * `ViewerMessage` of viewer-messages.ts.
  */
 export function attachScreencast(
   mux: Mux,
   sink: WebSocketSink,
-  options: { readOnly: boolean; log: Log; refreshRate?: () => number | undefined },
+  options: {
+    readOnly: boolean;
+    log: Log;
+    files?: SessionFiles | undefined;
+    casts: Pick<Casts, 'join'>;
+    /** The search engine for words in the address bar; see `destinationOf`. */
+    searchUrl?: string;
+    /** Gives the session's viewport another size. */
+    fit?: ((size: { width: number; height: number }) => void) | undefined;
+  },
 ): WebSocketReceiver {
   const { readOnly, log } = options;
   const viewer = new Viewer(mux.attachLocal(), sink, options);
   const { client } = viewer;
-  const steering = viewerSteering(viewer);
-  const pictures = viewerPictures(viewer, options.refreshRate);
-  const tabs = viewerTabs(viewer, (tab) => {
-    steering.start(tab);
-    return pictures.start(tab);
+  const steering = viewerSteering(viewer, options.searchUrl);
+  const pictures = viewerPictures(viewer, options.casts);
+  const tabs = viewerTabs(viewer, mux, {
+    left: pictures.stop,
+    attached(tab) {
+      popups.close();
+      steering.start(tab);
+      uploads?.start(tab);
+      pictures.start(tab);
+    },
   });
-  const input = viewerInput(viewer);
+  const input = viewerInput(viewer, mux.hiddenWorld, (tab) => popups.look(tab));
+  const popups = viewerPopups(viewer, mux.hiddenWorld, input.exclusive);
+  const uploads = readOnly || !options.files ? undefined : viewerUploads(viewer, mux, options.files);
   const tooMany = rateOf(MAX_MESSAGES_A_SECOND);
 
   client.on('Target.targetCrashed', isTargetGone, ({ targetId }) => {
@@ -62,10 +83,24 @@ export function attachScreencast(
         return pictures.drawn();
       case 'size':
         return pictures.resize(message);
+      case 'fit':
+        return options.fit?.(message);
+      case 'quality':
+        return pictures.setQuality(message.level);
       case 'selectTab':
         return tabs.select(message.id);
+      case 'follow':
+        return tabs.follow(message.on);
       case 'newTab':
         return void tabs.open();
+      case 'offerFiles':
+      case 'fileBytes':
+      case 'noFiles':
+      case 'downloads':
+      case 'save':
+        return uploads?.take(message);
+      case 'openTab':
+        return void tabs.open(addressOf(message.address));
       case 'closeTab':
         return tabs.close(message.id);
       case 'navigate':
@@ -80,7 +115,12 @@ export function attachScreencast(
       case 'compose':
       case 'paste':
       case 'copy':
-        if (shown?.sessionId !== undefined) input(shown, message);
+        if (shown?.sessionId !== undefined) input.take(shown, message);
+        return;
+      case 'choose':
+      case 'setValue':
+      case 'dismiss':
+        if (shown) popups.take(shown, message);
     }
   }
 }

@@ -11,6 +11,9 @@ import {
   type ReadOf,
   type Told,
 } from '../cdp/protocol.ts';
+import type { Clicked } from './page-menu.ts';
+import type { Popup } from './page-popups.ts';
+import type { FileMessage } from './viewer-files.ts';
 import type { InputMessage } from './viewer-messages.ts';
 
 /** The JSON messages to a viewer of the screencast. Pictures are binary messages, each a JPEG. */
@@ -24,7 +27,13 @@ export type ViewMessage =
   | { type: 'dialog'; kind: string; message: string; defaultText: string }
   | { type: 'dialogClosed' }
   | { type: 'crashed' }
+  /** A popup of a control, which the pictures do not contain. Its place is in CSS pixels of the page. */
+  | { type: 'popup'; id: number; popup: Popup }
+  | { type: 'popupClosed' }
+  /** What was right-clicked, in a page without a menu of its own. */
+  | ({ type: 'menu'; x: number; y: number } & Clicked)
   | { type: 'clipboard'; text: string }
+  | FileMessage
   /** A sentence to show to the person. */
   | { type: 'notice'; text: string };
 
@@ -38,18 +47,17 @@ export interface TabInfo {
 export interface Shown {
   readonly id: string;
   sessionId: string | undefined;
-  /** Frames that the viewer has not drawn yet, by Chromium's numbers. */
-  undrawn: number[];
-  /** The limit of undrawn frames was reached: Chromium may have dropped frames, perhaps the last one. */
-  missed: boolean;
   /** The number of inputs that the page has not answered. */
   unanswered: number;
   /** Work that has to be over before the page gets the next key: see `waits` in viewer-input.ts. */
   presses: number;
-  clipboardWork: number;
+  pageWork: number;
   /** Input that waits for its turn. */
   readonly backlog: InputMessage[];
+  /** The size of the page that the viewer was told last. */
   viewport: string;
+  /** The address that the viewer opened last. */
+  navigating?: string;
   page: { loading: boolean; canGoBack: boolean; canGoForward: boolean };
 }
 
