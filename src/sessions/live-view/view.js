@@ -3,9 +3,10 @@
  * display.js (headful).
  */
 import { clipboardPanel } from './clipboard.js';
+import { watchHeartbeat } from './heartbeat.js';
 
 const root = document.documentElement;
-const { kind, socket: socketPath } = root.dataset;
+const { socket: socketPath } = root.dataset;
 const readOnly = root.dataset.readOnly === 'true';
 const $ = (id) => document.getElementById(id);
 
@@ -13,11 +14,6 @@ const $ = (id) => document.getElementById(id);
 const MAY_COME_BACK = new Set([1006, 1012, 1013]);
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 10_000;
-
-const views = {
-  screencast: () => import('./screencast.js').then(({ screencast }) => screencast),
-  display: () => import('./display.js').then(({ display }) => display),
-};
 
 const ui = {
   $,
@@ -27,7 +23,15 @@ const ui = {
   connected: () => state('connected', ''),
   state,
   notice,
+  pageTitle,
 };
+
+const session = $('title').textContent;
+
+/** What the window is called, here and in the list of windows. A title is the page's own text. */
+function pageTitle(title) {
+  document.title = title ? `${title} – ${session}` : session;
+}
 
 let attempts = 0;
 
@@ -59,11 +63,25 @@ function connect(makeView) {
   socket.binaryType = 'arraybuffer';
   const leave = new AbortController();
   socket.addEventListener('open', () => (attempts = 0));
-  socket.addEventListener('close', ({ code, reason }) => {
+  const over = (code, reason) => {
+    if (leave.signal.aborted) return; // given up before it was closed
     leave.abort();
     root.classList.remove('loading');
     void closed(code, reason, makeView);
+  };
+  let before;
+  watchHeartbeat(socket, leave.signal, {
+    stalled() {
+      before = [root.dataset.state, $('state-text').textContent, $('state-detail').textContent];
+      state('reconnecting', 'The connection is lost.', 'Nothing arrives from the session.');
+    },
+    resumed: () => state(...before),
+    dead() {
+      socket.close(); // which a dead network delays
+      over(1006, '');
+    },
   });
+  socket.addEventListener('close', ({ code, reason }) => over(code, reason));
   makeView(socket, ui, leave.signal);
 }
 
@@ -86,7 +104,8 @@ async function closed(code, reason, makeView) {
 
 async function ownStatus() {
   try {
-    const { status } = await fetch(location.href, { cache: 'no-store', headers: { accept: 'text/html' } });
+    const signal = AbortSignal.timeout(5000);
+    const { status } = await fetch(location.href, { cache: 'no-store', headers: { accept: 'text/html' }, signal });
     return status;
   } catch {
     return undefined; // no network: it may return
@@ -102,9 +121,9 @@ fullscreen.addEventListener('click', async () => {
   $('keyboard').focus({ preventScroll: true });
 });
 
-$('badge').hidden = !readOnly;
-try {
-  connect(await views[kind]());
-} catch {
-  state('failed', 'This page could not be loaded whole.', 'Reload it.'); // one of its modules did not arrive
+/** Starts the page with the view of the session's engine: `screencast` or `display`. bundle.ts makes a script of each. */
+export function view(makeView) {
+  if (new URLSearchParams(location.search).get('header') === 'false') root.dataset.header = 'false';
+  $('badge').hidden = !readOnly;
+  connect(makeView);
 }
