@@ -1,14 +1,24 @@
 /** The picture of the tab: drawn as it arrives, scaled to the window, and the session is told how large the window is. */
+import { zoomer } from './zoom.js';
 
 /** How long the window keeps its size before the session is told. */
 const RESIZED_MS = 200;
 
 /** `onDrawn` is called for each picture, and `send` sends a message to the session. */
-export function picture({ $, send, signal, onDrawn }) {
+export function picture({ $, send, listen, signal, readOnly, onDrawn }) {
   const canvas = $('screen');
   const context = canvas.getContext('2d', { alpha: false });
   let viewport = { width: 1, height: 1 };
   let drawing = Promise.resolve();
+  const zoom = zoomer({
+    $,
+    listen,
+    content: canvas,
+    grow: fit,
+    actualScale: () => 1 / fitting(),
+    settled: tellSize, // an enlarged picture needs more pixels
+    oneFingerMoves: readOnly,
+  });
 
   async function draw(jpeg) {
     try {
@@ -16,7 +26,6 @@ export function picture({ $, send, signal, onDrawn }) {
       if (canvas.width !== bitmap.width || canvas.height !== bitmap.height) {
         canvas.width = bitmap.width;
         canvas.height = bitmap.height;
-        fit();
       }
       context.drawImage(bitmap, 0, 0);
       bitmap.close();
@@ -31,26 +40,30 @@ export function picture({ $, send, signal, onDrawn }) {
   async function inTurn(before, size) {
     await before;
     viewport = size;
-    fit();
+    zoom.refit();
   }
 
   /** As large as fits, but never larger than the page. */
-  function fit() {
+  function fitting() {
     const { clientWidth, clientHeight } = $('stage');
-    const scale = Math.min(1, clientWidth / viewport.width, clientHeight / viewport.height);
+    return Math.min(1, clientWidth / viewport.width, clientHeight / viewport.height) || 1;
+  }
+
+  function fit(zoomed) {
+    const scale = fitting() * zoomed;
     canvas.style.width = `${Math.round(viewport.width * scale)}px`;
     canvas.style.height = `${Math.round(viewport.height * scale)}px`;
   }
 
   function tellSize() {
     const { clientWidth, clientHeight } = $('stage');
-    const pixels = (length) => Math.max(1, Math.min(16_384, Math.round(length * devicePixelRatio)));
+    const pixels = (length) => Math.max(1, Math.min(16_384, Math.round(length * devicePixelRatio * zoom.scale)));
     send({ type: 'size', width: pixels(clientWidth), height: pixels(clientHeight) });
   }
 
   let sizeTimer;
   const observer = new ResizeObserver(() => {
-    fit();
+    zoom.refit();
     clearTimeout(sizeTimer);
     sizeTimer = setTimeout(tellSize, RESIZED_MS);
   });
@@ -59,12 +72,22 @@ export function picture({ $, send, signal, onDrawn }) {
 
   return {
     canvas,
+    zoom,
     tellSize,
     get viewport() {
       return viewport;
     },
     show: (jpeg) => void (drawing = drawing.then(() => draw(jpeg))),
     resize: (size) => void (drawing = inTurn(drawing, size)),
+
+    /** Where in the stage a box of the page is. */
+    place({ x, y, width, height }) {
+      const box = canvas.getBoundingClientRect();
+      const stage = $('stage').getBoundingClientRect();
+      const scale = box.width / viewport.width;
+      const [left, top] = [box.left - stage.left + x * scale, box.top - stage.top + y * scale];
+      return { left, top, width: width * scale, height: height * scale };
+    },
 
     /** Where in the page an event happened. */
     at({ clientX, clientY }) {

@@ -88,6 +88,7 @@ export function pointer({ $, act, listen, screen, focus }) {
     field.style.top = `${event.clientY - $('stage').getBoundingClientRect().top}px`;
     focus();
     canvas.setPointerCapture(event.pointerId);
+    if (screen.zoom.pinching()) return void (touch = undefined); // and no tap when they leave
     if (event.pointerType === 'touch') {
       touch = { id: event.pointerId, x: event.clientX, y: event.clientY, moved: false };
       return;
@@ -98,12 +99,14 @@ export function pointer({ $, act, listen, screen, focus }) {
   });
   listen(canvas, 'pointermove', (event) => {
     if (touch?.id === event.pointerId) return swipe(event);
+    if (event.pointerType === 'touch') return;
     move = mouse('move', event);
     soon();
   });
   listen(canvas, 'pointerup', (event) => {
     flush();
     if (touch?.id === event.pointerId) return tap(event);
+    if (event.pointerType === 'touch') return;
     act(mouse('up', event));
   });
   listen(canvas, 'pointercancel', () => (touch = undefined));
