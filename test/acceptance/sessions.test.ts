@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { freePort } from '../support/listen.ts';
 import { startPages, type Pages } from '../support/pages.ts';
+import { viewers } from '../support/live-view.ts';
 import { startService, type Service } from '../support/service.ts';
 
 let pages: Pages;
@@ -45,6 +46,13 @@ describe.each([true, false])('a session (headless: %s)', (headless) => {
     expect(await same!.title()).toBe('A page');
     await same!.click('button');
     expect(await page.textContent('output')).toBe('1');
+    if (headless) {
+      // Reading needs a page with the focus, which headless Chromium gives to each.
+      await contexts[0]!.grantPermissions(['clipboard-read', 'clipboard-write']);
+      const copied = `navigator.clipboard.writeText('copied').then(() => navigator.clipboard.readText())`;
+      expect(await page.evaluate(copied)).toBe('copied');
+      expect(await same!.evaluate(copied)).toBe('copied');
+    }
     await other.disconnect();
     expect(await page.evaluate(() => 1 + 1)).toBe(2);
 
@@ -105,7 +113,9 @@ describe.each([true, false])('a session (headless: %s)', (headless) => {
     const look = async (address: string) => {
       await viewer.goto(address);
       await viewer.waitForSelector('html[data-state="connected"]');
-      return viewer.locator('canvas:visible');
+      const canvas = viewer.locator('canvas:visible');
+      await expect.poll(async () => Number(await canvas.getAttribute('width'))).toBeGreaterThan(100);
+      return canvas;
     };
     const click = async (canvas: ReturnType<typeof viewer.locator>, selector: string) => {
       const box = (await canvas.boundingBox())!;
@@ -114,7 +124,6 @@ describe.each([true, false])('a session (headless: %s)', (headless) => {
       await viewer.mouse.click(box.x + x * scale, box.y + y * scale);
     };
     const view = await look(session.browser_live_view_url!);
-    await expect.poll(async () => Number(await view.getAttribute('width'))).toBeGreaterThan(100);
     const before = await view.screenshot();
     await click(view, 'button');
     await expect.poll(() => under.textContent('output')).toBe('1');
@@ -135,6 +144,10 @@ describe.each([true, false])('a session (headless: %s)', (headless) => {
     expect(await under.textContent('output')).toBe('1');
     await sdk.browsers.deleteByID(session.session_id);
     await viewer.waitForSelector('html[data-state="ended"]');
+    await viewer.goto(session.browser_live_view_url!);
+    expect(await viewer.textContent('h2')).toBe('The session has ended.');
+    await viewer.goto(session.browser_live_view_url!.slice(0, -5));
+    expect(await viewer.textContent('h2')).toBe('This link does not work.');
     await sdk.browsers.deleteByID(looking.session_id);
   });
 });
@@ -146,6 +159,13 @@ test('a token for watching cannot drive, and one for driving cannot watch', asyn
   expect(await ask('/browser/live', jwt(session.browser_live_view_url!))).toBe(200);
   expect(await ask('/browser/live', jwt(session.cdp_ws_url))).toBe(403);
   expect(await ask('/browser/live', 'forged')).toBe(401);
+  const page = async (address: string) => {
+    const answer = await fetch(address, { headers: { accept: 'text/html' } });
+    return [answer.status, /<h2>(.*)<\/h2>/.exec(await answer.text())?.[1]];
+  };
+  const link = session.browser_live_view_url!;
+  expect(await page(`${link}&readOnly=banana`)).toEqual([400, 'This link does not work.']);
+  expect(await page(link.replace('/live', '/liv'))).toEqual([404, 'This link does not work.']);
   const refused = async (path: string, token: string) => {
     const socket = new WebSocket(`${service.url.replace('http', 'ws')}${path}?jwt=${token}`);
     const [, response] = (await once(socket, 'unexpected-response')) as [unknown, { statusCode: number }];
@@ -177,4 +197,36 @@ test('a viewport does not change under a person who looks, unless that is meant'
   await expect.poll(() => service.app.sessions.running(id)?.viewerCount).toBe(0);
   expect(await change({ width: 1024, height: 768 })).toMatchObject({ status: 200 });
   await sdk.browsers.deleteByID(id);
+});
+
+test('a viewport follows the frame of a viewer who asks for that and may do more than watch', async () => {
+  const looking = await viewers();
+  try {
+    for (const headless of [true, false]) {
+      const viewport = { width: 1024, height: 768 };
+      const { session_id: id, browser_live_view_url: url } = await sdk.browsers.create({ headless, viewport });
+      const look = async (query: string, size: { width: number; height: number }) => {
+        const page = await looking.browser.newPage({ viewport: size });
+        await page.goto(`${url}&header=false&resize=true${query}`);
+        await page.waitForSelector('html[data-state="connected"]', { timeout: 60_000 });
+        return page;
+      };
+      const watching = await look('&readOnly=true', { width: 600, height: 500 });
+      const view = await look('', { width: 800, height: 640 });
+      const sizes = async () => {
+        const { viewport: row } = await sdk.browsers.retrieve(id);
+        const canvas = view.locator('#stage canvas:visible');
+        const shown = ['width', 'height'].map(async (name) => Number(await canvas.getAttribute(name)));
+        return [row?.width, row?.height, ...(await Promise.all(shown))];
+      };
+      await expect.poll(sizes, { timeout: 60_000 }).toEqual([800, 640, 800, 640]);
+      await view.setViewportSize({ width: 900, height: 700 });
+      await expect.poll(sizes, { timeout: 60_000 }).toEqual([900, 700, 900, 700]);
+      await watching.close();
+      await view.close();
+      await sdk.browsers.deleteByID(id);
+    }
+  } finally {
+    await looking.stop();
+  }
 });

@@ -1,0 +1,28 @@
+/** With `&resize=true` in the link, the viewport of the session follows this window, for a view that is part of another page. */
+
+/** How long the window keeps its size before the session gets it. */
+const RESIZED_MS = 300;
+/** The window of a headful browser is never smaller. */
+const LEAST = { width: 500, height: 400 };
+const MOST = 4096;
+
+export function followFrame({ $, readOnly, listen, signal, socket, send }) {
+  if (readOnly || new URLSearchParams(location.search).get('resize') !== 'true') return;
+  let timer;
+  const soon = () => {
+    clearTimeout(timer);
+    timer = setTimeout(tell, RESIZED_MS);
+  };
+  function tell() {
+    const { clientWidth, clientHeight } = $('stage');
+    const within = (length, least) => Math.max(least, Math.min(MOST, length));
+    send({ type: 'fit', width: within(clientWidth, LEAST.width), height: within(clientHeight, LEAST.height) });
+  }
+  const observer = new ResizeObserver(soon);
+  observer.observe($('stage'));
+  listen(socket, 'open', soon);
+  signal.addEventListener('abort', () => {
+    clearTimeout(timer);
+    observer.disconnect();
+  });
+}
