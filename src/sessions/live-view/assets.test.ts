@@ -1,25 +1,51 @@
-import { readdirSync } from 'node:fs';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { liveViewAsset, liveViewPage } from './assets.ts';
+import { liveViewAsset, liveViewPage, liveViewRefusal, prepareLiveView } from './assets.ts';
 
-describe('the live view’s assets', () => {
-  it('are all there, and so is everything they import', async () => {
-    const seen = new Set<string>();
-    async function follow(path: string): Promise<void> {
-      if (seen.has(path)) return;
-      seen.add(path);
-      const asset = await liveViewAsset(path);
-      expect({ path, type: asset?.type }).toEqual({ path, type: 'text/javascript; charset=utf-8' });
-      for (const [, specifier] of asset!.body.toString().matchAll(/(?:from|import)\s*\(?\s*['"](\.[^'"]+)['"]/g)) {
-        await follow(new URL(specifier!, `file:///${path}`).pathname.slice(1));
+const page = { socketPath: 'live/socket', title: 'A session', readOnly: false };
+
+describe('the live view’s files', () => {
+  it.each(['screencast', 'display'] as const)(
+    'are two for a page of a %s, which a browser keeps for ever',
+    async (kind) => {
+      const names = [...(await liveViewPage({ ...page, kind })).matchAll(/(?:src|href)="live\/assets\/([^"]+)"/g)];
+      expect(names).toHaveLength(2);
+      for (const [, name = ''] of names) {
+        const plain = await liveViewAsset(name);
+        const { 'Cache-Control': cache, 'Content-Type': type } = plain!.headers;
+        expect({ cache, type }).toEqual({
+          cache: 'public, max-age=31536000, immutable',
+          type: `text/${name.endsWith('.css') ? 'css' : 'javascript'}; charset=utf-8`,
+        });
+        expect(plain!.headers).not.toHaveProperty('Content-Encoding');
+        expect(plain!.body.length).toBeGreaterThan(5000);
+        // Nothing is loaded by a file but by the page.
+        expect(plain!.body.toString()).not.toMatch(/\bimport\s*["'({]|\bfrom\s*["']|@import/);
       }
-    }
-    await follow('view.js');
-    expect(seen.size).toBeGreaterThan(30);
-    expect((await liveViewAsset('style.css'))?.type).toBe('text/css; charset=utf-8');
-    for (const file of readdirSync(import.meta.dirname).filter((file) => /\.(js|css)$/.test(file))) {
-      expect(await liveViewAsset(file)).toBeDefined();
-    }
+    },
+  );
+
+  it('are compressed as the browser asks', async () => {
+    const { name } = (await prepareLiveView()).get('display')!;
+    const plain = await liveViewAsset(name);
+    const [br, zipped] = [
+      await liveViewAsset(name, 'gzip, deflate, br, zstd'),
+      await liveViewAsset(name, 'GZIP;q=0.5'),
+    ];
+    expect(brotliDecompressSync(br!.body).equals(plain!.body)).toBe(true);
+    expect(gunzipSync(zipped!.body).equals(plain!.body)).toBe(true);
+    expect([br, zipped].map((asset) => asset!.headers['Content-Encoding'])).toEqual(['br', 'gzip']);
+    expect((await liveViewAsset(name, 'br;q=0, gzip; q=0.0'))!.body).toBe(plain!.body);
+    expect(plain!.headers['Vary']).toBe('Accept-Encoding');
+  });
+
+  it('name the licence of what they contain', async () => {
+    expect((await prepareLiveView()).get('display')!.plain.toString()).toMatch(/^\/\*! Contains noVNC/);
+  });
+
+  it('are served to a page of another version, and not kept', async () => {
+    const other = await liveViewAsset('style.abcdefghijkl.css');
+    expect(other!.headers['Cache-Control']).toBe('no-cache');
   });
 
   it.each([
@@ -27,34 +53,43 @@ describe('the live view’s assets', () => {
     '.',
     'assets.ts',
     'page.html',
-    'novnc/package.json',
-    'novnc/core',
-    'novnc/core/../package.json',
-    'novnc/../../package.json',
-    'novnc/core/../../../ws/index.js',
-    'novnc/core/%2e%2e/x.js',
-    'novnc\\core\\rfb.js',
+    'view.js',
+    'style.css',
+    'novnc/core/rfb.js',
     '../service.ts',
     '/etc/passwd',
-    'constructor',
-    'novnc/core/missing.js',
   ])('do not include %j', async (path) => expect(await liveViewAsset(path)).toBeUndefined());
 });
 
 describe('the live view’s page', () => {
-  it('says what it was told, and nothing it was not', () => {
-    const page = liveViewPage({
+  it('says what it was told, and nothing it was not', async () => {
+    const shown = await liveViewPage({
       kind: 'screencast',
       socketPath: 'live/socket',
       title: `</title><script>alert("x")</script>'&{{socketPath}}`,
       readOnly: true,
     });
-    expect(page).toContain('data-kind="screencast"');
-    expect(page).toContain('data-socket="live/socket"');
-    expect(page).toContain('data-read-only="true"');
-    expect(page).toContain('src="live/assets/view.js"');
-    expect(page).not.toContain('<script>');
-    expect(page).toContain('&#60;script&#62;alert(&#34;x&#34;)');
-    expect(page).toContain('&#38;{{socketPath}}'); // once filled, it is not filled again
+    expect(shown).toContain('data-kind="screencast"');
+    expect(shown).toContain('data-socket="live/socket"');
+    expect(shown).toContain('data-read-only="true"');
+    expect(shown).not.toContain('<script>');
+    expect(shown).toContain('&#60;script&#62;alert(&#34;x&#34;)');
+    expect(shown).toContain('&#38;{{socketPath}}'); // once filled, it is not filled again
+  });
+});
+
+describe('the page of a link that shows no session', () => {
+  it.each([
+    [401, 'unauthorized', 'This link does not work.'],
+    [400, 'bad_request', 'This link does not work.'],
+    [404, 'not_found', 'This link does not work.'],
+    [404, 'session_not_found', 'The session has ended.'],
+    [503, 'node_unreachable', 'The session cannot be shown now.'],
+  ])('says for %i %s: %s', async (status, code, title) => {
+    const page = await liveViewRefusal({ status, code, detail: 'Because of <b>this</b>.' }, '../live/assets/');
+    expect(page).toContain('<link rel="stylesheet" href="../live/assets/style.');
+    expect(page).toContain(`<h2>${title}</h2>`);
+    expect(page).toContain('Because of &#60;b&#62;this&#60;/b&#62;.');
+    expect(page).not.toContain('<script');
   });
 });

@@ -1,17 +1,16 @@
-import { readFile } from 'node:fs/promises';
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
+import { makeBundles, type Bundle, type BundleKind, type ViewKind } from './bundle.ts';
 
-/** The live view's page and its assets. There is no build step: the files are served as they are, and noVNC as its package provides it. */
+/** The live view's page and the files that it loads: one script and one style sheet, compressed, under names of their content. */
 
 export interface LiveViewAsset {
-  readonly type: string;
+  readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
 }
 
 export interface LiveViewPage {
-  readonly kind: 'display' | 'screencast';
+  readonly kind: ViewKind;
   /** The path of the websocket, relative to the page, so that it works behind any proxy path. */
   readonly socketPath: string;
   /** The path at which `liveViewAsset` is served, relative to the page. */
@@ -32,41 +31,87 @@ export const liveViewCsp = [
   'frame-ancestors *',
 ].join('; ');
 
-const here = import.meta.dirname;
-const noVnc = dirname(dirname(createRequire(import.meta.url).resolve('@novnc/novnc'))); // it resolves to core/rfb.js
+const NAME = /^(style|display|screencast)\.[\w-]{12}\.(?:js|css)$/;
+const fileOf = (name: string) => readFileSync(join(import.meta.dirname, name), 'utf8');
+const templateOf = (name: string) => fileOf(name).replace('<!-- head.html -->', () => fileOf('head.html'));
+const templates = { page: templateOf('page.html'), refused: templateOf('refused.html') };
 
-const own = new Set([
-  'style.css',
-  ...['view', 'screencast', 'display', 'picture', 'tabs', 'dialog', 'pointer', 'keys', 'keyboard', 'clipboard'].map(
-    (name) => `${name}.js`,
-  ),
-]);
-const ofNoVnc = /^novnc\/((?:core|vendor)(?:\/[a-z\d][\w-]*)*\/[a-z\d][\w-]*\.js)$/i;
+let bundles: ReturnType<typeof makeBundles> | undefined;
 
-const loaded = new Map<string, LiveViewAsset>();
-const template = readFileSync(join(here, 'page.html'), 'utf8');
-
-/** The file at this path below the assets' path, or undefined if there is none. */
-export async function liveViewAsset(path: string): Promise<LiveViewAsset | undefined> {
-  const known = loaded.get(path);
-  if (known) return known;
-  const file = own.has(path) ? join(here, path) : inNoVnc(path);
-  const body = file === undefined ? undefined : await readFile(file).catch(() => undefined);
-  if (!body) return undefined;
-  const asset = { type: `${path.endsWith('.css') ? 'text/css' : 'text/javascript'}; charset=utf-8`, body };
-  loaded.set(path, asset);
-  return asset;
+/** Makes the files, once. The service calls it when it starts, so that the first viewer does not wait for it. */
+export function prepareLiveView(): ReturnType<typeof makeBundles> {
+  bundles ??= makeBundles().catch((error: unknown) => {
+    bundles = undefined; // the next viewer tries again
+    throw error;
+  });
+  return bundles;
 }
 
-function inNoVnc(path: string): string | undefined {
-  const inside = ofNoVnc.exec(path)?.[1];
-  return inside === undefined ? undefined : join(noVnc, inside);
+/** The file at this path below the assets' path, or undefined if there is none. `accepted` is the request's Accept-Encoding. */
+export async function liveViewAsset(path: string, accepted = ''): Promise<LiveViewAsset | undefined> {
+  const kind = NAME.exec(path)?.[1];
+  const bundle = kind === undefined ? undefined : (await prepareLiveView()).get(kind as BundleKind);
+  if (!bundle) return undefined;
+  const coding = (['br', 'gzip'] as const).find((name) => accepts(accepted, name));
+  return {
+    headers: {
+      'Content-Type': bundle.type,
+      // Nodes of another version have other hashes. During an upgrade, a page may come from one and ask another.
+      'Cache-Control': path === bundle.name ? 'public, max-age=31536000, immutable' : 'no-cache',
+      Vary: 'Accept-Encoding',
+      'X-Content-Type-Options': 'nosniff',
+      ...(coding && { 'Content-Encoding': coding }),
+    },
+    body: bundle[coding ?? 'plain'],
+  };
+}
+
+/** Whether an Accept-Encoding names this coding, and not with a quality of zero. */
+function accepts(header: string, coding: keyof Pick<Bundle, 'br' | 'gzip'>): boolean {
+  return header.split(',').some((part) => {
+    const [name, ...parameters] = part.split(';').map((word) => word.trim().toLowerCase());
+    return name === coding && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
+  });
 }
 
 /** The page itself. Serve it with `liveViewCsp`, and with no-store: it belongs to one session. */
-export function liveViewPage({ kind, socketPath, assetsPath = 'live/assets/', title, readOnly }: LiveViewPage): string {
-  const values = new Map(Object.entries({ kind, socketPath, assetsPath, title, readOnly: String(readOnly) }));
-  return template.replace(/\{\{(\w+)\}\}/g, (_, name: string) => escapeHtml(values.get(name) ?? ''));
+export async function liveViewPage(page: LiveViewPage): Promise<string> {
+  const { kind, socketPath, assetsPath = 'live/assets/', title, readOnly } = page;
+  const made = await prepareLiveView();
+  const at = (part: BundleKind) => assetsPath + made.get(part)!.name;
+  return fill('page', { kind, socketPath, script: at(kind), style: at('style'), title, readOnly: String(readOnly) });
+}
+
+/** What a person reads who opens a link that shows no session, by the status of the refusal. */
+const refusals = {
+  invalid: {
+    title: 'This link does not work.',
+    advice:
+      'It has expired, or it was cut or changed when it was copied. Copy the whole link again, or ask for a new one where you got it.',
+  },
+  ended: {
+    title: 'The session has ended.',
+    advice: 'A link works while its session runs. Ask for a new one where you got it.',
+  },
+  notNow: { title: 'The session cannot be shown now.', advice: 'Reload this page in a moment.' },
+};
+
+/**
+ * The page instead of the live view: serve it with `liveViewCsp` and no-store. `assetsPath` leads from it to what `liveViewAsset` serves.
+ */
+export async function liveViewRefusal(
+  { status, code, detail }: { status: number; code: string; detail: string },
+  assetsPath = 'live/assets/',
+): Promise<string> {
+  const ended = status === 410 || (status === 404 && code !== 'not_found');
+  const kind = ended ? 'ended' : status < 429 ? 'invalid' : 'notNow';
+  const made = await prepareLiveView();
+  return fill('refused', { ...refusals[kind], detail, style: assetsPath + made.get('style')!.name });
+}
+
+function fill(template: keyof typeof templates, given: Record<string, string>): string {
+  const values = new Map(Object.entries(given));
+  return templates[template].replace(/\{\{(\w+)\}\}/g, (_, name: string) => escapeHtml(values.get(name) ?? ''));
 }
 
 function escapeHtml(text: string): string {

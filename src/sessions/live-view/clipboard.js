@@ -2,19 +2,20 @@
  * The clipboard between the session and its viewer. Where the viewer's browser allows it, text goes straight to and from the computer's
  * clipboard; where it does not (no https, an iframe without permission), there is the panel.
  */
+import { panel } from './panel.js';
 
 /** A page in the session may copy at any time. Only text copied soon after the viewer's own input reaches the viewer's computer. */
 const OWN_DOING_MS = 5000;
 
 export function clipboardPanel({ $, readOnly, notice }) {
-  const panel = $('clipboard');
-  const button = $('clipboard-button');
   const text = $('clipboard-text');
+  const focus = (yes) => (yes ? text : $('keyboard')).focus({ preventScroll: true });
+  const listen = (target, name, listener) => target.addEventListener(name, listener);
+  const box = panel({ $, name: 'clipboard', listen, opened: focus });
   let paste = () => {};
   let lastDoing = -Infinity;
 
-  button.hidden = readOnly;
-  button.addEventListener('click', () => open(panel.hidden));
+  box.button.hidden = readOnly;
   $('clipboard-copy').addEventListener('click', async () => {
     const done = await toComputer(text.value);
     notice(done ? 'Copied.' : 'This browser does not allow it: press Ctrl+C.');
@@ -22,18 +23,10 @@ export function clipboardPanel({ $, readOnly, notice }) {
   });
   $('clipboard-paste').addEventListener('click', () => {
     paste(text.value);
-    open(false);
+    box.open(false);
   });
-  panel.addEventListener('keydown', (event) => event.key === 'Escape' && open(false));
   for (const doing of ['keydown', 'pointerdown']) {
     addEventListener(doing, () => (lastDoing = performance.now()), { capture: true });
-  }
-
-  function open(yes) {
-    panel.hidden = !yes;
-    button.setAttribute('aria-expanded', String(yes));
-    button.classList.remove('news');
-    (yes ? text : $('keyboard')).focus({ preventScroll: true });
   }
 
   async function toComputer(value) {
@@ -69,7 +62,7 @@ export function clipboardPanel({ $, readOnly, notice }) {
       text.value = value;
       const own = document.hasFocus() && performance.now() - lastDoing < OWN_DOING_MS;
       if (own && (await toComputer(value))) return;
-      if (panel.hidden) button.classList.add('news');
+      if (!box.isOpen) box.button.classList.add('news');
       if (own) notice('The session copied something. It is in the clipboard above.');
     },
   };

@@ -2,7 +2,16 @@
 import RFB from './novnc/core/rfb.js';
 import Keyboard from './novnc/core/input/keyboard.js';
 import KeyTable from './novnc/core/input/keysym.js';
+import { fileBox } from './files.js';
+import { fingers } from './fingers.js';
+import { followFrame } from './frame.js';
+import { picturePanel } from './picture-panel.js';
+import { softKeyboard } from './soft-keyboard.js';
 import { belongsToText, isMac, isShortcut, readText } from './keyboard.js';
+import { zoomer } from './zoom.js';
+
+/** noVNC's levels, from 0 to 9: of its pictures, and of how hard the display compresses. */
+const QUALITY = { high: [8, 2], medium: [5, 4], low: [1, 6] };
 
 export function display(socket, ui, signal) {
   const { $, readOnly } = ui;
@@ -11,21 +20,51 @@ export function display(socket, ui, signal) {
   target.replaceChildren();
   target.hidden = false;
 
+  // The display's bytes are binary messages, the rest is text. Runs before noVNC's own listener, which takes every message for the display's.
+  let files;
+  const hearers = {
+    title({ title }) {
+      ui.pageTitle(title);
+      $('page-title').textContent = title;
+      $('page-title').hidden = title === '';
+    },
+  };
+  socket.addEventListener('message', (event) => {
+    if (typeof event.data !== 'string') return;
+    event.stopImmediatePropagation();
+    const message = JSON.parse(event.data);
+    if (files && Object.hasOwn(files, message.type)) files[message.type](message);
+    else if (Object.hasOwn(hearers, message.type)) hearers[message.type](message);
+  });
+
   const rfb = new RFB(target, socket, { shared: true });
   rfb.scaleViewport = true;
   rfb.viewOnly = readOnly;
   rfb.focusOnClick = false; // the text field receives the keys
   rfb.background = 'transparent';
-  rfb.qualityLevel = 8;
-  rfb.addEventListener('connect', () => ui.connected());
+  rfb.addEventListener('connect', () => {
+    zoom.refit();
+    ui.connected();
+  });
   rfb.addEventListener('clipboard', ({ detail }) => void ui.clipboard.receive(detail.text));
   signal.addEventListener('abort', () => keyboard?.ungrab());
 
   let keyboard;
-  if (readOnly) return;
-
   const listen = (on, name, listener, options) => on.addEventListener(name, listener, { signal, ...options });
   const focus = () => field.focus({ preventScroll: true });
+  const zoom = zoomer({ $, listen, content: target, grow, actualScale, oneFingerMoves: readOnly });
+  const { quality } = picturePanel({ $, listen, focus, onSize: zoom.show, onQuality: draw });
+  draw(quality());
+  fingers({ target, listen, zoom, readOnly });
+  const resized = new ResizeObserver(() => zoom.refit());
+  resized.observe($('stage'));
+  signal.addEventListener('abort', () => resized.disconnect());
+  if (readOnly) return;
+
+  const send = (message) => socket.readyState === WebSocket.OPEN && socket.send(JSON.stringify(message));
+  followFrame({ $, readOnly, listen, signal, socket, send });
+  softKeyboard({ $, listen, focus });
+  files = fileBox({ $, send, listen, signal, notice: ui.notice, focus, at });
   listen(target, 'mousedown', focus, { capture: true });
   listen(target, 'touchend', focus, { capture: true });
 
@@ -35,6 +74,31 @@ export function display(socket, ui, signal) {
   keyboard = new Keyboard(field);
   keyboard.onkeyevent = (keysym, code, down) => rfb.sendKey(keysym, code, down);
   keyboard.grab();
+
+  function draw(level) {
+    [rfb.qualityLevel, rfb.compressionLevel] = QUALITY[level] ?? QUALITY.high;
+  }
+
+  /** noVNC scales the display to its container. */
+  function grow(scale) {
+    target.style.width = target.style.height = `${scale * 100}%`;
+  }
+
+  function actualScale() {
+    const canvas = target.querySelector('canvas');
+    const { clientWidth, clientHeight } = $('stage');
+    return Math.max(1, canvas.width / clientWidth, canvas.height / clientHeight);
+  }
+
+  /** Where on the display an event happened. */
+  function at({ clientX, clientY }) {
+    const canvas = target.querySelector('canvas');
+    const box = canvas.getBoundingClientRect();
+    return {
+      x: ((clientX - box.left) / box.width) * canvas.width,
+      y: ((clientY - box.top) / box.height) * canvas.height,
+    };
+  }
 
   let controlHeld = false;
 
