@@ -1,12 +1,13 @@
 /* oxlint-disable vitest/expect-expect -- `until` expects */
-import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { WebSocket } from 'ws';
 import { isCreated, isTargetList } from '../../src/chromium/cdp/shapes.ts';
+import { localClient } from '../../src/chromium/cdp/local-client.ts';
 import { record } from '../../src/lib/shape.ts';
 import { firstPage, pageAt, viewers, watched, type PageUnderTest, type Watched } from '../support/live-view.ts';
 import {
   BUTTON,
+  closeCode,
   FIELD,
   GROUND,
   html,
@@ -44,7 +45,8 @@ describe('the screencast', () => {
   afterEach(async () => {
     const { targetInfos } = await session.cdp.ask(isTargetList, 'Target.getTargets');
     for (const { type, targetId } of targetInfos)
-      if (type === 'page' && targetId !== under.targetId) await session.cdp.send('Target.closeTarget', { targetId });
+      if (type === 'page' && targetId !== under.targetId)
+        await session.cdp.send('Target.closeTarget', { targetId }).catch(() => {}); // it may be closing already
   });
 
   const urlOf = async (targetId: string) => {
@@ -89,11 +91,162 @@ describe('the screencast', () => {
     await until(() => view.page.locator('.tab[data-shown] .name').innerText()).toBe('Under test');
   });
 
+  test('follows the driver to the tab that it makes or brings to the front, unless the viewer stays', async () => {
+    const driver = localClient((sink) => session.mux.attach(sink));
+    const [view, watching] = [await open(session, under), await open(session, under, READ_ONLY)];
+    const shown = ({ page }: typeof view) => page.locator('.tab[data-shown] .name').innerText();
+    const front = (targetId: string) => driver.send('Target.activateTarget', { targetId });
+    const url = 'data:text/html,<title>Made</title>';
+    const { targetId } = await driver.ask(isCreated, 'Target.createTarget', { url });
+    for (const each of [view, watching]) await until(() => shown(each)).toBe('Made');
+    await until(() => view.page.title()).toBe('Made – A <session>');
+    await front(under.targetId);
+    for (const each of [view, watching]) await until(() => shown(each)).toBe('Under test');
+    expect(await view.page.locator('#title').innerText()).toBe('A <session>');
+    await watching.page.locator('#follow').click();
+    await front(targetId);
+    await until(() => shown(view)).toBe('Made');
+    expect(await shown(watching)).toBe('Under test');
+    await watching.page.locator('#follow').click();
+    await until(() => shown(watching)).toBe('Made');
+    driver.close();
+  });
+
+  const controls = `<title>Under test</title><body style="margin:0;background:#fff">
+    <style>select, input, a { position: absolute; left: 100px; width: 200px; height: 30px; box-sizing: border-box }</style>
+    <select id="list" style="top:100px"><option>one<option disabled>two<optgroup label="<b>More</b>"><option value="3">
+      &lt;i&gt;three<option>four</optgroup></select>
+    <input id="colour" type="color" style="top:200px"><input id="day" type="date" value="2020-01-31" style="top:300px">
+    <input id="town" list="towns" style="top:400px"><datalist id="towns"><option value="Rome"><option value="Paris"></datalist>
+    <a href="data:text/html,<title>Linked</title>" style="top:500px">A link</a>`;
+  const recorder = `window.seen = []; for (const name of ['input', 'change', 'contextmenu'])
+    addEventListener(name, ({ target, isTrusted }) => seen.push([name, target.id, isTrusted].join(' ')), true)`;
+
+  test('draws the popups that a headless browser does not paint, and takes the choice', async () => {
+    await under.setContent(controls);
+    await under.evaluate(recorder);
+    const view = await open(session, under);
+    const popup = view.page.locator('#popup');
+    const valueOf = (id: string) => under.evaluate(`${id}.value`);
+
+    await view.click({ x: 150, y: 115 });
+    await until(() => popup.locator('option').allInnerTexts()).toEqual(['one', 'two', '<i>three', 'four']);
+    expect(await popup.locator('optgroup').getAttribute('label')).toBe('<b>More</b>');
+    const chosen = (style: string) =>
+      view.page.evaluate(
+        `getComputedStyle(document.querySelector('#popup option:checked')).getPropertyValue('${style}')`,
+      );
+    expect(await chosen('-webkit-text-fill-color')).toBe('rgb(255, 255, 255)');
+    expect(await chosen('background-image')).toContain('rgb(47, 95, 168)');
+    await popup.getByRole('option', { name: 'four' }).click();
+    await until(() => valueOf('list')).toBe('four');
+    await until(() => under.evaluate('seen')).toEqual(['input list true', 'change list true']);
+    await until(() => popup.isVisible()).toBe(false); // or the next one would be taken for open already
+    await view.page.keyboard.press('Space');
+    await until(() => popup.isVisible()).toBe(true);
+    await view.page.keyboard.press('ArrowUp');
+    await view.page.keyboard.press('Enter');
+    await until(() => valueOf('list')).toBe('3');
+    await until(() => popup.isVisible()).toBe(false);
+    await view.click({ x: 150, y: 115 });
+    await until(() => popup.isVisible()).toBe(true);
+    await view.page.keyboard.press('Escape');
+    await until(() => under.evaluate(`list.matches(':open')`)).toBe(false);
+    expect(await valueOf('list')).toBe('3');
+
+    await view.click({ x: 150, y: 215 });
+    await popup.locator('input').fill('#12ab34');
+    await popup.getByRole('button', { name: 'Set' }).click();
+    await until(() => valueOf('colour')).toBe('#12ab34');
+    await view.click({ x: 288, y: 315 });
+    await popup.locator('input').fill('2024-02-29');
+    await popup.getByRole('button', { name: 'Set' }).click();
+    await until(() => valueOf('day')).toBe('2024-02-29');
+    await until(() => under.evaluate('seen')).toContain('change day false');
+
+    await view.click({ x: 150, y: 415 });
+    await view.page.keyboard.type('ri');
+    await until(() => popup.locator('option').allInnerTexts()).toEqual(['Paris']);
+    await view.page.keyboard.press('ArrowDown');
+    await view.page.keyboard.press('Enter');
+    await until(() => valueOf('town')).toBe('Paris');
+  });
+
+  test('draws lists of frames in their place, and a menu where the page has none', async () => {
+    const frame = `<select id=inner style='position:absolute;left:10px;top:10px'><option>a<option>b</select>`;
+    const iframe = (left: number, more: string) =>
+      `<iframe ${more} srcdoc="${frame}" style="position:absolute;left:${left}px;top:600px;width:200px;height:60px"></iframe>`;
+    await under.setContent(controls + iframe(100, '') + iframe(400, 'sandbox="allow-scripts"'));
+    await until(() => under.evaluate(`!!frames[0]?.document.getElementById('inner')`)).toBe(true);
+    await under.evaluate(recorder);
+    const view = await open(session, under);
+    const popup = view.page.locator('#popup');
+    for (const left of [100, 400]) {
+      await view.click({ x: left + 22, y: 622 });
+      await until(() => popup.locator('option').allInnerTexts()).toEqual(['a', 'b']);
+      expect((await popup.boundingBox())!.x).toBeGreaterThan((await view.at({ x: left, y: 0 })).x);
+      await popup.getByRole('option', { name: 'b' }).click();
+      await until(() => popup.isVisible()).toBe(false);
+    }
+    await until(() => under.evaluate('frames[0].inner.value')).toBe('b');
+
+    const { x, y } = await view.at({ x: 120, y: 510 });
+    await view.page.mouse.click(x, y, { button: 'right' });
+    await popup.getByRole('menuitem', { name: 'Open link in new tab' }).click();
+    await until(() => view.page.locator('.tab[data-shown] .name').innerText()).toBe('Linked');
+    await view.page.getByRole('tab', { name: 'Under test' }).click();
+    await until(() => view.page.locator('.tab[data-shown] .name').innerText()).toBe('Under test');
+    await until(() => view.colour(GROUND)).toEqual([255, 255, 255]);
+    await under.evaluate(`addEventListener('contextmenu', (event) => event.preventDefault())`);
+    const ground = await view.at(GROUND);
+    await view.page.mouse.click(ground.x, ground.y, { button: 'right' });
+    await until(() => under.evaluate('seen.length')).toBe(2);
+    await view.click({ x: 150, y: 115 });
+    await until(() => popup.locator('option').count()).toBe(4);
+    expect(await popup.getAttribute('role')).toBe('group');
+  });
+
+  test('takes the shortcuts of a window, and says why a page did not load', async () => {
+    const view = await open(session, under, '&header=true');
+    const shown = () => view.page.locator('.tab[data-shown] .name').innerText();
+    const key = async (modifiers: number, key: string, code: string, windowsVirtualKeyCode: number) => {
+      // Not by the viewer's own browser, which may take them for itself.
+      const event = { modifiers, key, code, windowsVirtualKeyCode };
+      await view.cdp.send('Input.dispatchKeyEvent', { type: 'rawKeyDown', ...event });
+      await view.cdp.send('Input.dispatchKeyEvent', { type: 'keyUp', ...event });
+    };
+    await view.click(GROUND);
+    await key(2, 't', 'KeyT', 84);
+    await until(shown).toBe('New tab');
+    await view.page.locator('#address').fill('http://none.test/');
+    await view.page.keyboard.press('Enter');
+    await until(() => view.page.locator('#notice').innerText()).toContain('The page did not load.');
+    await until(() => view.page.locator('#address').inputValue()).toBe('http://none.test/');
+    await view.page.locator('#address').fill('two words');
+    await view.page.keyboard.press('Enter');
+    await until(() => view.page.locator('#address').inputValue()).toBe('http://search.test/?q=two%20words');
+    await key(2, 'l', 'KeyL', 76);
+    await view.page.keyboard.type('data:text/html,<title>Next</title>');
+    await view.page.keyboard.press('Enter');
+    await until(shown).toBe('Next');
+    await until(() => view.page.locator('#back').isEnabled()).toBe(true);
+    await key(1, 'ArrowLeft', 'ArrowLeft', 37);
+    await until(() => view.page.locator('#address').inputValue()).toBe('http://search.test/?q=two%20words');
+    await view.page.locator('#keyboard').focus();
+    await key(2, 'w', 'KeyW', 87);
+    await until(shown).toBe('Under test');
+    await under.evaluate('window.old = true');
+    await key(0, 'F5', 'F5', 116);
+    await until(() => under.evaluate('window.old')).toBeUndefined();
+    const bare = await open(session, under, '&header=false');
+    expect(await bare.page.locator('header').isVisible()).toBe(false);
+  });
+
   test('shows dialogs, and takes their answers', async () => {
     const view = await open(session, under);
     const answer = under.evaluate(`prompt('Your name?', 'nobody')`);
     await until(() => view.page.locator('#dialog-message').innerText()).toBe('Your name?');
-    await view.page.locator('#dialog-text').fill('somebody');
+    await view.page.keyboard.type('somebody'); // its default text is selected
     await view.page.locator('#dialog-accept').click();
     expect(await answer).toBe('somebody');
     const confirmed = under.evaluate(`confirm('Sure?')`);
@@ -164,7 +317,13 @@ describe('the screencast', () => {
     say(mouse);
     say({ ...mouse, event: 'up', buttons: 0 });
 
-    const hands = await raw(session);
+    const hands = await raw(session, '', (socket) => {
+      // Its first picture says that there is a tab to write to.
+      socket.once('message', function write(_: Buffer, isBinary: boolean) {
+        if (isBinary) socket.send(JSON.stringify({ type: 'text', text: 'only this' }));
+        else socket.once('message', write);
+      });
+    });
     for (const nonsense of [
       '',
       'null',
@@ -177,11 +336,6 @@ describe('the screencast', () => {
     ])
       hands.send(nonsense);
     hands.send(Buffer.from([0xff, 0xfe]));
-    // Its first picture says that there is a tab to write to.
-    hands.once('message', function write(_: Buffer, isBinary: boolean) {
-      if (isBinary) hands.send(JSON.stringify({ type: 'text', text: 'only this' }));
-      else hands.once('message', write);
-    });
     await until(() => under.evaluate('field.value')).toBe('only this');
     expect(await under.evaluate('seen')).toEqual([]);
     expect(await urlOf(under.targetId)).toBe('about:blank');
@@ -199,17 +353,18 @@ describe('the screencast', () => {
   ])('closes on %s', async (_, code, misbehave) => {
     const before = session.mux.clientCount;
     const socket = await raw(session);
+    const closed = closeCode(socket);
     misbehave(socket);
-    const [closedWith] = await once(socket, 'close');
-    expect(closedWith).toBe(code);
+    expect(await closed).toBe(code);
     // Viewers of the tests before may still be leaving when this one comes.
     await until(() => session.mux.clientCount).toBeLessThanOrEqual(before);
   });
 
   test('sends a slow viewer no more than it draws, and the last picture in the end', async () => {
-    const slow = await raw(session);
     const pictures: Buffer[] = [];
-    slow.on('message', (data: Buffer, isBinary) => isBinary && pictures.push(data));
+    const slow = await raw(session, '', (socket) => {
+      socket.on('message', (data: Buffer, isBinary) => isBinary && pictures.push(data));
+    });
     const quick = await open(session, under);
     await until(() => pictures.length).toBeGreaterThan(0);
     await under.evaluate(`new Promise((resolve) => {
@@ -260,9 +415,10 @@ describe('the display', () => {
 
   /** Through RFB's greeting, by hand. */
   async function greeted(query = ''): Promise<WebSocket> {
-    const socket = await raw(session, query);
     const parts: Buffer[] = [];
-    socket.on('message', (data: Buffer) => parts.push(data));
+    const socket = await raw(session, query, (opening) => {
+      opening.on('message', (data: Buffer, isBinary) => isBinary && parts.push(data));
+    });
     const read = (bytes: number) => until(() => Buffer.concat(parts).length).toBeGreaterThanOrEqual(bytes);
     await read(12);
     socket.send('RFB 003.008\n');
@@ -292,6 +448,14 @@ describe('the display', () => {
     await under.evaluate(`field.value = ''`);
   });
 
+  test('names the session and the page in front, as text', async () => {
+    const view = await open(session, under, READ_ONLY);
+    await under.evaluate(`document.title = '<b>First</b>'`);
+    await until(() => view.page.title()).toBe('<b>First</b> – A <session>');
+    expect(await view.page.locator('#page-title').innerText()).toBe('<b>First</b>');
+    expect(await view.page.locator('#title').innerText()).toBe('A <session>');
+  });
+
   test('takes no key of a raw viewer who only watches', async () => {
     const before = String(await under.evaluate('field.focus(), field.value'));
     const watching = await greeted(READ_ONLY);
@@ -299,13 +463,14 @@ describe('the display', () => {
     const hands = await greeted();
     hands.send(Buffer.concat([keyDown('h'), keyUp('h')]));
     await until(() => under.evaluate('field.value')).toBe(`${before}h`);
+    const closed = closeCode(watching);
     watching.send(Buffer.from([99]));
-    const [code] = await once(watching, 'close');
-    expect(code).toBe(1008);
+    expect(await closed).toBe(1008);
     hands.close();
   });
 
   test('does not read from the display what a viewer does not take', async () => {
+    await until(() => session.sinks.size).toBe(0); // viewers of the test before may still be leaving
     const slow = await greeted();
     const [sink] = session.sinks;
     slow.pause();

@@ -1,9 +1,13 @@
 /* oxlint-disable vitest/expect-expect -- `until` expects */
-import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { WebSocket } from 'ws';
+import { isCreated } from '../../src/chromium/cdp/shapes.ts';
+import { signal, tree } from '../../src/chromium/sandbox/process-tree.ts';
 import { firstPage, viewers, watched, type PageUnderTest, type Watched } from '../support/live-view.ts';
 import {
   BUTTON,
+  closeCode,
   FIELD,
   GROUND,
   html,
@@ -49,6 +53,19 @@ describe.each([
     const view = await open(session, under);
     await until(() => view.colour(GROUND)).toEqual([255, 255, 255]);
     await view.click(BUTTON);
+    await until(async () => isRed(await view.colour(GROUND))).toBe(true);
+  });
+
+  test('shows what a page draws with WebGL, without a card', async () => {
+    const view = await open(session, under);
+    await until(() => view.colour(GROUND)).toEqual([255, 255, 255]);
+    await under.evaluate(`(() => {
+      const canvas = document.body.appendChild(document.createElement('canvas'));
+      canvas.style = 'position: fixed; inset: 0; width: 100%; height: 100%';
+      const gl = canvas.getContext('webgl2');
+      gl.clearColor(1, 0, 0, 1);
+      gl.clear(gl.COLOR_BUFFER_BIT);
+    })()`);
     await until(async () => isRed(await view.colour(GROUND))).toBe(true);
   });
 
@@ -138,6 +155,77 @@ describe.each([
     await until(async () => isRed(await other.colour(GROUND))).toBe(true);
   });
 
+  const PHONE = { viewport: { width: 390, height: 700 }, hasTouch: true, isMobile: true };
+
+  test.skipIf(headless && full)('is read and used on a phone', async () => {
+    const view = await open(session, under, '', PHONE);
+    const canvas = view.page.locator('#stage canvas:visible');
+    const width = async () => (await canvas.boundingBox())!.width;
+    const touch = (type: 'touchStart' | 'touchMove' | 'touchEnd', ...touchPoints: { x: number; y: number }[]) =>
+      view.cdp.send('Input.dispatchTouchEvent', { type, touchPoints });
+    /** Two fingers, this far from the place between them. */
+    const fingers = ({ x, y }: { x: number; y: number }, apart: number) =>
+      [-apart, apart].map((right, id) => ({ x: x + right, y, id }));
+
+    const small = 390;
+    await until(width).toBe(small);
+    const middle = await view.at(FIELD);
+    await touch('touchStart', ...fingers(middle, 20));
+    for (const apart of [30, 40, 50, 60]) await touch('touchMove', ...fingers(middle, apart));
+    await touch('touchEnd');
+    await until(width).toBeCloseTo(small * 3, -1);
+    await until(async () => Math.abs((await view.at(FIELD)).x - middle.x)).toBeLessThan(10);
+    await until(() => canvas.getAttribute('width')).toBe('1000'); // it gets the pixels that it lacked
+    expect(await under.evaluate('seen')).toEqual([]);
+
+    const field = await view.at(FIELD);
+    await view.page.touchscreen.tap(field.x, field.y);
+    await until(() => under.evaluate('document.activeElement.id')).toBe('field');
+    const keyboard = view.page.locator('#keyboard');
+    expect(await keyboard.getAttribute('inputmode')).toBe('none'); // or every tap would cover half of the page
+    await view.page.getByRole('button', { name: 'Keyboard on the screen' }).tap();
+    expect(await keyboard.getAttribute('inputmode')).toBe('text');
+    await view.page.keyboard.insertText('by thumb');
+    await until(value).toBe('by thumb');
+
+    await view.page.locator('#picture-button').tap();
+    await view.page.locator('#picture-quality').selectOption('low');
+    await view.page.locator('#picture-size').selectOption('fit');
+    await until(width).toBe(small);
+    await view.page.locator('#picture-size').selectOption('actual');
+    await until(width).toBe(1000);
+    await view.page.locator('#picture-button').tap();
+    const swipe = { x: 200, y: 500, id: 0 };
+    await touch('touchStart', swipe);
+    for (const up of [60, 120, 180, 240]) await touch('touchMove', { ...swipe, y: swipe.y - up });
+    await touch('touchEnd');
+    await until(() => under.evaluate('scrollY')).toBeGreaterThan(0);
+    if (!headless) {
+      await under.evaluate(`for (const name of ['mousedown', 'mouseup'])
+        addEventListener(name, ({ button, clientX }) => seen.push([name, button, clientX].join(' ')), true); seen = []`);
+      const rested = `window.rested = new Promise((resolve) => addEventListener('gesturestart',
+        ({ detail }) => detail.type === 'longpress' && resolve(true), true))`;
+      await view.page.evaluate(`void (${rested})`);
+      await touch('touchStart', swipe);
+      expect(await view.page.evaluate('rested')).toBe(true);
+      for (const left of [20, 60, 100]) await touch('touchMove', { ...swipe, x: swipe.x - left });
+      await touch('touchEnd');
+      const words = async () => ((await under.evaluate('seen')) as string[]).filter((word) => /^mouse.* /.test(word));
+      await until(async () => (await words()).map((word) => word.split(' ').slice(0, 2).join(' '))).toEqual([
+        'mousedown 0',
+        'mouseup 0',
+      ]);
+      const [down, up] = (await words()).map((word) => Number(word.split(' ')[2]));
+      expect(down! - up!).toBeCloseTo(100, -1); // the picture has the page's own size
+    }
+    // The wheel turns once for each move. What has not turned yet would scroll the page of the next test.
+    await until(() =>
+      under.evaluate(
+        'new Promise((resolve) => { const at = scrollY; setTimeout(() => resolve(scrollY === at), 1000); })',
+      ),
+    ).toBe(true);
+  });
+
   test('lets who only watches do nothing', async () => {
     const view = await open(session, under, READ_ONLY);
     expect(await view.page.locator('#badge').isVisible()).toBe(true);
@@ -177,6 +265,17 @@ describe.each([
     await until(value).toBe('back');
   });
 
+  test.skipIf(headless && full)('notices a network that is gone, and that it is back', async () => {
+    const view = await open(session, under);
+    for (const connection of session.connections) connection.cork();
+    await until(view.state).toBe('reconnecting');
+    for (const connection of session.connections) connection.uncork();
+    await until(view.state).toBe('connected');
+    await view.click(FIELD);
+    await view.page.keyboard.type('again');
+    await until(value).toBe('again');
+  });
+
   test('works in a frame of another page', async () => {
     const context = await newContext();
     const page = await context.newPage();
@@ -184,30 +283,150 @@ describe.each([
     await page.setContent(`<iframe src="${session.url.replaceAll('&', '&amp;')}" width="900" height="600"></iframe>`);
     const frame = page.frameLocator('iframe');
     await until(() => frame.locator('html').getAttribute('data-state')).toBe('connected');
-    await frame.locator('canvas:visible').click();
+    await frame.locator('#stage canvas:visible').click();
     await page.keyboard.type('x');
     await until(() => under.evaluate('seen.join()')).toContain('keydown x');
   });
 
+  test.skipIf(full)(
+    'encodes a tab once for all who watch it, until the last of them leaves or the tab is closed',
+    async () => {
+      /** A viewer that draws at once, always at one quality, and stays on the tab that it wants. */
+      const watching = async () => {
+        let socket!: WebSocket;
+        const say = (message: object) => socket.send(JSON.stringify(message));
+        const viewer = {
+          pictures: 0,
+          wants: under.targetId,
+          show(id: string) {
+            viewer.wants = id;
+            say({ type: 'selectTab', id });
+          },
+          close: () => socket.close(),
+        };
+        await raw(session, '', (opening) => {
+          socket = opening;
+          socket.on('message', (data: Buffer, isBinary) => {
+            if (isBinary) {
+              viewer.pictures += 1;
+              return say({ type: 'ack' });
+            }
+            const { type, shown } = JSON.parse(data.toString()) as { type: string; shown?: string };
+            if (type === 'tabs' && shown !== viewer.wants) say({ type: 'selectTab', id: viewer.wants });
+          });
+        });
+        say({ type: 'quality', level: 'high' });
+        say({ type: 'follow', on: false });
+        return viewer;
+      };
+      const casts = () => until(() => session.casts.count);
+      const first = await watching();
+      await until(() => first.pictures).toBeGreaterThan(0);
+      const [second, third] = [await watching(), await watching()]; // the page is still, and there is a picture
+      await until(() => second.pictures > 0 && third.pictures > 0).toBe(true);
+      await casts().toBe(1);
+
+      first.close();
+      await until(() => session.sinks.size).toBe(2);
+      const before = [second.pictures, third.pictures] as const;
+      await under.evaluate('button.click()');
+      await until(() => second.pictures > before[0] && third.pictures > before[1]).toBe(true);
+
+      const other = await session.cdp.ask(isCreated, 'Target.createTarget', { url: 'data:text/html,another' });
+      third.show(other.targetId);
+      await casts().toBe(2);
+      third.wants = under.targetId; // when the tab is gone
+      await session.cdp.send('Target.closeTarget', other);
+      await casts().toBe(1);
+      second.close();
+      third.close();
+      await casts().toBe(0);
+    },
+  );
+
+  const windowManagers = () =>
+    tree(process.pid).filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/comm`, 'utf8') === 'openbox\n';
+      } catch {
+        return false; // gone while we looked
+      }
+    });
+
+  test.skipIf(headless)(
+    'frames popups, which keep their size, and nothing else, also after its window manager died',
+    async ({ skip }) => {
+      if (!session.browser.windowSize) skip('there is no window manager on this machine');
+      const place = '[screenX, screenY, outerWidth, outerHeight, innerWidth, innerHeight]';
+      const main = (await under.evaluate(place)) as number[];
+      expect(main.slice(0, 5)).toEqual([0, 0, 1000, 700, 1000]);
+      const full = `document.documentElement.requestFullscreen().then(() => true)`;
+      await session.cdp.send('Runtime.evaluate', { expression: full, userGesture: true }, under.sessionId);
+      await until(() => under.evaluate('[innerWidth, innerHeight]')).toEqual([1000, 700]);
+      await under.evaluate('document.exitFullscreen()');
+      await until(() => under.evaluate(place)).toEqual(main);
+
+      const [killed] = windowManagers();
+      signal(killed!, 'SIGKILL');
+      await until(() => windowManagers().filter((pid) => pid !== killed).length).toBe(1);
+      expect(await under.evaluate(place)).toEqual(main);
+
+      const view = await open(session, under);
+      const box = (await view.page.locator('canvas:visible').boundingBox())!;
+      const mouse = (x: number, y: number) => [box.x + x * (box.width / 1000), box.y + y * (box.width / 1000)] as const;
+      await under.evaluate(
+        `void (window.popup = open('about:blank', '', 'popup,left=200,top=150,width=400,height=300'))`,
+      );
+      const popup = () => under.evaluate('[popup.screenX, popup.screenY, popup.innerWidth, popup.innerHeight]');
+      const near = (numbers: unknown, wanted: number[]) =>
+        wanted.map((number, i) => Math.abs((numbers as number[])[i]! - number) < 30);
+      await until(async () => near(await popup(), [200, 150, 400, 300])).toEqual([true, true, true, true]);
+      const [x, y] = (await popup()) as [number, number];
+      await view.page.mouse.move(...mouse(x + 100, y - 8)); // its title bar
+      await view.page.mouse.down();
+      await view.page.mouse.move(...mouse(x + 150, y + 42));
+      await view.page.mouse.move(...mouse(x + 200, y + 92));
+      await view.page.mouse.up();
+      await until(async () => near(await popup(), [x + 100, y + 100, 400, 300])).toEqual([true, true, true, true]);
+      await view.click(GROUND); // the window below stays below
+      const [left, top] = (await popup()) as [number, number];
+      await view.page.mouse.click(...mouse(left + 400 - 9, top - 9));
+      await until(() => under.evaluate('popup.closed')).toBe(true);
+      expect(await under.evaluate(place)).toEqual(main);
+    },
+  );
+
   describe('leaves nothing behind', () => {
     const sockets = () => process.getActiveResourcesInfo().filter((kind) => kind === 'PipeWrap').length;
+    /** Taken when the viewers of the test before have left. What they held may go a moment later, so less than this is no fault. */
+    const before = async () => {
+      await until(() => session.sinks.size).toBe(0);
+      return [clients(), sockets()] as const;
+    };
+    const nothingIsLeft = (most: readonly [number, number]) =>
+      until(() => [session.sinks.size, session.casts.count, clients() <= most[0], sockets() <= most[1]]).toEqual([
+        0,
+        0,
+        true,
+        true,
+      ]);
 
     test.each<[string, () => unknown]>([
       ['a viewer who closes the page', close],
       ['a service that ends the connection', () => session.sinks.forEach((sink) => sink.close(1001, 'Enough.'))],
     ])('%s', async (_, leave) => {
-      const before = [clients(), sockets()];
+      const most = await before();
       await open(session, under);
       await leave();
-      await until(() => [session.sinks.size, clients(), sockets()]).toEqual([0, ...before]);
+      await nothingIsLeft(most);
     });
 
     test('a viewer who vanishes, and one who never says a word', async () => {
-      const before = [clients(), sockets()];
+      const most = await before();
       const [silent, vanishing] = [await raw(session), await raw(session)];
       vanishing.terminate();
       silent.close();
-      await until(() => [session.sinks.size, clients(), sockets()]).toEqual([0, ...before]);
+      await nothingIsLeft(most);
     });
   });
 
@@ -220,8 +439,9 @@ describe.each([
     const text = await view.page.locator('#state').innerText();
     expect(text).toContain('The session has ended.');
     expect(text).toContain(headless ? 'The session was deleted.' : 'The browser went away.');
-    await until(() => session.sinks.size).toBe(0);
-    const late = await raw(session);
-    await once(late, 'close');
+    await until(() => [session.sinks.size, session.casts.count]).toEqual([0, 0]);
+    let late!: Promise<number>;
+    await raw(session, '', (socket) => (late = closeCode(socket)));
+    await late;
   });
 });

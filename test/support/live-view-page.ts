@@ -24,8 +24,11 @@ export const READ_ONLY = '&readOnly=true';
 
 /** No test is about time: whatever comes, comes in the end. */
 export function until<T>(what: () => T) {
-  return expect.poll(what, { timeout: 20_000 });
+  return expect.poll(what, { timeout: 60_000 });
 }
+
+/** Of the session's window and of its page: see `watched`. */
+const WIDTH = 1000;
 
 export interface View {
   page: Page;
@@ -48,8 +51,8 @@ export function opener(looking: () => Viewers) {
   }
   return {
     newContext,
-    async open(session: Watched, under: PageUnderTest, query = ''): Promise<View> {
-      const context = await newContext({ viewport: { width: 1200, height: 850 } });
+    async open(session: Watched, under: PageUnderTest, query = '', device: BrowserContextOptions = {}): Promise<View> {
+      const context = await newContext({ viewport: { width: 1200, height: 850 }, ...device });
       return viewIn(context, session, under, query);
     },
     async close() {
@@ -64,7 +67,7 @@ async function viewIn(context: BrowserContext, session: Watched, under: PageUnde
   await page.goto(session.url + query);
   const state = () => page.locator('html').getAttribute('data-state');
   await until(state).toBe('connected');
-  const canvas = page.locator('canvas:visible');
+  const canvas = page.locator('#stage canvas:visible');
 
   /** In pixels of the picture: the whole window, where there is one. */
   async function inPicture({ x, y }: { x: number; y: number }) {
@@ -75,7 +78,7 @@ async function viewIn(context: BrowserContext, session: Watched, under: PageUnde
   const at: View['at'] = async (place) => {
     const { x, y } = await inPicture(place);
     const box = (await canvas.boundingBox())!;
-    const scale = box.width / Number(await canvas.getAttribute('width'));
+    const scale = box.width / WIDTH; // a small picture has fewer pixels than the page
     return { x: box.x + x * scale, y: box.y + y * scale };
   };
   return {
@@ -100,9 +103,22 @@ export function isRed(colour: number[]): boolean {
   return colour[0]! > 200 && colour[1]! < 60 && colour[2]! < 60;
 }
 
-/** A viewer with nothing between the test and the wire. */
-export async function raw(session: Watched, query = ''): Promise<WebSocket> {
+/**
+ * A viewer with nothing between the test and the wire. The service speaks first, and what it says may come with its answer to the
+ * handshake: whoever listens for that or for the end of the connection does so in `listen`, before there is one.
+ */
+export async function raw(
+  session: Watched,
+  query = '',
+  listen: (socket: WebSocket) => void = () => {},
+): Promise<WebSocket> {
   const socket = new WebSocket(session.socketUrl + query, { perMessageDeflate: false });
+  listen(socket);
   await once(socket, 'open');
   return socket;
+}
+
+/** The code with which a connection is closed. One that is reset on its way is closed as well. */
+export function closeCode(socket: WebSocket): Promise<number> {
+  return new Promise((resolve) => socket.on('error', () => {}).on('close', resolve));
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium as playwright, type Browser as Viewers } from 'playwright-core';
@@ -11,16 +11,20 @@ import { launch, type Browser } from '../../src/chromium/browser/launch.ts';
 import type { LocalClient } from '../../src/chromium/cdp/local-client.ts';
 import { multiplex, type Mux } from '../../src/chromium/cdp/mux.ts';
 import { openPipe } from '../../src/chromium/cdp/pipe.ts';
+import { castsOf, type Casts } from '../../src/chromium/pages/cast.ts';
+import { besideDisplay } from '../../src/chromium/pages/beside-display.ts';
 import { attachScreencast } from '../../src/chromium/pages/screencast.ts';
 import { silent } from '../../src/lib/log.ts';
-import { serveWebSocket, type WebSocketSink } from '../../src/lib/ws-sink.ts';
+import { serveWebSocket, type WebSocketReceiver, type WebSocketSink } from '../../src/lib/ws-sink.ts';
 import { liveViewAsset, liveViewCsp, liveViewPage } from '../../src/sessions/live-view/assets.ts';
+import { liveViewHeartbeat } from '../../src/sessions/live-view/beat.ts';
 import { rawChromium } from './raw-chromium.ts';
 
 /** A session's browser with its live view on loopback, under a base path as behind a proxy. */
 export interface Watched {
   browser: Browser;
   mux: Mux;
+  casts: Casts;
   /** CDP to the browser, for the test. */
   cdp: LocalClient;
   /** The view's address. */
@@ -28,6 +32,8 @@ export interface Watched {
   socketUrl: string;
   /** The near ends of all the viewers' sockets there are. */
   sinks: Set<WebSocketSink>;
+  /** The viewers' connections. A corked one is a network that is gone: nothing leaves, and nothing is closed. */
+  connections: Set<Socket>;
   /** What the page answers from now on. */
   answers: { status: number };
   stop(): Promise<void>;
@@ -52,10 +58,8 @@ export async function watched({ headless, full = false }: WatchedOptions): Promi
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://harness');
     const asset = /^\/base\/browser\/live\/assets\/(.*)$/.exec(pathname)?.[1];
     if (asset !== undefined) {
-      void liveViewAsset(asset).then((found) =>
-        found
-          ? response.setHeader('content-type', found.type).end(found.body)
-          : response.writeHead(404).end('no such asset'),
+      void liveViewAsset(asset, request.headers['accept-encoding']?.toString()).then((found) =>
+        found ? response.writeHead(200, found.headers).end(found.body) : response.writeHead(404).end('no such asset'),
       );
       return;
     }
@@ -63,27 +67,36 @@ export async function watched({ headless, full = false }: WatchedOptions): Promi
     const kind = headless ? 'screencast' : 'display';
     const readOnly = searchParams.get('readOnly') === 'true';
     response.writeHead(answers.status, { 'content-type': 'text/html', 'content-security-policy': liveViewCsp });
-    response.end(liveViewPage({ kind, socketPath: 'live/socket', title: 'A <session>', readOnly }));
+    void liveViewPage({ kind, socketPath: 'live/socket', title: 'A <session>', readOnly }).then((page) =>
+      response.end(page),
+    );
+  });
+  const casts = castsOf(mux, { refreshRate: browser.refreshRate, log: silent });
+  const connections = new Set<Socket>();
+  http.on('connection', (socket: Socket) => {
+    connections.add(socket);
+    socket.on('close', () => connections.delete(socket));
   });
   http.on('upgrade', (request, socket, head) => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://harness');
     const expected = pathname === '/base/browser/live/socket' && searchParams.get('jwt') === 'secret';
     if (!expected || answers.status !== 200) return void socket.end('HTTP/1.1 401 Unauthorized\r\n\r\n');
     const readOnly = searchParams.get('readOnly') === 'true';
-    serveWebSocket({ request, socket, head }, (sink) => {
+    const attach = (sink: WebSocketSink): WebSocketReceiver => {
       sinks.add(sink);
       const receiver = headless
-        ? attachScreencast(mux, sink, { readOnly, log: silent })
-        : attachDisplay(browser.connectDisplay!, sink, { readOnly });
+        ? attachScreencast(mux, sink, { readOnly, casts, log: silent, searchUrl: 'http://search.test/?q=%s' })
+        : besideDisplay(mux, sink, attachDisplay(browser.connectDisplay!, sink, { readOnly }), { log: silent });
       return {
-        receive: (data) => receiver.receive(data),
+        receive: (data, binary) => receiver.receive(data, binary),
         flush: () => receiver.flush(),
         closed() {
           sinks.delete(sink);
           receiver.closed();
         },
       };
-    });
+    };
+    serveWebSocket({ request, socket, head }, attach, { heartbeat: liveViewHeartbeat });
   });
   http.listen(0, '127.0.0.1');
   await once(http, 'listening');
@@ -91,10 +104,12 @@ export async function watched({ headless, full = false }: WatchedOptions): Promi
   return {
     browser,
     mux,
+    casts,
     cdp: mux.attachLocal(),
     url: `http://127.0.0.1:${port}/base/browser/live?jwt=secret`,
     socketUrl: `ws://127.0.0.1:${port}/base/browser/live/socket?jwt=secret`,
     sinks,
+    connections,
     answers,
     async stop() {
       mux.close(1001, 'The test is over.');
