@@ -22,7 +22,9 @@ const pages: Record<string, { type: string; body: string | Buffer; headers?: Rec
   '/form': html(`<style>body { height: 5000px; margin: 0 }</style>
     <button id="go">Go now</button><input id="name"><input id="secret" type="password" value="hunter2">
     <input id="code" autocomplete="one-time-code">`),
-  '/captcha': html('<title>Captcha</title><form><textarea name="h-captcha-response"></textarea></form>'),
+  '/captcha': html(`<title>Captcha</title><form>
+    <textarea name="h-captcha-response"></textarea><textarea name="g-recaptcha-response"></textarea>
+    <input name="cf-turnstile-response"></form>`),
   '/json': {
     type: 'application/json',
     body: JSON.stringify({ text: 'x'.repeat(20_000) }),
@@ -49,7 +51,7 @@ export async function telemetrySite() {
       const { body, type } = html(`<iframe src="${searchParams.get('url')}"></iframe>`);
       return void response.writeHead(200, { 'content-type': type }).end(body);
     }
-    const page = pages[pathname];
+    const page = pages[pathname.replace(/^\/captcha\/.*/, '/captcha')];
     if (!page) return void response.writeHead(404, { 'content-type': 'text/plain' }).end('none');
     response.writeHead(200, { 'content-type': page.type, ...page.headers }).end(page.body);
   });

@@ -1,9 +1,8 @@
-import { flag, object, oneOf } from '../../lib/shape.ts';
-import { cutText } from './redact.ts';
+import { object } from '../../lib/shape.ts';
+import { isLook, lookFor, type Kind } from './captcha-script.ts';
+import { cleanUrl, cutText } from './redact.ts';
 import { rootOf, type Target } from './target.ts';
 import type { Watch } from './watch.ts';
-
-type Kind = 'hcaptcha' | 'recaptcha_v2' | 'recaptcha_v3' | 'turnstile' | 'geetest';
 
 /** A widget in a page, from its appearance until its outcome is known. */
 interface Widget {
@@ -21,20 +20,17 @@ interface Widget {
   /** It was there before the capture began: an answer that it already has was not observed. */
   old: boolean;
   over: boolean;
+  /** Whether solving begins without a person. */
+  begins: boolean;
 }
 
 /** How long a widget that is being solved may take. */
 const PATIENCE_MS = 120_000;
 /** How long a widget that is not touched is looked at. */
 const UNTOUCHED_MS = 30 * 60_000;
-/** How long one look takes, if nothing happens. Less than the deadline of a command. */
-const LOOK_MS = 5000;
 const MOST_WIDGETS = 50;
 
 const isContext = object({ executionContextId: (value): value is number => typeof value === 'number' });
-const isLook = object({
-  result: object({ value: object({ solved: flag, focused: flag, version: oneOf('v2', 'v3') }) }),
-});
 
 /** Which widget an address of a frame belongs to; undefined: none. */
 export function widgetAt(url: string): { kind: Kind; begins: boolean } | undefined {
@@ -58,46 +54,25 @@ export function widgetAt(url: string): { kind: Kind; begins: boolean } | undefin
   return undefined;
 }
 
-/** Answers whether the field of a widget has an answer, never what the answer is. */
-function lookFor(kind: Kind): string {
-  const fields = {
-    hcaptcha: 'textarea[name="h-captcha-response"]',
-    recaptcha_v2: 'textarea[name^="g-recaptcha-response"],textarea[id^="g-recaptcha-response"]',
-    recaptcha_v3: 'textarea[id^="g-recaptcha-response"]',
-    turnstile: 'input[name="cf-turnstile-response"]',
-    geetest: 'input[name="geetest_validate"],input[name="captcha_output"]',
-  }[kind];
-  const frames = 'iframe[src*="hcaptcha.com"],iframe[src*="/recaptcha/"],iframe[src*="geetest.com"]';
-  return `new Promise((resolve) => {
-    let focused = false;
-    const look = () => {
-      try {
-        const active = document.activeElement;
-        if (active && active.matches(${JSON.stringify(frames)})) focused = true;
-        for (const field of document.querySelectorAll(${JSON.stringify(fields)})) {
-          if (field.value) return done(true, /-1\\d{5}$/.test(field.id) ? 'v3' : 'v2');
-        }
-      } catch {}
-    };
-    const done = (solved, version = 'v2') => {
-      clearInterval(timer);
-      clearTimeout(late);
-      resolve({ solved, focused, version });
-    };
-    const timer = setInterval(look, 100);
-    const late = setTimeout(() => done(false), ${LOOK_MS});
-    look();
-  })`;
-}
-
-/** captcha_solve_result, of widgets that are recognised by the address of their frame. */
-export function captchaEvents(watch: Watch) {
+/**
+ * captcha_solve_result, of widgets that are recognised by the address of their frame. Success is an answer in the widget's field, which
+ * the widget itself puts there. Failures are what a widget tells the page around it, or that it was not loaded.
+ */
+export function captchaEvents(
+  watch: Pick<Watch, 'client' | 'tell' | 'world' | 'captures'>,
+  { patienceMs = PATIENCE_MS } = {},
+) {
   const { client, tell, world } = watch;
   const widgets = new Map<string, Widget>();
 
-  function report(widget: Widget, status: string, more: Record<string, unknown> = {}): void {
+  /** The outcome of a widget that is over. */
+  function conclude(widget: Widget, status: string, more: Record<string, unknown> = {}): void {
     if (widget.over) return;
     drop(widget);
+    report(widget, status, more);
+  }
+
+  function report(widget: Widget, status: string, more: Record<string, unknown> = {}): void {
     tell({
       category: 'captcha',
       type: 'captcha_solve_result',
@@ -131,12 +106,22 @@ export function captchaEvents(watch: Watch) {
         awaitPromise: true,
         returnByValue: true,
       };
-      const { solved, focused, version } = (await client.ask(isLook, 'Runtime.evaluate', look, sessionId)).result.value;
+      const seen = (await client.ask(isLook, 'Runtime.evaluate', look, sessionId)).result.value;
+      const { solved, focused, version, outcome } = seen;
+      if (widget.over) return;
       if (solved && looks === 0 && widget.old) return drop(widget);
       if (focused) widget.begunAt ??= Date.now();
       if (kind === 'recaptcha_v2' && version === 'v3') widget.kind = 'recaptcha_v3';
-      if (solved) return report(widget, 'success');
-      if (widget.begunAt !== undefined && Date.now() - widget.begunAt > PATIENCE_MS) return report(widget, 'timeout');
+      if (outcome) {
+        const { status, code } = outcome;
+        report(widget, status, status === 'failure' ? { error_code: cutText(code, 64) } : {});
+        // The widget stays, and can be solved anew.
+        widget.begunAt = widget.begins ? Date.now() : undefined;
+        widget.seenAt = Date.now();
+        continue;
+      }
+      if (solved) return conclude(widget, 'success');
+      if (widget.begunAt !== undefined && Date.now() - widget.begunAt > patienceMs) return conclude(widget, 'timeout');
       if (Date.now() - widget.seenAt > UNTOUCHED_MS) return drop(widget);
     }
   }
@@ -146,7 +131,7 @@ export function captchaEvents(watch: Watch) {
     // A page that goes on within its site may do so because the widget was solved: that is not known.
     const submits = nextUrl !== undefined && hostOf(nextUrl) === widget.host;
     if (widget.begunAt === undefined || submits) return drop(widget);
-    report(widget, 'abandoned');
+    conclude(widget, 'abandoned');
   }
 
   return {
@@ -154,7 +139,7 @@ export function captchaEvents(watch: Watch) {
     framed(frame: { id: string; url: string }, holder: Target | undefined, holderFrameId: string | undefined): void {
       const before = widgets.get(frame.id);
       if (frame.url.startsWith('chrome-error:')) {
-        if (before) report(before, 'failure', { error_code: 'widget_not_loaded' });
+        if (before) conclude(before, 'failure', { error_code: 'widget_not_loaded' });
         return;
       }
       const found = watch.captures('captcha') ? widgetAt(frame.url) : undefined;
@@ -172,6 +157,7 @@ export function captchaEvents(watch: Watch) {
         ...placeOf(page.url),
         seenAt: now,
         begunAt: found.begins ? now : undefined,
+        begins: found.begins,
         old: !page.fresh && page.navSeq === 0,
         over: false,
       };
@@ -203,7 +189,7 @@ export function captchaEvents(watch: Watch) {
 function placeOf(url: string): { host: string; path: string } {
   try {
     const { hostname, pathname } = new URL(url);
-    return { host: cutText(hostname, 256), path: cutText(pathname, 1024) };
+    return { host: cutText(hostname, 256), path: cutText(cleanUrl(pathname), 1024) };
   } catch {
     return { host: '', path: '' };
   }

@@ -39,7 +39,7 @@ const of = (type: string, where: Data = {}): Data[] =>
     .map(({ data }) => data ?? {})
     .filter((data) => Object.entries(where).every(([name, value]) => data[name] === value));
 
-/** The first event of this type with these fields, as soon as it is told. */
+/** The first event of this type with these fields, as soon as it is told. A page of the test before may still tell of itself: name yours. */
 async function told(type: string, where: Data = {}): Promise<Data> {
   await expect.poll(() => of(type, where), { message: `${type} ${JSON.stringify(where)}` }).not.toEqual([]);
   return of(type, where)[0]!;
@@ -130,7 +130,7 @@ describe('a page', () => {
 describe('the console', () => {
   test('tells its calls and uncaught exceptions', async () => {
     const { targetId, sessionId } = await client.page(`${site.url}/`);
-    await told('page_load');
+    await told('page_load', { url: `${site.url}/` });
     await client.evaluate(
       `console.warn('one', 2, { three: [4] }); console.error('five'); setTimeout(function six() { throw new TypeError('seven') }), 1`,
       sessionId,
@@ -164,7 +164,7 @@ describe('the console', () => {
 describe('the network', () => {
   test('tells redirects, failures and bodies, and no secrets', async () => {
     const { targetId, sessionId } = await client.page(`${site.url}/`);
-    await told('page_load');
+    await told('page_load', { url: `${site.url}/` });
     await client.evaluate(
       `Promise.all([
         fetch('/redirect', { headers: { Authorization: 'Bearer planted-header' } }),
@@ -208,7 +208,7 @@ describe('the network', () => {
 describe('every target is observed from its start', () => {
   test('a popup', async () => {
     const { targetId, sessionId } = await client.page(`${site.url}/`);
-    await told('page_load');
+    await told('page_load', { url: `${site.url}/` });
     await client.evaluate(`window.open('/popup'), 1`, sessionId);
     const url = `${site.url}/popup`;
     expect(await told('page_tab_opened', { url })).toMatchObject({ opener_id: targetId });
@@ -220,7 +220,7 @@ describe('every target is observed from its start', () => {
 
   test('a dedicated worker and a service worker', async () => {
     const { targetId, sessionId } = await client.page(`${site.url}/`);
-    await told('page_load');
+    await told('page_load', { url: `${site.url}/` });
     await client.evaluate(
       `new Promise((done) => (new Worker('/worker.js').onmessage = done))
         .then(() => navigator.serviceWorker.register('/service-worker.js')).then(() => 1)`,
@@ -274,7 +274,7 @@ describe('interactions', () => {
   test('are told, but no key and no text of secret fields', async () => {
     const url = `${site.url}/form`;
     const { targetId, sessionId } = await client.page(url);
-    await told('page_load');
+    await told('page_load', { url });
     const click = async (selector: string) => {
       const box = `(({ x, y, width, height }) => [x + width / 2, y + height / 2])(document.querySelector('${selector}').getBoundingClientRect())`;
       const [x, y] = (await client.evaluate(box, sessionId)) as [number, number];
@@ -334,14 +334,21 @@ describe('interactions', () => {
 });
 
 describe('captchas', () => {
-  const widget = 'https://newassets.hcaptcha.com/captcha/v1/abc/static/hcaptcha.html#frame=checkbox&id=0';
+  const hcaptcha = 'https://newassets.hcaptcha.com/captcha/v1/abc/static/hcaptcha.html#frame=checkbox&id=0';
+  const recaptcha = 'https://www.google.com/recaptcha/api2/anchor?ar=1&k=key';
+  const turnstile = 'https://challenges.cloudflare.com/cdn-cgi/challenge-platform/h/b/turnstile/if/ov2/av0/rcv/abc';
+  /** A widget that tells its page what the test has it tell, as widgets tell of their outcomes. */
+  const widget = `<button>I am human</button><script>onmessage = ({ data }) => parent.postMessage(data, '*')</script>`;
 
-  /** A page with a widget whose document the test provides: nothing leaves this machine. */
-  async function pageWithWidget() {
-    const page = await client.page(`${site.url}/captcha`);
-    await told('page_load');
+  let count = 0;
+
+  /** A page with a widget whose document the test provides: nothing leaves this machine. Its path is its own, to tell its results by. */
+  async function pageWithWidget(address: string) {
+    const path = `/captcha/${++count}`;
+    const page = await client.page(site.url + path);
+    await told('page_load', { url: site.url + path });
     await client.result('Fetch.enable', { patterns: [{ urlPattern: 'https://*' }] }, page.sessionId);
-    const body = Buffer.from('<button>I am human</button>').toString('base64');
+    const body = Buffer.from(widget).toString('base64');
     const answer = (message: Buffer) => {
       const { method, params, sessionId } = JSON.parse(message.toString());
       if (method !== 'Fetch.requestPaused') return;
@@ -351,27 +358,63 @@ describe('captchas', () => {
     client.socket.on('message', answer);
     const add = `(() => {
       const frame = document.createElement('iframe');
-      frame.src = ${JSON.stringify(widget)};
+      frame.src = ${JSON.stringify(address)};
       return new Promise((done) => { frame.onload = () => done(1); document.body.append(frame); });
     })()`;
     await client.evaluate(add, page.sessionId);
     client.socket.off('message', answer);
-    return page;
+    return { ...page, path };
   }
 
-  test('a widget that got an answer was solved; the answer is not told', async () => {
-    const { targetId, sessionId } = await pageWithWidget();
-    await client.evaluate(`document.querySelector('textarea').value = 'planted-token', 1`, sessionId);
-    expect(await told('captcha_solve_result')).toEqual({
-      captcha_type: 'hcaptcha',
-      status: 'success',
-      duration_ms: expect.any(Number),
-      website_host: '127.0.0.1',
-      website_path: '/captcha',
-    });
+  const outcome = (path: string, kind: string, status: string, more = {}) => ({
+    captcha_type: kind,
+    status,
+    duration_ms: expect.any(Number),
+    website_host: '127.0.0.1',
+    website_path: path,
+    ...more,
+  });
+
+  test.each([
+    ['hcaptcha', hcaptcha, 'textarea[name="h-captcha-response"]'],
+    ['recaptcha_v2', recaptcha, 'textarea[name="g-recaptcha-response"]'],
+    ['turnstile', turnstile, 'input[name="cf-turnstile-response"]'],
+  ])('a %s widget that got an answer was solved; the answer is not told', async (kind, address, field) => {
+    const { targetId, sessionId, path } = await pageWithWidget(address);
+    await client.evaluate(`document.querySelector('${field}').value = 'planted-token', 1`, sessionId);
+    expect(await told('captcha_solve_result', { website_path: path })).toEqual(outcome(path, kind, 'success'));
     expect(JSON.stringify(events)).not.toContain('planted');
     await client.result('Target.closeTarget', { targetId });
   });
+
+  const ofTurnstile = (event: string, code?: number) => ({ source: 'cloudflare-challenge', event, code });
+  const ofHcaptcha = (event: string) =>
+    JSON.stringify({ source: 'hcaptcha', label: 'challenge-closed', id: '0', contents: { event } });
+  test.each([
+    ['failure', turnstile, ofTurnstile('fail', 300030), { error_code: '300030' }],
+    ['timeout', turnstile, ofTurnstile('interactiveTimeout'), {}],
+    ['failure', hcaptcha, ofHcaptcha('challenge-error'), { error_code: 'challenge-error' }],
+    ['timeout', hcaptcha, ofHcaptcha('challenge-expired'), {}],
+    ['abandoned', hcaptcha, ofHcaptcha('challenge-escaped'), {}],
+  ])(
+    'a %s is told when the widget says so (%s, %j), and not when its page does',
+    async (status, address, said, more) => {
+      const { targetId, sessionId, path } = await pageWithWidget(address);
+      const forged = address === turnstile ? ofTurnstile('fail', 1) : ofHcaptcha('forged-error');
+      const messages = [
+        `postMessage(${JSON.stringify(forged)}, '*')`,
+        `frames[0].postMessage(${JSON.stringify(said)}, '*')`,
+      ];
+      const results = async () => {
+        await client.evaluate(`${messages.join(', ')}, 1`, sessionId); // again, until the collector listens
+        return of('captcha_solve_result', { website_path: path });
+      };
+      await expect.poll(results).not.toEqual([]);
+      const expected = outcome(path, address === turnstile ? 'turnstile' : 'hcaptcha', status, more);
+      for (const one of of('captcha_solve_result', { website_path: path })) expect(one).toEqual(expected);
+      await client.result('Target.closeTarget', { targetId });
+    },
+  );
 });
 
 describe('the other clients', () => {
@@ -400,7 +443,7 @@ describe('the other clients', () => {
 
   test('a client that holds new targets back still does, and sees no worlds of the collector', async () => {
     const { targetId, sessionId } = await client.page(`${site.url}/`);
-    await told('page_load');
+    await told('page_load', { url: `${site.url}/` });
     const holder = await RawClient.open(server.endpoint);
     onTestFinished(() => holder.close());
     await holder.result('Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: true, flatten: true });
@@ -424,7 +467,7 @@ describe('the other clients', () => {
 
   test('dialogs close as without the collector', async () => {
     const { targetId, sessionId } = await client.page(`${site.url}/`);
-    await told('page_load');
+    await told('page_load', { url: `${site.url}/` });
     expect(await client.evaluate('[confirm("?"), prompt("?"), alert("!")].join()', sessionId)).toBe('false,,');
     await client.result('Target.closeTarget', { targetId });
   });
@@ -443,7 +486,7 @@ describe('the collector', () => {
 
   test('tells only the chosen categories, from the change on', async () => {
     const { targetId, sessionId } = await client.page(`${site.url}/`);
-    await told('page_load');
+    await told('page_load', { url: `${site.url}/` });
     await collector.change(new Set(['network'] as const));
     await client.evaluate(`console.log('not told'), fetch('/text').then(() => 1)`, sessionId);
     await told('network_response', { url: `${site.url}/text` });
