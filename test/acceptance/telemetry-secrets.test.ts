@@ -1,8 +1,10 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { inflateRawSync } from 'node:zlib';
 import { chromium } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import yauzl from 'yauzl';
 import { sql } from '../../src/store/sql.ts';
 import { startService, type Service } from '../support/service.ts';
 
@@ -99,6 +101,8 @@ test('secrets in every place are in no stream, archive, export, log or row', asy
     if (offset === '0') break;
   }
   places['har'] = (await service.call('GET', `${path}/telemetry/har`)).text;
+  places['trace'] = await unzipped(`${path}/telemetry/trace`);
+  expect(places['trace']).toContain('/login');
   await service.call('DELETE', path);
   places['stream'] = await streamed;
   places['log'] = service.log.join('\n');
@@ -119,3 +123,13 @@ test('secrets in every place are in no stream, archive, export, log or row', asy
   expect(letters).not.toContain('hunter2');
   expect(letters).not.toContain('731904');
 });
+
+/** Everything that a zip has: the names of its files and what is in them. */
+async function unzipped(path: string): Promise<string> {
+  const response = await fetch(service.url + path, { headers: { authorization: `Bearer ${service.key}` } });
+  const zip = await yauzl.fromBufferPromise(Buffer.from(await response.arrayBuffer()));
+  let all = '';
+  for await (const entry of zip.eachEntry())
+    all += `${entry.fileName}\n${(await buffer(await zip.openReadStreamPromise(entry))).toString()}\n`;
+  return all;
+}

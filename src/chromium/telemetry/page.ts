@@ -124,7 +124,7 @@ export function pageEvents(watch: Watch) {
         target_id: target.targetId,
         target_type: wireType(target.type),
         url: cleanUrl(url),
-        title: cutText(target.title, 1024),
+        title: cleanUrl(cutText(target.title, 1024)),
         opener_id: target.openerId,
       },
     });

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { bodyLimit, cleanBody, cleanHeaders, cleanUrl, cutBytes, REDACTED } from './redact.ts';
 
+const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+const webToken = `${part({ alg: 'HS256' })}.${part({ sub: 's' })}.c2lnbmF0dXJl`;
+
 describe('headers', () => {
   test('credentials and cookies are cut, whatever the case of their name', () => {
     const secret = {
@@ -27,6 +30,10 @@ test.each([
   ['http://host/back?code=s3&state=1', `http://host/back?code=${REDACTED}&state=1`],
   ['http://host/?zip_code_list=1&country=de', 'http://host/?zip_code_list=1&country=de'],
   ['http://host/#access_token=s3', `http://host/#access_token=${REDACTED}`],
+  ['ws://host/browser/cdp?jwt=s3.s3.s3&x=1', `ws://host/browser/cdp?jwt=${REDACTED}&x=1`],
+  [`http://host/browser/kernel/${webToken}/json/version`, `http://host/browser/kernel/${REDACTED}/json/version`],
+  [`http://host/?next=%2Flive%3Fjwt%3D${webToken}`, `http://host/?next=%2Flive%3Fjwt%3D${REDACTED}`],
+  ['http://host/eyJ.eyJ/a.eyJson.b?token_count=1', 'http://host/eyJ.eyJ/a.eyJson.b?token_count=1'],
   ['http://host/a@b?mail=me@host', 'http://host/a@b?mail=me@host'],
 ])('the address %s is told as %s', (url, told) => {
   expect(cleanUrl(url)).toBe(told);
@@ -72,6 +79,10 @@ describe('bodies', () => {
     [
       '{"user":"me","newPassword": "s\\"3", "otp": 123456}',
       `{"user":"me","newPassword": "${REDACTED}", "otp": "${REDACTED}"}`,
+    ],
+    [
+      `{"jwt":"${webToken}","live":"http://host/live/${webToken}"}`,
+      `{"jwt":"${REDACTED}","live":"http://host/live/${REDACTED}"}`,
     ],
     ['{"passwd":"s3 that was cut', `{"passwd":"${REDACTED}"`],
     [

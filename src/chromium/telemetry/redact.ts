@@ -21,7 +21,7 @@ const secretHeaders = new Set([
 
 /** Fields that hold what people type into password fields and fields for one-time codes. */
 const SECRET_FIELD =
-  '(?:[\\w.\\-\\[\\]]{0,64}(?:passw(?:or)?d|passphrase|passcode|pwd|secret|one[-_]?time[-_]?code|cvv|cvc)[\\w.\\-\\[\\]]{0,64}|(?:[\\w.\\-]{0,64}[_.\\-])?otp|totp|pin|api[-_]?key|(?:access|refresh|id|auth|session)[-_]?token)';
+  '(?:[\\w.\\-\\[\\]]{0,64}(?:passw(?:or)?d|passphrase|passcode|pwd|secret|one[-_]?time[-_]?code|cvv|cvc)[\\w.\\-\\[\\]]{0,64}|(?:[\\w.\\-]{0,64}[_.\\-])?otp|totp|pin|jwt|api[-_]?key|(?:access|refresh|id|auth|session)[-_]?token)';
 /** Names that forms give to fields for one-time codes, and OAuth to its own. In JSON an error has a `code` too: only digits are cut there. */
 const CODE_FIELD =
   '(?:(?:[\\w.\\-]{0,64}[_.\\-])?(?:code|tan|mfa|2fa)|(?:verification|security|auth|login|sms|mail|email|backup)code)';
@@ -32,15 +32,21 @@ const inParts = new RegExp(
   `(name="?(?:${SECRET_FIELD}|${CODE_FIELD})"?[^\\r\\n]*\\r?\\n(?:[^\\r\\n]+\\r?\\n)*\\r?\\n)[\\s\\S]*?(?=\\r?\\n--|$)`,
   'gi',
 );
+/**
+ * A JSON Web Token, wherever it stands: the `base_url` of a session has one in its path. Its first two parts are JSON objects. The search
+ * begins where a word does, or after an escaped character: from every letter, a hostile page could make it take long.
+ */
+const webTokens = /(?:(?<![\w-])|(?<=%[\dA-Fa-f]{2}))eyJ[\w-]{6,}\.eyJ[\w-]{2,}\.[\w-]*/g;
 const credentials = /(\b[a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/?#@"'<>]+@/gi;
 
-/** An address without its credentials, and without the values of password fields that a form sent with GET. */
+/** An address without its credentials and tokens, and without the values of password fields that a form sent with GET. */
 export function cleanUrl(url: string): string {
   const cut = url.length > MOST_URL ? `${url.slice(0, MOST_URL)}…` : url;
   if (cut.startsWith('data:')) return cut.length > MOST_DATA_URL ? `${cut.slice(0, MOST_DATA_URL)}…` : cut;
-  const known = cut.includes('@') ? cut.replace(credentials, `$1${REDACTED}@`) : cut;
+  const known = withoutTokens(cut.includes('@') ? cut.replace(credentials, `$1${REDACTED}@`) : cut);
   return known.includes('=') ? known.replace(inPairs, `$1${REDACTED}`) : known;
 }
+const withoutTokens = (text: string) => (text.includes('.eyJ') ? text.replace(webTokens, REDACTED) : text);
 const MOST_URL = 16_384;
 const MOST_DATA_URL = 256;
 
@@ -49,8 +55,11 @@ const MOST_HEADER = 8192;
 
 export function cleanHeaders(headers: Record<string, unknown>): Record<string, string> {
   const clean: Record<string, string> = {};
-  for (const [name, value] of Object.entries(headers).slice(0, MOST_HEADERS)) {
-    clean[name.slice(0, 256)] = secretHeaders.has(name.toLowerCase())
+  let count = 0;
+  for (const name of Object.keys(headers)) {
+    if (++count > MOST_HEADERS) break;
+    const value = headers[name];
+    clean[name.length > 256 ? name.slice(0, 256) : name] = secretHeaders.has(name.toLowerCase())
       ? REDACTED
       : cleanUrl(String(value).slice(0, MOST_HEADER));
   }
@@ -74,7 +83,7 @@ export function bodyLimit(contentType: string): number | undefined {
 export function cleanBody(body: string, bytes: number): string | undefined {
   const text = cutBytes(body, bytes);
   if (/[\0\uFFFD]/.test(text)) return undefined;
-  let clean = text.replace(inPairs, `$1${REDACTED}`);
+  let clean = withoutTokens(text).replace(inPairs, `$1${REDACTED}`);
   if (clean.includes('":') || clean.includes('" :'))
     clean = clean.replace(inJson, `$1"${REDACTED}"`).replace(codesInJson, `$1"${REDACTED}"`);
   if (clean.includes('name=')) clean = clean.replace(inParts, `$1${REDACTED}`);
