@@ -59,4 +59,6 @@ export interface NetworkMetadata {
   from_cache?: string;
   /** network_response: bytes on the wire, head and body. */
   encoded_data_length?: string;
+  /** network_response: the address of the server, without brackets. It is missing behind a proxy, whose server is not known. */
+  server_ip?: string;
 }

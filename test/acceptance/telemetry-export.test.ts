@@ -140,6 +140,7 @@ test('the HAR has each request as the server saw it, and DevTools imports it', a
       bodySize: 7,
     },
     response: { httpVersion: 'http/1.1', content: { mimeType: 'application/json', text: '{"done":true}', size: 13 } },
+    serverIPAddress: '127.0.0.1',
   });
   expect(entry('/old').response.redirectURL).toBe('/older');
   expect(entry('/broken').response).toMatchObject({ status: 0, _error: expect.stringContaining('net::') as string });

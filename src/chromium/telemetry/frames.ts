@@ -4,7 +4,8 @@ import type { captchaEvents } from './captcha.ts';
 import { order } from './equip.ts';
 import type { networkEvents } from './network.ts';
 import type { pageEvents } from './page.ts';
-import { isDialog, isFrameGone, isFrameTree, isNavigated, isNavigatedWithin, type FrameTree } from './shapes.ts';
+import { isFrameTree, isNavigated, type FrameTree } from '../cdp/frame-shapes.ts';
+import { isDialog, isFrameGone, isNavigatedWithin } from './shapes.ts';
 import { MOST_FRAMES, rootOf, type Target } from './target.ts';
 
 interface FrameDeps {

@@ -1,4 +1,6 @@
+import { isIP } from 'node:net';
 import type { NetworkMetadata } from '../../lib/telemetry.ts';
+import type { Endpoint } from '../cdp/network-facts.ts';
 import { bodyLimit, cleanBody, cleanHeaders, cleanUrl, cutText } from './redact.ts';
 import type { RequestSent, Response } from './shapes.ts';
 import { contextOf, type Target, type Told } from './target.ts';
@@ -50,11 +52,15 @@ function postData(data: string, headers: Record<string, unknown>): string | unde
   return limit === undefined ? undefined : cleanBody(data, limit);
 }
 
-export function responseRecord(
-  entry: Request,
-  response: Response,
-  { timestamp, bytes, body }: { timestamp: number; bytes: number; body: string | undefined },
-): Told {
+interface Outcome {
+  timestamp: number;
+  bytes: number;
+  body: string | undefined;
+  /** Where Chromium's proxy listens. */
+  proxy: Endpoint | undefined;
+}
+
+export function responseRecord(entry: Request, response: Response, { timestamp, bytes, body, proxy }: Outcome): Told {
   const { target, method, requestId } = entry;
   return {
     category: 'network',
@@ -66,6 +72,7 @@ export function responseRecord(
       head_timestamp: entry.headTimestamp === undefined ? undefined : String(entry.headTimestamp),
       encoded_data_length: String(bytes),
       protocol: response.protocol,
+      server_ip: serverOf(response, proxy),
       from_cache: response.fromDiskCache ? 'disk' : response.fromServiceWorker ? 'service_worker' : undefined,
     } satisfies NetworkMetadata,
     data: {
@@ -81,6 +88,16 @@ export function responseRecord(
       body,
     },
   };
+}
+
+/** The multiplexer has put the server's address in the place of the proxy's, if it is known. */
+export function serverOf(
+  { remoteIPAddress: address, remotePort }: Response,
+  proxy: Endpoint | undefined,
+): string | undefined {
+  if (address === undefined || (address === proxy?.address && remotePort === proxy.port)) return undefined;
+  const bare = address.replace(/^\[(.*)\]$/, '$1'); // Chromium writes IPv6 in brackets
+  return isIP(bare) === 0 ? undefined : bare;
 }
 
 export function failureRecord(

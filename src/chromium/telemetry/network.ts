@@ -1,3 +1,4 @@
+import type { Endpoint } from '../cdp/network-facts.ts';
 import { bodies } from './bodies.ts';
 import { failureRecord, requestRecord, responseRecord, type Request } from './network-records.ts';
 import { bodyLimit } from './redact.ts';
@@ -10,7 +11,7 @@ const MOST_REQUESTS = 10_000;
 const IDLE_MS = 500;
 
 /** network_request, network_response, network_loading_failed and network_idle. */
-export function networkEvents(watch: Watch) {
+export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
   const { client, targets, tell } = watch;
   /**
    * By page, and not by target: Chromium tells the request for a frame's document in the page's process, and its end in the frame's. The
@@ -93,7 +94,7 @@ export function networkEvents(watch: Watch) {
     const { target, response, method, requestId } = entry;
     if (!response) return;
     const told = (body?: string) => {
-      if (watch.captures('network')) tell(responseRecord(entry, response, { timestamp, bytes, body }));
+      if (watch.captures('network')) tell(responseRecord(entry, response, { timestamp, bytes, body, proxy }));
     };
     const limit = bodyLimit(response.mimeType);
     const { status } = response;

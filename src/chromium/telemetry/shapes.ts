@@ -20,28 +20,11 @@ export const isAttachedTo = object({
 });
 export const isDetachedFrom = object({ sessionId: id });
 
-const isFrame = object({ id, parentId: optional(id), loaderId: id, url: anyText });
-export const isNavigated = object({ frame: isFrame });
 export const isNavigatedWithin = object({ frameId: id, url: anyText });
 export const isFrameGone = object({ frameId: id, reason: anyText });
 export const isStarting = object({ frameId: id, url: anyText, navigationType: anyText });
 export const isFired = object({ timestamp: time });
 export const isDialog = object({ type: anyText, hasBrowserHandler: flag });
-
-export interface FrameTree {
-  frame: Checked<typeof isFrame>;
-  childFrames?: FrameTree[];
-}
-/** Frames nest; a page with more levels than this has no use for a frame's address. */
-const MOST_LEVELS = 50;
-const isTree = (value: unknown, level = 0): value is FrameTree =>
-  record(value) &&
-  isFrame(value['frame']) &&
-  (value['childFrames'] === undefined ||
-    (level < MOST_LEVELS &&
-      Array.isArray(value['childFrames']) &&
-      value['childFrames'].every((child) => isTree(child, level + 1))));
-export const isFrameTree = object({ frameTree: (value: unknown): value is FrameTree => isTree(value) });
 
 export const isContext = object({
   context: object({ id: number(0, 2 ** 53), auxData: optional(record) }),
@@ -75,6 +58,8 @@ export const isResponse = object({
   protocol: optional(anyText),
   fromDiskCache: optional(flag),
   fromServiceWorker: optional(flag),
+  remoteIPAddress: optional(anyText),
+  remotePort: optional(number(0, 65_535)),
 });
 export type Response = Checked<typeof isResponse>;
 export const isRequestSent = object({

@@ -10,7 +10,8 @@ import { interactionEvents } from './interaction.ts';
 import { networkEvents } from './network.ts';
 import { pageEvents } from './page.ts';
 import { screenshots } from './screenshot.ts';
-import { isAttachedTo, isDetachedFrom, isFired, isNavigated } from './shapes.ts';
+import { isNavigated } from '../cdp/frame-shapes.ts';
+import { isAttachedTo, isDetachedFrom, isFired } from './shapes.ts';
 import { isDocument, type Target, type Tell } from './target.ts';
 
 /** What the parts of the collector share while they watch one browser. */
@@ -60,7 +61,7 @@ export function watchBrowser(mux: Mux, tell: Tell): BrowserWatch {
     },
   };
   consoleEvents(watch);
-  const network = networkEvents(watch);
+  const network = networkEvents(watch, mux.proxy);
   const page = pageEvents(watch);
   const interaction = interactionEvents(watch);
   const captcha = captchaEvents(watch);

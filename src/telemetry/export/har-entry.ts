@@ -37,6 +37,7 @@ export interface HarEntry {
     _error?: string;
     _fetchedViaServiceWorker?: true;
   };
+  serverIPAddress?: string;
   cache: Record<string, never>;
   timings: {
     blocked: number;
@@ -57,7 +58,8 @@ type Data = TelemetryEvent['data'];
 
 /**
  * The exchange as HAR has it. -1 stands for what telemetry does not capture. There are no cookies: their headers are kept
- * without values, so there is nothing to take apart. There is no address of a server: browsers see the service's gateway.
+ * without values, so there is nothing to take apart. The address of the server is missing where a proxy
+ * made the connection.
  */
 export function harEntry(exchange: Exchange): HarEntry {
   const { request, outcome } = exchange;
@@ -73,6 +75,7 @@ export function harEntry(exchange: Exchange): HarEntry {
     time,
     request: requestOf(request ?? answer, httpVersion),
     response: { ...responseOf(outcome), httpVersion },
+    ...(metadata.server_ip !== undefined && { serverIPAddress: metadata.server_ip }),
     cache: {},
     timings: timingsOf(time, exchange.headAfterMs),
     ...(resourceType && { _resourceType: resourceType.toLowerCase() }),

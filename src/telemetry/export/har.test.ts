@@ -69,6 +69,7 @@ describe('a request and its answer', () => {
             head_timestamp: '1000.25',
             protocol: 'h2',
             encoded_data_length: '9100',
+            server_ip: '2001:db8::1',
           },
         },
       );
@@ -115,6 +116,7 @@ describe('a request and its answer', () => {
           bodySize: 9000,
           _transferSize: 9100,
         },
+        serverIPAddress: '2001:db8::1',
         cache: {},
         timings: { blocked: -1, dns: -1, connect: -1, send: 0, wait: 250, receive: 250, ssl: -1 },
         _resourceType: 'fetch',
