@@ -33,15 +33,7 @@ function stringify(
   seq: number,
   { ts, type, category, source, data, truncated }: Omit<TelemetryEvent, 'data'> & { data?: unknown },
 ): string {
-  const event = {
-    ts: Math.round(ts),
-    type,
-    category,
-    source,
-    ...(data === undefined ? {} : { data }),
-    ...(truncated === undefined ? {} : { truncated }),
-  };
-  return JSON.stringify({ seq, event });
+  return JSON.stringify({ seq, event: { ts: Math.round(ts), type, category, source, data, truncated } });
 }
 
 const head = /^\{"seq":(\d+),"event":\{"ts":(\d+),"type":"\w+","category":"(\w+)"/;
@@ -63,6 +55,7 @@ export function formsOf(secrets: Iterable<{ username?: string; password: string 
     if (password.length < shortest) continue;
     forms.add(password);
     forms.add(encodeURIComponent(password));
+    forms.add(new URLSearchParams({ '': password }).toString().slice(1)); // as forms send it
     forms.add(JSON.stringify(password).slice(1, -1));
     forms.add(Buffer.from(`${username}:${password}`).toString('base64'));
   }
@@ -73,9 +66,13 @@ export function formsOf(secrets: Iterable<{ username?: string; password: string 
 const holdsAny = (line: string, secrets: readonly string[]) =>
   secrets.some((secret) => line.includes(secret) || line.includes(JSON.stringify(secret).slice(1, -1)));
 
+/** `text` without the secrets that have these forms. */
+export const withoutForms = (text: string, forms: readonly string[]): string =>
+  forms.reduce((rest, form) => rest.replaceAll(form, cut), text);
+
 /** Only values are changed, and names in `data`: a secret such as "type" must not take the event apart. */
 function withoutSecrets(event: TelemetryEvent, secrets: readonly string[]): TelemetryEvent {
-  const clean = (text: string) => secrets.reduce((rest, secret) => rest.replaceAll(secret, cut), text);
+  const clean = (text: string) => withoutForms(text, secrets);
   const walk = (value: unknown): unknown => {
     if (typeof value === 'string') return clean(value);
     if (Array.isArray(value)) return value.map(walk);

@@ -57,7 +57,7 @@ export interface Place {
   url?: string | undefined;
 }
 
-/** The fields that say where in the browser an event happened. */
+/** The fields that say where in the browser an event happened; some may be undefined. */
 export function contextOf(target: Target, place: Place = {}): Record<string, unknown> {
   const frameId = place.frameId ?? (isDocument(target) ? target.targetId : undefined);
   const frame = target.frames.get(frameId ?? '');
@@ -66,8 +66,8 @@ export function contextOf(target: Target, place: Place = {}): Record<string, unk
     session_id: target.sessionId,
     target_id: target.targetId,
     target_type: wireType(target.type),
-    ...(frameId !== undefined && frameId !== '' && { frame_id: frameId }),
-    ...(loaderId !== undefined && loaderId !== '' && { loader_id: loaderId }),
+    frame_id: frameId || undefined,
+    loader_id: loaderId || undefined,
     url: cleanUrl(place.url ?? frame?.url ?? target.url),
     nav_seq: rootOf(target).navSeq,
   };
@@ -87,13 +87,9 @@ export interface Told {
 export type Tell = (told: Told) => void;
 
 export function eventOf({ category, type, from, target, metadata, data }: Told, now: number): TelemetryEvent {
-  const notes = Object.fromEntries(
-    Object.entries({
-      ...(target && wireType(target.type) === 'other' && { target_type: target.type }),
-      ...metadata,
-    }).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  );
-  const known = data && Object.fromEntries(Object.entries(data).filter(([, value]) => value !== undefined));
+  const kind = target && wireType(target.type) === 'other' ? target.type : undefined;
+  const notes = known(kind === undefined ? metadata : { target_type: kind, ...metadata });
+  const fields = known(data);
   return {
     ts: now * 1000,
     type,
@@ -101,8 +97,19 @@ export function eventOf({ category, type, from, target, metadata, data }: Told, 
     source: {
       kind: 'cdp',
       ...(from !== undefined && { event: from }),
-      ...(Object.keys(notes).length > 0 && { metadata: notes }),
+      ...(notes && Object.keys(notes).length > 0 && { metadata: notes }),
     },
-    ...(known && { data: known }),
+    ...(fields && { data: fields }),
   };
+}
+
+/** The fields that are not undefined. A loop, because a page makes two events for each request while it loads. */
+function known<T>(fields: Record<string, T | undefined> | undefined): Record<string, T> | undefined {
+  if (!fields) return undefined;
+  const result: Record<string, T> = {};
+  for (const name of Object.keys(fields)) {
+    const value = fields[name];
+    if (value !== undefined) result[name] = value;
+  }
+  return result;
 }
