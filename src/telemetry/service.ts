@@ -32,6 +32,7 @@ export function telemetryService({
   days,
   sessionBytes,
   projectBytes,
+  countMs,
   short = () => false,
   onLine,
   log,
@@ -41,6 +42,8 @@ export function telemetryService({
   days: number;
   sessionBytes: number;
   projectBytes: number;
+  /** How often the bytes of a project are counted. */
+  countMs?: number;
   /** Whether the database's disk has no room for this. */
   short?: () => boolean;
   /** Called for each event of the sessions of this node: its type, and the line that readers get. */
@@ -49,7 +52,14 @@ export function telemetryService({
 }) {
   const store = telemetryStore(db);
   const reading = telemetryReading(store);
-  const writer = telemetryWriter({ store, sessionBytes, projectBytes, short, log });
+  const writer = telemetryWriter({
+    store,
+    sessionBytes,
+    projectBytes,
+    ...(countMs !== undefined && { countMs }),
+    short,
+    log,
+  });
   const journals = new Map<string, Journal>();
   let stopped = false;
   let lost = 0;

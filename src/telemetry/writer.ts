@@ -10,8 +10,6 @@ const roundMs = 400;
 const pauseMs = 1000;
 /** So many small chunks become one. */
 const mergeCount = 16;
-/** How often the bytes of a project are counted while it captures. */
-const countMs = 30_000;
 /** What is trimmed is trimmed to this share, so that it is not trimmed again at once. */
 const trimTo = 0.9;
 /** The most bytes in one transaction. */
@@ -21,6 +19,8 @@ export interface WriterOptions {
   store: TelemetryStore;
   sessionBytes: number;
   projectBytes: number;
+  /** How often the bytes of a project are counted while it captures. */
+  countMs?: number;
   /** Whether the disk of the database has no room for this; never for a database that the operator runs. */
   short: () => boolean;
   log: Log;
@@ -39,7 +39,7 @@ export type Writer = ReturnType<typeof telemetryWriter>;
  * Writes the events of all sessions of this node, in rounds: one transaction for all of them, so that the disk is waited for
  * once in a round and not once for each session. `synchronous_commit` stays on: what was read once is never lost.
  */
-export function telemetryWriter({ store, sessionBytes, projectBytes, short, log }: WriterOptions) {
+export function telemetryWriter({ store, sessionBytes, projectBytes, countMs = 30_000, short, log }: WriterOptions) {
   const dirty = new Set<Journal>();
   const known = new Map<string, Written>();
   const counted = new Map<string, number>();
