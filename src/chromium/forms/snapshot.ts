@@ -1,0 +1,198 @@
+import {
+  flag,
+  integer,
+  list,
+  number,
+  object,
+  oneOf,
+  optional,
+  text,
+  type Check,
+  type Checked,
+} from '../../lib/shape.ts';
+import type { AttachedPage } from './attached-pages.ts';
+import { MOST_ELEMENTS, MOST_NEAR, MOST_OPTIONS, MOST_TEXT, MOST_TEXTS } from './bounds.ts';
+import type { FrameWorld, PageFrames } from './frames.ts';
+import type { References } from './references.ts';
+import type { BasicChallenge, Box, El, FrameSnapshot, Snapshot, TextBlock } from './types.ts';
+import type { WorldCalls } from './world-calls.ts';
+
+const coordinate = number(-1e9, 1e9);
+const isBox = object({ x: coordinate, y: coordinate, width: number(0, 1e9), height: number(0, 1e9) });
+const atMost = <T>(most: number, item: Check<T>): Check<T[]> => {
+  const isList = list(item);
+  return (value): value is T[] => isList(value) && value.length <= most;
+};
+const short = text(200);
+
+const isElement = object({
+  tag: text(40),
+  type: optional(text(40)),
+  name: optional(short),
+  id: optional(short),
+  autocomplete: optional(short),
+  role: optional(short),
+  accessibleName: optional(short),
+  labels: atMost(5, short),
+  placeholder: optional(short),
+  title: optional(short),
+  description: optional(short),
+  filled: flag,
+  options: optional(atMost(MOST_OPTIONS, object({ label: text(100), value: short, selected: flag }))),
+  checked: optional(flag),
+  inputmode: optional(short),
+  maxlength: optional(integer(0, 1e6)),
+  pattern: optional(short),
+  required: flag,
+  disabled: flag,
+  readonly: flag,
+  visible: flag,
+  inViewport: flag,
+  covered: optional(flag),
+  box: isBox,
+  formKey: optional(text(20)),
+  href: optional(text(500)),
+  near: text(MOST_NEAR),
+  inDialog: flag,
+  classes: short,
+  expanded: optional(flag),
+  selected: optional(flag),
+  pressed: optional(flag),
+  invalid: optional(flag),
+  focused: optional(flag),
+  selectors: atMost(8, text(500)),
+});
+const isText = object({
+  text: text(MOST_TEXT),
+  box: isBox,
+  tag: optional(text(40)),
+  role: optional(short),
+  classes: short,
+  id: optional(short),
+  inDialog: flag,
+  live: flag,
+  visible: flag,
+  formKey: optional(text(20)),
+  heading: optional(flag),
+  label: optional(flag),
+});
+const isLook = object({
+  url: text(2000),
+  origin: text(300),
+  title: text(300),
+  lang: optional(text(40)),
+  state: oneOf('loading', 'interactive', 'complete'),
+  elements: atMost(MOST_ELEMENTS, isElement),
+  texts: atMost(MOST_TEXTS, isText),
+  truncated: flag,
+});
+type Look = Checked<typeof isLook>;
+
+/** The place of a frame's content in the document that shows it, and whether it is shown at all. */
+const isPlace = object({ x: coordinate, y: coordinate, width: coordinate, height: coordinate, shown: flag });
+const placeOf = `function () {
+  const rect = Element.prototype.getBoundingClientRect.call(this);
+  return {
+    x: rect.left + this.clientLeft + scrollX, y: rect.top + this.clientTop + scrollY, width: rect.width, height: rect.height,
+    shown: rect.width > 2 && rect.height > 2 && rect.right + scrollX > 0 && rect.bottom + scrollY > 0 &&
+      this.checkVisibility({ opacityProperty: true, visibilityProperty: true }),
+  };
+}`;
+
+export interface SnapshotDeps {
+  frames: PageFrames;
+  calls: WorldCalls;
+  references: References;
+  challengeOf: (page: AttachedPage) => BasicChallenge | undefined;
+}
+
+export async function takeSnapshot(
+  page: AttachedPage,
+  { frames, calls, references, challengeOf }: SnapshotDeps,
+): Promise<Snapshot> {
+  const { patience } = calls;
+  const [main, ...others] = await frames.worlds(page);
+  const number = references.nextLook();
+  const lookAt = (frame: FrameWorld, ms: number) => calls.call(frame, ms, isLook, 'look', number);
+  const [mainLook, ...looks] = await Promise.all([
+    lookAt(main, patience.main),
+    ...others.map((frame) =>
+      Promise.all([lookAt(frame, patience.frame), placeIn(frame)]).then(
+        ([look, place]) => ({ frame, look, place }),
+        () => undefined,
+      ),
+    ),
+  ]);
+
+  async function placeIn(frame: FrameWorld): Promise<Checked<typeof isPlace>> {
+    const { objectId, parent } = await frames.ownerOf(frame);
+    return calls.on({ objectId, sessionId: parent.sessionId }, patience.frame, isPlace, placeOf);
+  }
+
+  const places = new Map<string, { box: Box; visible: boolean }>();
+  const refsOf = (frame: FrameWorld, count: number) => references.add(number, frame, count);
+  const told: FrameSnapshot[] = [frameOf(main, mainLook, { main: true, visible: true }, refsOf)];
+  for (const found of looks) {
+    if (!found) continue;
+    const { frame, look, place } = found;
+    const parent = places.get(frame.parent!.frameId);
+    const box = {
+      x: Math.round(place.x + (parent?.box.x ?? 0)),
+      y: Math.round(place.y + (parent?.box.y ?? 0)),
+      width: Math.round(place.width),
+      height: Math.round(place.height),
+    };
+    const visible = place.shown && (parent?.visible ?? true);
+    places.set(frame.frameId, { box, visible });
+    told.push(frameOf(frame, look, { main: false, box, visible }, refsOf));
+  }
+  const dialogs = page.dialogs.map((words): TextBlock => ({
+    text: words,
+    box: { x: 0, y: 0, width: 1, height: 1 },
+    tag: 'dialog',
+    role: 'alertdialog',
+    classes: '',
+    inDialog: true,
+    live: true,
+    visible: true,
+  }));
+  const [first, ...rest] = told;
+  rest.sort((a, b) => Number(b.visible) - Number(a.visible) || a.box!.y - b.box!.y || a.box!.x - b.box!.x);
+  const basicAuth = challengeOf(page);
+  const { status } = page.traffic;
+  return {
+    url: mainLook.url,
+    title: mainLook.title,
+    ...(mainLook.lang !== undefined && { lang: mainLook.lang }),
+    frames: [{ ...first!, texts: [...dialogs, ...first!.texts].slice(0, MOST_TEXTS) }, ...rest],
+    ...(basicAuth && { basicAuth }),
+    ...(status !== undefined && { httpStatus: status }),
+    loading: mainLook.state !== 'complete' || page.traffic.navigating,
+  };
+}
+
+function frameOf(
+  frame: FrameWorld,
+  look: Look,
+  { main, box, visible }: { main: boolean; box?: Box; visible: boolean },
+  refsOf: (frame: FrameWorld, count: number) => string[],
+): FrameSnapshot {
+  const refs = refsOf(frame, look.elements.length);
+  const unseen = visible ? {} : { visible: false, inViewport: false };
+  return {
+    frameId: frame.frameId,
+    url: look.url,
+    origin: look.origin,
+    main,
+    ...(box && { box }),
+    visible,
+    elements: look.elements.map((element, i): El => defined<El>({ ...element, ref: refs[i]!, ...unseen })),
+    texts: look.texts.map((block) => defined<TextBlock>({ ...block, ...(!visible && { visible: false }) })),
+    truncated: look.truncated,
+  };
+}
+
+/** Without the fields that are undefined. */
+function defined<T>(value: { [K in keyof T]: T[K] | undefined }): T {
+  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as T;
+}

@@ -1,0 +1,155 @@
+/** The requests of one page that an act may be waiting for, and its navigations. */
+export interface Traffic {
+  /** An act or a navigation begins: what is in flight now is not its doing. */
+  mark(): void;
+  sent(request: Sent): void;
+  response(request: { requestId: string; type: string; frameId?: string | undefined; status: number }): void;
+  over(requestId: string): void;
+  sessionGone(sessionId: string): void;
+  /** A frame has another document. */
+  committed(frameId: string, loaderId: string): void;
+  /** A navigation within the document. */
+  stirred(): void;
+  /** The main frame's next document is on its way. */
+  readonly navigating: boolean;
+  /** Requests since the last mark that are not known to be background. */
+  readonly waiting: number;
+  /** Those among them that send something: the outcome of the act is likely among them. */
+  readonly posting: number;
+  /** When something last happened, in milliseconds of the process's clock. */
+  readonly lastAt: number;
+  /** When the present document of the main frame was committed. */
+  readonly committedAt: number;
+  /** Counts the documents of all frames. */
+  readonly documents: number;
+  /** The status of the main frame's document. */
+  readonly status: number | undefined;
+  statusOf(loaderId: string): number | undefined;
+  /** What is in flight now is in flight although the page is at rest: it polls. */
+  takeForBackground(): void;
+  /** Calls back when something changes, until the returned function is called. */
+  listen(listener: () => void): () => void;
+}
+
+interface Sent {
+  sessionId: string;
+  requestId: string;
+  loaderId: string;
+  url: string;
+  method: string;
+  type: string | undefined;
+  frameId: string | undefined;
+}
+
+interface InFlight {
+  sessionId: string;
+  /** The address without its query, which differs from poll to poll. Empty for documents. */
+  key: string;
+  marked: number;
+  main: boolean;
+  posts: boolean;
+}
+
+/** What a page waits for before it shows the outcome of an act. Pictures, fonts, beacons and sockets are not part of that. */
+const awaited = new Set(['Document', 'XHR', 'Fetch', 'Script', 'Stylesheet']);
+const MOST_REQUESTS = 2000;
+const MOST_STATUSES = 50;
+const MOST_BACKGROUND = 200;
+
+export function pageTraffic(mainFrameId: string): Traffic {
+  const inFlight = new Map<string, InFlight>();
+  const statuses = new Map<string, number>();
+  const background = new Set<string>();
+  const listeners = new Set<() => void>();
+  let marks = 0;
+  let documents = 0;
+  let current: string | undefined;
+  let lastAt = performance.now();
+  let committedAt = lastAt;
+
+  function changed(): void {
+    lastAt = performance.now();
+    for (const listener of listeners) listener();
+  }
+  /** Chromium may not tell of the end of what the last document waited for. Navigations that began later are kept. */
+  function forget(loaderId: string): void {
+    const requests = [...inFlight];
+    const own = requests.findIndex(([requestId]) => requestId === loaderId);
+    for (const [at, [requestId, { main }]] of requests.entries()) if (at <= own || !main) inFlight.delete(requestId);
+  }
+  const isBackground = ({ key }: InFlight) => key !== '' && background.has(key);
+  const count = (test: (request: InFlight) => boolean) =>
+    [...inFlight.values()].filter((request) => request.marked === marks && !isBackground(request) && test(request))
+      .length;
+
+  return {
+    mark() {
+      marks += 1;
+      lastAt = performance.now();
+    },
+    sent({ sessionId, requestId, loaderId, url, method, type, frameId }) {
+      if (type === undefined || !awaited.has(type) || !/^https?:/.test(url)) return;
+      if (inFlight.size >= MOST_REQUESTS && !inFlight.has(requestId)) return;
+      const main = type === 'Document' && requestId === loaderId && frameId === mainFrameId;
+      const key = type === 'Document' ? '' : url.split(/[?#]/, 1)[0]!.slice(0, 300);
+      const request = { sessionId, key, marked: marks, main, posts: method !== 'GET' };
+      inFlight.set(requestId, request);
+      if (!isBackground(request)) changed();
+    },
+    response({ requestId, type, frameId, status }) {
+      if (type !== 'Document' || frameId !== mainFrameId) return;
+      statuses.set(requestId, status);
+      if (statuses.size > MOST_STATUSES) statuses.delete(statuses.keys().next().value!);
+    },
+    over(requestId) {
+      const request = inFlight.get(requestId);
+      inFlight.delete(requestId);
+      if (request && !isBackground(request)) changed();
+    },
+    sessionGone(sessionId) {
+      for (const [requestId, known] of inFlight) if (known.sessionId === sessionId) inFlight.delete(requestId);
+      changed();
+    },
+    committed(frameId, loaderId) {
+      documents += 1;
+      if (frameId === mainFrameId) {
+        current = loaderId;
+        background.clear();
+        forget(loaderId);
+        committedAt = performance.now();
+      }
+      changed();
+    },
+    stirred: changed,
+    get navigating() {
+      return [...inFlight].some(([requestId, { main }]) => main && requestId !== current);
+    },
+    get waiting() {
+      return count(() => true);
+    },
+    get posting() {
+      return count(({ posts }) => posts);
+    },
+    get lastAt() {
+      return lastAt;
+    },
+    get committedAt() {
+      return committedAt;
+    },
+    get documents() {
+      return documents;
+    },
+    get status() {
+      return current === undefined ? undefined : statuses.get(current);
+    },
+    statusOf: (loaderId) => statuses.get(loaderId),
+    takeForBackground() {
+      for (const { key, posts } of inFlight.values())
+        if (key !== '' && !posts && background.size < MOST_BACKGROUND) background.add(key);
+    },
+    listen(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+}
