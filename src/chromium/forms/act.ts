@@ -1,0 +1,143 @@
+import { flag, oneOf } from '../../lib/shape.ts';
+import { characterKey, chord, isAmerican, type Key } from '../computer/keys.ts';
+import type { AttachedPage } from './attached-pages.ts';
+import { isGone, pointing, sentences, type PointingDeps } from './pointing.ts';
+import type { Referred, References } from './references.ts';
+import { FormsError, type Action } from './types.ts';
+
+/** Longer texts are put in at once: no person types them. */
+const MOST_TYPED = 200;
+const MOST_TEXT = 10_000;
+
+const isOutcome = oneOf('done', 'stale', 'unfit', 'disabled');
+const isKept = oneOf('all', 'part', 'nothing');
+const isCheckedness = oneOf('on', 'off', 'stale', 'unfit');
+
+export interface ActDeps extends PointingDeps {
+  references: References;
+}
+
+/**
+ * Acts on a page by the mouse and the keyboard, as a person would. Keys are sent to the process of the element's frame and only while the
+ * element has the focus, so that a page that moves the focus or its frames about does not get what was meant for another.
+ */
+export function actor({ references, ...deps }: ActDeps) {
+  const { commands } = deps;
+  const { step } = commands.patience;
+  const { ask, click } = pointing(deps);
+
+  async function focus(page: AttachedPage, target: Referred): Promise<void> {
+    if (await ask(target, flag, 'focused')) return;
+    await click(page, target).catch((error: unknown) => {
+      // A field under a cookie banner cannot be clicked, but the keyboard still reaches it.
+      if (!(error instanceof FormsError && error.fault === 'unreachable' && error.message === sentences.covered))
+        throw error;
+    });
+    if (await ask(target, flag, 'focused')) return;
+    if (await ask(target, flag, 'focus')) return;
+    throw new FormsError('unreachable', 'The element does not take the focus.');
+  }
+
+  async function press(sessionId: string, key: Key, down: boolean, modifiers = 0): Promise<void> {
+    const { key: name, code, keyCode, location, text } = key;
+    const writes = modifiers & ~8 ? undefined : text;
+    await commands.send(step, sessionId, 'Input.dispatchKeyEvent', {
+      type: !down ? 'keyUp' : writes === undefined ? 'rawKeyDown' : 'keyDown',
+      key: name,
+      code,
+      windowsVirtualKeyCode: keyCode,
+      nativeVirtualKeyCode: keyCode,
+      modifiers,
+      location: location ?? 0,
+      ...(down && writes !== undefined && { text: writes, unmodifiedText: writes }),
+    });
+  }
+
+  const strike = (sessionId: string, key: Key) =>
+    Promise.all([press(sessionId, key, true), press(sessionId, key, false)]);
+
+  async function mustHaveFocus(target: Referred): Promise<void> {
+    if (!(await ask(target, flag, 'focused')))
+      throw new FormsError('unreachable', 'The page took the focus away from the element while it was typed into.');
+  }
+
+  async function write(target: Referred, text: string): Promise<void> {
+    const { sessionId } = target.frame;
+    const characters = Array.from(text);
+    if (characters.length > MOST_TYPED) {
+      await mustHaveFocus(target);
+      await commands.send(step, sessionId, 'Input.insertText', { text });
+      return;
+    }
+    for (const character of characters) {
+      await mustHaveFocus(target);
+      if (isAmerican(character) && !/[\n\r\t]/.test(character)) await strike(sessionId, characterKey(character));
+      else await commands.send(step, sessionId, 'Input.insertText', { text: character });
+    }
+  }
+
+  async function type(page: AttachedPage, target: Referred, text: string, clear: boolean): Promise<void> {
+    if (text.length > MOST_TEXT) throw new FormsError('unfit', `A text has at most ${MOST_TEXT} characters.`);
+    // A page that has not come to life yet may forget what is typed into it. One that puts the focus into its field some time
+    // after it is shown may select what is there by then, and the next key replaces it. Once more then.
+    for (let tries = 1; ; tries++) {
+      await focus(page, target);
+      if ((clear || tries > 1) && (await ask(target, flag, 'emptied'))) {
+        await mustHaveFocus(target);
+        await strike(target.frame.sessionId, chordOf('BackSpace')[0]!);
+      }
+      await write(target, text);
+      const kept = text === '' ? 'all' : await ask(target, isKept, 'holds', text.length);
+      // A field that brings what is typed into another form may be shorter for good.
+      if (kept === 'all' || (kept === 'part' && tries === 2)) return;
+      if (tries === 2) throw new FormsError('unreachable', 'The element does not keep what is typed into it.');
+    }
+  }
+
+  async function check(page: AttachedPage, target: Referred, on: boolean): Promise<void> {
+    const state = await ask(target, isCheckedness, 'checkedness');
+    if (state === 'stale') throw new FormsError('stale', sentences.stale);
+    if (state === 'unfit') throw new FormsError('unfit', 'The element cannot be checked.');
+    if ((state === 'on') === on) return;
+    await click(page, target);
+  }
+
+  return async function act(page: AttachedPage, action: Action): Promise<void> {
+    page.dialogs = [];
+    page.traffic.mark();
+    switch (action.kind) {
+      case 'type':
+        return type(page, references.get(action.ref), action.text, action.clear ?? false);
+      case 'click':
+        return click(page, references.get(action.ref));
+      case 'check':
+        return check(page, references.get(action.ref), action.on);
+      case 'choose': {
+        const outcome = await ask(references.get(action.ref), isOutcome, 'choose', action.value);
+        if (outcome === 'unfit') throw new FormsError('unfit', 'The element has no such option.');
+        if (outcome !== 'done') throw new FormsError(outcome === 'stale' ? 'stale' : 'unreachable', sentences[outcome]);
+        return;
+      }
+      case 'press': {
+        const keys = chordOf(action.key);
+        const target = action.ref === undefined ? undefined : references.get(action.ref);
+        if (target) await focus(page, target);
+        const sessionId = target?.frame.sessionId ?? page.sessionId;
+        const modifiers = keys.reduce((sum, { modifier = 0 }) => sum | modifier, 0);
+        for (const key of keys) await press(sessionId, key, true, modifiers).catch(unlessGone(page));
+        for (const key of keys.toReversed()) await press(sessionId, key, false, modifiers).catch(unlessGone(page));
+      }
+    }
+  };
+}
+
+/** A key may close the page that it was pressed in. */
+const unlessGone = (page: AttachedPage) => (error: Error) => {
+  if (!page.gone && !isGone(error)) throw error;
+};
+
+function chordOf(text: string): Key[] {
+  const keys = chord(text);
+  if (typeof keys === 'string') throw new FormsError('unfit', 'There is no such key.');
+  return keys;
+}

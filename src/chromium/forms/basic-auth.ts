@@ -1,0 +1,76 @@
+import type { LocalClient } from '../cdp/local-client.ts';
+import type { AttachedPage, AttachedPages } from './attached-pages.ts';
+import { isAuthRequired, isPaused } from './shapes.ts';
+import { FormsError, type BasicChallenge } from './types.ts';
+
+interface Answer {
+  origin: string;
+  username: string;
+  password: string;
+}
+
+/**
+ * Chromium tells of challenges only for requests that it pauses, so these are paused and at once continued. A browser with a window would
+ * ask a person for a user and password otherwise, for documents and for what scripts fetch.
+ */
+const patterns = (['Document', 'XHR', 'Fetch'] as const).map((resourceType) => ({ urlPattern: '*', resourceType }));
+
+/**
+ * HTTP Basic and Digest. A challenge is answered with nothing, so that the page shows what it shows to those who do not know the password,
+ * and is remembered for the snapshot. A user and password are given to the origin that they are meant for, and once: a second challenge
+ * means that they are wrong.
+ */
+export function basicAuth(client: LocalClient, pages: AttachedPages) {
+  const challenges = new WeakMap<AttachedPage, BasicChallenge>();
+  /** What the last snapshot said. Only that is answered: a page may go elsewhere, and be asked there, before the answer comes. */
+  const reported = new WeakMap<AttachedPage, BasicChallenge>();
+  const answers = new WeakMap<AttachedPage, Answer>();
+  const refused = new WeakMap<AttachedPage, Set<string>>();
+
+  pages.onSession((_, sessionId) =>
+    client.send('Fetch.enable', { handleAuthRequests: true, patterns }, sessionId).catch(() => undefined),
+  );
+  client.on('Fetch.requestPaused', isPaused, ({ requestId }, sessionId) =>
+    client.send('Fetch.continueRequest', { requestId }, sessionId),
+  );
+  client.on('Fetch.authRequired', isAuthRequired, ({ requestId, frameId, resourceType, authChallenge }, sessionId) => {
+    const page = pages.ofSession(sessionId);
+    const { source, origin, realm } = authChallenge;
+    const answer = page && answers.get(page);
+    const give = (authChallengeResponse: {
+      response: 'Default' | 'CancelAuth' | 'ProvideCredentials';
+      username?: string;
+      password?: string;
+    }) => client.send('Fetch.continueWithAuth', { requestId, authChallengeResponse }, sessionId);
+    if (source === 'Proxy') return give({ response: 'Default' });
+    if (page && answer?.origin === origin) {
+      answers.delete(page);
+      const tried = refused.get(page) ?? new Set();
+      refused.set(page, tried.add(origin));
+      return give({ response: 'ProvideCredentials', username: answer.username, password: answer.password });
+    }
+    if (page && resourceType === 'Document' && frameId === page.pageId) {
+      const named = realm === '' ? {} : { realm: realm.slice(0, 200) };
+      const isRefused = refused.get(page)?.has(origin) ?? false;
+      challenges.set(page, { origin: origin.slice(0, 300), ...named, refused: isRefused });
+    }
+    return give({ response: 'CancelAuth' });
+  });
+
+  return {
+    challengeOf(page: AttachedPage): BasicChallenge | undefined {
+      const challenge = page.traffic.status === 401 ? challenges.get(page) : undefined;
+      if (challenge) reported.set(page, challenge);
+      else reported.delete(page);
+      return challenge;
+    },
+    /** The next challenge of the origin is answered with this. */
+    answer(page: AttachedPage, { username, password }: { username: string; password: string }): void {
+      const challenge = reported.get(page);
+      if (!challenge) throw new FormsError('unfit', 'The page has not asked for a user and password.');
+      reported.delete(page);
+      challenges.delete(page);
+      answers.set(page, { origin: challenge.origin, username, password });
+    },
+  };
+}

@@ -1,0 +1,62 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { anyText, flag, list, number, object, optional, text } from '../../lib/shape.ts';
+import type { AttachedPage, PageCommands } from './attached-pages.ts';
+import type { PageFrames } from './frames.ts';
+import type { StateFingerprint } from './types.ts';
+import type { WorldCalls } from './world-calls.ts';
+
+const MOST_COOKIES = 3000;
+
+const isCookies = object({
+  cookies: list(
+    object({
+      name: anyText,
+      value: anyText,
+      domain: anyText,
+      path: anyText,
+      httpOnly: flag,
+      session: optional(flag),
+    }),
+  ),
+});
+const isStorage = object({ origin: text(300), keys: number(0, 10_000), hash: number(0, 2 ** 32) });
+
+/**
+ * What the browser keeps for the sites, as numbers that only tell whether something changed. The key of the hash is made anew for each
+ * `Forms` and never leaves it: short values cannot be guessed from their hashes.
+ */
+export function fingerprints(commands: PageCommands, frames: PageFrames, calls: WorldCalls) {
+  const { patience } = commands;
+  const key = randomBytes(32);
+  const seed = randomBytes(4).readUInt32BE();
+  const hashOf = (value: string) => createHmac('sha256', key).update(value).digest('base64url').slice(0, 16);
+
+  return async function state(page: AttachedPage): Promise<StateFingerprint> {
+    const asked = commands.ask(patience.main, page.sessionId, isCookies, 'Network.getAllCookies', {});
+    const worlds = await frames.worlds(page);
+    const stores = await Promise.all(
+      worlds.map((frame) =>
+        calls
+          .call(frame, frame.parent ? patience.frame : patience.main, isStorage, 'storage', seed)
+          .catch(() => undefined),
+      ),
+    );
+    const { cookies } = await asked;
+    const byOrigin = new Map(
+      stores
+        .filter((store) => store !== undefined)
+        .map(({ origin, keys, hash }) => [origin, { origin, keys, hash: hash.toString(36) }]),
+    );
+    return {
+      cookies: cookies.slice(0, MOST_COOKIES).map(({ name, value, domain, path, httpOnly, session }) => ({
+        name: name.slice(0, 300),
+        domain: domain.slice(0, 300),
+        path: path.slice(0, 300),
+        hash: hashOf(value),
+        httpOnly,
+        session: session ?? false,
+      })),
+      storage: [...byOrigin.values()],
+    };
+  };
+}
