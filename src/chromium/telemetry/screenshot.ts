@@ -1,6 +1,6 @@
 import { anyText, number, object } from '../../lib/shape.ts';
 import { activePage, type ActivePage } from '../pages/active-page.ts';
-import { isScreencastFrame } from '../cdp/shapes.ts';
+import { smallPicture } from '../pages/small-picture.ts';
 import type { Mux } from '../cdp/mux.ts';
 import type { Watch } from './watch.ts';
 
@@ -73,31 +73,12 @@ export function screenshots(watch: Watch, mux: Mux) {
     const { cssVisualViewport: size } = await hands.ask(isSize, 'Page.getLayoutMetrics', {}, sessionId);
     // The area shrinks with the bytes; noise does not compress better when scaled, hence the margin.
     for (let scale = 0.9 * Math.sqrt(MOST_BASE64 / data.length); scale > 0.05; scale /= 2) {
-      const smaller = await frame(front!, sessionId, size.clientWidth * scale, size.clientHeight * scale);
+      const maxWidth = Math.max(1, Math.floor(size.clientWidth * scale));
+      const maxHeight = Math.max(1, Math.floor(size.clientHeight * scale));
+      const smaller = await smallPicture(hands, sessionId, { format: 'png', maxWidth, maxHeight }, FRAME_MS);
       if (smaller !== undefined && smaller.length <= MOST_BASE64) return smaller;
     }
     return undefined;
-  }
-
-  /** One picture of a screencast: Chromium scales it without the page noticing. */
-  async function frame({ client: hands }: ActivePage, sessionId: string, width: number, height: number) {
-    let stop = () => {};
-    let late: NodeJS.Timeout | undefined;
-    const shown = new Promise<string | undefined>((resolve) => {
-      stop = hands.on('Page.screencastFrame', isScreencastFrame, ({ data }, from) => {
-        if (from === sessionId) resolve(data);
-      });
-      late = setTimeout(resolve, FRAME_MS, undefined);
-    });
-    try {
-      const bounds = { maxWidth: Math.max(1, Math.floor(width)), maxHeight: Math.max(1, Math.floor(height)) };
-      await hands.send('Page.startScreencast', { format: 'png', ...bounds }, sessionId);
-      return await shown;
-    } finally {
-      clearTimeout(late);
-      stop();
-      hands.send('Page.stopScreencast', {}, sessionId).catch(() => {});
-    }
   }
 
   return {

@@ -1,0 +1,40 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { projectOf } from '../api/caller.ts';
+import { bytesAs, empty, refusals } from '../api/schema.ts';
+import { ofSession } from './refusals.ts';
+import type { SessionService } from './service.ts';
+
+export function thumbnailRoutes({
+  sessions,
+}: {
+  sessions: Pick<SessionService, 'thumbnail'>;
+}): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.get(
+      '/browsers/:id_or_name/thumbnail',
+      {
+        schema: {
+          operationId: 'getBrowserThumbnail',
+          summary:
+            'Get a small picture of the page in front, some seconds old at most. Neither wakes nor keeps the session.',
+          tags: ['browsers'],
+          params: Type.Object({ id_or_name: Type.String() }),
+          response: {
+            200: bytesAs('image/jpeg', 'A JPEG of at most 320 by 240 pixels. `Last-Modified` says when it was taken.'),
+            204: empty('There is no picture: the session sleeps and was not looked at before, or its page shows none.'),
+            ...refusals(...ofSession),
+          },
+        },
+      },
+      async (request, reply) => {
+        const seen = await sessions.thumbnail(projectOf(request).id, request.params.id_or_name);
+        if (!seen) return reply.code(204).send(null);
+        return reply
+          .headers({ 'Last-Modified': seen.takenAt.toUTCString(), 'Cache-Control': 'private, no-cache' })
+          .type('image/jpeg')
+          .send(seen.jpeg);
+      },
+    );
+  };
+}
