@@ -1,26 +1,28 @@
+import type { Server } from 'node:net';
 import { join } from 'node:path';
 import { memory, type Group } from '../lib/byte-budget.ts';
 import { Overdue, within } from '../lib/deadline.ts';
 import type { Log } from '../lib/log.ts';
 import { anyText, integer, list, number, object } from '../lib/shape.ts';
 import { activePage } from './pages/active-page.ts';
-import { isAttached, isTargetList, isTargetNews } from './cdp/shapes.ts';
+import { thumbnailOf } from './pages/small-picture.ts';
+import { castsOf, type Casts } from './pages/cast.ts';
+import { isAttached, isTargetList, isTargetNews, type TargetInfo } from './cdp/shapes.ts';
 import { browserClipboard } from './pages/clipboard.ts';
 import { computer, type Computer } from './computer/computer.ts';
 import { displayHands } from './computer/display-hands.ts';
 import { pageHands } from './computer/page-hands.ts';
 import type { Destinations } from './egress/destinations.ts';
 import { fitDisplay } from './display/display.ts';
-import { toDownloads } from './cdp/downloads.ts';
-import { startGateway, type Gateway } from './egress/gateway.ts';
+import { startGateway, type Gateway, type OwnDoor } from './egress/gateway.ts';
 import { guestOf, type Guest, type Stream } from './guest/guest.ts';
 import { serveCdp } from './guest/cdp.ts';
+import { devtoolsPort } from './guest/devtools.ts';
 import type { Toolbox } from './guest/toolbox.ts';
 import { hiddenPages, type HiddenPages } from './pages/hidden-pages.ts';
-import { launch, type Browser, type LaunchOptions, type Viewport } from './browser/launch.ts';
+import { launch, removeLocks, type Browser, type LaunchOptions, type Viewport } from './browser/launch.ts';
 import type { LocalClient } from './cdp/local-client.ts';
 import { multiplex, type Mux } from './cdp/mux.ts';
-import { removeFiles } from './sandbox/outside.ts';
 import { openPipe } from './cdp/pipe.ts';
 import type { Proxy } from './egress/proxy.ts';
 
@@ -37,6 +39,8 @@ export interface Engine {
   readonly guest: Guest;
   /** The service's own pages, created on demand. */
   readonly hidden: HiddenPages;
+  /** The pictures of tabs that viewers share. */
+  readonly casts: Casts;
   /** Mouse, keyboard, screen and clipboard. */
   readonly computer: Computer;
   /** The service's own client, created on first use. */
@@ -48,6 +52,10 @@ export interface Engine {
   /** Loads the extension of this name in its directory's `extensions`; returns Chromium's id for it. */
   loadExtension(name: string): Promise<string>;
   unloadExtension(id: string): Promise<void>;
+  /** The page that a person in front of the browser would see; undefined when there is none. Its texts are cut. */
+  frontPage(): Promise<{ url: string; title: string } | undefined>;
+  /** A small JPEG of that page; undefined when there is none, or it shows nothing for `ms`. */
+  thumbnail(ms: number): Promise<Buffer | undefined>;
   /** What a later engine in the same directory resumes from: all cookies, and the addresses of the pages. */
   state(): Promise<BrowserState>;
   resume(state: BrowserState): Promise<void>;
@@ -67,6 +75,7 @@ export interface EngineOptions {
   /** Whether the guest may run where there is no sandbox. */
   allowUnsandboxed?: boolean;
   allow: Destinations;
+  ownDoor?: OwnDoor | undefined;
   proxy?: Proxy | undefined;
   log: Log;
   /** The close code and reason that clients get when the browser is gone. */
@@ -79,7 +88,11 @@ export interface EngineOptions {
 const VIEWPORT_MS = 40_000;
 /** Most pages that are handled. A browser that reports more is overloaded or hostile. */
 const MOST_PAGES = 200;
+const MOST_SIZES = 10;
 const DISPLAY_MS = 5000;
+/** What is told of a page's address and title, which the page chooses. */
+const MOST_URL = 2048;
+const MOST_TITLE = 256;
 
 const isWindow = object({
   windowId: integer(0, 2 ** 31),
@@ -90,27 +103,65 @@ const isCookieList = object({ cookies: list(object({ name: anyText, value: anyTe
 
 export async function startEngine(options: EngineOptions, signal: AbortSignal): Promise<Engine> {
   const { launch: how, toolbox } = options;
-  // A killed browser leaves a lock with its pid, which another process may have by now: the next browser would not start.
-  await removeFiles(how.dir, ['home', 'user-data'], ['SingletonLock', 'SingletonSocket', 'SingletonCookie']);
+  await removeLocks(how.dir);
   return engineOf(await launch({ ...how, tools: toolbox?.dir }, signal), options);
+}
+
+function portOf(server: Server): number {
+  const address = server.address();
+  return typeof address === 'object' && address ? address.port : 0;
+}
+
+/** Only in a sandbox the gateway listens at the addresses of lanes. */
+function laneOpener(gateway: Gateway, port: number) {
+  return (proxyServer: string, bypassList: string | undefined) => {
+    const lane = gateway.openLane(proxyServer, bypassList);
+    return lane && { proxyServer: `http://${lane.address}:${port}`, close: lane.close };
+  };
+}
+
+type Opened = Pick<TargetInfo, 'targetId' | 'openerId'>;
+
+/** The sizes that windows with tabs have or had. `first` is undefined where there is no window manager. */
+function windowSizes(first: Viewport | undefined) {
+  const sizes = first ? [first] : [];
+  return {
+    given(size: Viewport) {
+      sizes.push(size);
+      if (sizes.length > MOST_SIZES) sizes.splice(1, 1);
+    },
+    /** Under a window manager, a window that a page opened keeps its size, unless it is one with tabs. */
+    isPopup(openerId: string | undefined, { width, height }: { width: number; height: number }): boolean {
+      const withTabs = sizes.some((size) => size.width === width && size.height === height);
+      return first !== undefined && openerId !== undefined && !withTabs;
+    },
+  };
 }
 
 /** Builds the engine of a running browser. */
 export function engineOf(
   browser: Browser,
-  { toolbox, allowUnsandboxed = false, allow, proxy, log, whenGone, answerMs }: Omit<EngineOptions, 'launch'>,
+  { toolbox, allowUnsandboxed = false, allow, ownDoor, proxy, log, whenGone, answerMs }: Omit<EngineOptions, 'launch'>,
 ): Engine {
-  const gateway = startGateway(browser.egress, { allow, proxy, log });
+  const gateway = startGateway(browser.egress, { allow, ownDoor, proxy, log });
   const share = memory.group();
   const pipe = openPipe(browser.toBrowser, browser.fromBrowser, share);
-  const mux = multiplex(pipe, { whenGone, onDownloadsLeft: keepDownloads, ...(answerMs && { answerMs }) });
+  const { failure, server } = gateway.findings;
+  const network = { proxy: { address: '127.0.0.1', port: portOf(browser.egress) }, failure, server };
+  const openLane = laneOpener(gateway, network.proxy.port);
+  // Without a sandbox the browser sees the machine's own directories.
+  const { keepDownload, missingFile } = browser;
+  const inside = browser.confined && { keepDownload, missingFile, openLane };
+  const mux = multiplex(pipe, { whenGone, network, ...inside, ...(answerMs && { answerMs }) });
   const onCdp = (stream: Stream) => serveCdp(stream, mux, share);
-  const guest = guestOf({ browser, toolbox, allowUnsandboxed, onCdp, log });
+  let own: LocalClient | undefined;
+  const control = () => (own ??= mux.attachLocal());
+  const onDevtools = devtoolsPort({ browser, mux, control, group: share });
+  const guest = guestOf({ browser, toolbox, allowUnsandboxed, onCdp, onDevtools, log });
   void browser.exited.then(() => guest.close());
   const headful = browser.kind === 'headful';
-  let own: LocalClient | undefined;
   let wanted: Viewport | undefined;
-
+  const sizes = windowSizes(browser.windowSize);
   const hidden = hiddenPages(mux);
   let seated: Computer | undefined;
   /** Created on first use: a session that is only driven over CDP does not need it. */
@@ -121,15 +172,6 @@ export function engineOf(
     return computer(hands, clipboard);
   }
 
-  const control = () => (own ??= mux.attachLocal());
-  // Not awaited: clients' commands reach Chromium after this one.
-  function keepDownloads() {
-    if (browser.confined)
-      control()
-        .send('Browser.setDownloadBehavior', toDownloads)
-        .catch(() => {});
-  }
-  keepDownloads();
   const pages = async () => {
     const { targetInfos } = await control().ask(isTargetList, 'Target.getTargets');
     return targetInfos.filter(({ type }) => type === 'page').slice(0, MOST_PAGES);
@@ -139,11 +181,11 @@ export function engineOf(
    * Uses the page's own session: Chromium 156's headless shell crashes on getWindowForTarget at the browser's level for a
    * closing page.
    */
-  async function fit(targetId: string, { width, height }: Viewport): Promise<void> {
+  async function fit({ targetId, openerId }: Opened, { width, height }: Viewport): Promise<void> {
     const { sessionId } = await control().ask(isAttached, 'Target.attachToTarget', { targetId, flatten: true });
     const { windowId, bounds } = await control().ask(isWindow, 'Browser.getWindowForTarget', {}, sessionId);
     // Chromium makes a window that is set to the display's size one pixel smaller: never set the same size twice.
-    const fits = headful && bounds.width === width && bounds.height === height;
+    const fits = headful && ((bounds.width === width && bounds.height === height) || sizes.isPopup(openerId, bounds));
     if (!headful) await control().send('Browser.setContentsSize', { windowId, width, height }, sessionId);
     else if (!fits) await control().send('Browser.setWindowBounds', { windowId, bounds: { width, height } }, sessionId);
     await control().send('Target.detachFromTarget', { sessionId });
@@ -155,10 +197,10 @@ export function engineOf(
   async function fitNewPages() {
     if (!hears) {
       hears = true;
-      control().on('Target.targetCreated', isTargetNews, ({ targetInfo: { type, targetId } }) => {
-        if (type !== 'page' || !wanted || fitting >= MOST_PAGES) return;
+      control().on('Target.targetCreated', isTargetNews, ({ targetInfo }) => {
+        if (targetInfo.type !== 'page' || !wanted || fitting >= MOST_PAGES) return;
         fitting += 1;
-        fit(targetId, wanted)
+        fit(targetInfo, wanted)
           .catch(() => {}) // the page was closed meanwhile
           .finally(() => (fitting -= 1));
       });
@@ -168,11 +210,12 @@ export function engineOf(
 
   async function setViewport(viewport: Viewport): Promise<void> {
     wanted = viewport;
-    for (const { targetId } of await pages()) {
-      await fit(targetId, viewport).catch((error: Error) => {
+    for (const page of await pages()) {
+      await fit(page, viewport).catch((error: Error) => {
         if (error instanceof Overdue) throw error; // other errors: the page was closed meanwhile
       });
     }
+    sizes.given(viewport);
     if (browser.connectDisplay) {
       const late = AbortSignal.timeout(DISPLAY_MS);
       await within(DISPLAY_MS, 'The display', fitDisplay(browser.connectDisplay, viewport, late));
@@ -199,6 +242,7 @@ export function engineOf(
     memory: share,
     guest,
     hidden,
+    casts: castsOf(mux, { refreshRate: browser.refreshRate, log }),
     get computer() {
       return (seated ??= seat());
     },
@@ -216,6 +260,14 @@ export function engineOf(
     async unloadExtension(id) {
       await control().send('Extensions.uninstall', { id });
     },
+
+    async frontPage() {
+      const shown = (await pages()).filter(({ subtype }) => subtype === undefined);
+      const page = shown.length > 1 ? await inFront(mux, pages) : shown[0];
+      return page && { url: page.url.slice(0, MOST_URL), title: page.title.slice(0, MOST_TITLE) };
+    },
+
+    thumbnail: (ms) => thumbnailOf(mux, ms),
 
     async state() {
       const { cookies } = await control().ask(isCookieList, 'Storage.getCookies');
@@ -236,4 +288,15 @@ export function engineOf(
       await gateway.close();
     },
   };
+}
+
+/** Of several pages, the one in front. */
+async function inFront(mux: Mux, pages: () => Promise<TargetInfo[]>): Promise<TargetInfo | undefined> {
+  const active = activePage(mux);
+  try {
+    const found = await active.find();
+    return (await pages()).find(({ targetId }) => targetId === found?.targetId);
+  } finally {
+    active.close();
+  }
 }

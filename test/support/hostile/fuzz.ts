@@ -96,6 +96,8 @@ async function round(random: Random, number: number, faults: string[]): Promise<
     thaw: async () => {},
     memory: async () => 0,
     confined: true,
+    keepDownload: async () => undefined,
+    missingFile: async () => undefined,
     tools: undefined,
     inside: () => ({ file: 'false', args: [], options: {} }),
     adopt() {},
@@ -247,7 +249,11 @@ async function bidiClient(engine: Engine, random: Random): Promise<void> {
 }
 
 async function viewer(engine: Engine, random: Random): Promise<void> {
-  const receiver = attachScreencast(engine.mux, sink(), { readOnly: random(4) === 0, log: silent });
+  const receiver = attachScreencast(engine.mux, sink(), {
+    readOnly: random(4) === 0,
+    casts: engine.casts,
+    log: silent,
+  });
   const messages = [
     { type: 'ack' },
     { type: 'size', width: 100, height: 100 },
