@@ -1,20 +1,19 @@
 import { join } from 'node:path';
 import type { Isolation } from '../chromium/browser/launch.ts';
 import type { Addresses } from '../sessions/addresses.ts';
-import { recorderLog } from '../sessions/logs/recorder-log.ts';
+import type { LineLogs } from '../sessions/logs/line-logs.ts';
 import { replayService } from '../sessions/replays/service.ts';
 import { replayStore } from '../sessions/replays/store.ts';
 import type { SessionService } from '../sessions/service.ts';
 import type { Ground } from './ground.ts';
 import type { Organisation } from './organisation.ts';
 
-/** Videos of sessions, and the recorder's lines for their logs. */
+/** Videos of sessions. */
 export function openReplays(
   { config, store, events, disk, opened, settlers, log }: Ground,
-  deps: { org: Organisation; sessions: SessionService; addresses: Addresses; isolation: Isolation },
+  deps: { org: Organisation; sessions: SessionService; addresses: Addresses; isolation: Isolation; recorder: LineLogs },
 ) {
-  const { org, sessions, addresses, isolation } = deps;
-  const recorder = recorderLog();
+  const { org, sessions, addresses, isolation, recorder } = deps;
   const replays = replayService({
     store: replayStore(store.db),
     sessions,
@@ -32,13 +31,10 @@ export function openReplays(
   opened(() => replays.close());
   events.on('session.started', (facts) => replays.sessionStarted(facts));
   events.on('session.returned', ({ sessionId }) => replays.sessionReturned(sessionId));
-  events.on('session.ended', ({ sessionId }) => {
-    replays.sessionEnded(sessionId);
-    recorder.forget(sessionId);
-  });
+  events.on('session.ended', ({ sessionId }) => replays.sessionEnded(sessionId));
   settlers.push(async (lost, tx) => {
     await replayStore(tx).loseAll(lost);
     return () => {};
   });
-  return { replays, recorder };
+  return replays;
 }

@@ -6,6 +6,8 @@ import type { SessionTelemetry } from './telemetry.ts';
 
 const mostCrashes = 3;
 const crashWindowMs = 5 * 60 * 1000;
+/** The lines that are kept of browsers that crashed. */
+const mostEarlier = 100;
 /** How long a browser may take to write its data; a few tenths of a second as a rule. */
 export const closingMs = 10_000;
 
@@ -56,15 +58,16 @@ export function sessionSuccession({
 }) {
   /** The browser, or the next one while it is being started. */
   let engine = Promise.resolve(first);
+  const written = browserLines(first);
   let proxy = firstProxy;
   let planned: Planned | undefined;
-  const crashes: number[] = [];
+  const crashes = crashCount();
   void watch();
 
   async function watch(): Promise<void> {
     try {
       for (;;) {
-        const watched = await engine;
+        const watched = written.started(await engine);
         await watched.browser.exited;
         const ended = ending();
         if (ended) return planned?.failed(new SessionEnded(ended));
@@ -83,9 +86,8 @@ export function sessionSuccession({
     onCrash();
     telemetry.crashed('running');
     telemetry.browserGone();
-    crashes.push(Date.now());
-    const count = recentCrashes();
-    const lastWords = crashed.browser.logTail().slice(-5);
+    const count = crashes.add();
+    const lastWords = written.crashed(crashed).slice(-5);
     log.warn({ session: id, crashes: count, lastWords }, 'session.browser_crashed');
     closeClients(code, reason);
     await crashed.close();
@@ -126,20 +128,19 @@ export function sessionSuccession({
     return started;
   }
 
-  const recentCrashes = () => crashes.filter((at) => Date.now() - at < crashWindowMs).length;
-
   /** The code and reason for clients when the browser exits: it restarts, unless it has crashed too often. */
   function whenGone(): { code: number; reason: string } {
     const ended = ending();
     if (ended) return { code: 1001, reason: endings[ended] };
     if (planned) return { code: 1012, reason: planned.reason };
-    if (recentCrashes() >= mostCrashes) return { code: 1011, reason: endings.crashed };
+    if (crashes.recent() >= mostCrashes) return { code: 1011, reason: endings.crashed };
     return { code: 1012, reason: 'The browser crashed and is being started again. Connect again to the same address.' };
   }
 
   return {
     whenGone,
     current: () => engine,
+    lastLines: written.lastLines,
 
     /** The browser, but never one that has just died: then its replacement is awaited. */
     async answering(): Promise<Engine> {
@@ -168,6 +169,42 @@ export function sessionSuccession({
       proxy = next;
       const { gateway } = await engine; // a browser that is being started gets the proxy when it is up
       gateway.setProxy(proxy);
+    },
+  };
+}
+
+/** What the browsers of a session wrote at last. */
+function browserLines(first: Engine) {
+  /** The newest that was started, alive or not. */
+  let newest = first;
+  const earlier: string[] = [];
+
+  return {
+    started: (engine: Engine): Engine => (newest = engine),
+
+    crashed({ browser }: Engine): string[] {
+      const lines = browser.logTail();
+      earlier.push(...lines.slice(-mostEarlier), 'The browser crashed.');
+      earlier.splice(0, earlier.length - mostEarlier);
+      return lines;
+    },
+
+    /** The last lines of the browsers' and the display's logs, also when they are gone. */
+    lastLines: () => ({
+      chromium: [...earlier, ...newest.browser.logTail()],
+      ...(newest.browser.displayLog && { xvnc: newest.browser.displayLog() }),
+    }),
+  };
+}
+
+function crashCount() {
+  const all: number[] = [];
+  const recent = () => all.filter((at) => Date.now() - at < crashWindowMs).length;
+  return {
+    recent,
+    add(): number {
+      all.push(Date.now());
+      return recent();
     },
   };
 }

@@ -7,6 +7,7 @@ import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import type { Capture, TelemetryEvent } from '../lib/telemetry.ts';
 import { needsBrowser, nothing } from '../telemetry/capture.ts';
+import { formsOf, withoutForms } from '../telemetry/record.ts';
 import type { SessionJournal } from '../telemetry/service.ts';
 import * as tell from '../telemetry/service-events.ts';
 
@@ -82,6 +83,18 @@ export function sessionTelemetry({
       if (!proxy?.login) return;
       secrets.set(JSON.stringify(proxy.login), proxy.login);
       journal.hide(secrets.values());
+    },
+
+    /** The same for what is typed into a login page: forms send it under any name. */
+    hideTyped(values: readonly string[]) {
+      for (const value of values) secrets.set(JSON.stringify(value), { password: value });
+      if (values.length > 0) journal.hide(secrets.values());
+    },
+
+    /** Lines of a log without the secrets that no event may have either. */
+    clean(lines: readonly string[]): string[] {
+      const forms = formsOf(secrets.values());
+      return lines.map((line) => withoutForms(line, forms));
     },
 
     browserGone: () => collector?.browserGone(),

@@ -49,7 +49,10 @@ describe.each([{ headless: true }, { headless: false }])('logs of a session, hea
     await write('app.log', 'before\n');
     const lines = await stream({ source: 'path', path: '/home/corral/app.log' });
     const reader = lines[Symbol.asyncIterator]();
-    const next = async () => (await reader.next()).value?.message as string;
+    const next = async (): Promise<string | undefined> => {
+      const { done, value } = await reader.next();
+      return done || value.event === 'log' ? value?.message : next(); // the others are heartbeats
+    };
     await append('app.log', 'after\nmore\n');
     expect([await next(), await next()]).toEqual(['after', 'more']);
     await truncate(join(home, 'app.log'), 0);
@@ -86,13 +89,14 @@ describe.each([{ headless: true }, { headless: false }])('logs of a session, hea
     });
   });
 
+  const once = async (supervisor_process: string) => {
+    const seen: string[] = [];
+    const lines = await stream({ source: 'supervisor', supervisor_process, follow: false });
+    for await (const { message } of lines) seen.push(message);
+    return seen;
+  };
+
   test('tells what the session’s own processes write', async () => {
-    const once = async (supervisor_process: string) => {
-      const seen: string[] = [];
-      const lines = await stream({ source: 'supervisor', supervisor_process, follow: false });
-      for await (const { message } of lines) seen.push(message);
-      return seen;
-    };
     // Chromium starts its network service anew when that dies, and says so.
     const { engine, release } = await service.app.sessions.hold(id);
     const network = tree(engine.browser.init!).find((pid) => commandLine(pid).includes('NetworkService'));
@@ -103,8 +107,9 @@ describe.each([{ headless: true }, { headless: false }])('logs of a session, hea
     expect(await once('recorder')).toEqual([]);
     const { replay_id } = await sdk.browsers.replays.start(id);
     await sdk.browsers.replays.stop(replay_id, { id });
+    // Between the two may stand what the encoder says, such as that it got no picture.
     await expect
-      .poll(() => once('recorder'))
+      .poll(async () => (await once('recorder')).filter((line) => line.startsWith('recording ')))
       .toEqual([`recording ${replay_id} started`, `recording ${replay_id} ended: stopped`]);
     if (headless) {
       const answer = await service.call('GET', `/browsers/${id}/logs/stream?source=supervisor&supervisor_process=xvnc`);
@@ -114,7 +119,11 @@ describe.each([{ headless: true }, { headless: false }])('logs of a session, hea
     }
   });
 
-  test('a stream ends with its session', async () => {
+  test('a stream ends with its session, and the last lines stay', async () => {
+    await sdk.browsers.update(id, { telemetry: { browser: { console: { enabled: true } } } });
+    const command = { command: 'sh', args: ['-c', 'echo in the background; exec sleep 600'] };
+    const { process_id } = await sdk.browsers.process.spawn(id, command);
+    for await (const { data_b64 } of await sdk.browsers.process.stdoutStream(process_id!, { id })) if (data_b64) break;
     const lines = await stream({ source: 'path', path: '/home/corral/app.log' });
     const processes = await stream({ source: 'supervisor', supervisor_process: 'chromium' });
     const browser = await chromium.connectOverCDP(cdp);
@@ -123,9 +132,18 @@ describe.each([{ headless: true }, { headless: false }])('logs of a session, hea
         for await (const _ of events);
       }),
     );
+    await browser.contexts()[0]!.pages()[0]!.evaluate(`console.log('said', 'aloud')`);
+    await expect.poll(async () => (await once('console')).join('\n')).toMatch(/log: said aloud$/m);
     await sdk.browsers.deleteByID(id);
     expect(await all).toHaveLength(2);
     await browser.close();
+
+    expect((await once('chromium')).join('\n')).toMatch(/network service crashed/i);
+    expect((await once('console')).join('\n')).toMatch(/log: said aloud$/m);
+    expect((await once('processes')).join('\n')).toMatch(/^sh\[\d+\]: in the background$/m);
+    expect((await once('recorder'))[0]).toMatch(/^recording [\w-]+ started$/);
+    for (const query of ['source=path&path=/home/corral/app.log', 'source=supervisor&supervisor_process=sshd'])
+      expect((await service.call('GET', `/browsers/${id}/logs/stream?${query}`)).status).toBe(404);
     ({ session_id: id } = await sdk.browsers.create({ headless: true }));
   });
 });

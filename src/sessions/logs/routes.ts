@@ -1,19 +1,23 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { projectOf } from '../../api/caller.ts';
+import { hungUp } from '../../api/hung-up.ts';
 import { refusals } from '../../api/schema.ts';
+import { eventStream } from '../../api/sse.ts';
 import { ofFiles } from '../refusals.ts';
 import { heldSessions } from '../held-routes.ts';
 import type { SessionService } from '../service.ts';
-import type { RecorderLog } from './recorder-log.ts';
+import type { KeptLogs } from './kept.ts';
+import type { LineLogs } from './line-logs.ts';
 import { LogEvent, LogQuery } from './schema.ts';
-import { openLog } from './service.ts';
+import { openKeptLog, openLog } from './service.ts';
 
 export function logRoutes({
   sessions,
-  recorder,
+  sessionLogs,
 }: {
   sessions: SessionService;
-  recorder: RecorderLog;
+  sessionLogs: { kept: KeptLogs; recorder: LineLogs; pageConsole: LineLogs };
 }): FastifyPluginAsyncTypebox {
   const { sendEvents } = heldSessions({ sessions });
   return async (app) => {
@@ -22,7 +26,8 @@ export function logRoutes({
       {
         schema: {
           operationId: 'logsStream',
-          summary: 'Follow a file of the session, or what its own processes write.',
+          summary:
+            'Follow a file of the session, or what its own processes write; or read the last lines of one that ended.',
           tags: ['browsers'],
           params: Type.Object({ id: Type.String() }),
           querystring: LogQuery,
@@ -36,15 +41,27 @@ export function logRoutes({
           },
         },
       },
-      (request, reply) =>
-        sendEvents(request, reply, async ({ held, sessionId }) => {
-          const tell = await openLog(held, sessionId, request.query, recorder);
+      async (request, reply) => {
+        const left = hungUp(reply);
+        const endedId = await sessions.endedId(projectOf(request).id, request.params.id);
+        left.throwIfAborted();
+        if (endedId !== undefined) {
+          const { at, lines } = await openKeptLog(endedId, request.query, sessionLogs.kept);
+          left.throwIfAborted();
+          const events = eventStream(reply, { everyMs: 15_000, comment: 'still here' });
+          for (const message of lines)
+            if (!(await events.send({ event: 'log', timestamp: at.toISOString(), message }))) break;
+          return events.end();
+        }
+        return sendEvents(request, reply, async ({ held, sessionId }) => {
+          const tell = await openLog(held, sessionId, request.query, sessionLogs);
           return ({ send, closed }) =>
             tell({
               send: (message) => send({ event: 'log', timestamp: new Date().toISOString(), message }),
               closed,
             });
-        }),
+        });
+      },
     );
   };
 }

@@ -11,7 +11,11 @@ export const LogQuery = Type.Object({
   ),
   path: Type.Optional(Type.String({ maxLength: 4096, description: 'With source=path: as the session sees it.' })),
   supervisor_process: Type.Optional(
-    Type.String({ maxLength: 100, description: 'With source=supervisor: chromium, xvnc or recorder.' }),
+    Type.String({
+      maxLength: 100,
+      description:
+        'With source=supervisor: chromium, xvnc, recorder, console (while telemetry captures it), and of an ended session processes. The last two are Corral extensions.',
+    }),
   ),
 });
 

@@ -2,7 +2,8 @@ import { tailFile, type Unreadable } from '../../chromium/sandbox/tail.ts';
 import { errors } from '../../errors.ts';
 import type { Hold } from '../holds.ts';
 import { lineReader } from './lines.ts';
-import type { RecorderLog } from './recorder-log.ts';
+import { logNames, type KeptLogs, type LogName } from './kept.ts';
+import type { LineLogs } from './line-logs.ts';
 import type { LogQuery } from './schema.ts';
 
 /** Receives the lines. Resolves when there is room for more; false: the reader has disconnected. */
@@ -28,31 +29,21 @@ export async function openLog(
   held: Hold,
   sessionId: string,
   query: LogQuery,
-  recorder: RecorderLog,
+  { recorder, pageConsole }: Record<'recorder' | 'pageConsole', LineLogs>,
 ): Promise<LogSource> {
-  const { source, follow = true, path, supervisor_process: process } = query;
+  const { follow = true } = query;
   const { browser } = held.engine;
-  const [idle, value] = source === 'path' ? ['supervisor_process', process] : ['path', path];
-  if (value)
-    throw errors.invalid_input({
-      detail: `${idle} does not go with source=${source}; leave it out, or change source.`,
-    });
-  if (source === 'path') {
-    if (!path) throw errors.invalid_input({ detail: 'path is missing; source=path needs one.' });
-    return fileLog(browser.init, path, follow);
-  }
-  if (!process) {
-    throw errors.invalid_input({ detail: 'supervisor_process is missing; source=supervisor needs one.' });
-  }
-  switch (process) {
+  const asked = askedLog(query);
+  if ('path' in asked) return fileLog(browser.init, asked.path, follow);
+  const lines = (log: LineLogs) =>
+    lineLog(log.lines(sessionId), follow && ((listener) => log.follow(sessionId, listener)), browser.exited);
+  switch (asked.process) {
     case 'chromium':
       return lineLog(browser.logTail(), follow && browser.logTail.follow, browser.exited);
     case 'recorder':
-      return lineLog(
-        recorder.lines(sessionId),
-        follow && ((listener) => recorder.follow(sessionId, listener)),
-        browser.exited,
-      );
+      return lines(recorder);
+    case 'console':
+      return lines(pageConsole);
     case 'xvnc': {
       const { displayLog } = browser;
       if (!displayLog) {
@@ -60,11 +51,48 @@ export async function openLog(
       }
       return lineLog(displayLog(), follow && displayLog.follow, browser.exited);
     }
-    default:
+    case 'processes':
       throw errors.not_found({
-        detail: `The session has no process '${process}'; it has chromium, xvnc (headful) and recorder.`,
+        detail:
+          'The session runs, and each of its processes is read by itself: GET /browsers/{id}/process/{id}/stdout/stream.',
       });
   }
+}
+
+/** Opens the last lines that were kept of an ended session. They have the time at which they were kept. */
+export async function openKeptLog(sessionId: string, query: LogQuery, kept: Pick<KeptLogs, 'read'>) {
+  const asked = askedLog(query);
+  if ('path' in asked)
+    throw errors.not_found({
+      detail: `Session '${sessionId}' has ended, and its files are gone. source=supervisor has its last lines.`,
+    });
+  const found = await kept.read(sessionId);
+  const lines = found?.lines[asked.process];
+  if (!found || !lines)
+    throw errors.not_found({ detail: `Session '${sessionId}' has ended, and no line of '${asked.process}' is kept.` });
+  return { at: found.at, lines };
+}
+
+/** The file or the process that is asked for. */
+function askedLog({ source, path, supervisor_process: process }: LogQuery): { path: string } | { process: LogName } {
+  const [idle, value] = source === 'path' ? ['supervisor_process', process] : ['path', path];
+  if (value)
+    throw errors.invalid_input({
+      detail: `${idle} does not go with source=${source}; leave it out, or change source.`,
+    });
+  if (source === 'path') {
+    if (!path) throw errors.invalid_input({ detail: 'path is missing; source=path needs one.' });
+    return { path };
+  }
+  if (!process) {
+    throw errors.invalid_input({ detail: 'supervisor_process is missing; source=supervisor needs one.' });
+  }
+  const name = logNames.find((known) => known === process);
+  if (!name)
+    throw errors.not_found({
+      detail: `A session has no process '${process}'; it has chromium, xvnc (headful), recorder and console.`,
+    });
+  return { process: name };
 }
 
 async function fileLog(init: number | undefined, path: string, follow: boolean): Promise<LogSource> {

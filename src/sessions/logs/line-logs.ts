@@ -1,9 +1,10 @@
 const most = 200;
+const longest = 2000;
 
-export type RecorderLog = ReturnType<typeof recorderLog>;
+export type LineLogs = ReturnType<typeof lineLogs>;
 
-/** The log of the sessions' recorders: the last lines of each, for as long as the session exists. */
-export function recorderLog() {
+/** A log of each session that has no process of its own to read it from, such as its recorder's: the last lines, while the session exists. */
+export function lineLogs() {
   const logs = new Map<string, { lines: string[]; listeners: Set<(line: string) => void> }>();
   const of = (sessionId: string) => {
     const there = logs.get(sessionId) ?? { lines: [], listeners: new Set() };
@@ -14,7 +15,7 @@ export function recorderLog() {
   return {
     say(sessionId: string, line: string) {
       const { lines, listeners } = of(sessionId);
-      lines.push(line.slice(0, 2000));
+      lines.push(line.slice(0, longest));
       if (lines.length > most) lines.shift();
       for (const listener of listeners) listener(line);
     },
