@@ -9,11 +9,11 @@ function house() {
   const state = { ending: undefined as Ending | undefined, released: 0 };
   const { telemetry, events } = fakeTelemetry();
   const clients = sessionClients({ id: 's', ending: () => state.ending, visited: telemetry.visited, log: silent });
-  const join = (kind: ClientKind, receiver: Partial<WebSocketReceiver> = {}) => {
+  const join = (kind: ClientKind, receiver: Partial<WebSocketReceiver> = {}, holds = true) => {
     const codes: number[] = [];
     const sink = { close: (code: number) => void codes.push(code) } as unknown as WebSocketSink;
     const use = () => ({ receive() {}, flush() {}, closed() {}, ...receiver });
-    const attached = clients.attach({ release: () => void state.released++ }, use, kind)(sink);
+    const attached = clients.attach(holds ? { release: () => void state.released++ } : undefined, use, kind)(sink);
     return { attached, codes };
   };
   return { clients, state, join, events };
@@ -21,8 +21,9 @@ function house() {
 
 test('each client holds the session until it has closed, once', () => {
   const { clients, state, join } = house();
-  const [client, viewer] = [join('client'), join('viewer')];
+  const [client, viewer] = [join('terminal'), join('viewer')];
   expect([clients.count, clients.viewers]).toEqual([2, 1]);
+  expect(clients.byKind).toEqual({ cdp: 0, webdriver: 0, viewer: 1, terminal: 1 });
   clients.close(1012, 'It comes back.');
   expect([client.codes, viewer.codes]).toEqual([[1012], [1012]]);
   expect(state.released).toBe(0);
@@ -36,8 +37,8 @@ test('a message that breaks something ends its client only, and its hold is give
   const broken = () => {
     throw new Error('broken');
   };
-  const bad = join('client', { receive: broken, flush: broken, closed: broken });
-  const good = join('client');
+  const bad = join('terminal', { receive: broken, flush: broken, closed: broken });
+  const good = join('terminal');
   bad.attached.receive(Buffer.from('x'), false);
   bad.attached.flush();
   expect([bad.codes, good.codes]).toEqual([[1011, 1011], []]);
@@ -48,5 +49,13 @@ test('a message that breaks something ends its client only, and its hold is give
 test('a client that comes while the session ends is sent away', () => {
   const { state, join } = house();
   state.ending = 'deleted';
-  expect(join('client').codes).toEqual([1001]);
+  expect(join('terminal').codes).toEqual([1001]);
+});
+
+test('a client from inside the session is counted, and does not hold it', () => {
+  const { clients, state, join } = house();
+  const { attached } = join('cdp', {}, false);
+  expect([clients.count, clients.holding, clients.byKind.cdp]).toEqual([1, 0, 1]);
+  attached.closed();
+  expect([clients.count, clients.holding, state.released]).toEqual([0, 0, 0]);
 });

@@ -4,7 +4,7 @@ import { endings, type Ending } from './state.ts';
 import type { Visit } from './telemetry.ts';
 
 /** `cdp` and `viewer` are reported in the session's telemetry. */
-export type ClientKind = 'cdp' | 'client' | 'viewer';
+export type ClientKind = 'cdp' | 'webdriver' | 'viewer' | 'terminal';
 
 /** The websockets of one session. Each holds the session until it closes. */
 export function sessionClients({
@@ -19,27 +19,36 @@ export function sessionClients({
   log: Log;
 }) {
   const sinks = new Set<WebSocketSink>();
-  let viewers = 0;
+  let holding = 0;
+  const counts: Record<ClientKind, number> = { cdp: 0, webdriver: 0, viewer: 0, terminal: 0 };
 
   return {
     get count() {
       return sinks.size;
     },
+    /** Those that hold the session. */
+    get holding() {
+      return holding;
+    },
     get viewers() {
-      return viewers;
+      return counts.viewer;
+    },
+    get byKind(): Readonly<Record<ClientKind, number>> {
+      return { ...counts };
     },
 
     close(code: number, reason: string) {
       for (const sink of sinks) sink.close(code, reason);
     },
 
-    /** Attaches a websocket. It holds the session until it closes; when the session or the browser ends, it is closed with a code and a reason. */
-    attach(held: { release(): void }, use: (sink: WebSocketSink) => WebSocketReceiver, kind: ClientKind = 'client') {
+    /** Attaches a websocket. It holds the session until it closes, unless it comes from inside; when the session or the browser ends, it is closed with a code and a reason. */
+    attach(held: { release(): void } | undefined, use: (sink: WebSocketSink) => WebSocketReceiver, kind: ClientKind) {
       return (bare: WebSocketSink): WebSocketReceiver => {
-        const visit = kind === 'client' ? undefined : visited(kind);
+        const visit = kind === 'cdp' || kind === 'viewer' ? visited(kind) : undefined;
         const sink = visit ? reported(bare, visit) : bare;
         sinks.add(sink);
-        if (kind === 'viewer') viewers++;
+        counts[kind]++;
+        if (held) holding++;
         const receiver = use(sink);
         const ended = ending();
         if (ended) sink.close(1001, endings[ended]);
@@ -65,7 +74,9 @@ export function sessionClients({
             if (left) return;
             left = true;
             sinks.delete(sink);
-            if (kind === 'viewer') viewers--;
+            counts[kind]--;
+            if (!held) return;
+            holding--;
             held.release();
           },
         };

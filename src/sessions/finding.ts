@@ -5,6 +5,11 @@ import type { LiveSession } from './live-session.ts';
 import type { Roster } from './roster.ts';
 import type { CreateLiveViewLink, LiveViewLink, Session, SessionList } from './schema.ts';
 import type { SessionRow, SessionStore } from './store.ts';
+import type { Thumbnail } from './thumbnail.ts';
+
+/** How often a session that is ending is looked at again, and after how long. */
+const mostTries = 50;
+const pauseMs = 100;
 
 /** A session by its id alone, or by project and id or name. */
 export type SessionRef = { id: string } | { projectId: string; idOrName: string };
@@ -16,7 +21,7 @@ export function sessionFinding({
   roster,
   nodeId,
 }: {
-  store: Pick<SessionStore, 'find' | 'findByIdOrName' | 'list' | 'countActive'>;
+  store: Pick<SessionStore, 'find' | 'findByIdOrName' | 'list' | 'countActive' | 'ofInvocations'>;
   addresses: Addresses;
   roster: Roster;
   nodeId: string;
@@ -28,14 +33,25 @@ export function sessionFinding({
   }
 
   const toSession = (row: SessionRow, keyId: string): Session =>
-    asSession(row, addresses, keyId, roster.live.get(row.id)?.uptimeMs() ?? Number(row.uptime ?? row.uptime_ms));
+    asSession(row, addresses, keyId, roster.live.get(row.id));
 
   return {
     find,
     toSession,
 
+    /** Asks the browser for what only it knows. A list does not: it may have hundreds of sessions. */
     async get(projectId: string, keyId: string, idOrName: string, includeDeleted: boolean): Promise<Session> {
-      return toSession(await find(projectId, idOrName, includeDeleted), keyId);
+      const row = await find(projectId, idOrName, includeDeleted);
+      const here = roster.live.get(row.id);
+      if (!here) return toSession(row, keyId);
+      const [memory] = await Promise.all([here.sight.memoryBytes(), here.sight.look()]);
+      return { ...toSession(row, keyId), ...(memory === undefined ? {} : { memory_bytes: memory }) };
+    },
+
+    /** A small picture of the page in front; undefined when there is none. */
+    async thumbnail(projectId: string, idOrName: string): Promise<Thumbnail | undefined> {
+      const row = await find(projectId, idOrName);
+      return roster.live.get(row.id)?.sight.thumbnail();
     },
 
     async list(projectId: string, keyId: string, filter: SessionList): Promise<Session[]> {
@@ -50,8 +66,34 @@ export function sessionFinding({
       return rows.map((row) => toSession(row, keyId));
     },
 
+    /** The active sessions of an invocation. */
+    async ofInvocation(keyId: string, invocationId: string): Promise<Session[]> {
+      return (await store.ofInvocations(invocationId)).map((row) => toSession(row, keyId));
+    },
+
+    /** The active sessions that belong to an invocation, on all nodes: each with its invocation. */
+    async tied(invocationId?: string): Promise<{ id: string; invocationId: string }[]> {
+      const rows = await store.ofInvocations(invocationId ?? null);
+      return rows.map((row) => ({ id: row.id, invocationId: row.invocation_id! }));
+    },
+
     idOf: async (projectId: string, idOrName: string, includeDeleted: boolean): Promise<string> =>
       (await find(projectId, idOrName, includeDeleted)).id,
+
+    /** What people call the session: its name, or else its id. */
+    nameOf: async (id: string): Promise<string> => (await store.find(id))?.name ?? id,
+
+    /** The id of a session that has ended; undefined while it runs. One that is ending is waited for, as its log is written at last. */
+    async endedId(projectId: string, idOrName: string): Promise<string | undefined> {
+      for (let tries = 1; ; tries++) {
+        const row = await find(projectId, idOrName, true);
+        if (!row.deleted_at) return undefined;
+        if (row.state !== 'stopping' || tries === mostTries) return row.id;
+        await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      }
+    },
+
+    projectOf: async (id: string): Promise<string | undefined> => (await store.find(id))?.project_id,
 
     isHere: (id: string) => roster.live.has(id),
 

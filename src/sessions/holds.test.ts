@@ -31,9 +31,11 @@ function house() {
 
 test('a session idles out after its timeout without a use, and not while there is one', async () => {
   const { holds, state } = house();
+  expect(holds.endsAt).toEqual(new Date(Date.now() + 60_000));
   await pass(59_000);
   const [first, second] = [await holds.hold(), await holds.hold()];
   await pass(120_000);
+  expect([holds.endsAt, holds.count]).toEqual([undefined, 2]);
   first.release();
   first.release(); // giving back twice is giving back once
   await pass(120_000);

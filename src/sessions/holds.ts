@@ -38,18 +38,22 @@ export function sessionHolds({
   let holds = 0;
   let busy = 0;
   let idle: NodeJS.Timeout | undefined;
+  let endsAt: Date | undefined;
 
   /** The last hold was released. */
   function rest() {
     if (ending()) return;
     dozeOff();
     const seconds = timeoutSeconds();
-    if (seconds !== undefined) idle = setTimeout(onIdle, seconds * 1000);
+    if (seconds === undefined) return;
+    idle = setTimeout(onIdle, seconds * 1000);
+    endsAt = new Date(Date.now() + seconds * 1000);
   }
 
   function stopTimers() {
     stayUp();
     clearTimeout(idle);
+    endsAt = undefined;
   }
 
   function stayAwake(): () => void {
@@ -83,6 +87,13 @@ export function sessionHolds({
 
     get any() {
       return holds > 0;
+    },
+    get count() {
+      return holds;
+    },
+    /** When the idle timeout runs out, if the session is not used until then; undefined while it is used. */
+    get endsAt() {
+      return endsAt;
     },
     /** Whether the session has to stay awake. */
     get inUse() {

@@ -2,13 +2,18 @@ import { setMaxListeners } from 'node:events';
 import type { Proxy } from '../chromium/egress/proxy.ts';
 import type { Engine } from '../chromium/engine.ts';
 import { errors } from '../errors.ts';
+import { within } from '../lib/deadline.ts';
 import type { Log } from '../lib/log.ts';
 import { sessionClients } from './clients.ts';
+import type { LastLines } from './logs/kept.ts';
+import { sessionFrontPage } from './front-page.ts';
 import { sessionHolds } from './holds.ts';
+import { forgetProcesses, processLines } from './process/tails.ts';
 import { sessionStandby } from './standby.ts';
 import { endings, SessionEnded, type Ending } from './state.ts';
 import { closingMs, sessionSuccession, type StartNext } from './succession.ts';
 import type { SessionTelemetry } from './telemetry.ts';
+import { sessionThumbnail } from './thumbnail.ts';
 
 export interface LiveSessionOptions {
   id: string;
@@ -33,6 +38,9 @@ export interface LiveSessionOptions {
   log: Log;
 }
 
+/** How long a look at the browser may take: it is for an answer that can do without. */
+const lookMs = 1000;
+
 /** A recording of a session that is under way. */
 export interface Recorded {
   /** Ends its video. The returned function begins the next one, unless the recording has ended. It never rejects. */
@@ -54,6 +62,8 @@ export function liveSession(options: LiveSessionOptions) {
   let used = true;
   let ending: Ending | undefined;
   let over: Promise<void> | undefined;
+  /** What processes of its users had said when it ended. */
+  let spoken: readonly string[] = [];
   const stopping = new AbortController();
   const changes = oneByOne();
 
@@ -71,9 +81,13 @@ export function liveSession(options: LiveSessionOptions) {
     },
     onNext: () => holds.any || ending || standby.dozeOff(),
   });
+  const mayAsk = () => !standby.frozen && !ending;
+  const front = sessionFrontPage({ engine: browsers.current, mayAsk });
+  const wall = sessionThumbnail({ engine: browsers.current, mayAsk });
   const standby = sessionStandby({
     ...options,
     engine: browsers.current,
+    beforeSleep: () => front.look(lookMs),
     inUse: () => holds.inUse,
     ended: () => ending !== undefined,
   });
@@ -115,6 +129,7 @@ export function liveSession(options: LiveSessionOptions) {
     get clientCount() {
       return clients.count;
     },
+    sight: sightOf({ clients, holds, front, wall, browsers, ending: () => ending }),
     get viewerCount() {
       return clients.viewers;
     },
@@ -162,11 +177,16 @@ export function liveSession(options: LiveSessionOptions) {
       lending.abort(errors.session_not_found({ session: id }));
       clients.close(1001, 'The browser went back to its pool.');
       telemetry.shelve();
+      for (const seen of [front, wall]) seen.forget();
+      void browsers.current().then(({ guest }) => forgetProcesses(guest), ignore);
       holds.restartTimers();
       return used;
     },
 
     restart: restarter(holds, browsers),
+
+    /** What its processes wrote at last, without secrets; also when it has ended. */
+    lastLines: (): LastLines => mapped({ ...browsers.lastLines(), processes: spoken }, telemetry.clean),
 
     /** Closes the clients and the browser. All callers await the same end. With `keep` the browser closes its files in order, and they are kept. */
     end(reason: Ending, { keep = false } = {}): Promise<void> {
@@ -176,9 +196,56 @@ export function liveSession(options: LiveSessionOptions) {
         stopping.abort(new SessionEnded(reason));
         clients.close(1001, endings[reason]);
         const last = await browsers.current().catch(() => undefined);
+        if (last) spoken = await processLines(last.guest);
         await last?.close(keep ? { graceMs: closingMs } : {});
         standby.stopClock();
       })().finally(() => telemetry.end()));
+    },
+  };
+}
+
+const ignore = () => {};
+
+const mapped = (lines: LastLines, change: (lines: readonly string[]) => string[]): LastLines =>
+  Object.fromEntries(Object.entries(lines).map(([name, those]) => [name, change(those)]));
+
+/** What can be told of a session to those who only look at it. */
+function sightOf({
+  clients,
+  holds,
+  front,
+  wall,
+  browsers,
+  ending,
+}: {
+  clients: ReturnType<typeof sessionClients>;
+  holds: ReturnType<typeof sessionHolds>;
+  front: ReturnType<typeof sessionFrontPage>;
+  wall: ReturnType<typeof sessionThumbnail>;
+  browsers: ReturnType<typeof sessionSuccession>;
+  ending: () => Ending | undefined;
+}) {
+  return {
+    /** What uses the session: its websockets by kind, and requests. */
+    get uses() {
+      return { ...clients.byKind, requests: Math.max(0, holds.count - clients.holding) };
+    },
+    /** When it ends by its idle timeout, unless it is used before. */
+    get endsAt() {
+      return ending() ? undefined : holds.endsAt;
+    },
+    /** The page in front, as it was last seen. */
+    get frontPage() {
+      return front.seen;
+    },
+    /** Asks the browser which page is in front. A session that sleeps is not woken. */
+    look: () => front.look(lookMs),
+    /** A small picture of the page in front. A session that sleeps is not woken. */
+    thumbnail: wall.look,
+    async memoryBytes(): Promise<number | undefined> {
+      if (ending()) return undefined;
+      const measured = browsers.current().then(({ browser }) => browser.memory());
+      return within(lookMs, 'The memory', measured).catch(() => undefined); // such as while the browser is being replaced
     },
   };
 }

@@ -4,6 +4,7 @@ import { ExtensionSelector } from '../extensions/schema.ts';
 import { ProfileSelector, SessionProfile } from '../profiles/schema.ts';
 import { Telemetry, TelemetryRequest } from '../telemetry/schema.ts';
 import { lifeSeconds } from './addresses.ts';
+import { sessionLife } from './state.ts';
 
 export { ExtensionSelector, Telemetry, TelemetryRequest };
 
@@ -155,6 +156,54 @@ export const Session = named(
     ),
     deleted_at: Type.Optional(Timestamp),
     ended_reason: Type.Optional(Type.String({ description: 'Why it ended, once it has; see docs/lifecycles.md.' })),
+    ended_detail: Type.Optional(
+      Type.String({ description: 'A sentence about the end, where there is more to say. Corral extension.' }),
+    ),
+    state: Type.Optional(
+      oneOf([...sessionLife.stateNames, 'standby'], {
+        description:
+          'Its state, see docs/lifecycles.md; `standby` is a live session that is frozen until it is used. Corral extension.',
+      }),
+    ),
+    node_id: Type.Optional(Type.String({ description: 'The node that runs it, or ran it. Corral extension.' })),
+    clients: Type.Optional(
+      named(
+        'BrowserClients',
+        Type.Object(
+          {
+            cdp: Type.Integer(),
+            webdriver: Type.Integer(),
+            live_view: Type.Integer(),
+            terminal: Type.Integer({ description: 'Terminals of processes.' }),
+            requests: Type.Integer({ description: 'HTTP requests that use the session now.' }),
+          },
+          {
+            description:
+              'What uses it now. Told while it is live, by the node that runs it: a list of another node leaves it out, as it does ends_at and active_page. Corral extension.',
+          },
+        ),
+      ),
+    ),
+    ends_at: Type.Optional({
+      ...Timestamp,
+      description:
+        'When it ends by its timeout, unless it is used before. Left out while it is used. Corral extension.',
+    } as typeof Timestamp),
+    active_page: Type.Optional(
+      named(
+        'BrowserActivePage',
+        Type.Object(
+          { url: Type.String(), title: Type.String(), seen_at: Timestamp },
+          {
+            description:
+              'The page in front. GET of one session asks its browser; a list says what was seen last (also before standby). Corral extension.',
+          },
+        ),
+      ),
+    ),
+    memory_bytes: Type.Optional(
+      Type.Integer({ description: 'What its processes use; in GET of one session only. Corral extension.' }),
+    ),
   }),
 );
 

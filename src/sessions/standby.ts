@@ -11,6 +11,7 @@ export function sessionStandby({
   mayStandBy,
   inUse,
   ended,
+  beforeSleep,
   onAwake,
   onClock,
   log,
@@ -23,6 +24,8 @@ export function sessionStandby({
   /** The session is used, so it stays awake. */
   inUse: () => boolean;
   ended: () => boolean;
+  /** The last moment in which the browser answers. It must not take long: a client may be waiting to wake it. */
+  beforeSleep?: (() => Promise<void>) | undefined;
   onAwake?: (() => void) | undefined;
   /** It fell asleep or woke up, after so much time awake. */
   onClock?: ((clock: { uptimeMs: number; awake: boolean }) => void) | undefined;
@@ -55,6 +58,7 @@ export function sessionStandby({
   function sleep(): Promise<void> {
     return inTurn(async () => {
       const { browser, mux } = await engine();
+      if (!inUse()) await beforeSleep?.();
       if (inUse() || frozen || ended() || mux.isClosed) return;
       frozen = true; // until it is thawed, also if it fails halfway
       try {

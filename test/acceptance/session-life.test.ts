@@ -42,13 +42,27 @@ async function visit<T>(
 }
 
 describe('a session that nobody uses', () => {
-  test('is deleted after its timeout, and kept past it by a client and by requests', async () => {
+  // Together, because each of them begins with a wait.
+  test('is deleted after its timeout, and kept past it by a client and by requests; stands by frozen, and wakes before the next client is answered; can be changed and deleted meanwhile', async () => {
+    const all = [
+      isDeletedAfterItsTimeout(),
+      standsByFrozen(true),
+      standsByFrozen(false),
+      isChangedOnStandby(),
+      isDeletedOnStandby(),
+    ];
+    await expect(Promise.all(all)).resolves.toHaveLength(5);
+  });
+
+  const standingBy = ({ session_id }: { session_id: string }) => service.app.sessions.running(session_id)!.standingBy;
+
+  async function isDeletedAfterItsTimeout() {
     const [held, woken, left] = await Promise.all([1, 2, 3].map(() => create({ timeout_seconds: 10 })));
     const client = await RawClient.open(held!.cdp_ws_url);
-    const touch = setInterval(() => void fetch(`${woken!.base_url}/json/version`), 3000);
+    const touch = setInterval(() => void fetch(`${woken!.base_url}/json/version`).catch(() => {}), 3000);
     try {
       // Made at the same time with the same timeout: once this one is gone, the others would be.
-      await expect.poll(() => service.app.sessions.running(left!.session_id)).toBeUndefined();
+      await expect.poll(() => service.app.sessions.running(left!.session_id), { timeout: 60_000 }).toBeUndefined();
       const ended = await sdk.browsers.retrieve(left!.session_id, { include_deleted: true });
       expect(ended).toMatchObject({ ended_reason: 'idle' });
       expect(service.app.sessions.running(held!.session_id)).toBeDefined();
@@ -58,47 +72,66 @@ describe('a session that nobody uses', () => {
     }
     expect(await client.result('Browser.getVersion')).toHaveProperty('product');
     await client.close();
-  });
+  }
 
-  test.each([true, false])(
-    'stands by frozen (headless: %s), and wakes before the next client is answered',
-    async (headless) => {
-      const session = await create({ headless });
-      const { engine, release } = await service.app.sessions.hold(session.session_id);
-      const processes = tree(engine.browser.init!);
-      release();
-      await visit(session, async (page) => {
-        await page.goto(pages.url);
-        // Something that would burn a core if it were let.
-        await page.evaluate(
-          '{ const burn = () => { const end = performance.now() + 50; while (performance.now() < end); setTimeout(burn); }; burn(); window.kept = 42 }',
-        );
-      });
-      await expect.poll(() => service.app.sessions.counts().standby, { timeout: 15_000 }).toBe(1);
+  async function standsByFrozen(headless: boolean) {
+    const session = await create({ headless });
+    const seen = () => service.call('GET', `/browsers/${session.session_id}/thumbnail`);
+    const { engine, release } = await service.app.sessions.hold(session.session_id);
+    const processes = tree(engine.browser.init!);
+    release();
+    await visit(session, async (page) => {
+      await page.goto(pages.url);
+      await expect.poll(async () => (await seen()).status, { timeout: 60_000 }).toBe(200);
+      // Something that would burn a core if it were let.
+      await page.evaluate(
+        '{ const burn = () => { const end = performance.now() + 50; while (performance.now() < end); setTimeout(burn); }; burn(); window.kept = 42 }',
+      );
+      const used = (await service.call('GET', `/browsers/${session.session_id}`)).body;
+      expect(used).toMatchObject({ state: 'live', clients: { cdp: 1 }, node_id: expect.any(String) });
+      expect(used).not.toHaveProperty('ends_at');
+    });
+    await expect.poll(() => standingBy(session), { timeout: 60_000 }).toBe(true);
 
-      const before = cpuTicks(processes);
-      const uptime = async () => (await sdk.browsers.retrieve(session.session_id)).usage!.uptime_ms;
-      const first = await uptime();
-      for (let ask = 0; ask < 40; ask++) await sdk.browsers.retrieve(session.session_id); // a good while, in which it could run
-      expect(cpuTicks(processes)).toBe(before);
-      expect(await uptime()).toBe(first);
+    const before = cpuTicks(processes);
+    expect((await seen()).headers.get('content-type')).toBe('image/jpeg');
+    // What it was doing when it fell asleep: neither a look at it nor a list wakes it.
+    const asleep = {
+      state: 'standby',
+      clients: { cdp: 0, webdriver: 0, live_view: 0, terminal: 0, requests: 0 },
+      ends_at: expect.any(String),
+      active_page: { url: pages.url, title: expect.any(String), seen_at: expect.any(String) },
+    };
+    const { body: told } = await service.call('GET', `/browsers/${session.session_id}`);
+    expect(told).toMatchObject({ ...asleep, memory_bytes: expect.any(Number) });
+    expect((await service.call('GET', `/browsers?query=${session.session_id}`)).body).toMatchObject([asleep]);
+    const uptime = async () => (await sdk.browsers.retrieve(session.session_id)).usage!.uptime_ms;
+    const first = await uptime();
+    for (let ask = 0; ask < 40; ask++) await sdk.browsers.retrieve(session.session_id); // a good while, in which it could run
+    expect(cpuTicks(processes)).toBe(before);
+    expect(await uptime()).toBe(first);
 
-      expect(await visit(session, (page) => page.evaluate<number>('window.kept'))).toBe(42);
-      expect(await uptime()).toBeGreaterThan(first);
-      expect(cpuTicks(processes)).toBeGreaterThan(before);
-      expect(service.app.sessions.counts().standby).toBe(0);
-    },
-  );
+    await visit(session, async (page) => {
+      expect(await page.evaluate('window.kept')).toBe(42);
+      expect(standingBy(session)).toBe(false);
+    });
+    expect(await uptime()).toBeGreaterThan(first);
+    expect(cpuTicks(processes)).toBeGreaterThan(before);
+  }
 
-  test('can be changed and deleted while it stands by', async () => {
-    const sessions = await Promise.all([create(), create()]);
-    await expect.poll(() => service.app.sessions.counts().standby, { timeout: 15_000 }).toBe(2);
-    const [one, other] = sessions;
-    await sdk.browsers.update(one.session_id, { viewport: { width: 801, height: 601 } });
-    expect(await visit(one, (page) => page.evaluate('[innerWidth, innerHeight]'))).toEqual([801, 601]);
-    await sdk.browsers.deleteByID(other.session_id);
-    await expect.poll(() => service.app.sessions.running(other.session_id)).toBeUndefined();
-  });
+  async function isChangedOnStandby() {
+    const session = await create();
+    await expect.poll(() => standingBy(session), { timeout: 60_000 }).toBe(true);
+    await sdk.browsers.update(session.session_id, { viewport: { width: 801, height: 601 } });
+    expect(await visit(session, (page) => page.evaluate('[innerWidth, innerHeight]'))).toEqual([801, 601]);
+  }
+
+  async function isDeletedOnStandby() {
+    const session = await create();
+    await expect.poll(() => standingBy(session), { timeout: 60_000 }).toBe(true);
+    await sdk.browsers.deleteByID(session.session_id);
+    await expect.poll(() => service.app.sessions.running(session.session_id)).toBeUndefined();
+  }
 });
 
 /** Processor time of processes, in ticks of the kernel's clock. */
@@ -151,20 +184,23 @@ describe('a session that runs', () => {
     }
   });
 
-  test.each([
-    [{ width: 0, height: 10 }],
-    [{ width: 10 }],
-    [{ width: 1.5, height: 10 }],
-    [{ width: 100_000, height: 10 }],
-    [{ width: 800, height: 600, refresh_rate: 0 }],
-  ])('refuses the viewport %j and stays as it was', async (viewport) => {
+  test('refuses a viewport that cannot be, and stays as it was', async () => {
     const session = await create();
-    const answer = await service.call('PATCH', `/browsers/${session.session_id}`, { viewport });
-    expect(answer).toMatchObject({
-      status: 400,
-      body: { code: 'invalid_input', message: expect.stringContaining('viewport') },
-    });
-    expect((await sdk.browsers.retrieve(session.session_id)).viewport).toMatchObject({ width: 1920, height: 1080 });
+    for (const viewport of [
+      { width: 0, height: 10 },
+      { width: 10 },
+      { width: 1.5, height: 10 },
+      { width: 100_000, height: 10 },
+      { width: 800, height: 600, refresh_rate: 0 },
+    ]) {
+      const answer = await service.call('PATCH', `/browsers/${session.session_id}`, { viewport });
+      expect(answer, JSON.stringify(viewport)).toMatchObject({
+        status: 400,
+        body: { code: 'invalid_input', message: expect.stringContaining('viewport') },
+      });
+      const { viewport: kept } = await sdk.browsers.retrieve(session.session_id);
+      expect(kept, JSON.stringify(viewport)).toMatchObject({ width: 1920, height: 1080 });
+    }
   });
 
   test('has a name of its own, which is free again when it has ended', async () => {
@@ -273,6 +309,7 @@ describe('a session that runs', () => {
       session_id: b.session_id,
       deleted_at: expect.any(String),
       usage: { uptime_ms: expect.any(Number) },
+      state: expect.stringMatching(/^stopp(ing|ed)$/),
       ended_reason: 'deleted',
     });
     await mine.browsers.deleteByID(a.session_id);
@@ -289,13 +326,31 @@ describe('a session starts', () => {
         webSocketDebuggerUrl: string;
       }[];
       expect(list.filter(({ type }) => type === 'page')).toHaveLength(1);
+      expect(list.map(({ type }) => type)).not.toContain('browser_ui');
       const version = (await (await fetch(`${session.base_url}/json/version`)).json()) as Record<string, string>;
       expect(version).toMatchObject({ Browser: expect.stringMatching(/Chrom/), 'Protocol-Version': '1.3' });
-      for (const url of [version['webSocketDebuggerUrl']!, list[0]!.webSocketDebuggerUrl, session.base_url!]) {
+      for (const url of [version['webSocketDebuggerUrl']!, session.base_url!]) {
         const browser = await chromium.connectOverCDP(url);
         expect(browser.contexts().flatMap((context) => context.pages())).toHaveLength(1);
         await browser.close();
       }
+
+      const at = (path: string, method = 'GET') => fetch(`${session.base_url}/json/${path}`, { method });
+      const page = await RawClient.open(list[0]!.webSocketDebuggerUrl);
+      expect(await page.result('Runtime.evaluate', { expression: '1 + 1' })).toMatchObject({ result: { value: 2 } });
+      const made = (await (await at(`new?${encodeURIComponent(pages.url)}`, 'PUT')).json()) as Record<string, string>;
+      expect(made).toMatchObject({ type: 'page', devtoolsFrontendUrl: expect.stringContaining('inspector.html?ws=') });
+      const second = await RawClient.open(made['webSocketDebuggerUrl']!);
+      await second.result('Page.enable');
+      expect(await (await at(`activate/${made['id']}`)).text()).toBe('Target activated');
+      expect(await (await at(`close/${made['id']}`)).text()).toBe('Target is closing');
+      expect(await second.closed).toEqual({ code: 1000, reason: 'The page was closed.' });
+      await page.close();
+      expect((await at(`close/${made['id']}`)).status).toBe(404);
+      expect((await at('new')).status).toBe(405);
+      expect((await at('nothing')).status).toBe(404);
+      const { domains } = (await (await at('protocol')).json()) as { domains: { domain: string }[] };
+      expect(domains.map(({ domain }) => domain)).toEqual(expect.arrayContaining(['Page', 'Runtime']));
     }
   });
 
@@ -327,7 +382,7 @@ describe('a session starts', () => {
     expect(session.start_url).toBe(start_url);
     const client = await RawClient.open(session.cdp_ws_url);
     const { sessionId } = await client.page(pages.url);
-    expect(await client.evaluate('1 + 1', sessionId)).toBe(2);
+    await expect.poll(() => client.evaluate('1 + 1', sessionId)).toBe(2); // it may be on its way to its address
     await client.close();
   });
 
@@ -385,7 +440,7 @@ describe('a session starts', () => {
       create({ headless: false }),
     ]);
     expect(kiosk.kiosk_mode).toBe(true);
-    expect(await visit(kiosk, (page) => page.evaluate(bars))).toBe(0);
+    await expect.poll(() => visit(kiosk, (page) => page.evaluate(bars))).toBe(0);
     expect(await visit(plain, (page) => page.evaluate(bars))).toBeGreaterThan(50);
   });
 
@@ -411,10 +466,10 @@ describe('a session starts', () => {
   });
 });
 
-test('what this version does not serve is refused by name', async () => {
+test('a browser cannot belong to an invocation that there is not', async () => {
   expect(await post({ invocation_id: 'x' })).toMatchObject({
-    status: 400,
-    body: { code: 'feature_not_available', message: expect.stringContaining('invocation_id') },
+    status: 404,
+    body: { code: 'invocation_not_found', message: expect.stringContaining("'x'") },
   });
 });
 

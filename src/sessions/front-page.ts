@@ -1,0 +1,47 @@
+import type { Engine } from '../chromium/engine.ts';
+import { within } from '../lib/deadline.ts';
+
+/** The page in front when the browser was last asked. */
+export interface SeenPage {
+  readonly url: string;
+  readonly title: string;
+  readonly seenAt: Date;
+}
+
+/**
+ * The page in front of a session's browser. Looking is no use of the session: it neither wakes the session nor keeps it from ending, so
+ * that a dashboard can look as often as it likes.
+ */
+export function sessionFrontPage({ engine, mayAsk }: { engine: () => Promise<Engine>; mayAsk: () => boolean }) {
+  let seen: SeenPage | undefined;
+  let looking: Promise<void> | undefined;
+  /** Counts the holders: what was asked for under one must not be shown to the next. */
+  let holder = 0;
+
+  async function ask(): Promise<void> {
+    const asked = holder;
+    const page = await (await engine()).frontPage();
+    if (asked === holder) seen = page && { ...page, seenAt: new Date() };
+  }
+
+  return {
+    get seen() {
+      return seen;
+    },
+
+    /** Asks the browser, once for all who look at the same time. What was seen before remains when there is no answer in time. */
+    async look(ms: number): Promise<void> {
+      if (!mayAsk()) return;
+      looking ??= ask()
+        .catch(() => {})
+        .finally(() => (looking = undefined));
+      await within(ms, 'The browser', looking).catch(() => {});
+    },
+
+    /** The session gets another holder. */
+    forget() {
+      holder++;
+      seen = undefined;
+    },
+  };
+}
