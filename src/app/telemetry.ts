@@ -2,6 +2,8 @@ import type { FastifyRequest } from 'fastify';
 import type { Server } from '../api/server.ts';
 import { collect } from '../chromium/telemetry/collector.ts';
 import type { Addresses } from '../sessions/addresses.ts';
+import { hearConsole } from '../sessions/logs/console.ts';
+import type { LineLogs } from '../sessions/logs/line-logs.ts';
 import type { SessionService } from '../sessions/service.ts';
 import type { StoredEvent } from '../telemetry/export/source.ts';
 import { isSent, otlpService } from '../telemetry/otlp/service.ts';
@@ -11,16 +13,20 @@ import { version } from '../version.ts';
 import type { Ground } from './ground.ts';
 
 /** The events of sessions, and what takes them out of browsers. */
-export async function openTelemetry(ground: Ground) {
+export async function openTelemetry(ground: Ground, pageConsole: LineLogs) {
   const { config, store, disk, opened, log } = ground;
   const otlp = await openOtlp(ground);
+  const hear = hearConsole(pageConsole);
   const telemetry = telemetryService({
     db: store.db,
     days: config.telemetryDays,
     sessionBytes: config.telemetrySession * 2 ** 20,
     projectBytes: config.telemetryProject * 2 ** 20,
     short: () => config.databaseUrl === '' && disk.short(),
-    ...(otlp && { onLine: otlp }),
+    onLine(sessionId, type, line) {
+      hear(sessionId, type, line);
+      otlp?.(sessionId, type, line);
+    },
     log,
   });
   opened(() => telemetry.close());
@@ -44,7 +50,11 @@ async function openOtlp({ config, store, events, opened, log }: Ground) {
 const byToken = /^\/browser\/kernel\/:token\/(.+)$/;
 const namesByToken: Record<string, string> = { curl: 'browserCurl', 'curl/raw': 'browserCurlRaw' };
 
-/** Reports each answered request about a session in the session's own events. Reading events is left out: it would never end. */
+/**
+ * Reports each answered request about a session in the session's own events. Reading events is left out: it would never end. So is
+ * reading the session, which does nothing to it and is done again and again by what shows it; and the
+ * request that deletes the session: its status is known when it is answered, and by then the events have ended with the session.
+ */
 export function reportCalls(
   http: Server,
   rooms: {
@@ -74,9 +84,11 @@ export function reportCalls(
   }
 }
 
+const unreported = new Set(['getBrowser', 'getBrowserThumbnail', 'deleteBrowser']);
+
 function operationOf({ routeOptions }: FastifyRequest): string | undefined {
   const { url = '', schema } = routeOptions;
-  if (url.includes('/telemetry/')) return undefined;
+  if (url.includes('/telemetry/') || unreported.has(schema?.operationId ?? '')) return undefined;
   const [, path] = byToken.exec(url) ?? [];
   if (path !== undefined) return namesByToken[path] ?? path;
   return url.startsWith('/browsers/:') ? schema?.operationId : undefined;
