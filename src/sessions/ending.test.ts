@@ -16,7 +16,7 @@ afterEach(() => void vi.useRealTimers());
 function house() {
   const seen: string[] = [];
   const roster = sessionRoster();
-  const faults = { database: false, save: undefined as Promise<string | undefined> | undefined };
+  const faults = { database: false, disturbed: false, save: undefined as Promise<string | undefined> | undefined };
   const fake = fakeEngine();
   const ending = sessionEnding({
     store: {
@@ -25,6 +25,9 @@ function house() {
         if (faults.database) throw new Error('The database is away.');
         return sessionRow({ id, pool_id: 'pool' });
       },
+      saveAfterAll: async () => 'profile',
+      saveIfUndisturbed: async () => (faults.disturbed ? undefined : 'profile'),
+      find: async (id) => sessionRow({ id, ended_reason: 'deleted', ended_detail: (await faults.save) ?? null }),
     },
     browsers: {
       pack: () => Readable.from([]),
@@ -38,6 +41,7 @@ function house() {
     },
     roster,
     onGone: (id) => void seen.push(`gone ${id}`),
+    keepLog: async (session) => void seen.push(`log ${session.lastLines().chromium?.join()}`),
     events: { publish: (name: string, facts: object) => void seen.push(`${name} ${JSON.stringify(facts)}`) } as never,
     log: silent,
   });
@@ -63,7 +67,14 @@ const ended = (reason: string) =>
 test('a session that is ended twice ends once, for the first reason; its place is free before its row is at rest', async () => {
   const { stop, roster, seen, fake } = house();
   await Promise.all([stop('s', 'idle'), stop('s', 'deleted')]);
-  expect(seen).toEqual(['stop_requested idle', 'remove s', 'gone s', 'cleaned_up idle', ended('idle')]);
+  expect(seen).toEqual([
+    'stop_requested idle',
+    'remove s',
+    'gone s',
+    'log the last line',
+    'cleaned_up idle',
+    ended('idle'),
+  ]);
   expect(fake.done).toEqual(['close']);
   expect(roster.ids()).toEqual([]);
   expect(roster.ends.size).toBe(0);
@@ -80,6 +91,7 @@ test('a profile is saved by ends that are meant, between the browser and its dir
     'save prof',
     'remove s',
     'gone s',
+    'log the last line',
     `cleaned_up idle ${why}`,
     ended('idle'),
   ]);
@@ -143,6 +155,24 @@ test('a session that is being started is called off, and ended if it is there al
   expect(session.ending).toBe('project_closed');
   expect(seen.at(-1)).toBe(ended('project_closed'));
   await stop('unknown', 'deleted'); // nothing to end
+});
+
+test('a session that was started without save_changes can save its profile after all, and tells if that failed', async () => {
+  const { removeAndSave, seen } = house();
+  expect(await removeAndSave('s')).toBeUndefined();
+  expect(seen).toContain('save profile');
+  expect(seen.at(-1)).toBe(ended('deleted'));
+
+  const full = house();
+  full.faults.save = Promise.resolve('The disk is full.');
+  expect(await full.removeAndSave('s')).toBe('The disk is full.');
+  expect(await full.removeAndSave('unknown')).toBe('The browser had ended.');
+
+  const disturbed = house();
+  disturbed.faults.disturbed = true;
+  expect(await disturbed.removeAndSave('s', { giveWay: true })).toContain('Another session');
+  expect(disturbed.seen).not.toContain('save profile');
+  expect(disturbed.seen.at(-1)).toBe(ended('deleted'));
 });
 
 test('a start that fails says why: ended by a request, given up by its client, or by itself', () => {

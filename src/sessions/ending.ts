@@ -29,15 +29,18 @@ export function sessionEnding({
   profiles,
   roster,
   onGone,
+  keepLog,
   events,
   log,
 }: {
-  store: Pick<SessionStore, 'apply'>;
+  store: Pick<SessionStore, 'apply' | 'find' | 'saveAfterAll' | 'saveIfUndisturbed'>;
   browsers: Pick<Browsers, 'pack' | 'remove'>;
   profiles: Pick<ProfileService, 'save'>;
   roster: Roster;
   /** The session's browser and files are gone; the rest that is kept of it can be removed. */
   onGone: (id: string) => void;
+  /** Writes down what the session's processes said at last. Never rejects. */
+  keepLog: (session: LiveSession) => Promise<void>;
   events: Pick<EventBus, 'publish'>;
   log: Log;
 }) {
@@ -69,12 +72,14 @@ export function sessionEnding({
         log.error({ session: id, error: error.message }, 'session.not_ended');
         return false;
       })
-      .then((heard) => {
+      .then(async (heard) => {
         roster.live.delete(id);
         roster.saving.delete(id);
         onGone(id);
         const uptimeMs = session.uptimeMs();
         log.info({ session: id, reason, uptimeMs }, 'session.ended');
+        // Before the row is at rest: a session that is over has a log. The idle browser of a pool cannot be asked for one.
+        if (!session.shelved) await keepLog(session);
         return settle(id, { reason, uptimeMs, ...(detail === undefined ? {} : { detail }) }, heard);
       })
       .finally(() => roster.ends.delete(id));
@@ -137,6 +142,23 @@ export function sessionEnding({
       if (!saves) return void (await killed);
       const late = new Promise((resolve) => setTimeout(resolve, longestDeleteMs).unref());
       await Promise.race([killed, late]);
+    },
+
+    /**
+     * Deletes a session and saves its profile, although the session was started without save_changes. Resolves when that is done, with the
+     * reason if the profile was not saved. With `giveWay`, what other sessions saved meanwhile, or will save, is not overwritten.
+     */
+    async removeAndSave(id: string, { giveWay = false } = {}): Promise<string | undefined> {
+      const profileId = giveWay ? await store.saveIfUndisturbed(id) : await store.saveAfterAll(id);
+      if (profileId === undefined && giveWay) {
+        await stop(id, 'deleted');
+        return 'Another session saves to the profile or has saved to it, or the browser had ended.';
+      }
+      if (profileId === undefined || !roster.live.has(id)) return 'The browser had ended.';
+      roster.saving.set(id, profileId);
+      await stop(id, 'deleted');
+      const row = await store.find(id);
+      return row?.ended_reason === 'deleted' ? (row.ended_detail ?? undefined) : 'The browser ended first.';
     },
   };
 }

@@ -162,6 +162,32 @@ function admitting(db: Db) {
         where id = ${id} and profile_id is null and deleted_at is null returning *, profile_of(sessions) as profile`);
     },
 
+    /** The session saves its profile when it ends. Answers with the profile; undefined when the session is gone or has none. */
+    async saveAfterAll(id: string): Promise<string | undefined> {
+      const row = await db.row<{ profile_id: string }>(sql`update sessions set profile_saves = true
+        where id = ${id} and profile_id is not null and deleted_at is null returning profile_id`);
+      return row?.profile_id;
+    },
+
+    /**
+     * The same, unless the save would overwrite another one: a session that saves to the profile runs, or the profile has changed since this
+     * session began.
+     */
+    saveIfUndisturbed(id: string): Promise<string | undefined> {
+      return db.transaction(async (tx) => {
+        // The lock makes a session that is being started as a writer wait, or be seen.
+        const profile = await tx.row<{
+          id: string;
+          changed: boolean;
+        }>(sql`select p.id, p.updated_at > s.created_at as changed
+          from profiles p join sessions s on s.profile_id = p.id where s.id = ${id} for update of p`);
+        if (!profile || profile.changed) return undefined;
+        const other = await tx.row(sql`select id from sessions
+          where profile_id = ${profile.id} and profile_saves and state in ('starting', 'live', 'stopping') and id <> ${id} limit 1`);
+        return other ? undefined : sessionStore(tx).saveAfterAll(id);
+      });
+    },
+
     async detachProfile(id: string): Promise<void> {
       await db.rows(
         sql`update sessions set profile_id = null, profile_saves = false, profile_attached = false where id = ${id}`,
@@ -283,6 +309,12 @@ function living(db: Db) {
     },
 
     /** Nodes that have unsettled sessions. */
+    /** Active sessions of this invocation, or of any. */
+    ofInvocations(id: string | null): Promise<SessionRow[]> {
+      return db.rows(sql`select * from sessions where invocation_id is not null and deleted_at is null
+        and (${id}::text is null or invocation_id = ${id}) order by created_at, id`);
+    },
+
     async nodesInUse(): Promise<string[]> {
       const rows = await db.rows<{ node_id: string }>(
         sql`select distinct node_id from sessions where state in ('starting', 'live', 'stopping')`,
