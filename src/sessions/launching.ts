@@ -18,7 +18,7 @@ import type { DiskGuard } from './disk-guard.ts';
 import { whyNotStarted, type Endings } from './ending.ts';
 import { liveSession, type LiveSession } from './live-session.ts';
 import type { LoadedExtensions } from './loaded-extensions.ts';
-import { optionsOf, refuseWhatIsNotHere, rowFor, withProfile } from './request.ts';
+import { optionsOf, rowFor, withProfile } from './request.ts';
 import type { Restarts } from './restarts.ts';
 import type { Roster } from './roster.ts';
 import type { CreateSession } from './schema.ts';
@@ -71,6 +71,8 @@ export interface LaunchingDeps {
   telemetry: Pick<TelemetryService, 'open'>;
   /** Takes events out of a browser. */
   collect: Collect;
+  /** Throws unless the invocation is one of the project that has not ended: its browsers end with it. */
+  refuseInvocation: (projectId: string, id: string) => Promise<void>;
   nodeId: string;
   events: Pick<EventBus, 'publish'>;
   log: Log;
@@ -86,7 +88,7 @@ export function sessionLaunching(deps: LaunchingDeps) {
     request: CreateSession,
     { hungUp, pool, onPlaced }: Making,
   ): Promise<SessionRow> {
-    refuseWhatIsNotHere(request);
+    if (request.invocation_id !== undefined) await deps.refuseInvocation(projectId, request.invocation_id);
     if (request.replay_buffer_seconds !== undefined && !canEncode())
       throw errors.engine_unavailable({
         detail: 'replay_buffer_seconds needs ffmpeg, which this machine does not have.',

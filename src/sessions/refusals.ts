@@ -16,7 +16,6 @@ export const ofLaunch = [
   'no_sandbox',
   'profile_damaged',
   'storage_full',
-  'feature_not_available',
 ] as const satisfies ErrorCode[];
 
 /** Calling the guest, which runs inside the session. */

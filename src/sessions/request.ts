@@ -106,7 +106,7 @@ export function rowFor(
     refresh_rate: options.viewport.refreshRate ?? null,
     start_url: request.start_url ?? null,
     policy: options.policy ?? null,
-    invocation_id: null,
+    invocation_id: request.invocation_id ?? null,
     telemetry: [...captureOnCreate(request.telemetry)],
   };
 }
@@ -128,7 +128,7 @@ export function proxyChange(
   return { id: given ? id || null : row.proxy_id, defaultDisabled: disable ?? row.default_proxy_disabled };
 }
 
-/** Refuses fields of features that do not exist yet, unless their value asks for nothing. */
-export function refuseWhatIsNotHere(request: Pick<CreateSession, 'invocation_id'>) {
-  if (request.invocation_id !== undefined) throw errors.feature_not_available({ field: 'invocation_id' });
+/** Refuses a telemetry configuration that contradicts itself, where it is stored for later sessions. */
+export function refuseTelemetry(request: CreateSession['telemetry']): void {
+  captureOnCreate(request);
 }

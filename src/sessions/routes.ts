@@ -39,6 +39,8 @@ export function sessionRoutes({
               ...ofLaunch,
               'already_exists',
               'session_limit_reached',
+              'invocation_not_found',
+              'invocation_over',
               'rate_limit_exceeded',
               'capacity_exhausted',
               'shutting_down',

@@ -14,8 +14,10 @@ import { sessionChanging } from './changing.ts';
 import { diskGuard } from './disk-guard.ts';
 import { sessionEnding } from './ending.ts';
 import { sessionFinding } from './finding.ts';
+import { holdForms } from './forms.ts';
 import { sessionLaunching } from './launching.ts';
 import { sessionLending } from './lending.ts';
+import type { LiveSession } from './live-session.ts';
 import { loadedExtensions } from './loaded-extensions.ts';
 import { restarts as sessionRestarts } from './restarts.ts';
 import { sessionRoster } from './roster.ts';
@@ -37,6 +39,10 @@ export function sessionService(deps: {
   proxies: Pick<ProxyService, 'endpoint' | 'defaultEndpoint'>;
   telemetry: Pick<TelemetryService, 'open'>;
   collect: Collect;
+  /** Writes down what an ended session's processes said at last. */
+  keepLog: (session: LiveSession) => Promise<void>;
+  /** Throws unless the invocation is one of the project that has not ended. */
+  refuseInvocation: (projectId: string, id: string) => Promise<void>;
   nodeId: string;
   /** The most browsers this node runs, spares included. */
   capacity: number;
@@ -89,15 +95,25 @@ export function sessionService(deps: {
 
     /** `keyId` is the key of the request: the addresses in the answer are valid for as long as it is. */
     async create(projectId: string, keyId: string, request: CreateSession, hungUp?: AbortSignal): Promise<Session> {
-      return toSession(await make(projectId, request, { hungUp }), keyId);
+      const row = await make(projectId, request, { hungUp });
+      // An invocation that ended meanwhile has ended the browsers that it had by then.
+      if (row.invocation_id !== null)
+        await deps.refuseInvocation(projectId, row.invocation_id).catch(async (error: Error) => {
+          await stop(row.id, 'deleted');
+          throw error;
+        });
+      return toSession(row, keyId);
     },
 
     async remove(projectId: string, idOrName: string): Promise<void> {
       await ending.remove((await find(projectId, idOrName)).id);
     },
+    removeAndSave: ending.removeAndSave,
 
     running: roster.running,
     hold: roster.hold,
+    /** For logins: what the session's pages ask for, and filling it in. The session is on this node, or is not found. */
+    forms: (id: string) => holdForms(() => roster.hold(id)),
 
     /** Call it when a project was closed, or may have been closed without this node receiving the event. */
     endClosedProjects: closed.sweep,
