@@ -28,18 +28,27 @@ const lapses = {
   project: 'in a project that was archived or deleted',
 };
 
+/** What stands before the label of a session's host where a path has a token. */
+const LABEL = '~';
+
 export type Addresses = ReturnType<typeof addresses>;
 
 /** The four addresses of a session, each with a token of its own, and the check of such tokens. */
 export function addresses({
   tokens,
   publicUrl,
+  sessionHosts = '',
   leaseOf,
+  projectOf,
   lapseOf,
 }: {
   tokens: Tokens;
   /** The public URL of a node. Without an id, or if that node is gone, the URL of this node. */
   publicUrl: (nodeId?: string) => string;
+  /** The address of each session of this node, with `*` for its label; empty: the token is in the path. */
+  sessionHosts?: string;
+  /** The project of a session. */
+  projectOf?: (sessionId: string) => Promise<string | undefined>;
   /** The current lease of a session on this node; null without a lease, undefined when the session is not on this node. */
   leaseOf: (sessionId: string) => string | null | undefined;
   /** Which of the key and the project is no longer valid; undefined while both are. */
@@ -58,9 +67,51 @@ export function addresses({
   const holderOf = (sessionId: string, lease: string | null | undefined) =>
     lease ? `${sessionId}.${lease}` : sessionId;
 
+  /** The token of a host: a label has 63 characters at most, which is too short for a token. */
+  function labelOf(sessionId: string, { keyId }: Minter, lease: string | null | undefined): string | undefined {
+    const [, key] = /^key_([a-z\d]{24})$/.exec(keyId) ?? [];
+    if (sessionHosts === '' || key === undefined || !/^[a-z\d]{24}$/.test(sessionId)) return undefined;
+    return `${sessionId}${key}${tokens.mark(sessionId, keyId, lease ?? '')}`;
+  }
+
+  /** Whether a label is good, on the node that has its session: other nodes do not know its lease. */
+  async function claimsOf(label: string): Promise<{ sessionId: string; minter: Minter } | undefined> {
+    const [, sessionId = '', key = '', mark = ''] = /^([a-z\d]{24})([a-z\d]{24})([a-z\d]{15})$/.exec(label) ?? [];
+    const keyId = `key_${key}`;
+    const lease = leaseOf(sessionId);
+    if (lease === undefined || !tokens.isMark(mark, sessionId, keyId, lease ?? '')) return undefined;
+    const projectId = await projectOf?.(sessionId);
+    return projectId === undefined ? undefined : { sessionId, minter: { keyId, projectId } };
+  }
+
+  async function admitLabel(label: string, purpose: Purpose): Promise<Admission> {
+    const claims = purpose === 'base' ? await claimsOf(label) : undefined;
+    if (!claims)
+      throw errors.unauthorized({ detail: 'The host of this address is not one of a session that runs on this node.' });
+    await refuseLapsed(claims.minter);
+    return { ...claims, watchOnly: false };
+  }
+
+  async function refuseLapsed(minter: Minter): Promise<void> {
+    const lapse = await lapseOf(minter);
+    if (lapse) throw errors.unauthorized({ detail: `This address was made ${lapses[lapse]}. Ask for another.` });
+  }
+
+  const [hostsBefore = '', hostsAfter = ''] = sessionHosts.split('*');
+  const suffix = hostsAfter.replace(/:\d+$/, '');
+
   return {
+    /** The path that a request's host and path stand for: a session's own host stands for its base_url. */
+    pathAt(host: string | undefined, path: string): string {
+      const name = (host ?? '').replace(/:\d+$/, '').toLowerCase();
+      if (suffix === '' || !name.endsWith(suffix)) return path;
+      return `/browser/kernel/${LABEL}${name.slice(0, -suffix.length)}${path.startsWith('/') ? path : `/${path}`}`;
+    },
+
     of(sessionId: string, minter: Minter, nodeId?: string, lease: string | null | undefined = leaseOf(sessionId)) {
       const holder = holderOf(sessionId, lease);
+      const label =
+        nodeId === undefined || leaseOf(sessionId) !== undefined ? labelOf(sessionId, minter, lease) : undefined;
       const http = publicUrl(nodeId);
       const ws = http.replace(/^http/, 'ws');
       return {
@@ -68,7 +119,10 @@ export function addresses({
         webdriver_ws_url: `${ws}/browser/webdriver/session?jwt=${token(holder, 'webdriver', minter)}`,
         browser_live_view_url: `${http}/browser/live?jwt=${token(holder, 'live', minter)}`,
         // The token is in the path, not in the query: tools append /json/version to the URL as it is.
-        base_url: `${http}/browser/kernel/${token(holder, 'base', minter)}`,
+        base_url:
+          label === undefined
+            ? `${http}/browser/kernel/${token(holder, 'base', minter)}`
+            : `${hostsBefore}${label}${hostsAfter}`,
       };
     },
 
@@ -94,6 +148,7 @@ export function addresses({
         throw errors.unauthorized({
           detail: 'The address has no token (jwt). Use the one that the session’s answer carries, whole.',
         });
+      if (given.startsWith(LABEL)) return admitLabel(given.slice(LABEL.length), purpose);
       const claims = tokens.verify(given);
       if (claims === 'expired') {
         throw errors.unauthorized({
@@ -112,8 +167,7 @@ export function addresses({
       const current = leaseOf(sessionId);
       // Another node than the session's does not know the lease; the session's node checks it again.
       if (current !== undefined && current !== lease) throw errors.session_not_found({ session: sessionId });
-      const lapse = await lapseOf(minter);
-      if (lapse) throw errors.unauthorized({ detail: `This address was made ${lapses[lapse]}. Ask for another.` });
+      await refuseLapsed(minter);
       return { sessionId, minter, watchOnly: claims['watch_only'] === true };
     },
   };
