@@ -13,6 +13,7 @@ const byAccess: Record<Access, ErrorCode[]> = {
   org: anyKey,
   project: [...anyKey, 'project_not_found'],
   token: ['unauthorized', 'forbidden', 'store_unavailable'],
+  session: ['unauthorized', 'forbidden', 'store_unavailable', 'project_not_found'],
   node: [],
 };
 

@@ -8,18 +8,21 @@ import Fastify, {
   type FastifyRequest,
 } from 'fastify';
 import type { Socket } from 'node:net';
-import { STATUS_CODES } from 'node:http';
+import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import { errors, ServiceError } from '../errors.ts';
 import { Overdue } from '../lib/deadline.ts';
 import { newId } from '../lib/ids.ts';
 import { isUndeclared } from './answers.ts';
 import { clockOf, guarded, hasBody, watchBodies } from './body-clock.ts';
 import { countedAnswer, countedBody } from './large.ts';
-import { accessOf, admit, type Gatekeeper } from './caller.ts';
+import { accessOf, admit, type Gatekeeper, type Invitations, type SessionTokens } from './caller.ts';
 import { answerElsewhere, type Elsewhere } from './elsewhere.ts';
 import { registerOpenApi } from './openapi.ts';
 import { parseBody } from './body.ts';
 import { parseQuery } from './query.ts';
+import { serializersOnDemand } from './serialization.ts';
+import { alsoBelowBaseUrl } from './session-paths.ts';
+import { lookForUnknownFields, withWarnings } from './unknown-fields.ts';
 import { InvalidInput, validatorCompiler } from './validation.ts';
 
 /** Records each request that may have changed something. */
@@ -33,6 +36,12 @@ const bodyLimit = 1024 * 1024;
 
 export async function httpServer(options: {
   gate: Gatekeeper;
+  /** Without it, no route admits invitees. */
+  invitations?: Invitations;
+  /** The path that a request's host and path stand for. */
+  pathAt?: (host: string | undefined, path: string) => string;
+  /** Without it, nothing is served below the addresses of sessions. */
+  sessionTokens?: SessionTokens;
   audit: AuditTrail;
   logger: FastifyBaseLogger;
   trustProxy: readonly string[];
@@ -40,7 +49,17 @@ export async function httpServer(options: {
   /** How long a body may stall. */
   bodySeconds: number;
 }) {
-  const { gate, audit, logger, trustProxy, elsewhere, bodySeconds } = options;
+  const {
+    pathAt = (_, path) => path,
+    gate,
+    invitations,
+    sessionTokens,
+    audit,
+    logger,
+    trustProxy,
+    elsewhere,
+    bodySeconds,
+  } = options;
   const app = Fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }), // one line per request, below, instead of two
@@ -49,20 +68,24 @@ export async function httpServer(options: {
     requestIdHeader: false,
     bodyLimit,
     requestTimeout: 0, // a large upload may take long; body-clock.ts bounds the time without progress
-    rewriteUrl: (request) => modernPath(request.url ?? '/'),
+    rewriteUrl: (request) => modernPath(frontPage(request, pathAt(request.headers.host, request.url ?? '/'))),
     routerOptions: { querystringParser: parseQuery, maxParamLength: 1024, ignoreTrailingSlash: true },
     clientErrorHandler,
     frameworkErrors: (error, request, reply) => answerError(error, request, reply), // a URL that cannot be decoded fails before routing
     forceCloseConnections: true,
+    schemaController: { compilersFactory: { buildSerializer: serializersOnDemand } },
   }).withTypeProvider<TypeBoxTypeProvider>();
 
   watchBodies(app.server, bodySeconds);
   await registerOpenApi(app);
+  alsoBelowBaseUrl(app);
   app.setValidatorCompiler(validatorCompiler());
   app.decorateRequest('caller', null);
   app.decorateRequest('project', null);
+  app.decorateRequest('invitee', null);
   app.decorateRequest('clientIp', '');
   app.decorateRequest('passenger', null);
+  app.decorateRequest('ignored', null);
 
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
@@ -83,10 +106,11 @@ export async function httpServer(options: {
     }
     void reply.header('X-Request-Id', request.id);
     request.clientIp = request.passenger?.clientIp ?? request.ip ?? '';
+    if (request.routeOptions.config.invitees) void reply.headers(forAnyOrigin);
     if (/%00/.test(request.url))
       throw errors.bad_request({ detail: 'The address has a NUL character (%00); no path or parameter takes one.' });
     if (accessOf(request) !== 'public') await elsewhere.ready();
-    await admit(request, gate);
+    await admit(request, gate, { invitations, sessionTokens });
     return answerElsewhere(request, reply, elsewhere);
   });
   app.addHook('preParsing', async (request, reply, payload) => {
@@ -101,15 +125,13 @@ export async function httpServer(options: {
   app.addHook('preValidation', async (request) => {
     if (request.body === undefined && request.routeOptions.schema?.body) request.body = {};
   });
-  app.addHook('preHandler', async (request, reply) => {
-    const ignored = unknownFields(request);
-    if (ignored.length > 0) void reply.header('X-Ignored-Fields', ignored.join(', '));
-  });
+  app.addHook('preHandler', async (request, reply) => lookForUnknownFields(request, reply));
   // Recorded before the response is sent, so that every answered change has its entry. The node that authenticated the request writes it.
   app.addHook('onSend', async (request, reply, payload) => {
-    if (request.caller && !request.passenger && mayChange(request.method))
+    const { unaudited = false } = request.routeOptions.config;
+    if (request.caller && !request.passenger && mayChange(request.method) && !unaudited)
       await audit.record(request, reply.statusCode, Math.round(reply.elapsedTime));
-    return countedAnswer(reply, payload);
+    return countedAnswer(reply, withWarnings(request, reply, payload));
   });
   app.addHook('onResponse', async (request, reply) => {
     const facts = {
@@ -144,7 +166,13 @@ function answerError(error: FastifyError, request: FastifyRequest, reply: Fastif
     );
   if (isUndeclared(request.routeOptions, answer.code))
     request.log.warn(
-      { requestId: request.id, method: request.method, route: request.routeOptions.url, code: answer.code },
+      {
+        requestId: request.id,
+        method: request.method,
+        route: request.routeOptions.url,
+        code: answer.code,
+        status: answer.status,
+      },
       'request.refused_against_reference',
     );
   const { details, body, headers } = answer.extras;
@@ -160,8 +188,19 @@ function answerError(error: FastifyError, request: FastifyRequest, reply: Fastif
     .send({ code: answer.code, message: answer.message, ...(details ? { details } : {}), ...body });
 }
 
+const forAnyOrigin = {
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Expose-Headers': 'X-Request-Id, Retry-After',
+};
+
 /** `/projects…` is the older spelling of `/org/projects…`. */
 const modernPath = (url: string) => (/^\/projects(?=[/?]|$)/.test(url) ? `/org${url}` : url);
+
+/** The address of the service itself is the console, for browsers. Programs are answered as at any path without a route. */
+function frontPage({ method, headers }: IncomingMessage, url: string): string {
+  const page = method === 'GET' && /^\/(\?|$)/.test(url) && headers.accept?.includes('text/html');
+  return page ? `/console${url.slice(1)}` : url;
+}
 
 export const mayChange = (method: string) => !['GET', 'HEAD', 'OPTIONS'].includes(method);
 
@@ -185,15 +224,6 @@ function refusal(error: FastifyError, request: FastifyRequest): ServiceError | u
   // Errors of Fastify itself: malformed JSON, a wrong content length, a bad URL. Its messages name the problem.
   const theirs = error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500;
   return theirs ? errors.bad_request({ detail: error.message }) : undefined;
-}
-
-/** Top-level fields that the schema does not have. They are ignored, as clients of newer versions expect, but reported. */
-function unknownFields(request: FastifyRequest): string[] {
-  const { properties } = (request.routeOptions.schema?.body ?? {}) as { properties?: object };
-  if (!properties || typeof request.body !== 'object' || request.body === null) return [];
-  return Object.keys(request.body)
-    .filter((name) => !Object.hasOwn(properties, name) && /^[\w.-]{1,64}$/.test(name))
-    .slice(0, 20);
 }
 
 /** Input that is not HTTP is answered on the raw socket, since there is no request. */

@@ -6,6 +6,15 @@ export interface Caller {
   readonly projectId: string | null;
 }
 
+/** A person without a key who takes part in one flow, by a token for it. */
+export interface Invitee {
+  readonly connectionId: string;
+  readonly flowId: string;
+  readonly projectId: string;
+  /** The key that the flow was started with. */
+  readonly keyId: string;
+}
+
 /** What the first node found out about a request that it forwards, so that the second does not authenticate or record it again. */
 export interface Passenger {
   requestId: string;
