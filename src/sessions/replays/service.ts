@@ -118,7 +118,8 @@ export function replayService(deps: Deps) {
       });
     }
     if (row.node_id !== nodeId) {
-      throw errors.replay_not_found({ detail: `The video is on node ${row.node_id}, which is not there right now.` });
+      // A request for a node that is there was forwarded to it. This node is gone, or has only just come back.
+      throw errors.node_unreachable({ node: row.node_id, detail: 'The video is there, and its node has not joined.' });
     }
     return row.state === 'available' ? { path: files.done(id) } : undefined;
   }
