@@ -356,45 +356,40 @@ async function formsIn(app: App, held: HeldSessions) {
     },
   );
 
-  app.post(
-    '/browsers/:id/fs/upload_zip',
-    {
-      config: { body: 'form' },
-      validatorCompiler: anything,
-      schema: {
-        operationId: 'uploadZip',
-        summary: 'Unpack a zip archive. One that is refused has changed nothing.',
-        tags,
-        params: Id,
-        body: asForm(UploadZip),
-        response: { 201: empty('Unpacked.'), ...refusals(...ofWriting, 'bad_archive', 'archive_too_large') },
+  const unpacking = (
+    path: `/browsers/:id/${string}`,
+    format: 'zip' | 'zstd',
+    { operationId, archive, body }: { operationId: string; archive: string; body: TSchema },
+  ) =>
+    app.post(
+      path,
+      {
+        config: { body: 'form' },
+        validatorCompiler: anything,
+        schema: {
+          operationId,
+          summary: `Unpack a ${archive}. One that is refused has changed nothing.`,
+          tags,
+          params: Id,
+          body: asForm(body),
+          response: { 201: empty('Unpacked.'), ...refusals(...ofWriting, 'bad_archive', 'archive_too_large') },
+        },
       },
-    },
-    async (request, reply) => {
-      await taking(held, request, reply, ({ held, gone }) => uploadArchive(held, 'zip', fieldsOf(request), gone));
-      return reply.code(201).send(nothing);
-    },
-  );
-
-  app.post(
-    '/browsers/:id/fs/upload_zstd',
-    {
-      config: { body: 'form' },
-      validatorCompiler: anything,
-      schema: {
-        operationId: 'uploadZstd',
-        summary: 'Unpack a tar archive packed with zstd. One that is refused has changed nothing.',
-        tags,
-        params: Id,
-        body: asForm(UploadZstd),
-        response: { 201: empty('Unpacked.'), ...refusals(...ofWriting, 'bad_archive', 'archive_too_large') },
+      async (request, reply) => {
+        await taking(held, request, reply, ({ held, gone }) => uploadArchive(held, format, fieldsOf(request), gone));
+        return reply.code(201).send(nothing);
       },
-    },
-    async (request, reply) => {
-      await taking(held, request, reply, ({ held, gone }) => uploadArchive(held, 'zstd', fieldsOf(request), gone));
-      return reply.code(201).send(nothing);
-    },
-  );
+    );
+  unpacking('/browsers/:id/fs/upload_zip', 'zip', {
+    operationId: 'uploadZip',
+    archive: 'zip archive',
+    body: UploadZip,
+  });
+  unpacking('/browsers/:id/fs/upload_zstd', 'zstd', {
+    operationId: 'uploadZstd',
+    archive: 'tar archive packed with zstd',
+    body: UploadZstd,
+  });
 }
 
 const asForm = (schema: TSchema) => Type.Unsafe<unknown>({ content: { 'multipart/form-data': { schema } } });
