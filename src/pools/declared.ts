@@ -23,7 +23,7 @@ export interface Allowance {
 export function declaredPools({
   db,
   store,
-  line,
+  queue,
   fill,
   sessions,
   find,
@@ -34,7 +34,7 @@ export function declaredPools({
 }: {
   db: Db;
   store: PoolStore;
-  line: Acquirer;
+  queue: Acquirer;
   fill: Filler;
   sessions: SessionsAnywhere;
   find: (projectId: string, idOrName: string) => Promise<PoolRow>;
@@ -129,7 +129,7 @@ export function declaredPools({
         throw leased > 0 && !force ? errors.pool_in_use({ leased }) : errors.pool_not_found({ pool: idOrName });
       }
       fill.forget(pool.id);
-      line.close(pool.id, pool.name ?? pool.id);
+      queue.close(pool.id, pool.name ?? pool.id);
       await store.tell({ deleted: pool.id, name: pool.name ?? pool.id });
       await Promise.all((await store.browsers(pool.id)).map((id) => sessions.stop(id, 'retired')));
     },

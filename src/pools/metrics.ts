@@ -14,7 +14,7 @@ export function poolMetrics(registry: Registry) {
     }),
     waits: new Histogram({
       name: 'corral_pool_wait_seconds',
-      help: 'From asking for a browser to the end of the wait in the line, with a browser or without.',
+      help: 'From asking for a browser to the end of the wait in the queue, with a browser or without.',
       buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
       registers,
     }),

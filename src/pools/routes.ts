@@ -126,7 +126,7 @@ function leasing(app: App, pools: PoolService) {
           204: Object.assign(empty('None came free.'), {
             headers: {
               'X-Queue-Position': Type.Integer({
-                description: 'Your place in the line when the poll ended: 1 is next.',
+                description: 'Your place in the queue when the poll ended: 1 is next.',
               }),
             },
           }),

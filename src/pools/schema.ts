@@ -121,7 +121,7 @@ export const Pool = named(
     available_count: Type.Integer({ description: 'Browsers on the shelf.' }),
     acquired_count: Type.Integer({ description: 'Browsers that are leased.' }),
     warming_count: Type.Integer({ description: 'Browsers that are being made or cleaned. Corral extension.' }),
-    waiting_count: Type.Integer({ description: 'Clients in the line. Corral extension.' }),
+    waiting_count: Type.Integer({ description: 'Clients in the queue. Corral extension.' }),
     last_error: Type.Optional(
       Type.Object(
         { message: Type.String(), at: Timestamp },
