@@ -19,15 +19,16 @@ export function openPools(
   const { db, anchor, nodeId } = store;
   const noCaller = () => ({ requestId: newId('req_'), clientIp: '', caller: null, project: null });
   const pooled = sessionsHere({ db, sessions });
+  const anywhere = sessionsAnywhere({
+    here: pooled,
+    store: poolStore(db),
+    nodeId,
+    ask: (node, request, signal) => nodes.ask(node, request, noCaller(), signal),
+    log,
+  });
   const pools = poolService({
     db,
-    sessions: sessionsAnywhere({
-      here: pooled,
-      store: poolStore(db),
-      nodeId,
-      ask: (node, request, signal) => nodes.ask(node, request, noCaller(), signal),
-      log,
-    }),
+    sessions: anywhere,
     make: sessions.makePooled,
     resolve: sessions.resolve,
     place: nodes.place,
@@ -47,5 +48,5 @@ export function openPools(
   anchor.onGap(() => void pools.catchUp().catch((error: Error) => log.warn({ error: error.message }, 'pools.gap')));
   settlers.push((lost, tx) => pools.nodeLost(lost, tx));
   occupancies.push((projectId) => pools.occupancy(projectId));
-  return { pools, pooled };
+  return { pools, pooled, anywhere };
 }

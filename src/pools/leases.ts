@@ -23,7 +23,7 @@ export interface Acquired {
 /** Lends the browsers of pools, and takes them back. */
 export function poolLeases({
   store,
-  line,
+  queue,
   sessions,
   find,
   served,
@@ -33,7 +33,7 @@ export function poolLeases({
   log,
 }: {
   store: PoolStore;
-  line: Acquirer;
+  queue: Acquirer;
   sessions: SessionsAnywhere;
   find: (projectId: string, idOrName: string) => Promise<PoolRow>;
   /** A browser is on the shelf: assigns it to the head of the queue, if a client waits. */
@@ -59,7 +59,7 @@ export function poolLeases({
     const waitMs = Math.min(longestWaitMs, (request.acquire_timeout_seconds ?? fillSeconds(pool)) * 1000);
     let again: SecondTurn | undefined;
     for (;;) {
-      const turn = await line.acquire(pool.id, Math.max(0, waitMs - elapsed()), hungUp, again);
+      const turn = await queue.acquire(pool.id, Math.max(0, waitMs - elapsed()), hungUp, again);
       const waited = elapsed();
       metrics.waits.observe(waited / 1000);
       if ('ahead' in turn) {
@@ -85,11 +85,11 @@ export function poolLeases({
         // The browser does not answer, or the lease has ended: it is replaced, and the client keeps its place in the queue.
         log.warn({ pool: pool.id, session: sessionId, error: (error as Error).message }, 'pool.browser_unfit');
         const { place } = turn;
-        const discard = () => replace(pool.id, sessionId, leaseId).finally(() => line.settled(leaseId));
+        const discard = () => replace(pool.id, sessionId, leaseId).finally(() => queue.settled(leaseId));
         if (place === undefined) await discard();
         again = place === undefined ? undefined : { place, leaseId, discard };
       } finally {
-        if (again?.leaseId !== leaseId) line.settled(leaseId);
+        if (again?.leaseId !== leaseId) queue.settled(leaseId);
       }
     }
   }
@@ -156,7 +156,7 @@ export function poolLeases({
     if (saved) await Promise.race([saved, sleep(longestSaveMs, undefined, { ref: false })]);
   }
 
-  return { acquire, release, putBack };
+  return { acquire, release, putBack, replace };
 }
 
 function leaseOf(pool: PoolRow, id: string, request: Acquire): Omit<Lease, 'telemetry'> {

@@ -36,14 +36,12 @@ export interface PoolOptions {
 export function poolService(options: PoolOptions) {
   const { db, sessions, make, place, events, metrics, nodeId, log } = options;
   const store = poolStore(db);
-  const line = acquirer({
+  const queue = acquirer({
     store,
     nodeId,
     onNeed: (poolId) => void fill.fill(poolId),
     onExpelled: (poolId, sessionId) => retire(poolId, [sessionId]),
   });
-  /** Browsers that were neither on the shelf nor leased at the last look: most of them were just being made. */
-  let unshelved = new Set<string>();
   const fill = filler({
     db,
     nodeId,
@@ -95,7 +93,7 @@ export function poolService(options: PoolOptions) {
   }
 
   async function served(poolId: string) {
-    await line
+    await queue
       .serve(poolId)
       .catch((error: Error) => log.warn({ pool: poolId, error: error.message }, 'pool.not_served'));
   }
@@ -106,18 +104,16 @@ export function poolService(options: PoolOptions) {
     return row;
   }
 
-  const leases = poolLeases({ store, line, sessions, find, served, renew: fill.renew, retire, metrics, log });
-  const declared = declaredPools({ ...options, store, line, fill, find, retire });
+  const leases = poolLeases({ store, queue, sessions, find, served, renew: fill.renew, retire, metrics, log });
+  const declared = declaredPools({ ...options, store, queue, fill, find, retire });
 
+  const looseEnds = looseEndsOf({ store, sessions, leases, nodeId });
   /** Cleans up what the database has for this node but this process does not know: left over from failures. Never rejects. */
   async function tidy(): Promise<void> {
     clearTimeout(tidying);
     try {
-      for (const poolId of await store.forgetWaiters(nodeId, line.underWay())) void served(poolId);
-      for (const id of await store.strays(nodeId)) void sessions.stop(id, 'retired');
-      const found = await store.unshelved(nodeId);
-      for (const { id, poolId } of found) if (unshelved.has(id)) await leases.putBack(poolId, id, null);
-      unshelved = new Set(found.map(({ id }) => id));
+      for (const poolId of await store.forgetWaiters(nodeId, queue.underWay())) void served(poolId);
+      await looseEnds();
     } catch (error) {
       if (!closed) log.warn({ error: (error as Error).message }, 'pools.not_tidied');
     }
@@ -141,15 +137,15 @@ export function poolService(options: PoolOptions) {
     /** Handles a notification from another node. */
     hear(message: string) {
       const { given, to, sessionId, deleted, name } = JSON.parse(message) as Record<string, string | undefined>;
-      if (given && to === nodeId && sessionId) line.given(given, sessionId);
+      if (given && to === nodeId && sessionId) queue.given(given, sessionId);
       if (deleted) {
         fill.forget(deleted);
-        line.close(deleted, name ?? deleted);
+        queue.close(deleted, name ?? deleted);
       }
     },
 
     /** Called when notifications may have been lost. Rejects when the database does not answer. */
-    catchUp: () => line.catchUp(),
+    catchUp: () => queue.catchUp(),
 
     async occupancy(projectId: string): Promise<string | undefined> {
       const pools = await store.list(projectId, { limit: 1, offset: 0 });
@@ -175,8 +171,36 @@ export function poolService(options: PoolOptions) {
       closed = true;
       clearTimeout(tidying);
       for (const stop of stopListening) stop();
-      line.closeAll();
+      queue.closeAll();
       await fill.close();
     },
+  };
+}
+
+/** Mends what a node or the database left half done with the browsers of this node. */
+function looseEndsOf({
+  store,
+  sessions,
+  leases,
+  nodeId,
+}: {
+  store: ReturnType<typeof poolStore>;
+  sessions: Pick<SessionsAnywhere, 'stop' | 'leaseHere'>;
+  leases: Pick<ReturnType<typeof poolLeases>, 'putBack' | 'replace'>;
+  nodeId: string;
+}) {
+  /** Browsers that were neither on the shelf nor leased at the last look: most of them were just being made. */
+  let unshelved = new Set<string>();
+  /** Leases that their browsers did not know of at the last look: most of them were just beginning or ending. */
+  let loose = new Set<string>();
+  return async () => {
+    for (const id of await store.strays(nodeId)) void sessions.stop(id, 'retired');
+    const found = await store.unshelved(nodeId);
+    for (const { id, poolId } of found) if (unshelved.has(id)) await leases.putBack(poolId, id, null);
+    unshelved = new Set(found.map(({ id }) => id));
+    // A node that ends between taking a browser back and shelving it leaves a lease without a holder, and without a timeout.
+    const unknown = (await store.leasesOn(nodeId)).filter(({ id, leaseId }) => sessions.leaseHere(id) !== leaseId);
+    for (const { id, poolId, leaseId } of unknown) if (loose.has(leaseId)) await leases.replace(poolId, id, leaseId);
+    loose = new Set(unknown.map(({ leaseId }) => leaseId));
   };
 }

@@ -369,6 +369,12 @@ function browsersOfPools(db: Db) {
       return rows.map(({ id }) => id);
     },
 
+    /** Leases on browsers of this node, once they are handed over. */
+    async leasesOn(nodeId: string): Promise<{ id: string; poolId: string; leaseId: string }[]> {
+      return db.rows(sql`select id, pool_id as "poolId", lease_id as "leaseId" from sessions where node_id = ${nodeId}
+        and pool_id is not null and state = 'live' and lease_id is not null and lease_node is null and deleted_at is null`);
+    },
+
     /** Browsers on this node that are live, and neither on the shelf nor leased. */
     async unshelved(nodeId: string): Promise<{ id: string; poolId: string }[]> {
       return db.rows(sql`select id, pool_id as "poolId" from sessions where node_id = ${nodeId} and pool_id is not null

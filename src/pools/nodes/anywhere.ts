@@ -47,6 +47,9 @@ export function sessionsAnywhere({
   }
 
   return {
+    /** The lease that a browser of this node knows of. */
+    leaseHere: here.leaseOf,
+
     async lend(id: string, lease: Lease, keyId: string): Promise<Session> {
       const owner = await elsewhere(id);
       if (!owner) return here.lend(id, lease, keyId);

@@ -16,13 +16,14 @@ export function sessionsHere({
   sessions,
 }: {
   db: Db;
-  sessions: Pick<SessionService, 'lend' | 'takeBack' | 'stop' | 'isHere'>;
+  sessions: Pick<SessionService, 'lend' | 'takeBack' | 'stop' | 'isHere' | 'leaseOf'>;
 }) {
   const store = poolStore(db);
   return {
     has: sessions.isHere,
     takeBack: sessions.takeBack,
     stop: sessions.stop,
+    leaseOf: sessions.leaseOf,
 
     /**
      * Hands a browser over to the holder of the lease. Rejects when the lease has ended, when its name is taken, and when
