@@ -13,6 +13,11 @@ const dayMs = 24 * 60 * 60 * 1000;
 /** The creator of keys that no key made: the first start and the command line. */
 const operator = { keyId: 'operator', keyName: 'operator', projectId: null } satisfies Caller;
 
+/** The creator of keys that a sign-in link was exchanged for. No key has this id. */
+const consoleSignIn = { keyId: 'console', keyName: 'console', projectId: null } satisfies Caller;
+/** The keys of the console end after this time: a closed tab forgets its key, and leaves it in the list. */
+const consoleDays = 1;
+
 export type ApiKeyService = ReturnType<typeof apiKeyService>;
 
 /** `changed` is called after every change that may revoke a key, so that this node drops its cache at once. */
@@ -36,10 +41,16 @@ export function apiKeyService({ db, changed }: { db: Db; changed: () => void }) 
    * create a permanent one. A longer time is refused; no time means this one.
    */
   async function latestEnd(caller: Caller, days: number | null): Promise<Date | null> {
-    if (caller.keyId === operator.keyId) return null;
+    if (caller.keyId === operator.keyId || caller.keyId === consoleSignIn.keyId) return null;
     const maker = await store.findKey(caller.keyId, null);
     if (!maker || maker.deleted_at)
       throw errors.unauthorized({ detail: 'This key is not known here, or was revoked.' });
+    if (maker.hidden)
+      throw errors.forbidden({
+        detail: 'The key of a deployment cannot make other keys: they would outlive it. Use a key of your own.',
+      });
+    // Signing in is not lending: a person who is signed in for a day makes the keys of programs, which last.
+    if (maker.created_by === consoleSignIn.keyId) return null;
     const end = maker.expires_at;
     if (end && days !== null && Date.now() + days * dayMs > end.getTime()) {
       throw errors.forbidden({
@@ -67,7 +78,7 @@ export function apiKeyService({ db, changed }: { db: Db; changed: () => void }) 
 
   async function find(caller: Caller, id: string, includeDeleted = false): Promise<ApiKeyRow> {
     const row = await store.findKey(id, caller.projectId);
-    if (!row || (row.deleted_at && !includeDeleted)) throw errors.api_key_not_found({ id });
+    if (!row || row.hidden || (row.deleted_at && !includeDeleted)) throw errors.api_key_not_found({ id });
     return row;
   }
 
@@ -106,8 +117,9 @@ export function apiKeyService({ db, changed }: { db: Db; changed: () => void }) 
     },
 
     async remove(caller: Caller, id: string): Promise<void> {
-      await find(caller, id);
-      if (id === caller.keyId) throw errors.cannot_delete_current_key();
+      const row = await find(caller, id);
+      const signsOut = row.created_by === consoleSignIn.keyId;
+      if (id === caller.keyId && !signsOut) throw errors.cannot_delete_current_key();
       await store.deleteKey(id);
       changed();
     },
@@ -125,6 +137,26 @@ export function apiKeyService({ db, changed }: { db: Db; changed: () => void }) 
         if (uniqueViolation(error) === 'api_keys_lookup_key') return 'known'; // added by another node that starts at the same time
         throw error;
       }
+    },
+
+    /** A key of one project that no request lists, changes or deletes, for something that the service runs. */
+    async createHidden(projectId: string, name: string, within: Db): Promise<{ id: string; key: string }> {
+      const key = `sk_${pick(alphanumeric, 40)}`;
+      const id = newId('key_');
+      const row = rowFor({ id, key, name, projectId, caller: operator, days: null, notAfter: null });
+      await orgStore(within).insertKey({ ...row, hidden: true });
+      return { id, key };
+    },
+
+    /** The key of a console that was signed in to by a link. It is listed, and can be revoked as any other. */
+    createForConsole: (projectId: string | null, within: Db): Promise<CreatedApiKey> =>
+      insert(within, consoleSignIn, 'console', projectId, consoleDays),
+
+    isHidden: async (id: string): Promise<boolean> => (await store.findKey(id, null))?.hidden ?? false,
+
+    async removeHidden(id: string): Promise<void> {
+      await store.deleteKey(id);
+      changed();
     },
 
     anyKey: () => store.anyKey(),

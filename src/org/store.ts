@@ -27,6 +27,8 @@ export interface ApiKeyRow {
   created_at: Date;
   expires_at: Date | null;
   deleted_at: Date | null;
+  /** The key of something that the service runs; no request lists it. */
+  hidden: boolean;
 }
 
 export type NewApiKey = Pick<
@@ -37,6 +39,7 @@ export type NewApiKey = Pick<
   days_to_expire: number | null;
   /** The latest time of expiry. */
   not_after: Date | null;
+  hidden?: boolean;
 };
 
 export type OrgStore = ReturnType<typeof orgStore>;
@@ -132,9 +135,9 @@ function projectsAndLimits(db: Db) {
 function apiKeys(db: Db) {
   return {
     async insertKey(key: NewApiKey): Promise<void> {
-      await db.rows(sql`insert into api_keys (id, name, hash, lookup, masked_key, project_id, created_by, created_by_name, expires_at)
+      await db.rows(sql`insert into api_keys (id, name, hash, lookup, masked_key, project_id, created_by, created_by_name, hidden, expires_at)
         values (${key.id}, ${key.name}, ${key.hash}, ${key.lookup}, ${key.masked_key}, ${key.project_id}, ${key.created_by},
-          ${key.created_by_name}, least(now() + make_interval(days => ${key.days_to_expire}::integer), ${key.not_after}::timestamptz))`);
+          ${key.created_by_name}, ${key.hidden ?? false}, least(now() + make_interval(days => ${key.days_to_expire}::integer), ${key.not_after}::timestamptz))`);
     },
 
     /** The lookups of all keys that are not deleted. */
@@ -163,7 +166,7 @@ function apiKeys(db: Db) {
       const status = filter.include_deleted ? 'all' : filter.status;
       const order = `${sort_by} ${sort_direction}`;
       return db.rows(sql`select k.*, p.name as project_name from api_keys k left join projects p on p.id = k.project_id
-        where (${scope}::text is null or k.project_id = ${scope})
+        where not k.hidden and (${scope}::text is null or k.project_id = ${scope})
           and (${status} = 'all' or (${status} = 'deleted') = (k.deleted_at is not null))
           and (${name}::text is null or k.name = ${name})
           and (${query}::text is null or k.id = ${query}
