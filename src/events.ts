@@ -12,6 +12,8 @@ export interface Events {
   'session.ended': { sessionId: string; projectId: string; poolId: string | null; reason: string };
   /** Sessions that start with the profile get another version from now on. */
   'profile.saved': { profileId: string };
+  /** The profile is deleted, and what belongs to it goes too. */
+  'profile.removed': { profileId: string; projectId: string };
   /** The credential is deleted. What named it has none from now on. */
   'credential.removed': { credentialId: string; projectId: string };
   /** The credential provider is deleted; it was for all projects. */

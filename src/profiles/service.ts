@@ -71,6 +71,7 @@ export function profileService({
         return true;
       });
       if (!removed) throw errors.profile_not_found({ profile: idOrName });
+      events.publish('profile.removed', { profileId: id, projectId });
     },
 
     /** The archive, or undefined when nothing was saved yet. A reader may stop early: nothing stays open. */

@@ -75,10 +75,11 @@ export function proxyRoutes({ proxies }: { proxies: ProxyService }): FastifyPlug
       {
         schema: {
           operationId: 'deleteProxy',
-          summary: 'Delete a proxy. Sessions that go by it go on doing so until they end or are given another.',
+          summary:
+            'Delete a proxy. Sessions that go by it go on doing so until they end or are given another. Not while an auth connection uses it.',
           tags,
           params,
-          response: { 204: empty('Deleted.'), ...refusals('proxy_not_found') },
+          response: { 204: empty('Deleted.'), ...refusals('proxy_not_found', 'resource_in_use') },
         },
       },
       async (request, reply) => {
