@@ -1,0 +1,65 @@
+import { hostOf } from './hosts.ts';
+import type { FlowConnection, Recipe } from './types.ts';
+
+/** Paths that sites have their login at. They are tried only after every link was followed. */
+const guessedPaths = ['/login', '/signin', '/users/sign_in', '/auth/login', '/account/login', '/admin'];
+
+/** Parameters of addresses that hand a login over. They are of no use later, and may be secret. */
+const passing =
+  /^(code|state|session_state|nonce|ticket|samlresponse|relaystate|.*token.*|sid|.*session.*|auth.*|sig.*|hmac|key|secret|pass.*|otp|jwt|assertion|iss|error.*)$/i;
+
+/** Where a login may begin, in the order to try them. */
+export function entryAddresses(connection: FlowConnection, recipe?: Recipe): string[] {
+  const roots = rootAddresses(connection);
+  return unique([
+    ...(connection.loginUrl ? [connection.loginUrl] : []),
+    ...(recipe ? [recipe.entryUrl] : []),
+    ...roots,
+  ]);
+}
+
+/** Where a login page often is. `seen` is an address that answered: the site's own scheme and port. */
+export function guessedAddresses(connection: FlowConnection, seen: string | undefined): string[] {
+  const root = seen !== undefined && URL.canParse(seen) ? new URL(seen).origin : rootAddresses(connection)[0];
+  return root === undefined ? [] : guessedPaths.map((path) => new URL(path, root).href);
+}
+
+/** The start page of the domain. Without a scheme it is https first, since passwords follow. */
+function rootAddresses({ domain, loginUrl }: FlowConnection): string[] {
+  const name = domain.replace(/^(https?:\/\/)?\*\./i, '$1');
+  if (/^https?:\/\//i.test(name)) return URL.canParse(name) ? [new URL('/', name).href] : [];
+  const candidates = [`https://${name}/`, `http://${name}/`].filter((url) => URL.canParse(url));
+  // A login_url on the same host knows the scheme and the port.
+  const host = candidates[0] && hostOf(candidates[0]);
+  if (loginUrl !== undefined && host !== undefined && hostOf(loginUrl) === host) return [new URL('/', loginUrl).href];
+  return candidates;
+}
+
+/** An address to keep: without what handed the login over. A fragment stays when it is a route of the page. */
+export function keptAddress(url: string): string {
+  if (!URL.canParse(url)) return url;
+  const kept = new URL(url);
+  kept.username = '';
+  kept.password = '';
+  for (const [name, value] of new URL(url).searchParams)
+    if (passing.test(name) || value.length > 40) kept.searchParams.delete(name);
+  if (!/^#!?\/[\w/.-]*$/.test(kept.hash)) kept.hash = '';
+  return kept.href;
+}
+
+/** Origin and path, and the route in the fragment: what a page is, whatever it was asked with. */
+export function pageAddress(url: string): string {
+  if (!URL.canParse(url)) return url.slice(0, 200);
+  const { origin, pathname, hash, protocol } = new URL(url);
+  const route = /^#!?\/[\w/.-]*/.exec(hash)?.[0] ?? '';
+  return protocol === 'http:' || protocol === 'https:' ? `${origin}${pathname}${route}` : protocol;
+}
+
+/** An address for records: parameters by name, without their values. */
+export function shownAddress(url: string): string {
+  if (!URL.canParse(url)) return '';
+  const names = [...new URL(url).searchParams.keys()].slice(0, 10).map((name) => name.slice(0, 40));
+  return pageAddress(url).slice(0, 500) + (names.length > 0 ? `?${names.map((name) => `${name}=…`).join('&')}` : '');
+}
+
+const unique = (texts: string[]) => [...new Set(texts)];

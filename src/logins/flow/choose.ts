@@ -1,0 +1,168 @@
+import type { OpenCredential } from '../../credentials/service.ts';
+import type { ReadChoice, Reading } from '../reading/types.ts';
+import { isAttended, type Flow, type Look } from './flow.ts';
+import { isCode, takesGenerated } from './plan.ts';
+import { hashOf } from './signs.ts';
+import { isSecretName } from './values.ts';
+
+export interface Chosen {
+  choice: ReadChoice;
+  why: string;
+}
+
+/** The choice to take without a person, if one is plainly right. A choice that led nowhere is not taken again. */
+export function chooseAlone(flow: Flow, look: Look, credential: OpenCredential | undefined): Chosen | undefined {
+  const { reading, snapshot } = look;
+  const open = reading.choices.filter((choice) => !flow.tried.has(choiceKey(look, choice)));
+  if (open.length === 0) return undefined;
+  return (
+    providerWanted(flow, open, snapshot.url, credential) ??
+    learned(flow, open, reading, credential) ??
+    secondFactor(flow, open, reading, credential) ??
+    (reading.kind === 'choice' && reading.fields.length === 0 ? plainly(flow, open, reading, credential) : undefined)
+  );
+}
+
+export const choiceKey = (look: Look, { type, label }: ReadChoice) => `choice ${look.key} ${type} ${label}`;
+
+export const wantedProvider = (flow: Flow, credential: OpenCredential | undefined) =>
+  flow.ssoProvider ?? flow.input.connection.ssoProvider ?? credential?.ssoProvider;
+
+/** The credential or the connection names the identity provider. */
+function providerWanted(
+  flow: Flow,
+  open: ReadChoice[],
+  url: string,
+  credential: OpenCredential | undefined,
+): Chosen | undefined {
+  const wanted = wantedProvider(flow, credential);
+  if (wanted === undefined || !flow.hosts.own(url)) return undefined;
+  const choice = open.find(
+    ({ type, provider, label }) =>
+      type === 'sso_provider' &&
+      (same(provider, wanted) || (provider === undefined && label.toLowerCase().includes(wanted.toLowerCase()))),
+  );
+  return choice && { choice, why: `The login goes through ${wanted}.` };
+}
+
+/** The last login took the same choice. */
+function learned(
+  flow: Flow,
+  open: ReadChoice[],
+  reading: Reading,
+  credential: OpenCredential | undefined,
+): Chosen | undefined {
+  const clicks = flow.input.recipe?.steps.flatMap(({ click }) => (click?.choice ? [click] : [])) ?? [];
+  // The site asks at once for what another way was taken to the last time.
+  const there = credential?.totp !== undefined && asksGenerated(reading);
+  for (const { choice: before, label } of clicks) {
+    if (there && before?.mfaType) continue;
+    const isIt = (one: ReadChoice) =>
+      before?.account === undefined
+        ? one.label === label || flow.scrub.text(one.label) === label || before?.mfaType
+        : hashOf(one.label) === before.account;
+    const choice = open.find((one) => one.type === before?.type && one.mfaType === before.mfaType && isIt(one));
+    if (choice) return { choice, why: 'The last login took the same choice.' };
+  }
+  return undefined;
+}
+
+const asksGenerated = (reading: Reading) =>
+  reading.fields.some((field) => isCode(field) && takesGenerated(field, reading));
+
+/** A code can be generated, or a password is at hand, so there is no need to wait for a person. */
+function secondFactor(
+  flow: Flow,
+  open: ReadChoice[],
+  reading: Reading,
+  credential: OpenCredential | undefined,
+): Chosen | undefined {
+  const of = (type: ReadChoice['mfaType']) => open.find(({ mfaType }) => mfaType === type);
+  const generates = credential?.totp !== undefined && asksGenerated(reading);
+  if (credential?.totp && !generates && reading.kind !== 'login') {
+    const app = of('totp');
+    if (app) return { choice: app, why: 'Codes of the authenticator app can be generated.' };
+    const other = of('switch');
+    if (other) return { choice: other, why: 'Another way may take a code of the authenticator app.' };
+  }
+  const hasPassword = Object.keys(credential?.values ?? {}).some((name) => /pass|pwd/i.test(name));
+  // A site that knows the account from before may send a code at once, and take the password instead.
+  const insteadOfCode = reading.kind === 'code' && !generates && flow.passwordSubmits.size === 0;
+  const password =
+    hasPassword && (insteadOfCode || ['external', 'choice', 'passkey'].includes(reading.kind))
+      ? of('password')
+      : undefined;
+  return password && { choice: password, why: 'The credential has a password.' };
+}
+
+function plainly(
+  flow: Flow,
+  open: ReadChoice[],
+  reading: Reading,
+  credential: OpenCredential | undefined,
+): Chosen | undefined {
+  const values = Object.entries(credential?.values ?? {});
+  const byAccount = accountOf(flow, open, reading, values);
+  if (byAccount) return byAccount;
+  const kinds = values.filter(([name]) => /type|method|role|source/i.test(name));
+  const named = open.find(({ label }) =>
+    kinds.some(([, value]) => value !== '' && label.toLowerCase().includes(value.toLowerCase())),
+  );
+  if (named) return { choice: named, why: 'The credential names it.' };
+  const [only] = open;
+  // The only way in, even if it leads to an identity provider: what is typed there depends on whose host it is.
+  if (only && reading.choices.length === 1 && (only.type !== 'sso_provider' || credential))
+    return { choice: only, why: 'There is only one choice.' };
+  return undefined;
+}
+
+const peerTypes = new Set<string>(['sign_in_method', 'auth_method', 'other'] satisfies ReadChoice['type'][]);
+
+/** The account of the credential, among those that the site remembers. */
+function accountOf(flow: Flow, open: ReadChoice[], reading: Reading, values: [string, string][]): Chosen | undefined {
+  const ids = values.filter(([name]) => !isSecretName(name)).map(([, value]) => value);
+  const names = [...ids, ...flow.personal.values()].filter(({ length }) => length > 2);
+  const isOurs = ({ label, description, target }: ReadChoice) =>
+    names.some((name) => [label, description, target].some((text) => text !== undefined && tells(text, name)));
+  const accounts = open.filter(({ type }) => type === 'account');
+  // A page that is not known as one to choose an account on. A way to get a code may name the account too.
+  const peers = open.filter(({ type, mfaType }) => peerTypes.has(type) && mfaType === undefined);
+  const ours = accounts.find(isOurs) ?? peers.find(isOurs);
+  if (ours) return { choice: ours, why: 'The account is the one of the credential.' };
+  // After the password it is no longer asked who the person is.
+  if (names.length === 0 || flow.passwordSubmits.size > 0) return undefined;
+  const other = accounts.find(({ id }) => id.startsWith('account_other'));
+  if (other) return { choice: other, why: 'None of the accounts is known to be the one of the credential.' };
+  const { flowType, recipe } = flow.input;
+  const isNew = recipe !== undefined && !recipe.steps.some(({ click }) => click?.choice);
+  const last = peers.at(-1);
+  // The last login had no such question: the site remembers it. In no known language, "another account" is the last of them.
+  if (flowType === 'REAUTH' && isNew && last && reading.next.length === 0 && !isAttended(flow))
+    return {
+      choice: last,
+      why: 'The site did not ask for it the last time, and the last of them is mostly for others.',
+    };
+  return undefined;
+}
+
+/** A text names an account in full, or with characters left out: `a•••@example.com`. */
+function tells(text: string, name: string): boolean {
+  const plain = text.toLowerCase();
+  const wanted = name.toLowerCase();
+  if (plain.includes(wanted)) return true;
+  return plain.split(/[\s,;()<>]+/).some((word) => {
+    const parts = word.split(/[*•·●…]+|\.{3,}/);
+    const shown = parts.join('');
+    if (parts.length < 2 || shown.length < 3 || shown.length >= wanted.length) return false;
+    const [first = '', ...rest] = parts;
+    let at = first.length;
+    if (!wanted.startsWith(first) || !wanted.endsWith(rest.at(-1) ?? '')) return false;
+    return rest.every((part) => {
+      const found = wanted.indexOf(part, at);
+      at = found + part.length;
+      return found >= 0;
+    });
+  });
+}
+
+const same = (one: string | undefined, other: string) => one?.toLowerCase() === other.toLowerCase();

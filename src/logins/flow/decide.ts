@@ -1,0 +1,243 @@
+import type { OpenCredential } from '../../credentials/service.ts';
+import { chooseAlone } from './choose.ts';
+import { ending, foreignFrame, frameSentence, lockedOut, stepKey, type Decision } from './decision.ts';
+import { isAttended, isSpent, type Flow, type Look } from './flow.ts';
+import { judgeAnswer } from './judge.ts';
+import { planFill, type FillPlan } from './plan.ts';
+import { isOffer } from './second-look.ts';
+
+/** Looks at an empty page before it counts as empty. */
+const mostBlankWaits = 5;
+
+/** Decides by the reading and by what happened before. It changes nothing. */
+export function decide(flow: Flow, look: Look, credential: OpenCredential | undefined): Decision {
+  return (
+    wrongPlace(flow, look) ??
+    deadEnd(flow, look) ??
+    judgeAnswer(flow, look) ??
+    inTheWay(flow, look) ??
+    byKind(flow, look, credential)
+  );
+}
+
+/** A flow types and clicks only on hosts that the connection allows. */
+function wrongPlace(flow: Flow, { snapshot, reading }: Look): Decision | undefined {
+  const { protocol, host } = URL.canParse(snapshot.url) ? new URL(snapshot.url) : { protocol: '', host: '' };
+  if (protocol === 'chrome-error:')
+    return ending('network_error', 'The site did not answer; the browser shows an error page.');
+  if (protocol !== 'http:' && protocol !== 'https:') return undefined;
+  if (!flow.hosts.allows(snapshot.url))
+    return ending(
+      'domain_not_allowed',
+      `The login went to ${host}, which the connection does not allow. Add it to allowed_domains if it belongs to the site.`,
+    );
+  const frame = reading.fields.map((field) => foreignFrame(flow, snapshot, field)).find((one) => one !== undefined);
+  return frame === undefined ? undefined : ending('domain_not_allowed', frameSentence(frame));
+}
+
+/** Pages that no click leads on from. */
+function deadEnd(flow: Flow, { reading, snapshot }: Look): Decision | undefined {
+  const websiteError = reading.error?.text;
+  const status = snapshot.httpStatus ?? 200;
+  switch (reading.kind) {
+    case 'captcha':
+      if (isAttended(flow))
+        return {
+          do: 'external',
+          why: 'The page has a captcha, and a person is there to solve it.',
+          message: 'The site asks to prove that you are human. Solve its captcha in the live view.',
+          fields: [],
+          choices: [],
+        };
+      if (reading.fields.length === 0 && (status === 403 || status === 429 || status === 503))
+        return ending('bot_detected', `The site answered ${status} with a check for robots.`, websiteError);
+      return ending(
+        'captcha_blocked',
+        'The site shows a captcha. Start the login from the hosted page to solve it in the live view.',
+        websiteError,
+      );
+    case 'locked':
+      return lockedOut(flow, websiteError);
+    case 'maintenance':
+      return ending('website_error', 'The site does not serve logins at the moment.', websiteError);
+    case 'blank':
+    case 'unknown':
+      if (status >= 500) return ending('website_error', `The site answered ${status}.`, websiteError);
+      if (status === 429 || (status === 403 && flow.submitted.length === 0 && flow.addresses.length === 0))
+        return ending('bot_detected', `The site answered ${status} instead of a login page.`, websiteError);
+      return undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** What comes before the fields: banners and overlays, and a tab that shows the form. Once each. */
+function inTheWay(flow: Flow, look: Look): Decision | undefined {
+  const { next, fields } = look.reading;
+  const first = flow.pending.values.size === 0 && flow.submitted.length === 0 && fields.length > 0;
+  const step = next.find(
+    (one) => (one.why === 'dismiss' || (first && one.why === 'tab')) && !flow.tried.has(stepKey(look, one)),
+  );
+  return step && { do: 'click', step, why: `"${step.label}" comes before the form (${step.why}).` };
+}
+
+function byKind(flow: Flow, look: Look, credential: OpenCredential | undefined): Decision {
+  const { reading } = look;
+  switch (reading.kind) {
+    case 'signed_in':
+      return { do: 'confirm', why: 'The page shows a signed-in account.' };
+    case 'basic':
+      return { do: 'basic', why: 'The browser asks for HTTP Basic credentials.' };
+    case 'passkey':
+      return { do: 'passkey', why: 'The page takes a passkey and nothing else.' };
+    case 'enrol_totp':
+      return onwards(flow, look) ?? { do: 'enrol', why: 'The site demands to set up codes of an authenticator app.' };
+    case 'interstitial':
+      return onwards(flow, look) ?? hasNoWayOn(flow, look);
+    case 'external':
+      return outside(flow, look, credential);
+    case 'login':
+    case 'code':
+    case 'choice':
+    case 'change_password':
+      return questions(flow, look, credential);
+    case 'entry':
+      return entry(flow, look);
+    case 'blank':
+      if (flow.blankWaits < mostBlankWaits) return { do: 'wait', why: 'The page is empty so far.' };
+      return isPast(flow) ? afterSubmit('The page stays empty.') : { do: 'enter', why: 'The page stays empty.' };
+    default:
+      return unknown(flow, look);
+  }
+}
+
+function questions(flow: Flow, look: Look, credential: OpenCredential | undefined): Decision {
+  const { reading } = look;
+  // After a password this is an application with services to connect, unless a second page says otherwise.
+  if (flow.passwordSubmits.size > 0 && isOffer(reading) && flow.fills > flow.fillsAtFailure)
+    return afterSubmit('The page offers other ways to log in, and has no form.');
+  const wanted = reading.choices.find(({ id }) => id === flow.pending.choiceId);
+  if (wanted) return { do: 'choose', choice: wanted, why: 'A person chose it.' };
+  const skip = reading.kind === 'change_password' ? onwards(flow, look) : undefined;
+  if (skip) return skip;
+  const plan = planFill(flow, reading, credential);
+  const fills = plan.fills.length > 0 && plan.missing.length === 0;
+  const chosen = chooseAlone(flow, look, credential);
+  if (chosen && (!fills || chosen.choice.type === 'sso_provider' || plan.fills.every(({ from }) => from !== 'person')))
+    return { do: 'choose', choice: chosen.choice, why: chosen.why };
+  const overused = fills ? submittedTwice(flow, look, plan) : undefined;
+  if (overused) return overused;
+  if (fills) return { do: 'fill', plan, why: `Everything the page asks for is there: ${listed(plan)}.` };
+  // Only what the page has filled in itself, such as a remembered name: go on with it.
+  if (reading.fields.length > 0 && plan.missing.length === 0 && reading.submit)
+    return { do: 'fill', plan, why: 'The page has filled its fields in itself.' };
+  if (reading.fields.length === 0 && reading.choices.length === 0) return onwards(flow, look) ?? hasNoWayOn(flow, look);
+  // Among ways to log in, the reading names the one to a form; without anything to type there the person chooses.
+  const way = reading.kind === 'choice' && credential ? onwards(flow, look) : undefined;
+  if (way) return way;
+  if (plan.missing.some(({ key }) => key === 'captcha') && !isAttended(flow))
+    return ending('captcha_blocked', 'The site asks to copy the characters of a picture.', reading.error?.text);
+  const open = reading.fields.length === 0 ? 'a choice' : plan.missing.map(({ label, key }) => label || key).join(', ');
+  return {
+    do: 'ask',
+    fields: plan.missing,
+    choices: reading.choices,
+    websiteError: flow.websiteError,
+    why: `The page needs ${open}, which the flow does not have.`,
+  };
+}
+
+/** The same password is submitted twice at most, whatever the site says or leaves out: a third time may lock the account. */
+function submittedTwice(flow: Flow, { reading }: Look, { fills }: FillPlan): Decision | undefined {
+  const spent = fills.find(
+    ({ field, value }) => field.type === 'password' && value !== undefined && isSpent(flow, value),
+  );
+  if (!spent) return undefined;
+  const why = 'The site shows its login form again after the same password was submitted twice.';
+  if (spent.from === 'person' && flow.pending.values.size > 0)
+    return ending('max_attempts_reached', why, reading.error?.text);
+  if (spent.from === 'person' || isAttended(flow))
+    return { do: 'ask', fields: reading.fields, choices: reading.choices, refused: true, why };
+  return ending('credentials_invalid', why, reading.error?.text);
+}
+
+function outside(flow: Flow, look: Look, credential: OpenCredential | undefined): Decision {
+  const { reading } = look;
+  // After a submit every page may look like an answer to it; read by itself it may be the application.
+  if (isPast(flow) && flow.read(look.snapshot, { domain: flow.input.connection.domain }).kind === 'signed_in')
+    return afterSubmit('By itself the page shows a signed-in account.');
+  const pending = reading.choices.find(({ id }) => id === flow.pending.choiceId);
+  if (pending) return { do: 'choose', choice: pending, why: 'A person chose it.' };
+  const chosen = chooseAlone(flow, look, credential);
+  if (chosen) return { do: 'choose', choice: chosen.choice, why: chosen.why };
+  const plan = planFill(flow, reading, credential);
+  if (plan.fills.length > 0 && plan.missing.length === 0 && plan.fills.some(({ from }) => from !== 'credential'))
+    return { do: 'fill', plan, why: 'What the page takes besides is there.' };
+  return {
+    do: 'external',
+    message: reading.externalMessage ?? 'The site waits for an action outside of the page.',
+    fields: reading.fields,
+    choices: reading.choices,
+    why: 'The page waits for something outside of it.',
+  };
+}
+
+/** The next click past the page that was not tried. */
+function onwards(flow: Flow, look: Look): Decision | undefined {
+  const step = look.reading.next.find((one) => !flow.tried.has(stepKey(look, one)));
+  return step && { do: 'click', step, why: `"${step.label}" leads on (${step.why}).` };
+}
+
+function hasNoWayOn(flow: Flow, look: Look): Decision {
+  if (isAttended(flow))
+    return {
+      do: 'external',
+      message: 'The site shows a page that needs a person. Go on in the live view.',
+      fields: [],
+      choices: [],
+      why: 'Nothing on the page leads on, and a person is there.',
+    };
+  if (isPast(flow) && look.reading.fields.length === 0) return afterSubmit('Nothing on the page leads on.');
+  return ending(
+    'stuck_in_loop',
+    'The site shows the same page again whatever is clicked on it.',
+    look.reading.error?.text,
+  );
+}
+
+function entry(flow: Flow, look: Look): Decision {
+  if (isPast(flow) && flow.fills > flow.fillsAtFailure)
+    return afterSubmit('The page offers a login, which may or may not be done.');
+  const way = onwards(flow, look);
+  if (way) return way;
+  if (isPast(flow)) return afterSubmit('The page offers a login, and nothing on it leads to a form.');
+  return { do: 'enter', why: 'No link of the page led to a login form.' };
+}
+
+function unknown(flow: Flow, look: Look): Decision {
+  if (isPast(flow)) return afterSubmit('No login form is left.');
+  const entered = onwards(flow, look);
+  if (entered) return entered;
+  // Scripts may still build the form. A guessed address that the site does not have gets none.
+  const missing = flow.guessed && (look.snapshot.httpStatus ?? 200) >= 400;
+  if (!missing && flow.blankWaits < (flow.guessed ? 1 : 2))
+    return { do: 'wait', why: 'The page has no login form so far.' };
+  return { do: 'enter', why: 'The page has no login form.' };
+}
+
+/** Something that logs in was submitted. */
+export const isPast = (flow: Flow) =>
+  flow.passwordSubmits.size > 0 ||
+  flow.basicSent > 0 ||
+  flow.requirements.passkey ||
+  flow.requirements.external ||
+  flow.steps.some(logsIn);
+
+const logsIn = ({ fills, click }: Flow['steps'][number]) =>
+  fills.some(({ type }) => type !== 'text') ||
+  click?.choice?.type === 'sso_provider' ||
+  click?.choice?.type === 'account';
+
+const afterSubmit = (why: string): Decision => ({ do: 'confirm', why });
+
+const listed = ({ fills }: FillPlan) => fills.map(({ field, from }) => `${field.key} (${from})`).join(', ');

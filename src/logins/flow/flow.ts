@@ -1,0 +1,261 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { OpenCredential } from '../../credentials/service.ts';
+import type { Snapshot } from '../reading/snapshot.ts';
+import type { ReadChoice, ReadContext, ReadField, Reading, SubmittedPart } from '../reading/types.ts';
+import type { Decision } from './decision.ts';
+import { allowedHosts, type AllowedHosts } from './hosts.ts';
+import type { FlowBrowser, StateFingerprint } from './browser.ts';
+import type { RecipeStep } from './recipe-types.ts';
+import { scrubber, type Scrubber } from './scrub.ts';
+import { standardDeadlines, type FlowDeadlines, type FlowInput, type FlowState, type Requirements } from './types.ts';
+
+export type Reader = (snapshot: Snapshot, context: ReadContext) => Reading;
+
+/** One look at a page. */
+export interface Look {
+  snapshot: Snapshot;
+  reading: Reading;
+  /** Equal for the same page with the same questions, whatever error it shows. */
+  key: string;
+}
+
+/** What a person has given and was not typed yet. */
+export interface Pending {
+  values: Map<string, string>;
+  choiceId?: string | undefined;
+  code?: string | undefined;
+}
+
+/** What one running flow knows. The states read and change it; nothing of it outlives the flow. */
+export interface Flow {
+  input: FlowInput;
+  read: Reader;
+  browser: FlowBrowser;
+  hosts: AllowedHosts;
+  deadlines: FlowDeadlines;
+  /** Takes everything that was typed out of texts. */
+  scrub: Scrubber;
+  /** The same for passwords and codes alone: people choose among accounts by their names. */
+  secrets: Scrubber;
+  now(): number;
+  pageId: string;
+  /** Pages that were there before the last act; a newer one that this page opened is followed. */
+  knownPages: Set<string>;
+  /** The last that acted was the flow, and not a person in the live view, who may open pages of other sites. */
+  acted: boolean;
+
+  /** Addresses that have not been tried, the first that answered, and those that did not. */
+  addresses: string[];
+  guessed: boolean;
+  answered?: string | undefined;
+  unanswered: { url: string; error: string }[];
+
+  look?: Look | undefined;
+  /** The page just before the last submit, and what was submitted. */
+  before?: Look | undefined;
+  submitted: SubmittedPart[];
+  /** The page's answer to the last submit has not been judged yet. */
+  unjudged: boolean;
+  /** Times that a page came back after a submit without a word. */
+  silent: number;
+  /** The site refused the credential's values: they are not typed again. */
+  credentialRefused: boolean;
+  /** What a person sees as the site's last error. */
+  websiteError?: string | undefined;
+  /** Cookies and storage before anything was submitted. */
+  baseline?: StateFingerprint | undefined;
+  /** Controls of pages before the first submit: strangers see them. */
+  strange: Set<string>;
+  /** Opening the login address ended the login, so it is not opened again. */
+  entryHarms: boolean;
+  /** The login page itself, to compare the page after it with. */
+  loginPage?: Look | undefined;
+
+  pending: Pending;
+  /** Something was given after the last look. */
+  untried: boolean;
+  /** What people typed in this flow, by field key, to fill the same question again. */
+  personal: Map<string, string>;
+  typed: Record<string, string>;
+  /** Names of the credential's values that were typed, each with the question that it answered. */
+  taken: Map<string, string>;
+  /** Names of accounts that were typed: the page after the login may show them. */
+  identifiers: Set<string>;
+  /** Where the values of the last fill came from; a person's count before all others. */
+  lastFrom: 'person' | 'credential' | 'code';
+  /** How often each password was submitted, by its hash. */
+  passwordSubmits: Map<string, number>;
+  hashSalt: Buffer;
+  /** Times that the site refused what a person typed. */
+  refusals: number;
+  /** Codes generated since the site last took one. */
+  generatedCodes: number;
+  lastCounter?: number | undefined;
+  totpSecret?: string | undefined;
+  enrolTried: boolean;
+  ssoProvider?: string | undefined;
+
+  /** Elements that could not be used. */
+  misses: number;
+  acts: number;
+  /** Acts of the flow itself on each page since a person last gave something. */
+  visits: Map<string, number>;
+  /** Steps and choices that were tried, each on its page. */
+  tried: Set<string>;
+  blankWaits: number;
+  failedConfirmations: number;
+  /** Forms that were submitted, and how many of them when the last confirmation failed. */
+  fills: number;
+  fillsAtFailure: number;
+  startedOver: boolean;
+  waitedForPerson: boolean;
+  passkeysEnabled: boolean;
+
+  steps: RecipeStep[];
+  /** The next step of the recipe to replay; undefined when reading has taken over. */
+  replayAt?: number | undefined;
+  requirements: Requirements;
+  /** What is asked of a person now. */
+  asked: { fields: ReadField[]; choices: ReadChoice[]; message?: string | undefined };
+  decision?: Decision | undefined;
+  /** What was recorded last, so that a page that changes under a waiting person does not fill the records. */
+  lastNote?: string | undefined;
+  /** A person chose an identity provider: the credential's values are not for it unless it says so. */
+  ssoByPerson: boolean;
+  basicSent: number;
+  /** The credential as it was for the last look. */
+  credential?: OpenCredential | undefined;
+  /** The page after the last login was looked at, and whether it still shows the account. */
+  checked: boolean;
+  foundLoggedIn: boolean;
+  reported?: FlowState | undefined;
+}
+
+export function newFlow(input: FlowInput, read: Reader): Flow {
+  return {
+    input,
+    read,
+    browser: input.browser,
+    hosts: allowedHosts(input.connection),
+    deadlines: { ...standardDeadlines, ...input.deadlines },
+    scrub: scrubber(),
+    secrets: scrubber(),
+    now: input.now ?? Date.now,
+    pageId: '',
+    knownPages: new Set(),
+    acted: false,
+    addresses: [],
+    guessed: false,
+    unanswered: [],
+    submitted: [],
+    unjudged: false,
+    silent: 0,
+    strange: new Set(),
+    entryHarms: false,
+    credentialRefused: false,
+    pending: { values: new Map() },
+    untried: false,
+    personal: new Map(),
+    typed: {},
+    taken: new Map(),
+    identifiers: new Set(),
+    lastFrom: 'credential',
+    passwordSubmits: new Map(),
+    hashSalt: randomBytes(16),
+    refusals: 0,
+    generatedCodes: 0,
+    enrolTried: false,
+    lastCounter: input.lastTotpCounter,
+    misses: 0,
+    acts: 0,
+    visits: new Map(),
+    tried: new Set(),
+    blankWaits: 0,
+    failedConfirmations: 0,
+    fills: 0,
+    fillsAtFailure: -1,
+    startedOver: false,
+    waitedForPerson: false,
+    passkeysEnabled: false,
+    steps: [],
+    replayAt: input.flowType === 'REAUTH' && input.recipe ? 0 : undefined,
+    requirements: { keys: [], totp: false, codes: [], external: false, passkey: false, basic: false },
+    asked: { fields: [], choices: [] },
+    ssoByPerson: false,
+    basicSent: 0,
+    checked: false,
+    foundLoggedIn: false,
+  };
+}
+
+/** Passwords are counted by a hash that means nothing outside of this flow. */
+export function passwordKey(flow: Flow, password: string): string {
+  return createHash('sha256').update(flow.hashSalt).update(password).digest('base64');
+}
+
+const mostSubmits = 2;
+
+/** The same password is submitted twice at most, whatever the site says or leaves out. */
+export const isSpent = (flow: Flow, password: string) =>
+  (flow.passwordSubmits.get(passwordKey(flow, password)) ?? 0) >= mostSubmits;
+
+/** From now on a value is in nothing that the flow tells. */
+export function hideTyped(flow: Flow, { type, options }: ReadField, value: string): void {
+  if (options) return;
+  flow.scrub.add(value);
+  if (type !== 'identifier' && type !== 'text') flow.secrets.add(value);
+}
+
+export const isAttended = (flow: Flow) => flow.input.attended?.() ?? false;
+
+/** Tells users, unless nothing has changed. */
+export async function report(flow: Flow, state: FlowState): Promise<void> {
+  const clean: FlowState = {
+    ...state,
+    externalActionMessage: state.externalActionMessage && flow.scrub.text(state.externalActionMessage),
+    websiteError: state.websiteError && flow.scrub.text(state.websiteError),
+    fields: state.fields.slice(0, mostShown).map(({ options, ...field }) => ({
+      ...told(flow, field),
+      ...(options && { options: options.map((option) => told(flow, option)) }),
+    })),
+    choices: state.choices.slice(0, mostShown).map((choice) => told(flow, choice)),
+    ssoProvider: flow.ssoProvider,
+  };
+  if (JSON.stringify(clean) === JSON.stringify(flow.reported)) return;
+  flow.reported = clean;
+  await flow.input.report(clean);
+}
+
+/** More questions than any login has. */
+const mostShown = 60;
+
+/** What a page says of a question may repeat what was typed. Ids stay, since answers name them. */
+function told<T extends { label: string; hint?: string; placeholder?: string; description?: string }>(
+  { secrets }: Flow,
+  question: T,
+): T {
+  const { label, hint, placeholder, description } = question;
+  return {
+    ...question,
+    label: secrets.text(label),
+    ...(hint !== undefined && { hint: secrets.text(hint) }),
+    ...(placeholder !== undefined && { placeholder: secrets.text(placeholder) }),
+    ...(description !== undefined && { description: secrets.text(description) }),
+  };
+}
+
+/** Resolves after a time; rejects as soon as the signal fires. */
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const leave = () => {
+      clearTimeout(timer);
+      reject(signal.reason as Error);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', leave);
+      resolve();
+    }, ms);
+    if (signal.aborted) leave();
+    else signal.addEventListener('abort', leave, { once: true });
+  });
+}

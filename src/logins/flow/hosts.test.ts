@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { entryAddresses, keptAddress, shownAddress } from './addresses.ts';
+import { allowedHosts } from './hosts.ts';
+
+const connection = { id: 'con_1', domain: 'shop.example', allowedDomains: ['*.login.example', 'https://id.example/x'] };
+
+test.each([
+  ['https://shop.example/login', true],
+  ['https://www.shop.example:8443/', true],
+  ['https://accounts.shop.example/', true],
+  ['https://eu.login.example/', true],
+  ['https://id.example/', true],
+  ['https://accounts.google.com/o/oauth2', true],
+  ['https://tenant.okta.com/', true],
+  ['https://notshop.example/', false],
+  ['https://shop.example.evil.example/', false],
+  ['https://okta.com.evil.example/', false],
+  ['https://shop.example@evil.example/', false],
+  ['data:text/html,shop.example', false],
+])('%s may be typed into: %s', (url, allowed) => {
+  expect(allowedHosts(connection).allows(url)).toBe(allowed);
+});
+
+test('an address of an IP has nothing below it', () => {
+  const { own } = allowedHosts({ id: 'con_1', domain: '127.0.0.1:3000', allowedDomains: [] });
+  expect([own('http://127.0.0.1:4000/'), own('http://8.127.0.0.1.example/')]).toEqual([true, false]);
+});
+
+test('a login begins at login_url, then at the start page with the same scheme and port', () => {
+  expect(entryAddresses(connection)).toEqual(['https://shop.example/', 'http://shop.example/']);
+  const loginUrl = 'http://shop.example:8080/in?x=1';
+  expect(entryAddresses({ ...connection, loginUrl })).toEqual([loginUrl, 'http://shop.example:8080/']);
+});
+
+test('addresses are kept without what handed the login over', () => {
+  expect(keptAddress('https://u:p@shop.example/home?tab=2&code=abc&access_token=x#access_token=y')).toBe(
+    'https://shop.example/home?tab=2',
+  );
+  expect(keptAddress('https://shop.example/#/inbox')).toBe('https://shop.example/#/inbox');
+  expect(shownAddress('https://shop.example/reset?token=secret')).toBe('https://shop.example/reset?token=…');
+});

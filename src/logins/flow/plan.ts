@@ -1,0 +1,123 @@
+import type { OpenCredential } from '../../credentials/service.ts';
+import type { ReadField, Reading } from '../reading/types.ts';
+import type { Flow } from './flow.ts';
+import { leftFor, optionFor, valueFor } from './values.ts';
+
+/** Codes that are generated for one question: the first, and one of the next window in case the first came too late. */
+export const mostGenerated = 2;
+
+export interface Fill {
+  field: ReadField;
+  /** Undefined for a code that is generated when it is typed. */
+  value?: string | undefined;
+  from: 'person' | 'credential' | 'code';
+  /** The name of the credential's value. */
+  name?: string | undefined;
+}
+
+export interface FillPlan {
+  fills: Fill[];
+  /** What the page needs and nothing gives. */
+  missing: ReadField[];
+}
+
+/** What can be typed now: what a person has just given, then what a person gave before, then the credential. */
+export function planFill(flow: Flow, reading: Reading, credential: OpenCredential | undefined): FillPlan {
+  const plan: FillPlan = { fills: [], missing: [] };
+  for (const field of reading.fields) {
+    const fill = fillFor(flow, field, reading, credential);
+    if (fill) plan.fills.push(fill);
+    else if (isNeeded(field) || field.options) plan.missing.push(field);
+  }
+  if (!flow.credentialRefused) fillFromRest(flow, plan, reading, credential?.values ?? {});
+  plan.missing = plan.missing.filter(isNeeded);
+  return plan;
+}
+
+/** Values under names that fit no field, where only one field can be meant. */
+function fillFromRest(flow: Flow, plan: FillPlan, reading: Reading, values: Record<string, string>): void {
+  const used = new Set(plan.fills.flatMap(({ name }) => name ?? []));
+  const open = plan.missing.filter(
+    (field) => !['new_password', 'captcha'].includes(field.key) && (!isCode(field) || isFixed(field, reading, values)),
+  );
+  for (const kind of [
+    open.filter(({ options }) => options),
+    open.filter(({ type, options }) => type === 'password' && !options),
+    open.filter(({ type, options }) => type !== 'password' && !options),
+  ]) {
+    // Two open questions of a kind: which value is for which is a guess.
+    if (kind.length > 1 && !kind[0]?.options) continue;
+    for (const field of kind) {
+      const elsewhere = [...flow.taken].flatMap(([name, key]) => (key === memoryKey(field) ? [] : name));
+      const found = isCode(field) ? fixedCode(field, values) : leftFor(field, values, new Set([...used, ...elsewhere]));
+      if (!found) continue;
+      used.add(found.name);
+      plan.fills.push({ field, value: found.value, from: 'credential', name: found.name });
+      plan.missing = plan.missing.filter((one) => one !== field);
+    }
+  }
+  plan.fills.sort((a, b) => reading.fields.indexOf(a.field) - reading.fields.indexOf(b.field));
+}
+
+/** A PIN that is always the same looks like a code, but no site sends it, and it is in the credential by its name. */
+const isFixed = (field: ReadField, reading: Reading, values: Record<string, string>) =>
+  field.type === 'code' && field.mfaType === undefined && takesGenerated(field, reading) && !!fixedCode(field, values);
+
+const fixedCode = (field: ReadField, values: Record<string, string>) =>
+  valueFor({ ...field, type: 'password', key: 'pin' }, onlyPins(values));
+
+const onlyPins = (values: Record<string, string>) =>
+  Object.fromEntries(
+    Object.entries(values).filter(([name]) => /\b(pin|code|passcode|tan)\b/i.test(name.replace(/_/g, ' '))),
+  );
+
+function fillFor(
+  flow: Flow,
+  field: ReadField,
+  reading: Reading,
+  credential: OpenCredential | undefined,
+): Fill | undefined {
+  const given = flow.pending.values.get(field.id) ?? (isCode(field) ? flow.pending.code : undefined);
+  if (given !== undefined) {
+    const value = field.options ? (optionFor(field, given) ?? given) : given;
+    return { field, value, from: 'person' };
+  }
+  if (isCode(field)) {
+    const generates = credential?.totp !== undefined && flow.generatedCodes < mostGenerated;
+    return generates && takesGenerated(field, reading) ? { field, from: 'code' } : undefined;
+  }
+  if (field.key === 'new_password') return undefined;
+  const before = flow.personal.get(memoryKey(field));
+  if (before !== undefined) return { field, value: before, from: 'person' };
+  if (flow.credentialRefused && field.type !== 'text') return undefined;
+  const found = valueFor(field, credential?.values ?? {});
+  return found && { field, value: found.value, from: 'credential', name: found.name };
+}
+
+/** Under which a person's value is remembered for the same question on a later page. */
+export const memoryKey = ({ key, label }: ReadField) =>
+  key === 'text' || key === 'security_answer' ? `${key}:${label}` : key;
+
+export const isCode = ({ type }: ReadField) => type === 'code' || type === 'totp_code';
+
+/** A code that a site sent is not the one of an authenticator app. */
+export function takesGenerated(field: ReadField, reading: Reading): boolean {
+  return field.type === 'totp_code' || codeChannel(field, reading) === 'other';
+}
+
+/** How the code comes, by the words around the field. */
+export function codeChannel(field: ReadField, reading: Reading): 'sms' | 'email' | 'call' | 'other' {
+  const { mfaType } = field;
+  if (mfaType === 'sms' || mfaType === 'email' || mfaType === 'call') return mfaType;
+  const text = [field.label, field.hint, field.placeholder, reading.externalMessage].join(' ').toLowerCase();
+  if (/\bsms\b|text message|texted|mobile (phone|number)|phone number/.test(text)) return 'sms';
+  if (/e-?mail|@|inbox/.test(text)) return 'email';
+  if (/phone call|call you|called/.test(text)) return 'call';
+  return 'other';
+}
+
+function isNeeded(field: ReadField): boolean {
+  if (field.options) return field.required && !field.options.some(({ selected, value }) => selected && value !== '');
+  if (field.filled && field.type !== 'password' && !isCode(field)) return false;
+  return field.required || field.type !== 'text';
+}

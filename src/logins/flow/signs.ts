@@ -1,0 +1,60 @@
+import { createHash } from 'node:crypto';
+import type { Snapshot } from '../reading/snapshot.ts';
+import { sessionOver } from '../reading/words/texts.ts';
+import { pageAddress } from './addresses.ts';
+import type { Look } from './flow.ts';
+import type { RecipeSuccess } from './recipe-types.ts';
+
+const mostMarks = 20;
+/** Fewer marks say nothing: pages change. */
+const leastMarks = 3;
+const leastShare = 0.5;
+const mostLeft = 0.2;
+/** An application that lost its login shows its frame without what is in it. */
+const leastSize = 0.4;
+
+/** The controls that a page shows, by what people call them. Names with digits count things and change. */
+export function labelsOf(snapshot: Snapshot): string[] {
+  const names = snapshot.frames.flatMap(({ elements }) =>
+    elements.filter(({ visible }) => visible).map(({ accessibleName }) => accessibleName?.trim() ?? ''),
+  );
+  return [...new Set(names.filter((name) => name.length > 1 && name.length <= 60 && !/\d/.test(name)))];
+}
+
+/** Controls that strangers were not shown, as hashes: a label may be the name of a person. */
+export const marksOf = (labels: readonly string[], strange: ReadonlySet<string>): string[] =>
+  labels
+    .filter((label) => !strange.has(label))
+    .slice(0, mostMarks)
+    .map(hashOf);
+
+export const sizeOf = ({ frames }: Snapshot): number =>
+  frames.reduce(
+    (sum, { elements, texts }) =>
+      sum + elements.filter(({ visible }) => visible).length + texts.filter(({ visible }) => visible).length,
+    0,
+  );
+
+/** How much of what success looked like a page still shows. */
+export function compare({ snapshot }: Look, { url, marks = [], size = 0 }: RecipeSuccess) {
+  const labels = labelsOf(snapshot);
+  const shown = new Set(labels.map(hashOf));
+  const found = marks.filter((mark) => shown.has(mark)).length;
+  const tells = marks.length >= leastMarks;
+  return {
+    stayed: pageAddress(snapshot.url) === pageAddress(url),
+    /** Undefined when success left too few marks to tell. */
+    marked: tells ? found >= leastShare * marks.length : undefined,
+    /** The page shows other things instead: what a site has for strangers. */
+    replaced: tells && found <= mostLeft * marks.length && labels.length >= leastMarks,
+    whole: sizeOf(snapshot) >= leastSize * size,
+  };
+}
+
+/** The page itself says that the login is over. */
+export const saysOver = ({ snapshot }: Look): boolean =>
+  snapshot.frames.some(({ texts }) =>
+    texts.some(({ text, visible }) => visible && text.length <= 160 && sessionOver.in(text)),
+  );
+
+export const hashOf = (label: string) => createHash('sha256').update(label).digest('hex').slice(0, 12);
