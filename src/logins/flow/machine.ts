@@ -1,0 +1,331 @@
+import type { OpenCredential } from '../../credentials/service.ts';
+import { act, enablePasskeys } from './act.ts';
+import { entryAddresses, guessedAddresses, shownAddress } from './addresses.ts';
+import { FormsError } from './browser.ts';
+import { checkWith } from './health.ts';
+import { confirm } from './confirm.ts';
+import { decide } from './decide.ts';
+import type { Decision } from './decision.ts';
+import { FlowEnd } from './ends.ts';
+import { explain } from './explain.ts';
+import { newFlow, pause, report, type Flow, type Look, type Reader } from './flow.ts';
+import { lookAt, rememberPages } from './look.ts';
+import { asksAgain } from './judge.ts';
+import { isCode } from './plan.ts';
+import { unlearn } from './recipe.ts';
+import { replayed } from './replay.ts';
+import { labelsOf } from './signs.ts';
+import { flowStates, type FlowStateName, type Stay } from './states.ts';
+import type { FlowInput, FlowOutcome } from './types.ts';
+import { awaitChange } from './wait.ts';
+
+type Handler = (flow: Flow, signal: AbortSignal, leaveAt: number) => Promise<FlowStateName | FlowOutcome>;
+
+/** What each state does. How long it may take, and what happens then, is in `flowStates`. */
+const handlers: Record<FlowStateName, Handler> = {
+  opening: open,
+  looking: look,
+  entering: enter,
+  acting: (flow, signal) => act(flow, flow.look!, flow.credential, signal),
+  responding: respond,
+  awaiting_input: (flow, signal, leaveAt) => awaitChange(flow, 'AWAITING_INPUT', leaveAt, signal),
+  awaiting_external: (flow, signal, leaveAt) => awaitChange(flow, 'AWAITING_EXTERNAL_ACTION', leaveAt, signal),
+  confirming: confirm,
+};
+
+/** Runs one flow to its end. It never throws: whatever happens is an outcome. */
+export async function runWith(read: Reader, input: FlowInput): Promise<FlowOutcome> {
+  const flow = newFlow(input, read);
+  const endsAt = flow.now() + flow.deadlines.total;
+  let state: FlowStateName = 'opening';
+  try {
+    for (;;) {
+      const here: FlowStateName = state;
+      const next: FlowStateName | FlowOutcome = await stay(flow, here, endsAt).catch((error: unknown) =>
+        lookAgain(flow, here, error),
+      );
+      if (typeof next !== 'string') {
+        await report(flow, { step: 'COMPLETED', fields: [], choices: [] });
+        return { ...next, ...(await learned(flow)), requirements: next.requirements };
+      }
+      state = next;
+    }
+  } catch (error) {
+    const end = endOf(error, input.signal);
+    if (flow.decision?.do !== 'end') explain(flow, state, end.message);
+    return {
+      ...(await learned(flow)),
+      ...outcomeOf(flow, end),
+      ...(end.code === 'internal_error' && { cause: error }),
+    };
+  }
+}
+
+/** Elements that vanished or could not be used, before the flow gives up. */
+const mostMisses = 2;
+
+/**
+ * An element is gone, or cannot be used: the page is read anew, without the recipe, for as long as it can be read. A page
+ * that goes on by itself and a recipe that is out of date look like that too.
+ */
+function lookAgain(flow: Flow, state: FlowStateName, error: unknown): FlowStateName {
+  const again = error instanceof FormsError && ['stale', 'unreachable', 'unfit'].includes(error.fault);
+  if (!again || flow.input.signal.aborted || state === 'opening' || ++flow.misses > mostMisses) throw error;
+  flow.replayAt = undefined;
+  explain(flow, state, `An element could not be used, so the page is read again: ${error.message}`);
+  return 'looking';
+}
+
+/** Stays in one state until it is done, or until its time is over. */
+async function stay(flow: Flow, state: FlowStateName, endsAt: number): Promise<FlowStateName | FlowOutcome> {
+  const { step, deadline, stays } = flowStates[state];
+  const facts = factsOf(flow);
+  const leaveAt = Math.min(flow.now() + deadline(facts), endsAt);
+  if (step && !step.startsWith('AWAITING'))
+    await report(flow, { step, fields: [], choices: [], websiteError: flow.websiteError });
+  const leave = new AbortController();
+  const signal = AbortSignal.any([flow.input.signal, leave.signal]);
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    leave.abort(new Error('The state took too long.'));
+  }, leaveAt - flow.now());
+  // Work that goes on after its time must not touch the page any more.
+  flow.browser = guarded(flow.input.browser, signal);
+  try {
+    return await Promise.race([handlers[state](flow, signal, leaveAt), aborted(signal)]);
+  } catch (error) {
+    if (!late || flow.input.signal.aborted) throw error;
+    if (flow.now() >= endsAt && !step?.startsWith('AWAITING'))
+      throw new FlowEnd('flow_failed', 'The login took longer than a flow may take.', { status: 'EXPIRED' });
+    if (typeof stays === 'string') return stays;
+    throw stays(factsOf(flow));
+  } finally {
+    clearTimeout(timer);
+    leave.abort(new Error('The flow has left the state.'));
+  }
+}
+
+function factsOf(flow: Flow): Stay {
+  return {
+    deadlines: flow.deadlines,
+    reauth: flow.input.flowType === 'REAUTH',
+    asksCode: flow.asked.fields.some(isCode),
+    captcha: flow.look?.reading.kind === 'captcha',
+  };
+}
+
+const aborted = (signal: AbortSignal) =>
+  new Promise<never>((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    if (signal.aborted) reject(signal.reason as Error);
+  });
+
+/** The browser for as long as the signal has not fired. Closing a page is always possible. */
+function guarded(browser: Flow['browser'], signal: AbortSignal): Flow['browser'] {
+  return new Proxy(browser, {
+    get(target, name: keyof Flow['browser']) {
+      if (name !== 'close') signal.throwIfAborted();
+      const member = target[name];
+      return typeof member === 'function' ? member.bind(target) : member;
+    },
+  });
+}
+
+async function open(flow: Flow): Promise<FlowStateName> {
+  flow.addresses = entryAddresses(flow.input.connection, flow.input.recipe);
+  const [first] = await flow.browser.pages();
+  flow.pageId = first?.pageId ?? (await flow.browser.open('about:blank'));
+  await rememberPages(flow);
+  // Tabs of the profile may still be coming back.
+  flow.acted = false;
+  if (flow.input.passkeys?.length) await enablePasskeys(flow);
+  return nextAddress(flow);
+}
+
+/** The next address that answers. A name that is not found is no reason to stop, another way to write it may be. */
+async function nextAddress(flow: Flow): Promise<FlowStateName> {
+  for (let url = flow.addresses.shift(); url !== undefined; url = flow.addresses.shift()) {
+    const { error } = await flow.browser.navigate(flow.pageId, url);
+    flow.blankWaits = 0;
+    if (error === undefined) {
+      flow.answered ??= url;
+      return 'looking';
+    }
+    flow.unanswered.push({ url, error });
+  }
+  const { answered, unanswered } = flow;
+  if (answered === undefined)
+    throw new FlowEnd('network_error', `The site does not answer: ${unanswered[0]?.error ?? 'it has no address'}.`);
+  const barred = unanswered.find(({ url }) => mayHaveForm(flow, url, answered));
+  if (barred)
+    throw new FlowEnd(
+      'network_error',
+      `No page that answers has a login form, and ${shownAddress(barred.url)} does not answer: ${barred.error}.`,
+    );
+  throw new FlowEnd(
+    'login_form_not_found',
+    'No page of the site has a login form. Set login_url to the page that has it.',
+  );
+}
+
+/**
+ * An address that failed where the login form is expected: the one that was given or learned, or a page of a site that
+ * answers elsewhere. Another scheme or name of the site that does not answer says nothing.
+ */
+function mayHaveForm({ input: { connection, recipe } }: Flow, url: string, answered: string): boolean {
+  return url === connection.loginUrl || url === recipe?.entryUrl || new URL(url).origin === new URL(answered).origin;
+}
+
+/** Links have led nowhere: the start page, then what login pages are often called. */
+async function enter(flow: Flow, signal: AbortSignal): Promise<FlowStateName> {
+  flow.acted = false;
+  if (flow.addresses.length === 0 && !flow.guessed) {
+    const { connection, recipe, browser } = flow.input;
+    const { patience } = flow.deadlines;
+    if (connection.postLoginUrl !== undefined && !flow.checked) {
+      flow.checked = true;
+      if ((await checkWith(flow.read, { browser, connection, recipe, signal, patience })) === 'authenticated') {
+        await flow.browser.navigate(flow.pageId, connection.postLoginUrl);
+        flow.foundLoggedIn = true;
+        await lookAt(flow, signal, 10_000);
+        return 'confirming';
+      }
+    }
+    flow.guessed = true;
+    flow.addresses = guessedAddresses(connection, flow.answered);
+  }
+  return nextAddress(flow);
+}
+
+async function look(flow: Flow, signal: AbortSignal): Promise<FlowStateName> {
+  flow.untried = false;
+  const seen = await lookAt(flow, signal, 10_000);
+  if (flow.fills === 0 && seen.reading.kind !== 'signed_in')
+    for (const label of labelsOf(seen.snapshot)) flow.strange.add(label);
+  flow.credential = await credentialFor(flow, seen);
+  const decision = await replayed(flow, seen, flow.credential, decide(flow, seen, flow.credential));
+  explain(flow, 'looking', decision.why, seen);
+  flow.decision = decision;
+  takeNote(flow, seen, decision);
+  return follow(flow, decision);
+}
+
+/** A look-up that fails leads to a question for the person, not to the end. */
+async function credentialFor(flow: Flow, { snapshot }: Look): Promise<OpenCredential | undefined> {
+  const credential = await flow.input.credential().catch(() => undefined);
+  const provider = flow.hosts.own(snapshot.url) ? undefined : flow.hosts.sso(snapshot.url);
+  // The password of the site is not typed at an identity provider that a person chose, unless it is that one's.
+  const foreign = provider !== undefined && flow.ssoByPerson && credential?.ssoProvider?.toLowerCase() !== provider;
+  if (!credential || foreign) return undefined;
+  for (const value of Object.values(credential.values)) flow.scrub.add(value);
+  return credential;
+}
+
+/** What the judgement of the last answer means for what follows. */
+function takeNote(flow: Flow, seen: Look, decision: Decision): void {
+  if (flow.unjudged) {
+    // The site did not take the code of the new secret, so it does not have the secret either.
+    if (seen.reading.kind === 'enrol_totp') flow.totpSecret = undefined;
+    // What is tried again was no part of a login that succeeds.
+    if (decision.do === 'fill' && asksAgain(flow, seen)) unlearn(flow);
+    if (seen.key === flow.before?.key) flow.silent++;
+    else flow.silent = 0;
+  }
+  flow.unjudged = false;
+  // A choice that the page does not offer any more.
+  if (!seen.reading.choices.some(({ id }) => id === flow.pending.choiceId)) flow.pending.choiceId = undefined;
+  if (!seen.reading.fields.some(isCode)) flow.generatedCodes = 0;
+  if ((decision.do !== 'ask' && decision.do !== 'start_over') || !decision.refused) return;
+  flow.websiteError = decision.websiteError;
+  if (flow.lastFrom === 'person') flow.refusals++;
+  else flow.credentialRefused = true;
+  flow.personal.clear();
+  flow.typed = {};
+  flow.pending = { values: new Map() };
+  flow.silent = 0;
+  unlearn(flow);
+}
+
+function follow(flow: Flow, decision: Decision): FlowStateName {
+  switch (decision.do) {
+    case 'end':
+      throw decision.end;
+    case 'confirm':
+      return 'confirming';
+    case 'ask':
+      flow.asked = { fields: decision.fields, choices: decision.choices };
+      return 'awaiting_input';
+    case 'external':
+      flow.asked = { fields: decision.fields, choices: decision.choices, message: decision.message };
+      return 'awaiting_external';
+    case 'enter':
+      return 'entering';
+    case 'start_over':
+      flow.startedOver = true;
+      flow.before = undefined;
+      flow.submitted = [];
+      flow.addresses = entryAddresses(flow.input.connection, flow.input.recipe);
+      return 'entering';
+    default:
+      return 'acting';
+  }
+}
+
+const mostQuiet = 8;
+
+/** The page's answer. A page that does not change at once may still be asking its server. */
+async function respond(flow: Flow, signal: AbortSignal): Promise<FlowStateName> {
+  const asked = flow.look?.key;
+  const oldError = flow.look?.reading.error?.text;
+  // After a click there may be nothing to wait for; after a submit there is always an answer.
+  const until =
+    flow.now() + flow.deadlines.patience * (flow.decision?.do === 'fill' && oldError === undefined ? 20 : 6);
+  for (let quiet = 0; ;) {
+    const began = flow.now();
+    const seen = await lookAt(flow, signal, flow.deadlines.page);
+    // A page that comes to rest at once, time after time, waits for no answer.
+    quiet = flow.now() - began < 3 * flow.deadlines.patience ? quiet + 1 : 0;
+    const same = seen.key === asked;
+    // A page that shows what it is need not be complete: a picture of it may never come.
+    const waits =
+      (seen.snapshot.loading && (same || ['blank', 'unknown'].includes(seen.reading.kind))) ||
+      (same && (!seen.reading.error?.fresh || seen.reading.error.text === oldError));
+    if (!waits || flow.now() >= until || (quiet > mostQuiet && !seen.snapshot.loading)) return 'looking';
+    await pause(flow.deadlines.patience, signal);
+  }
+}
+
+function endOf(error: unknown, signal: AbortSignal): FlowEnd {
+  if (signal.aborted) return new FlowEnd('flow_failed', 'The flow was cancelled.', { status: 'CANCELED' });
+  if (error instanceof FlowEnd) return error;
+  if (error instanceof FormsError) {
+    if (error.fault === 'stale' || error.fault === 'unreachable')
+      return new FlowEnd('element_not_found', `An element of the page could not be used: ${error.message}`);
+    return new FlowEnd('browser_error', `The browser could not go on: ${error.message}`);
+  }
+  return new FlowEnd('internal_error', 'The flow failed for a reason of its own. The log has more.');
+}
+
+function outcomeOf(flow: Flow, end: FlowEnd): FlowOutcome {
+  return {
+    status: end.status,
+    ...(end.status !== 'CANCELED' && { errorCode: end.code, errorMessage: flow.scrub.text(end.message) }),
+    ...(end.websiteError !== undefined && { websiteError: flow.scrub.text(end.websiteError) }),
+    typed: {},
+  };
+}
+
+/** What must not be lost, however the flow ends. */
+async function learned(
+  flow: Flow,
+): Promise<Pick<FlowOutcome, 'totpSecret' | 'totpCounter' | 'ssoProvider' | 'passkeys'>> {
+  // The site knows a new passkey, and how often each was used, whatever came of the login.
+  const passkeys = flow.passkeysEnabled ? await flow.input.browser.passkeys.exported().catch(() => []) : [];
+  return {
+    ...(passkeys.length > 0 && { passkeys }),
+    ...(flow.totpSecret !== undefined && { totpSecret: flow.totpSecret }),
+    ...(flow.lastCounter !== undefined && { totpCounter: flow.lastCounter }),
+    ...(flow.ssoProvider !== undefined && { ssoProvider: flow.ssoProvider }),
+  };
+}
