@@ -1,0 +1,220 @@
+import { domainOf } from '../credentials/domains.ts';
+import type { CredentialLookup } from '../credentials/lookup.ts';
+import { errors, ServiceError } from '../errors.ts';
+import { newId } from '../lib/ids.ts';
+import type { Log } from '../lib/log.ts';
+import type { ProfileService } from '../profiles/service.ts';
+import type { ProxyService } from '../proxies/service.ts';
+import { refuseTelemetry } from '../sessions/request.ts';
+import { uniqueViolation, type Db } from '../store/db.ts';
+import { toConnection } from './answer.ts';
+import { jittered } from './checks.ts';
+import type { Asking, Finding } from './finding.ts';
+import { inputStore } from './input-store.ts';
+import { runStore } from './run-store.ts';
+import type { LoginRunner } from './runner.ts';
+import type { Connection, ConnectionList, CreateConnection, UpdateConnection } from './schema.ts';
+import { connectionStore, linkColumns, type ConnectionRow, type ConnectionSettings } from './store.ts';
+
+const defaultInterval = 3600;
+
+export interface ConfiguringOptions {
+  db: Db;
+  profiles: Pick<ProfileService, 'choose' | 'create'>;
+  proxies: Pick<ProxyService, 'list' | 'refuseUnknown'>;
+  lookup: Pick<CredentialLookup, 'link'>;
+  runner: Pick<LoginRunner, 'forget' | 'cancel'>;
+  log: Log;
+}
+
+/** Connections and their settings: made, listed, changed and removed. */
+export function connectionConfiguring(options: ConfiguringOptions & { finding: Finding }) {
+  const { db, lookup, runner, log, finding } = options;
+  const { find, shown, newestFlow, addressesOf } = finding;
+  const store = connectionStore(db);
+  const runs = runStore(db);
+  const { profileOf, proxyId } = selecting(options);
+
+  async function removeAll(id: string): Promise<boolean> {
+    const flow = await newestFlow(id);
+    const gone = await db.transaction(async (tx) => {
+      // Before anything is removed: what a submit or the end of a login seals at this moment would be left behind.
+      await inputStore(tx).lockAllOf(id);
+      await connectionStore(tx).lock(id);
+      await runner.forget(id, tx);
+      return connectionStore(tx).remove(id);
+    });
+    if (flow?.status === 'IN_PROGRESS') {
+      runner.cancel(flow.id);
+      await runs.tell(id, flow.id, 'cancel');
+    } else await runs.tell(id, '', 'state');
+    return gone;
+  }
+
+  return {
+    proxyId,
+
+    async create(asking: Asking, request: CreateConnection): Promise<Connection> {
+      const { projectId } = asking;
+      const domain = siteOf('domain', request.domain);
+      refuseTelemetry(request.browser_telemetry);
+      const link = request.credential && (await lookup.link(projectId, request.credential));
+      const proxy_id = (request.proxy && (await proxyId(projectId, request.proxy))) ?? null;
+      const health_check_interval = request.health_check_interval ?? defaultInterval;
+      const settings: ConnectionSettings = {
+        login_url: request.login_url ? pageOf(request.login_url) : null,
+        allowed_domains: sitesOf(request.allowed_domains ?? []),
+        ...linkColumns(link),
+        proxy_id,
+        health_check_interval,
+        health_checks: request.health_checks ?? true,
+        auto_reauth: request.auto_reauth ?? true,
+        save_credentials: request.save_credentials ?? true,
+        record_session: request.record_session ?? false,
+        browser_telemetry: request.browser_telemetry ?? null,
+      };
+      const profile = await profileOf(projectId, request.profile_name);
+      const id = newId('ma_');
+      const row = { id, project_id: projectId, profile_id: profile.id, domain };
+      try {
+        await store.insert({ ...row, ...settings, next_check_at: jittered(health_check_interval) });
+      } catch (error) {
+        if (uniqueViolation(error) !== 'auth_connections_site') throw error;
+        throw new ServiceError(
+          'already_exists',
+          `Profile '${request.profile_name}' has an auth connection for ${domain} already. Use the one in existing_id, or delete it first.`,
+          { body: { existing_id: (await store.idFor(profile.id, domain)) ?? '' } },
+        );
+      }
+      return shown(await find(projectId, id), asking);
+    },
+
+    async list(asking: Asking, filter: ConnectionList): Promise<Connection[]> {
+      const domain = filter.domain ? (domainOf(filter.domain) ?? filter.domain) : null;
+      const rows = await store.list(asking.projectId, { ...filter, domain });
+      const flows = await runs.latest(rows.map(({ id }) => id));
+      return Promise.all(
+        rows.map(async (row) => toConnection(row, flows.get(row.id), await addressesOf(flows.get(row.id), asking))),
+      );
+    },
+
+    async update(asking: Asking, id: string, request: UpdateConnection): Promise<Connection> {
+      const { projectId } = asking;
+      await find(projectId, id);
+      refuseTelemetry(request.browser_telemetry);
+      const link =
+        request.credential === undefined
+          ? undefined
+          : linkColumns(request.credential ? await lookup.link(projectId, request.credential) : undefined);
+      const proxy = request.proxy && (await proxyId(projectId, request.proxy));
+      // Two changes at once, or a change while a login ends, must not undo each other.
+      await db.transaction(async (tx) => {
+        const within = connectionStore(tx);
+        await within.lock(id);
+        const row = await within.find(projectId, id);
+        if (!row) throw errors.connection_not_found({ connection: id });
+        const settings = changed(row, request, { link, proxy });
+        const rescheduled =
+          settings.health_check_interval !== row.health_check_interval || settings.health_checks !== row.health_checks;
+        await within.change(id, settings, rescheduled ? jittered(settings.health_check_interval) : null);
+      });
+      return shown(await find(projectId, id), asking);
+    },
+
+    async remove({ projectId }: Asking, id: string): Promise<void> {
+      await find(projectId, id);
+      if (!(await removeAll(id))) throw errors.connection_not_found({ connection: id });
+    },
+
+    async occupancy(projectId: string): Promise<string | undefined> {
+      const count = await store.count(projectId);
+      return count === 0 ? undefined : `${count} auth ${count === 1 ? 'connection' : 'connections'}`;
+    },
+
+    /** Why a proxy cannot be deleted. */
+    async usesProxy(id: string): Promise<string | undefined> {
+      const count = await store.usersOfProxy(id);
+      return count === 0 ? undefined : `${count} auth ${count === 1 ? 'connection' : 'connections'}`;
+    },
+
+    /** Removes connections whose profile is deleted. */
+    async removeOrphans(): Promise<void> {
+      for (const { id } of await store.orphans()) {
+        await removeAll(id);
+        log.info({ connection: id }, 'login.connection_removed_with_profile');
+      }
+    },
+  };
+}
+
+/** The settings after a request: what it leaves out stays. */
+function changed(
+  row: ConnectionRow,
+  request: UpdateConnection,
+  named: { link: ReturnType<typeof linkColumns> | undefined; proxy: string | null | undefined },
+): ConnectionSettings {
+  const { login_url, allowed_domains, browser_telemetry } = request;
+  return {
+    ...row,
+    ...named.link,
+    login_url: login_url === undefined ? row.login_url : login_url === '' ? null : pageOf(login_url),
+    allowed_domains: allowed_domains ? sitesOf(allowed_domains) : row.allowed_domains,
+    proxy_id: named.proxy === undefined ? row.proxy_id : named.proxy,
+    health_check_interval: request.health_check_interval ?? row.health_check_interval,
+    health_checks: request.health_checks ?? row.health_checks,
+    auto_reauth: request.auto_reauth ?? row.auto_reauth,
+    save_credentials: request.save_credentials ?? row.save_credentials,
+    record_session: request.record_session ?? row.record_session,
+    browser_telemetry: browser_telemetry === undefined ? row.browser_telemetry : browser_telemetry,
+  };
+}
+
+/** What a request names: the profile, which is made when it is missing, and the proxy. */
+function selecting({ profiles, proxies }: Pick<ConfiguringOptions, 'profiles' | 'proxies'>) {
+  async function profileOf(projectId: string, name: string): Promise<{ id: string }> {
+    try {
+      return await profiles.create(projectId, name);
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'already_exists') throw error;
+      return profiles.choose(projectId, { name });
+    }
+  }
+
+  async function proxyId(projectId: string, { id, name }: { id?: string; name?: string }): Promise<string> {
+    if ((id === undefined) === (name === undefined))
+      throw errors.invalid_input({ detail: 'proxy must have either id or name.' });
+    if (id !== undefined) {
+      await proxies.refuseUnknown(projectId, id);
+      return id;
+    }
+    const found = await proxies.list(projectId, { name: name!, limit: 1, offset: 0 });
+    if (found.length > 1)
+      throw errors.invalid_input({ detail: `proxy.name: several proxies are named '${name}'. Send proxy.id instead.` });
+    const [only] = found;
+    if (!only) throw errors.invalid_input({ detail: `proxy.name: no proxy of this project is named '${name}'.` });
+    return only.id!;
+  }
+
+  return { profileOf, proxyId };
+}
+
+function siteOf(field: string, text: string): string {
+  const domain = domainOf(text);
+  if (domain !== undefined) return domain;
+  throw errors.invalid_input({
+    detail: `${field} is not a host name. Send the host of the site, such as shop.example.`,
+  });
+}
+
+const sitesOf = (domains: readonly string[]) => [
+  ...new Set(domains.map((domain) => siteOf('allowed_domains', domain.replace(/^\*\./, '')))),
+];
+
+function pageOf(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password)
+    throw errors.invalid_input({
+      detail: 'login_url must be an http or https address without a user name, such as https://shop.example/login.',
+    });
+  return text;
+}

@@ -1,0 +1,57 @@
+import { missingKeys } from './flow/values.ts';
+import { linkOf, type ConnectionRow } from './store.ts';
+import type { ReauthReason } from './words.ts';
+
+type Facts = Pick<
+  ConnectionRow,
+  | 'credential_kind'
+  | 'credential_id'
+  | 'provider_id'
+  | 'provider_path'
+  | 'value_keys'
+  | 'has_totp_secret'
+  | 'requirements'
+  | 'recipe'
+  | 'takes_codes'
+  | 'has_passkeys'
+  | 'last_login_at'
+>;
+
+/**
+ * Whether the service can log in again without a person: what the last login needed, held against what is there now. What a
+ * provider holds is known only when it is asked, so a login that it may not have everything for is tried.
+ */
+export function canReauth(row: Facts): { can: boolean; reason: ReauthReason } {
+  const no = (reason: ReauthReason) => ({ can: false, reason });
+  const yes = (reason: ReauthReason) => ({ can: true, reason });
+  if (row.last_login_at === null) return no('no_prior_successful_login');
+  const link = linkOf(row as ConnectionRow);
+  const needs = row.requirements;
+  const stored = link !== undefined && 'credentialId' in link;
+  const asksNothing = needs !== null && needs.keys.length === 0 && !needs.totp && !needs.basic;
+  const byPasskey = needs?.passkey === true && row.has_passkeys;
+  if (!link && !asksNothing && !byPasskey) return no('no_credential');
+  if (needs?.external) return no('requires_external_action');
+  if (needs?.totp && stored && !row.has_totp_secret && !row.takes_codes) return no('requires_totp_without_secret');
+  if (needs && needs.codes.length > 0 && !row.takes_codes) {
+    if (needs.codes.includes('email')) return no('requires_email_code');
+    return needs.codes.some((way) => way === 'sms' || way === 'call')
+      ? no('requires_sms_code')
+      : no('viable_plans_require_external_action');
+  }
+  if (needs?.passkey && !row.has_passkeys) return no('requires_external_action');
+  if (needs && stored && lacks(row, needs.keys)) return no('no_viable_plans');
+  if (!link) return yes('viable_plans_found');
+  if (!stored) return yes('external_credential');
+  return yes(needs ? 'requirements_satisfiable' : 'no_requirements_recorded');
+}
+
+/** Whether the credential has no value for something that was typed, neither by a usual name for it nor by the page's own. */
+function lacks({ recipe, value_keys }: Facts, needed: readonly string[]): boolean {
+  const there = value_keys ?? [];
+  const fills = recipe?.steps.flatMap((step) => step.fills) ?? [];
+  const isThere = (name: string) => missingKeys([name], there).length === 0;
+  return missingKeys(needed, there).some(
+    (missing) => !fills.some(({ key, label }) => key === missing && label !== '' && isThere(label)),
+  );
+}
