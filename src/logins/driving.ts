@@ -1,0 +1,270 @@
+import { latest } from '../lib/latest.ts';
+import type { Log } from '../lib/log.ts';
+import type { Db } from '../store/db.ts';
+import type { LoginBrowser } from './browsers.ts';
+import type { Explained, FlowInput, FlowOutcome, FlowState } from './flow/types.ts';
+import { isSecretName } from './flow/values.ts';
+import type { LoginInputs } from './inputs.ts';
+import type { loginKeeping } from './keeping.ts';
+import type { LoginMetrics } from './metrics.ts';
+import { runStore, type FlowEnd, type RunRow } from './run-store.ts';
+import { connectionStore, type ConnectionRow, type Learned } from './store.ts';
+
+/** A login that was told to stop and does not is left behind after this. Its browser ends all the same. */
+const stopMs = 10_000;
+const mostNotes = 20;
+/** Ends that are remembered while the database is away. Those beyond it wait until their time is over. */
+const mostOwed = 1000;
+/** A look at a page that is larger than this is kept without the page. */
+const mostNoteBytes = 200_000;
+
+/** Why a login was stopped from outside of its page. */
+export type Stop = 'canceled' | 'expired' | 'shutdown' | 'browser_gone' | 'not_written';
+
+export const ends: Record<Stop, FlowEnd> = {
+  canceled: { status: 'CANCELED', errorCode: 'flow_failed', errorMessage: 'The login was canceled.' },
+  expired: { status: 'EXPIRED', errorCode: 'session_expired', errorMessage: 'The login took longer than 20 minutes.' },
+  shutdown: {
+    status: 'FAILED',
+    errorCode: 'browser_error',
+    errorMessage: 'The service was stopped during the login. Start it again.',
+  },
+  browser_gone: {
+    status: 'FAILED',
+    errorCode: 'browser_error',
+    errorMessage: 'The browser of the login was deleted or crashed. Start it again.',
+  },
+  not_written: {
+    status: 'FAILED',
+    errorCode: 'internal_error',
+    errorMessage: 'The database did not answer as the login began. Start it again.',
+  },
+};
+
+interface LearnedOf {
+  id: string;
+  found: Learned;
+}
+
+/** A login that has its browser. */
+export interface Driven {
+  connection: ConnectionRow;
+  run: RunRow;
+  browser: LoginBrowser;
+  /** When the time of the login is over, in milliseconds since 1970. */
+  endsAt: number;
+  /** Fires when the login is to stop; `why` says for which reason. */
+  signal: AbortSignal;
+  why: () => Stop | undefined;
+  /** Whether the hosted page is open. */
+  attended: () => boolean;
+}
+
+export interface DrivingOptions {
+  db: Db;
+  inputs: LoginInputs;
+  keeping: ReturnType<typeof loginKeeping>;
+  runFlow: (input: FlowInput) => Promise<FlowOutcome>;
+  /** When the next check of a connection is due, once it is logged in. */
+  nextCheckAt: (intervalSeconds: number) => Date;
+  metrics: Pick<LoginMetrics, 'flows'>;
+  log: Log;
+}
+
+/** One login in its browser: through the flow, to a saved profile or one that is as it was. */
+export function loginDriving({ db, inputs, keeping, runFlow, nextCheckAt, metrics, log }: DrivingOptions) {
+  const runs = runStore(db);
+  /** Ends that the database did not take, by the login. They are written when it answers again. */
+  const owed = new Map<string, { end: FlowEnd; learned?: LearnedOf | undefined }>();
+
+  /** Ends a login in the database, with what was never taken of it. Undefined: it was over. */
+  async function settle(runId: string, end: FlowEnd, learned?: LearnedOf): Promise<RunRow | undefined> {
+    return db.transaction(async (tx) => {
+      const row = await runStore(tx).end(runId, end);
+      await inputs.discard([runId], tx);
+      if (row && learned) await connectionStore(tx).learn(learned.id, learned.found);
+      if (row && end.status !== 'SUCCESS') await runStore(tx).tell(row.connection_id, runId, 'cancel');
+      return row;
+    });
+  }
+
+  /**
+   * The same for a login of this node, whose end is known to this process alone: if the database fails just now, the end is
+   * written later. Otherwise the login would be in progress for the rest of its 20 minutes, and bar its profile.
+   */
+  async function settleSurely(runId: string, end: FlowEnd, learned?: LearnedOf): Promise<RunRow | undefined> {
+    try {
+      return await settle(runId, end, learned);
+    } catch (error) {
+      owe(runId, end, learned);
+      throw error;
+    }
+  }
+
+  function owe(runId: string, end: FlowEnd, learned?: LearnedOf): void {
+    if (owed.size < mostOwed) owed.set(runId, { end, learned });
+  }
+
+  /** Writes the ends that the database did not take. Rejects while it takes none. */
+  async function settleOwed(): Promise<void> {
+    for (const [runId, { end, learned }] of owed) {
+      await settle(runId, end, learned);
+      owed.delete(runId);
+    }
+  }
+
+  async function drive(driven: Driven): Promise<RunRow> {
+    const { connection, run, browser, signal } = driven;
+    const { kind } = run;
+    const facts = { connection: connection.id, flow: run.id, session: browser.sessionId };
+    const began = performance.now();
+    log.info({ ...facts, kind }, 'login.started');
+    const notes: Explained[] = [];
+    const keepNotes = latest(
+      (kept: Explained[]) => runs.explain(run.id, kept),
+      (error) => log.warn({ ...facts, error: error.message }, 'login.not_explained'),
+    );
+    let codeUsed = false;
+    let asked: FlowState['fields'] = [];
+    const flow = async () => {
+      const given = await keeping.given(connection, kind);
+      return runFlow({
+        ...given,
+        async credential() {
+          const opened = await given.credential();
+          if (opened) browser.hide(secretValues(opened.values));
+          return opened;
+        },
+        async totp() {
+          const code = await given.totp();
+          if (code) browser.hide([code.code]);
+          return code;
+        },
+        browser: browser.forms,
+        attended: () => driven.attended() || browser.watched(),
+        async report(state) {
+          asked = state.fields;
+          await runs.report(run.id, state);
+        },
+        async input(wanted) {
+          const submitted = await inputs.next(run, wanted);
+          if (submitted.code !== undefined) codeUsed = true;
+          browser.hide([
+            ...secretAnswers(submitted.fieldValues ?? {}, asked),
+            ...(submitted.code === undefined ? [] : [submitted.code]),
+          ]);
+          return submitted;
+        },
+        record(note) {
+          notes.push(bounded(note));
+          if (notes.length > mostNotes) notes.shift();
+          keepNotes([...notes]);
+        },
+        signal,
+        deadlines: { total: driven.endsAt - Date.now() },
+      });
+    };
+    const outcome = await stoppable(flow(), signal).catch((error: Error) => {
+      log.error({ ...facts, error: error.message, stack: error.stack }, 'login.fault');
+      return fault;
+    });
+    if (outcome.cause instanceof Error)
+      log.error({ ...facts, error: outcome.cause.message, stack: outcome.cause.stack }, 'login.fault');
+    const row = await finish(driven, outcome, codeUsed);
+    const seconds = (performance.now() - began) / 1000;
+    metrics.flows.observe({ kind, outcome: row.status }, seconds);
+    const { status, error_code: code } = row;
+    log.info({ ...facts, kind, status, code, ms: Math.round(seconds * 1000) }, 'login.ended');
+    return row;
+  }
+
+  /** Saves the profile, or leaves it as it was; then writes how the login ended. */
+  async function finish(driven: Driven, outcome: FlowOutcome, codeUsed: boolean): Promise<RunRow> {
+    const { connection, run, browser } = driven;
+    const { id } = connection;
+    const why = driven.why();
+    const succeeded = !why && outcome.status === 'SUCCESS';
+    // A login that was canceled meanwhile saves nothing, nor does one of which the database cannot tell.
+    const save =
+      succeeded &&
+      (await runs.underWayAmong([run.id]).then(
+        (found) => found.has(run.id),
+        () => false,
+      ));
+    const notSaved = await browser.end({ save }).catch((error: Error) => error.message);
+    // As requests have left it meanwhile; undefined when it is deleted.
+    const now = await connectionStore(db)
+      .find(connection.project_id, id)
+      .catch(() => connection);
+    const learned = now ? await keeping.keep({ began: connection, now }, outcome, save && !notSaved) : {};
+    if (succeeded && !notSaved) {
+      const found = {
+        ...learned,
+        status: 'AUTHENTICATED',
+        loggedIn: true,
+        failures: 0,
+        nextCheckAt: nextCheckAt((now ?? connection).health_check_interval),
+        postLoginUrl: outcome.postLoginUrl,
+        ssoProvider: outcome.ssoProvider,
+        requirements: outcome.requirements,
+        recipe: outcome.recipe,
+        ...(codeUsed ? { takesCodes: true } : {}),
+      } satisfies Learned;
+      return (await settleSurely(run.id, { status: 'SUCCESS' }, { id, found })) ?? over(run, ends.canceled);
+    }
+    const end = why ? ends[why] : outcome.status === 'SUCCESS' ? unsaved(notSaved) : (outcome as FlowEnd);
+    return (await settleSurely(run.id, end, { id, found: learned })) ?? over(run, end);
+  }
+
+  return { drive, settle, settleSurely, owe, settleOwed };
+}
+
+/** Of a credential's values, those that are not shown on the page while they are typed. */
+const secretValues = (values: Record<string, string>): string[] =>
+  Object.entries(values).flatMap(([name, value]) => (shown.test(name) && !isSecretName(name) ? [] : [value]));
+/** The same of what a person answered, by the id of the field. */
+const secretAnswers = (values: Record<string, string>, asked: FlowState['fields']): string[] =>
+  asked.flatMap(({ id, type, key, options }) => {
+    const isShown = type === 'identifier' || options !== undefined || (type === 'text' && shown.test(key));
+    return values[id] === undefined || isShown ? [] : [values[id]];
+  });
+const shown = /user|mail|login|phone|identif|name|tenant|server|domain|url|account/i;
+
+const fault: FlowOutcome = {
+  status: 'FAILED',
+  errorCode: 'internal_error',
+  errorMessage: 'The login failed by a fault of the service. Its log has the reason.',
+  typed: {},
+};
+
+const unsaved = (reason: string | undefined): FlowEnd => ({
+  status: 'FAILED',
+  errorCode: 'internal_error',
+  errorMessage: `The login succeeded, and its profile could not be saved. ${reason ?? ''}`.trim(),
+});
+
+/** The row of a login that was ended by another request meanwhile. */
+const over = (run: RunRow, { status, errorCode }: FlowEnd): RunRow => ({
+  ...run,
+  status,
+  error_code: errorCode ?? null,
+});
+
+const bounded = (note: Explained): Explained =>
+  JSON.stringify(note).length > mostNoteBytes ? { ...note, page: undefined } : note;
+
+/** The outcome of a flow. One that does not end when it is told to counts as canceled. */
+async function stoppable(flow: Promise<FlowOutcome>, signal: AbortSignal): Promise<FlowOutcome> {
+  let timer: NodeJS.Timeout | undefined;
+  let watch = () => {};
+  const deaf = new Promise<FlowOutcome>((resolve) => {
+    watch = () => void (timer = setTimeout(() => resolve({ status: 'CANCELED', typed: {} }), stopMs));
+    if (signal.aborted) watch();
+    else signal.addEventListener('abort', watch, { once: true });
+  });
+  flow.catch(() => {}); // a flow that is left behind may still fail
+  return Promise.race([flow, deaf]).finally(() => {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', watch);
+  });
+}

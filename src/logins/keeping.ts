@@ -1,0 +1,105 @@
+import type { CredentialLookup } from '../credentials/lookup.ts';
+import type { Log } from '../lib/log.ts';
+import type { Db } from '../store/db.ts';
+import type { Secrets } from '../store/secrets.ts';
+import type { FlowInput, FlowOutcome, Passkey } from './flow/types.ts';
+import type { RunRow } from './run-store.ts';
+import { connectionStore, linkOf, type ConnectionRow, type Learned } from './store.ts';
+
+/** The kind under which the passkeys of a connection are kept in the secrets. */
+const passkeysOf = 'auth connection passkeys';
+
+/** What flows and checks know of a connection. */
+export const flowConnection = (row: ConnectionRow): FlowInput['connection'] => ({
+  id: row.id,
+  domain: row.domain,
+  loginUrl: row.login_url ?? undefined,
+  allowedDomains: row.allowed_domains,
+  postLoginUrl: row.post_login_url ?? undefined,
+  ssoProvider: row.sso_provider ?? undefined,
+});
+
+type AtHand =
+  'connection' | 'flowType' | 'credential' | 'totp' | 'lastTotpCounter' | 'recipe' | 'passkeys' | 'mayEnrol';
+
+/** What a login is given of what is stored, and what is stored of what it leaves behind. */
+export function loginKeeping({
+  db,
+  secrets,
+  lookup,
+  log,
+}: {
+  db: Db;
+  secrets: Secrets;
+  lookup: Pick<CredentialLookup, 'resolve' | 'totpCode' | 'save'>;
+  log: Log;
+}) {
+  async function passkeys(connectionId: string): Promise<Passkey[] | undefined> {
+    const text = await secrets.get(passkeysOf, connectionId);
+    return text === undefined ? undefined : (JSON.parse(text) as Passkey[]);
+  }
+
+  /** False: the connection was deleted meanwhile, and has no more use for them. */
+  const keepPasskeys = (connectionId: string, those: Passkey[]): Promise<boolean> =>
+    db.transaction(async (tx) => {
+      if (!(await connectionStore(tx).lock(connectionId))) return false;
+      await secrets.put(passkeysOf, connectionId, JSON.stringify(those), tx);
+      return true;
+    });
+
+  return {
+    /** The credential is opened each time it is asked for: it may have changed. */
+    async given(connection: ConnectionRow, kind: RunRow['kind']): Promise<Pick<FlowInput, AtHand>> {
+      const { id, project_id: projectId, domain, totp_counter: counter } = connection;
+      const link = linkOf(connection);
+      const wanted = link && { projectId, credential: link, domain };
+      return {
+        connection: flowConnection(connection),
+        flowType: kind === 'reauth' ? 'REAUTH' : 'LOGIN',
+        credential: async () => wanted && lookup.resolve(wanted),
+        totp: async () => wanted && lookup.totpCode(wanted),
+        lastTotpCounter: counter === null ? undefined : Number(counter),
+        recipe: connection.recipe ?? undefined,
+        passkeys: connection.has_passkeys ? await passkeys(id) : undefined,
+        mayEnrol: connection.save_credentials && (!link || 'credentialId' in link),
+      };
+    },
+
+    /**
+     * Keeps what must not be lost, however the login ended: that a code is used, a second factor that the site has set up. What a person
+     * typed is kept after a success, if the connection says so; not if it was given another credential meanwhile, whose values these are not.
+     */
+    async keep(
+      { began, now }: { began: ConnectionRow; now: ConnectionRow },
+      outcome: FlowOutcome,
+      succeeded: boolean,
+    ): Promise<Learned> {
+      const { id, project_id: projectId, domain, profile_name: profile } = now;
+      const found: Learned = { totpCounter: outcome.totpCounter };
+      try {
+        if (outcome.passkeys?.length) found.hasPasskeys = await keepPasskeys(id, outcome.passkeys);
+        const link = linkOf(began);
+        const own = !link || 'credentialId' in link; // what is in a provider is kept there
+        const isSame = JSON.stringify(linkOf(now)) === JSON.stringify(link);
+        const typed = succeeded && isSame ? outcome.typed : {};
+        if (now.save_credentials && own && (Object.keys(typed).length > 0 || outcome.totpSecret)) {
+          const saved = await lookup.save({
+            projectId,
+            credentialId: link && 'credentialId' in link ? link.credentialId : undefined,
+            domain,
+            name: `${domain} ${profile ?? ''}`.trim(),
+            values: typed,
+            totpSecret: outcome.totpSecret,
+            ssoProvider: outcome.ssoProvider,
+          });
+          if (isSame) found.credentialId = saved.id;
+        }
+      } catch (error) {
+        log.error({ connection: id, error: (error as Error).message }, 'login.not_kept');
+      }
+      return found;
+    },
+
+    forget: (connectionId: string, within: Db): Promise<void> => secrets.remove(passkeysOf, connectionId, within),
+  };
+}

@@ -1,0 +1,62 @@
+import { EventEmitter, setMaxListeners } from 'node:events';
+
+/** What nodes tell each other about a login. */
+export interface Notice {
+  connectionId: string;
+  runId: string;
+  what: 'state' | 'input' | 'cancel';
+}
+
+export type Notices = ReturnType<typeof loginNotices>;
+
+/** Passes the notices of all nodes to those of this process that wait for something. */
+export function loginNotices() {
+  const emitter = new EventEmitter();
+  setMaxListeners(0, emitter);
+
+  function onConnection(connectionId: string, listener: (notice: Notice | undefined) => void): () => void {
+    const name = `connection ${connectionId}`;
+    emitter.on(name, listener);
+    return () => void emitter.off(name, listener);
+  }
+
+  return {
+    onConnection,
+
+    /** Resolves with the next notice about a connection, after `ms`, when the signal fires, or when it is stopped. */
+    next(connectionId: string, signal: AbortSignal, ms: number): { promise: Promise<void>; stop: () => void } {
+      let stop = () => {};
+      const promise = new Promise<void>((resolve) => {
+        const done = () => resolve();
+        const timer = setTimeout(done, ms);
+        const off = onConnection(connectionId, done);
+        signal.addEventListener('abort', done, { once: true });
+        stop = () => {
+          clearTimeout(timer);
+          off();
+          signal.removeEventListener('abort', done);
+          resolve();
+        };
+      });
+      return { promise, stop };
+    },
+
+    /** The payload of a notification of the database. */
+    hear(payload: string) {
+      const notice = JSON.parse(payload) as Notice;
+      emitter.emit(`connection ${notice.connectionId}`, notice);
+      emitter.emit('any', notice);
+    },
+
+    /** Notifications may have been missed: everything that waits looks again. */
+    gap() {
+      for (const name of emitter.eventNames()) emitter.emit(name, undefined);
+    },
+
+    /** Undefined instead of a notice: any of them may have been missed. */
+    onAny(listener: (notice: Notice | undefined) => void): () => void {
+      emitter.on('any', listener);
+      return () => void emitter.off('any', listener);
+    },
+  };
+}

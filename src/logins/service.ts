@@ -1,0 +1,45 @@
+import { errors } from '../errors.ts';
+import { toTimelineEvent } from './answer.ts';
+import { connectionConfiguring, type ConfiguringOptions } from './configuring.ts';
+import { connectionFinding, type Asking, type FindingOptions } from './finding.ts';
+import type { Explained, Recipe } from './flow/types.ts';
+import { connectionFlows, type FlowsOptions } from './flows.ts';
+import { runStore } from './run-store.ts';
+import type { Connection, TimelineEvent, TimelineList } from './schema.ts';
+
+export type { Asking } from './finding.ts';
+export type LoginService = ReturnType<typeof loginService>;
+
+/** The operations on auth connections, composed of one file per noun: finding, configuring, flows. */
+export function loginService(options: FindingOptions & ConfiguringOptions & FlowsOptions) {
+  const runs = runStore(options.db);
+  const finding = connectionFinding(options);
+  const { find, shown } = finding;
+  const { proxyId, ...configuring } = connectionConfiguring({ ...options, finding });
+
+  return {
+    ...configuring,
+    ...connectionFlows({ ...options, finding, proxyId }),
+
+    async get(asking: Asking, id: string): Promise<Connection> {
+      return shown(await find(asking.projectId, id), asking);
+    },
+
+    async timeline({ projectId }: Asking, id: string, filter: TimelineList): Promise<TimelineEvent[]> {
+      await find(projectId, id);
+      return (await runs.timeline(id, filter)).map(toTimelineEvent);
+    },
+
+    async recipe({ projectId }: Asking, id: string): Promise<Recipe> {
+      const { recipe } = await find(projectId, id);
+      if (!recipe) throw errors.recipe_not_found({ connection: id });
+      return recipe;
+    },
+
+    async explain({ projectId }: Asking, id: string): Promise<{ flow: TimelineEvent | null; records: Explained[] }> {
+      await find(projectId, id);
+      const found = await runs.explained(id);
+      return { flow: found ? toTimelineEvent(found.run) : null, records: found?.explained ?? [] };
+    },
+  };
+}

@@ -1,0 +1,76 @@
+import { errors } from '../errors.ts';
+import type { FlowState, Submitted } from './flow/types.ts';
+import type { ReadChoice } from './reading/types.ts';
+import type { SubmitFields } from './schema.ts';
+
+/**
+ * What a submit means for the login that runs: every form of the request, the canonical one and the older ones, as ids of
+ * what the page asks for now. Refuses what the page does not ask for, since it would be typed nowhere.
+ */
+export function submittedTo(state: FlowState, request: SubmitFields): Submitted {
+  const values = { ...namedValues(state, request.fields ?? {}), ...knownValues(state, request.field_values ?? {}) };
+  const choice = choiceOf(state, request);
+  if (Object.keys(values).length === 0 && choice === undefined)
+    throw errors.invalid_input({
+      detail: 'A submit needs field_values, selected_choice_id, or one of the older fields.',
+    });
+  return {
+    ...(Object.keys(values).length > 0 ? { fieldValues: values } : {}),
+    ...(choice === undefined ? {} : { choiceId: choice }),
+  };
+}
+
+function knownValues({ fields }: FlowState, given: Record<string, string>): Record<string, string> {
+  for (const id of Object.keys(given))
+    if (!fields.some((field) => field.id === id))
+      throw notAsked(`field_values: the login asks for no field '${id}' now.`);
+  return given;
+}
+
+/** By the name of a discovered field, or by the key that a credential would have it under. */
+function namedValues({ fields }: FlowState, given: Record<string, string>): Record<string, string> {
+  const values: Record<string, string> = {};
+  for (const [name, value] of Object.entries(given)) {
+    const field = fields.find(({ id }) => id === name) ?? fields.find(({ key }) => key === name);
+    if (!field) throw notAsked(`fields: the login asks for no field '${name}' now.`);
+    values[field.id] = value;
+  }
+  return values;
+}
+
+function choiceOf({ choices }: FlowState, request: SubmitFields): string | undefined {
+  const {
+    selected_choice_id: id,
+    sso_button_selector: selector,
+    sso_provider: provider,
+    mfa_option_id: mfa,
+    sign_in_option_id: option,
+  } = request;
+  const ways: [string, string | undefined, (choice: ReadChoice) => boolean][] = [
+    ['selected_choice_id', id, (choice) => choice.id === id],
+    [
+      'sso_button_selector',
+      selector,
+      ({ type, selectors }) => type === 'sso_provider' && selectors.includes(selector!),
+    ],
+    ['sso_provider', provider, (choice) => choice.type === 'sso_provider' && providerOf(choice) === provider],
+    [
+      'mfa_option_id',
+      mfa,
+      ({ id, type, mfaType }) => (type === 'mfa_method' && (mfaType ?? 'switch') === mfa) || id === mfa,
+    ],
+    ['sign_in_option_id', option, (choice) => choice.id === option],
+  ];
+  const given = ways.filter(([, value]) => value !== undefined);
+  if (given.length > 1)
+    throw errors.invalid_input({ detail: `${given[0]![0]} and ${given[1]![0]} are two choices. Send one of them.` });
+  const [way] = given;
+  if (!way) return undefined;
+  const chosen = choices.find(way[2]);
+  if (!chosen) throw notAsked(`${way[0]}: the login offers no choice '${way[1]}' now.`);
+  return chosen.id;
+}
+
+const providerOf = ({ provider, label }: ReadChoice) => provider ?? label.toLowerCase();
+const notAsked = (what: string) =>
+  errors.flow_not_waiting({ detail: `${what} GET /auth/connections/{id} has what it asks for.` });
