@@ -1,0 +1,58 @@
+import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** The hosted page and its files. There is no build step: they are served as they are. */
+
+/**
+ * The page runs its own files, speaks to its own service and frames its own live view, and nothing else. No site may frame
+ * it: a person who types a password must see the address. Sites that want the login in a page of theirs exchange the
+ * `handoff_code` themselves.
+ */
+const csp = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  'img-src data:',
+  "connect-src 'self'",
+  "frame-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ');
+
+/** The address of the page has a code, so that it is told to no other site and kept in no cache. */
+export const pageHeaders = {
+  'Content-Security-Policy': csp,
+  'Cache-Control': 'no-store',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Permissions-Policy': 'camera=(), microphone=(), geolocation=(), payment=(), usb=()',
+  'X-Robots-Tag': 'noindex',
+};
+
+const here = import.meta.dirname;
+
+/** The same for every flow: what it shows, it asks for with its code. */
+export const hostedPage = readFileSync(join(here, 'page.html'));
+
+const files = new Set([
+  'style.css',
+  ...['page', 'service', 'fields', 'choices', 'browser', 'return', 'words'].map((name) => `${name}.js`),
+]);
+const loaded = new Map<string, { type: string; body: Buffer }>();
+
+/** The file of this name, or undefined if the page has none. */
+export async function hostedAsset(name: string): Promise<{ type: string; body: Buffer } | undefined> {
+  if (!files.has(name)) return undefined;
+  const known = loaded.get(name);
+  if (known) return known;
+  const type = `${name.endsWith('.css') ? 'text/css' : 'text/javascript'}; charset=utf-8`;
+  const asset = { type, body: await readFile(join(here, name)) };
+  loaded.set(name, asset);
+  return asset;
+}

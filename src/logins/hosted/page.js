@@ -1,0 +1,318 @@
+/**
+ * The page on which a person takes part in a login: it shows what the service's flow asks for, and sends what is typed. One
+ * state is shown at a time; a state that is already on the screen is left alone, so that what is being typed stays.
+ */
+import { browserPanel } from './browser.js';
+import { choiceList } from './choices.js';
+import { fieldList } from './fields.js';
+import { returnAddress } from './return.js';
+import { Refused, service } from './service.js';
+import * as words from './words.js';
+
+const SLOW_MS = 20_000;
+/** How long the flow may take to take an answer, before the question that was answered counts as asked again. */
+const STALE_MS = 20_000;
+const NOTE_MS = 10_000;
+
+const root = document.documentElement;
+const $ = (id) => document.getElementById(id);
+const query = new URLSearchParams(location.search);
+const connectionId = decodeURIComponent(location.pathname.split('/').findLast(Boolean));
+const login = service(connectionId);
+const fields = fieldList($);
+const choices = choiceList($, (choice, button) => send({ selected_choice_id: choice.id }, button));
+const browser = browserPanel($);
+
+/** The connection as it was read, with what events changed since. */
+let state = {};
+/** What is on the screen. */
+let shown = '';
+/** Set from a submit until the flow moves on: the state that was answered, and when. */
+let answered;
+let slowTimer;
+
+const site = () => state.domain ?? 'the site';
+const isOver = () => ['SUCCESS', 'FAILED', 'EXPIRED', 'CANCELED'].includes(state.flow_status);
+
+// ---- what is shown
+
+function view(name) {
+  root.dataset.state = name;
+}
+
+function announce(text) {
+  if ($('status-text').textContent !== text) $('status-text').textContent = text;
+  clearTimeout(slowTimer);
+  if (text) slowTimer = setTimeout(() => ($('status-text').textContent = words.progress.slow(site())), SLOW_MS);
+}
+
+/** An alert is read out when it is filled, so the same text is filled in anew. */
+function complain(text, quoted = false) {
+  $('problem').replaceChildren();
+  if (!text) return;
+  if (quoted)
+    $('problem').append(Object.assign(document.createElement('strong'), { textContent: words.says(site()) }), ' ');
+  $('problem').append(Object.assign(document.createElement('span'), { textContent: text, dir: 'auto' }));
+}
+
+function introduce() {
+  const { domain, profile_name: profile, save_credentials: kept } = state;
+  $('title').textContent = `Sign in to ${domain}`;
+  $('monogram').textContent = [...domain.replace(/^www\./, '')][0]?.toUpperCase() ?? '';
+  $('who').replaceChildren('for the profile ', Object.assign(document.createElement('b'), { textContent: profile }));
+  $('who').hidden = false;
+  $('about').textContent = words.about({ site: domain, host: location.host, kept, profile });
+  $('footer').hidden = false;
+}
+
+function busy(on, button) {
+  fields.readOnly(on);
+  choices.readOnly(on);
+  $('submit').setAttribute('aria-disabled', String(on));
+  $('form').setAttribute('aria-busy', String(on));
+  for (const each of document.querySelectorAll('[data-pressed]')) each.removeAttribute('data-pressed');
+  if (on) button?.setAttribute('data-pressed', '');
+}
+
+function showProgress(step) {
+  // The form that was just sent stays where it is until there is something new to show.
+  if (!answered) hideQuestions();
+  complain('');
+  view('busy');
+  announce((words.progress[step] ?? words.progress.DISCOVERING)(site()));
+  document.title = `Sign in to ${site()}`;
+}
+
+function hideQuestions() {
+  for (const id of ['form', 'or', 'elsewhere']) $(id).hidden = true;
+  fields.clear();
+  choices.clear();
+}
+
+function ask({ sent }) {
+  const {
+    fields: asked = [],
+    choices: offered = [],
+    external_action_message: elsewhere,
+    website_error: failed,
+  } = state;
+  const outside = state.flow_step === 'AWAITING_EXTERNAL_ACTION';
+  announce('');
+  busy(false);
+  fields.show(asked ?? [], state.discovered_fields, { keep: !sent, failed: Boolean(failed) });
+  choices.show(offered ?? [], { besides: outside || asked?.length > 0 });
+  $('form').hidden = !asked?.length;
+  $('or').hidden = !asked?.length || !offered?.length;
+  $('elsewhere').hidden = !outside;
+  $('elsewhere-text').textContent = elsewhere ?? `Finish the sign-in to ${site()} where it asks you to.`;
+  const title = fields.hasCode ? 'Enter the code' : '';
+  $('form-title').textContent = title;
+  $('form-title').hidden = !title;
+  view(outside ? 'elsewhere' : 'asking');
+  complain(failed, true);
+  document.title = `${failed ? 'Not accepted' : title || 'Sign in'} – ${site()}`;
+  focusOn(outside ? $('elsewhere') : (fields.first() ?? choices.first() ?? $('title')));
+}
+
+/** Someone at work in the session's browser is left there. */
+function focusOn(element) {
+  if (!browser.hasFocus()) element.focus();
+}
+
+function showEnd({ good, title, text = '', quote, next = '', link }) {
+  announce('');
+  complain('');
+  hideQuestions();
+  busy(false);
+  browser.close();
+  view('over');
+  $('footer').hidden = true;
+  $('note').textContent = '';
+  $('end-good').toggleAttribute('hidden', !good);
+  $('end-bad').toggleAttribute('hidden', good);
+  $('end-title').textContent = title;
+  $('end-text').textContent = text;
+  $('end-quote').textContent = quote ?? '';
+  $('end-quote').hidden = !quote;
+  $('end-next').textContent = next;
+  $('end-next').hidden = !next;
+  $('end-link').hidden = !link;
+  if (link) {
+    $('end-link').href = link.href;
+    $('end-link').textContent = `Continue to ${link.host}`;
+  }
+  $('end').hidden = false;
+  document.title = title;
+  $('end-title').focus();
+}
+
+function finish() {
+  const { flow_status: status, profile_name, domain, error_code, error_message, website_error } = state;
+  login.forget();
+  const end = words.ends[status];
+  const good = status === 'SUCCESS';
+  const message = error_message || website_error || end.title(site());
+  const link = good
+    ? returnAddress(query.get('success_url'), { profile_name, domain })
+    : returnAddress(query.get('error_url'), { code: error_code || `flow_${status.toLowerCase()}`, message });
+  showEnd({
+    good,
+    title: end.title(site()),
+    text: good ? (link ? '' : end.text) : error_message || end.text,
+    quote: good ? undefined : website_error,
+    next: good || link ? '' : words.askAgain,
+    link,
+  });
+  // Not left in the history: going back would only find the page of a sign-in that is over.
+  if (link) location.replace(link);
+}
+
+// ---- states in, answers out
+
+const questionOf = ({ flow_step, fields: asked, choices: offered, website_error, external_action_message }) =>
+  JSON.stringify([flow_step, asked, offered, website_error, external_action_message]);
+
+/** An event has the whole of a flow's state, so that what it leaves out is no longer so. */
+function onState(news) {
+  const known = ['id', 'domain', 'profile_name', 'save_credentials', 'flow_expires_at', 'live_view_url'];
+  const lasting = Object.fromEntries(known.map((name) => [name, state[name]]));
+  state = { ...lasting, ...news };
+  if (isOver()) return finish();
+  browser.offer(state.live_view_url);
+  const question = questionOf(state);
+  const waits = ['AWAITING_INPUT', 'AWAITING_EXTERNAL_ACTION'].includes(state.flow_step);
+  if (!waits) {
+    if (answered) answered.moved = true;
+    shown = '';
+    return showProgress(state.flow_step);
+  }
+  const same = answered?.question === question && answered.interaction === state.interaction_id;
+  const stale = same && !answered.moved && Date.now() - answered.at < STALE_MS;
+  if (stale || question === shown) return;
+  const sent = Boolean(answered);
+  answered = undefined;
+  shown = question;
+  ask({ sent });
+}
+
+async function send(body, button) {
+  if (answered || root.dataset.state === 'over') return;
+  complain('');
+  busy(true, button);
+  announce(words.progress.sending);
+  const interaction = state.interaction_id ?? undefined;
+  const mine = { question: shown, interaction: state.interaction_id, at: Date.now(), moved: false };
+  answered = mine;
+  try {
+    await login.submit({ ...body, interaction_id: interaction });
+  } catch (error) {
+    if (answered === mine) await refused(error);
+    return;
+  }
+  if (answered !== mine) return; // the flow was faster than the answer, and its next question is shown
+  fields.forgetSecrets();
+  shown = '';
+  announce(words.progress.SUBMITTING(site()));
+  setTimeout(() => void refresh(), STALE_MS + 100);
+}
+
+async function refused(error) {
+  answered = undefined;
+  if (error.final) return close(error);
+  announce('');
+  busy(false);
+  const movedOn = error.status === 422 || error.status === 409;
+  if (movedOn) await refresh();
+  if (isOver()) return;
+  if (movedOn) complain(words.trouble.movedOn);
+  else complain(error instanceof Refused ? words.trouble.refused(error.message) : words.trouble.unreachable);
+  (fields.first() ?? choices.first())?.focus();
+}
+
+/** Reads the state again, in case an event was missed. */
+async function refresh() {
+  if (isOver()) return;
+  try {
+    onState(await login.state());
+  } catch (error) {
+    if (error.final) close(error);
+  }
+}
+
+function close(error) {
+  if (root.dataset.state === 'over') return;
+  login.forget();
+  const { used, ended, over } = words.dead;
+  const { title, text } = error.status === 410 ? used : state.flow_status ? ended : over;
+  state = { ...state, flow_status: 'EXPIRED' };
+  showEnd({ good: false, title, text, next: words.askAgain });
+}
+
+// ---- time
+
+/** What is told at the foot of the screen, wherever the person is on the page. */
+const notes = { lost: '', hurry: '' };
+function note(name, text) {
+  notes[name] = text;
+  $('note').textContent = notes.lost || notes.hurry;
+}
+
+let hurried = false;
+function tick() {
+  if (!state.flow_expires_at || isOver()) return;
+  const seconds = (Date.parse(state.flow_expires_at) - Date.now()) / 1000;
+  $('time').textContent = words.timeLeft(seconds);
+  if (seconds <= 0) return void refresh();
+  if (seconds < 120 && !hurried) {
+    hurried = true;
+    note('hurry', words.hurry);
+    setTimeout(() => note('hurry', ''), NOTE_MS);
+  }
+}
+
+// ---- the beginning
+
+/** The code is good for one exchange, and leaves the address with it: it must not stay in the history. */
+async function enter() {
+  const code = query.get('code');
+  if (!code) return;
+  try {
+    await login.exchange(code);
+  } catch (error) {
+    // A tab that exchanged it before goes on with its token.
+    if (!(error.final && login.hasToken)) throw error;
+  }
+  const address = new URL(location.href);
+  address.searchParams.delete('code');
+  history.replaceState(null, '', address);
+}
+
+async function begin() {
+  announce(words.progress.opening);
+  await enter();
+  if (!login.hasToken) throw new Refused(401, '');
+  const connection = await login.state();
+  state = connection;
+  introduce();
+  tick();
+  setInterval(tick, 15_000);
+  onState(connection);
+  await login.follow({
+    onState,
+    isOver,
+    onLost: (on) => note('lost', on && !isOver() ? words.trouble.lost : ''),
+  });
+}
+
+$('form').addEventListener('submit', (event) => {
+  event.preventDefault();
+  void send({ field_values: fields.values() }, $('submit'));
+});
+
+try {
+  await begin();
+} catch (error) {
+  const refusal = error instanceof Refused && error.status < 500 && error.status !== 429;
+  if (refusal) close(error);
+  else showEnd({ good: false, ...words.dead.broken });
+}
