@@ -1,0 +1,96 @@
+import type { CredentialLookup } from '../credentials/lookup.ts';
+import { abandon, reasons } from '../logins/abandoned.ts';
+import { loginBrowsers } from '../logins/browsers.ts';
+import { checkWith } from '../logins/flow/health.ts';
+import { runWith } from '../logins/flow/machine.ts';
+import { invitees } from '../logins/hosted/invitee.ts';
+import { flowTokenPurpose, flowTokens } from '../logins/hosted/token.ts';
+import { loginInputs } from '../logins/inputs.ts';
+import { loginMetrics } from '../logins/metrics.ts';
+import { loginNotices } from '../logins/notices.ts';
+import { read } from '../logins/reading/read.ts';
+import { loginChannel } from '../logins/run-store.ts';
+import { loginRunner } from '../logins/runner.ts';
+import { jittered } from '../logins/checks.ts';
+import { loginSchedule } from '../logins/schedule.ts';
+import { loginService } from '../logins/service.ts';
+
+import { tokens } from '../lib/tokens.ts';
+import type { Egress } from './egress.ts';
+import type { Ground } from './ground.ts';
+import type { openSessions } from './sessions.ts';
+
+/** Profiles that stay logged in: connections, the logins of this node, and their schedule. */
+export async function openLogins(
+  { store, secrets, events, metrics, gate, masterKeys, occupancies, settlers, opened, log }: Ground,
+  deps: {
+    egress: Egress;
+    lookup: CredentialLookup;
+    rooms: Pick<Awaited<ReturnType<typeof openSessions>>, 'sessions' | 'replays' | 'profiles'>;
+    publicUrl: () => string;
+  },
+) {
+  const { db, anchor, nodeId } = store;
+  const { sessions, replays, profiles } = deps.rooms;
+  const { proxies, proxyUsers } = deps.egress;
+  const notices = loginNotices();
+  const measured = loginMetrics(metrics);
+  const inputs = loginInputs({ db, secrets, notices });
+  const browsers = loginBrowsers({ sessions, replays, log });
+  const shared = { db, browsers, nodeId, metrics: measured, log };
+  const runner = loginRunner({
+    ...shared,
+    secrets,
+    inputs,
+    lookup: deps.lookup,
+    runFlow: (input) => runWith(read, input),
+    nextCheckAt: jittered,
+  });
+  const schedule = loginSchedule({ ...shared, runner, checkPage: (input) => checkWith(read, input) });
+  const pass = flowTokens(tokens(() => masterKeys.ring(), Date.now, flowTokenPurpose));
+  const logins = loginService({
+    db,
+    profiles,
+    proxies,
+    lookup: deps.lookup,
+    runner,
+    inputs,
+    notices,
+    tokens: pass,
+    nodeId,
+    publicUrl: deps.publicUrl,
+    liveView: async ({ projectId, keyId }, sessionId) =>
+      (await sessions.get(projectId, keyId, sessionId, false)).browser_live_view_url ?? '',
+    log,
+  });
+  measured.measure(() => runner.count);
+
+  anchor.on(loginChannel, (payload) => notices.hear(payload));
+  anchor.onGap(() => notices.gap());
+  notices.onAny((notice) => {
+    if (notice?.what === 'cancel') runner.cancel(notice.runId);
+    if (!notice) void runner.look().catch((error: Error) => log.warn({ error: error.message }, 'login.gap'));
+  });
+  events.on('session.ended', ({ sessionId }) => runner.sessionEnded(sessionId));
+  events.on('profile.removed', () => {
+    logins.removeOrphans().catch((error: Error) => log.error({ error: error.message }, 'login.orphans_not_removed'));
+  });
+  occupancies.push((projectId) => logins.occupancy(projectId));
+  proxyUsers.push((id) => logins.usesProxy(id));
+
+  settlers.push(async (lost, tx) => {
+    await abandon(inputs, lost, reasons.lost, tx);
+    return () => void schedule.look();
+  });
+  const left = await db.transaction((tx) => abandon(inputs, nodeId, reasons.restarted, tx));
+  if (left > 0) log.warn({ logins: left }, 'logins.settled_after_restart');
+  await logins.removeOrphans();
+
+  // Together: a login that the schedule waits for is ended by the runner.
+  opened(() => {
+    logins.close();
+    return Promise.all([schedule.close(), runner.close()]);
+  });
+  const lapseOf = (minter: { keyId: string; projectId: string }) => gate.lapseOf(minter);
+  return { logins, schedule, invitees: invitees({ pass, lapseOf, flowIdOf: logins.flowIdOf }) };
+}
