@@ -8,11 +8,13 @@ import { limitService } from '../org/limits.ts';
 import { projectService } from '../org/projects.ts';
 import { storageService } from '../org/storage.ts';
 import type { Ground } from './ground.ts';
+import { openProjectEvents } from './project-events.ts';
 
 export type Organisation = Awaited<ReturnType<typeof openOrganisation>>;
 
-/** Projects, keys, limits, the audit log and what projects store. */
-export async function openOrganisation({ config, store, events, gate, occupancies, settlers }: Ground, nodes: Cluster) {
+/** Projects, keys, limits, the audit log, what projects store, and the stream of what changes in them. */
+export async function openOrganisation(ground: Ground, nodes: Cluster) {
+  const { config, store, events, gate, occupancies, settlers } = ground;
   const { db, quick, nodeId } = store;
   const changed = () => gate.forget();
   const projects = projectService({ db, events, changed, occupancies });
@@ -24,8 +26,12 @@ export async function openOrganisation({ config, store, events, gate, occupancie
   const storage = storageService({ db, nodeId, mostBytes: config.projectStorage * 2 ** 20 });
   await storage.nodeLost(nodeId);
   settlers.push((lost, tx) => storage.nodeLost(lost, tx));
-  return { projects, keys, limits, audit, storage, firstKey };
+  return { projects, keys, limits, audit, storage, firstKey, projectEvents: openProjectEvents(ground) };
 }
+
+/** The address of a session has a token, and so may the id of a WebDriver session. Readers of the audit log get none. */
+const withoutToken = (path: string) =>
+  path.replace(/^((?:\/wd\/hub)?\/session\/\w+)\.[^/]+/, '$1').replace(/^(\/browser\/kernel\/)[^/]+/, '$1{token}');
 
 export function recordRequest(audit: AuditService, request: FastifyRequest, status: number, durationMs: number) {
   return audit
@@ -35,7 +41,7 @@ export function recordRequest(audit: AuditService, request: FastifyRequest, stat
       service: request.routeOptions.schema?.tags?.[0] ?? 'api',
       status,
       method: request.method,
-      path: pathOf(request),
+      path: withoutToken(pathOf(request)),
       route: request.routeOptions.url ?? '',
       domain: request.host,
       durationMs,

@@ -1,0 +1,66 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
+import { projectOf } from '../api/caller.ts';
+import { eventsOf, refusals } from '../api/schema.ts';
+import { eventStream } from '../api/sse.ts';
+import { errors } from '../errors.ts';
+import { EventStreamHeaders, ProjectEvent } from './schema.ts';
+import type { ProjectEventService } from './service.ts';
+
+const heartbeat = { everyMs: 15_000, comment: 'still here' };
+/** A reader that takes nothing for so long is disconnected. It goes on where it was when it connects again. */
+const stalledMs = 30_000;
+
+export function projectEventRoutes({
+  projectEvents,
+}: {
+  projectEvents: Pick<ProjectEventService, 'read'>;
+}): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.get(
+      '/events',
+      {
+        schema: {
+          operationId: 'streamEvents',
+          summary: 'Follow what changes in a project: sessions, pools, profiles, logins, deployments and the rest.',
+          tags: ['events'],
+          headers: EventStreamHeaders,
+          response: {
+            200: eventsOf(ProjectEvent, 'Events, each with its id. A comment after 15 s of silence.'),
+            ...refusals('invalid_input'),
+          },
+        },
+      },
+      async (request, reply) => {
+        const { keyId, projectId } = request.caller!;
+        const over = new AbortController();
+        const reader = { keyId, bound: projectId !== null, projectId: projectOf(request).id };
+        const frames = await projectEvents.read(reader, lastEventId(request), over);
+        const stream = eventStream(reply, heartbeat, over.signal);
+        const left = () => over.abort();
+        if (stream.closed.aborted) left();
+        else stream.closed.addEventListener('abort', left, { once: true });
+        try {
+          for await (const { json, id } of frames) {
+            const stalled = setTimeout(() => reply.raw.destroy(), stalledMs);
+            const sent = await stream.sendJson(json, id).finally(() => clearTimeout(stalled));
+            if (!sent) break;
+          }
+        } finally {
+          over.abort();
+          stream.end();
+        }
+      },
+    );
+  };
+}
+
+function lastEventId({ headers }: FastifyRequest): number | undefined {
+  const last = headers['last-event-id'];
+  if (last === undefined || last === '') return undefined;
+  if (typeof last !== 'string' || !/^\d{1,15}$/.test(last))
+    throw errors.invalid_input({
+      detail: 'header Last-Event-ID must be the id of an event of this stream: a whole number.',
+    });
+  return Number(last);
+}
