@@ -31,11 +31,11 @@ export function openToolbox(dir: string): Toolbox {
   return { dir, ready, node: (at) => (nodeIsEverywhere() ? process.execPath : join(at, 'bin/node')) };
 }
 
-const nodeIsEverywhere = () => process.execPath.startsWith('/usr/');
+export const nodeIsEverywhere = () => process.execPath.startsWith('/usr/');
 
 async function fill(dir: string): Promise<void> {
   await chmod(dir, 0o755); // independent of the umask
-  const sources = await compiled();
+  const sources = await sourcesIn();
   const packages = await packagesOf(PACKAGES);
   const stamp = join(dir, 'made-of');
   const wanted = fingerprint([process.execPath, process.version, ...sources.flat(), ...[...packages].flat()]);
@@ -43,7 +43,7 @@ async function fill(dir: string): Promise<void> {
 
   for (const name of await readdir(dir)) await rm(join(dir, name), { recursive: true, force: true });
   await put(join(dir, 'package.json'), '{ "type": "module" }\n');
-  for (const [name, code] of sources) await put(join(dir, 'guest', name), code);
+  for (const [name, code] of sources.map(compiled)) await put(join(dir, 'guest', name), code);
   for (const [name, from] of packages) await copy(from, join(dir, 'node_modules', name));
   if (!nodeIsEverywhere()) {
     await mkdir(join(dir, 'bin'));
@@ -53,19 +53,21 @@ async function fill(dir: string): Promise<void> {
   await put(stamp, wanted);
 }
 
-/** The guest's code as Node runs it. A build contains it; from the sources, types are stripped here. */
-async function compiled(): Promise<[name: string, code: string][]> {
+type Source = [name: string, code: string];
+
+/** The code below `at` whose path begins with one of `beginnings`; the guest's, unless told otherwise. */
+export async function sourcesIn(at = here, beginnings: readonly string[] = SOURCES): Promise<Source[]> {
   const files: string[] = [];
-  for (const name of await readdir(here, { recursive: true }))
-    if (SOURCES.some((source) => name.startsWith(source)) && /(?<!\.test)\.[jt]s$/.test(name)) files.push(name);
-  return Promise.all(
-    files.map(async (name): Promise<[string, string]> => {
-      const code = await readFile(join(here, name), 'utf8');
-      if (name.endsWith('.js')) return [name, code];
-      const stripped = amaro().transformSync(code, { mode: 'strip-only' }).code;
-      return [name.replace(/\.ts$/, '.js'), stripped.replace(/(from\s+'\.[^']*)\.ts'/g, "$1.js'")];
-    }),
-  );
+  for (const name of await readdir(at, { recursive: true }))
+    if (beginnings.some((start) => name.startsWith(start)) && /(?<!\.test)\.[jt]s$/.test(name)) files.push(name);
+  return Promise.all(files.sort().map(async (name): Promise<Source> => [name, await readFile(join(at, name), 'utf8')]));
+}
+
+/** The code as Node runs it. A build contains it; from the sources, types are stripped here. */
+export function compiled([name, code]: Source): Source {
+  if (name.endsWith('.js')) return [name, code];
+  const stripped = amaro().transformSync(code, { mode: 'strip-only' }).code;
+  return [name.replace(/\.ts$/, '.js'), stripped.replace(/(from\s+'\.[^']*)\.ts'/g, "$1.js'")];
 }
 
 /** The package has no types. */
@@ -73,7 +75,7 @@ const amaro = () =>
   createRequire(import.meta.url)('amaro') as { transformSync(code: string, options: object): { code: string } };
 
 /** Packages and all their dependencies, each with its directory. */
-async function packagesOf(names: string[], from = here, found = new Map<string, string>()) {
+export async function packagesOf(names: string[], from = here, found = new Map<string, string>()) {
   for (const name of names) {
     if (found.has(name)) continue;
     const at = ancestors(from)
@@ -93,28 +95,29 @@ function ancestors(dir: string): string[] {
   return dir === dirname(dir) ? [dir] : [dir, ...ancestors(dirname(dir))];
 }
 
-async function copy(from: string, to: string): Promise<void> {
+/** Copies a directory; `unused` tells which files are left out. Programs stay programs. */
+export async function copy(from: string, to: string, unused = UNUSED): Promise<void> {
   await mkdir(to, { recursive: true });
   await chmod(to, 0o755);
   for (const entry of await readdir(from, { withFileTypes: true })) {
     const path = join(from, entry.name);
-    if (UNUSED.test(path)) continue;
-    if (entry.isDirectory()) await copy(path, join(to, entry.name));
+    if (unused.test(path)) continue;
+    if (entry.isDirectory()) await copy(path, join(to, entry.name), unused);
     else if (entry.isFile()) {
       await copyFile(path, join(to, entry.name));
-      await chmod(join(to, entry.name), 0o644);
+      await chmod(join(to, entry.name), unused === UNUSED ? 0o644 : 0o755);
     }
   }
 }
 
-async function put(path: string, text: string): Promise<void> {
+export async function put(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   await chmod(dirname(path), 0o755);
   await writeFile(path, text);
   await chmod(path, 0o644);
 }
 
-function fingerprint(parts: string[]): string {
+export function fingerprint(parts: string[]): string {
   const hash = createHash('sha256');
   for (const part of parts) hash.update(`${part.length}:`).update(part);
   return hash.digest('hex');

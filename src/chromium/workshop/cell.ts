@@ -1,0 +1,179 @@
+import net from 'node:net';
+import type { Readable, Writable } from 'node:stream';
+import type { DiskSpace } from '../../lib/disk-space.ts';
+import type { Log } from '../../lib/log.ts';
+import { cgroupName, remember } from '../browser/launch.ts';
+import type { Destinations } from '../egress/destinations.ts';
+import { startGateway } from '../egress/gateway.ts';
+import { splice } from '../egress/splice.ts';
+import type { Limits } from '../sandbox/cgroup-limits.ts';
+import { diskUse } from '../sandbox/disk-use.ts';
+import { addHosts, addNameServer, furnish, makeDirectories } from '../sandbox/furnish.ts';
+import type { Isolation } from '../sandbox/isolation.ts';
+import { lowered } from '../sandbox/lowered.ts';
+import { watchMemory } from '../sandbox/memory-watch.ts';
+import { removeTree } from '../sandbox/outside.ts';
+import { running, type Exit } from '../sandbox/running.ts';
+import { sandboxed } from '../sandbox/sandbox.ts';
+import type { Way } from './doors.ts';
+import { watchDisk, withInodes } from './disk-watch.ts';
+import { cutLines } from './lines.ts';
+import { answerNames, NAMES } from './names.ts';
+
+/**
+ * A cell: a sandbox for code of a deployment. It is the same one that a session's browser has, with the same bounds. Its way to the network is a
+ * gateway, and doors that lead to this service.
+ */
+export interface Cell {
+  readonly toCommand: Writable;
+  readonly fromCommand: Readable;
+  /** Its first process has exited; the others are being ended. */
+  readonly ended: Promise<Exit>;
+  /** Every process is gone and all its lines were handed over. The directory remains. Never rejects. */
+  readonly exited: Promise<Exit>;
+  /** What the service did to it, such as ending it for lack of memory: a sentence. */
+  complaint(): string | undefined;
+  memory(): Promise<number>;
+  stop(why?: string): Promise<void>;
+  /** Stops it and removes its directory. */
+  remove(): Promise<void>;
+}
+
+export interface CellOptions {
+  /** Its directory. What is in `home` already is given to its user. */
+  readonly dir: string;
+  readonly command: readonly string[];
+  readonly isolation: Isolation;
+  readonly limits: Limits & { diskBytes: number };
+  readonly disk: DiskSpace;
+  readonly tools: string;
+  readonly app?: string;
+  readonly allow: Destinations;
+  readonly ways?: readonly Way[];
+  readonly onLine: (line: string) => void;
+  readonly log: Log;
+}
+
+const HALF_OPEN_MS = 60_000;
+/** Each takes three descriptors of the service. */
+export const MOST_AT_DOOR = 256;
+const MIB = 2 ** 20;
+
+/** Starts a command in a cell. If it throws, nothing is left. */
+export async function openCell(options: CellOptions): Promise<Cell> {
+  const { dir, isolation, limits, log } = options;
+  if (!isolation.sandboxed) throw new Error(isolation.refusal ?? 'This machine gives no sandbox.');
+  const owner = isolation.owners.claim(dir);
+  const undo: (() => unknown)[] = [() => owner.release(), () => removeTree(dir, isolation)];
+  try {
+    await makeDirectories(dir);
+    await furnish(dir, owner, undefined);
+    const ways = options.ways ?? [];
+    const named = ways.flatMap(({ name, door }) => (name === undefined ? [] : [{ name, address: door.address }]));
+    const endings = named
+      .filter(({ name }) => name.startsWith('*'))
+      .map(({ name, address }) => ({ suffix: name.slice(1), address }));
+    addHosts(
+      dir,
+      named.filter(({ name }) => !name.startsWith('*')),
+    );
+    if (endings.length > 0) addNameServer(dir, NAMES.address);
+    const place = sandboxed(dir, owner);
+    undo.push(() => place.close());
+    const cgroup = isolation.cgroups?.create(cgroupName(dir), limits);
+    undo.push(() => cgroup?.remove());
+    const lower = lowered(isolation.cgroups?.controllers ?? [], limits);
+    const { tools, app } = options;
+    const doors = [...ways.map(({ door }) => door), ...(endings.length > 0 ? [NAMES] : [])];
+    const process = place.start(options.command, { tools, app, doors, lower });
+    let complaint: string | undefined;
+    let starved = false;
+    const closers: (() => unknown)[] = [];
+    const run = running(process, cgroup, async () => {
+      for (const close of closers) await close();
+      place.close();
+      owner.release(); // free once the directory is gone
+    });
+    undo.push(() => run.stop());
+    cutLines(process.child.stderr, options.onLine);
+    if (run.pid !== undefined) {
+      remember(dir, run.pid);
+      await cgroup?.add(run.pid);
+    }
+    const stop = async (why?: string) => {
+      complaint ??= why;
+      await run.stop();
+    };
+    if (limits.memoryBytes !== undefined) {
+      const mostBytes = limits.memoryBytes;
+      closers.push(
+        watchMemory({
+          leaders: () => run.leaders(),
+          mostBytes,
+          outOfMemory: () => cgroup?.outOfMemory(),
+          use: () => cgroup && { bytes: cgroup.memory() ?? 0, pids: cgroup.pids() },
+          told: () => void (starved = true),
+        }),
+      );
+    }
+    // Asked before the group is removed. A process may end for another reason after one of its children had starved.
+    void run.ended.then(({ code, signal }) => {
+      if (code !== 137 && signal !== 'SIGKILL') return;
+      if (!starved && !((cgroup?.outOfMemory() ?? 0) > 0)) return;
+      complaint ??= `It needed more than the ${Math.round((limits.memoryBytes ?? 0) / MIB)} MiB of memory that it may take.`;
+    });
+    const most = withInodes(limits.diskBytes);
+    closers.push(watchDisk({ space: options.disk, most, measure: () => diskUse(dir, run.pids(), most), stop, log }));
+    process.go();
+    const [egress, opened] = await Promise.all([process.egress, process.doors]);
+    const gateway = startGateway(egress(), { allow: options.allow, log });
+    closers.push(() => gateway.close());
+    opened.forEach((open, index) => {
+      const way = ways[index];
+      closers.push(way ? openDoor(open(), way) : answerNames(open(), endings));
+    });
+    const { toCommand, fromCommand } = process;
+    return {
+      toCommand,
+      fromCommand,
+      ended: run.ended,
+      exited: run.exited,
+      complaint: () => complaint,
+      memory: () => run.memory(),
+      stop,
+      async remove() {
+        await stop();
+        await removeTree(dir, isolation).catch((error: Error) =>
+          log.error({ dir, error: error.message }, 'workshop.directory_left'),
+        );
+      },
+    };
+  } catch (error) {
+    for (const step of undo.reverse())
+      await Promise.resolve()
+        .then(step)
+        .catch(() => {});
+    throw error;
+  }
+}
+
+/** Every connection to the door goes to the one server behind it. */
+export function openDoor(server: net.Server, { target }: Way): () => void {
+  const sockets = new Set<net.Socket>();
+  server.maxConnections = MOST_AT_DOOR;
+  server.on('connection', (client) => {
+    const upstream = net.connect({ host: target.host, port: target.port, noDelay: true });
+    client.setNoDelay(true);
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', () => {});
+      socket.once('close', () => sockets.delete(socket));
+    }
+    splice(client, upstream, HALF_OPEN_MS);
+  });
+  server.on('error', () => {});
+  return () => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  };
+}

@@ -1,0 +1,76 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { silent } from '../../lib/log.ts';
+import { watchDisk } from './disk-watch.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const MIB = 2 ** 20;
+
+/** A cell on a disk, with what each of them has. */
+function cell() {
+  const disk = { used: 0, short: false };
+  const has = { bytes: 0, inodes: 1 };
+  const stopped: string[] = [];
+  let measured = 0;
+  const close = watchDisk({
+    space: {
+      read: () => ({
+        bytes: 1000 * MIB,
+        usedBytes: disk.used,
+        freeBytes: 1000 * MIB - disk.used,
+        inodes: 0,
+        usedInodes: 0,
+        freeInodes: 0,
+      }),
+      short: () => disk.short,
+    },
+    most: { bytes: 64 * MIB, inodes: 4096 },
+    measure: async () => (measured++, { ...has }),
+    async stop(why) {
+      stopped.push(why);
+      close();
+    },
+    log: silent,
+  });
+  return { disk, has, stopped, close, measured: () => measured };
+}
+
+test('a cell that nothing is written to is measured once, and now and then', async () => {
+  const { measured, close, stopped } = cell();
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect(measured()).toBe(1);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(measured()).toBe(2);
+  expect(stopped).toEqual([]);
+  close();
+});
+
+test('a cell is measured when what the disk has gained may be too much, and ended when it is', async () => {
+  const { disk, has, measured, stopped } = cell();
+  await vi.advanceTimersByTimeAsync(5000);
+  disk.used = 60 * MIB; // even if all of it is the cell's, that is not too much
+  await vi.advanceTimersByTimeAsync(5000);
+  expect(measured()).toBe(1);
+  [disk.used, has.bytes] = [70 * MIB, 65 * MIB];
+  await vi.advanceTimersByTimeAsync(500);
+  expect(stopped).toEqual(['It had more on the disk than the 64 MiB that it may have.']);
+});
+
+test('a young cell that writes is measured at once', async () => {
+  const { disk, has, stopped } = cell();
+  [disk.used, has.bytes] = [80 * MIB, 80 * MIB];
+  await vi.advanceTimersByTimeAsync(500);
+  expect(stopped).toHaveLength(1);
+});
+
+test('on a full disk a cell with much is ended, and one with little is not', async () => {
+  const [large, small] = [cell(), cell()];
+  large.has.bytes = 20 * MIB;
+  await vi.advanceTimersByTimeAsync(5000);
+  large.disk.short = small.disk.short = true;
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(large.stopped).toEqual([expect.stringContaining('disk of the node was full, and it had 20 MiB')]);
+  expect(small.stopped).toEqual([]);
+  small.close();
+});

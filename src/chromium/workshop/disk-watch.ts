@@ -1,0 +1,81 @@
+import type { DiskSpace, Space } from '../../lib/disk-space.ts';
+import type { Log } from '../../lib/log.ts';
+import type { DiskUse } from '../sandbox/disk-use.ts';
+
+const EVERY_MS = 250;
+/** A cell is measured when it is as old as this: until then nothing is known of what it began with. */
+const YOUNG_MS = 2000;
+const PERIOD_MS = 60_000;
+/** On a full disk, a cell that had little is measured again after this time. */
+const FULL_MS = 5000;
+/** Growth of the disk below this part of the limit makes no measurement due: others write as well. */
+const LEAST_PART = 1 / 32;
+/** Ending a cell that has less than this would not free enough. */
+const LEAST_HELP: DiskUse = { bytes: 8 * 2 ** 20, inodes: 1000 };
+const MIB = 2 ** 20;
+const INODES_PER_MIB = 64;
+
+/** What may be had on the disk beside so many bytes. */
+export const withInodes = (bytes: number): DiskUse => ({ bytes, inodes: (bytes / MIB) * INODES_PER_MIB });
+
+/**
+ * Ends a cell that has more on the disk than it may, or much when the disk has only its reserve left.
+ *
+ * To measure a cell, a program walks its directory. But it has at most what it had then plus what the whole disk has gained since, which is
+ * one cheap call. So a cell is measured when that sum may be too much, and now and then.
+ */
+export function watchDisk({
+  space,
+  most,
+  measure,
+  stop,
+  log,
+}: {
+  space: Pick<DiskSpace, 'read' | 'short'>;
+  most: DiskUse;
+  measure: () => Promise<DiskUse>;
+  stop: (why: string) => Promise<void>;
+  log: Log;
+}): () => void {
+  let last: { use: DiskUse | undefined; space: Space; at: number } = {
+    use: undefined,
+    space: space.read(),
+    at: performance.now(),
+  };
+  let looking = false;
+
+  function isDue(now: Space): boolean {
+    const age = performance.now() - last.at;
+    const gained = {
+      bytes: Math.max(0, now.usedBytes - last.space.usedBytes),
+      inodes: Math.max(0, now.usedInodes - last.space.usedInodes),
+    };
+    const part = (kind: 'bytes' | 'inodes') => gained[kind] > most[kind] * LEAST_PART;
+    if (!last.use) return age >= YOUNG_MS || part('bytes') || part('inodes');
+    if (space.short(now) && age >= FULL_MS) return true;
+    const beyond = (kind: 'bytes' | 'inodes') => part(kind) && last.use![kind] + gained[kind] > most[kind];
+    return beyond('bytes') || beyond('inodes') || age >= PERIOD_MS;
+  }
+
+  async function look(now: Space): Promise<void> {
+    const use = await measure();
+    last = { use, space: now, at: performance.now() };
+    if (use.bytes > most.bytes || use.inodes > most.inodes)
+      await stop(`It had more on the disk than the ${Math.round(most.bytes / MIB)} MiB that it may have.`);
+    else if (space.short() && (use.bytes >= LEAST_HELP.bytes || use.inodes >= LEAST_HELP.inodes))
+      await stop(
+        `The disk of the node was full, and it had ${Math.round(use.bytes / MIB)} MiB on it. Run it again later.`,
+      );
+  }
+
+  const timer = setInterval(() => {
+    if (looking) return;
+    const now = space.read();
+    if (!isDue(now)) return;
+    looking = true;
+    look(now)
+      .catch((error: Error) => log.warn({ error: error.message }, 'workshop.disk_not_measured'))
+      .finally(() => (looking = false));
+  }, EVERY_MS);
+  return () => clearInterval(timer);
+}
