@@ -97,15 +97,7 @@ export async function* packProfile(
   const whole = pipeline(tar.output, counted, zstd.input, { end: false })
     .then(() => tar.ended)
     .then(() => void zstd.input.end());
-  whole.catch(() => zstd.kill());
-  try {
-    for await (const chunk of zstd.output) yield chunk as Buffer;
-    await whole;
-    await zstd.ended;
-  } finally {
-    tar.kill();
-    zstd.kill();
-  }
+  yield* outputOf(zstd, whole, tar);
 }
 
 /**
@@ -177,14 +169,18 @@ export async function forgetTabs(dir: string, isolation: Confinement, signal: Ab
 /** The tar inside a tar.zst. */
 export async function* decompress(bytes: AsyncIterable<Buffer>, signal: AbortSignal): AsyncGenerator<Buffer> {
   const zstd = compressor(['-d'], signal);
-  const fed = pipeline(Readable.from(bytes), zstd.input);
-  fed.catch(() => zstd.kill());
+  yield* outputOf(zstd, pipeline(Readable.from(bytes), zstd.input));
+}
+
+/** What a program writes, to its end. `fed` resolves when it has got all of its input: without that, what it wrote is incomplete. */
+async function* outputOf(program: Program, fed: Promise<void>, ...others: Program[]): AsyncGenerator<Buffer> {
+  fed.catch(() => program.kill());
   try {
-    for await (const chunk of zstd.output) yield chunk as Buffer;
+    for await (const chunk of program.output) yield chunk as Buffer;
     await fed;
-    await zstd.ended;
+    await program.ended;
   } finally {
-    zstd.kill();
+    for (const one of [program, ...others]) one.kill();
   }
 }
 
@@ -199,7 +195,12 @@ interface Program {
 
 const PROGRAMS = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin';
 
-function inHome(dir: string, { owner, sandboxed }: Confinement, command: string[], signal: AbortSignal): Program {
+export function inHome(
+  dir: string,
+  { owner, sandboxed }: Confinement,
+  command: string[],
+  signal: AbortSignal,
+): Program {
   if (sandboxed) {
     return withFilter('helper', 3, (filter, words) => {
       const { file, args } = onHome(dir, owner, command, words);
