@@ -1,0 +1,233 @@
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Type, type Static } from 'typebox';
+import { Value } from 'typebox/value';
+import type { DiskSpace } from '../../lib/disk-space.ts';
+import type { Log } from '../../lib/log.ts';
+import type { Destinations } from '../egress/destinations.ts';
+import type { Limits } from '../sandbox/cgroup-limits.ts';
+import type { Isolation } from '../sandbox/isolation.ts';
+import { APP, TOOLS } from '../sandbox/mounts.ts';
+import { waysTo } from './doors.ts';
+import { proxied } from './proxied.ts';
+import { openCell } from './cell.ts';
+import type { Workbench } from './workbench.ts';
+
+/** How an action ended: with its output as JSON, or with a sentence. */
+export type Outcome = { output: string | null } | { failure: string };
+
+/** A process that runs the actions of one deployment, one at a time. */
+export interface Worker {
+  /** Never rejects. A worker that ends meanwhile fails the action. */
+  run(
+    action: { id: string; app: string; action: string; payload: string | null },
+    onLine: (line: string) => void,
+  ): Promise<Outcome>;
+  readonly runs: number;
+  /** False from the moment its process has ended. */
+  readonly alive: boolean;
+  /** Whether it has a door to each node that there is now: addresses of sessions may lead to any. */
+  readonly current: boolean;
+  /** Resolves when it has ended, for any reason. */
+  readonly gone: Promise<void>;
+  memory(): Promise<number>;
+  stop(why?: string): Promise<void>;
+}
+
+export interface WorkerOptions {
+  readonly dir: string;
+  readonly isolation: Isolation;
+  readonly workbench: Workbench;
+  readonly limits: Limits & { diskBytes: number };
+  readonly disk: DiskSpace;
+  readonly allow: Destinations;
+  /** The public URLs of this service's nodes, this one's first, and of the hosts of sessions. */
+  readonly urls: () => string[];
+  /** Where this service listens. */
+  readonly here: () => string;
+  readonly log: Log;
+}
+
+export class WorkerError extends Error {
+  override readonly name = 'WorkerError';
+}
+
+const START_MS = 60_000;
+/** An app that writes more than is read may not keep its own end waiting. */
+const LINES_MS = 5000;
+const MOST_OUTPUT = 4.5 * 2 ** 20;
+/** Of an output, which is JSON in JSON: quotes and backslashes take twice their place, and nothing else is left to escape. */
+const LONGEST_REPORT = 10 * 2 ** 20;
+/** Of what an action threw. Its words are searched for every secret; a worker cuts them to this. */
+const LONGEST_MESSAGE = 4000;
+
+const Report = Type.Union([
+  Type.Object({ ready: Type.Literal(true) }),
+  Type.Object({ broken: Type.String({ maxLength: LONGEST_MESSAGE }) }),
+  Type.Object({ done: Type.String(), output: Type.Union([Type.String(), Type.Null()]) }),
+  Type.Object({ failed: Type.String(), message: Type.String({ maxLength: LONGEST_MESSAGE }) }),
+]);
+
+/** Starts workers, each in a cell of its own. Rejects with a sentence when the app does not load. */
+export function workerStarter({ dir, isolation, workbench, limits, disk, allow, urls, here, log }: WorkerOptions) {
+  return async function startWorker(start: {
+    id: string;
+    app: string;
+    entry: string;
+    env: Record<string, string>;
+    onLine: (line: string) => void;
+  }): Promise<Worker> {
+    await workbench.ready();
+    const reached = urls();
+    const ways = waysTo(reached, here());
+    // With the port: another port of the same host is no door. Not every client understands a port after the end of a name.
+    const direct = ways.map(({ name, target }) =>
+      name?.startsWith('*') ? name.slice(1) : `${target.host}:${target.port}`,
+    );
+    let lineTo = start.onLine;
+    let runs = 0;
+    let current: string | undefined;
+    let allRead: (() => void) | undefined;
+    const command = [...workbench.program(TOOLS, 'worker')];
+    command.splice(1, 0, '--enable-source-maps');
+    const cell = await openCell({
+      dir: join(dir, 'cells', `worker-${start.id}`),
+      command: ['env', ...proxied(direct), ...workbench.trusting(TOOLS), ...command],
+      isolation,
+      limits,
+      disk,
+      tools: workbench.dir,
+      app: start.app,
+      allow,
+      ways,
+      onLine: (line) => (line === `\u0001end of ${current}` ? allRead?.() : lineTo(line)),
+      log,
+    });
+    let alive = true;
+    void cell.ended.then(() => (alive = false));
+    let settle: ((outcome: Outcome) => void) | undefined;
+    let started: { resolve(): void; reject(error: Error): void } | undefined;
+    const ready = new Promise<void>((resolve, reject) => (started = { resolve, reject }));
+    ready.catch(() => {});
+
+    // The app can write to this pipe too. What is no report that is waited for ends the worker: reading on would take the service's time.
+    readReports(cell.fromCommand, {
+      refuse: (why) => void cell.stop(why),
+      take(said) {
+        if ('ready' in said || 'broken' in said) {
+          if (!started) return false;
+          if ('ready' in said) started.resolve();
+          else started.reject(new WorkerError(`The app does not load: ${said.broken}`));
+          started = undefined;
+          return true;
+        }
+        if (!settle || ('done' in said ? said.done : said.failed) !== current) return false;
+        settle('done' in said ? outcomeOf(said.output) : { failure: said.message });
+        settle = undefined;
+        return true;
+      },
+    });
+
+    const gone = cell.exited.then(async ({ code, signal }) => {
+      const why = cell.complaint() ?? `The app's process ended with ${signal ?? `code ${code}`}.`;
+      started?.reject(new WorkerError(why));
+      settle?.({ failure: why });
+      await cell.remove();
+    });
+
+    const order = (what: object) => void cell.toCommand.write(`${JSON.stringify(what)}\n`);
+    order({ start: { env: start.env, entry: join(APP, start.entry) } });
+    const late = setTimeout(() => void cell.stop(`The app did not load within ${START_MS / 1000} s.`), START_MS);
+    try {
+      await ready;
+    } catch (error) {
+      await cell.stop();
+      await gone;
+      throw error;
+    } finally {
+      clearTimeout(late);
+    }
+
+    return {
+      get runs() {
+        return runs;
+      },
+      get alive() {
+        return alive;
+      },
+      get current() {
+        return reached.join(' ') === urls().join(' ');
+      },
+      gone,
+      memory: () => cell.memory(),
+      async stop(why) {
+        await cell.stop(why);
+        await gone;
+      },
+      async run(action, onLine) {
+        runs++;
+        lineTo = onLine;
+        current = action.id;
+        const read = new Promise<void>((resolve) => (allRead = resolve));
+        const outcome = await new Promise<Outcome>((resolve) => {
+          settle = resolve;
+          cell.exited.then(
+            ({ code, signal }) =>
+              resolve({ failure: cell.complaint() ?? `The app's process ended with ${signal ?? `code ${code}`}.` }),
+            () => {},
+          );
+          order({ run: action });
+        });
+        // The report and the log take different pipes: the last line of the log may come after the report.
+        await Promise.race([read, cell.exited, sleep(LINES_MS, undefined, { ref: false })]);
+        settle = undefined;
+        current = undefined;
+        lineTo = () => {}; // the log of this action is over, whatever the app still prints
+        return outcome;
+      },
+    };
+  };
+}
+
+/** Hands over each report until one is refused. */
+export function readReports(
+  from: Readable,
+  { take, refuse }: { take: (said: Static<typeof Report>) => boolean; refuse: (why: string) => void },
+): void {
+  let over = false;
+  const end = (why: string) => {
+    over = true;
+    from.pause();
+    refuse(why);
+  };
+  let pieces: Buffer[] = [];
+  let unread = 0;
+  from.on('data', (piece: Buffer) => {
+    for (let at = piece.indexOf(10); at !== -1 && !over; at = piece.indexOf(10)) {
+      const line = Buffer.concat([...pieces, piece.subarray(0, at)]).toString();
+      [pieces, unread, piece] = [[], 0, piece.subarray(at + 1)];
+      const said = parse(line);
+      if (!Value.Check(Report, said) || !take(said)) end('It reported something that is no result.');
+    }
+    if (over) return;
+    if (piece.length > 0) pieces.push(piece);
+    unread += piece.length;
+    if (unread > LONGEST_REPORT) end('It reported more than it may.');
+  });
+}
+
+/** What an app returned is stored and shown as it is, so it has to be what it says: JSON, of a bounded size. */
+export function outcomeOf(output: string | null): Outcome {
+  if (output === null) return { output };
+  if (Buffer.byteLength(output) > MOST_OUTPUT) return { failure: 'The output has more than 4.5 MiB as JSON.' };
+  return parse(output) === undefined ? { failure: 'The output is not JSON.' } : { output };
+}
+
+function parse(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
