@@ -35,6 +35,15 @@ export async function checkExtension(path: string): Promise<{ root: string }> {
   });
 }
 
+/** Checks any zip of files and directories before it is stored, by the same rules. Resolves with the names of its files. */
+export async function checkZip(path: string): Promise<Set<string>> {
+  return withEntries(path, async (_zip, entries) => {
+    refuseBombs(entries);
+    refuseOddities(entries);
+    return new Set(entries.filter((entry) => !isDirectory(entry)).map(({ fileName }) => fileName.replace(/^\.\//, '')));
+  });
+}
+
 /** Writes the contents of the manifest's directory into an existing, empty directory that is used for nothing else. */
 export async function unpackExtension(path: string, to: string): Promise<void> {
   const { root } = await checkExtension(path);

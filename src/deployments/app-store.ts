@@ -1,0 +1,58 @@
+import type { Db } from '../store/db.ts';
+import { sql } from '../store/sql.ts';
+import type { AppList } from './schema.ts';
+
+export interface AppRow {
+  id: string;
+  project_id: string;
+  app_name: string;
+  version: string;
+  deployment_id: string;
+  actions: { name: string }[];
+  region: string;
+  env_names: string[];
+}
+
+/** Every query on the apps that deployments serve. */
+export function appStore(db: Db) {
+  return {
+    /** Serialises what decides which deployment has an app, until the transaction ends. */
+    async lock(projectId: string): Promise<void> {
+      await db.rows(sql`select pg_advisory_xact_lock(hashtextextended('corral apps of ' || ${projectId}, 0))`);
+    },
+
+    find(projectId: string, name: string, version: string): Promise<AppRow | undefined> {
+      return db.row(sql`select a.*, d.region, d.env_names from apps a join deployments d on d.id = a.deployment_id
+        where a.project_id = ${projectId} and a.app_name = ${name} and a.version = ${version}`);
+    },
+
+    of(deploymentId: string): Promise<AppRow[]> {
+      return db.rows(sql`select a.*, d.region, d.env_names from apps a join deployments d on d.id = a.deployment_id
+        where a.deployment_id = ${deploymentId} order by a.app_name`);
+    },
+
+    list(projectId: string, filter: AppList): Promise<AppRow[]> {
+      const { app_name: app = null, version = null, query = null } = filter;
+      return db.rows(sql`select a.*, d.region, d.env_names from apps a join deployments d on d.id = a.deployment_id
+        where a.project_id = ${projectId} and (${app}::text is null or a.app_name = ${app})
+          and (${version}::text is null or a.version = ${version})
+          and (${query}::text is null or position(lower(${query}) in lower(a.app_name)) > 0)
+        order by a.created_at desc, a.id limit ${filter.limit + 1} offset ${filter.offset}`);
+    },
+
+    /** Puts an app into the hands of a deployment. */
+    async give(app: Omit<AppRow, 'region' | 'env_names'>): Promise<void> {
+      const { id, project_id, app_name, version, deployment_id, actions } = app;
+      await db.rows(sql`insert into apps (id, project_id, app_name, version, deployment_id, actions)
+        values (${id}, ${project_id}, ${app_name}, ${version}, ${deployment_id}, ${JSON.stringify(actions)}::jsonb)
+        on conflict (project_id, app_name, version) do update set id = excluded.id,
+          deployment_id = excluded.deployment_id, actions = excluded.actions, created_at = now()`);
+      await db.rows(sql`insert into deployment_apps (deployment_id, app_name) values (${deployment_id}, ${app_name})
+        on conflict do nothing`);
+    },
+
+    async removeOf(deploymentId: string): Promise<void> {
+      await db.rows(sql`delete from apps where deployment_id = ${deploymentId}`);
+    },
+  };
+}

@@ -1,0 +1,182 @@
+import type { Db } from '../store/db.ts';
+import { sql } from '../store/sql.ts';
+import type { InvocationList } from './schema.ts';
+import type { InvocationStatus } from './state.ts';
+
+export interface InvocationRow {
+  id: string;
+  project_id: string;
+  deployment_id: string;
+  app_name: string;
+  version: string;
+  action_name: string;
+  payload: string | null;
+  status: InvocationStatus;
+  status_reason: string | null;
+  output: string | null;
+  timeout_seconds: number;
+  node_id: string | null;
+  created_at: Date;
+  started_at: Date | null;
+  finished_at: Date | null;
+}
+
+export type NewInvocation = Pick<
+  InvocationRow,
+  'id' | 'project_id' | 'deployment_id' | 'app_name' | 'version' | 'action_name' | 'payload' | 'timeout_seconds'
+>;
+
+const mostPageBytes = 8 * 2 ** 20;
+
+export type InvocationStore = ReturnType<typeof invocationStore>;
+
+/** Every query on invocations. */
+export function invocationStore(db: Db) {
+  return {
+    async insert(row: NewInvocation): Promise<InvocationRow> {
+      const made = await db.row<InvocationRow>(sql`with made as (
+          insert into invocations (id, project_id, deployment_id, app_name, version, action_name, payload, timeout_seconds)
+          values (${row.id}, ${row.project_id}, ${row.deployment_id}, ${row.app_name}, ${row.version}, ${row.action_name},
+            ${row.payload}, ${row.timeout_seconds}) returning *)
+        select made.*, pg_notify('corral_runs', 'queue')::text from made`);
+      return made!;
+    },
+
+    find(id: string): Promise<InvocationRow | undefined> {
+      return db.row(sql`select * from invocations where id = ${id}`);
+    },
+
+    /** One that has ended. */
+    findOver(id: string): Promise<InvocationRow | undefined> {
+      return db.row(sql`select * from invocations where id = ${id} and status not in ('queued', 'running')`);
+    },
+
+    /** For those who wait: a whole row may have megabytes. */
+    async statusOf(id: string): Promise<InvocationStatus | undefined> {
+      const row = await db.row<{ status: InvocationStatus }>(sql`select status from invocations where id = ${id}`);
+      return row?.status;
+    },
+
+    findIn(projectId: string, id: string): Promise<InvocationRow | undefined> {
+      return db.row(sql`select * from invocations where project_id = ${projectId} and id = ${id}`);
+    },
+
+    /** A page, cut where it has many bytes: each row may have nine megabytes. `cut`: rows of this page were left out. */
+    async list(
+      projectId: string,
+      filter: InvocationList,
+      since: Date | null,
+    ): Promise<{ rows: InvocationRow[]; cut: boolean }> {
+      const { app_name: app = null, version = null, action_name: action = null, status = null } = filter;
+      const { deployment_id: deployment = null, query = null } = filter;
+      const rows = await db.rows<InvocationRow & { of_page: string }>(sql`select * from (
+        select page.*, count(*) over () as of_page, sum(bytes) over (order by created_at desc, id) - bytes as before from (
+        select *, coalesce(octet_length(payload), 0) + coalesce(octet_length(output), 0) as bytes from invocations where project_id = ${projectId}
+        and (${app}::text is null or app_name = ${app}) and (${version}::text is null or version = ${version})
+        and (${action}::text is null or action_name = ${action}) and (${status}::text is null or status = ${status})
+        and (${deployment}::text is null or deployment_id = ${deployment})
+        and (${since}::timestamptz is null or coalesce(started_at, created_at) >= ${since})
+        and (${query}::text is null or id = ${query} or position(lower(${query}) in lower(app_name)) > 0
+          or position(lower(${query}) in lower(action_name)) > 0)
+        order by created_at desc, id limit ${filter.limit + 1} offset ${filter.offset}) as page) as counted
+        where before < ${mostPageBytes} order by created_at desc, id`);
+      return { rows, cut: rows.length < Number(rows[0]?.of_page ?? 0) };
+    },
+
+    /** How many of a project run and wait, and the bytes that wait. */
+    async counts(projectId: string): Promise<{ running: number; queued: number; bytes: number }> {
+      const row = await db.row<{ running: string; queued: string; bytes: string | null }>(sql`select
+          count(*) filter (where status = 'running') as running, count(*) filter (where status = 'queued') as queued,
+          sum(octet_length(payload)) filter (where status = 'queued') as bytes
+        from invocations where project_id = ${projectId} and status in ('queued', 'running')`);
+      return { running: Number(row?.running ?? 0), queued: Number(row?.queued ?? 0), bytes: Number(row?.bytes ?? 0) };
+    },
+
+    /**
+     * Takes one that may run for this node: its project and its app run fewer than they may. The project that runs the fewest comes first, so
+     * that a long queue of one does not keep the others waiting, and of a project the oldest. Claims of all nodes come one after the other,
+     * since two that counted at the same time could both take the last place of a project.
+     */
+    claim(nodeId: string, mostOfApp: number): Promise<InvocationRow | undefined> {
+      return db.transaction(async (tx) => {
+        await tx.rows(sql`select pg_advisory_xact_lock(hashtextextended('corral invocations', 0))`);
+        return tx.row<InvocationRow>(sql`with busy as (
+            select project_id, deployment_id, count(*) as running from invocations where status = 'running' group by 1, 2),
+          of_project as (select project_id, sum(running) as running from busy group by 1),
+          next as (
+            select i.id from invocations i join projects p on p.id = i.project_id
+              left join of_project on of_project.project_id = i.project_id
+              left join busy on busy.project_id = i.project_id and busy.deployment_id = i.deployment_id
+            where i.status = 'queued'
+              and coalesce(of_project.running, 0) < coalesce(p.max_concurrent_invocations, 2147483647)
+              and coalesce(busy.running, 0) < ${mostOfApp}
+            order by coalesce(of_project.running, 0), i.created_at, i.id limit 1 for update of i skip locked),
+          taken as (
+            update invocations set status = 'running', node_id = ${nodeId}, started_at = clock_timestamp()
+            where id = (select id from next) returning *)
+          select taken.*, pg_notify('corral_runs', 'begun ' || taken.id)::text from taken`);
+      });
+    },
+
+    /**
+     * Ends an invocation, unless it has ended. Undefined: it had. `nodeId`: only if that node still runs it. `replaced`: its deployment stops
+     * with its last invocation.
+     */
+    finish(
+      id: string,
+      end: { status: 'succeeded' | 'failed'; output?: string | null; reason?: string | null },
+      nodeId: string | null = null,
+    ): Promise<(InvocationRow & { replaced: boolean }) | undefined> {
+      return db.row<InvocationRow & { replaced: boolean }>(sql`with over as (
+          update invocations set status = ${end.status}, output = ${end.output ?? null}, status_reason = ${end.reason ?? null},
+            finished_at = clock_timestamp()
+          where id = ${id} and status in ('queued', 'running') and (${nodeId}::text is null or node_id = ${nodeId}) returning *)
+        select over.*, (select replaced from deployments where id = over.deployment_id), pg_notify('corral_runs', 'state ' || over.id)::text from over`);
+    },
+
+    /** Fails all that wait for a deployment or run there. */
+    failOf(deploymentId: string, reason: string): Promise<InvocationRow[]> {
+      return db.rows<InvocationRow>(sql`with over as (
+          update invocations set status = 'failed', status_reason = ${reason}, finished_at = clock_timestamp()
+          where deployment_id = ${deploymentId} and status in ('queued', 'running') returning *)
+        select over.*, pg_notify('corral_runs', 'state ' || over.id)::text from over`);
+    },
+
+    /** Fails what a node ran that is gone: an action may have had effects, so it is not run again. */
+    failOn(nodeId: string, reason: string): Promise<InvocationRow[]> {
+      return db.rows<InvocationRow>(sql`with over as (
+          update invocations set status = 'failed', status_reason = ${reason}, finished_at = clock_timestamp()
+          where node_id = ${nodeId} and status = 'running' returning *)
+        select over.*, pg_notify('corral_runs', 'state ' || over.id)::text from over`);
+    },
+
+    /** Those that wait for the app get the deployment that has it now. */
+    async moveQueue(from: string, to: string, app: string): Promise<void> {
+      await db.rows(sql`update invocations set deployment_id = ${to}
+        where deployment_id = ${from} and app_name = ${app} and status = 'queued'`);
+    },
+
+    /** Those among the ids that do not run any more. */
+    async overAmong(ids: string[]): Promise<string[]> {
+      if (ids.length === 0) return [];
+      const rows = await db.rows<{ id: string }>(
+        sql`select id from unnest(${ids}::text[]) as asked (id) where not exists
+          (select from invocations i where i.id = asked.id and i.status in ('queued', 'running'))`,
+      );
+      return rows.map(({ id }) => id);
+    },
+
+    async nodesInUse(): Promise<string[]> {
+      const rows = await db.rows<{
+        node_id: string;
+      }>(sql`select distinct node_id from invocations where status = 'running'
+        union select node_id from deployments where status = 'in_progress' and node_id is not null`);
+      return rows.map(({ node_id }) => node_id);
+    },
+
+    async countActive(projectId: string): Promise<number> {
+      const { running, queued } = await this.counts(projectId);
+      return running + queued;
+    },
+  };
+}

@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { redactor } from './redact.ts';
+
+test('values are hidden wherever they stand, the longer one first', () => {
+  const redact = redactor(['secret', 'secret-and-more', 'secret']);
+  expect(redact('a secret-and-more, a secret')).toBe('a [redacted], a [redacted]');
+});
+
+test('a value of several lines is hidden line by line, and as JSON has it', () => {
+  const key = '-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEF\n-----END PRIVATE KEY-----\n';
+  const redact = redactor([key]);
+  expect(key.split('\n').map(redact).join('|')).toBe('[redacted]|[redacted]|[redacted]|');
+  expect(redact(JSON.stringify({ key }))).toBe('{"key":"[redacted]"}');
+});
+
+test('a long value that is cut is hidden as far as it is there', () => {
+  const long = 'abcdefghij'.repeat(20);
+  expect(redactor([long])(`it is ${long.slice(0, 150)}`)).toBe('it is [redacted]');
+  expect(redactor([long])(`${long}, ${long}!`)).toBe('[redacted], [redacted]!');
+});
+
+test('short values stay, since they are no secrets', () => {
+  expect(redactor(['1', 'true', ''])('1 is true')).toBe('1 is true');
+});

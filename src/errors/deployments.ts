@@ -1,0 +1,37 @@
+import { entry, final } from './entry.ts';
+
+/** Deployments, apps and invocations. */
+export const deploymentErrors = {
+  deployment_not_found: entry(
+    404,
+    'No deployment has that id.',
+    (p: { id: string }) => `No deployment is '${p.id}'. GET /deployments lists them.`,
+  ),
+  app_not_found: entry(
+    404,
+    'No running deployment has that app, version or action.',
+    (p: { detail: string }) => `${p.detail} GET /apps lists what can be invoked.`,
+  ),
+  invocation_not_found: entry(
+    404,
+    'No invocation has that id.',
+    (p: { id: string }) => `No invocation is '${p.id}'. GET /invocations lists them.`,
+  ),
+  invocation_over: entry(
+    400,
+    'The invocation has ended.',
+    (p: { id: string; status: string }) =>
+      `Invocation '${p.id}' has ${p.status} already. Only one that is queued or running can be changed or have a browser.`,
+  ),
+  invocation_limit_reached: final(
+    429,
+    'The project runs as many invocations as it may.',
+    (p: { cap: number }) =>
+      `The project runs ${p.cap} invocations, which is its max_concurrent_invocations. Invoke with async: true to wait in line, or raise it.`,
+  ),
+  invocation_queue_full: entry(
+    529,
+    'The queue of invocations is as long as it may be.',
+    (p: { most: string }) => `${p.most} of the project wait already. Try again later.`,
+  ),
+};
