@@ -1,0 +1,183 @@
+import { BuildError, type Built, type BuildJob } from '../chromium/workshop/build.ts';
+import { errors, ServiceError } from '../errors.ts';
+import type { Log } from '../lib/log.ts';
+import type { ProjectStorage } from '../lib/storage.ts';
+import type { Uploads } from '../extensions/uploads.ts';
+import type { Hub } from './hub.ts';
+import type { LineWriter } from './logs.ts';
+import type { DeploymentRow, DeploymentStore, FileKind } from './store.ts';
+
+const lookMs = 5000;
+/** The most a build may have, compressed. */
+const mostBuildBytes = 512 * 2 ** 20;
+const chunkBytes = 2 ** 20;
+const mostWords = 4000;
+
+export interface BuildsDeps {
+  store: DeploymentStore;
+  hub: Pick<Hub, 'on'>;
+  nodeId: string;
+  build: (job: BuildJob) => Promise<Built>;
+  uploads: Uploads;
+  storage: ProjectStorage;
+  linesOf: (row: DeploymentRow) => Promise<LineWriter>;
+  /** The deployment's own variables, and those that every app gets. */
+  envOf: (row: DeploymentRow) => Promise<Record<string, string>>;
+  tokenOf: (id: string) => Promise<string | undefined>;
+  /** Makes a built deployment run. */
+  publish: (row: DeploymentRow, built: Built, lines: LineWriter) => Promise<void>;
+  fail: (id: string, reason: string) => Promise<void>;
+  log: Log;
+}
+
+/** Builds the deployments that this node takes from the queue, one at a time: a build uses all processors that it gets. */
+export function builds(deps: BuildsDeps) {
+  const { store, hub, nodeId, log } = deps;
+  let current: { id: string; giveUp: AbortController; over: Promise<void> } | undefined;
+  let closed = false;
+  let looking = false;
+  let again = false;
+
+  async function look(): Promise<void> {
+    if (closed || current) return;
+    if (looking) return void (again = true);
+    looking = true;
+    try {
+      do {
+        again = false;
+        const row = await store.claim(nodeId);
+        if (!row) continue;
+        const giveUp = new AbortController();
+        const over = buildOne(row, giveUp.signal)
+          .catch((error: Error) => log.error({ deployment: row.id, error: error.message }, 'deployment.not_settled'))
+          .finally(() => {
+            current = undefined;
+            void look();
+          });
+        current = { id: row.id, giveUp, over };
+        return;
+      } while (again);
+    } catch (error) {
+      log.warn({ error: (error as Error).message }, 'deployments.not_claimed');
+    } finally {
+      looking = false;
+    }
+  }
+
+  async function buildOne(row: DeploymentRow, signal: AbortSignal): Promise<void> {
+    const lines = await deps.linesOf(row);
+    const claim = deps.storage.claim(row.project_id);
+    let zip: Awaited<ReturnType<Uploads['take']>> | undefined;
+    try {
+      await store.removeFiles(row.id, 'build'); // of a build that was interrupted
+      const git = row.source_type === 'github' ? await gitOf(row) : null;
+      if (!git) zip = await deps.uploads.take(chunksOf(store, row.id, 'source'));
+      const keep = keeper(row.id, (bytes) => claim.cover(bytes));
+      const built = await deps.build({
+        id: row.id,
+        projectId: row.project_id,
+        entrypoint: row.entrypoint,
+        zip: zip?.path ?? null,
+        git,
+        env: await deps.envOf(row),
+        onLine: (line) => lines.add(line),
+        take: keep.take,
+        signal,
+      });
+      await store.setBytes(row.id, await keep.end(), 'build');
+      await deps.publish(row, built, lines);
+    } catch (error) {
+      await store.removeFiles(row.id, 'build').catch(() => {}); // it may have been stopped, and tidied up, while pieces were stored
+      if (signal.aborted) return; // it was stopped, or the service closes: then another start builds it
+      const reason = reasonOf(error);
+      if (reason === undefined) log.error({ deployment: row.id, error }, 'deployment.build_broke');
+      await lines.flush();
+      await deps.fail(
+        row.id,
+        withLines(lines.hide(reason ?? 'The build broke on the side of the service. Deploy it again.'), lines.tail(10)),
+      );
+    } finally {
+      await lines.close();
+      await zip?.remove();
+      await claim.release();
+    }
+  }
+
+  async function gitOf(row: DeploymentRow) {
+    const token = (await deps.tokenOf(row.id)) ?? null;
+    return { url: row.source_url!, ref: row.source_ref!, path: row.source_path, token };
+  }
+
+  /** Stores the archive in pieces of one size. */
+  function keeper(id: string, cover: (bytes: number) => Promise<void>) {
+    let [position, bytes] = [0, 0];
+    let pieces: Buffer[] = [];
+    let waiting = 0;
+    const flush = async () => {
+      const piece = Buffer.concat(pieces);
+      [pieces, waiting] = [[], 0];
+      await cover(bytes);
+      await store.addChunk(id, 'build', position++, piece);
+    };
+    return {
+      async take(piece: Buffer) {
+        bytes += piece.length;
+        if (bytes > mostBuildBytes)
+          throw new BuildError(
+            `The built app has more than ${mostBuildBytes / 2 ** 20} MiB. Leave packages out that it does not need.`,
+          );
+        pieces.push(piece);
+        waiting += piece.length;
+        if (waiting >= chunkBytes) await flush();
+      },
+      async end() {
+        if (waiting > 0) await flush();
+        return bytes;
+      },
+    };
+  }
+
+  hub.on('build', () => void look());
+  hub.on('stop', (id) => void (current?.id === id && current.giveUp.abort()));
+  const timer = setInterval(() => void look(), lookMs).unref();
+
+  return {
+    look,
+    async close(): Promise<void> {
+      closed = true;
+      clearInterval(timer);
+      if (!current) return;
+      const { id, giveUp, over } = current;
+      giveUp.abort();
+      await over;
+      await store.apply(id, 'build_lost').then(
+        () => store.tell('build'),
+        () => {}, // the next start does it
+      );
+    },
+  };
+}
+
+/** The pieces of a stored file, one query each. */
+export async function* chunksOf(
+  store: Pick<DeploymentStore, 'chunk'>,
+  id: string,
+  kind: FileKind,
+): AsyncGenerator<Buffer> {
+  for (let position = 0; ; position++) {
+    const piece = await store.chunk(id, kind, position);
+    if (!piece && position === 0) throw errors.deployment_not_found({ id });
+    if (!piece) return;
+    yield piece;
+  }
+}
+
+function reasonOf(error: unknown): string | undefined {
+  return error instanceof BuildError || error instanceof ServiceError ? error.message : undefined;
+}
+
+function withLines(reason: string, lines: string[]): string {
+  const words = reason.slice(0, mostWords);
+  const log = lines.filter((line) => !words.includes(line));
+  return log.length === 0 ? words : `${words}\nThe end of the log:\n${log.join('\n')}`;
+}

@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest';
+import { following } from './following.ts';
+import { runHub } from './hub.ts';
+import type { InvocationRow } from './invocation-store.ts';
+import type { LogRow } from './log-store.ts';
+
+/** An invocation that printed so many lines, ten of which are read at once. */
+function invocation(lines: number) {
+  const at = new Date(0);
+  const row = { id: 'one', status: 'running', started_at: at, created_at: at, finished_at: null } as InvocationRow;
+  let read = 0;
+  const hub = runHub();
+  const { ofInvocation } = following({
+    hub,
+    logs: {
+      async after(_owner, id): Promise<LogRow[]> {
+        const from = Number(id);
+        const next = Array.from({ length: Math.min(10, lines - from) }, (_, n) => from + n + 1);
+        read += next.length;
+        return next.map((n) => ({ id: String(n), at, message: `line ${n}` }));
+      },
+    },
+    deployment: async () => undefined,
+    invocation: async () => row,
+    invocationStatus: async () => row.status,
+    appsOf: async () => [],
+  });
+  return { row, hub, ofInvocation, read: () => read };
+}
+
+test('a reader that is slow makes the service read no more than a portion ahead', async () => {
+  const { ofInvocation, read } = invocation(1000);
+  const gone = new AbortController();
+  const events = ofInvocation('one', null, gone.signal);
+  for (let taken = 0; taken < 5; taken++) await events.next();
+  expect(read()).toBe(10);
+  for (let taken = 0; taken < 10; taken++) await events.next();
+  expect(read()).toBe(20);
+  gone.abort();
+  await events.return(undefined);
+});
+
+test('all lines come before the end, which is the last event', async () => {
+  const { ofInvocation, row, hub } = invocation(25);
+  const events = ofInvocation('one', null, new AbortController().signal);
+  const seen: string[] = [];
+  for await (const event of events) {
+    seen.push(event.event === 'log' ? event.message : `${event.event} ${row.status}`);
+    if (event.event !== 'invocation_state' || row.status !== 'running') continue;
+    row.status = 'succeeded';
+    queueMicrotask(() => hub.hear('state one'));
+  }
+  expect(seen).toHaveLength(27);
+  expect(seen.slice(24)).toEqual(['line 25', 'invocation_state running', 'invocation_state succeeded']);
+});
+
+test('a reader that has gone ends the reading', async () => {
+  const { ofInvocation } = invocation(0);
+  const gone = new AbortController();
+  const events = ofInvocation('one', null, gone.signal);
+  expect((await events.next()).value).toMatchObject({ event: 'invocation_state' });
+  const next = events.next();
+  gone.abort();
+  expect(await next).toMatchObject({ done: true });
+});

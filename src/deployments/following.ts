@@ -1,0 +1,98 @@
+import type { Hub } from './hub.ts';
+import { toInvocation } from './invocation-service.ts';
+import type { InvocationRow } from './invocation-store.ts';
+import type { LogStore } from './log-store.ts';
+import type { App, DeploymentEvent, InvocationEvent } from './schema.ts';
+import { toDeployment } from './service.ts';
+import { deploymentLife, invocationLife } from './state.ts';
+import type { DeploymentRow } from './store.ts';
+
+const linesAtOnce = 500;
+/** Notifications may be missed; so it looks this often anyway. */
+const lookMs = 2000;
+
+export interface FollowDeps {
+  logs: Pick<LogStore, 'after'>;
+  hub: Pick<Hub, 'wait'>;
+  deployment: (id: string) => Promise<DeploymentRow | undefined>;
+  invocation: (id: string) => Promise<InvocationRow | undefined>;
+  invocationStatus: (id: string) => Promise<InvocationRow['status'] | undefined>;
+  appsOf: (deploymentId: string) => Promise<App[]>;
+}
+
+/** The events of deployments and invocations: their lines, and each state that is seen. Both end with a state in which nothing follows. */
+export function following(deps: FollowDeps) {
+  const now = () => new Date().toISOString();
+
+  /**
+   * The state is read before the lines: all lines of a state that is final are stored by then. The row is read when its state is told, and is
+   * not kept: it may have megabytes, and there may be many readers, each as slow as it likes.
+   */
+  async function* follow<R extends { status: string }, E>(
+    id: string,
+    since: Date | null,
+    signal: AbortSignal,
+    how: {
+      status: () => Promise<R['status'] | undefined>;
+      read: () => Promise<R | undefined>;
+      describe: (row: R) => Promise<E[]>;
+      last: (status: R['status']) => boolean;
+    },
+  ): AsyncGenerator<E | { event: 'log'; timestamp: string; message: string }> {
+    let told: string | undefined;
+    for (let after = '0'; !signal.aborted;) {
+      const heard = deps.hub.wait(id, lookMs, signal);
+      const status = await how.status();
+      if (status === undefined) return;
+      for (;;) {
+        const lines = await deps.logs.after(id, after, since, linesAtOnce);
+        for (const { id, at, message } of lines) {
+          yield { event: 'log', timestamp: at.toISOString(), message };
+          after = id;
+        }
+        if (lines.length === 0) break;
+      }
+      if (status !== told) {
+        const events = await describeAs(status, how);
+        if (!events) continue; // it has moved on: the lines before that come first
+        yield* events;
+        told = status;
+      }
+      if (how.last(status)) return;
+      await heard;
+    }
+  }
+
+  async function describeAs<R extends { status: string }, E>(
+    status: R['status'],
+    { read, describe }: { read: () => Promise<R | undefined>; describe: (row: R) => Promise<E[]> },
+  ): Promise<E[] | undefined> {
+    const row = await read();
+    return row?.status === status ? describe(row) : undefined;
+  }
+
+  return {
+    ofDeployment: (id: string, since: Date | null, signal: AbortSignal): AsyncGenerator<DeploymentEvent> =>
+      follow<DeploymentRow, DeploymentEvent>(id, since, signal, {
+        status: async () => (await deps.deployment(id))?.status,
+        read: () => deps.deployment(id),
+        last: (status) => deploymentLife.isFinal(status),
+        async describe(row) {
+          const apps = row.status === 'running' ? await deps.appsOf(row.id) : [];
+          const summaries = apps.map(({ id, app_name, version, region, actions, env_vars }) => {
+            const app = { id, app_name, version, region, actions, env_vars };
+            return { event: 'app_version_summary', timestamp: now(), ...app } as const;
+          });
+          return [...summaries, { event: 'deployment_state', timestamp: now(), deployment: toDeployment(row) }];
+        },
+      }),
+
+    ofInvocation: (id: string, since: Date | null, signal: AbortSignal): AsyncGenerator<InvocationEvent> =>
+      follow<InvocationRow, InvocationEvent>(id, since, signal, {
+        status: () => deps.invocationStatus(id),
+        read: () => deps.invocation(id),
+        last: (status) => invocationLife.isFinal(status),
+        describe: async (row) => [{ event: 'invocation_state', timestamp: now(), invocation: toInvocation(row) }],
+      }),
+  };
+}

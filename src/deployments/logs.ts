@@ -1,0 +1,88 @@
+import type { Log } from '../lib/log.ts';
+import type { LogStore } from './log-store.ts';
+
+const everyMs = 200;
+/** What one build or invocation may have; the rest is left out, and a last line says so. */
+const mostLines = 50_000;
+const mostCharacters = 16 * 2 ** 20;
+/** Lines that wait for the database. A store that does not answer must not take the service's memory. */
+const mostWaiting = 5000;
+const lastLines = 20;
+
+/** Takes the lines of one build or invocation. */
+export interface LineWriter {
+  add(line: string): void;
+  /** A text of the app without what may not be shown or stored. */
+  hide(text: string): string;
+  /** The last lines, for a reason. */
+  tail(count?: number): string[];
+  /** Resolves when all lines are stored, or cannot be. */
+  flush(): Promise<void>;
+  /** Stores the rest and stops. */
+  close(): Promise<void>;
+}
+
+/** Writes lines in batches, in their order. */
+export function lineWriter(
+  {
+    store,
+    log,
+    short,
+  }: {
+    store: Pick<LogStore, 'add'>;
+    log: Log;
+    /** The disk has its reserve left, which is not for logs. */ short?: () => boolean;
+  },
+  owner: string,
+  redact: (line: string) => string,
+): LineWriter {
+  let waiting: { at: Date; message: string }[] = [];
+  let [lines, characters] = [0, 0];
+  let full = false;
+  const tail: string[] = [];
+  let writing = Promise.resolve();
+
+  function push(message: string) {
+    waiting.push({ at: new Date(), message });
+    tail.push(message.slice(0, 1000));
+    if (tail.length > lastLines) tail.shift();
+  }
+
+  function write(): Promise<void> {
+    writing = writing.then(async () => {
+      const batch = waiting.splice(0, 1000);
+      if (batch.length === 0 || short?.()) return;
+      await store
+        .add(owner, batch)
+        .catch((error: Error) => log.warn({ owner, error: error.message }, 'logs.not_written'));
+    });
+    return writing;
+  }
+
+  const timer = setInterval(() => waiting.length > 0 && void write(), everyMs);
+
+  async function flush() {
+    do await write();
+    while (waiting.length > 0);
+  }
+
+  const hide = (text: string) => redact(text).replaceAll('\0', '\ufffd'); // PostgreSQL stores no NUL
+
+  return {
+    hide,
+    add(line) {
+      if (full) return;
+      const message = hide(line);
+      lines++;
+      characters += message.length;
+      full = lines > mostLines || characters > mostCharacters || waiting.length > mostWaiting;
+      push(full ? 'Further lines are not kept: it has printed more than the log takes.' : message);
+    },
+    tail: (count = 5) => tail.slice(-count),
+    flush,
+    async close() {
+      clearInterval(timer);
+      await flush();
+    },
+  };
+}
