@@ -5,12 +5,15 @@ export interface Page {
   offset: number;
 }
 
-/** Sends one page of a list. `rows` is the store's answer to a query for `limit + 1` rows: the extra row shows that there is another page. */
-export function sendPage<T>(reply: FastifyReply, { limit, offset }: Page, rows: T[]): T[] {
-  const more = rows.length > limit;
+/**
+ * Sends one page of a list. `rows` is the store's answer to a query for `limit + 1` rows: the extra row shows that there is another page.
+ * `cut`: the store left out the end of that answer because of its size, so the next page begins there.
+ */
+export function sendPage<T>(reply: FastifyReply, { limit, offset }: Page, rows: T[], cut = false): T[] {
+  const more = cut || rows.length > limit;
   void reply.headers({
     'X-Has-More': String(more),
-    'X-Next-Offset': String(more ? offset + limit : 0),
+    'X-Next-Offset': String(more ? offset + Math.min(limit, rows.length) : 0),
     'X-Limit': String(limit),
     'X-Offset': String(offset),
   });

@@ -63,6 +63,11 @@ export function limitService({
       return toLimits(row);
     },
 
+    /** How many invocations may run at once in a project; null for no cap. */
+    async invocationCap(projectId: string): Promise<number | null> {
+      return (await store.findProject(projectId))?.max_concurrent_invocations ?? null;
+    },
+
     /** How many browsers may run at once in a project: its own cap, else the organisation's default, else no cap. */
     async sessionCap(projectId: string): Promise<number | null> {
       const row = await store.findProject(projectId);

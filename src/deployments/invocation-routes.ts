@@ -1,0 +1,170 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { callerOf, projectOf } from '../api/caller.ts';
+import { hungUp } from '../api/hung-up.ts';
+import { sendPage } from '../api/paging.ts';
+import { empty, eventsOf, listOf, refusals } from '../api/schema.ts';
+import { Session, type Session as SessionAnswer } from '../sessions/schema.ts';
+import type { following } from './following.ts';
+import type { InvocationService } from './invocation-service.ts';
+import { stream } from './routes.ts';
+import {
+  CreateInvocation,
+  Invocation,
+  InvocationEvent,
+  InvocationList,
+  InvokeResponse,
+  Since,
+  UpdateInvocation,
+} from './schema.ts';
+import { readSince } from './since.ts';
+import { invocationLife } from './state.ts';
+
+const tags = ['invocations'];
+const Id = Type.Object({ id: Type.String() });
+
+export interface InvocationRoom {
+  invocations: InvocationService;
+  following: ReturnType<typeof following>;
+  browsers: {
+    list(keyId: string, invocationId: string): Promise<SessionAnswer[]>;
+    end(invocationId: string): Promise<void>;
+  };
+  closing: AbortSignal;
+}
+
+/** HTTP in, one service call, HTTP out. */
+export function invocationRoutes({
+  invocations,
+  following,
+  browsers,
+  closing,
+}: InvocationRoom): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.post(
+      '/invocations',
+      {
+        bodyLimit: 12 * 2 ** 20, // a payload of 4.5 MiB is JSON in JSON
+        schema: {
+          operationId: 'createInvocation',
+          summary: 'Invoke an action of an app. The answer has its result, unless it is asynchronous.',
+          tags,
+          body: CreateInvocation,
+          response: {
+            200: InvokeResponse,
+            202: {
+              ...InvokeResponse,
+              description: 'It is queued or still runs. GET /invocations/{id} has the result later.',
+            },
+            ...refusals('app_not_found', 'invocation_limit_reached', 'invocation_queue_full', 'storage_full'),
+          },
+        },
+      },
+      async (request, reply) => {
+        const answer = await invocations.invoke(projectOf(request).id, request.body, hungUp(reply));
+        return reply.code(invocationLife.isFinal(answer.status) ? 200 : 202).send(answer);
+      },
+    );
+
+    app.get(
+      '/invocations',
+      {
+        schema: {
+          operationId: 'listInvocations',
+          summary: 'List invocations, newest first. A page ends early when its payloads and outputs are large.',
+          tags,
+          querystring: InvocationList,
+          response: { 200: listOf(Invocation, 'A page of invocations.') },
+        },
+      },
+      async (request, reply) => {
+        const { rows, cut } = await invocations.list(projectOf(request).id, request.query);
+        return sendPage(reply, request.query, rows, cut);
+      },
+    );
+
+    app.get(
+      '/invocations/:id',
+      {
+        schema: {
+          operationId: 'getInvocation',
+          summary: 'Get an invocation, with its result.',
+          tags,
+          params: Id,
+          response: { 200: Invocation, ...refusals('invocation_not_found') },
+        },
+      },
+      (request) => invocations.get(projectOf(request).id, request.params.id),
+    );
+
+    app.patch(
+      '/invocations/:id',
+      {
+        bodyLimit: 12 * 2 ** 20,
+        schema: {
+          operationId: 'updateInvocation',
+          summary: 'End an invocation: cancel it, or say what came out of it. Its process and its browsers end.',
+          tags,
+          params: Id,
+          body: UpdateInvocation,
+          response: { 200: Invocation, ...refusals('invocation_not_found', 'invocation_over') },
+        },
+      },
+      (request) => invocations.update(projectOf(request).id, request.params.id, request.body),
+    );
+
+    app.get(
+      '/invocations/:id/browsers',
+      {
+        schema: {
+          operationId: 'listInvocationBrowsers',
+          summary: 'List the running browsers that were made with this invocation_id.',
+          tags,
+          params: Id,
+          response: { 200: Type.Object({ browsers: Type.Array(Session) }), ...refusals('invocation_not_found') },
+        },
+      },
+      async (request) => {
+        const { id } = await invocations.find(projectOf(request).id, request.params.id);
+        return { browsers: await browsers.list(callerOf(request).keyId, id) };
+      },
+    );
+
+    app.delete(
+      '/invocations/:id/browsers',
+      {
+        schema: {
+          operationId: 'deleteInvocationBrowsers',
+          summary: 'Delete the browsers of an invocation. The invocation goes on.',
+          tags,
+          params: Id,
+          response: { 204: empty('Deleted.'), ...refusals('invocation_not_found') },
+        },
+      },
+      async (request, reply) => {
+        const { id } = await invocations.find(projectOf(request).id, request.params.id);
+        await browsers.end(id);
+        return reply.code(204).send(null);
+      },
+    );
+
+    app.get(
+      '/invocations/:id/events',
+      {
+        schema: {
+          operationId: 'followInvocation',
+          summary: 'Follow an invocation: its log and its states, until it has ended.',
+          tags,
+          params: Id,
+          querystring: Since,
+          response: { 200: eventsOf(InvocationEvent, 'Its events.'), ...refusals('invocation_not_found') },
+        },
+      },
+      async (request, reply) => {
+        const since = readSince(request.query.since);
+        const { id } = await invocations.find(projectOf(request).id, request.params.id);
+        await stream(reply, closing, (signal) => following.ofInvocation(id, since, signal));
+      },
+    );
+  };
+}

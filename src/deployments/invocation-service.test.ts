@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { newDeployment } from '../../test/support/deployment-rows.ts';
+import { openTestStore } from '../../test/support/store.ts';
+import { orgStore } from '../org/store.ts';
+import { sql } from '../store/sql.ts';
+import { appStore } from './app-store.ts';
+import { runHub } from './hub.ts';
+import { invocationService } from './invocation-service.ts';
+import { invocationStore } from './invocation-store.ts';
+import { deploymentStore } from './store.ts';
+
+let store: Awaited<ReturnType<typeof openTestStore>>;
+beforeAll(async () => {
+  store = await openTestStore();
+  await orgStore(store.db).ensureDefaultProject('proj');
+  await deploymentStore(store.db).insert(newDeployment({ id: 'one' }));
+  await appStore(store.db).give({
+    id: 'app',
+    project_id: 'proj',
+    app_name: 'app',
+    version: 'latest',
+    deployment_id: 'one',
+    actions: [{ name: 'run' }],
+  });
+});
+afterAll(() => store?.close());
+beforeEach(() => store.db.rows(sql`delete from invocations`));
+
+const request = { app_name: 'app', version: 'latest', action_name: 'run' };
+const waiting = new AbortController().signal;
+
+function service(more: Partial<Parameters<typeof invocationService>[0]> = {}) {
+  const hub = runHub();
+  const invocations = invocationService({
+    db: store.db,
+    hub,
+    invocationCap: async () => null,
+    endBrowsers: async () => {},
+    disk: { path: '/', short: () => false },
+    ...more,
+  });
+  return { hub, ...invocations };
+}
+const queued = async () => (await store.db.rows<{ id: string }>(sql`select id from invocations`)).map(({ id }) => id);
+
+test('an answer waits for the end of the invocation, which a notification tells', async () => {
+  const { invoke, hub } = service();
+  const answer = invoke('proj', request, waiting);
+  await expect.poll(queued).toHaveLength(1);
+  const [id] = await queued();
+  await invocationStore(store.db).finish(id!, { status: 'succeeded', output: '{"a":1}' });
+  hub.hear(`state ${id}`);
+  expect(await answer).toEqual({ id, action_name: 'run', status: 'succeeded', output: '{"a":1}' });
+});
+
+test('an answer that has waited as long as it may hands over what still goes on', async () => {
+  const { invoke } = service({ waitMs: 50 });
+  const { id, status } = await invoke('proj', request, waiting);
+  expect(status).toBe('queued');
+  await invocationStore(store.db).claim('node', 10);
+  expect(await invocationStore(store.db).find(id)).toMatchObject({ status: 'running', payload: null });
+});
+
+test('an end whose notification was lost is found when the connection to the database is back', async () => {
+  const { invoke, hub } = service();
+  const answer = invoke('proj', request, waiting);
+  await expect.poll(queued).toHaveLength(1);
+  const [id] = await queued();
+  await invocationStore(store.db).finish(id!, { status: 'failed', reason: 'It threw.' });
+  hub.wakeAll();
+  expect(await answer).toMatchObject({ status: 'failed', status_reason: 'It threw.' });
+});
+
+test('a client that has gone is waited for no longer; its invocation stays in the queue', async () => {
+  const { invoke } = service();
+  const gone = new AbortController();
+  const answer = invoke('proj', request, gone.signal);
+  await expect.poll(queued).toHaveLength(1);
+  gone.abort();
+  expect(await answer).toMatchObject({ status: 'queued' });
+  expect(await queued()).toHaveLength(1);
+});
+
+test('a project has so many in line and so many bytes of payloads, whatever it sends; one large payload alone is taken', async () => {
+  const { invoke } = service({ bounds: { waiting: 2, waitingBytes: 2 ** 20 } });
+  const later = { ...request, async: true };
+  await invoke('proj', { ...later, payload: JSON.stringify('x'.repeat(2 ** 20)) }, waiting);
+  await expect(invoke('proj', { ...later, payload: '1' }, waiting)).rejects.toMatchObject({
+    code: 'invocation_queue_full',
+    message: expect.stringContaining('1 MiB of payloads'),
+  });
+  await invocationStore(store.db).claim('node', 10);
+  await invoke('proj', later, waiting);
+  await invoke('proj', later, waiting);
+  await expect(invoke('proj', later, waiting)).rejects.toMatchObject({
+    code: 'invocation_queue_full',
+    message: expect.stringContaining('2 invocations'),
+  });
+});
+
+test('none is taken when the disk has only its reserve left, and no client that waits is put behind the limit', async () => {
+  const full = service({ disk: { path: '/data', short: () => true } });
+  await expect(full.invoke('proj', request, waiting)).rejects.toMatchObject({ code: 'storage_full' });
+  const limited = service({ invocationCap: async () => 1 });
+  await limited.invoke('proj', { ...request, async: true }, waiting);
+  await limited.invoke('proj', { ...request, async: true }, waiting);
+  await expect(limited.invoke('proj', request, waiting)).rejects.toMatchObject({ code: 'invocation_limit_reached' });
+});

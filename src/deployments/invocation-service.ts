@@ -1,0 +1,158 @@
+import { errors } from '../errors.ts';
+import type { DiskSpace } from '../lib/disk-space.ts';
+import { newId } from '../lib/ids.ts';
+import type { Db } from '../store/db.ts';
+import { appStore } from './app-store.ts';
+import type { Hub } from './hub.ts';
+import { invocationStore, type InvocationRow } from './invocation-store.ts';
+import type { CreateInvocation, Invocation, InvocationList, InvokeResponse, UpdateInvocation } from './schema.ts';
+import { readSince } from './since.ts';
+import { invocationLife } from './state.ts';
+
+/** How long an answer waits for the result. */
+const syncMs = 100_000;
+/** The database tells when an invocation has ended, and a lost connection wakes all who wait. This is for what neither has told. */
+const lookMs = 10_000;
+/** What may wait of one project. */
+const most = { waiting: 10_000, waitingBytes: 256 * 2 ** 20 };
+const defaultSeconds = 900;
+
+export type InvocationService = ReturnType<typeof invocationService>;
+
+/** The verbs of invocations. */
+export function invocationService(deps: {
+  db: Db;
+  hub: Hub;
+  invocationCap: (projectId: string) => Promise<number | null>;
+  endBrowsers: (id: string) => Promise<void>;
+  /** The rest of a full disk is for the database, and not for what is invoked. */
+  disk: Pick<DiskSpace, 'path' | 'short'>;
+  waitMs?: number;
+  bounds?: typeof most;
+}) {
+  const { db, hub, waitMs = syncMs, bounds = most } = deps;
+  const store = invocationStore(db);
+
+  async function find(projectId: string, id: string): Promise<InvocationRow> {
+    const row = await store.findIn(projectId, id);
+    if (!row) throw errors.invocation_not_found({ id });
+    return row;
+  }
+
+  async function create(id: string, projectId: string, request: CreateInvocation): Promise<InvocationRow> {
+    const { app_name: name, version, action_name: action, payload } = request;
+    if (payload !== undefined) refuseUnlessJson('payload', payload);
+    const [app, { running, queued, bytes }, cap] = await Promise.all([
+      appStore(db).find(projectId, name, version),
+      store.counts(projectId),
+      deps.invocationCap(projectId),
+    ]);
+    if (!app) throw errors.app_not_found({ detail: `No app '${name}' is deployed with version '${version}'.` });
+    if (!app.actions.some((one) => one.name === action))
+      throw errors.app_not_found({ detail: `App '${name}' has no action '${action}' in version '${version}'.` });
+    if (deps.disk.short()) throw errors.storage_full({ path: deps.disk.path });
+    if (cap !== null && !request.async && running + queued >= cap) throw errors.invocation_limit_reached({ cap });
+    const { waiting, waitingBytes } = bounds;
+    if (queued >= waiting) throw errors.invocation_queue_full({ most: `${waiting} invocations` });
+    if (queued > 0 && bytes + Buffer.byteLength(payload ?? '') > waitingBytes)
+      throw errors.invocation_queue_full({ most: `${waitingBytes / 2 ** 20} MiB of payloads` });
+    return store.insert({
+      id,
+      project_id: projectId,
+      deployment_id: app.deployment_id,
+      app_name: name,
+      version,
+      action_name: action,
+      payload: payload ?? null,
+      timeout_seconds: request.async_timeout_seconds ?? defaultSeconds,
+    });
+  }
+
+  return {
+    find,
+
+    /** Invokes an action. Resolves with its result, or as it stands: at once if it is asynchronous, else after 100 s. */
+    async invoke(projectId: string, request: CreateInvocation, hungUp: AbortSignal): Promise<InvokeResponse> {
+      const id = newId();
+      if (request.async) return toResponse(await create(id, projectId, request));
+      const until = Date.now() + waitMs;
+      const answered = new AbortController();
+      const signal = AbortSignal.any([hungUp, answered.signal]);
+      const ended = () => hub.wait(`state ${id}`, Math.min(lookMs, until - Date.now()), signal);
+      try {
+        let heard = ended(); // before it is in the queue: its end may be told before its insertion is answered
+        const row = await create(id, projectId, request);
+        while (Date.now() < until && !hungUp.aborted) {
+          await heard;
+          heard = ended();
+          const over = await store.findOver(id);
+          if (over) return toResponse(over);
+        }
+        return toResponse((await store.find(id)) ?? row);
+      } finally {
+        answered.abort();
+      }
+    },
+
+    async get(projectId: string, id: string): Promise<Invocation> {
+      return toInvocation(await find(projectId, id));
+    },
+
+    async list(projectId: string, filter: InvocationList): Promise<{ rows: Invocation[]; cut: boolean }> {
+      const { rows, cut } = await store.list(projectId, filter, readSince(filter.since));
+      return { rows: rows.map(toInvocation), cut };
+    },
+
+    /** Ends it as the client says. The node that runs it hears of that, and ends its process. */
+    async update(projectId: string, id: string, request: UpdateInvocation): Promise<Invocation> {
+      const { status, output } = request;
+      if (output !== undefined) refuseUnlessJson('output', output);
+      const before = await find(projectId, id);
+      const reason = status === 'failed' ? 'It was cancelled.' : null;
+      const row = await store.finish(id, { status, output: output ?? null, reason });
+      if (!row) throw errors.invocation_over({ id, status: (await find(projectId, before.id)).status });
+      await deps.endBrowsers(id);
+      return toInvocation(row);
+    },
+
+    /** A browser may be tied to an invocation of its project that has not ended. */
+    async refuseUnlessActive(projectId: string, id: string): Promise<void> {
+      const { status } = await find(projectId, id);
+      if (invocationLife.isFinal(status)) throw errors.invocation_over({ id, status });
+    },
+
+    overAmong: (ids: string[]) => store.overAmong(ids),
+  };
+}
+
+function refuseUnlessJson(field: string, text: string) {
+  try {
+    JSON.parse(text);
+  } catch {
+    throw errors.invalid_input({ detail: `${field} is not JSON text. A string needs its quotes: "\\"text\\"".` });
+  }
+}
+
+const given = <K extends string>(name: K, value: string | null) =>
+  (value === null ? {} : { [name]: value }) as { [P in K]?: string };
+
+const toResponse = (row: InvocationRow): InvokeResponse => ({
+  id: row.id,
+  action_name: row.action_name,
+  status: row.status,
+  ...given('output', row.output),
+  ...given('status_reason', row.status_reason),
+});
+
+export const toInvocation = (row: InvocationRow): Invocation => ({
+  id: row.id,
+  app_name: row.app_name,
+  version: row.version,
+  action_name: row.action_name,
+  started_at: (row.started_at ?? row.created_at).toISOString(),
+  status: row.status,
+  finished_at: row.finished_at?.toISOString() ?? null,
+  ...given('payload', row.payload),
+  ...given('output', row.output),
+  ...given('status_reason', row.status_reason),
+});

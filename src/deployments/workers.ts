@@ -1,0 +1,187 @@
+import { access, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Isolation } from '../chromium/sandbox/isolation.ts';
+import { removeTree } from '../chromium/sandbox/outside.ts';
+import { unpackBuild } from '../chromium/workshop/artifact.ts';
+import type { Worker } from '../chromium/workshop/worker.ts';
+import { newId } from '../lib/ids.ts';
+import type { Log } from '../lib/log.ts';
+
+/** A worker is replaced after so many actions, whatever it has gathered by then. */
+const mostRuns = 100;
+/** And when it has grown to this share of its memory. */
+const grown = 0.6;
+const idleMs = 5 * 60_000;
+const lookMs = 15_000;
+const unpackMs = 120_000;
+/** Unpacked builds that stay without a worker. */
+const mostKept = 16;
+
+/** What a worker of a deployment needs. */
+export interface Recipe {
+  entry: string;
+  env: Record<string, string>;
+  bytes: () => AsyncIterable<Buffer>;
+}
+
+export type StartWorker = (start: {
+  id: string;
+  app: string;
+  entry: string;
+  env: Record<string, string>;
+  onLine: (line: string) => void;
+}) => Promise<Worker>;
+
+export type Workers = ReturnType<typeof workerPool>;
+
+/** The workers of this node: some run an action, some are warm and wait for the next action of their deployment. */
+export function workerPool(deps: {
+  dir: string;
+  isolation: Isolation;
+  start: StartWorker;
+  recipe: (deploymentId: string) => Promise<Recipe>;
+  memoryBytes: number;
+  /** What an unpacked build may take. */
+  diskBytes: number;
+  /** Whether the disk has only its reserve left. */
+  short: () => boolean;
+  /** The most that wait, of all deployments together. */
+  mostIdle: number;
+  log: Log;
+}) {
+  const { dir, isolation, start, recipe, log } = deps;
+  const idle = new Map<string, { worker: Worker; since: number }[]>();
+  const all = new Map<Worker, string>();
+  const unpacked = new Map<string, Promise<string>>();
+  const leaving = new Map<string, Promise<void>>();
+  const taking: string[] = [];
+  const starts = new Set<Promise<Worker>>();
+  const closing = new AbortController();
+  let closed = false;
+
+  /** The build on this node's disk, fetched when it is first needed. */
+  function buildOf(id: string, bytes: Recipe['bytes']): Promise<string> {
+    const there = unpacked.get(id) ?? unpack(id, bytes);
+    unpacked.delete(id); // so that the builds are in the order of their last use
+    unpacked.set(id, there);
+    there.catch(() => unpacked.delete(id));
+    return there;
+  }
+
+  async function unpack(id: string, bytes: Recipe['bytes']): Promise<string> {
+    const at = join(dir, 'builds', id);
+    await leaving.get(id);
+    await removeTree(at, isolation);
+    const { diskBytes, short } = deps;
+    const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(unpackMs)]);
+    return unpackBuild(at, bytes(), isolation, { diskBytes, short, signal });
+  }
+
+  /** A warm worker of the deployment, or a new one. What a new one prints while it loads goes to `onLine`. */
+  async function take(deploymentId: string, onLine: (line: string) => void): Promise<Worker> {
+    taking.push(deploymentId);
+    const start = startOrTake(deploymentId, onLine);
+    starts.add(start);
+    try {
+      return await start;
+    } finally {
+      starts.delete(start);
+      taking.splice(taking.indexOf(deploymentId), 1);
+      leaveOldest();
+    }
+  }
+
+  /** Builds that no worker runs are kept for the next one, but not all of them: each may fill as much of the disk as a session. */
+  function leaveOldest() {
+    const used = new Set([...all.values(), ...taking]);
+    const unused = [...unpacked.keys()].filter((id) => !used.has(id));
+    for (const id of unused.slice(0, Math.max(0, unused.length - mostKept))) {
+      unpacked.delete(id);
+      const left = removeTree(join(dir, 'builds', id), isolation)
+        .catch((error: Error) => log.warn({ error: error.message }, 'workshop.directory_left'))
+        .finally(() => leaving.delete(id));
+      leaving.set(id, left);
+    }
+  }
+
+  async function startOrTake(deploymentId: string, onLine: (line: string) => void): Promise<Worker> {
+    for (let kept = idle.get(deploymentId)?.pop(); kept; kept = idle.get(deploymentId)?.pop()) {
+      if (kept.worker.alive && kept.worker.current) return kept.worker;
+      drop(kept.worker);
+    }
+    const { entry, env, bytes } = await recipe(deploymentId);
+    const app = await buildOf(deploymentId, bytes);
+    await access(app).catch(() => unpacked.delete(deploymentId));
+    const worker = await start({ id: newId(), app, entry, env, onLine });
+    all.set(worker, deploymentId);
+    void worker.gone.then(() => all.delete(worker));
+    if (closed) await worker.stop(); // closing waits for this
+    return worker;
+  }
+
+  /** Keeps a worker for the next action, unless it is used up. */
+  async function giveBack(deploymentId: string, worker: Worker): Promise<void> {
+    if (closed || !worker.alive || !worker.current || worker.runs >= mostRuns) return worker.stop();
+    if ((await worker.memory()) > deps.memoryBytes * grown) return worker.stop();
+    const kept = idle.get(deploymentId) ?? [];
+    kept.push({ worker, since: Date.now() });
+    idle.set(deploymentId, kept);
+    if (idleCount() > deps.mostIdle) dropOldest();
+  }
+
+  const idleCount = () => [...idle.values()].reduce((sum, kept) => sum + kept.length, 0);
+
+  function dropOldest() {
+    const [oldest] = [...idle.values()].flat().sort((a, b) => a.since - b.since);
+    if (oldest) drop(oldest.worker);
+  }
+
+  function drop(worker: Worker) {
+    for (const [id, kept] of idle) {
+      const rest = kept.filter((one) => one.worker !== worker);
+      if (rest.length > 0) idle.set(id, rest);
+      else idle.delete(id);
+    }
+    void worker.stop().catch((error: Error) => log.warn({ error: error.message }, 'worker.not_stopped'));
+  }
+
+  const timer = setInterval(() => {
+    for (const { worker, since } of [...idle.values()].flat()) if (Date.now() - since > idleMs) drop(worker);
+  }, lookMs).unref();
+
+  return {
+    take,
+    giveBack,
+    count: () => all.size,
+    deployments: () => [...new Set([...all.values(), ...unpacked.keys()])],
+
+    /** Ends the workers of a deployment and removes its build from this node. */
+    async forget(deploymentId: string): Promise<void> {
+      idle.delete(deploymentId);
+      await Promise.all([...all].filter(([, id]) => id === deploymentId).map(([worker]) => worker.stop()));
+      const build = unpacked.get(deploymentId);
+      if (!build) return;
+      unpacked.delete(deploymentId);
+      await build.catch(() => {});
+      await removeTree(join(dir, 'builds', deploymentId), isolation);
+    },
+
+    /** Removes what a killed service left. */
+    async sweep(): Promise<void> {
+      for (const kind of ['cells', 'builds'])
+        for (const name of await readdir(join(dir, kind)).catch(() => [] as string[]))
+          await removeTree(join(dir, kind, name), isolation).catch((error: Error) =>
+            log.error({ name, error: error.message }, 'workshop.directory_left'),
+          );
+    },
+
+    async close(): Promise<void> {
+      closed = true;
+      clearInterval(timer);
+      idle.clear();
+      closing.abort();
+      await Promise.all([...all.keys()].map((worker) => worker.stop()));
+      await Promise.allSettled(starts);
+    },
+  };
+}
