@@ -1,0 +1,77 @@
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { sweep } from '../chromium/browser/launch.ts';
+import { destinations, parseAllowList } from '../chromium/egress/destinations.ts';
+import type { Isolation } from '../chromium/sandbox/isolation.ts';
+import { builder } from '../chromium/workshop/build.ts';
+import { packageCaches } from '../chromium/workshop/caches.ts';
+import { openWorkbench } from '../chromium/workshop/workbench.ts';
+import { workerStarter } from '../chromium/workshop/worker.ts';
+import type { Cluster } from '../cluster/service.ts';
+import { workerPool, type Recipe } from '../deployments/workers.ts';
+import { uploads } from '../extensions/uploads.ts';
+import { serviceAddress, type Egress } from './egress.ts';
+import type { Ground } from './ground.ts';
+
+const invocationsPerProcessor = 4;
+const workerPids = 512;
+/** npm needs this much for a large tree of packages, whatever an app may have. */
+const leastForBuilds = 1024 * 2 ** 20;
+
+/** What builds and runs apps on this machine: the tools, the sandboxes and their bounds. */
+export async function openWorkshop(
+  { config, disk, log }: Ground,
+  deps: {
+    egress: Egress;
+    isolation: Isolation;
+    nodes: Cluster;
+    publicUrl: () => string;
+    listensAt: () => string;
+    recipe: (deploymentId: string) => Promise<Recipe>;
+  },
+) {
+  const { egress, isolation, nodes, publicUrl } = deps;
+  const dir = join(config.dataDir, 'workshop');
+  const incoming = uploads(join(dir, 'uploads'), disk);
+  const workbench = openWorkbench(join(dir, 'bench'), config.extraCertificates);
+  const diskBytes = config.sessionDisk * 2 ** 20;
+  const memoryBytes = config.appMemory * 2 ** 20;
+  const limits = { memoryBytes, pids: workerPids, cpus: config.sessionCpus, fileBytes: diskBytes, diskBytes };
+  const common = { dir, isolation, workbench, disk, allow: egress.allow, log };
+  const most = config.maxInvocations ?? availableParallelism() * invocationsPerProcessor;
+
+  /** What an app has to reach: this node first, then the others, and the hosts of sessions. */
+  const urls = () => [
+    publicUrl(),
+    ...nodes
+      .members()
+      .flatMap(({ id }) => nodes.publicUrlOf(id) ?? [])
+      .sort(),
+    ...(config.sessionHosts === '' ? [] : [config.sessionHosts]),
+  ];
+  const workers = workerPool({
+    dir,
+    isolation,
+    start: workerStarter({ ...common, limits, urls, here: deps.listensAt }),
+    recipe: deps.recipe,
+    memoryBytes,
+    diskBytes,
+    short: () => disk.short(),
+    mostIdle: most,
+    log,
+  });
+  const { host, port } = serviceAddress(new URL(config.npmRegistry));
+  const caches = packageCaches({ dir: join(dir, 'caches'), isolation, log });
+  const build = builder({
+    ...common,
+    caches,
+    limits: { ...limits, memoryBytes: Math.max(memoryBytes, leastForBuilds) },
+    // The operator has named the registry, so it may be on a private address.
+    registry: { url: `${config.npmRegistry}/`, by: destinations({ allow: parseAllowList(`${host}:${port}`) }) },
+    seconds: config.buildSeconds,
+  });
+  await incoming.sweep();
+  await sweep(join(dir, 'cells'));
+  await workers.sweep();
+  return { incoming, workers, build, caches, most };
+}
