@@ -4,19 +4,31 @@ import type { Server } from '../api/server.ts';
 import type { Cluster } from '../cluster/service.ts';
 import type { Addresses, Minter } from '../sessions/addresses.ts';
 import type { SessionService } from '../sessions/service.ts';
-import { serveSessionSockets } from '../sessions/sockets.ts';
+import { type Entrance, serveSessionSockets } from '../sessions/sockets.ts';
 import type { Whereabouts } from '../sessions/whereabouts.ts';
+import type { Egress } from './egress.ts';
 import type { Ground } from './ground.ts';
 
 export function serveSockets(
-  { gate, store, opened, log }: Ground,
+  { config, gate, store, opened, log }: Ground,
   http: Server,
-  deps: { sessions: SessionService; addresses: Addresses; where: Whereabouts; nodes: Cluster },
+  {
+    egress,
+    ...deps
+  }: {
+    egress: Egress;
+    sessions: SessionService;
+    addresses: Addresses;
+    where: Whereabouts;
+    nodes: Cluster;
+    entrance: Entrance;
+  },
 ) {
   const who = (request: IncomingMessage) => callerByKey(request, gate);
   const lapseOf = (minter: Minter) => gate.lapseOf(minter);
-  const sockets = serveSessionSockets(http.server, { ...deps, who, lapseOf, log });
+  const sockets = serveSessionSockets(http.server, { ...deps, who, lapseOf, searchUrl: config.searchUrl, log });
   opened(() => sockets.close());
+  egress.inside.enter = sockets.fromInside;
   store.anchor.on('corral_org', sockets.recheck);
   store.anchor.onGap(sockets.recheck);
 }

@@ -24,6 +24,12 @@ export const poolErrors = {
     (p: { session: string; pool: string }) =>
       `Session '${p.session}' is not leased from pool '${p.pool}': it never was, was released already, or its lease ended.`,
   ),
+  pool_busy: entry(
+    503,
+    'No browser of the pool came free in time for a client that connects to a pool.',
+    (p: { pool: string; ahead: number }) =>
+      `No browser of pool '${p.pool}' came free in time; ${p.ahead} ${p.ahead === 1 ? 'client waits' : 'clients wait'} before you. Connect again, or make the pool larger.`,
+  ),
   pool_full: conflict(
     'The pool has all the browsers it may have.',
     (p: { pool: string }) => `Pool '${p.pool}' has as many browsers as its size.`,

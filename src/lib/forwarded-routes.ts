@@ -1,13 +1,18 @@
 const forwardedRoutes = [
   /^\/browsers\/:/,
+  /^(\/wd\/hub)?\/session\/:/,
   /^\/browser\/kernel\/:token(\/|$)/,
   /^\/browser\/replays(\/|$)/,
   /^\/browser\/live$/,
 ];
+
+/** Whether a request makes a session, which any node may do. */
+export const isCreation = (method: string, route: string): boolean =>
+  method === 'POST' && /^(\/browsers|(\/wd\/hub)?\/session|\/(content|screenshot|pdf|scrape|function))$/.test(route);
 
 /**
  * Whether another node may have to answer requests for a route: what belongs to a session, and its creation. No other request is forwarded,
  * and the reference names what a forwarded one may be refused with.
  */
 export const mayBeElsewhere = (method: string, route: string): boolean =>
-  (method === 'POST' && route === '/browsers') || forwardedRoutes.some((pattern) => pattern.test(route));
+  isCreation(method, route) || forwardedRoutes.some((pattern) => pattern.test(route));

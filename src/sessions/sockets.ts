@@ -4,19 +4,26 @@ import { declineUpgrade } from '../api/declined-upgrade.ts';
 import type { Elsewhere } from '../api/elsewhere.ts';
 import { attachBidi } from '../chromium/bidi/bidi.ts';
 import { attachDisplay } from '../chromium/display/display-view.ts';
+import { besideDisplay } from '../chromium/pages/beside-display.ts';
 import { attachScreencast } from '../chromium/pages/screencast.ts';
 import { errors, ServiceError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
 import { answerHandshake, wantsWebSocket } from '../lib/ws-handshake.ts';
 import { newId } from '../lib/ids.ts';
+import type { Heartbeat } from '../lib/heartbeat.ts';
 import { serveWebSocket, type Upgrade, type WebSocketReceiver, type WebSocketSink } from '../lib/ws-sink.ts';
 import type { Addresses, LapseOf, Minter, Purpose } from './addresses.ts';
 import type { ClientKind } from './clients.ts';
 import type { Hold } from './holds.ts';
+import { targetsOf } from './browser/targets.ts';
+import { filesForViewer } from './live-view/session-files.ts';
 import { attachProcess } from './process/attach.ts';
 import type { SessionRef } from './finding.ts';
 import type { SessionService } from './service.ts';
+import { liveViewHeartbeat } from './live-view/beat.ts';
+import { followFrame } from './live-view/follow-frame.ts';
 import { openAuthorities } from './authorities.ts';
+import { ownDoorOnly, ownDoors } from './own-door.ts';
 import type { Whereabouts } from './whereabouts.ts';
 import type { Passenger } from '../lib/caller.ts';
 
@@ -26,7 +33,10 @@ interface Door {
   kind: ClientKind;
   /** The size limit of one message. */
   maxPayload: number;
+  heartbeat?: Heartbeat;
   use: (held: Hold, sink: WebSocketSink, how: How) => WebSocketReceiver;
+  /** Refuses before the handshake is answered. */
+  check?: (held: Hold) => Promise<void>;
 }
 
 /** A client on its way to a session's websocket. */
@@ -40,10 +50,22 @@ interface Visit {
   watchOnly: boolean;
 }
 
+/** Where a websocket comes from: from another node, on behalf of its client; or from inside the session of this id. */
+interface Origin {
+  sentOn?: Passenger | undefined;
+  inside?: string;
+}
+
 interface How {
+  /** A BiDi client whose session was made by New Session of WebDriver, and which therefore sends no `session.new`. */
+  begun: boolean;
   readOnly: boolean;
   /** The code and reason with which the websocket is closed when the browser exits. */
   whenGone: () => { code: number; reason: string };
+  /** Where viewers search for words that they type into the address bar; empty for nowhere. */
+  searchUrl: string;
+  /** Gives the session's viewport the size of the viewer's window. */
+  fit: (size: { width: number; height: number }) => void;
   log: Log;
 }
 
@@ -56,13 +78,38 @@ interface Nodes extends Pick<Elsewhere, 'ready' | 'passengerOf'> {
   ): Promise<void>;
 }
 
+/** A client at an address of no session: a session is found or made for it. */
+export interface Visitor {
+  request: IncomingMessage;
+  path: string;
+  search: URLSearchParams;
+  /** Set when another node has authenticated the client and chosen this one. */
+  sentOn: Passenger | undefined;
+  /** Aborts when the client disconnects before it is let in. */
+  hungUp: AbortSignal;
+}
+
+/** The session's own address (path and query), to which the connection is led; or the node that has to let the client in, at `url`. */
+export type Arrival =
+  | { url: string; left(how: { connected: boolean }): void }
+  | { url: string; elsewhere: string; passenger: Pick<Passenger, 'caller' | 'project'> };
+
+/** The addresses that belong to no session. */
+export interface Entrance {
+  serves(path: string): boolean;
+  arrive(visitor: Visitor): Promise<Arrival>;
+}
+
 /** Limit per session. Each websocket may occupy a few hundred kilobytes of the service's memory without sending a request. */
 const mostSockets = 100;
 
 const MIB = 1024 * 1024;
 
+/** The address that a session may reach from inside. */
+const OWN_DOOR = '/browser/cdp';
+
 const doors: Record<string, Door> = {
-  '/browser/cdp': {
+  [OWN_DOOR]: {
     purpose: 'cdp',
     kind: 'cdp',
     maxPayload: 256 * MIB,
@@ -70,33 +117,69 @@ const doors: Record<string, Door> = {
   },
   '/browser/webdriver/session': {
     purpose: 'webdriver',
-    kind: 'client',
+    kind: 'webdriver',
     maxPayload: 256 * MIB,
-    use: ({ engine }, sink, { log }) => attachBidi(engine.mux, sink, { log }),
+    use: ({ engine }, sink, { log, begun }) => attachBidi(engine.mux, sink, { log, begun }),
   },
   // Headful: the session's own display. Headless: a screencast of one tab, and the list of tabs.
   '/browser/live/socket': {
     purpose: 'live',
     kind: 'viewer',
     maxPayload: 2 * MIB,
-    use: ({ engine: { browser, mux } }, sink, { readOnly, log, whenGone }) =>
-      browser.connectDisplay
-        ? attachDisplay(browser.connectDisplay, sink, { readOnly, whenGone })
-        : attachScreencast(mux, sink, { readOnly, log, refreshRate: browser.refreshRate }),
+    heartbeat: liveViewHeartbeat,
+    use(held, sink, { readOnly, log, whenGone, searchUrl, ...how }) {
+      const { browser, mux, casts } = held.engine;
+      const files = readOnly ? undefined : filesForViewer(held);
+      const fit = readOnly ? undefined : how.fit;
+      if (!browser.connectDisplay) return attachScreencast(mux, sink, { readOnly, files, fit, log, searchUrl, casts });
+      return besideDisplay(mux, sink, attachDisplay(browser.connectDisplay, sink, { readOnly, whenGone }), {
+        files,
+        fit,
+        log,
+      });
+    },
   },
 };
 
 /** A process of the session, reachable by the session's base_url and by key. */
 const terminal = (processId: string): Door => ({
   purpose: 'base',
-  kind: 'client',
+  kind: 'terminal',
   maxPayload: MIB,
   use: (held, sink, { log }) => attachProcess(held, processId, sink, log),
 });
+/** The websocket of a page, or of another target, as Chromium has one for each. */
+const pageDoor = (targetId: string): Door => ({
+  purpose: 'base',
+  kind: 'cdp',
+  maxPayload: 256 * MIB,
+  use: ({ engine }, sink) => engine.mux.attach(sink, targetId),
+  async check({ engine }) {
+    if (!(await targetsOf(engine)).some((target) => target.targetId === targetId))
+      throw errors.not_found({ detail: `No such target id: ${targetId}` });
+  },
+});
 const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
 const BY_TOKEN = new RegExp(`^/browser/kernel/([^/]+)/process/(${UUID})/attach$`);
+const BY_PAGE = /^\/browser\/kernel\/([^/]+)\/devtools\/(page|browser)\/([\w-]{1,128})$/;
+/** The CDP address of a WebDriver session, where clients of Selenium expect it. */
+const BY_SELENIUM = /^\/session\/[^/]+\/se\/cdp$/;
 const BY_KEY = new RegExp(`^/browsers/([^/]+)/process/(${UUID})/attach$`);
 const noCaller = { caller: null, project: null };
+
+interface SocketDeps {
+  sessions: SessionService;
+  addresses: Addresses;
+  /** The caller and the project that a request's key stands for. */
+  who: (request: IncomingMessage) => Promise<Pick<Passenger, 'caller' | 'project'>>;
+  /** Which of the key and the project is no longer valid; undefined while both are. */
+  lapseOf: LapseOf;
+  where: Pick<Whereabouts, 'ofSession'>;
+  nodes: Nodes;
+  entrance: Entrance;
+  searchUrl: string;
+  log: Log;
+}
 
 /**
  * Takes every websocket upgrade of the server. Refusals are answered in HTTP, with the same body as everywhere, before the connection
@@ -104,25 +187,7 @@ const noCaller = { caller: null, project: null };
  */
 export function serveSessionSockets(
   server: Server,
-  {
-    sessions,
-    addresses,
-    who,
-    lapseOf,
-    where,
-    nodes,
-    log,
-  }: {
-    sessions: SessionService;
-    addresses: Addresses;
-    /** The caller and the project that a request's key stands for. */
-    who: (request: IncomingMessage) => Promise<Pick<Passenger, 'caller' | 'project'>>;
-    /** Which of the key and the project is no longer valid; undefined while both are. */
-    lapseOf: LapseOf;
-    where: Pick<Whereabouts, 'ofSession'>;
-    nodes: Nodes;
-    log: Log;
-  },
+  { sessions, addresses, who, lapseOf, where, nodes, entrance, searchUrl, log }: SocketDeps,
 ) {
   const authorities = openAuthorities(lapseOf, log);
 
@@ -130,16 +195,21 @@ export function serveSessionSockets(
     request: IncomingMessage,
     path: string,
     search: URLSearchParams,
-    sentOn: Passenger | undefined,
+    { sentOn, inside }: Origin,
   ): Promise<Visit> {
+    if (inside !== undefined && path !== OWN_DOOR) throw errors.forbidden({ detail: ownDoorOnly });
     const byToken = async (door: Door, token: string | undefined): Promise<Visit> => {
       const { sessionId, minter, watchOnly } = await addresses.admit(token, door.purpose);
+      if (inside !== undefined && sessionId !== inside) throw errors.forbidden({ detail: ownDoorOnly });
       return { door, ref: { id: sessionId }, passenger: noCaller, minter, watchOnly };
     };
-    const door = doors[path];
+    const door = doors[BY_SELENIUM.test(path) ? OWN_DOOR : path];
     if (door) return byToken(door, search.get('jwt') ?? undefined);
     const [, token, ofToken] = BY_TOKEN.exec(path) ?? [];
     if (token !== undefined && ofToken !== undefined) return byToken(terminal(ofToken), token);
+    const [, tokenOfPage, kind, targetId] = BY_PAGE.exec(path) ?? [];
+    if (tokenOfPage !== undefined && targetId !== undefined)
+      return byToken(kind === 'page' ? pageDoor(targetId) : { ...doors[OWN_DOOR]!, purpose: 'base' }, tokenOfPage);
     const [, idOrName, ofKey] = BY_KEY.exec(path) ?? [];
     if (idOrName === undefined || ofKey === undefined)
       throw errors.not_found({ detail: `No websocket is served at ${path}.` });
@@ -156,20 +226,24 @@ export function serveSessionSockets(
 
   async function upgrade(
     { request, socket, head }: Upgrade,
-    { requestId, sentOn }: { requestId: string; sentOn: Passenger | undefined },
-  ) {
-    const [path = '', query] = (request.url ?? '').split('?', 2);
+    { requestId, ...origin }: Origin & { requestId: string },
+  ): Promise<void> {
+    const { sentOn, inside } = origin;
+    request.url = addresses.pathAt(request.headers.host, request.url ?? ''); // as HTTP requests are read
+    const [path = '', query] = request.url.split('?', 2);
     const search = new URLSearchParams(query);
-    const handshake = answerHandshake(request);
-    if (handshake.accept === undefined) {
-      const refusal = handshake.status === 426 ? errors.websocket_version : errors.bad_request;
-      throw refusal({ detail: handshake.why }, { headers: handshake.headers });
-    }
-    const { door, ref, passenger, minter, watchOnly } = await visit(request, path.replace(/\/+$/, ''), search, sentOn);
+    refuseHandshake(request);
+    const place = path.replace(/\/+$/, '');
     await nodes.ready();
+    const entry = path === '/' ? path : place;
+    if (inside === undefined && entrance.serves(entry)) {
+      const visitor = { request, path: entry, search, sentOn, hungUp: disconnected(socket) };
+      return enter({ request, socket, head }, await entrance.arrive(visitor), requestId, sentOn);
+    }
+    const { door, ref, passenger, minter, watchOnly } = await visit(request, place, search, origin);
     const session = await sessions.here(ref);
     if (!session) {
-      const owner = sentOn ? undefined : await where.ofSession(ref);
+      const owner = sentOn || inside !== undefined ? undefined : await where.ofSession(ref);
       if (owner === undefined) throw errors.session_not_found({ session: 'id' in ref ? ref.id : ref.idOrName });
       const clientIp = request.socket.remoteAddress ?? '';
       return nodes.splice(owner, { request, socket, head }, { requestId, clientIp, ...passenger });
@@ -180,39 +254,125 @@ export function serveSessionSockets(
       held.release();
       throw errors.too_many_connections({ most: mostSockets });
     }
+    try {
+      await door.check?.(held);
+      if (socket.destroyed) return held.release();
+    } catch (error) {
+      held.release();
+      throw error;
+    }
     const readOnly = watchOnly || search.get('readOnly') === 'true';
-    const how = { readOnly, whenGone: session.whenGone, log };
-    const attach = session.attach(held, (sink) => door.use(held, sink, how), door.kind);
+    const fit = followFrame({
+      change: (size) =>
+        sessions.update(minter.projectId, minter.keyId, session.id, { viewport: { ...size, force: true } }),
+      isRecorded: () => session.recordings.size > 0,
+      log,
+    });
+    const begun = search.get('session') === 'begun';
+    const how = { begun, readOnly, whenGone: session.whenGone, searchUrl, fit, log };
+    // What runs inside goes to sleep with its session, and must not keep it from ending: only clients outside use it.
+    const holding = inside === undefined ? held : undefined;
+    const attach = session.attach(holding, (sink) => door.use(held, sink, how), door.kind);
     serveWebSocket({ request, socket, head }, authorities.during(minter, attach), {
       maxPayload: door.maxPayload,
+      ...(door.heartbeat && { heartbeat: door.heartbeat }),
       group: held.engine.memory,
       requestId,
       failed: (code, reason) => log.info({ requestId, session: session.id, code, reason }, 'socket.closed'),
     });
+    if (inside !== undefined) held.release();
+  }
+
+  /** Leads a client to its session. `left` is told once, however the connection ends. */
+  async function enter(
+    given: Upgrade,
+    arrival: Arrival,
+    requestId: string,
+    sentOn: Passenger | undefined,
+  ): Promise<void> {
+    const { request, socket } = given;
+    request.url = arrival.url;
+    if ('elsewhere' in arrival) {
+      const clientIp = sentOn?.clientIp ?? request.socket.remoteAddress ?? '';
+      return nodes.splice(arrival.elsewhere, given, { requestId, clientIp, ...arrival.passenger });
+    }
+    const left = toldOnce(arrival);
+    socket.once('close', () => left(true));
+    try {
+      if (socket.destroyed || socket.readableEnded) throw errors.client_hung_up();
+      await upgrade(given, { requestId });
+    } catch (error) {
+      left(false);
+      throw error;
+    }
+    if (socket.readableEnded) socket.destroy(); // it was not attached yet when the client left
+  }
+
+  function take({ request, socket, head }: Upgrade, origin: Origin) {
+    // The listener comes first: a client that resets the connection now must not crash the service.
+    socket.on('error', () => socket.destroy());
+    const requestId = origin.sentOn?.requestId || newId('req_'); // the same on both nodes
+    upgrade({ request, socket, head }, { requestId, ...origin }).catch((error: Error) =>
+      refuse(socket, error, requestId, log),
+    );
   }
 
   server.on('upgrade', (request, socket, head) => {
     if (!wantsWebSocket(request.headers)) return declineUpgrade(server, request, socket, head);
-    // The listener comes first: a client that resets the connection now must not crash the service.
-    socket.on('error', () => socket.destroy());
-    const sentOn = nodes.passengerOf(request); // once: it takes the credential away
-    const requestId = sentOn?.requestId || newId('req_'); // the same on both nodes
-    upgrade({ request, socket, head }, { requestId, sentOn }).catch((error: Error) => {
-      const answer = error instanceof ServiceError ? error : errors.internal({ requestId }, { cause: error });
-      if (answer.status >= 500) log.error({ requestId, code: answer.code, error }, 'socket.failed');
-      else log.info({ requestId, code: answer.code }, 'socket.refused');
-      const body = JSON.stringify({ code: answer.code, message: answer.message, request_id: requestId });
-      const headers = {
-        ...answer.extras.headers,
-        'X-Request-Id': requestId,
-        'Content-Type': 'application/json',
-        'Content-Length': Buffer.byteLength(body),
-        Connection: 'close',
-      };
-      const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-      socket.end(`HTTP/1.1 ${answer.status} ${answer.code}\r\n${lines.join('')}\r\n${body}`);
-    });
+    take({ request, socket, head }, { sentOn: nodes.passengerOf(request) }); // once: it takes the credential away
   });
+  // What claims to come from another node is not believed from inside a session.
+  const inner = ownDoors(({ sessionId, ...given }) => take(given, { inside: sessionId }));
 
-  return authorities;
+  return {
+    recheck: authorities.recheck,
+    /** Takes a connection of a session to the service that runs it. */
+    fromInside: inner.enter,
+    close() {
+      inner.close();
+      authorities.close();
+    },
+  };
+}
+
+function toldOnce(arrival: { left(how: { connected: boolean }): void }) {
+  let told = false;
+  return (connected: boolean) => {
+    if (!told) arrival.left({ connected });
+    told = true;
+  };
+}
+
+/** Aborts when the client disconnects. A connection that waits for its handshake has nothing to send, so its end is the client's. */
+function disconnected(socket: Duplex): AbortSignal {
+  const controller = new AbortController();
+  const gone = () => controller.abort(errors.client_hung_up());
+  if (socket.destroyed || socket.readableEnded) gone();
+  else socket.once('end', gone).once('close', gone);
+  return controller.signal;
+}
+
+/** Answers in HTTP: the connection is no websocket yet. */
+function refuse(socket: Duplex, error: Error, requestId: string, log: Log): void {
+  const answer = error instanceof ServiceError ? error : errors.internal({ requestId }, { cause: error });
+  if (answer.status >= 500) log.error({ requestId, code: answer.code, error }, 'socket.failed');
+  else log.info({ requestId, code: answer.code }, 'socket.refused');
+  const body = JSON.stringify({ code: answer.code, message: answer.message, request_id: requestId });
+  const headers = {
+    ...answer.extras.headers,
+    'X-Request-Id': requestId,
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(body),
+    Connection: 'close',
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${answer.status} ${answer.code}\r\n${lines.join('')}\r\n${body}`);
+}
+
+/** Before anything is made or woken for a client that cannot be answered. */
+function refuseHandshake(request: IncomingMessage): void {
+  const handshake = answerHandshake(request);
+  if (handshake.accept !== undefined) return;
+  const refusal = handshake.status === 426 ? errors.websocket_version : errors.bad_request;
+  throw refusal({ detail: handshake.why }, { headers: handshake.headers });
 }

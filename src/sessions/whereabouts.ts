@@ -1,4 +1,4 @@
-import { mayBeElsewhere } from '../lib/forwarded-routes.ts';
+import { isCreation, mayBeElsewhere } from '../lib/forwarded-routes.ts';
 import { errors } from '../errors.ts';
 import type { Addresses, Purpose } from './addresses.ts';
 import type { SessionRef } from './finding.ts';
@@ -58,8 +58,11 @@ export function whereabouts({
     /** Without other nodes there is no lookup. */
     ofRequest({ method, route, params, query, projectId }: Asked): Promise<string | undefined> | undefined {
       if (!nodes.company || !mayBeElsewhere(method, route)) return undefined;
-      if (method === 'POST' && route === '/browsers') return Promise.resolve(nodes.placeElsewhere());
-      const idOrName = /^\/browsers\/:(\w+)/.exec(route)?.[1];
+      if (isCreation(method, route)) {
+        // A WebDriver client may have its key in the body, which is read here.
+        return projectId === null ? undefined : Promise.resolve(nodes.placeElsewhere());
+      }
+      const idOrName = /^(?:\/browsers|(?:\/wd\/hub)?\/session)\/:(\w+)/.exec(route)?.[1];
       if (idOrName !== undefined && projectId !== null) {
         const ref = { projectId, idOrName: params[idOrName] ?? '' };
         if (/\/telemetry\/(?!stream)/.test(route)) return undefined; // in the database, also when the node is gone

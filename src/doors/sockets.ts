@@ -1,0 +1,191 @@
+import type { IncomingMessage } from 'node:http';
+import { bearer, selectorOf, type Gatekeeper } from '../api/caller.ts';
+import { errors, ServiceError } from '../errors.ts';
+import type { Caller, Passenger } from '../lib/caller.ts';
+import type { Log } from '../lib/log.ts';
+import type { PoolService } from '../pools/service.ts';
+import type { RateLimit } from '../sessions/rate-limit.ts';
+import type { Session } from '../sessions/schema.ts';
+import type { SessionService } from '../sessions/service.ts';
+import type { Arrival, Entrance, Visitor } from '../sessions/sockets.ts';
+import { wishOfBrowserless } from './browserless/connect-schema.ts';
+import { wishOf, type Wish } from './query-schema.ts';
+
+/** What the audit log keeps of a client that was let in or refused: the path has no query, so it has no key. */
+interface Entry {
+  caller: Caller;
+  projectId: string;
+  service: string;
+  status: number;
+  method: string;
+  path: string;
+  route: string;
+  domain: string;
+  durationMs: number;
+  clientIp: string;
+  userAgent: string;
+}
+
+/** An address: the protocol that its clients speak, where they put their key, and how their options are read. */
+interface Place {
+  protocol: 'cdp' | 'bidi';
+  keyIn: readonly string[];
+  read: (search: URLSearchParams) => Wish;
+}
+
+const connect: Place = { protocol: 'cdp', keyIn: ['key'], read: wishOf };
+const browserless: Place = { protocol: 'cdp', keyIn: ['token', 'apiKey'], read: browserlessWish };
+const places: Record<string, Place> = {
+  '/connect': connect,
+  '/connect/bidi': { ...connect, protocol: 'bidi' },
+  '/': browserless,
+  '/chromium': browserless,
+  '/chrome': browserless,
+};
+
+/**
+ * Websockets without a session: one is made when a client connects, and ends when that client leaves. The client is then led to the
+ * session's own address (sessions/sockets.ts), so all that holds there holds for it.
+ */
+export function doorSockets({
+  sessions,
+  pools,
+  gate,
+  limit,
+  placeElsewhere,
+  record,
+  log,
+}: {
+  sessions: Pick<SessionService, 'create' | 'get' | 'stop'>;
+  pools: Pick<PoolService, 'acquire' | 'release'>;
+  gate: Gatekeeper;
+  limit: RateLimit;
+  /** Another node for a new session; undefined when it is best made here. */
+  placeElsewhere: () => string | undefined;
+  record: (entry: Entry) => Promise<void>;
+  log: Log;
+}): Entrance {
+  async function arrive(visitor: Visitor, place: Place): Promise<Arrival> {
+    const started = performance.now();
+    const { request, path, search, sentOn, hungUp } = visitor;
+    if ([...search.values()].some((value) => value.includes('\0')))
+      throw errors.bad_request({ detail: 'The address has a NUL character (%00); no option takes one.' });
+    const who = sentOn ?? (await authenticate(request, search, place));
+    const { caller, project } = who;
+    if (!caller || !project) throw errors.unauthorized({ detail: 'The request has no key.' });
+    const record = (status: number) => note(visitor, { caller, project }, status, performance.now() - started);
+    try {
+      const options = withoutKey(search, place);
+      const wish = place.read(options);
+      if (wish.kind === 'new' && !sentOn) {
+        const elsewhere = placeElsewhere();
+        if (elsewhere !== undefined)
+          return { url: `${path}?${options.toString()}`, elsewhere, passenger: { caller, project } };
+      }
+      const arrival = await sessionFor(wish, { projectId: project.id, keyId: caller.keyId }, place.protocol, hungUp);
+      await record(101);
+      return arrival;
+    } catch (error) {
+      await record(error instanceof ServiceError ? error.status : 500);
+      throw error;
+    }
+  }
+
+  async function authenticate(request: IncomingMessage, search: URLSearchParams, { keyIn }: Place) {
+    const key = keyIn.map((name) => search.get(name)).find((given) => given) ?? bearer(request);
+    const caller = await gate.authenticate(key, request.socket.remoteAddress ?? '');
+    const named = search.get('project');
+    const selector = named === null ? selectorOf(request) : { idOrName: named };
+    return { caller, project: await gate.resolveProject(caller, selector) };
+  }
+
+  async function sessionFor(
+    wish: Wish,
+    { projectId, keyId }: { projectId: string; keyId: string },
+    protocol: 'cdp' | 'bidi',
+    hungUp: AbortSignal,
+  ): Promise<Arrival> {
+    if (wish.kind === 'session') {
+      const url = addressIn(await sessions.get(projectId, keyId, wish.session, false), protocol);
+      return { url, left() {} };
+    }
+    if (wish.kind === 'pool') {
+      const turn = await pools.acquire(projectId, keyId, wish.pool, wish.request, hungUp);
+      if ('ahead' in turn) throw errors.pool_busy({ pool: wish.pool, ahead: turn.ahead });
+      const { session, undelivered } = turn;
+      const release = () => pools.release(projectId, session.pool?.id ?? wish.pool, session.session_id, true);
+      return {
+        url: addressIn(session, protocol),
+        left({ connected }) {
+          if (!connected) undelivered();
+          else if (!wish.keepAlive) quietly(release(), session);
+        },
+      };
+    }
+    if (limit) await limit.take();
+    const session = await sessions.create(projectId, keyId, wish.request, hungUp);
+    const late = wish.mostMs && setTimeout(() => void sessions.stop(session.session_id, 'deleted'), wish.mostMs);
+    return {
+      url: addressIn(session, protocol),
+      left({ connected }) {
+        clearTimeout(late);
+        if (!connected || !wish.keepAlive) quietly(sessions.stop(session.session_id, 'deleted'), session);
+      },
+    };
+  }
+
+  /** A session or a lease that ended by itself needs no end. All else is logged; the session ends by its timeout then. */
+  function quietly(end: Promise<void>, { session_id: session }: Session): void {
+    end.catch((error: Error) => {
+      const over = error instanceof ServiceError && ['not_leased', 'pool_not_found'].includes(error.code);
+      if (!over) log.warn({ session, error: error.message }, 'door.session_not_ended');
+    });
+  }
+
+  async function note(
+    { request, path, sentOn }: Visitor,
+    { caller, project }: { caller: Caller; project: NonNullable<Passenger['project']> },
+    status: number,
+    durationMs: number,
+  ): Promise<void> {
+    await record({
+      caller,
+      projectId: project.id,
+      service: 'browsers',
+      status,
+      method: request.method ?? 'GET',
+      path,
+      route: path,
+      domain: request.headers.host ?? '',
+      durationMs: Math.round(durationMs),
+      clientIp: sentOn?.clientIp ?? request.socket.remoteAddress ?? '',
+      userAgent: request.headers['user-agent'] ?? '',
+    });
+  }
+
+  return {
+    serves: (path) => Object.hasOwn(places, path),
+    arrive: (visitor) => arrive(visitor, places[visitor.path] ?? connect),
+  };
+}
+
+/** The query of the wishes alone, which may be sent to another node. */
+function withoutKey(search: URLSearchParams, { keyIn }: Place): URLSearchParams {
+  const rest = new URLSearchParams(search);
+  for (const name of [...keyIn, 'project']) rest.delete(name);
+  return rest;
+}
+
+/** The path and the token of a session's address. The public URL in front of it may have a path of its own. */
+function addressIn({ cdp_ws_url, webdriver_ws_url }: Session, protocol: 'cdp' | 'bidi'): string {
+  const address = protocol === 'cdp' ? cdp_ws_url : webdriver_ws_url;
+  return address.slice(address.lastIndexOf('/browser/'));
+}
+
+/** At these addresses `sessionId` names a session that runs already; without it one is made. */
+function browserlessWish(search: URLSearchParams): Wish {
+  const session = search.get('sessionId');
+  if (session !== null && session !== '')
+    return wishOf([...search].map(([name, value]) => [name === 'sessionId' ? 'session' : name, value]));
+  return { kind: 'new', keepAlive: false, ...wishOfBrowserless(search) };
+}
