@@ -1,0 +1,145 @@
+import { errors } from '../../errors.ts';
+import { anyText, list, number, object } from '../../lib/shape.ts';
+import { arriveAt, asRefusal, prepare, selectorIn, type Page } from './page.ts';
+import { printing } from './paper.ts';
+import type { Common, PdfBody, ScrapeBody, ScreenshotBody } from './schema.ts';
+
+const MOST_TEXT = 32_000_000;
+/** Chromium draws no picture that is larger. */
+const MOST_PIXELS = 16_384;
+
+const isData = object({ data: anyText });
+const isSize = object({ cssContentSize: object({ width: number(0, 1e9), height: number(0, 1e9) }) });
+const isRect = object({
+  x: number(-1e9, 1e9),
+  y: number(-1e9, 1e9),
+  width: number(0, 1e9),
+  height: number(0, 1e9),
+});
+const isScraped = list(
+  object({
+    attributes: list(object({ name: anyText, value: anyText })),
+    html: anyText,
+    text: anyText,
+    top: number(-1e9, 1e9),
+    left: number(-1e9, 1e9),
+    width: number(0, 1e9),
+    height: number(0, 1e9),
+  }),
+);
+
+async function open(page: Page, body: Common): Promise<void> {
+  await prepare(page, body);
+  await arriveAt(page, body);
+}
+
+/** The document as it is now, with its doctype. */
+export async function content(page: Page, body: Common): Promise<string> {
+  await open(page, body);
+  const html = await page.evaluate(`(() => {
+    const parts = Array.from(document.childNodes, (node) =>
+      node === document.documentElement ? node.outerHTML : new XMLSerializer().serializeToString(node));
+    return parts.join('').slice(0, ${MOST_TEXT});
+  })()`);
+  return typeof html === 'string' ? html : '';
+}
+
+export async function screenshot(page: Page, body: ScreenshotBody): Promise<{ data: Buffer; type: string }> {
+  await open(page, body);
+  const { client, sessionId } = page;
+  const { type: format = 'png', quality, fullPage, omitBackground, optimizeForSpeed, ...options } = body.options ?? {};
+  if (quality !== undefined && format === 'png')
+    throw errors.invalid_input({
+      detail: 'options.quality is for jpeg and webp; leave it out, or choose one of them.',
+    });
+  if (fullPage && options.clip)
+    throw errors.invalid_input({ detail: 'options.fullPage and options.clip exclude each other; leave one out.' });
+  if (body.scrollPage) await page.evaluate(scrolling);
+  const clip = await clipOf(page, body);
+  if (omitBackground)
+    await client.send('Emulation.setDefaultBackgroundColorOverride', { color: { r: 0, g: 0, b: 0, a: 0 } }, sessionId);
+  const { data } = await client.ask(
+    isData,
+    'Page.captureScreenshot',
+    {
+      format,
+      ...(quality === undefined ? {} : { quality }),
+      ...(optimizeForSpeed === undefined ? {} : { optimizeForSpeed }),
+      ...(clip ? { clip, captureBeyondViewport: options.captureBeyondViewport ?? true } : {}),
+    },
+    sessionId,
+    { patient: true },
+  );
+  return { data: Buffer.from(data, 'base64'), type: `image/${format}` };
+}
+
+async function clipOf(page: Page, { selector, options = {} }: ScreenshotBody) {
+  if (options.clip) return { scale: 1, ...options.clip };
+  if (selector !== undefined) {
+    await selectorIn(page, { selector });
+    const rect = await page.evaluate(`(() => {
+      const { x, y, width, height } = document.querySelector(${JSON.stringify(selector)}).getBoundingClientRect();
+      return { x: x + scrollX, y: y + scrollY, width, height };
+    })()`);
+    if (!isRect(rect) || rect.width === 0 || rect.height === 0)
+      throw errors.page_not_loaded({ detail: 'The element of selector has no size that could be shown.' });
+    return { ...bounded(rect), scale: 1 };
+  }
+  if (!options.fullPage) return undefined;
+  const { cssContentSize } = await page.client.ask(isSize, 'Page.getLayoutMetrics', {}, page.sessionId);
+  return { x: 0, y: 0, ...bounded(cssContentSize), scale: 1 };
+}
+
+const bounded = <S extends { width: number; height: number }>(size: S): S => ({
+  ...size,
+  width: Math.min(size.width, MOST_PIXELS),
+  height: Math.min(size.height, MOST_PIXELS),
+});
+
+/** Down to the end, so that what is loaded when it is seen is loaded, and back. */
+const scrolling = `new Promise((done) => {
+  let steps = 0;
+  const step = () => {
+    const before = scrollY;
+    scrollBy(0, innerHeight);
+    if (++steps < 100 && scrollY > before) setTimeout(step, 50);
+    else { scrollTo(0, 0); done(0); }
+  };
+  step();
+})`;
+
+export async function pdf(page: Page, body: PdfBody): Promise<Buffer> {
+  const options = printing(body.options ?? {});
+  await open(page, body);
+  const { client, sessionId } = page;
+  if (body.options?.omitBackground)
+    await client.send('Emulation.setDefaultBackgroundColorOverride', { color: { r: 0, g: 0, b: 0, a: 0 } }, sessionId);
+  const { data } = await client
+    .ask(isData, 'Page.printToPDF', options, sessionId, { patient: true })
+    .catch(asRefusal('options'));
+  return Buffer.from(data, 'base64');
+}
+
+/** Every element of each selector, with its text, its attributes and its place. */
+export async function scrape(page: Page, body: ScrapeBody) {
+  await open(page, body);
+  const data = [];
+  for (const { selector, timeout } of body.elements) {
+    await selectorIn(page, { selector, ...(timeout === undefined ? {} : { timeout }) });
+    const results = await page.evaluate(`(() => {
+      let left = ${MOST_TEXT / 4};
+      const cut = (text) => { const part = text.slice(0, Math.max(0, left)); left -= part.length; return part; };
+      return Array.from(document.querySelectorAll(${JSON.stringify(selector)})).slice(0, 10_000).map((element) => {
+        const { top, left: x, width, height } = element.getBoundingClientRect();
+        return {
+          attributes: Array.from(element.attributes, ({ name, value }) => ({ name: cut(name), value: cut(value) })),
+          html: cut(element.innerHTML), text: cut(element.innerText ?? element.textContent ?? ''),
+          top, left: x, width, height,
+        };
+      });
+    })()`);
+    if (!isScraped(results)) throw errors.page_not_loaded({ detail: 'The page answered with something else.' });
+    data.push({ selector, results });
+  }
+  return { data };
+}

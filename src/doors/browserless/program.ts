@@ -1,0 +1,48 @@
+import { errors } from '../../errors.ts';
+import type { ExecuteResult } from '../../sessions/playwright/schema.ts';
+import type { FunctionBody } from './schema.ts';
+
+export interface Outcome {
+  type: string;
+  data: Buffer | string;
+}
+
+/**
+ * The code of a client as a program for the session's own runner. It is a module with a default export, or sets `module.exports` as it
+ * was written before modules; either is called with `page` and `context`, and returns `data` and its `type`.
+ */
+export function programOf({ code, context = {} }: FunctionBody): string {
+  return `
+    const source = ${JSON.stringify(code)};
+    let handler;
+    if (/\\bmodule\\.exports\\b/.test(source)) {
+      const module = { exports: {} };
+      new Function('module', 'exports', source)(module, module.exports);
+      handler = module.exports.default ?? module.exports;
+    } else {
+      handler = (await import('data:text/javascript;base64,' + Buffer.from(source).toString('base64'))).default;
+    }
+    if (typeof handler !== 'function') throw new TypeError('The code has no default export that is a function.');
+    const out = await handler({ page, context: ${JSON.stringify(context)}, browser });
+    const given = out !== null && typeof out === 'object' && 'data' in out ? out : { data: out };
+    const { data, type } = given;
+    if (data instanceof Uint8Array) return { type, base64: Buffer.from(data).toString('base64') };
+    return typeof data === 'string' ? { type, text: data } : { type, json: JSON.stringify(data) ?? 'null' };
+  `;
+}
+
+/** What the session answered. The code could answer anything, so all of it is checked. */
+export function readOutcome({ success, error, result }: ExecuteResult): Outcome {
+  if (!success)
+    throw errors.function_failed({ detail: `The code ended with an error: ${(error ?? '').slice(0, 2000)}` });
+  const { type, base64, text, json } = (result ?? {}) as Record<string, unknown>;
+  if (typeof base64 === 'string')
+    return { type: typeOf(type, 'application/octet-stream'), data: Buffer.from(base64, 'base64') };
+  if (typeof text === 'string') return { type: typeOf(type, 'text/plain; charset=utf-8'), data: text };
+  return { type: typeOf(type, 'application/json; charset=utf-8'), data: typeof json === 'string' ? json : 'null' };
+}
+
+const typeOf = (given: unknown, otherwise: string): string =>
+  typeof given === 'string' && /^[\w.+-]{1,64}\/[\w.+-]{1,64}(; ?charset=[\w-]{1,32})?$/.test(given)
+    ? given
+    : otherwise;

@@ -1,0 +1,107 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { callerOf, projectOf } from '../../api/caller.ts';
+import { hungUp } from '../../api/hung-up.ts';
+import { errors } from '../../errors.ts';
+import { ContentBody, FunctionBody, PdfBody, Query, ScrapeBody, ScreenshotBody } from './schema.ts';
+import type { Asking, BrowserlessService } from './service.ts';
+
+const config = { access: 'project', keyIn: { query: 'token' } } as const;
+const bodyLimit = 6 * 1024 * 1024;
+/** A page or a result is shown, if at all, as a stranger's: it must not act on the origin of the service. */
+const guarded = {
+  'Content-Security-Policy': 'sandbox',
+  'X-Content-Type-Options': 'nosniff',
+  'Cache-Control': 'no-store',
+};
+
+/** Fields that the other service has and this one has not. They are refused by name, since they would have had an effect there. */
+const missing = [
+  'authenticate',
+  'blockAds',
+  'blockConsentModals',
+  'debugOpts',
+  'launch',
+  'proxy',
+  'rejectRequestPattern',
+  'requestInterceptors',
+  'stealthMode',
+];
+
+/** The requests of a service for single pages, in its own spelling. docs/from-browserless.md says what differs. */
+export function browserlessRoutes({
+  browserless,
+  publicUrl,
+}: {
+  browserless: BrowserlessService;
+  publicUrl: () => string;
+}): FastifyPluginAsyncTypebox {
+  const asking = (request: FastifyRequest, reply: FastifyReply): Asking => ({
+    projectId: projectOf(request).id,
+    keyId: callerOf(request).keyId,
+    query: request.query as Query,
+    hungUp: hungUp(reply),
+  });
+  const options = <B>(body: B) => ({
+    config,
+    bodyLimit,
+    preValidation: async (request: FastifyRequest) => refuseMissing(request),
+    schema: { hide: true, querystring: Query, body },
+  });
+
+  return async (app) => {
+    app.addContentTypeParser(['application/javascript', 'text/javascript'], { parseAs: 'string' }, (_, code, done) =>
+      done(null, { code }),
+    );
+
+    app.post('/content', options(ContentBody), async (request, reply) => {
+      const html = await browserless.content(asking(request, reply), request.body);
+      return reply.headers(guarded).type('text/html; charset=utf-8').send(html);
+    });
+
+    app.post('/screenshot', options(ScreenshotBody), async (request, reply) => {
+      const { data, type } = await browserless.screenshot(asking(request, reply), request.body);
+      void reply.headers(guarded);
+      if (request.body.options?.encoding === 'base64') return reply.type('text/plain').send(data.toString('base64'));
+      return reply.type(type).send(data);
+    });
+
+    app.post('/pdf', options(PdfBody), async (request, reply) => {
+      const data = await browserless.pdf(asking(request, reply), request.body);
+      return reply.headers(guarded).type('application/pdf').send(data);
+    });
+
+    app.post('/scrape', options(ScrapeBody), async (request, reply) =>
+      reply.headers(guarded).send(await browserless.scrape(asking(request, reply), request.body)),
+    );
+
+    app.post('/function', options(FunctionBody), async (request, reply) => {
+      const { type, data } = await browserless.run(asking(request, reply), request.body);
+      return reply.headers(guarded).type(type).send(data);
+    });
+
+    app.get('/json/version', { config, schema: { hide: true, querystring: Query } }, async (request, reply) => {
+      const { product, userAgent, jsVersion, protocolVersion, revision } = await browserless.version(
+        asking(request, reply),
+      );
+      // The address is the caller's own: clients that begin with http go on with it, so it has the key that they sent.
+      const { token } = request.query;
+      const query = token === undefined ? '' : `?${new URLSearchParams({ token }).toString()}`;
+      return reply.headers(guarded).send({
+        Browser: product,
+        'Protocol-Version': protocolVersion,
+        'User-Agent': userAgent,
+        'V8-Version': jsVersion,
+        'WebKit-Version': `537.36 (${revision})`,
+        webSocketDebuggerUrl: `${publicUrl().replace(/^http/, 'ws')}/${query}`,
+      });
+    });
+  };
+}
+
+function refuseMissing({ query, body }: FastifyRequest): void {
+  for (const given of [query, body])
+    for (const name of missing)
+      if (typeof given === 'object' && given !== null && Object.hasOwn(given, name))
+        throw errors.feature_not_available({ field: name });
+}
