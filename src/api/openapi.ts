@@ -1,11 +1,10 @@
 import swagger from '@fastify/swagger';
-import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import { answersOf } from './answers.ts';
 
 type Json = Record<string, unknown>;
 
-/** The reference is generated from the routes: `/openapi.json` for programs, `/docs` for people. Nothing is loaded from other servers. */
+/** The reference for programs, `/openapi.json`, is generated from the routes. docs/ has the page for people. */
 export async function registerOpenApi(app: FastifyInstance): Promise<void> {
   await app.register(swagger, {
     openapi: {
@@ -24,17 +23,6 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
     transform: ({ schema, url, route }) => ({ schema: { ...schema, response: answersOf(route) }, url }),
     transformObject: (document) =>
       ('openapiObject' in document ? gatherNamed(document.openapiObject as Json) : {}) as never,
-  });
-  await app.register(swaggerUi, {
-    routePrefix: '/docs',
-    // A key that is typed in is lost with the page. An earlier version kept it in the browser, where any script of this origin could read it.
-    uiConfig: { validatorUrl: null, docExpansion: 'list', persistAuthorization: false } as never,
-    theme: {
-      title: 'Corral API',
-      js: [{ filename: 'forget.js', content: "localStorage.removeItem('authorized');" }],
-    },
-    uiHooks: {},
-    logLevel: 'warn',
   });
   app.get('/openapi.json', { config: { access: 'public' }, schema: { hide: true } }, async () => app.swagger());
 }

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { provideSampleTools } from '../support/proxies.ts';
 import { startPages, type Pages } from '../support/pages.ts';
 import { startService, type Service } from '../support/service.ts';
 
@@ -20,7 +21,20 @@ const examples = blocks(readme)
   .map((example) => ({ ...example, title: example.code.trim().split('\n')[0]! }));
 
 /** The pages of docs/ that have examples. Each is one program, from top to bottom, after what its reader has by then. */
-const docs = ['credentials', 'extensions', 'inside', 'pools', 'profiles', 'proxies', 'using-a-session'];
+const docs = [
+  'auth-connections',
+  'connect',
+  'credentials',
+  'events',
+  'extensions',
+  'from-browserless',
+  'inside',
+  'pools',
+  'profiles',
+  'proxies',
+  'telemetry',
+  'using-a-session',
+];
 const BEFORE = `
 import fs from 'node:fs';
 import http from 'node:http';
@@ -69,8 +83,54 @@ describe('docs', () => {
       .replace('proxy.example.com', '127.0.0.1')
       .replace('https://vault.example.com:8200', 'http://127.0.0.1:3128');
     expect(await run('ts', BEFORE + text)).toEqual(fine);
+    for (const { language, code } of blocks(page))
+      if (language === 'sh' && code.includes('YOUR_KEY')) expect(await run('sh', code)).toEqual(fine);
     for (const { session_id } of (await service.call('GET', '/browsers')).body)
       await service.call('DELETE', `/browsers/${session_id}`);
+  });
+});
+
+/** Samples of the reference that follow from each other: they find the session by the name that the first one gives it. */
+const sampled = [
+  'post /browsers',
+  'get /browsers',
+  'post /browsers/{id}/process/exec',
+  'put /browsers/{id}/fs/write_file',
+  'post /browsers/{id}/fs/upload',
+  'get /browsers/{id}/fs/read_file',
+  'get /browsers/{id}/fs/list_files',
+  'post /browsers/{id}/playwright/execute',
+  'post /browsers/{id}/computer/screenshot',
+  'delete /browsers/{id_or_name}',
+];
+
+describe('the samples of /docs', () => {
+  test.each(['TypeScript', 'Python', 'curl'])('in %s do their work as they stand', async (label) => {
+    expect(await provideSampleTools()).toBe(true);
+    const { paths } = (await (await fetch(`${service.url}/docs/reference.json`)).json()) as {
+      paths: Record<string, Record<string, { 'x-codeSamples': { label: string; source: string }[] }>>;
+    };
+    const cwd = await mkdtemp(join(tmpdir(), 'corral-samples-'));
+    try {
+      await symlink(join(root, 'node_modules'), join(cwd, 'node_modules'));
+      await writeFile(join(cwd, 'notes.txt'), 'a note');
+      const env = { KERNEL_API_KEY: service.key };
+      for (const name of sampled) {
+        const [method, path] = name.split(' ') as [string, string];
+        const { source } = paths[path]![method]!['x-codeSamples'].find((sample) => sample.label === label)!;
+        const text = source.replaceAll('https://example.com', pages.url);
+        await writeFile(join(cwd, 'sample.mjs'), text);
+        const [command, args] = {
+          TypeScript: [process.execPath, ['sample.mjs']] as const,
+          Python: ['/usr/bin/python3', ['-c', text]] as const,
+          curl: ['sh', ['-ec', text]] as const,
+        }[label]!;
+        expect(await finish(command, [...args], cwd, env), name).toEqual(fine);
+      }
+      expect((await readdir(cwd)).sort()).toEqual(['node_modules', 'notes.txt', 'sample.mjs', 'screenshot.png']);
+    } finally {
+      await rm(cwd, { recursive: true, force: true });
+    }
   });
 });
 
@@ -107,7 +167,10 @@ describe('every page', () => {
 const fine = { exit: 0, trouble: '' };
 
 async function run(language: string, code: string): Promise<{ exit: number; trouble: string }> {
-  const text = code.replaceAll('http://127.0.0.1:3000', service.url).replaceAll('https://example.com', pages.url);
+  const text = code
+    .replaceAll('//127.0.0.1:3000', service.url.replace('http:', ''))
+    .replaceAll('https://example.com', pages.url)
+    .replaceAll('YOUR_KEY', service.key);
   const file = join(root, `readme-example-${process.pid}-${Math.random().toString(36).slice(2)}.mjs`);
   const cwd = await mkdtemp(join(tmpdir(), 'corral-docs-'));
   if (language === 'ts') await writeFile(file, text);
@@ -120,8 +183,13 @@ async function run(language: string, code: string): Promise<{ exit: number; trou
   }
 }
 
-async function finish(command: string, args: string[], cwd = root): Promise<{ exit: number; trouble: string }> {
-  const child = spawn(command, args, { cwd, env: { ...process.env, KEY: service.key, CORRAL_URL: service.url } });
+async function finish(
+  command: string,
+  args: string[],
+  cwd = root,
+  variables: Record<string, string> = { KEY: service.key, CORRAL_URL: service.url },
+): Promise<{ exit: number; trouble: string }> {
+  const child = spawn(command, args, { cwd, env: { ...process.env, ...variables } });
   let output = '';
   child.stdout.on('data', (chunk) => (output += chunk));
   child.stderr.on('data', (chunk) => (output += chunk));

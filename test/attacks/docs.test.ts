@@ -1,43 +1,77 @@
-import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
-import { chromium } from 'playwright-core';
+import { chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { freePort } from '../support/listen.ts';
 import { requireSandbox } from '../support/sandbox.ts';
 import { startService, type Service } from '../support/service.ts';
 
 await requireSandbox();
 
 let service: Service;
+let page: Page;
+const complaints: string[] = [];
+
 beforeAll(async () => {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
+  const port = await freePort();
   // A browser of the service is to look at the service itself: that has to be allowed by name.
   service = await startService({ CORRAL_PORT: String(port), CORRAL_ALLOW_PRIVATE_HOSTS: `127.0.0.1:${port}` });
+  const { cdp_ws_url } = await service.sdk().browsers.create({ headless: true, timeout_seconds: 600 });
+  const browser = await chromium.connectOverCDP(cdp_ws_url);
+  page = browser.contexts()[0]!.pages()[0]!;
+  page.setDefaultTimeout(100_000); // the page draws every operation, which takes seconds on two free cores
+  page.on('request', (request) => {
+    if (!request.url().startsWith(service.url) && !request.url().startsWith('data:')) complaints.push(request.url());
+  });
+  page.on('console', (message) => {
+    if (/Content Security Policy/i.test(message.text())) complaints.push(message.text());
+  });
 });
 afterAll(() => service?.close());
 
-test('/docs keeps a key in nothing that outlives the page, and forgets what an earlier version kept', async () => {
-  const { cdp_ws_url } = await service.sdk().browsers.create({ headless: true, timeout_seconds: 600 });
-  const browser = await chromium.connectOverCDP(cdp_ws_url);
-  const page = browser.contexts()[0]!.pages()[0]!;
-  const kept = () =>
-    page.evaluate<string>(`(async () => JSON.stringify([
-      { ...localStorage }, { ...sessionStorage }, document.cookie, await indexedDB.databases(), await caches.keys(),
-    ]))()`);
+const kept = () =>
+  page.evaluate<string>(`(async () => JSON.stringify([
+    { ...localStorage }, { ...sessionStorage }, document.cookie, await indexedDB.databases(), await caches.keys(),
+  ]))()`);
 
+test('/docs keeps a key in nothing that outlives the page, and forgets what an earlier version kept', async () => {
   await page.goto(`${service.url}/docs`);
-  await page.click('button.authorize');
-  await page.fill('.auth-container input', service.key);
-  await page.click('.auth-btn-wrapper button.authorize');
-  await page.waitForSelector('.auth-btn-wrapper button:has-text("Logout")');
+  const key = page.getByPlaceholder('Token').first();
+  await key.fill(service.key);
+  await key.blur();
+  await expect.poll(() => key.inputValue()).toBe(service.key);
   expect(await kept()).not.toContain(service.key);
 
   await page.evaluate(`localStorage.setItem('authorized', '{"bearerAuth":{"value":"an-old-key"}}')`);
   await page.goto(`${service.url}/docs`);
-  await page.waitForSelector('button.authorize.unlocked');
+  await page.getByPlaceholder('Token').first().waitFor();
   expect(await kept()).not.toMatch(/an-old-key|sk_/);
-  await browser.close();
+});
+
+test('/docs begins with browsers, shows samples for this service, finds operations, and leads to the guides', async () => {
+  await page.goto(`${service.url}/docs`);
+  await page.getByRole('heading', { name: 'Corral', exact: true }).waitFor();
+  expect(await page.title()).toBe('Corral API');
+  await page.getByText('List sessions').first().waitFor();
+  expect(await page.locator('body').innerText()).toMatch(/Introduction\s+Browsers\s/);
+  await page.getByText('Start a browser', { exact: true }).first().click();
+  const sample = page.getByText('const client = new Kernel({ baseURL:').first();
+  await sample.waitFor();
+  expect(await sample.innerText()).toContain(service.url);
+
+  await page.locator('button[role=search]').first().click();
+  await page.locator('input[role=combobox]').last().fill('flush');
+  await page.locator('[id^=search-result]', { hasText: '/flush' }).first().waitFor();
+
+  await page.goto(`${service.url}/docs/guides`);
+  await page.getByRole('link', { name: 'pools.md' }).click();
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  expect(page.url()).toBe(`${service.url}/docs/guides/pools`);
+
+  await page.goto(`${service.url}/docs/guides/using-a-session`);
+  const sizes = () =>
+    page.evaluate<number[]>(`[...document.querySelectorAll('img')].map((image) => image.naturalWidth)`);
+  await expect.poll(async () => (await sizes()).every((width) => width > 100)).toBe(true);
+});
+
+test('/docs loads nothing from elsewhere, and its policy is broken by nothing', () => {
+  expect(complaints).toEqual([]);
 });

@@ -24,6 +24,10 @@ export const provideProxies = () => provide(programs);
 const nginx = { 'nginx-light': '/usr/sbin/nginx' };
 export const provideNginx = () => provide(nginx);
 
+/** What the samples of the reference use. */
+export const provideSampleTools = () =>
+  provide({ curl: '/usr/bin/curl', 'python3-requests': '/usr/lib/python3/dist-packages/requests' });
+
 async function provide(wanted: Record<string, string>): Promise<boolean> {
   const missing = () => Object.entries(wanted).flatMap(([name, path]) => (existsSync(path) ? [] : [name]));
   if (missing().length > 0 && isRoot() && isDebian()) await aptInstall(missing());

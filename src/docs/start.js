@@ -1,0 +1,20 @@
+/* global Scalar */
+// An earlier page kept the key in the browser, where any script of this origin could read it. This one loses it with the page.
+localStorage.removeItem('authorized');
+
+Scalar.createApiReference('#reference', {
+  url: '/docs/reference.json',
+  persistAuth: false,
+  authentication: { preferredSecurityScheme: 'bearerAuth' },
+  hiddenClients: true, // the samples in the document are those that were run
+  defaultOpenFirstTag: true,
+  defaultOpenAllTags: false,
+  hideModels: true,
+  documentDownloadType: 'none',
+  showDeveloperTools: 'never',
+  withDefaultFonts: false,
+  telemetry: false,
+  agent: { disabled: true },
+  mcp: { disabled: true },
+  proxyUrl: '',
+});
