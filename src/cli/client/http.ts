@@ -1,0 +1,134 @@
+import { request as plain, type IncomingMessage } from 'node:http';
+import { request as secure } from 'node:https';
+import type { Readable } from 'node:stream';
+import { exit, Fault, Refused } from '../fault.ts';
+
+export interface Target {
+  url: string;
+  key: string;
+  project?: string | undefined;
+}
+
+/** Lists are repeated, pairs become `name[key]`. */
+export type Query = Record<string, unknown>;
+
+export interface Question {
+  method: string;
+  path: string;
+  query?: Query;
+  /** JSON unless it is bytes or a stream. */
+  body?: unknown;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+}
+
+/** What a body is sent as when it is not JSON. */
+export interface Upload {
+  stream: Readable;
+  bytes?: number;
+}
+
+const isUpload = (body: unknown): body is Upload => typeof body === 'object' && body !== null && 'stream' in body;
+
+/**
+ * A request to the service, by Node's own http: its fetch would take twenty milliseconds of each start to load. Resolves when the answer
+ * begins; a refusal is thrown in the service's own words.
+ */
+export async function ask(target: Target, question: Question): Promise<IncomingMessage> {
+  const url = addressOf(target, question.path, question.query);
+  const { body } = question;
+  const json = body !== undefined && !isUpload(body) ? Buffer.from(JSON.stringify(body)) : undefined;
+  const headers: Record<string, string> = {
+    ...(target.key ? { authorization: `Bearer ${target.key}` } : {}),
+    ...(target.project ? { 'x-kernel-project': target.project } : {}),
+    'user-agent': 'corral-cli',
+    ...(json ? { 'content-type': 'application/json', 'content-length': String(json.length) } : {}),
+    ...(isUpload(body) && body.bytes !== undefined ? { 'content-length': String(body.bytes) } : {}),
+    ...question.headers,
+  };
+  let stop = () => {};
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    const open = url.protocol === 'https:' ? secure : plain;
+    const options = { method: question.method, headers, ...(question.signal ? { signal: question.signal } : {}) };
+    const request = open(url, options, resolve);
+    request.on('error', (error) => reject(question.signal?.aborted ? error : unreachable(url, error)));
+    if (!isUpload(body)) return request.end(json);
+    body.stream.on('error', (error) => request.destroy(error)).pipe(request);
+    // A service that refuses an upload answers before it has all of it.
+    stop = () => {
+      body.stream.destroy();
+      request.destroy();
+    };
+  });
+  if (answer.statusCode! < 400) return answer;
+  const text = (await bytesOf(answer)).toString();
+  stop();
+  const requestId = answer.headers['x-request-id'];
+  throw new Refused(answer.statusCode!, refusalOf(text), typeof requestId === 'string' ? requestId : undefined);
+}
+
+/** The JSON of an answer, or undefined when it is empty. */
+export async function askJson<T = unknown>(target: Target, question: Question): Promise<T> {
+  return jsonOf<T>(await ask(target, question));
+}
+
+export async function jsonOf<T>(answer: IncomingMessage): Promise<T> {
+  const bytes = await bytesOf(answer);
+  return (bytes.length === 0 ? undefined : JSON.parse(bytes.toString())) as T;
+}
+
+export async function bytesOf(stream: AsyncIterable<Buffer>): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+/** The messages of an event stream, parsed. Comments keep the connection alive and say nothing. */
+export async function* eventsOf<T>(answer: AsyncIterable<Buffer>): AsyncGenerator<T> {
+  const decoder = new TextDecoder();
+  let text = '';
+  let data: string[] = [];
+  for await (const chunk of answer) {
+    text += decoder.decode(chunk, { stream: true });
+    const lines = text.split(/\r?\n/);
+    text = lines.pop()!;
+    for (const line of lines) {
+      if (line.startsWith('data:')) data.push(line.slice(5).trimStart());
+      if (line !== '' || data.length === 0) continue;
+      yield JSON.parse(data.join('\n')) as T;
+      data = [];
+    }
+  }
+}
+
+export function addressOf(target: Target, path: string, query: Record<string, unknown> = {}): URL {
+  const url = new URL(`${target.url.replace(/\/+$/, '')}${path}`);
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined) continue;
+    if (Array.isArray(value)) for (const one of value) url.searchParams.append(name, String(one));
+    else if (typeof value === 'object' && value !== null)
+      for (const [key, one] of Object.entries(value)) url.searchParams.append(`${name}[${key}]`, String(one));
+    else url.searchParams.append(name, textOf(value));
+  }
+  return url;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+function refusalOf(text: string): { code?: string; message?: string } {
+  try {
+    return JSON.parse(text) as { code?: string; message?: string };
+  } catch {
+    return {}; // a proxy in between answers with a page
+  }
+}
+
+function unreachable(url: URL, error: Error & { code?: string }): Fault {
+  const reason = error.code === 'ECONNREFUSED' ? 'Nothing listens there.' : error.message || (error.code ?? '');
+  return new Fault(
+    `The service at ${url.origin} cannot be reached. ${reason} \`corral contexts\` shows which address is used.`,
+    exit.unreachable,
+  );
+}

@@ -1,0 +1,39 @@
+/** The exit codes of the command line; docs/cli.md lists them. */
+export const exit = { refused: 1, usage: 2, access: 3, notFound: 4, unreachable: 5 } as const;
+
+/** An end that the person can do something about: its sentence is printed, without a stack. */
+export class Fault extends Error {
+  override readonly name = 'Fault';
+  readonly exitCode: number;
+  /** Lines below the sentence, such as the code and the request id of a refusal. */
+  readonly details: string[];
+
+  constructor(message: string, exitCode: number = exit.refused, details: string[] = []) {
+    super(message);
+    this.exitCode = exitCode;
+    this.details = details;
+  }
+}
+
+export class UsageError extends Fault {
+  constructor(message: string) {
+    super(message, exit.usage);
+  }
+}
+
+/** What the service refused, in its own words. */
+export class Refused extends Fault {
+  readonly status: number;
+  readonly code: string | undefined;
+
+  constructor(status: number, body: { code?: string; message?: string }, requestId: string | undefined) {
+    const code = status === 401 || status === 403 ? exit.access : status === 404 ? exit.notFound : exit.refused;
+    const details = [
+      `code: ${body.code ?? `http ${status}`}`,
+      ...(requestId === undefined ? [] : [`request: ${requestId}`]),
+    ];
+    super(body.message ?? `The service answered with status ${status}.`, code, details);
+    this.status = status;
+    this.code = body.code;
+  }
+}
