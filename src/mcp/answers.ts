@@ -1,0 +1,96 @@
+import type { Answer, Content, Host, Question } from './host.ts';
+import { ToolFailure } from './host.ts';
+
+/** About four thousand tokens: a model reads it at once, and a conversation has room for many. */
+export const MOST_CHARACTERS = 16_000;
+
+/** Addresses with a token in them, and keys: they are for programs. `get_connection_context` gives the addresses when asked. */
+const UNSAID = new Set(['cdp_ws_url', 'webdriver_ws_url', 'base_url', 'key', 'jwt']);
+
+/** What a tool must not be given, because the model, and what keeps its words, would know it. */
+const SECRET = /^(.*password.*|.*secret.*|.*token.*|values|field_values|passphrase|private_key)$/i;
+
+/** A screenshot fits, and a video does not: what is read here is held in memory. */
+const MOST_BYTES = 8_000_000;
+
+/** The bytes of an answer of the API, as long as they are few enough. */
+export async function bounded(stream: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of stream) {
+    length += chunk.length;
+    if (length > MOST_BYTES)
+      throw new ToolFailure(
+        `The answer is larger than ${MOST_BYTES / 1e6} MB. Use exec_command to take a part of it (head, tail, grep).`,
+      );
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** A name as a part of a path. The two that mean another place are no names. */
+export function segment(name: string): string {
+  if (name === '' || name === '.' || name === '..') throw new ToolFailure(`'${name}' is no id and no name.`);
+  return encodeURIComponent(name);
+}
+
+/** Asks, and throws a refusal in the service's words with what to do next. */
+export async function asked(host: Host, question: Question): Promise<Answer> {
+  const answer = await host.ask(question);
+  if (answer.status < 400) return answer;
+  const { code = '', message = answer.bytes.toString('utf8', 0, 500) } = parsed(answer.bytes) as {
+    code?: string;
+    message?: string;
+  };
+  throw new ToolFailure(`${message}${code ? ` (${code})` : ''}${nextStep(answer.status)}`);
+}
+
+function nextStep(status: number): string {
+  if (status === 401 || status === 403) return ' Ask the user for a key that may do this; do not try again.';
+  if (status === 404) return " Call the tool's list action to see what is there.";
+  if (status === 409) return ' Read its state with the get action before you try again.';
+  if (status === 429 || status === 503) return ' Wait some seconds, then try again once.';
+  if (status >= 500) return ' Try again once; if it fails again, tell the user.';
+  return '';
+}
+
+export async function askedJson<T>(host: Host, question: Question): Promise<T> {
+  return parsed((await asked(host, question)).bytes) as T;
+}
+
+function parsed(bytes: Buffer): unknown {
+  if (bytes.length === 0) return {};
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch {
+    return {};
+  }
+}
+
+export const text = (words: string): Content => ({ type: 'text', text: words });
+
+/** JSON without what is not for models, cut where it is too long. */
+export function told(
+  thing: unknown,
+  readOn = 'Ask for less: a filter, a smaller limit, or one thing by its id.',
+): Content {
+  const whole = JSON.stringify(thing, (key, value: unknown) => (UNSAID.has(key) ? undefined : value)) ?? 'null';
+  return text(cut(whole, readOn));
+}
+
+export function cut(whole: string, readOn: string): string {
+  if (whole.length <= MOST_CHARACTERS) return whole;
+  return `${whole.slice(0, MOST_CHARACTERS)}\n… cut: ${whole.length - MOST_CHARACTERS} more characters. ${readOn}`;
+}
+
+/** Secrets do not pass through the model: a person gives them to the service by another way. */
+export function refuseSecrets(given: unknown): void {
+  if (typeof given !== 'object' || given === null) return;
+  for (const [name, value] of Object.entries(given)) {
+    if (!Array.isArray(given) && SECRET.test(name))
+      throw new ToolFailure(
+        `'${name}' is a secret, which must not pass through a model. Ask the user to set it in the web console or with the corral command, and go on with its name or id.`,
+      );
+    refuseSecrets(value);
+  }
+}

@@ -1,0 +1,74 @@
+import type { Operation } from '../lib/operation.ts';
+import type { Answer, Host, Question } from './host.ts';
+import { bounded } from './answers.ts';
+import { mcpServer } from './server.ts';
+
+export interface McpCall {
+  /** Those that the transport reads. */
+  headers: Headers;
+  /** The caller's key and project, with which the API is asked. */
+  passed: Record<string, string>;
+  /** Aborted when the client hangs up. */
+  signal: AbortSignal;
+  body: unknown;
+}
+
+export type McpService = ReturnType<typeof mcpService>;
+
+/** Long enough for a login or a video; a tool bounds its own work. */
+const MOST_MS = 10 * 60_000;
+
+/** The API is asked by HTTP, as every client asks it: its keys, limits, audit log and nodes are those of each request. */
+export function mcpService(deps: {
+  url: () => string;
+  operation: (name: string) => Operation;
+  disabled: readonly string[];
+  version: string;
+}) {
+  const disabled = new Set(deps.disabled);
+
+  async function ask(
+    { passed, signal }: Pick<McpCall, 'passed' | 'signal'>,
+    { method, path, query = {}, body }: Question,
+  ): Promise<Answer> {
+    const url = new URL(path, deps.url());
+    for (const [name, value] of Object.entries(query))
+      for (const one of Array.isArray(value) ? value : [value])
+        if (one !== undefined) url.searchParams.append(name, typeof one === 'string' ? one : JSON.stringify(one));
+    const bytes = Buffer.isBuffer(body);
+    const type = bytes ? 'application/octet-stream' : 'application/json';
+    const answer = await fetch(url, {
+      method,
+      headers: { ...passed, ...(body === undefined ? {} : { 'content-type': type }) },
+      ...(body === undefined ? {} : { body: bytes ? new Uint8Array(body) : JSON.stringify(body) }),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(MOST_MS)]),
+    });
+    return {
+      status: answer.status,
+      headers: Object.fromEntries(answer.headers),
+      bytes: answer.body ? await bounded(answer.body as AsyncIterable<Uint8Array>) : Buffer.alloc(0),
+    };
+  }
+
+  return {
+    async answer({ headers, passed, signal, body }: McpCall): Promise<Response> {
+      const { WebStandardStreamableHTTPServerTransport: Transport } =
+        await import('@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js');
+      const host: Host = {
+        ask: (question) => ask({ passed, signal }, question),
+        operation: deps.operation,
+        disabled,
+        version: deps.version,
+      };
+      const server = await mcpServer(host);
+      const transport = new Transport({ enableJsonResponse: true });
+      try {
+        await server.connect(transport);
+        const request = new Request(new URL('/mcp', deps.url()), { method: 'POST', headers });
+        return await transport.handleRequest(request, { parsedBody: body });
+      } finally {
+        await server.close();
+      }
+    },
+  };
+}
