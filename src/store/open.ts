@@ -82,7 +82,7 @@ export async function visitStore(options: Omit<StoreOptions, 'channels' | 'onLos
   try {
     if (await isInUse(db)) await refuseUnlessCurrent(db);
     else await migrate(db, options.log);
-    return { db, close };
+    return { db, connection: server.connection as pg.ClientConfig, close };
   } catch (error) {
     await close().catch(() => {});
     throw error;
