@@ -1,57 +1,54 @@
-import { parseArgs } from 'node:util';
-import { readConfig } from '../config.ts';
-import { ServiceError } from '../errors.ts';
-import { openLogger } from '../logger.ts';
-import { visitStore } from '../store/open.ts';
-import { keysCommand } from './keys.ts';
-import { nodesCommand } from './nodes.ts';
-import { secretsCommand } from './secrets.ts';
-import { UsageError, type Command } from './command.ts';
+import { CommanderError } from 'commander';
+import { version } from '../version.ts';
+import { exit, Fault } from './fault.ts';
+import { nouns } from './nouns.ts';
+import { cell } from './output.ts';
+import { buildProgram } from './program.ts';
 
-const commands: Record<string, Command> = { keys: keysCommand, secrets: secretsCommand, nodes: nodesCommand };
-
-const help = `corral: for the operator of the machine
-
-It works on the data directory of this machine (CORRAL_DATA_DIR, ./data by default) or on DATABASE_URL, whether the
-service runs or not.
-
-${Object.values(commands)
-  .flatMap(({ usage }) => usage)
-  .map((line) => `  corral ${line}`)
-  .join('\n')}
-
-Example: you lost the first key.
-  corral keys create --name laptop
-`;
-
-async function main(words: string[]) {
-  const [name = 'help', ...rest] = words;
-  if (['help', '--help', '-h'].includes(name)) return void process.stdout.write(help);
-  const command = commands[name];
-  if (!command) throw new UsageError(`There is no command '${name}'.`);
-  if (rest.some((word) => ['--help', '-h'].includes(word))) {
-    return void process.stdout.write(`${command.usage.map((line) => `corral ${line}`).join('\n')}\n`);
-  }
-  const { values, positionals } = parseArgs({ args: rest, options: command.options, allowPositionals: true });
-  const config = readConfig();
-  const log = openLogger('warn');
-  const visit = await visitStore({ dataDir: config.dataDir, databaseUrl: config.databaseUrl, log });
-  try {
-    await command.run({
-      db: visit.db,
-      config,
-      positionals,
-      values,
-      print: (line) => void process.stdout.write(`${line}\n`),
-    });
-  } finally {
-    await visit.close();
-  }
+async function main(words: string[]): Promise<void> {
+  const program = await buildProgram(nouns, nounOf(words), version);
+  if (words.length === 0) return program.outputHelp();
+  await program.parseAsync(words, { from: 'user' });
 }
 
-main(process.argv.slice(2)).catch((error: Error & { code?: string }) => {
-  const usage = error instanceof UsageError || error.code?.startsWith('ERR_PARSE_ARGS');
-  process.stderr.write(`${usage || error instanceof ServiceError ? error.message : (error.stack ?? error.message)}\n`);
-  if (usage) process.stderr.write('corral --help lists the commands.\n');
-  process.exitCode = usage ? 2 : 1;
+/** The first word that is no option and no value of one. */
+function nounOf(words: readonly string[]): string | undefined {
+  const withValue = ['-o', '--output', '--context', '--project'];
+  const plain = words.filter((word, index) => !word.startsWith('-') && !withValue.includes(words[index - 1] ?? ''));
+  return plain[0] === 'help' ? plain[1] : plain[0];
+}
+
+function report(error: Error & { code?: string }): void {
+  if (error instanceof CommanderError) return reportUsage(error);
+  if (error instanceof Fault) {
+    const lines = [error.message, ...error.details.map((line) => `  ${line}`)];
+    process.stderr.write(
+      `${lines.map((line) => (line.startsWith('  ') ? `  ${cell(line.trim())}` : line)).join('\n')}\n`,
+    );
+    if (error.exitCode === exit.usage) process.stderr.write('corral --help lists the commands.\n');
+    process.exitCode = error.exitCode;
+    return;
+  }
+  if (error.code === 'EPIPE') return; // the reader of our output has seen enough
+  process.stderr.write(`${error.stack ?? error.message}\n`);
+  process.exitCode = exit.refused;
+}
+
+/** Commander's words, in the manner of ours. */
+function reportUsage(error: CommanderError): void {
+  if (error.exitCode === 0) return; // help and version were printed
+  const [first = '', hint] = error.message.replace(/^error: /, '').split('\n');
+  const unknown = /^unknown command '(.*)'$/.exec(first);
+  const sentence = unknown ? `There is no command '${unknown[1]}'.` : `${first[0]?.toUpperCase()}${first.slice(1)}.`;
+  const meant = hint
+    ? ` ${hint.replace(/^\((.*)\)$/, '$1').replace(/^Did you mean (\S+)\?$/, "Did you mean '$1'?")}`
+    : '';
+  process.stderr.write(`${sentence}${meant}\ncorral --help lists the commands.\n`);
+  process.exitCode = exit.usage;
+}
+
+process.stdout.on('error', (error: Error & { code?: string }) => {
+  if (error.code === 'EPIPE') process.exit();
+  throw error;
 });
+main(process.argv.slice(2)).catch(report);

@@ -1,0 +1,225 @@
+import type { Verb } from '../table.ts';
+
+/** `corral credentials …`. Values may come from a file or from stdin, so that no shell keeps them in its history. */
+export const credentials: readonly Verb[] = [
+  {
+    name: 'create',
+    operation: 'createCredential',
+    examples: [
+      ['--name shop --domain shop.example.com --values @values.json', 'values of a file'],
+      ['--body @- < credential.json', 'all of it from stdin'],
+    ],
+  },
+  {
+    name: 'list',
+    operation: 'listCredentials',
+    columns: ['id', 'name', 'domain', 'has_totp_secret', 'value_keys', 'updated_at'],
+    examples: [
+      ['', 'never with their values'],
+      ['--domain shop.example.com -o json', 'for one site'],
+    ],
+  },
+  {
+    name: 'get',
+    operation: 'getCredential',
+    examples: [
+      ['shop', 'by name or id'],
+      ['shop -o json', 'for a program'],
+    ],
+  },
+  {
+    name: 'update',
+    operation: 'updateCredential',
+    examples: [
+      ['shop --values @values.json', 'new values'],
+      ['shop --remove-value-keys pin', 'one value less'],
+    ],
+  },
+  {
+    name: 'totp',
+    operation: 'getCredentialTotpCode',
+    examples: [
+      ['shop', 'the code of now'],
+      ['shop -o json', 'and when it ends'],
+    ],
+  },
+  {
+    name: 'delete',
+    operation: 'deleteCredential',
+    done: 'Deleted {}.',
+    examples: [
+      ['shop', 'by name or id'],
+      ['shop -o json', 'prints null'],
+    ],
+  },
+];
+
+/** `corral providers …` */
+export const providers: readonly Verb[] = [
+  {
+    name: 'create',
+    operation: 'createCredentialProvider',
+    examples: [
+      ['--body @provider.json', 'as a file describes it, with its token'],
+      ['--body @- -o json < provider.json', 'from stdin'],
+    ],
+  },
+  {
+    name: 'list',
+    operation: 'listCredentialProviders',
+    columns: ['id', 'name', 'provider_type', 'enabled', 'priority', 'server_url'],
+    examples: [
+      ['', 'in the order they are asked'],
+      ['-o json', 'for a program'],
+    ],
+  },
+  {
+    name: 'get',
+    operation: 'getCredentialProvider',
+    examples: [
+      ['provider_1', 'one of them'],
+      ['provider_1 -o json', 'for a program'],
+    ],
+  },
+  {
+    name: 'update',
+    operation: 'updateCredentialProvider',
+    examples: [
+      ['provider_1 --no-enabled', 'ask it no more'],
+      ['provider_1 --priority 2', 'another place in the order'],
+    ],
+  },
+  {
+    name: 'test',
+    operation: 'testCredentialProvider',
+    examples: [
+      ['provider_1', 'whether its token works'],
+      ['provider_1 -o json', 'for a program'],
+    ],
+  },
+  {
+    name: 'items',
+    operation: 'listCredentialProviderItems',
+    rows: 'items',
+    columns: ['path', 'title', 'vault_name', 'urls'],
+    examples: [
+      ['provider_1', 'what can be named in a connection'],
+      ['provider_1 -o json', 'for a program'],
+    ],
+  },
+  {
+    name: 'delete',
+    operation: 'deleteCredentialProvider',
+    done: 'Deleted {}.',
+    examples: [
+      ['provider_1', 'one of them'],
+      ['provider_1 -o json', 'prints null'],
+    ],
+  },
+];
+
+/** `corral auth …` */
+export const auth: readonly Verb[] = [
+  {
+    name: 'create',
+    operation: 'createAuthConnection',
+    examples: [
+      ['--domain shop.example.com --profile-name shop --credential.name shop', 'a connection'],
+      ['--body @connection.json', 'as a file describes it'],
+    ],
+  },
+  {
+    name: 'list',
+    operation: 'listAuthConnections',
+    columns: ['id', 'domain', 'profile_name', 'status', 'flow_status', 'last_auth_at', 'error_code'],
+    examples: [
+      ['', 'and whether they are logged in'],
+      ['--domain shop.example.com -o json', 'of one site'],
+    ],
+  },
+  {
+    name: 'get',
+    operation: 'getAuthConnection',
+    examples: [
+      ['auth_1', 'one of them'],
+      ['auth_1 -o json', 'for a program'],
+    ],
+  },
+  {
+    name: 'update',
+    operation: 'updateAuthConnection',
+    examples: [
+      ['auth_1 --no-auto-reauth', 'never log in by itself'],
+      ['auth_1 --credential.name other', 'another credential'],
+    ],
+  },
+  {
+    name: 'login',
+    operation: 'startAuthConnectionLogin',
+    examples: [
+      ['auth_1', 'and print the link to the page for people'],
+      ['auth_1 --record-session -o json', 'with a video'],
+    ],
+  },
+  {
+    name: 'submit',
+    operation: 'submitAuthConnectionFields',
+    done: 'Submitted.',
+    examples: [
+      ['auth_1 --body @- < fields.json', 'what the page asks for'],
+      ['auth_1 --mfa-option-id sms', 'a choice'],
+    ],
+  },
+  {
+    name: 'code',
+    operation: 'pushAuthConnectionCode',
+    takes: ['code'],
+    done: 'Passed on.',
+    examples: [
+      ['auth_1 123456', 'a code that came by mail or phone'],
+      ['auth_1 123456 -o json', 'for a program'],
+    ],
+  },
+  {
+    name: 'follow',
+    operation: 'followAuthConnection',
+    examples: [
+      ['auth_1', 'a login, state by state'],
+      ['auth_1 -o json', 'a line of JSON for each state'],
+    ],
+  },
+  {
+    name: 'timeline',
+    operation: 'listAuthConnectionTimeline',
+    columns: ['timestamp', 'type', 'status', 'step', 'error_code'],
+    examples: [
+      ['auth_1', 'what happened to it'],
+      ['auth_1 --all -o json', 'all of it'],
+    ],
+  },
+  {
+    name: 'recipe',
+    operation: 'getAuthConnectionRecipe',
+    examples: [
+      ['auth_1', 'how the site is logged in to'],
+      ['auth_1 -o json', 'for a program'],
+    ],
+  },
+  {
+    name: 'explain',
+    operation: 'explainAuthConnectionLogin',
+    examples: [
+      ['auth_1', 'why the newest login went as it did'],
+      ['auth_1 -o json', 'for a program'],
+    ],
+  },
+  {
+    name: 'delete',
+    operation: 'deleteAuthConnection',
+    done: 'Deleted {}.',
+    examples: [
+      ['auth_1', 'the profile stays'],
+      ['auth_1 -o json', 'prints null'],
+    ],
+  },
+];

@@ -1,0 +1,145 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { corralBin } from '../support/corral-command.ts';
+import { startPages, type Pages } from '../support/pages.ts';
+import { startService, type Service } from '../support/service.ts';
+
+let pages: Pages;
+let service: Service;
+
+beforeAll(async () => {
+  pages = await startPages();
+  service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: pages.host, CORRAL_MCP_DISABLED_TOOLSETS: 'projects' });
+});
+afterAll(async () => {
+  await service?.close();
+  await pages?.close();
+});
+
+const overHttp = (key = service.key) =>
+  new StreamableHTTPClientTransport(new URL('/mcp', service.url), {
+    requestInit: { headers: { authorization: `Bearer ${key}` } },
+  });
+const overStdio = () =>
+  new StdioClientTransport({
+    command: process.execPath,
+    args: [corralBin, 'mcp'],
+    cwd: service.dataDir,
+    env: {
+      PATH: process.env['PATH']!,
+      HOME: service.dataDir,
+      CORRAL_URL: service.url,
+      CORRAL_API_KEY: service.key,
+      CORRAL_MCP_DISABLED_TOOLSETS: 'projects',
+    },
+  });
+
+interface Part {
+  type: string;
+  text?: string;
+  data?: string;
+  mimeType?: string;
+}
+
+async function connect(transport: Transport) {
+  const client = new Client({ name: 'test', version: '1' });
+  await client.connect(transport);
+  const call = async (name: string, args: Record<string, unknown> = {}) => {
+    const { content, isError } = await client.callTool({ name, arguments: args }, undefined, { timeout: 110_000 });
+    return { parts: content as Part[], text: (content as Part[]).map(({ text }) => text ?? '').join('\n'), isError };
+  };
+  /** The answer of a tool that worked, as JSON. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- each test judges what it gets
+  const json = async (name: string, args: Record<string, unknown> = {}): Promise<any> => {
+    const { parts, text, isError } = await call(name, args);
+    expect(isError, text).toBeFalsy();
+    return JSON.parse(parts[0]!.text!);
+  };
+  return { client, call, json };
+}
+
+describe.each([
+  ['Streamable HTTP', () => overHttp()],
+  ['stdio', overStdio],
+])('over %s', (way, open) => {
+  test('an agent makes a session, works in it and ends it', async () => {
+    const { client, call, json } = await connect(open());
+    try {
+      const { tools } = await client.listTools();
+      const names = tools.map(({ name }) => name);
+      expect(names).toEqual(expect.arrayContaining(['manage_browsers', 'manage_auth_connections', 'computer_action']));
+      expect(names).not.toContain('manage_projects'); // switched off
+
+      const made = await json('manage_browsers', { action: 'create', headless: true, timeout_seconds: 600 });
+      const id = made.session_id as string;
+      expect(made).not.toHaveProperty('cdp_ws_url'); // it has a token in it
+      if (way === 'stdio') {
+        const { text, isError } = await call('browser_navigate', { session_id: id, url: pages.url });
+        expect(isError, text).toBeFalsy();
+        expect((await call('browser_snapshot', { session_id: id })).text).toContain(pages.url);
+        expect(existsSync(join(service.dataDir, '.playwright-mcp'))).toBe(false); // nothing is written beside the client
+        expect(await call('browser_snapshot', { session_id: 'nope' })).toMatchObject({ isError: true });
+      }
+      const code = `await page.goto(${JSON.stringify(pages.url)}); return page.url()`;
+      expect(await json('execute_playwright_code', { session_id: id, code })).toMatchObject({ success: true });
+      const [shot] = (await call('computer_action', { session_id: id, action: 'screenshot' })).parts;
+      expect(shot).toMatchObject({ type: 'image', mimeType: 'image/png' });
+      expect((await call('computer_action', { session_id: id, action: 'click', x: 5, y: 5 })).text).toContain('Done');
+      expect(await json('exec_command', { session_id: id, command: 'echo $((40 + 2)); exit 3' })).toEqual({
+        exit_code: 3,
+        stdout: '42\n',
+        stderr: '',
+      });
+      await call('write_file', { session_id: id, path: '/tmp/a.txt', content: 'written' });
+      expect((await call('read_file', { session_id: id, path: '/tmp/a.txt' })).text).toBe('written');
+      expect(await json('browser_curl', { session_id: id, url: pages.url })).toMatchObject({ status: 200 });
+      expect(await json('get_connection_context', { session_id: id })).toHaveProperty('cdp_ws_url');
+      expect((await json('manage_browsers', { action: 'list' })).length).toBe(1);
+
+      const resource = await client.readResource({ uri: `corral://browsers/${id}` });
+      expect(JSON.parse((resource.contents[0] as { text: string }).text)).toMatchObject({ session_id: id });
+      const { messages } = await client.getPrompt({ name: 'debug_session', arguments: { session_id: id } });
+      expect(messages.some(({ content }) => content.type === 'image')).toBe(true);
+
+      expect((await call('manage_browsers', { action: 'delete', id })).text).toBe('Done.');
+      expect(await call('manage_browsers', { action: 'get', id })).toMatchObject({
+        isError: true,
+        text: expect.stringContaining('list action'),
+      });
+    } finally {
+      await client.close();
+    }
+  });
+});
+
+test('a mistake is answered with what to do, and a secret is refused before it is sent', async () => {
+  const { client, call, json } = await connect(overHttp());
+  const login = await json('manage_auth_connections', {
+    action: 'create',
+    domain: 'site.example',
+    profile_name: 'site',
+  });
+  expect(login).toHaveProperty('id');
+  for (const [name, args, words] of [
+    ['manage_browsers', { action: 'get' }, "needs 'id'"],
+    ['manage_browsers', { action: 'frobnicate' }, 'do not fit'],
+    ['manage_profiles', { action: 'list', size: 3 }, 'do not fit'],
+    ['manage_browsers', { action: 'create', timeout_seconds: -1 }, 'timeout_seconds'],
+    ['manage_proxies', { action: 'create', type: 'custom', config: { host: 'a', port: 1, password: 'x' } }, 'secret'],
+    ['browser_frobnicate', {}, 'no tool'],
+  ] as const)
+    expect(await call(name, args)).toMatchObject({ isError: true, text: expect.stringContaining(words) });
+  expect((await call('search_docs', { query: 'backup restore data directory' })).text).toContain('corral backup');
+  await client.close();
+});
+
+test('an unknown key is refused as everywhere', async () => {
+  await expect(connect(overHttp('sk_wrong'))).rejects.toThrow('unauthorized');
+  const answer = await fetch(new URL('/mcp', service.url), { headers: { authorization: `Bearer ${service.key}` } });
+  expect(answer.status).toBe(405);
+});
