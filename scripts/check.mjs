@@ -1,6 +1,7 @@
 import { pathToFileURL } from 'node:url';
 import { prepare } from './bootstrap.mjs';
 import { compile } from './compile.mjs';
+import { writeApiTypes } from './console.mjs';
 import { listen } from './run.mjs';
 import { duration, script } from './say.mjs';
 
@@ -8,7 +9,13 @@ import { duration, script } from './say.mjs';
 const checks = [
   { name: 'format', run: () => listen('prettier', ['--check', '.']), mend: 'npm run format' },
   { name: 'lint', run: () => listen('oxlint', ['--type-aware', '--deny-warnings']) },
+  {
+    name: 'lint, console',
+    run: () =>
+      withApiTypes('oxlint', ['--type-aware', '--deny-warnings', '--config', 'console/.oxlintrc.json', 'console']),
+  },
   { name: 'types', run: () => listen('tsc', ['--project', 'tsconfig.json']) },
+  { name: 'types, console', run: () => withApiTypes('tsc', ['--project', 'console/tsconfig.json']) },
   { name: 'rooms', run: () => listen(process.execPath, ['scripts/rooms.mjs']) },
   { name: 'openapi and docs', run: emittedFilesAreCurrent, mend: 'npm run openapi' },
 ];
@@ -25,6 +32,14 @@ export async function check() {
     }),
   );
   return results.every(Boolean);
+}
+
+let apiTypes;
+
+/** The console is checked against the API as openapi.json has it. The types of that are made once, before either check. */
+async function withApiTypes(program, args) {
+  const made = await (apiTypes ??= writeApiTypes());
+  return made.code === 0 ? listen(program, args) : made;
 }
 
 /** openapi.json and three pages of docs/ are generated from the code, and committed so that reviews see the consequence of a change. */
