@@ -1,7 +1,8 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { prepare } from './bootstrap.mjs';
+import { isRoot } from './parts.mjs';
 import { root } from './run.mjs';
 import { script, Stop } from './say.mjs';
 
@@ -11,6 +12,7 @@ if (asIs !== -1) process.argv.splice(asIs, 1);
 
 const main = join(root, 'dist/main.js');
 await script(async () => {
+  refusePrivilegedPort();
   await prepare({ system: asIs === -1 ? 'install' : 'report' });
   if (!existsSync(main)) throw new Stop('There is no src/main.ts to start.');
 });
@@ -20,6 +22,15 @@ hearSignalsOnce();
 // package.json is part of this: npm signals the shell it started, which would die and leave this process running.)
 process.argv[1] = main;
 await import(pathToFileURL(main).href);
+
+/** Said now, and not after minutes of installing and building. */
+function refusePrivilegedPort() {
+  const port = Number(process.env.CORRAL_PORT || 3000);
+  const first = '/proc/sys/net/ipv4/ip_unprivileged_port_start';
+  const least = existsSync(first) ? Number(readFileSync(first, 'utf8')) : 1024;
+  if (port === 0 || !(port < least) || isRoot()) return;
+  throw new Stop(`CORRAL_PORT is ${port}, and only root may listen at a port below ${least}. Set it to a higher one.`);
+}
 
 /**
  * Under npm, Ctrl-C arrives twice: from the terminal, and a moment later forwarded by npm. The service may take a second

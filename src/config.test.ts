@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readConfig } from './config.ts';
+import { readConfig, unknownSettings } from './config.ts';
 
 test('an empty environment gives the defaults', () => {
   expect(readConfig({})).toMatchObject({
@@ -21,4 +21,11 @@ test('a secret that does not fit is not repeated in the message', () => {
   expect(() => readConfig({ CORRAL_API_KEY: 'tooshort', DATABASE_URL: 'mysql://u:hunter2@h/d' })).toThrow(
     expect.objectContaining({ message: expect.not.stringMatching(/tooshort|hunter2/) }) as Error,
   );
+});
+
+test('a misspelt setting is named, with the one that was probably meant', () => {
+  expect(unknownSettings({ CORRAL_PROT: '1', CORRAL_COLOUR: 'red', CORRAL_PORT: '1', PATH: '' })).toEqual([
+    'CORRAL_PROT is not a setting and has no effect. Did you mean CORRAL_PORT?',
+    'CORRAL_COLOUR is not a setting and has no effect.',
+  ]);
 });

@@ -1,22 +1,31 @@
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { buildApp } from './app.ts';
+import { buildApp, type App } from './app.ts';
 import { isMapperFault } from './chromium/bidi/bidi.ts';
 import { NodesDisagree } from './cluster/agreement.ts';
-import { ConfigError, readConfig, type Config } from './config.ts';
-import { openLogger } from './logger.ts';
+import { ConfigError, readConfig, unknownSettings, type Config } from './config.ts';
+import { linkAddress, linkMinutes } from './console/links.ts';
+import { openLogger, prettyLines } from './logger.ts';
 import { DataDirInUse } from './store/anchor.ts';
 
 /** The process: read the config, build the app, listen, wait for a signal, close. */
 async function main() {
   const config = readConfig();
-  const logger = openLogger(config.logLevel);
+  const pretty = config.logFormat === 'pretty' || (config.logFormat === 'auto' && process.stderr.isTTY);
+  const colour = process.stderr.isTTY && process.stderr.hasColors(); // it heeds NO_COLOR
+  const logger = openLogger(config.logLevel, pretty ? prettyLines(process.stderr, colour) : undefined);
+  for (const sentence of unknownSettings()) logger.warn({ sentence }, 'settings.unknown');
+  // A log that cannot be written (its reader is gone, its disk is full) loses lines. The service goes on.
+  for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
   const ending = new AbortController();
-  const end = (reason: unknown) => (ending.signal.aborted ? process.exit(1) : ending.abort(reason));
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => end(signal));
+  // The second signal means "at once". A fault while the service closes gives it time to close the rest.
+  const onSignal = (signal: string) => (ending.signal.aborted ? process.exit(1) : ending.abort(signal));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
   const onFatal = (error: Error) => {
     logger.error({ error }, 'fatal');
     process.exitCode = 1;
-    end(error.message);
+    if (ending.signal.aborted) exitWithin(20_000);
+    ending.abort(error.message);
   };
   process.on('uncaughtException', onFatal);
   process.on('unhandledRejection', (reason) => {
@@ -24,37 +33,74 @@ async function main() {
     onFatal(reason instanceof Error ? reason : new Error(String(reason)));
   });
 
-  const app = await buildApp({ config, logger, onFatal });
+  const building = buildApp({ config, logger, onFatal });
+  await Promise.race([building, stopped(ending.signal)]);
+  if (ending.signal.aborted) giveUpLater(logger);
+  const app = await building;
   try {
-    const address = await app.http.listen({ host: config.host, port: config.port });
-    welcome(config, config.publicUrl || address, app.firstKey);
-    if (!ending.signal.aborted) await new Promise((resolve) => ending.signal.addEventListener('abort', resolve));
+    if (!ending.signal.aborted) {
+      const address = await app.http.listen({ host: config.host, port: config.port });
+      // For the command line on this machine, which finds the key beside it.
+      await writeFile(join(config.dataDir, 'address'), `${address}\n`);
+      // The log of the start comes before the banner. A start that fails here is in the log, and the banner is not.
+      await Promise.race([app.started, stopped(ending.signal)]);
+      if (!ending.signal.aborted) await welcome(config, config.publicUrl || address, app);
+      await stopped(ending.signal);
+    }
     logger.info({ reason: String(ending.signal.reason) }, 'closing');
   } finally {
+    await rm(join(config.dataDir, 'address'), { force: true });
     await app.close();
   }
   process.exit();
 }
 
-function welcome(config: Config, address: string, firstKey: string | undefined) {
+async function stopped(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve));
+}
+
+/** A service that is stopped while it starts first gets what it has begun into a state that can be closed, or gives up. */
+function giveUpLater(logger: ReturnType<typeof openLogger>) {
+  logger.info('stopping before the start is complete');
+  exitWithin(20_000);
+}
+
+function exitWithin(ms: number) {
+  setTimeout(() => process.exit(1), ms).unref();
+}
+
+async function welcome(config: Config, address: string, { firstKey, links }: App) {
   const file = join(config.dataDir, 'api-key');
   const key = firstKey ?? (config.apiKey ? 'the one in CORRAL_API_KEY' : `in ${file}`);
   const quoted = firstKey ?? (config.apiKey ? '$CORRAL_API_KEY' : `$(cat '${file}')`);
+  const console = firstKey
+    ? `${linkAddress(address, await links.create())}   (signs in once, within ${linkMinutes} minutes)`
+    : `${address}/console   (sign in with a key, or by the link that \`npx corral console\` prints)`;
   process.stdout.write(
     [
-      `Corral listens at  ${address}   (reference at ${address}/docs)`,
+      '',
+      `Corral listens at  ${address}`,
       `API key            ${key}${firstKey ? `   (shown this once; kept in ${file})` : ''}`,
-      `Try                curl -H "Authorization: Bearer ${quoted}" ${address}/org/projects`,
+      `Try                curl -X POST -H "Authorization: Bearer ${quoted}" -H "Content-Type: application/json" -d '{"headless": true}' ${address}/browsers`,
+      `Console            ${console}`,
+      `Look               ${address}/docs for the reference, ${address}/ready for what works here`,
       '',
     ].join('\n'),
   );
 }
 
+/** Why the address cannot be listened at, and what to do. */
+const remedies: Record<string, string> = {
+  EADDRINUSE: 'Something else listens there already. Stop it, or set CORRAL_PORT.',
+  EADDRNOTAVAIL: 'This machine has no such address. Set CORRAL_HOST to one that it has, or to 0.0.0.0 for all.',
+  EACCES: 'Only root may listen at a port below 1024. Set CORRAL_PORT to a higher one.',
+};
+
 main().catch((error: Error & { code?: string }) => {
   const friendly = error instanceof ConfigError || error instanceof DataDirInUse || error instanceof NodesDisagree;
-  const taken = error.code === 'EADDRINUSE' && 'Something else listens there already. Stop it, or set CORRAL_PORT.';
+  const remedy = remedies[error.code ?? ''];
   process.stderr.write(
-    `${friendly ? error.message : taken ? `${error.message}\n${taken}` : (error.stack ?? error.message)}\n`,
+    `${friendly ? error.message : remedy ? `${error.message}\n${remedy}` : (error.stack ?? error.message)}\n`,
   );
   process.exit(1);
 });

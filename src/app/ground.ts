@@ -1,4 +1,4 @@
-import { chmod, mkdir } from 'node:fs/promises';
+import { chmod } from 'node:fs/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import { metricsRegistry } from '../api/metrics.ts';
 import type { Probe } from '../api/status.ts';
@@ -9,6 +9,7 @@ import { nodeStore } from '../cluster/store.ts';
 import { ConfigError, type Config } from '../config.ts';
 import { eventBus } from '../events.ts';
 import { diskSpace, type Space } from '../lib/disk-space.ts';
+import { loginChannel } from '../logins/run-store.ts';
 import { gatekeeper } from '../org/gatekeeper.ts';
 import type { Occupancy } from '../org/projects.ts';
 import { settleLostNode } from '../sessions/reconcile.ts';
@@ -16,6 +17,7 @@ import { readUpstreams } from '../proxies/upstreams.ts';
 import { openStore } from '../store/open.ts';
 import { openKeys, secretStore } from '../store/secrets.ts';
 import { version } from '../version.ts';
+import { databaseFault, makeDataDir, refuseUnusable } from './first-faults.ts';
 
 export interface AppOptions {
   config: Config;
@@ -34,7 +36,8 @@ export async function openGround(
 ) {
   const { dataDir, databaseUrl, diskReserve } = config;
   const upstreams = await readUpstreams(config.proxyUpstreams).catch(asConfigError);
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await refuseUnusable(config);
+  await makeDataDir(dataDir);
   // Without a sandbox, the user of a session reaches its directory by the path. It may pass through this one, and list and read nothing.
   if (config.allowUnsandboxed && process.getuid?.() === 0) await chmod(dataDir, 0o711);
   const disk = diskSpace(dataDir, diskReserve === undefined ? undefined : diskReserve * 2 ** 20, space);
@@ -42,11 +45,21 @@ export async function openGround(
   const store = await openStore({
     dataDir,
     databaseUrl,
-    channels: ['corral_org', 'corral_pools', 'corral_nodes', relayChannel],
+    channels: [
+      'corral_org',
+      'corral_pools',
+      'corral_nodes',
+      'corral_runs',
+      'corral_project_events',
+      loginChannel,
+      relayChannel,
+    ],
     onLost: onFatal,
     beforeMigrating: async (db, id) =>
       refuseStrangers({ id, version, keys: [...masterKeys.ring().ids] }, await nodeStore(db).listIfThere()),
     log: logger,
+  }).catch((error: Error) => {
+    throw databaseFault(error, databaseUrl);
   });
   opened(() => store.close());
   const { db, anchor } = store;

@@ -1,0 +1,106 @@
+import { constants } from 'node:fs';
+import { access, mkdir, rm, stat } from 'node:fs/promises';
+import net from 'node:net';
+import { dirname, join } from 'node:path';
+import { parseAllowList } from '../chromium/egress/destinations.ts';
+import { ConfigError, type Config } from '../config.ts';
+import { errorCode } from '../lib/error-code.ts';
+import { parseKey } from '../lib/seal.ts';
+
+/** What keeps a service from starting, in sentences for the person who starts it. Anything else is a fault and keeps its stack. */
+
+/** Refuses settings that can be read and not be used, all at once, before anything is made. */
+export async function refuseUnusable(config: Config): Promise<void> {
+  const problems: string[] = [];
+  for (const entry of config.allowPrivateHosts) {
+    try {
+      parseAllowList(entry);
+    } catch (error) {
+      problems.push((error as Error).message);
+    }
+  }
+  const keys = config.secretKey.split(/[\s,]+/).filter(Boolean);
+  if (keys.some((key) => !parseKey(key)))
+    problems.push(
+      'CORRAL_SECRET_KEY holds something that is not a key; a key is 32 bytes as 64 hex digits or base64. `openssl rand -hex 32` makes one.',
+    );
+  for (const [name, path] of [
+    ['CORRAL_CHROMIUM', config.chromium],
+    ['CORRAL_HEADLESS_SHELL', config.headlessShell],
+  ] as const) {
+    const code = path && (await access(path, constants.X_OK).then(() => undefined, errorCode));
+    if (code)
+      problems.push(
+        `${name} is '${path}', which ${code === 'ENOENT' ? 'is not there' : 'cannot be run'} (${code}). Leave it empty to use the one that is installed.`,
+      );
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+}
+
+/** Makes the data directory, and tries what the service needs there: to write, and to make sockets. */
+export async function makeDataDir(dataDir: string): Promise<void> {
+  const refuse = (what: string, error: unknown): never => {
+    throw new ConfigError([
+      `CORRAL_DATA_DIR is '${dataDir}', ${what} (${errorCode(error) ?? (error as Error).message}). Set it to a directory on a local disk that this user may write to.`,
+    ]);
+  };
+  await make(dataDir).catch((error) =>
+    refuse(errorCode(error) === 'ENOTDIR' ? 'and a part of that is a file' : 'which cannot be made', error),
+  );
+  await access(dataDir, constants.W_OK | constants.X_OK).catch((error) =>
+    refuse('which this user may not write to', error),
+  );
+  await trySocket(join(dataDir, '.try')).catch((error) => refuse('where no socket can be made', error));
+}
+
+/** Level by level: `mkdir` with `recursive` never ends below /proc, where nothing can be made and the parent is there. */
+async function make(dir: string): Promise<void> {
+  const there = await stat(dir).catch((error) => {
+    if (errorCode(error) !== 'ENOENT') throw error;
+  });
+  if (there?.isDirectory()) return;
+  if (there) throw Object.assign(new Error('It is a file.'), { code: 'ENOTDIR' });
+  await make(dirname(dir));
+  await mkdir(dir, { mode: 0o700 }).catch((error) => {
+    if (errorCode(error) !== 'EEXIST') throw error; // another process made it just now
+  });
+}
+
+async function trySocket(path: string): Promise<void> {
+  const name = `${path}-${process.pid}`;
+  if (Buffer.byteLength(name) > 100) return; // too long to try by its path; the store has its own way
+  const server = net.createServer();
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject).listen(name, resolve);
+    });
+  } finally {
+    server.close();
+    await rm(name, { force: true });
+  }
+}
+
+const databaseReasons: Record<string, string> = {
+  ECONNREFUSED: 'nothing listens there. Start the server, or correct host and port',
+  ENOTFOUND: 'its host has no address. Correct the name',
+  EAI_AGAIN: 'its host has no address now. Correct the name, or mend the name service',
+  ETIMEDOUT: 'it does not answer. Correct host and port, or open the firewall',
+  EHOSTUNREACH: 'there is no way to its host. Correct the host, or mend the network',
+  ECONNRESET: 'it ended the connection. See its log for the reason',
+  '28P01': 'it refused user or password',
+  '28000': 'it refused the user. See its pg_hba.conf',
+  '3D000': 'there is no such database. Create it first',
+  '42501': 'the user may not create tables there. Grant it the right to create in the database',
+  '53300': 'it has no connection left. Raise its max_connections',
+};
+
+/** The reason why the database of `DATABASE_URL` cannot be used. The address is told without its password. */
+export function databaseFault(error: Error, databaseUrl: string): Error {
+  const reason = databaseUrl && databaseReasons[errorCode(error) ?? ''];
+  if (!reason) return error;
+  const where = URL.canParse(databaseUrl) ? new URL(databaseUrl) : undefined;
+  const address = where ? `${where.username}@${where.host}${where.pathname}` : 'the one of DATABASE_URL';
+  return new ConfigError([
+    `DATABASE_URL: the database ${address} cannot be used, ${reason} (${errorCode(error)}). Leave it empty for the embedded database.`,
+  ]);
+}
