@@ -16,13 +16,18 @@ const rooms = {
   org: [],
   sessions: ['profiles', 'extensions', 'proxies', 'telemetry', 'chromium'],
   pools: ['sessions', 'telemetry'], // a lease captures what its pool says, and what its acquire adds
+  doors: ['sessions', 'pools', 'chromium'], // addresses and APIs for clients of other services, on top of sessions and pools
   profiles: [],
   extensions: [],
   proxies: ['chromium'], // a check uses the same way out as a session's traffic
   credentials: ['chromium'], // stores of credentials are reached by the same rules as a session's destinations
   logins: ['sessions', 'credentials', 'profiles', 'proxies'],
-  deployments: ['sessions', 'org'],
+  deployments: ['sessions', 'org', 'extensions', 'chromium'], // zips are taken in and checked as those of extensions are
   telemetry: [],
+  'project-events': [], // what changed in a project, for readers outside; triggers of the database write it
+  mcp: [], // tools for agents: a client of the API, asked by way of a host that app/ and the command line give it
+  docs: [], // the reference for people and the guides
+  console: ['org'], // the page for people, and the links that sign in to it: these become keys
   chromium: [],
   cluster: [], // nodes and the connections between them, whatever is sent; app.ts passes in what to settle
   lib: [],
@@ -40,11 +45,13 @@ const chromiumRooms = {
   bidi: ['cdp'],
   pages: ['cdp'], // what is done with pages over CDP
   telemetry: ['cdp', 'pages'], // what a browser did: events out of CDP
+  forms: ['cdp', 'pages', 'computer'], // what a page asks for, and filling it in
   browser: ['sandbox', 'display'], // starting a browser: flags, launch, its profile's archive
   computer: ['cdp', 'display', 'pages'],
   guest: ['sandbox', 'cdp', 'browser'],
-  'engine.ts': ['sandbox', 'egress', 'cdp', 'display', 'pages', 'browser', 'computer', 'guest'],
+  'engine.ts': ['sandbox', 'egress', 'cdp', 'display', 'pages', 'browser', 'computer', 'guest', 'forms'],
   recorder: ['sandbox', 'cdp', 'pages', 'computer', 'engine.ts'],
+  workshop: ['sandbox', 'egress', 'browser', 'guest'], // what builds and runs apps, in sandboxes like a browser's
 };
 
 /** What any room may import besides, and the exceptions that may import less. */
@@ -63,15 +70,22 @@ const groundFiles = {
 };
 
 /** Folders that put rooms together, as app.ts does, and import everything. */
-const roofs = ['app', 'cli'];
+const roofs = ['app'];
+
+/**
+ * The command line speaks HTTP with a service that may be elsewhere, and starts in a tenth of a second: it imports nothing of the service.
+ * cli/operator/ works on the database of its own machine and imports everything; the rest imports it when it is used.
+ */
+const cliMayImport = ['cli', 'mcp', 'lib', 'version.ts'];
 
 /**
  * In the rooms where sessions run, the files that use the file system, each with what it touches there. A session can
- * change none of that, except what outside.ts touches, which is made for that; and inside a session there is nothing else
+ * change none of that, except what outside.ts and session-files.ts touch, which are made for that; and inside a session there is nothing else
  * to touch.
  */
 const fileUsers = {
   'chromium/sandbox/outside.ts': 'what a session can change',
+  'chromium/sandbox/session-files.ts': 'files that a session uploads and downloads, by descriptors',
   'chromium/sandbox/furnish.ts': "the session's directory itself, and etc, which sessions only read",
   'chromium/sandbox/mounts.ts': "the system's directories",
   'chromium/sandbox/isolation.ts': 'what the machine has, and a trial in a directory of its own',
@@ -83,11 +97,18 @@ const fileUsers = {
   'chromium/sandbox/memory-watch.ts': '/proc',
   'chromium/sandbox/owners.ts': '/proc, and the claims of uids in /run',
   'chromium/sandbox/process-tree.ts': '/proc',
+  'chromium/cdp/description.ts': "the protocol's description, in a package",
   'chromium/egress/resolver.ts': '/etc/resolv.conf',
   'chromium/sandbox/seccomp.ts': 'the compiled filter, in a file of its own without a name',
   'chromium/recorder/encoder.ts': 'whether there is an ffmpeg',
+  'doors/webdriver/driver.ts': 'whether there is a chromedriver',
   'chromium/guest/toolbox.ts': 'the directory of tools, which sessions only read',
   'chromium/guest/inside/': 'what the guest, in the session, may touch',
+  'chromium/workshop/inside/': 'what builds and workers, in their sandboxes, may touch',
+  'chromium/workshop/workbench.ts': 'the directory of tools, which builds and workers only read',
+  'chromium/workshop/build.ts': 'the directory of a build before anything runs in it',
+  'chromium/workshop/caches.ts': 'the directory of caches itself',
+  'chromium/workshop/artifact.ts': 'the directory of a build that is unpacked, itself',
   'sessions/browsers.ts': 'the directory of all sessions',
   'sessions/live-view/assets.ts': 'the files of the page',
   'sessions/replays/': 'the directory of replays',
@@ -102,7 +123,7 @@ const doors = [
   },
   {
     what: /^ws$/,
-    at: /^(api\/|cluster\/|sessions\/.*socket|lib\/ws-)/,
+    at: /^(api\/|cluster\/|cli\/|sessions\/.*socket|lib\/ws-)/,
     instead: "keep websockets in api/ and in the sessions' sockets",
   },
   { what: /^pg(-.+)?$/, at: /^store\//, instead: 'take a connection from store/' },
@@ -110,7 +131,7 @@ const doors = [
   { what: /^chromium-bidi(\/.+)?$/, at: /^chromium\//, instead: 'ask chromium/ for a BiDi connection' },
   {
     what: /^(node:)?child_process$/,
-    at: /^(chromium\/|store\/(embedded|binaries|launcher|postmaster|start-lock))/,
+    at: /^(chromium\/|cli\/|store\/(embedded|binaries|launcher|postmaster|start-lock))/,
     instead: 'let chromium/ run it, where processes are confined and counted',
   },
   {
@@ -125,7 +146,8 @@ const uses = [
   {
     what: 'process.env',
     pattern: /\bprocess\s*\.\s*env\b/,
-    at: /^(config\.ts$|chromium\/guest\/inside\/)/, // inside a session it is the session's own environment
+    // inside a session it is the session's own environment; docs/ writes samples that readers run; cli/ is a program of its own
+    at: /^(config\.ts$|cli\/|docs\/literals\.ts$|chromium\/(guest|workshop)\/inside\/)/,
     instead: 'add the setting to config.ts and take it as a parameter',
   },
   {
@@ -179,6 +201,7 @@ function judgeOurs(file, target, typeOnly) {
       ? `reaches ${target}, outside of the service: move what it needs into src/`
       : undefined;
   }
+  if (from === 'cli') return judgeCli(file, target);
   if (roofs.includes(from) || (from === file && !(file in groundFiles))) return undefined;
   if (from === to) return judgeInside(file, target);
 
@@ -215,6 +238,11 @@ function judgeOurs(file, target, typeOnly) {
   if (role === 'store' || role === 'routes')
     return `reaches ${target}, the ${role === 'store' ? 'queries' : 'paths'} of another room: ask ${dirname(target)}/service.ts`;
   return undefined;
+}
+
+function judgeCli(file, target) {
+  if (file.startsWith('cli/operator/') || cliMayImport.includes(roomOf(target))) return undefined;
+  return `reaches ${target}: a client of the service knows its API and nothing else; ask by HTTP, or put what needs the database into cli/operator/`;
 }
 
 /** Inside a room: routes → service → store. */
