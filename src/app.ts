@@ -7,18 +7,23 @@ import { tokens } from './lib/tokens.ts';
 import { undoOnFailure } from './lib/undo.ts';
 import { addresses as sessionAddresses } from './sessions/addresses.ts';
 import { nodesWithSessions } from './sessions/reconcile.ts';
-import { rateLimit } from './sessions/rate-limit.ts';
+import { nodesWithRuns } from './deployments/reconcile.ts';
 import { everyRoute } from './routes.ts';
 import { whereabouts } from './sessions/whereabouts.ts';
 import { version } from './version.ts';
 import { type AppOptions, openGround } from './app/ground.ts';
 import { listenToNodes } from './app/nodes.ts';
 import { openOrganisation, recordRequest } from './app/organisation.ts';
+import { openConsole } from './app/console.ts';
+import { openDoors } from './app/doors.ts';
 import { openCredentials } from './app/credentials.ts';
+import { openLogins } from './app/logins.ts';
+import { openMcp } from './app/mcp.ts';
 import { openEgress, serviceAddress } from './app/egress.ts';
 import { openSessions } from './app/sessions.ts';
 import { serveSockets } from './app/sockets.ts';
 import { openPools } from './app/pools.ts';
+import { openDeployments } from './app/deployments.ts';
 import { forgetHourly } from './app/forgetting.ts';
 import { reportCalls } from './app/telemetry.ts';
 
@@ -36,6 +41,12 @@ export async function buildApp(options: AppOptions) {
     const { store, events, gate, metrics, masterKeys } = ground;
     const http = await httpServer({
       gate,
+      invitations: {
+        isOne: (given) => invitees.isOne(given),
+        admit: (token, params) => invitees.admit(token, params),
+      },
+      pathAt: (host, path) => addresses.pathAt(host, path),
+      sessionTokens: { admit: (token, purpose) => addresses.admit(token, purpose) },
       logger,
       elsewhere: {
         ready: () => nodes.ready(),
@@ -60,9 +71,10 @@ export async function buildApp(options: AppOptions) {
       load: () => ({ capacity: config.capacity, running: sessions.counts().taken }),
       shared: config.databaseUrl !== '',
       settlers: ground.settlers,
-      nodesInUse: nodesWithSessions,
+      nodesInUse: async (within) => [...(await nodesWithSessions(within)), ...(await nodesWithRuns(within))],
       async givenUp() {
         await sessions.endSettled();
+        await work.endSettled();
         await pools.catchUp();
       },
       events,
@@ -76,18 +88,37 @@ export async function buildApp(options: AppOptions) {
     const addresses = sessionAddresses({
       tokens: tokens(() => masterKeys.ring()),
       publicUrl: (nodeId) => (nodeId && nodes.publicUrlOf(nodeId)) || config.publicUrl || origin(http),
+      sessionHosts: config.sessionHosts,
+      projectOf: (id) => sessions.projectOf(id),
       leaseOf: (id) => sessions.leaseOf(id),
       lapseOf: (minter) => gate.lapseOf(minter),
     });
     const egress = openEgress(ground, nodes);
     const { proxies } = egress;
     const { credentials, providers, lookup } = openCredentials(ground, egress);
-    const rooms = await openSessions(ground, { org, egress, addresses });
+    const rooms = await openSessions(ground, {
+      org,
+      egress,
+      addresses,
+      refuseInvocation: (projectId, id) => work.invocations.refuseUnlessActive(projectId, id),
+    });
     const { sessions, replays, telemetry } = rooms;
-    const { pools, pooled } = openPools(ground, { nodes, org, sessions, proxies });
-
+    const { pools, pooled, anywhere } = openPools(ground, { nodes, org, sessions, proxies });
+    const publicUrl = () => config.publicUrl || origin(http);
+    const { logins, schedule, invitees } = await openLogins(ground, { egress, lookup, rooms, publicUrl });
+    const work = await openDeployments(ground, {
+      nodes,
+      org,
+      egress,
+      sessions,
+      isolation: rooms.isolation,
+      endSession: anywhere.stop,
+      publicUrl,
+      listensAt: () => origin(http),
+    });
+    const console = openConsole(ground, { org, nodes, publicUrl });
+    const doors = openDoors(ground, { sessions, pools, nodes, audit: org.audit, publicUrl });
     const where = whereabouts({ sessions, addresses, nodes });
-    const { audit, firstKey } = org;
     const everything = {
       ...ground,
       ...org,
@@ -96,28 +127,55 @@ export async function buildApp(options: AppOptions) {
       proxies,
       credentials,
       providers,
+      logins,
       pools,
       pooled,
       addresses,
+      work,
+      console,
+      doors,
+      rateLimit: doors.limit,
+      mcp: openMcp(ground, () => origin(http)),
     };
-    for (const routes of everyRoute({ ...everything, rateLimit: rateLimit(config.rateLimit, store.db) }))
-      await http.register(routes);
-    serveSockets(ground, http, { sessions, addresses, where, nodes });
+    for (const routes of everyRoute(everything)) await http.register(routes);
+    serveSockets(ground, http, { egress, sessions, addresses, where, nodes, entrance: doors.entrance });
+    let begun = () => {};
+    const started = new Promise<void>((resolve) => (begun = resolve));
     http.addHook('onListen', async () => {
       const publicUrl = config.publicUrl || origin(http);
       const listening = (http.addresses() as AddressInfo[]).map(({ address, port }) => ({ host: address, port }));
+      egress.inside.url = new URL(publicUrl);
       for (const address of [...listening, serviceAddress(new URL(publicUrl))]) egress.ourselves.add(address);
       await nodes.join({ internalUrl: config.internalUrl || internalOrigin(http), publicUrl });
       await pools.start();
+      work.start();
+      begun();
     });
     await http.ready();
     proxies.start();
+    schedule.start();
     opened(() => nodes.drain());
-    const forgetting = forgetHourly(config, { audit, replays, telemetry, db: store.db, log: logger });
+    const forgetting = forgetHourly(config, {
+      audit: org.audit,
+      replays,
+      telemetry,
+      sessionLogs: rooms.sessionLogs.kept,
+      deployments: work,
+      db: store.db,
+      log: logger,
+    });
     opened(() => clearInterval(forgetting));
 
-    const { secrets } = ground;
-    const opens = { http, sessions, pools, replays, telemetry, nodes, store, secrets, credentials: lookup, firstKey };
-    return { ...opens, close: closeAll };
+    const opens = { http, sessions, pools, replays, telemetry, nodes, store, schedule };
+    return {
+      ...opens,
+      secrets: ground.secrets,
+      credentials: lookup,
+      firstKey: org.firstKey,
+      links: console.links,
+      /** It listens, is a member of the cluster, and its rooms run. */
+      started,
+      close: closeAll,
+    };
   });
 }

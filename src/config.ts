@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { sessionsBytes } from './lib/machine-memory.ts';
+import { nearest } from './lib/nearest.ts';
 
 /** Every setting, once: its name, its meaning, and how its text is parsed. docs/settings.md is generated from these lines. */
 export const settings = {
@@ -16,6 +17,18 @@ export const settings = {
     '',
     'where the other nodes that share its database reach it; from host and port when empty',
     httpUrl,
+  ),
+  sessionHosts: setting(
+    'CORRAL_SESSION_HOSTS',
+    '',
+    'a name for each session, such as `https://*.sessions.example.com`, whose DNS and certificate lead here: `base_url` is then such a name, for clients that keep host and port of an address and lose its path',
+    wildcardUrl,
+  ),
+  searchUrl: setting(
+    'CORRAL_SEARCH_URL',
+    '',
+    'where words are searched for that a person types into the address bar of a live view, such as `https://duckduckgo.com/?q=%s`, with `%s` for the words; they are refused when empty',
+    searchUrl,
   ),
   dataDir: setting('CORRAL_DATA_DIR', './data', 'all state; back this up and you have backed up everything', path),
   apiKey: setting(
@@ -130,7 +143,7 @@ export const settings = {
   projectStorage: setting(
     'CORRAL_PROJECT_STORAGE_MB',
     '20480',
-    'the most a project may store in replays, extensions and profile versions together; 0 for no limit',
+    'the most a project may store in replays, extensions, profile versions and deployments together; 0 for no limit',
     integer(0, 1_073_741_824),
   ),
   chromium: setting('CORRAL_CHROMIUM', '', 'the full browser, when it is not where distributions put it', text),
@@ -145,6 +158,43 @@ export const settings = {
     'https://clients2.google.com/service/update2/crx',
     'where extensions of the Chrome web store come from',
     httpUrl,
+  ),
+  region: setting(
+    'CORRAL_REGION',
+    'local.zone-a',
+    'the region that deployments of this node show, as `<provider>.<region-zone>`',
+    regionName,
+  ),
+  npmRegistry: setting(
+    'CORRAL_NPM_REGISTRY',
+    'https://registry.npmjs.org/',
+    'where builds of deployments get their packages; they reach nothing else',
+    httpUrl,
+  ),
+  buildSeconds: setting('CORRAL_BUILD_SECONDS', '600', 'how long a build of a deployment may take', integer(10, 7200)),
+  maxInvocations: setting(
+    'CORRAL_MAX_INVOCATIONS',
+    '',
+    'how many invocations this node runs at once; four for each processor when empty',
+    optional(integer(1, 1000)),
+  ),
+  appInvocations: setting(
+    'CORRAL_APP_INVOCATIONS',
+    '50',
+    'how many invocations of one deployment run at once, on all nodes together',
+    integer(1, 100_000),
+  ),
+  appMemory: setting(
+    'CORRAL_APP_MEMORY_MB',
+    '1024',
+    'the most memory that a worker of a deployment, or its build, may take',
+    integer(128, 1_048_576),
+  ),
+  logDays: setting(
+    'CORRAL_LOG_DAYS',
+    '30',
+    'how long the lines that builds and invocations print are kept',
+    integer(1, 3650),
   ),
   auditDays: setting('CORRAL_AUDIT_DAYS', '365', 'how long audit entries are kept', integer(1, 36_500)),
   historyDays: setting(
@@ -185,17 +235,35 @@ export const settings = {
     'headers for the collector, such as `authorization=Bearer%20abc`, separated by commas',
     headerPairs,
   ),
+  mcpDisabledToolsets: setting(
+    'CORRAL_MCP_DISABLED_TOOLSETS',
+    '',
+    'families of tools that `/mcp` and `corral mcp` leave out, separated by commas, such as `projects,api_keys,process`',
+    list,
+  ),
   trustProxy: setting(
     'CORRAL_TRUST_PROXY',
     '',
     'addresses or CIDRs of reverse proxies whose `X-Forwarded-For` is believed, separated by commas',
     list,
   ),
+  extraCertificates: setting(
+    'NODE_EXTRA_CA_CERTS',
+    '',
+    'a file with certificates that the service trusts besides those that Node comes with, in PEM; apps and builds trust them too',
+    text,
+  ),
   logLevel: setting(
     'CORRAL_LOG_LEVEL',
     'info',
-    'debug, info, warn, error or silent; JSON lines on stderr',
+    'debug, info, warn, error or silent; written to stderr',
     oneOf('debug', 'info', 'warn', 'error', 'silent'),
+  ),
+  logFormat: setting(
+    'CORRAL_LOG_FORMAT',
+    'auto',
+    '`json` for a JSON object a line, `pretty` for people; `auto` is pretty on a terminal and json elsewhere',
+    oneOf('auto', 'json', 'pretty'),
   ),
 } as const;
 
@@ -221,6 +289,20 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const config = values as unknown as Config;
   const capacity = config.maxSessions ?? sessionsByMemory(sessionsBytes(), config.sessionMemory);
   return Object.freeze({ ...config, capacity, spares: config.warmSpares ?? sparesOf(capacity) });
+}
+
+/** Sentences about variables that look like settings and are none. A misspelt setting would otherwise be ignored in silence. */
+export function unknownSettings(env: NodeJS.ProcessEnv = process.env): string[] {
+  const names = Object.values(settings).map(({ name }) => name);
+  return (
+    Object.keys(env)
+      // CORRAL_URL is where a client finds the service.
+      .filter((name) => /^CORRAL_(?!TEST_|URL$)/.test(name) && !names.includes(name))
+      .map((name) => {
+        const meant = nearest(name, names);
+        return `${name} is not a setting and has no effect.${meant ? ` Did you mean ${meant}?` : ''}`;
+      })
+  );
 }
 
 /** The text of docs/settings.md. */
@@ -337,12 +419,32 @@ function secretText(least: number) {
   };
 }
 
+function regionName(value: string) {
+  if (!/^[a-z\d-]+\.[a-z\d-]+$/.test(value)) throw new Error(`is '${value}'; it takes a region such as local.zone-a.`);
+  return value;
+}
+
 function httpUrl(value: string) {
   if (value === '') return '';
   if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol)) {
     throw new Error(`is '${value}'; it takes an address such as https://browsers.example.com.`);
   }
   return value.replace(/\/+$/, '');
+}
+
+function wildcardUrl(value: string) {
+  if (value !== '' && !/^https?:\/\/\*(\.[a-z\d-]+)+(:\d{1,5})?\/?$/i.test(value)) {
+    throw new Error(`is '${value}'; it takes an address such as https://*.sessions.example.com.`);
+  }
+  return value.replace(/\/$/, '').toLowerCase();
+}
+
+function searchUrl(value: string) {
+  const fits =
+    value === '' || (/^https?:\/\//i.test(value) && value.includes('%s') && URL.canParse(value.replaceAll('%s', '')));
+  if (!fits)
+    throw new Error(`is '${value}'; it takes an address such as https://search.example.com/?q=%s, or nothing.`);
+  return value;
 }
 
 /** May contain a secret, so the message does not repeat it. */

@@ -1,6 +1,9 @@
 import { credentialErrors } from './errors/credentials.ts';
+import { deploymentErrors } from './errors/deployments.ts';
+import { doorErrors } from './errors/doors.ts';
 import { extensionErrors } from './errors/extensions.ts';
 import { insideErrors } from './errors/inside.ts';
+import { loginErrors } from './errors/logins.ts';
 import { orgErrors } from './errors/org.ts';
 import { poolErrors } from './errors/pools.ts';
 import { profileErrors } from './errors/profiles.ts';
@@ -23,6 +26,9 @@ const catalogue = {
   ...extensionErrors,
   ...proxyErrors,
   ...credentialErrors,
+  ...loginErrors,
+  ...deploymentErrors,
+  ...doorErrors,
 };
 
 export type ErrorCode = keyof typeof catalogue;

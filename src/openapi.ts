@@ -5,6 +5,7 @@ import { describeErrors } from './errors.ts';
 import { referenceServer } from './reference.ts';
 import { replayLife } from './sessions/replays/state.ts';
 import { endings, sessionLife } from './sessions/state.ts';
+import { deploymentLife, invocationLife } from './deployments/state.ts';
 
 /**
  * Files that are generated from the code and kept in the repository, so that a review sees how a change affects the
@@ -54,7 +55,25 @@ function describeLives(): string {
     '|---|---|',
     ...Object.entries(replayLife.states).map(([state, meaning]) => `| \`${state}\` | ${meaning} |`),
     '',
+    ...describeLife('A deployment', deploymentLife),
+    ...describeLife('An invocation', invocationLife),
   ].join('\n');
+}
+
+function describeLife(title: string, life: { states: Record<string, string>; toMermaid(): string }): string[] {
+  const rows = Object.entries(life.states).map(([state, meaning]) => `| \`${state}\` | ${meaning} |`);
+  return [
+    `## ${title}`,
+    '',
+    '```mermaid',
+    life.toMermaid(),
+    '```',
+    '',
+    '| State | Meaning |',
+    '|---|---|',
+    ...rows,
+    '',
+  ];
 }
 
 const files = await emitted();

@@ -1,6 +1,9 @@
 import type { Addresses } from '../sessions/addresses.ts';
 import { measureSessions } from '../sessions/metrics.ts';
 import { launchTrial } from '../sessions/launch-trial.ts';
+import { keptLogs } from '../sessions/logs/kept.ts';
+import { lineLogs } from '../sessions/logs/line-logs.ts';
+import { keptLogStore } from '../sessions/logs/store.ts';
 import { sessionProbes } from '../sessions/probes.ts';
 import { sessionService } from '../sessions/service.ts';
 import { sessionStore } from '../sessions/store.ts';
@@ -18,14 +21,33 @@ const filesPerMegabyte = 32;
 /** Sessions, with what they are made with and what is recorded of them. */
 export async function openSessions(
   ground: Ground,
-  { org, egress, addresses }: { org: Organisation; egress: Egress; addresses: Addresses },
+  {
+    org,
+    egress,
+    addresses,
+    refuseInvocation,
+  }: {
+    org: Organisation;
+    egress: Egress;
+    addresses: Addresses;
+    refuseInvocation: (projectId: string, id: string) => Promise<void>;
+  },
 ) {
   const { config, store, events, disk, opened, occupancies, log } = ground;
   const { isolation, launcher } = await openLauncher(ground, egress);
   const { profiles, extensions } = await openBelongings(ground, org);
   const trial = launchTrial(launcher);
   opened(() => trial.close());
-  const { telemetry, collect } = await openTelemetry(ground); // before the sessions, and closed after them
+  const recorder = lineLogs();
+  const pageConsole = lineLogs();
+  const { telemetry, collect } = await openTelemetry(ground, pageConsole); // before the sessions, and closed after them
+  const logs = keptLogs({
+    store: keptLogStore(store.quick),
+    recorder,
+    pageConsole,
+    short: () => config.databaseUrl === '' && disk.short(),
+    log,
+  });
   const sessions = sessionService({
     store: sessionStore(store.db),
     browsers: launcher,
@@ -36,6 +58,8 @@ export async function openSessions(
     proxies: egress.proxies,
     telemetry,
     collect,
+    keepLog: logs.keep,
+    refuseInvocation,
     nodeId: store.nodeId,
     capacity: config.capacity,
     spares: config.spares,
@@ -44,8 +68,13 @@ export async function openSessions(
     events,
     log,
   });
-  const { replays, recorder } = openReplays(ground, { org, sessions, addresses, isolation });
+  const replays = openReplays(ground, { org, sessions, addresses, isolation, recorder });
   opened(() => sessions.close()); // before the replays, which are finished once no session runs
+  events.on('session.returned', ({ sessionId }) => pageConsole.forget(sessionId));
+  events.on('session.ended', ({ sessionId }) => {
+    pageConsole.forget(sessionId);
+    recorder.forget(sessionId);
+  });
   events.on('project.closed', () => sessions.endClosedProjects());
   store.anchor.onGap(() => sessions.endClosedProjects());
   occupancies.push((projectId) => sessions.occupancy(projectId));
@@ -53,5 +82,13 @@ export async function openSessions(
   measureSessions(ground.metrics, sessions);
   await sessions.start();
   await replays.open();
-  return { profiles, extensions, sessions, replays, recorder, telemetry };
+  return {
+    profiles,
+    extensions,
+    sessions,
+    replays,
+    sessionLogs: { kept: logs, recorder, pageConsole },
+    telemetry,
+    isolation,
+  };
 }
