@@ -1,0 +1,140 @@
+import type { QueryClient } from '@tanstack/react-query';
+import { useEffect, useSyncExternalStore } from 'react';
+import { useIdentity } from './identity.ts';
+import { eventsOf } from './stream.ts';
+
+interface ProjectEvent {
+  id: number;
+  type: string;
+}
+
+/** What is read again when something of this kind changes, by the first word of the query's key. */
+const readers: Record<string, readonly string[]> = {
+  session: ['sessions', 'session', 'ready'],
+  pool: ['pools'],
+  profile: ['profiles', 'profile-versions'],
+  extension: ['extensions'],
+  proxy: ['proxies'],
+  credential: ['credentials'],
+  credential_provider: ['providers'],
+  auth_connection: ['logins'],
+  deployment: ['deployments'],
+  invocation: ['invocations'],
+  replay: ['replays'],
+  api_key: ['keys'],
+  project: ['projects'],
+  node: ['ready'],
+};
+
+/** Queries that events keep up to date. */
+export const told: ReadonlySet<string> = new Set(Object.values(readers).flat());
+
+/** The service sends a comment every 15 seconds. After this long without a byte the network is gone. */
+const QUIET_MS = 40_000;
+const FIRST_WAIT_MS = 1000;
+const LONGEST_WAIT_MS = 30_000;
+/** Changes of this time are read at once. */
+const GATHER_MS = 150;
+
+let streaming = false;
+const listeners = new Set<() => void>();
+
+function setStreaming(next: boolean): void {
+  if (streaming === next) return;
+  streaming = next;
+  for (const listener of listeners) listener();
+}
+
+/** Whether events arrive. As long as they do not, screens have to ask. */
+export const useStreaming = () =>
+  useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    () => streaming,
+  );
+
+/** Follows `GET /events` while the tab is visible, and has the queries read again that an event is about. Once for each tab. */
+export function useEvents(client: QueryClient): void {
+  const who = useIdentity();
+  useEffect(() => (who ? followWhileVisible(client) : undefined), [who, client]);
+}
+
+/** Browsers open six connections to a service at most, for all tabs together: a hidden tab keeps none. It goes on where it was. */
+function followWhileVisible(client: QueryClient): () => void {
+  const changes = gather(client);
+  let last: number | undefined;
+  let running: AbortController | undefined;
+  const update = () => {
+    if (document.hidden) {
+      running?.abort();
+      running = undefined;
+      return;
+    }
+    if (running) return;
+    running = new AbortController();
+    void follow(running.signal);
+  };
+
+  async function follow(signal: AbortSignal): Promise<void> {
+    for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+      try {
+        const headers: Record<string, string> = last === undefined ? {} : { 'Last-Event-ID': String(last) };
+        for await (const { id, type } of eventsOf<ProjectEvent>('/events', signal, { headers, quietMs: QUIET_MS })) {
+          if (signal.aborted) return;
+          wait = FIRST_WAIT_MS;
+          const isFirst = last === undefined;
+          last = id;
+          if (type === 'stream.opened') setStreaming(true);
+          const [kind = ''] = type.split('.');
+          // What changed between a screen's first look and the stream's begin is not told.
+          if (type === 'stream.gap' || (type === 'stream.opened' && isFirst)) changes.add([...told]);
+          else changes.add(readers[kind] ?? []);
+        }
+      } catch {
+        // The stream was refused or broke. Screens ask by themselves until it is back; the refusal shows there.
+      }
+      if (!signal.aborted) setStreaming(false);
+      await new Promise((resolve) => setTimeout(resolve, wait));
+    }
+  }
+
+  document.addEventListener('visibilitychange', update);
+  update();
+  return () => {
+    document.removeEventListener('visibilitychange', update);
+    running?.abort();
+    changes.stop();
+    setStreaming(false);
+  };
+}
+
+/** Reads again what has changed: many changes at once, and never a second time before the first is answered. */
+function gather(client: QueryClient) {
+  let pending = new Set<string>();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let stopped = false;
+
+  async function flush(): Promise<void> {
+    const now = pending;
+    pending = new Set();
+    await client.invalidateQueries({ predicate: ({ queryKey }) => now.has(String(queryKey[1])) }).catch(() => {});
+    timer = undefined;
+    if (pending.size > 0) later();
+  }
+  function later(): void {
+    if (!stopped) timer ??= setTimeout(() => void flush(), GATHER_MS);
+  }
+
+  return {
+    add(names: readonly string[]) {
+      for (const name of names) pending.add(name);
+      if (pending.size > 0) later();
+    },
+    stop() {
+      stopped = true;
+      clearTimeout(timer);
+    },
+  };
+}
