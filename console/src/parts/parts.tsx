@@ -1,0 +1,199 @@
+import {
+  ActionIcon,
+  Alert,
+  Badge,
+  Button,
+  Center,
+  Code,
+  CopyButton,
+  Group,
+  Loader,
+  Modal,
+  Paper,
+  Stack,
+  Text,
+  Title,
+  Tooltip,
+} from '@mantine/core';
+import { useState, type ReactNode } from 'react';
+import { ApiError } from '../api/client.ts';
+import { Icon } from './icons.tsx';
+
+/** The service's sentence, and the id under which its log has the request. */
+export function Refusal({ error }: { error: Error | null | undefined }) {
+  if (!error) return null;
+  const requestId = error instanceof ApiError ? error.requestId : '';
+  return (
+    <Alert color="red" variant="light" role="alert" title={error.message} className="wrap">
+      {requestId && (
+        <Text size="xs" c="dimmed">
+          {error instanceof ApiError && error.code} · request {requestId}
+        </Text>
+      )}
+    </Alert>
+  );
+}
+
+export function Copy({ value, label = 'Copy' }: { value: string; label?: string }) {
+  return (
+    <CopyButton value={value}>
+      {({ copied, copy }) => (
+        <Tooltip label={copied ? 'Copied' : label}>
+          <ActionIcon variant="subtle" color={copied ? 'teal' : 'gray'} onClick={copy} aria-label={label}>
+            <Icon name={copied ? 'check' : 'copy'} />
+          </ActionIcon>
+        </Tooltip>
+      )}
+    </CopyButton>
+  );
+}
+
+/** Text to copy: a command, an address, code. */
+export function Snippet({ text, label }: { text: string; label?: string }) {
+  return (
+    <div className="snippet">
+      <Code block tabIndex={0} aria-label={label}>
+        {text}
+      </Code>
+      <div className="snippet-copy">
+        <Copy value={text} label={label ? `Copy ${label}` : 'Copy'} />
+      </div>
+    </div>
+  );
+}
+
+/** What is shown where there is nothing yet: what it would be, and the command that makes the first. */
+export function Empty({ title, children, command }: { title: string; children?: ReactNode; command?: string }) {
+  return (
+    <Paper p="xl" withBorder className="dashed">
+      <Stack align="center" gap="sm" maw={720} mx="auto">
+        <Title order={2} size="h4">
+          {title}
+        </Title>
+        {children && (
+          <Text c="dimmed" ta="center" component="div">
+            {children}
+          </Text>
+        )}
+        {command && (
+          <div className="full">
+            <Snippet text={command} label="the command" />
+          </div>
+        )}
+      </Stack>
+    </Paper>
+  );
+}
+
+export function Waiting() {
+  return (
+    <Center p="xl">
+      <Loader size="sm" aria-label="Loading" />
+    </Center>
+  );
+}
+
+const colours: Record<string, string> = {
+  live: 'teal',
+  standby: 'blue',
+  starting: 'yellow',
+  stopping: 'orange',
+  stopped: 'gray',
+  failed: 'red',
+  running: 'teal',
+  succeeded: 'teal',
+  success: 'teal',
+  authenticated: 'teal',
+  'needs auth': 'yellow',
+  'in progress': 'yellow',
+  available: 'teal',
+  'signed in': 'teal',
+  'needs a login': 'yellow',
+  in_progress: 'yellow',
+  queued: 'yellow',
+  ready: 'teal',
+  degraded: 'yellow',
+  unavailable: 'red',
+  active: 'teal',
+  enabled: 'teal',
+};
+
+export function State({ of: state }: { of: string | undefined }) {
+  return (
+    <Badge variant="light" color={colours[state ?? ''] ?? 'gray'} radius="sm" tt="none" className="state">
+      {state ?? 'unknown'}
+    </Badge>
+  );
+}
+
+export function Screen({ title, actions, children }: { title: ReactNode; actions?: ReactNode; children: ReactNode }) {
+  return (
+    <Stack gap="lg">
+      <Group justify="space-between" wrap="wrap" gap="sm">
+        <Title order={1} size="h3" className="wrap">
+          {title}
+        </Title>
+        {actions && <Group gap="xs">{actions}</Group>}
+      </Group>
+      {children}
+    </Stack>
+  );
+}
+
+/** A button whose act cannot be undone: it asks once, and says what ends. */
+export function Destroy(props: {
+  label: string;
+  title: string;
+  /** What ends with it. */
+  ends: ReactNode;
+  act: () => Promise<unknown>;
+  size?: 'xs' | 'sm';
+  subtle?: boolean;
+}) {
+  const [open, setOpen] = useState(false);
+  const [error, setError] = useState<Error | null>(null);
+  const [busy, setBusy] = useState(false);
+  const close = () => {
+    setOpen(false);
+    setError(null);
+  };
+  const confirm = async () => {
+    setBusy(true);
+    try {
+      await props.act();
+      close();
+    } catch (failure) {
+      setError(failure as Error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <>
+      <Button
+        color="red"
+        variant={props.subtle ? 'subtle' : 'light'}
+        size={props.size ?? 'sm'}
+        onClick={() => setOpen(true)}
+      >
+        {props.label}
+      </Button>
+      <Modal opened={open} onClose={close} title={props.title} centered>
+        <Stack>
+          <Text component="div" size="sm">
+            {props.ends}
+          </Text>
+          <Refusal error={error} />
+          <Group justify="flex-end">
+            <Button variant="default" onClick={close} data-autofocus>
+              Keep
+            </Button>
+            <Button color="red" loading={busy} onClick={() => void confirm()}>
+              {props.label}
+            </Button>
+          </Group>
+        </Stack>
+      </Modal>
+    </>
+  );
+}

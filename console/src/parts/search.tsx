@@ -1,0 +1,35 @@
+import { TextInput } from '@mantine/core';
+import { useDebouncedCallback } from '@mantine/hooks';
+import { useRouter } from '@tanstack/react-router';
+import { useState } from 'react';
+import { Icon } from './icons.tsx';
+
+/** A field that narrows a list down. It follows the typing with a short pause, so that a word is one question. */
+export function Search(props: {
+  label: string;
+  placeholder: string;
+  value: string;
+  change: (value: string) => void;
+  width?: number;
+}) {
+  const [text, setText] = useState(props.value);
+  const router = useRouter();
+  // A person who follows a link before the pause is over is not brought back by it.
+  const later = useDebouncedCallback((value: string, path: string) => {
+    if (router.latestLocation.pathname === path) props.change(value);
+  }, 250);
+  return (
+    <TextInput
+      aria-label={props.label}
+      placeholder={props.placeholder}
+      leftSection={<Icon name="search" />}
+      value={text}
+      maxLength={1024}
+      w={{ base: '100%', sm: props.width ?? 260 }}
+      onChange={(event) => {
+        setText(event.currentTarget.value);
+        later(event.currentTarget.value, router.latestLocation.pathname);
+      }}
+    />
+  );
+}
