@@ -1,0 +1,149 @@
+import { Badge, Button, Group, SegmentedControl, Text } from '@mantine/core';
+import { getRouteApi } from '@tanstack/react-router';
+import { api, askPage } from '../api/client.ts';
+import { useLive } from '../api/live.ts';
+import type { Browser } from '../api/schema.gen.d.ts';
+import { Listing, pageSize, type Column } from '../parts/listing.tsx';
+import { Empty, Screen, State } from '../parts/parts.tsx';
+import { Search } from '../parts/search.tsx';
+import { Time } from '../parts/time.tsx';
+import { create } from './commands.ts';
+import { SessionLink } from './link.tsx';
+import { StartSession } from './start.tsx';
+import { Wall } from './wall.tsx';
+
+const route = getRouteApi('/sessions');
+
+export function Sessions() {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const { query, status = 'active', offset = 0 } = search;
+  const tags = readTags(search.tags ?? '');
+  const sessions = useLive(['sessions', query, status, search.tags, offset], () =>
+    askPage(
+      api.GET('/browsers', {
+        params: { query: { limit: pageSize, offset, status, ...(query && { query }), ...(tags && { tags }) } },
+      }),
+    ),
+  );
+  const filtered = Boolean(query || tags || status !== 'active');
+  return (
+    <Screen title="Sessions" actions={<StartSession />}>
+      <Group gap="sm">
+        <Search
+          label="Search"
+          placeholder="Name, pool, profile, or an id"
+          value={query ?? ''}
+          change={(value) =>
+            void navigate({ search: (old) => ({ ...old, query: value || undefined, offset: undefined }) })
+          }
+        />
+        <Search
+          label="Tags"
+          placeholder="team=a, env=b"
+          value={search.tags ?? ''}
+          change={(value) =>
+            void navigate({ search: (old) => ({ ...old, tags: value || undefined, offset: undefined }) })
+          }
+        />
+        <SegmentedControl
+          aria-label="Which sessions"
+          size="sm"
+          value={status}
+          onChange={(value) =>
+            void navigate({
+              search: (old) => ({
+                ...old,
+                status: value === 'active' ? undefined : value,
+                offset: undefined,
+              }),
+            })
+          }
+          data={[
+            { value: 'active', label: 'Running' },
+            { value: 'deleted', label: 'Ended' },
+            { value: 'all', label: 'All' },
+          ]}
+        />
+        <SegmentedControl
+          aria-label="How sessions are shown"
+          size="sm"
+          value={search.wall ? 'wall' : 'list'}
+          onChange={(value) => void navigate({ search: (old) => ({ ...old, wall: value === 'wall' || undefined }) })}
+          data={[
+            { value: 'list', label: 'List' },
+            { value: 'wall', label: 'Wall' },
+          ]}
+        />
+      </Group>
+      <Listing
+        label="Sessions"
+        page={sessions}
+        columns={columns}
+        {...(search.wall && { draw: asWall })}
+        idOf={({ session_id }) => session_id}
+        offset={offset}
+        turn={(next) => void navigate({ search: (old) => ({ ...old, offset: next || undefined }) })}
+        empty={
+          filtered ? (
+            <Empty title="No session fits">
+              <Button variant="subtle" onClick={() => void navigate({ search: {} })}>
+                Show all that run
+              </Button>
+            </Empty>
+          ) : (
+            <Empty title="No browser is running" command={create()}>
+              A session is a browser of its own, with an address for Playwright and Puppeteer and a live view. Start one
+              here or with the API.
+            </Empty>
+          )
+        }
+      />
+    </Screen>
+  );
+}
+
+const asWall = (sessions: readonly Browser[]) => <Wall sessions={sessions} />;
+
+const columns: Column<Browser>[] = [
+  { name: 'Session', cell: (session) => <SessionLink session={session} /> },
+  { name: 'State', cell: ({ state }) => <State of={state} /> },
+  {
+    name: 'Page',
+    wide: true,
+    cell: ({ active_page, start_url, ended_detail }) => (
+      <Text size="sm" c="dimmed" className="clip" title={active_page?.url}>
+        <bdi>{active_page?.title || active_page?.url || ended_detail || start_url || '–'}</bdi>
+      </Text>
+    ),
+  },
+  {
+    name: 'Tags',
+    wide: true,
+    cell: ({ tags }) => (
+      <Group gap={4}>
+        {Object.entries(tags ?? {}).map(([key, value]) => (
+          <Badge key={key} variant="default" tt="none" radius="sm" fw={400}>
+            {key}={value}
+          </Badge>
+        ))}
+      </Group>
+    ),
+  },
+  { name: 'Clients', wide: true, cell: ({ clients }) => clientCount(clients) },
+
+  { name: 'Started', cell: ({ created_at }) => <Time at={created_at} /> },
+];
+
+/** Programs and people that use it now. */
+const clientCount = (clients: Browser['clients']) =>
+  clients ? Object.values(clients).reduce((sum, count) => sum + count, 0) : '–';
+
+/** `team=a, env=b` as the API takes it; undefined while nothing whole is typed. */
+function readTags(text: string): Record<string, string> | undefined {
+  const pairs = text
+    .split(',')
+    .map((part) => /^\s*([^=]+?)\s*=\s*(.*?)\s*$/.exec(part))
+    .flatMap((match) => (match ? [[match[1]!, match[2]!] as const] : []));
+  return pairs.length > 0 ? Object.fromEntries(pairs) : undefined;
+}
