@@ -1,0 +1,148 @@
+import { Alert, Button, Group, PasswordInput, Select, Stack, Text, TextInput, Title } from '@mantine/core';
+import { useState } from 'react';
+import { api, ask, askPage } from '../api/client.ts';
+import { useAct, useLive } from '../api/live.ts';
+import type { CredentialProvider } from '../api/schema.gen.d.ts';
+import { Dialog, Form, useText } from '../parts/form.tsx';
+import { Listing, type Column } from '../parts/listing.tsx';
+import { Destroy, Refusal, State } from '../parts/parts.tsx';
+import { Time } from '../parts/time.tsx';
+
+/** Stores elsewhere that logins ask for credentials. They belong to the organisation: a key of one project is refused. */
+export function Providers() {
+  const providers = useLive(['providers'], () =>
+    askPage(api.GET('/org/credential_providers', { params: { query: { limit: 100 } } })),
+  );
+  return (
+    <Stack gap="xs" component="section">
+      <Group justify="space-between">
+        <Title order={2} size="h5">
+          Providers
+        </Title>
+        <NewProvider />
+      </Group>
+      <Listing
+        label="Providers"
+        page={providers}
+        columns={columns}
+        idOf={({ id }) => id}
+        empty={
+          <Text size="sm" c="dimmed">
+            None. Logins can take credentials from 1Password, HashiCorp Vault, OpenBao or a store of your own.
+          </Text>
+        }
+      />
+    </Stack>
+  );
+}
+
+const kinds = { passwordmanager: '1Password', onepassword: '1Password', vault: 'Vault or OpenBao', http: 'Own store' };
+
+const columns: Column<CredentialProvider>[] = [
+  { name: 'Provider', cell: ({ name }) => <bdi className="clip">{name}</bdi> },
+  { name: 'Status', cell: ({ enabled }) => <State of={enabled ? 'enabled' : 'disabled'} /> },
+  { name: 'Kind', wide: true, cell: ({ provider_type }) => kinds[provider_type] },
+  { name: 'Address', wide: true, cell: ({ server_url }) => <span className="wrap">{server_url ?? '–'}</span> },
+  { name: 'Changed', wide: true, cell: ({ updated_at }) => <Time at={updated_at} /> },
+  { name: '', cell: (provider) => <Acts provider={provider} /> },
+];
+
+function Acts({ provider: { id, name, enabled } }: { provider: CredentialProvider }) {
+  const at = { params: { path: { id } } };
+  const check = useAct(() => ask(api.POST('/org/credential_providers/{id}/test', at)));
+  const turn = useAct(() => ask(api.PATCH('/org/credential_providers/{id}', { ...at, body: { enabled: !enabled } })));
+  return (
+    <Stack gap={4}>
+      <Group gap={4} justify="flex-end">
+        <Button size="xs" variant="light" loading={check.isPending} onClick={() => check.mutate(undefined)}>
+          Check
+        </Button>
+        <Button size="xs" variant="subtle" loading={turn.isPending} onClick={() => turn.mutate(undefined)}>
+          {enabled ? 'Disable' : 'Enable'}
+        </Button>
+        <Destroy
+          label="Remove"
+          size="xs"
+          subtle
+          title={`Remove ${name}?`}
+          ends="Its token is gone. Logins with a credential of this provider have to ask a person."
+          act={() => ask(api.DELETE('/org/credential_providers/{id}', at))}
+        />
+      </Group>
+      <Refusal error={check.error ?? turn.error} />
+      {check.data && (
+        <Alert
+          color={check.data.success ? 'teal' : 'red'}
+          title={check.data.success ? 'It answers' : 'The check failed'}
+          className="wrap"
+        >
+          <bdi>
+            {check.data.success
+              ? `The token sees ${check.data.vaults.map((vault) => vault.name).join(', ') || 'nothing'}.`
+              : check.data.error}
+          </bdi>
+        </Alert>
+      )}
+    </Stack>
+  );
+}
+
+const NewProvider = () => (
+  <Dialog label="New provider" variant="light">
+    {(close) => <Fields close={close} />}
+  </Dialog>
+);
+
+function Fields({ close }: { close: () => void }) {
+  const [kind, setKind] = useState<'passwordmanager' | 'vault' | 'http'>('passwordmanager');
+  const name = useText();
+  const address = useText();
+  const token = useText();
+  const namespace = useText();
+  const make = useAct(
+    () =>
+      ask(
+        api.POST('/org/credential_providers', {
+          body: {
+            provider_type: kind,
+            name: name.text,
+            token: token.text,
+            cache_ttl_seconds: 300,
+            priority: 0,
+            enabled: true,
+            ...(address.text && { server_url: address.text }),
+            ...(kind === 'vault' && namespace.text && { namespace: namespace.text }),
+          },
+        }),
+      ),
+    close,
+  );
+  return (
+    <Form label="Add the provider" act={make} send={() => make.mutate(undefined)}>
+      <Select
+        label="Kind"
+        data={(['passwordmanager', 'vault', 'http'] as const).map((value) => ({ value, label: kinds[value] }))}
+        value={kind}
+        onChange={(value) => value && setKind(value)}
+        allowDeselect={false}
+        data-autofocus
+      />
+      <TextInput label="Name" {...name.input} required maxLength={255} />
+      <TextInput
+        label="Address"
+        description={kind === 'passwordmanager' ? 'Of a Connect server. Empty: a service account.' : undefined}
+        placeholder="https://vault.example:8200"
+        required={kind !== 'passwordmanager'}
+        {...address.input}
+      />
+      {kind === 'vault' && <TextInput label="Namespace" description="Optional" {...namespace.input} />}
+      <PasswordInput
+        label="Token"
+        description="It is sealed, and no answer ever has it."
+        autoComplete="off"
+        required
+        {...token.input}
+      />
+    </Form>
+  );
+}

@@ -1,0 +1,67 @@
+import { Group } from '@mantine/core';
+import { getRouteApi } from '@tanstack/react-router';
+import { api, ask, askPage } from '../api/client.ts';
+import { useLive } from '../api/live.ts';
+import type { Credential } from '../api/schema.gen.d.ts';
+import { Listing, pageSize, type Column } from '../parts/listing.tsx';
+import { Destroy, Empty, Screen } from '../parts/parts.tsx';
+import { Time } from '../parts/time.tsx';
+import { Providers } from './providers.tsx';
+
+const route = getRouteApi('/credentials');
+const command = `curl -X POST ${location.origin}/credentials \\
+  -H "Authorization: Bearer $CORRAL_API_KEY" -H "Content-Type: application/json" \\
+  -d '{"name": "shop", "domain": "shop.example", "values": {"username": "me", "password": "…"}}'`;
+
+export function Credentials() {
+  const { query, offset = 0 } = route.useSearch();
+  const navigate = route.useNavigate();
+  const credentials = useLive(['credentials', query, offset], () =>
+    askPage(api.GET('/credentials', { params: { query: { limit: pageSize, offset, ...(query && { query }) } } })),
+  );
+  return (
+    <Screen title="Credentials">
+      <Listing
+        label="Credentials"
+        page={credentials}
+        columns={columns}
+        idOf={({ id }) => id}
+        offset={offset}
+        turn={(next) => void navigate({ search: (old) => ({ ...old, offset: next || undefined }) })}
+        empty={
+          <Empty title="No credential" command={command}>
+            What logins type into pages. Values are sealed, and no answer ever has them.
+          </Empty>
+        }
+      />
+      <Providers />
+    </Screen>
+  );
+}
+
+const columns: Column<Credential>[] = [
+  { name: 'Credential', cell: ({ name }) => <bdi className="clip">{name}</bdi> },
+  { name: 'Site', cell: ({ domain }) => <bdi className="clip">{domain}</bdi> },
+  {
+    name: 'Has',
+    wide: true,
+    cell: ({ value_keys = [], has_totp_secret }) =>
+      [...value_keys, ...(has_totp_secret ? ['one-time codes'] : [])].join(', '),
+  },
+  { name: 'Changed', wide: true, cell: ({ updated_at }) => <Time at={updated_at} /> },
+  {
+    name: '',
+    cell: ({ id, name }) => (
+      <Group justify="flex-end">
+        <Destroy
+          label="Delete"
+          size="xs"
+          subtle
+          title={`Delete ${name}?`}
+          ends="Its values are gone. Logins that use it have to ask a person."
+          act={() => ask(api.DELETE('/credentials/{id_or_name}', { params: { path: { id_or_name: id } } }))}
+        />
+      </Group>
+    ),
+  },
+];
