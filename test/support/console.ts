@@ -1,0 +1,70 @@
+import axe from 'axe-core';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { expect } from 'vitest';
+
+/** A loaded machine takes its time; what never comes fails all the same. */
+export const PATIENCE = 60_000;
+
+/** A tab of its own, with what its console complained about: a breach of the page's policy is an error there. */
+export async function openTab(person: Browser, address: string, options: BrowserContextOptions = {}) {
+  // A dialog that still fades in has less contrast than it will have.
+  const context = await person.newContext({ reducedMotion: 'reduce', ...options });
+  context.setDefaultTimeout(PATIENCE);
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on('console', (line) => void (line.type() === 'error' && complaints.push(line.text())));
+  page.on('pageerror', (error) => void complaints.push(String(error)));
+  await page.goto(address);
+  return { page, complaints, context };
+}
+
+export async function signIn(page: Page, key: string) {
+  await page.getByRole('textbox', { name: 'API key' }).fill(key);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+/** Each colour scheme and each size once: what a screen looks like in one scheme does not depend on the size. */
+const looks = [
+  { name: 'phone-dark', size: { width: 390, height: 844 }, colorScheme: 'dark' },
+  { name: 'desktop-light', size: { width: 1280, height: 800 }, colorScheme: 'light' },
+] as const;
+
+interface Violation {
+  id: string;
+  impact?: string | null;
+  nodes: { html: string; failureSummary?: string }[];
+}
+
+/**
+ * Looks at the screen as it is now, on a phone in the dark and at a desk in the light: axe finds nothing serious, and nothing has to be
+ * scrolled sideways for. With CORRAL_PICTURES=<folder> it leaves pictures to look at.
+ */
+export async function expectGoodLook(page: Page, screen: string): Promise<void> {
+  const folder = process.env['CORRAL_PICTURES'];
+  for (const { name, size, colorScheme } of looks) {
+    await page.setViewportSize(size);
+    await page.emulateMedia({ colorScheme });
+    await page.locator(`html[data-mantine-color-scheme="${colorScheme}"]`).waitFor({ state: 'attached' });
+    if (folder) await picture(page, folder, `${screen}-${name}`);
+    await page.evaluate(axe.source);
+    const found = (await page.evaluate(
+      `axe.run(document, { resultTypes: ['violations'], iframes: false }).then(({ violations }) => violations)`,
+    )) as Violation[];
+    const serious = found.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+    const told = serious.flatMap(({ id, nodes }) =>
+      nodes.map(({ html, failureSummary }) => [id, html, failureSummary]),
+    );
+    expect.soft(told, `${screen}, ${name}`).toEqual([]);
+    expect
+      .soft(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), `${screen}, ${name}`)
+      .toBeLessThanOrEqual(0);
+  }
+}
+
+async function picture(page: Page, folder: string, name: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  await page.waitForTimeout(500);
+  await page.screenshot({ path: join(folder, `${name}.png`) });
+}
