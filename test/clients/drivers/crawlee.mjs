@@ -1,0 +1,74 @@
+import { Configuration, PlaywrightCrawler } from '@crawlee/playwright';
+import { PuppeteerCrawler } from '@crawlee/puppeteer';
+import { chromium } from 'playwright';
+import puppeteer from 'puppeteer-core';
+import { pageSteps } from './puppeteer.mjs';
+import { pageSteps as playwrightSteps } from './playwright.mjs';
+
+/** A crawler with one page, which stays in its handler until the tour is over. */
+const driver = (name, Crawler, launcher, steps) => ({
+  name,
+  steps: {
+    async open(c) {
+      const leaving = new Promise((resolve) => (c.leave = resolve));
+      await new Promise((resolve, reject) => {
+        const crawler = new Crawler(
+          {
+            launchContext: { launcher: launcher(c) },
+            browserPoolOptions: { useFingerprints: false },
+            maxRequestRetries: 0,
+            requestHandlerTimeoutSecs: 1800,
+            async requestHandler({ page }) {
+              Object.assign(c, { page, browser: page.browser?.() ?? page.context() });
+              resolve();
+              await leaving;
+            },
+            failedRequestHandler: (_context, error) => reject(error),
+          },
+          new Configuration({ persistStorage: false, logLevel: 'ERROR' }),
+        );
+        c.crawl = crawler.run([c.url]);
+        c.crawl.catch(reject);
+      });
+    },
+    ...steps,
+    async close(c) {
+      await c.second.close();
+      c.leave();
+      await c.crawl;
+      await c.connection?.close();
+    },
+  },
+  end(c) {
+    c.leave?.();
+    return c.connection?.close();
+  },
+});
+
+/** In the place of a launch: the session's browser, and the context that it has. */
+async function connected(c) {
+  c.connection = await chromium.connectOverCDP(c.session.cdp_ws_url);
+  return c.connection.contexts()[0];
+}
+
+export default [
+  driver(
+    'crawlee, Playwright',
+    PlaywrightCrawler,
+    (c) => ({
+      name: () => 'chromium',
+      launchPersistentContext: () => connected(c),
+      launch: () => chromium.connectOverCDP(c.session.cdp_ws_url), // for the version only
+    }),
+    playwrightSteps,
+  ),
+  driver(
+    'crawlee, Puppeteer',
+    PuppeteerCrawler,
+    (c) => ({
+      product: 'chrome',
+      launch: () => puppeteer.connect({ browserWSEndpoint: c.session.cdp_ws_url }),
+    }),
+    pageSteps,
+  ),
+];
