@@ -55,6 +55,11 @@ export class Page {
     await loaded;
   }
 
+  /** Asks for every event of the network, as drivers do. */
+  async listenToNetwork(): Promise<void> {
+    await this.#send('Network.enable');
+  }
+
   close() {
     this.#socket.close();
   }

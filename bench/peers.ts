@@ -42,6 +42,8 @@ export async function corral(dataDir: string, settings: Record<string, string>) 
 
   return {
     pid: service.child.pid!,
+    url: service.url,
+    key,
     call,
     create,
     remove,
