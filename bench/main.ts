@@ -1,9 +1,14 @@
 import { cpus, loadavg, totalmem } from 'node:os';
 import { benchCdp } from './cdp-mux.ts';
+import { benchCli } from './cli.ts';
 import { benchComputer } from './computer.ts';
+import { benchConsole } from './console.ts';
+import { benchDeployments } from './deployments.ts';
 import { benchEgress } from './egress.ts';
 import { benchFrontDoor } from './front-door.ts';
 import { benchInside } from './inside.ts';
+import { benchLiveView } from './live-view.ts';
+import { benchLogins } from './logins.ts';
 import { print, type Row } from './rows.ts';
 import { benchProfiles } from './profiles.ts';
 import { benchPools } from './pools.ts';
@@ -18,9 +23,14 @@ const parts: Record<string, () => Promise<Row[]>> = {
   cdp: benchCdp,
   egress: benchEgress,
   computer: benchComputer,
+  'live-view': benchLiveView,
   inside: benchInside,
   profiles: benchProfiles,
   telemetry: benchTelemetry,
+  logins: benchLogins,
+  deployments: benchDeployments,
+  cli: benchCli,
+  console: benchConsole,
 };
 
 const wanted = process.argv.slice(2);
