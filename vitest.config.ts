@@ -1,18 +1,123 @@
+import { existsSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import type { Plugin } from 'vite';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** The files that take longest, longest first: begun first, they leave no worker with a long file at the end. Others go by their size. */
+const longest = [
+  'acceptance/replays',
+  'acceptance/profiles',
+  'acceptance/start-and-stop',
+  'acceptance/nodes',
+  'acceptance/cli',
+  'acceptance/session-faults',
+  'acceptance/live-view',
+  'acceptance/readme',
+  'acceptance/soak',
+  'acceptance/session-nodes',
+  'acceptance/login-apps',
+  'browser/launch',
+  'attacks/silence',
+  'acceptance/session-life',
+  'acceptance/logins-gallery',
+  'attacks/memory',
+  'acceptance/auth-connections',
+  'acceptance/pool-nodes',
+  'acceptance/deployments',
+  'acceptance/live-view-screens',
+  'acceptance/auth-nodes',
+  'acceptance/logins-flow',
+  'attacks/disk',
+  'acceptance/fs',
+  'acceptance/profile-faults',
+  'acceptance/deployment-nodes',
+  'acceptance/playwright',
+  'acceptance/logins-hostile',
+  'store/embedded',
+  'acceptance/session-sockets',
+  'acceptance/sessions',
+  'acceptance/curl',
+  'acceptance/cdp-clients',
+];
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ moduleId }: TestSpecification) => {
+      const found = longest.findIndex((name) => moduleId.endsWith(`${name}.test.ts`));
+      return found === -1 ? longest.length : found;
+    };
+    return (await super.sort(files)).sort((a, b) => place(a) - place(b)); // it is stable
+  }
+}
+
+const root = import.meta.dirname;
+
+/**
+ * `npm test` builds first, and the tests that run services then import what was built: the joined service (scripts/join.mjs), or the file
+ * of a module that is no part of it. Sources would be fetched from vite and evaluated module by module, some six hundred in each of a
+ * hundred processes. Without `npm test` the tests import the sources.
+ */
+const fromBuild: Plugin = {
+  name: 'from-build',
+  enforce: 'pre',
+  resolveId(source, importer) {
+    if (!importer || !source.startsWith('.') || !source.endsWith('.ts')) return undefined;
+    const path = relative(join(root, 'src'), resolve(dirname(importer), source));
+    if (path.startsWith('..') || path.endsWith('.test.ts')) return undefined;
+    const built = path.replace(/\.ts$/, '.js');
+    const joined = join(root, 'dist/joined/modules', built);
+    return existsSync(joined) ? joined : join(root, 'dist', built);
+  },
+};
+
+/** Tests beside their files that start browsers, database servers or other programs: each file gets a process of its own. */
+const alone = [
+  'src/chromium/{browser,bidi,sandbox,display,forms,guest,recorder}/**/*.test.ts',
+  'src/chromium/telemetry/collector.test.ts',
+  'src/chromium/egress/gateway.chromium.test.ts',
+  'src/store/{embedded,binaries,anchor,backup,migrate,tcp}.test.ts',
+];
 
 export default defineConfig({
   test: {
-    // Unit tests stand beside the file they test; acceptance tests run the real service and real Chromium.
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     globalSetup: ['test/support/vitest.setup.ts'],
     pool: 'forks',
-    // Two cores: more than two files at once only makes browsers slow and tests flaky.
-    maxWorkers: 2,
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    sequence: { sequencer: LongestFirst },
+    // The tests of a file that run at once spend their time waiting, all of them for the same seconds.
+    maxConcurrency: 10,
+    testTimeout: 120_000,
+    hookTimeout: 240_000,
     // A poll ends when what it waits for is there. The bound is for what never comes, and a second is no sign of that.
     expect: { poll: { timeout: 30_000 } },
     // Dot-free and greppable; every test name is a sentence about the product.
     reporters: ['default'],
+    projects: [
+      {
+        extends: true,
+        test: {
+          // Unit tests stand beside the file they test. They keep nothing in modules, so the files of a worker share what they import.
+          name: 'units',
+          include: ['src/**/*.test.ts', 'console/src/**/*.test.ts'],
+          exclude: alone,
+          isolate: false,
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        plugins: process.env['CORRAL_TEST_BUILD'] ? [fromBuild] : [],
+        test: {
+          // Acceptance tests run the real service and real Chromium. Two cores: with three files at once, what has to be quick (the guard
+          // of the disk, the looks of a watch) came late.
+          name: 'services',
+          include: ['test/**/*.test.ts', ...alone],
+          server: { deps: { external: [/^(?!.*\/node_modules\/).*\/dist\//] } },
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
   },
 });

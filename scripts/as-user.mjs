@@ -16,19 +16,19 @@ import { script, Stop } from './say.mjs';
 const USER = 'nobody';
 const STAGE = '/srv';
 
-/** This config loader writes no temporary file: the user may not write to the checkout. */
-export const testAsUser = (args) => showAsUser('vitest', ['run', '--configLoader', 'runner', ...args]);
+/** This config loader writes no temporary file: the user may not write to the checkout. `env` is added to the environment. */
+export const testAsUser = (args, env) => showAsUser('vitest', ['run', '--configLoader', 'runner', ...args], env);
 
 /** Runs a program on this terminal. Resolves to its exit code. */
-export async function showAsUser(program, args) {
-  if (!isRoot()) return show(program, args);
+export async function showAsUser(program, args, more = {}) {
+  if (!isRoot()) return show(program, args, { env: { ...process.env, ...more } });
   const { uid, gid } = idsOf(USER);
   const scratch = mkdtempSync(join(tmpdir(), 'corral-user-'));
   for (const dir of [scratch, join(scratch, 'home'), join(scratch, 'tmp')]) {
     mkdirSync(dir, { recursive: true });
     chownSync(dir, uid, gid);
   }
-  const env = { HOME: join(scratch, 'home'), TMPDIR: join(scratch, 'tmp'), USER, LOGNAME: USER };
+  const env = { ...more, HOME: join(scratch, 'home'), TMPDIR: join(scratch, 'tmp'), USER, LOGNAME: USER };
   const drop = [
     'setpriv',
     `--reuid=${uid}`,

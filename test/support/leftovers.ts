@@ -11,8 +11,8 @@ import { sql, type Sql } from '../../src/store/sql.ts';
 type Thing = `${'process' | 'directory' | 'socket' | 'cgroup' | 'mount' | 'row'} ${string}`;
 
 /** Everything that the sessions of a data directory can leave on a machine. It looks at the machine, not at what the service believes. */
-export function traces(dataDir: string) {
-  const sessions = join(dataDir, 'sessions');
+export function traces(dataDir: string, place = 'sessions') {
+  const sessions = join(dataDir, place);
   const prefix = cgroupName(join(sessions, 'x')).slice(0, -1); // any session's name, less the session, is the prefix of all
 
   return {
@@ -23,7 +23,7 @@ export function traces(dataDir: string) {
     /** The database server's too, which a killed service leaves running and its successor finds. */
     allProcesses: (): Thing[] => processes([dataDir, `/${prefix}`]),
     directories: (): Thing[] =>
-      existsSync(sessions) ? readdirSync(sessions).map((name): Thing => `directory sessions/${name}`) : [],
+      existsSync(sessions) ? readdirSync(sessions).map((name): Thing => `directory ${place}/${name}`) : [],
     sockets: (): Thing[] => sockets(dataDir),
     cgroups: (): Thing[] => cgroups(prefix),
     mounts: (): Thing[] =>
@@ -83,17 +83,30 @@ export async function untilNothing<T>(look: () => T[] | Promise<T[]>, ms: number
 }
 
 function processes(marks: readonly string[]): Thing[] {
+  const marked = (words: string) => marks.some((mark) => words.includes(mark));
+  const mounts = new Map<string, boolean>();
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
-    .filter((pid) => belongs(pid, marks))
+    .filter((pid) => [`/proc/${pid}/cmdline`, `/proc/${pid}/cgroup`].some((file) => marked(text(file))) || mounted(pid))
+    .filter((pid) => !/^\d+ \(.*\) Z/s.test(text(`/proc/${pid}/stat`))) // dead, and not ours to bury
     .map((pid): Thing => `process ${pid} (started at ${startTime(Number(pid))}): ${commandLine(Number(pid))}`);
+
+  /** Most processes of a machine share their mounts, and a table of mounts takes the kernel longer than everything else here: it is read once. */
+  function mounted(pid: string): boolean {
+    const key = ['ns/mnt', 'root'].map((name) => link(`/proc/${pid}/${name}`)).join(' ');
+    const found = mounts.get(key) ?? marked(text(`/proc/${pid}/mountinfo`));
+    if (!key.includes('?')) mounts.set(key, found);
+    return found;
+  }
 }
 
-function belongs(pid: string, marks: readonly string[]): boolean {
-  if (/^\d+ \(.*\) Z/s.test(text(`/proc/${pid}/stat`))) return false; // dead, and not ours to bury
-  return [commandLine(Number(pid)), text(`/proc/${pid}/cgroup`), text(`/proc/${pid}/mountinfo`)].some((words) =>
-    marks.some((mark) => words.includes(mark)),
-  );
+/** Where a link leads; `?` for one that is gone or not ours to read. */
+function link(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return '?';
+  }
 }
 
 export function commandLine(pid: number): string {

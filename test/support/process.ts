@@ -1,13 +1,24 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { newDatabase, newToolbox } from './new-database.ts';
+import { expectRefusalsDeclared } from './reference.ts';
 
 const root = join(import.meta.dirname, '../..');
 
-/** The service as users start it, in a process of its own that can be killed. */
+/**
+ * The service as users start it, in a process of its own that can be killed. With `fresh` it also makes its database and fills its data
+ * directory, as the first start does. Otherwise a new data directory gets copies of both.
+ */
 export async function spawnService(
   env: Record<string, string>,
+  { fresh = false } = {},
 ): Promise<{ url: string; output: () => string; child: ChildProcess; kill(signal?: NodeJS.Signals): Promise<void> }> {
+  const { CORRAL_DATA_DIR: dataDir, DATABASE_URL: databaseUrl } = env;
+  if (dataDir !== undefined && !fresh) {
+    if (!databaseUrl) await newDatabase(dataDir);
+    await newToolbox(dataDir, 'dist');
+  }
   const child = spawn(process.execPath, ['scripts/start.mjs'], {
     cwd: root,
     env: {
@@ -41,6 +52,7 @@ export async function spawnService(
     async kill(signal = 'SIGTERM') {
       child.kill(signal);
       await exited;
+      expectRefusalsDeclared(output.split('\n'));
     },
   };
 }

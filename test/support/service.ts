@@ -6,7 +6,8 @@ import { buildApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import type { Space } from '../../src/lib/disk-space.ts';
 import { openLogger } from '../../src/logger.ts';
-import { newDatabase } from './new-database.ts';
+import { newDatabase, newToolbox } from './new-database.ts';
+import { expectRefusalsDeclared } from './reference.ts';
 
 export interface Answer {
   status: number;
@@ -28,6 +29,7 @@ export async function startService(settings: Record<string, string> = {}, { spac
     CORRAL_DATA_DIR: dataDir,
   });
   if (!config.databaseUrl) await newDatabase(dataDir);
+  await newToolbox(dataDir);
   const log: string[] = [];
   const logger = openLogger(config.logLevel, { write: (line: string) => void log.push(line) });
   const fatal: Error[] = [];
@@ -74,7 +76,8 @@ export async function startService(settings: Record<string, string> = {}, { spac
     sdk: (apiKey = key, options: { projectID?: string } = {}) => new Kernel({ apiKey, baseURL: url, ...options }),
     async close({ keep = false } = {}) {
       await app.close();
-      if (!keep) await rm(dataDir, { recursive: true, force: true });
+      if (!keep) await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
+      expectRefusalsDeclared(log);
     },
   };
 }

@@ -6,10 +6,10 @@ import { openStore } from '../../src/store/open.ts';
 import { newDatabase } from './new-database.ts';
 
 /** A migrated store on an embedded PostgreSQL of its own. */
-export async function openTestStore() {
+export async function openTestStore(channels = ['corral_org']) {
   const dataDir = await mkdtemp(join(tmpdir(), 'corral-store-'));
   await newDatabase(dataDir);
-  const store = await openStore({ dataDir, databaseUrl: '', channels: ['corral_org'], onLost: () => {}, log: silent });
+  const store = await openStore({ dataDir, databaseUrl: '', channels, onLost: () => {}, log: silent });
   return {
     ...store,
     dataDir,

@@ -21,9 +21,10 @@ export async function upgrade(url: string, headers: Record<string, string | unde
     | { status: number; socket: undefined; headers: IncomingHttpHeaders; body: any; text: string }
   >((resolve, reject) => {
     asked.on('error', reject);
-    asked.on('upgrade', ({ headers }: IncomingMessage, socket: Socket) =>
-      resolve({ status: 101, socket: socket.on('error', () => {}), headers, body: undefined, text: '' }),
-    );
+    asked.on('upgrade', ({ headers }: IncomingMessage, socket: Socket, head: Buffer) => {
+      if (head.length > 0) socket.unshift(head); // what the server said at once
+      resolve({ status: 101, socket: socket.on('error', () => {}), headers, body: undefined, text: '' });
+    });
     asked.on('response', (answer) => {
       let text = '';
       answer.setEncoding('utf8').on('data', (part: string) => (text += part));
