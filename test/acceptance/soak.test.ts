@@ -2,11 +2,11 @@ import { expect, test } from 'vitest';
 import { soak } from '../support/soak.ts';
 
 test(
-  'sixty sessions with random kills of clients, browsers and the service leave nothing behind',
+  'thirty sessions with random kills of clients, browsers and the service leave nothing behind',
   { timeout: 300_000 },
   async () => {
-    const { seed, leftovers, surprises } = await soak({ sessions: 60 });
-    expect({ leftovers, surprises }, `again with: npm run soak -- --sessions 60 --seed ${seed}`).toEqual({
+    const { seed, leftovers, surprises } = await soak({ sessions: 30 });
+    expect({ leftovers, surprises }, `again with: npm run soak -- --sessions 30 --seed ${seed}`).toEqual({
       leftovers: [],
       surprises: [],
     });
