@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { traces, untilNothing } from '../support/leftovers.ts';
 import { startNodes, type Node, type Nodes } from '../support/nodes.ts';
@@ -45,15 +45,17 @@ describe.runIf(isolation.sandboxed)('a session of another node', () => {
     socket.on('message', (data: Buffer) => void (seen += data.toString()));
     await once(socket, 'open');
     socket.send(Buffer.from('typed here\n'));
-    await vi.waitFor(() => expect(seen).toContain('typed here\r\ntyped here'));
+    await expect.poll(() => seen).toContain('typed here\r\ntyped here');
+    const closed = once(socket, 'close'); // before the kill: the socket may close before the kill is answered
     await sdk.browsers.process.kill(process_id!, { id, signal: 'TERM' });
-    await once(socket, 'close');
+    await closed;
     let ended: number | undefined;
     for await (const event of await sdk.browsers.process.stdoutStream(process_id!, { id })) ended = event.exit_code;
     expect(ended).toBe(143);
 
     const { watch_id } = await sdk.browsers.fs.watch.start(id, { path: home });
-    await sleep(7000); // nobody uses it: it is asleep by now
+    const state = async () => (await here.call('GET', `/browsers/${id}`)).body.state;
+    await expect.poll(state, { timeout: 60_000, interval: 200 }).toBe('standby');
     await sdk.browsers.fs.writeFile(id, Buffer.from('x'), { path: `${home}/seen` });
     for await (const { name } of await sdk.browsers.fs.watch.events(watch_id!, { id })) if (name === 'seen') break;
     const { result } = await sdk.browsers.playwright.execute(id, { code: 'return 6 * 7' });
@@ -106,8 +108,8 @@ describe.runIf(isolation.sandboxed)('a session of another node', () => {
   test('a node that is killed takes along what ran inside its sessions', async () => {
     await sdk.browsers.process.spawn(id, { command: 'setsid', args: ['sleep', '1000'] });
     const { processes } = traces(there.dataDir);
-    expect(processes().join()).toContain('sleep 1000');
+    await expect.poll(() => processes().join()).toContain('sleep 1000'); // setsid is there a moment before
     await there.kill('SIGKILL');
-    expect(await untilNothing(processes, 10_000)).toEqual([]);
+    expect(await untilNothing(processes, 30_000)).toEqual([]);
   });
 });
