@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { afterEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { silent } from '../lib/log.ts';
 import { newDatabase } from '../../test/support/new-database.ts';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';
@@ -111,9 +111,10 @@ test('starts on an empty directory, keeps what was written, and leaves no proces
   const dataDir = await openDirectory();
   const first = await start(dataDir);
   await query(first, 'create table t (n int)', 'insert into t values (7)');
+  const cluster = join(dataDir, 'postgres');
+  expect((await stat(cluster)).mode & 0o777).toBe(0o700);
   await first.stop();
 
-  const cluster = join(dataDir, 'postgres');
   expect(await processesIn(cluster)).toEqual([]);
   await expect(access(join(cluster, 'postmaster.pid'))).rejects.toThrow('ENOENT');
   await expect(access(join(cluster, '.s.PGSQL.5432'))).rejects.toThrow('ENOENT');
@@ -121,13 +122,6 @@ test('starts on an empty directory, keeps what was written, and leaves no proces
 
   const second = await start(dataDir);
   expect(await query(second, 'select n from t')).toEqual([{ n: 7 }]);
-});
-
-test('listens on no TCP port, behind a directory that is closed to other users', async () => {
-  const dataDir = await openDirectory();
-  const postgres = await start(dataDir);
-  expect(await query(postgres, 'show listen_addresses')).toEqual([{ listen_addresses: '' }]);
-  expect((await stat(join(dataDir, 'postgres'))).mode & 0o777).toBe(0o700);
 });
 
 /** Makes the cluster one of an earlier version: every process that reaches the socket is let in. */
@@ -151,9 +145,42 @@ async function withoutPassword(postgres: EmbeddedPostgres): Promise<string> {
   }
 }
 
-test('lets in no client without its password', async () => {
-  const postgres = await start(await usedDirectory());
-  expect(await withoutPassword(postgres)).toContain('password authentication failed');
+describe('a server that runs', () => {
+  let dataDir: string;
+  let postgres: EmbeddedPostgres;
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'corral-pg-'));
+    await newDatabase(dataDir);
+    postgres = await startEmbeddedPostgres({ dataDir, log: silent });
+  });
+  afterAll(async () => {
+    await postgres?.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  test('listens on no TCP port, behind a directory that is closed to other users', async () => {
+    expect(await query(postgres, 'show listen_addresses')).toEqual([{ listen_addresses: '' }]);
+    expect((await stat(join(dataDir, 'postgres'))).mode & 0o777).toBe(0o700);
+  });
+
+  test('lets in no client without its password', async () => {
+    expect(await withoutPassword(postgres)).toContain('password authentication failed');
+  });
+
+  test('puts every answered write on disk', async () => {
+    expect(await query(postgres, 'show fsync')).toEqual([{ fsync: 'on' }]);
+    expect(await query(postgres, 'show synchronous_commit')).toEqual([{ synchronous_commit: 'on' }]);
+  });
+
+  test('compares names without regard to case and accents by an ICU collation', async () => {
+    const rows = await query(
+      postgres,
+      `create collation blind (provider = icu, locale = 'und-u-ks-level1', deterministic = false)`,
+      `select 'CAFÉ' = 'café' collate blind as accents, 'cafe' = 'CAFÉ' collate blind as both, 'cafe' = 'cape' collate blind as other`,
+    );
+    expect(rows).toEqual([{ accents: true, both: true, other: false }]);
+    expect(await query(postgres, 'show server_encoding')).toEqual([{ server_encoding: 'UTF8' }]);
+  });
 });
 
 test('gives a cluster of an earlier version, which asked for no password, one at its next start', async () => {
@@ -180,7 +207,7 @@ test('gives one to a running server that an earlier version left when it was kil
   await writeFile(hba, 'local all all trust\n');
   process.kill(left, 'SIGHUP');
   await rm(join(dataDir, 'postgres-password'));
-  await expect.poll(() => withoutPassword(first), { timeout: 10_000 }).toBe('let in');
+  await expect.poll(() => withoutPassword(first), { timeout: 30_000 }).toBe('let in');
 
   const second = await start(dataDir);
   expect(await postmasterOf(dataDir)).not.toBe(left);
@@ -196,23 +223,6 @@ test('makes a new password when the file was lost, and says what to do while a s
   await expect(start(dataDir)).rejects.toThrow(/with another password .* run 'kill \d+'/);
   await first.stop();
   expect(await query(await start(dataDir), 'select * from t')).toEqual([]);
-});
-
-test('puts every answered write on disk', async () => {
-  const postgres = await start(await usedDirectory());
-  expect(await query(postgres, 'show fsync')).toEqual([{ fsync: 'on' }]);
-  expect(await query(postgres, 'show synchronous_commit')).toEqual([{ synchronous_commit: 'on' }]);
-});
-
-test('compares names without regard to case and accents by an ICU collation', async () => {
-  const postgres = await start(await usedDirectory());
-  const rows = await query(
-    postgres,
-    `create collation blind (provider = icu, locale = 'und-u-ks-level1', deterministic = false)`,
-    `select 'CAFÉ' = 'café' collate blind as accents, 'cafe' = 'CAFÉ' collate blind as both, 'cafe' = 'cape' collate blind as other`,
-  );
-  expect(rows).toEqual([{ accents: true, both: true, other: false }]);
-  expect(await query(postgres, 'show server_encoding')).toEqual([{ server_encoding: 'UTF8' }]);
 });
 
 test('works below a path that is too long for a socket', async () => {
@@ -234,6 +244,7 @@ test('works below a directory that other users may not enter', async () => {
 
 test.runIf(asRoot)('runs as an unprivileged user when the service is root', async () => {
   for (const dataDir of [await openDirectory(), await closedDirectory()]) {
+    await newDatabase(dataDir); // initdb refuses root by itself
     await start(dataDir);
     const status = await readFile(`/proc/${await postmasterOf(dataDir)}/status`, 'utf8');
     const ids = /^Uid:\s+(.*)$/m.exec(status)?.[1]?.split('\t');
@@ -257,6 +268,7 @@ test.runIf(asRoot)('takes a cluster back that a backup restored as root and open
 
 test('finds the server that a killed service left running', async () => {
   const dataDir = await closedDirectory();
+  await newDatabase(dataDir);
   const kill = `process.kill(process.pid, 'SIGKILL'); await new Promise(() => setInterval(() => {}, 1000));`;
   await expect(inAnotherProcess(dataDir, kill)).rejects.toMatchObject({ signal: 'SIGKILL' });
   const left = await postmasterOf(dataDir);

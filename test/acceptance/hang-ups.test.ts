@@ -21,7 +21,11 @@ const site = createServer((_request, response) => {
 beforeAll(async () => {
   site.listen(0, '127.0.0.1');
   await once(site, 'listening');
-  service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: '127.0.0.1', CORRAL_BODY_SECONDS: '3' });
+  service = await startService({
+    CORRAL_ALLOW_PRIVATE_HOSTS: '127.0.0.1',
+    CORRAL_BODY_SECONDS: '3',
+    CORRAL_MAX_SESSIONS: '10',
+  });
 });
 afterAll(async () => {
   await service?.close();
@@ -190,27 +194,31 @@ const stalling: Record<string, (made: Made) => { method: string; path: string; t
   }),
 };
 
-test('a client that stops in the middle of a body is answered, and leaves a session that idles out and no file', async () => {
-  const made = await ask('POST', '/browsers', { headless: true, timeout_seconds: 10 });
-  const id = made.session_id as string;
-  await ask('POST', `/browsers/${id}/process/exec`, { command: 'true' });
-  const { hostname, port } = new URL(service.url);
-  const answers = await Promise.all(
-    Object.entries(stalling).map(async ([what, request]) => {
-      const { method, path, type, body } = request({ id, base: made.base_url });
-      const socket = connect(Number(port), hostname);
-      const head = [`${method} ${path} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${service.key}`];
-      socket.write(`${[...head, `Content-Type: ${type}`, 'Content-Length: 100000'].join('\r\n')}\r\n\r\n${body}`);
-      const answer = Buffer.concat(await socket.toArray()).toString(); // until the service closes the connection
-      return `${what}: ${/^HTTP\/1.1 \d+/.exec(answer)?.[0]} ${/"code":"(\w+)"/.exec(answer)?.[1]}`;
-    }),
-  );
-  expect(answers).toEqual(Object.keys(stalling).map((what) => `${what}: HTTP/1.1 408 body_timeout`));
-  const list = async () => (await ask('GET', `/browsers/${id}/fs/list_files?path=/home/corral`)) as { name: string }[];
-  await expect.poll(async () => (await list()).filter(({ name }) => /part$|^file$/.test(name))).toEqual([]);
-  expect(await readdir(join(service.dataDir, 'uploads'))).toEqual([]);
-  expect(await service.app.store.db.rows(sql`select * from storage_claims`)).toEqual([]);
-  await expect
-    .poll(() => service.call('GET', `/browsers/${id}?include_deleted=true`), { timeout: 60_000, interval: 500 })
-    .toMatchObject({ body: { ended_reason: 'idle' } });
-});
+test.concurrent(
+  'a client that stops in the middle of a body is answered, and leaves a session that idles out and no file',
+  async ({ expect }) => {
+    const made = await ask('POST', '/browsers', { headless: true, timeout_seconds: 10 });
+    const id = made.session_id as string;
+    await ask('POST', `/browsers/${id}/process/exec`, { command: 'true' });
+    const { hostname, port } = new URL(service.url);
+    const answers = await Promise.all(
+      Object.entries(stalling).map(async ([what, request]) => {
+        const { method, path, type, body } = request({ id, base: made.base_url });
+        const socket = connect(Number(port), hostname);
+        const head = [`${method} ${path} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${service.key}`];
+        socket.write(`${[...head, `Content-Type: ${type}`, 'Content-Length: 100000'].join('\r\n')}\r\n\r\n${body}`);
+        const answer = Buffer.concat(await socket.toArray()).toString(); // until the service closes the connection
+        return `${what}: ${/^HTTP\/1.1 \d+/.exec(answer)?.[0]} ${/"code":"(\w+)"/.exec(answer)?.[1]}`;
+      }),
+    );
+    expect(answers).toEqual(Object.keys(stalling).map((what) => `${what}: HTTP/1.1 408 body_timeout`));
+    const list = async () =>
+      (await ask('GET', `/browsers/${id}/fs/list_files?path=/home/corral`)) as { name: string }[];
+    await expect.poll(async () => (await list()).filter(({ name }) => /part$|^file$/.test(name))).toEqual([]);
+    await expect.poll(() => readdir(join(service.dataDir, 'uploads'))).toEqual([]);
+    await expect.poll(() => service.app.store.db.rows(sql`select * from storage_claims`)).toEqual([]);
+    await expect
+      .poll(() => service.call('GET', `/browsers/${id}?include_deleted=true`), { timeout: 60_000, interval: 500 })
+      .toMatchObject({ body: { ended_reason: 'idle' } });
+  },
+);
