@@ -68,7 +68,8 @@ describe('several clients on one browser', () => {
       (async () => {
         const { sessionId } = await raw.page(`${siteUrl}/raw`);
         await raw.result('Page.enable', {}, sessionId);
-        return raw.evaluate('new Promise(done => setTimeout(() => done(document.title), 300))', sessionId);
+        await expect.poll(() => raw.evaluate('document.title', sessionId)).toBe('/raw'); // a new page may still be on its way
+        return raw.evaluate('document.title', sessionId);
       })(),
     ]);
 
@@ -145,6 +146,7 @@ describe('several clients on one browser', () => {
   test('sessions below sessions belong to the same client, workers and frames among them', async () => {
     const raw = await client();
     const { sessionId } = await raw.page(siteUrl);
+    await expect.poll(() => raw.evaluate('document.title', sessionId)).toBe('/'); // or its worker would go with the empty page
     await raw.result(
       'Target.setAutoAttach',
       { autoAttach: true, waitForDebuggerOnStart: true, flatten: true },

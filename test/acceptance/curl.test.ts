@@ -257,6 +257,7 @@ describe.each([{ headless: true }, { headless: false }])(
     });
 
     test('waits in line for no longer than it may take', async () => {
+      target.gone.length = 0;
       const leaving = new AbortController();
       // From four hosts: Chromium keeps no more than six connections to one.
       const streams = Array.from({ length: 16 }, (_, i) =>
@@ -273,6 +274,7 @@ describe.each([{ headless: true }, { headless: false }])(
         leaving.abort();
       }
       expect(await curl({ url: target.url('/echo') })).toMatchObject({ status: 200 });
+      await expect.poll(() => target.gone, { timeout: 60_000 }).toHaveLength(16); // before the next test counts its own
     });
 
     test('ends when its client hangs up', async () => {
@@ -282,7 +284,7 @@ describe.each([{ headless: true }, { headless: false }])(
       const reader = stream.body!.getReader();
       await reader.read();
       leaving.abort();
-      await expect.poll(() => target.gone, { timeout: 10_000 }).toEqual(['/drip']);
+      await expect.poll(() => target.gone, { timeout: 30_000 }).toEqual(['/drip']);
 
       // And while nothing has been answered yet.
       const { port } = new URL(service.url);

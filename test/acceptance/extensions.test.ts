@@ -8,6 +8,7 @@ import { chromium } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { extensionFiles, zipOf } from '../support/extension-zip.ts';
 import { killBrowser } from '../support/kill-browser.ts';
+import { untilNothing } from '../support/leftovers.ts';
 import { RawClient } from '../support/mux-server.ts';
 import { expectNothingLeft } from '../support/nothing-left.ts';
 import { startPages, type Pages } from '../support/pages.ts';
@@ -41,7 +42,8 @@ afterAll(async () => {
 });
 afterEach(async () => {
   await expectNothingLeft(service);
-  const left = await readdir(join(service.dataDir, 'uploads')).catch(() => []);
+  const uploads = () => readdir(join(service.dataDir, 'uploads')).catch(() => []);
+  const left = await untilNothing<string>(uploads, 30_000);
   if (left.length > 0) throw new Error(`Uploads are left: ${left.join(', ')}`);
 });
 
@@ -212,12 +214,12 @@ describe('an extension', () => {
     });
     const again = await chromium.connectOverCDP(session.cdp_ws_url);
     expect(await again.contexts()[0]!.cookies()).toMatchObject([{ name: 'undated', value: 'kept' }]);
-    expect(
+    const urls = () =>
       again
         .contexts()[0]!
         .pages()
-        .map((page) => page.url()),
-    ).toContain(pages.url);
+        .map((page) => page.url());
+    await expect.poll(urls).toContain(pages.url);
     await again.close();
   });
 

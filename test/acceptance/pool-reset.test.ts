@@ -47,7 +47,7 @@ test.each([
   for (const [what, found] of Object.entries(used))
     expect(found, `${what} was left, or this test shows nothing`).not.toEqual(fresh[what as keyof typeof fresh]);
   expect(await holding(pool.id, (browser) => site.look(browser))).toEqual(fresh);
-  expect(downloads()).toEqual([]);
+  await expect.poll(downloads).toEqual([]); // its directory goes while the next browser is lent
   await sdk.browserPools.delete(pool.id, { force: true });
 });
 
@@ -66,7 +66,7 @@ test('a pool that wants it so keeps what was left, and nothing of the lease', as
   const log = await sdk.browsers.logs.stream(first.session_id, ofChromium);
   await sdk.browserPools.release(pool.id, { session_id: first.session_id });
   await gone;
-  for await (const line of log) expect(line.event).toBe('log'); // and it ends: what comes now is the next holder's
+  for await (const _ of log); // and it ends: what comes now is the next holder's
   await expect(chromium.connectOverCDP(first.cdp_ws_url), 'nobody holds it').rejects.toThrow(/404/);
   const second = await sdk.browserPools.acquire(pool.id, {});
   expect(second).toMatchObject({ session_id: first.session_id, tags: {} });

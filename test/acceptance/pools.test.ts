@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 
 async function filled(id: string, count: number) {
-  await expect.poll(async () => (await sdk.browserPools.retrieve(id)).available_count, { timeout: 30_000 }).toBe(count);
+  await expect.poll(async () => (await sdk.browserPools.retrieve(id)).available_count, { timeout: 60_000 }).toBe(count);
 }
 
 /** A pool that is full, and gone when the test is. */
@@ -208,13 +208,13 @@ test('a service that is killed with leases held comes back with whole pools, and
     const { id } = await client().browserPools.create({ size: 3, headless: true });
     const whole = { available_count: 3, acquired_count: 0, warming_count: 0, waiting_count: 0 };
     const state = () => client().browserPools.retrieve(id);
-    await expect.poll(state, { timeout: 30_000 }).toMatchObject(whole);
+    await expect.poll(state, { timeout: 50_000 }).toMatchObject(whole);
     const held = await client().browserPools.acquire(id, { name: 'mine' });
     await client().browserPools.acquire(id, {});
     await killed.kill('SIGKILL');
 
     killed = await spawnService(settings);
-    await expect.poll(state, { timeout: 30_000 }).toMatchObject(whole);
+    await expect.poll(state, { timeout: 50_000 }).toMatchObject(whole);
     await expect(client().browsers.retrieve(held.session_id)).rejects.toThrow(Kernel.NotFoundError);
     await expect(client().browserPools.release(id, { session_id: held.session_id })).rejects.toThrow(/not leased/);
     const again = await client().browserPools.acquire(id, { name: 'mine' });

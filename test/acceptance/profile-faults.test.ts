@@ -67,7 +67,7 @@ describe('a profile is what it was before', () => {
 
       service = await start();
       expect(await versions()).toEqual([before]);
-      expect(onTheMachine(dataDir).filter((trace) => trace.includes(writer.session_id))).toEqual([]);
+      await expect.poll(() => onTheMachine(dataDir).filter((trace) => trace.includes(writer.session_id))).toEqual([]);
       const session = await sdk().browsers.create({ headless: true, profile: { id, save_changes: true } });
       expect(await site.look(session)).toEqual(loggedIn);
       await sdk().browsers.deleteByID(session.session_id);

@@ -112,12 +112,12 @@ describe('a crash', () => {
     const browser = (await processesOf(session.session_id)).find(
       ({ command }) => command.includes('chromium') && !command.includes('--type='),
     )!;
-    await expect.poll(() => service.app.sessions.counts().standby, { timeout: 15_000 }).toBe(1);
+    await expect.poll(() => service.app.sessions.counts().standby, { timeout: 30_000 }).toBe(1);
     process.kill(browser.pid, 'SIGKILL'); // a frozen process dies when it is woken
     const client = await reconnecting(session.cdp_ws_url);
     expect(await client.result('Browser.getVersion')).toHaveProperty('product');
     await client.close();
-    await expect.poll(() => service.app.sessions.counts().standby, { timeout: 15_000 }).toBe(1);
+    await expect.poll(() => service.app.sessions.counts().standby, { timeout: 30_000 }).toBe(1);
   });
 
   test('too many ends the session, and says so', async () => {
@@ -130,7 +130,7 @@ describe('a crash', () => {
       );
     }
     expect((await upgrade(session.cdp_ws_url)).status).toBe(404);
-    await expect.poll(() => leftovers(service), { timeout: 10_000 }).toEqual([]);
+    await expect.poll(() => leftovers(service), { timeout: 30_000 }).toEqual([]);
     expect((await service.call('GET', `/browsers/${session.session_id}`)).status).toBe(404);
     expect(await sdk.browsers.retrieve(session.session_id, { include_deleted: true })).toMatchObject({
       ended_reason: 'crashed',
@@ -146,7 +146,7 @@ describe('a crash', () => {
       const stopped = own.app.sessions.stop(body.session_id, 'idle');
       process.kill(Number(postmaster), 'SIGKILL');
       await stopped;
-      await expect.poll(() => leftovers(own).catch((error: Error) => error.message), { timeout: 20_000 }).toEqual([]);
+      await expect.poll(() => leftovers(own).catch((error: Error) => error.message), { timeout: 30_000 }).toEqual([]);
     } finally {
       await own.close();
     }
@@ -176,7 +176,7 @@ describe('a browser that does not start', () => {
     chmodSync(shell, 0o755);
     chmodSync(dir, 0o755);
     behave('exit 1');
-    broken = await startService({ CORRAL_HEADLESS_SHELL: shell, CORRAL_LAUNCH_SECONDS: '2', CORRAL_MAX_SESSIONS: '4' });
+    broken = await startService({ CORRAL_HEADLESS_SHELL: shell, CORRAL_LAUNCH_SECONDS: '5', CORRAL_MAX_SESSIONS: '4' });
   });
   afterAll(async () => {
     await broken?.close();
@@ -193,7 +193,7 @@ describe('a browser that does not start', () => {
       status: 500,
       body: {
         code: 'browser_did_not_start',
-        message: expect.stringMatching(/not ready within 2 s\..*waiting for the moon/s),
+        message: expect.stringMatching(/not ready within 5 s\..*waiting for the moon/s),
       },
     });
     expect(await ended()).toMatchObject({ name: 'hanging', ended_reason: 'did_not_start' });
@@ -258,8 +258,9 @@ describe('a browser that does not start', () => {
       // Not before: this mount shows in every process there is.
       await expect.poll(() => onTheMachine(broken.dataDir)).toEqual([]);
     }
-    const { status, body } = await broken.call('POST', '/browsers', { headless: true });
-    expect({ status, body }).toMatchObject({ status: 200 });
+    // A busy machine may take longer than these five seconds.
+    const started = () => broken.call('POST', '/browsers', { headless: true });
+    await expect.poll(started, { timeout: 60_000 }).toMatchObject({ status: 200 });
   });
   if (process.getuid?.() !== 0)
     console.log('Skipped: a full disk needs a file system of its own, which only root mounts.');
@@ -280,7 +281,7 @@ describe('a client that hangs up', () => {
     await sleep(ms); // where in the request it happens is what this test is about
     asked.destroy();
     if (await answered) return; // too late to be a hang-up
-    await expect.poll(() => leftovers(service), { timeout: 15_000 }).toEqual([]);
+    await expect.poll(() => leftovers(service), { timeout: 30_000 }).toEqual([]);
   });
 });
 
@@ -381,11 +382,11 @@ describe('the service', () => {
     await Promise.all([client.closed, starting]);
     const alive = () => [...processes].filter(([pid, at]) => tree(pid).includes(pid) && startTime(pid) === at);
     await expect
-      .poll(() => alive().filter(([pid]) => !isDatabase(pid) && !/postgres/.test(commandOf(pid))), { timeout: 10_000 })
+      .poll(() => alive().filter(([pid]) => !isDatabase(pid) && !/postgres/.test(commandOf(pid))), { timeout: 30_000 })
       .toEqual([]);
 
     const second = await spawnService({ ...env, CORRAL_WARM_SPARES: 'off' });
-    expect(onTheMachine(dataDir)).toEqual([]);
+    await expect.poll(() => onTheMachine(dataDir)).toEqual([]);
     const sdk = clientOf(second.url);
     expect((await sdk.browsers.list()).getPaginatedItems()).toEqual([]);
     for (const { session_id, cdp_ws_url } of [headless!, headful!]) {
@@ -397,8 +398,8 @@ describe('the service', () => {
       expect(await upgrade(second.url + pathname + search)).toMatchObject({ status: 404 });
     }
     await second.kill();
-    await rm(dataDir, { recursive: true, force: true });
-  });
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
+  }, 240_000);
 });
 
 function commandOf(pid: number): string {

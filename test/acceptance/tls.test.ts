@@ -53,9 +53,14 @@ describe.runIf(await provideNginx())('behind an nginx that ends TLS', () => {
     return {
       socket,
       async ask(question: object): Promise<unknown> {
+        const answer = new Promise<unknown>((resolve) => {
+          socket.on('message', (data: Buffer) => {
+            const message = JSON.parse(String(data)) as { id?: number };
+            if (message.id === 1) resolve(message); // the others are events
+          });
+        });
         socket.send(JSON.stringify({ id: 1, ...question }));
-        const [data] = await once(socket, 'message');
-        return JSON.parse(String(data));
+        return answer;
       },
     };
   }

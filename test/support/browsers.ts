@@ -23,14 +23,14 @@ export async function browserYard(name = 'corral-test-') {
 
     async launch(wishes: Wishes = {}): Promise<Browser & { dir: string }> {
       const wanted = options(wishes);
-      const browser = await launch(wanted, AbortSignal.timeout(30_000));
+      const browser = await launch(wanted, AbortSignal.timeout(60_000));
       browsers.push(browser);
       return { ...browser, dir: wanted.dir };
     },
 
     async close() {
       await Promise.all(browsers.map((browser) => browser.stop()));
-      await rm(sessions, { recursive: true, force: true });
+      await rm(sessions, { recursive: true, force: true, maxRetries: 5 });
     },
   };
 }
@@ -48,7 +48,7 @@ export async function processesOf(dir: string) {
     pids: [...born.keys()],
     alive,
     /** Waits for them to go; what is returned did not. */
-    async left(ms = 5000) {
+    async left(ms = 30_000) {
       for (const end = Date.now() + ms; alive().length > 0 && Date.now() < end;) await sleep(10);
       return alive();
     },
@@ -58,7 +58,7 @@ export async function processesOf(dir: string) {
 /** Everything a session may leave behind on the machine, by its directory: mounts, cgroups, files other than its home. */
 export async function tracesOf(dir: string): Promise<string[]> {
   const mounts = (await readFile('/proc/self/mountinfo', 'utf8')).split('\n').filter((line) => line.includes(dir));
-  const files = existsSync(dir) ? (await readdir(dir)).filter((name) => name !== 'home') : [];
+  const files = (await readdir(dir).catch(() => [])).filter((name) => name !== 'home'); // it may go while we look
   return [...mounts, ...files, ...cgroupsOf(dir)];
 }
 

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { Socket } from 'node:net';
 
 export const TEXT = 1;
@@ -56,6 +55,17 @@ export function hears(socket: Socket) {
   socket.on('error', () => {});
   socket.once('end', () => (ended = true)).once('close', () => (ended = true));
 
+  /** A connection that is reset ends as one that is closed: what was said before is heard all the same. */
+  const more = () =>
+    new Promise<void>((resolve) => {
+      const events = ['data', 'end', 'close'] as const;
+      const wake = () => {
+        for (const event of events) socket.off(event, wake);
+        resolve();
+      };
+      for (const event of events) socket.on(event, wake);
+    });
+
   function read(): Heard | undefined {
     if (data.length < 2) return undefined;
     const [first, second] = [data[0]!, data[1]!];
@@ -75,7 +85,7 @@ export function hears(socket: Socket) {
     for (;;) {
       const heard = read();
       if (heard || ended) return heard;
-      await Promise.race([once(socket, 'data'), once(socket, 'end'), once(socket, 'close')]);
+      await more();
     }
   }
 
@@ -93,7 +103,7 @@ export function hears(socket: Socket) {
     },
     /** Resolves when the server has ended its side; what it said before that and was not asked for. */
     async end(): Promise<Buffer> {
-      while (!ended) await Promise.race([once(socket, 'data'), once(socket, 'end'), once(socket, 'close')]);
+      while (!ended) await more();
       return data;
     },
   };

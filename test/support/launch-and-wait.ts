@@ -5,7 +5,7 @@ export default async function launchAndWait({ frozen, ...options }: LaunchOption
   // What cannot be sent from one process to another is found anew.
   const { owners } = await detectIsolation();
   const isolation = options.isolation && { ...options.isolation, owners };
-  const browser = await launch({ ...options, ...(isolation && { isolation }) }, AbortSignal.timeout(30_000));
+  const browser = await launch({ ...options, ...(isolation && { isolation }) }, AbortSignal.timeout(60_000));
   if (frozen === true) await browser.freeze();
   console.log(JSON.stringify({ init: browser.init }));
   setInterval(() => {}, 1000);

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
@@ -18,12 +19,17 @@ export async function listenOnLoopback(server: Server): Promise<{ port: number; 
   };
 }
 
-/** For programs that have to be told a port before they listen. */
+/**
+ * For programs that have to be told a port before they listen. It is below the range of which the kernel gives ports to connections, one of
+ * which could have it by the time the program listens.
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
+  for (;;) {
+    const port = randomInt(20_000, 32_000);
+    const server = createServer().listen(port, '127.0.0.1');
+    if (!(await once(server, 'listening').catch(() => undefined))) continue; // it is taken
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
 }
