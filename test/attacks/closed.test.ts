@@ -47,7 +47,7 @@ test('without a sandbox there are no browsers, pools say why, and all is well wh
 
   for (const body of [{ headless: true }, { headless: false }, { headless: true, stealth: true }]) {
     const refused = await call('POST', '/browsers', body);
-    expect(refused).toMatchObject({ status: 503, body: { code: 'no_sandbox' } });
+    expect(refused, service!.log.slice(-30).join('')).toMatchObject({ status: 503, body: { code: 'no_sandbox' } });
     expect(refused.body.message).toMatch(/npm run doctor.*CORRAL_ALLOW_UNSANDBOXED/);
   }
   const pool = await call('POST', '/browser_pools', { name: 'crowd', size: 1 });
@@ -61,7 +61,9 @@ test('without a sandbox there are no browsers, pools say why, and all is well wh
 
   mkdirSync(process.env['TMPDIR']!); // the operator mends it
   await expect.poll(async () => (await call('GET', '/ready')).status, { timeout: 100_000 }).toBe(200);
-  expect(await call('POST', '/browsers', { headless: true })).toMatchObject({ status: 200 });
+  expect(await call('POST', '/browsers', { headless: true }), service!.log.slice(-30).join('')).toMatchObject({
+    status: 200,
+  });
   await expect.poll(poolNow, { timeout: 100_000 }).toMatchObject({ available_count: 1 });
   expect(service!.log.join('')).toContain('sandbox.granted');
 }, 300_000);
@@ -69,5 +71,7 @@ test('without a sandbox there are no browsers, pools say why, and all is well wh
 test('the operator may want browsers all the same', async () => {
   const { call } = await start({ CORRAL_SESSION_UIDS: '32000-32999', CORRAL_ALLOW_UNSANDBOXED: 'true' });
   expect(await call('GET', '/ready')).toMatchObject({ status: 200, body: { status: 'degraded' } });
-  expect(await call('POST', '/browsers', { headless: true })).toMatchObject({ status: 200 });
+  expect(await call('POST', '/browsers', { headless: true }), service!.log.slice(-30).join('')).toMatchObject({
+    status: 200,
+  });
 }, 120_000);

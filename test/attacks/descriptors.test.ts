@@ -49,7 +49,10 @@ afterAll(async () => {
   rmSync(root, { recursive: true, force: true });
 });
 
-/** The programs that run below the service, each with whether it holds the secret. The database is no part of a session. */
+/** The service's own programs: the database, and what bundles the scripts of the live view at the start. */
+const notOfSessions = new Set(['postgres', 'flock', 'esbuild']);
+
+/** The programs that run below the service for sessions, each with whether it holds the secret. */
 function look(seen: Map<string, boolean>): void {
   for (const pid of tree(service.pid!)) {
     if (pid === service.pid) continue;
@@ -57,7 +60,7 @@ function look(seen: Map<string, boolean>): void {
       // A child is a copy of the service, with all that it has open, until it becomes another program.
       if (commandLine(pid) === commandLine(service.pid!)) continue;
       const name = readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
-      if (name === 'postgres' || name === 'flock') continue;
+      if (notOfSessions.has(name)) continue;
       const held = readdirSync(`/proc/${pid}/fd`).some((fd) => link(pid, fd) === secret);
       seen.set(name, held || (seen.get(name) ?? false));
     } catch {

@@ -80,14 +80,19 @@ describe('a session cannot put another socket in the place of its display', () =
     return said.join('');
   }
 
-  /** The live view's socket: what it is told first, after `sent`. */
+  /**
+   * What the display says first over the live view's socket, after `sent`. The service's own messages are text and
+   * may come earlier; what the display says is binary.
+   */
   async function firstOfLiveView(sent?: Buffer): Promise<string> {
     const url = session.browser_live_view_url!.replace(/^http/, 'ws').replace('/live', '/live/socket');
     const socket = new WebSocket(url);
     try {
       if (sent) socket.once('open', () => socket.send(sent));
-      const [data] = (await Promise.race([once(socket, 'message'), once(socket, 'close')])) as [Buffer | number];
-      return String(data);
+      return await new Promise<string>((resolve) => {
+        socket.on('message', (data: Buffer, isBinary) => isBinary && resolve(data.toString()));
+        socket.on('close', (code) => resolve(`closed with ${code}`));
+      });
     } finally {
       socket.terminate();
     }
@@ -113,10 +118,10 @@ describe('a session cannot put another socket in the place of its display', () =
   });
 
   test('PostgreSQL does not answer over the live view', async () => {
-    const sockets = readdirSync(service.dataDir, { recursive: true, encoding: 'utf8' });
-    const database = sockets.find((name) => /(^|\/)\.s\.PGSQL\.\d+$/.test(name));
+    const cluster = join(service.dataDir, 'postgres');
+    const database = readdirSync(cluster).find((name) => /^\.s\.PGSQL\.\d+$/.test(name));
     expect(database).toBeDefined();
-    await replaceAll(join(service.dataDir, database!));
+    await replaceAll(join(cluster, database!));
     expect(await firstOfLiveView(SSL_REQUEST)).toBe('RFB 003.008\n');
   });
 

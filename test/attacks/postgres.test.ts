@@ -54,7 +54,7 @@ async function raw(bytes: Buffer): Promise<string> {
   });
   client.on('error', () => {});
   client.setTimeout(20_000, () => client.destroy());
-  await once(client, 'close');
+  await new Promise((resolve) => client.once('close', resolve)); // by a reset as well
   return said;
 }
 

@@ -76,7 +76,7 @@ describe('a project that may store four megabytes', () => {
       return sent;
     });
     const refused = async () => (await upload(await extension(1))).body.code;
-    await expect.poll(refused, { timeout: 20_000 }).toBe('project_storage_full');
+    await expect.poll(refused, { timeout: 30_000 }).toBe('project_storage_full');
     for (const one of hanging) one.destroy();
     await empty();
     expect(await upload(await extension(1))).toMatchObject({ status: 201 });
@@ -106,7 +106,7 @@ describe('a project that may store four megabytes', () => {
     expect(await save(0)).toBe(undefined);
     expect(await save(6)).toMatch(/CORRAL_PROJECT_STORAGE_MB/);
     expect((await service.call('GET', `/profiles/${profile.id}/versions`)).body).toHaveLength(1);
-    expect(await claims()).toBe(0);
+    await expect.poll(claims).toBe(0);
     await sdk.profiles.delete(profile.id);
   });
 
@@ -129,8 +129,8 @@ describe('a project that may store four megabytes', () => {
       const all = (await service.call('GET', `/browsers/${id}/replays`)).body as Record<string, unknown>[];
       return all.find((one) => one['replay_id'] === replay_id)?.['ended_reason'];
     };
-    await expect.poll(ending, { timeout: 50_000, interval: 200 }).toBe('storage_limit');
-    await expect.poll(claims, { timeout: 20_000 }).toBe(0);
+    await expect.poll(ending, { timeout: 90_000, interval: 200 }).toBe('storage_limit');
+    await expect.poll(claims, { timeout: 30_000 }).toBe(0);
     expect(await service.call('POST', `/browsers/${id}/replays`, {})).toMatchObject({
       status: 507,
       body: { code: 'project_storage_full' },
@@ -138,5 +138,5 @@ describe('a project that may store four megabytes', () => {
     expect(await page.evaluate('6 * 7')).toBe(42);
     await browser.close();
     await sdk.browsers.deleteByID(id);
-  });
+  }, 180_000);
 });

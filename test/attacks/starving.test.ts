@@ -11,7 +11,7 @@ const PIDS = 200;
 const MEMORY_MB = 400;
 /** What this run's processes are known by among all of the machine. */
 const MARK = 100_000 + process.pid;
-const PATIENCE = { timeout: 45_000, interval: 200 };
+const PATIENCE = { timeout: 90_000, interval: 200 };
 
 /**
  * A session takes all it can of what a machine has. Bombs are bounded by themselves, a little above what they may have, so
@@ -132,16 +132,19 @@ describe('a session that takes all it can', { timeout: 120_000 }, () => {
     await expect.poll(() => loops(`greedy-${MARK}`).length + loops(`modest-${MARK}`).length, PATIENCE).toBe(18);
     await othersWorkOn();
     if (cgroups?.controllers.includes('cpu')) {
-      const before = spent();
-      let now = before;
-      // So many ticks of a hundredth of a second, however long that takes.
-      for (const until = Date.now() + 60_000; Date.now() < until; await sleep(200)) {
-        now = spent();
-        if (now.greedy + now.modest - before.greedy - before.modest > 300) break;
-      }
-      const [greedy, modest] = [now.greedy - before.greedy, now.modest - before.modest];
-      // Half, where each session weighs the same; a ninth, where each process does.
-      expect(modest / (greedy + modest)).toBeGreaterThan(0.25);
+      // Half, where each session weighs the same; a ninth, where each process does. In the first seconds the scheduler may have put the
+      // neighbour's two on one processor, so it is given some rounds of so many ticks of a hundredth of a second.
+      const round = async () => {
+        const before = spent();
+        let now = before;
+        for (const until = Date.now() + 60_000; Date.now() < until; await sleep(200)) {
+          now = spent();
+          if (now.greedy + now.modest - before.greedy - before.modest > 300) break;
+        }
+        const [greedy, modest] = [now.greedy - before.greedy, now.modest - before.modest];
+        return modest / (greedy + modest);
+      };
+      await expect.poll(round, { timeout: 60_000, interval: 0 }).toBeGreaterThan(0.25);
     } else {
       for (const pid of loops(`greedy-${MARK}`)) expect(niceOf(pid)).toBeGreaterThan(niceOf(process.pid));
     }
