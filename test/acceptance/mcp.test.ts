@@ -6,18 +6,24 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { corralBin } from '../support/corral-command.ts';
+import { startShopSite, type ShopSite } from '../support/logins/shop-site.ts';
 import { startPages, type Pages } from '../support/pages.ts';
 import { startService, type Service } from '../support/service.ts';
 
+const person = { username: 'ann', password: 'pl4nted-p4ssword' };
 let pages: Pages;
+let shop: ShopSite;
 let service: Service;
 
 beforeAll(async () => {
   pages = await startPages();
-  service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: pages.host, CORRAL_MCP_DISABLED_TOOLSETS: 'projects' });
+  shop = await startShopSite(person);
+  const hosts = `${pages.host},${shop.host}`;
+  service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: hosts, CORRAL_MCP_DISABLED_TOOLSETS: 'projects' });
 });
 afterAll(async () => {
   await service?.close();
+  await shop?.close();
   await pages?.close();
 });
 
@@ -49,9 +55,13 @@ interface Part {
 async function connect(transport: Transport) {
   const client = new Client({ name: 'test', version: '1' });
   await client.connect(transport);
+  /** Everything that the model was told. */
+  const heard: string[] = [];
   const call = async (name: string, args: Record<string, unknown> = {}) => {
     const { content, isError } = await client.callTool({ name, arguments: args }, undefined, { timeout: 110_000 });
-    return { parts: content as Part[], text: (content as Part[]).map(({ text }) => text ?? '').join('\n'), isError };
+    const text = (content as Part[]).map((part) => part.text ?? '').join('\n');
+    heard.push(text);
+    return { parts: content as Part[], text, isError };
   };
   /** The answer of a tool that worked, as JSON. */
   // oxlint-disable-next-line typescript/no-explicit-any -- each test judges what it gets
@@ -60,7 +70,7 @@ async function connect(transport: Transport) {
     expect(isError, text).toBeFalsy();
     return JSON.parse(parts[0]!.text!);
   };
-  return { client, call, json };
+  return { client, call, json, heard };
 }
 
 describe.each([
@@ -111,6 +121,33 @@ describe.each([
         isError: true,
         text: expect.stringContaining('list action'),
       });
+    } finally {
+      await client.close();
+    }
+  });
+
+  test('an agent logs in by a stored credential, which it does not see', { timeout: 240_000 }, async () => {
+    const name = way.replaceAll(' ', '-');
+    await service.sdk().credentials.create({ name, domain: shop.host, values: person });
+    const { client, call, json, heard } = await connect(open());
+    try {
+      const login = await json('manage_auth_connections', {
+        action: 'create',
+        domain: shop.host,
+        profile_name: name,
+        login_url: `${shop.url}/login`,
+        credential: { name },
+      });
+      await json('manage_auth_connections', { action: 'login', id: login.id });
+      const status = async () => (await json('manage_auth_connections', { action: 'get', id: login.id })).status;
+      await expect.poll(status, { timeout: 150_000, interval: 500 }).toBe('AUTHENTICATED');
+
+      const made = await json('manage_browsers', { action: 'create', headless: true, profile: { name } });
+      const id = made.session_id as string;
+      const code = `await page.goto('${shop.url}/account'); return page.innerText('body')`;
+      expect((await call('execute_playwright_code', { session_id: id, code })).text).toContain('Signed in as ann');
+      expect((await call('manage_browsers', { action: 'delete', id })).text).toBe('Done.');
+      expect(heard.join('\n')).not.toContain(person.password);
     } finally {
       await client.close();
     }
