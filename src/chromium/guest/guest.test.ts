@@ -84,6 +84,22 @@ describe.runIf(isolation.sandboxed)('the guest of a session', () => {
     expect(stdout).toMatch(/^0\n\s+0\s+1000\s+1\n[^]*no\n$/);
   });
 
+  test('a terminal gives everything that was written before the program exited', async () => {
+    // More than one read takes, and less than the kernel holds: the program exits at once, mostly before anything is read.
+    const ask = { ...command('sh', '-c', 'seq 1000 2500'), allocate_tty: true, rows: 24, cols: 80 };
+    const all = Array.from({ length: 1501 }, (_, index) => `${1000 + index}\r\n`).join('');
+    for (let times = 0; times < 5; times++) {
+      const spawned = await engine.guest.open('spawn', ask);
+      const { process_id } = (await spawned.next())!.json as { process_id: string };
+      await drain(spawned);
+      const output = await engine.guest.open('output', { process_id });
+      let printed = '';
+      for (let item; (item = await output.next());)
+        printed += Buffer.from((item.json as { data_b64?: string }).data_b64 ?? '', 'base64').toString();
+      expect(printed).toBe(all);
+    }
+  });
+
   test('a guest that is killed takes what it started along, and the next one comes when there is something to ask', async () => {
     const spawned = await engine.guest.open('spawn', {
       ...command('sleep', '1000'),

@@ -1,5 +1,6 @@
 import { spawn as startProcess, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { readSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { Readable } from 'node:stream';
 import type { IPty } from '@lydell/node-pty';
@@ -193,10 +194,29 @@ async function onTerminal(
   const name = env['TERM'] ?? 'xterm-256color';
   const pty = terminal.spawn(file, args, { name, cwd, env: { ...env, TERM: name }, rows, cols, encoding: null });
   pty.onData((data) => output.add('stdout', Buffer.from(data)));
+  const { on, fd } = pty as unknown as { on(event: 'end', listener: () => void): void; fd: number };
+  on.call(pty, 'end', () => readRest(fd, output));
   const ending = new Promise<number>((resolve) =>
     pty.onExit(({ exitCode, signal }) => resolve(signal ? 128 + signal : exitCode)),
   );
   return { pid: pty.pid, child: undefined, pty, ending };
+}
+
+/**
+ * A terminal gives no more than 4 KiB to a read. libuv takes a read that did not fill its buffer for the last one, if the program has exited
+ * by then, and ends the stream. What the kernel still holds (some 12 KiB at most) is read here, while the stream has not been closed.
+ */
+function readRest(fd: number, output: Output) {
+  for (let reads = 0; reads < 64; reads++) {
+    const bytes = Buffer.alloc(4096);
+    try {
+      const read = readSync(fd, bytes); // it does not block
+      if (read === 0) return;
+      output.add('stdout', bytes.subarray(0, read));
+    } catch {
+      return; // EIO: that was all. EAGAIN: another process has opened the terminal again
+    }
+  }
 }
 
 async function status({ process_id }: Args<'status'>, stream: Telling<'status'>): Promise<void> {
