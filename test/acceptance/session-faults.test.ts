@@ -255,7 +255,6 @@ describe('a browser that does not start', () => {
       } finally {
         execFileSync('umount', [sessions]);
       }
-      // Not before: this mount shows in every process there is.
       await expect.poll(() => onTheMachine(broken.dataDir)).toEqual([]);
     }
     // A busy machine may take longer than these five seconds.

@@ -18,8 +18,12 @@ export function traces(dataDir: string, place = 'sessions') {
   return {
     sessions,
 
-    /** Whoever was started for a session shows it by its cgroup or its mounts, whatever it calls itself and whoever adopted it. */
-    processes: (): Thing[] => processes([sessions, `/${prefix}`]),
+    /**
+     * Whoever was started for a session shows it by its cgroup or its mounts, whatever it calls itself and whoever adopted it. Its mounts are
+     * below the directory of all sessions. What a test mounts at that directory is also in each namespace that was made meanwhile, such as
+     * that of a neighbour's database server, and stays there when the test has unmounted it.
+     */
+    processes: (): Thing[] => processes([`${sessions}/`, `/${prefix}`]),
     /** The database server's too, which a killed service leaves running and its successor finds. */
     allProcesses: (): Thing[] => processes([dataDir, `/${prefix}`]),
     directories: (): Thing[] =>
