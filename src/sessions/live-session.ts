@@ -138,7 +138,7 @@ export function liveSession(options: LiveSessionOptions) {
       return options.engine.browser.connectDisplay ? 'display' : 'screencast'; // a replacement is of the same kind as the first browser
     },
     get standingBy() {
-      return standby.frozen;
+      return standby.asleep;
     },
     /** Whether the session's processes run. */
     get awake() {

@@ -67,6 +67,20 @@ test('a browser that cannot be frozen in time runs on, and is tried again', asyn
   expect([standby.frozen, ...done]).toEqual([true, 'thaw', 'freeze']);
 });
 
+test('it is asleep when it is frozen, and not while it is being frozen', async () => {
+  const { standby, engine } = house();
+  let freeze!: () => void;
+  engine.browser.freeze = () => new Promise((resolve) => (freeze = resolve));
+  standby.dozeOff();
+  await pass(7000);
+  expect([standby.frozen, standby.asleep, standby.uptimeMs()]).toEqual([true, false, 7000]);
+  freeze();
+  await pass(1000);
+  expect([standby.frozen, standby.asleep, standby.uptimeMs()]).toEqual([true, true, 7000]);
+  await standby.wake();
+  expect([standby.frozen, standby.asleep]).toEqual([false, false]);
+});
+
 test('time asleep does not count, and a crash in the sleep is the end of it', async () => {
   const { standby, done } = house();
   standby.dozeOff();

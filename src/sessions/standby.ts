@@ -77,9 +77,14 @@ export function sessionStandby({
   }
 
   return {
-    /** Whether the session is asleep. */
+    /** Whether the browser is frozen, or about to be: it is not to be asked anything. */
     get frozen() {
       return frozen;
+    },
+
+    /** Whether the session is asleep: all of its processes stand still, and the time does not count. A freeze may take seconds on a busy machine. */
+    get asleep() {
+      return frozen && activeSince === undefined;
     },
 
     /** Puts the session to sleep after a delay, unless it is in use by then. */

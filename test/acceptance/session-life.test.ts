@@ -57,16 +57,16 @@ describe('a session that nobody uses', () => {
   const standingBy = ({ session_id }: { session_id: string }) => service.app.sessions.running(session_id)!.standingBy;
 
   async function isDeletedAfterItsTimeout() {
-    const [held, woken, left] = await Promise.all([1, 2, 3].map(() => create({ timeout_seconds: 10 })));
-    const client = await RawClient.open(held!.cdp_ws_url);
-    const touch = setInterval(() => void fetch(`${woken!.base_url}/json/version`).catch(() => {}), 3000);
+    const held = await create({ timeout_seconds: 10 }); // in use before the next one starts, which may take longer than this
+    const client = await RawClient.open(held.cdp_ws_url);
+    const woken = await create({ timeout_seconds: 10 });
+    const touch = setInterval(() => void fetch(`${woken.base_url}/json/version`).catch(() => {}), 3000);
     try {
-      // Made at the same time with the same timeout: once this one is gone, the others would be.
-      await expect.poll(() => service.app.sessions.running(left!.session_id), { timeout: 60_000 }).toBeUndefined();
-      const ended = await sdk.browsers.retrieve(left!.session_id, { include_deleted: true });
+      const left = await create({ timeout_seconds: 10 }); // made last: once it is gone, the others would be
+      await expect.poll(() => service.app.sessions.running(left.session_id), { timeout: 60_000 }).toBeUndefined();
+      const ended = await sdk.browsers.retrieve(left.session_id, { include_deleted: true });
       expect(ended).toMatchObject({ ended_reason: 'idle' });
-      expect(service.app.sessions.running(held!.session_id)).toBeDefined();
-      expect(service.app.sessions.running(woken!.session_id)).toBeDefined();
+      for (const { session_id } of [held, woken]) expect(service.app.sessions.running(session_id)).toBeDefined();
     } finally {
       clearInterval(touch);
     }
