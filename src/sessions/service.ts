@@ -130,7 +130,7 @@ export function sessionService(deps: {
 
     /** Other nodes took this node for lost: ends the sessions that they have settled. Their settlement stands; settled rows do not change. */
     async endSettled(): Promise<void> {
-      const settled = await store.atRestAmong(roster.ids());
+      const settled = await store.settledAmong(roster.ids());
       await Promise.all(settled.map((id) => stop(id, 'node_lost')));
     },
 

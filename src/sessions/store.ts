@@ -328,9 +328,11 @@ function living(db: Db) {
       return rows.map(({ id }) => id);
     },
 
-    async atRestAmong(ids: string[]): Promise<string[]> {
+    /** Sessions that another node may have settled. A launch that fails settles its own row a moment before it is over: it is not among them. */
+    async settledAmong(ids: string[]): Promise<string[]> {
       const rows = await db.rows<{ id: string }>(
-        sql`select id from sessions where id = any (${ids}) and state not in ('starting', 'live', 'stopping')`,
+        sql`select id from sessions where id = any (${ids}) and state not in ('starting', 'live', 'stopping')
+          and ended_reason is distinct from 'did_not_start'`,
       );
       return rows.map(({ id }) => id);
     },
