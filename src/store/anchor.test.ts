@@ -60,7 +60,7 @@ test('a connection that falls silent is distrusted, replaced, and told of as a g
     recover: async () => void trusted.push(anchor.listening),
     onLost: (error) => lost.push(error),
     log: silent,
-    beatMs: 100,
+    beatMs: 2000, // a busy machine answers later than that only when it stands still
   });
   const notify = async (word: string) => {
     const client = new Client(postgres.connection);
