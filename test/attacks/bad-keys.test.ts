@@ -30,8 +30,9 @@ test('who guesses keys has to wait, costs no query each, and keeps nobody else o
   const statuses: number[] = [];
   let last;
   for (let turn = 0; turn < 300; turn++) {
-    last = await guess(turn, '203.0.113.7');
-    statuses.push(last.status);
+    const answer = await guess(turn, '203.0.113.7');
+    statuses.push(answer.status);
+    if (answer.status !== 401) last = answer; // every three seconds one guess is looked up again, which may be the last of all
   }
   const turnedAway = statuses.filter((status) => status === 429).length;
   expect(statuses.slice(0, 10)).toEqual(Array<number>(10).fill(401));
