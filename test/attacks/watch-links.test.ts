@@ -37,15 +37,15 @@ async function clickThrough(address: string) {
   const url = new URL(address);
   const socket = new WebSocket(`ws://${url.host}/browser/live/socket?${url.searchParams.toString()}`);
   const messages: { type?: string; readOnly?: boolean }[] = [];
-  const hello = new Promise<void>((resolve) => {
+  const drawn = new Promise<void>((resolve) => {
     socket.on('message', (data: Buffer, binary) => {
       if (binary) return;
       messages.push(JSON.parse(String(data)) as object);
-      if (messages.at(-1)!.type === 'tabs') resolve();
+      if (messages.at(-1)!.type === 'viewport') resolve(); // there is a page to click: what comes before is not passed on
     });
   });
   await once(socket, 'open');
-  await hello;
+  await drawn;
   for (const event of ['down', 'up']) {
     const mouse = { x: 50, y: 50, button: 'left', buttons: event === 'down' ? 1 : 0, clickCount: 1, modifiers: 0 };
     socket.send(JSON.stringify({ type: 'mouse', event, ...mouse }));
