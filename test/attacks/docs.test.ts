@@ -63,8 +63,8 @@ test('/docs begins with browsers, shows samples for this service, finds operatio
 
   await page.goto(`${service.url}/docs/guides`);
   await page.getByRole('link', { name: 'pools.md' }).click();
+  await page.waitForURL(`${service.url}/docs/guides/pools`);
   await page.getByRole('heading', { level: 1 }).waitFor();
-  expect(page.url()).toBe(`${service.url}/docs/guides/pools`);
 
   await page.goto(`${service.url}/docs/guides/using-a-session`);
   const sizes = () =>
