@@ -20,7 +20,8 @@ for at in /proc/[0-9]*; do
   tr '\\0' ' ' <"$at/cmdline" 2>/dev/null | grep -q -- '--remote-debugging-pipe' || continue
   [ "$pid" = 1 ] || [ "$pid" = $$ ] || kill -STOP "$pid"
 done
-for at in /proc/[0-9]*; do grep -qs '^State:.*stopped' "$at/status" && echo stopped; done
+until grep -qs '^State:.*stopped' /proc/[0-9]*/status; do sleep 0.1; done
+echo stopped
 `;
 
 describe.concurrent('a browser that was stopped from inside', () => {
