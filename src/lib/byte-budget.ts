@@ -155,11 +155,14 @@ export class ByteBudget {
 
   #watch(): void {
     if (this.#looking) return;
-    this.#looking = setTimeout(() => {
-      this.#looking = undefined;
-      this.#endTheStill();
-      if (this.#waiting.size > 0 || this.#used > this.#total) this.#watch();
-    }, LOOK_MS);
+    // Timers come before input in a turn of the event loop: after a pause of this process, what came meanwhile is taken first.
+    this.#looking = setTimeout(() => setImmediate(() => this.#look()), LOOK_MS);
+  }
+
+  #look(): void {
+    this.#looking = undefined;
+    this.#endTheStill();
+    if (this.#waiting.size > 0 || this.#used > this.#total) this.#watch();
   }
 
   /** Ends shares without progress: the largest first, and no more of them than necessary. */

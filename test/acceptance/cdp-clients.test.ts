@@ -3,10 +3,13 @@ import { createServer, type Server } from 'node:http';
 import { connect } from 'node:net';
 import { chromium as playwright } from 'playwright-core';
 import { connect as connectPuppeteer } from 'puppeteer-core';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { isAttached, isCreated } from '../../src/chromium/cdp/shapes.ts';
 import { record } from '../../src/lib/shape.ts';
 import { muxServer, portOf, RawClient, type MuxServer } from '../support/mux-server.ts';
+
+// Messages of hundreds of megabytes are written, masked and parsed by this process: a busy machine takes a minute for one.
+vi.setConfig({ testTimeout: 300_000 });
 
 const MIB = 1024 * 1024;
 let server: MuxServer;
@@ -32,6 +35,8 @@ afterAll(async () => {
 
 afterEach(async () => {
   await Promise.all(open.splice(0).map((client) => client.close()));
+  // The server hears of it a moment later, and tests count its clients.
+  await expect.poll(() => server.mux.clientCount).toBe(0);
 });
 
 async function client(): Promise<RawClient> {
