@@ -15,6 +15,17 @@ test('every way ends exactly at its goal, in whole pixels', () => {
   }
 });
 
+test('a hand never moves along a ruler', () => {
+  const [from, to] = [
+    { x: 0, y: 300 },
+    { x: 300, y: 300 },
+  ];
+  for (const chance of [0, 0.5, 0.999_999]) {
+    const off = smoothWay(from, to, 300, () => chance).map(({ y }) => Math.abs(y - 300));
+    expect(Math.max(...off)).toBeGreaterThan(1);
+  }
+});
+
 test('a hand takes longer for a longer way, but never long', () => {
   const start = { x: 0, y: 0 };
   const times = [0, 10, 100, 1000, 10_000].map((x) => naturalMs(start, { x, y: 0 }));
