@@ -20,7 +20,9 @@ it('asks DNS for both families, once each, and says what went wrong', async () =
   });
   server.bind(0, '127.0.0.1');
   await once(server, 'listening');
-  const resolve = systemResolver({ servers: [`127.0.0.1:${server.address().port}`], seconds: 1 });
+  const servers = [`127.0.0.1:${server.address().port}`];
+  const resolve = systemResolver({ servers });
+  const hasty = systemResolver({ servers, seconds: 1 }); // only where no answer comes
   try {
     expect(await resolve('both.example', { trusted: false })).toEqual(['192.0.2.7', '2001:db8::7']);
     expect(asked.sort()).toEqual(['both.example 1', 'both.example 28']);
@@ -28,7 +30,7 @@ it('asks DNS for both families, once each, and says what went wrong', async () =
       code: 'dns_failed',
       message: expect.stringContaining('ENOTFOUND'),
     });
-    await expect(resolve('silent.example', { trusted: false })).rejects.toMatchObject({ code: 'dns_failed' });
+    await expect(hasty('silent.example', { trusted: false })).rejects.toMatchObject({ code: 'dns_failed' });
   } finally {
     server.close();
   }
