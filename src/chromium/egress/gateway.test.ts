@@ -78,6 +78,7 @@ describe('tunnels', () => {
       );
       const { gateway, port } = await gatewayTo([target]);
       const sockets = await Promise.all(Array.from({ length: 8 }, () => openTunnel(port, `127.0.0.1:${target}`)));
+      await expect.poll(() => accepted.length).toBe(sockets.length); // the kernel connects before the server accepts
       for (const socket of [...sockets, ...accepted]) socket.resume().write(Buffer.alloc(100_000));
       if (exit === 'client ends') for (const socket of sockets) socket.end();
       if (exit === 'client resets' || exit === 'both reset') for (const socket of sockets) socket.resetAndDestroy();

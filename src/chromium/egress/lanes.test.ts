@@ -59,8 +59,9 @@ async function say(lane: Lane, port: number, text: string): Promise<string> {
   const socket = at(lane, port);
   let answer = '';
   socket.setEncoding('latin1').on('data', (chunk: string) => (answer += chunk));
+  const closed = new Promise((resolve) => socket.once('close', resolve));
   socket.write(text);
-  await once(socket, 'close');
+  await closed; // also after a reset: a gateway that does not let it in may hang up before or after the text has arrived
   return answer;
 }
 
