@@ -53,7 +53,7 @@ exit 3 if $fd < 0;
 open(my $events, '<&=' . $fd) or exit 4;
 binmode $_ for *STDIN, *STDOUT, $events;
 fcntl(STDOUT, 4, 04000) or exit 5;
-my ($in, $out) = ('', 'H' . pack('V', 0));
+my ($in, $out, @asked) = ('', 'H' . pack('V', 0));
 for (;;) {
   my ($r, $w) = ('', '');
   vec($r, 0, 1) = 1;
@@ -68,15 +68,19 @@ for (;;) {
       my $data = substr($in, 9, $length);
       substr($in, 0, 9 + $length, '');
       if ($what eq 'r') { syscall($rm, $fd, $data + 0); next }
+      if ($what eq 's') { push @asked, $seq; next }
       my $mask = unpack('V', $data) + 0;
       my $path = substr($data, 4);
       my $wd = syscall($add, $fd, $path, $mask);
       $out .= 'A' . pack('V V l<', 8, $seq, $wd < 0 ? -$! : $wd);
     }
   }
-  if (vec($r, $fd, 1)) {
-    my $read = sysread($events, my $some, 65536);
-    $out .= 'E' . pack('V', $read) . $some if $read;
+  if (@asked || vec($r, $fd, 1)) {
+    while (length($out) < 1 << 24 and my $read = sysread($events, my $some, 65536)) {
+      $out .= 'E' . pack('V', $read) . $some;
+      last unless @asked;
+    }
+    $out .= 'A' . pack('V V l<', 8, shift @asked, 0) while @asked;
   }
   if (length $out) {
     my $written = syswrite(STDOUT, $out, 65536);
@@ -122,13 +126,14 @@ export class Inotify {
   readonly ended: Promise<void>;
   readonly #child: ChildProcess;
   readonly #listeners = new Map<number, Set<Listener>>();
-  readonly #asked = new Map<number, { listener: Listener; answer: (result: number) => void }>();
+  readonly #asked = new Map<number, { listener: Listener | undefined; answer: (result: number) => void }>();
   /** Watches without a listener. They are removed when no question is under way: its answer may be one of them. */
   readonly #unused = new Set<number>();
   #count = 0;
   #overflows = 0;
   #unread: Buffer = Buffer.alloc(0);
   #ready: ((runs: boolean) => void) | undefined;
+  #over = false;
 
   private constructor(child: ChildProcess) {
     this.#child = child;
@@ -137,6 +142,7 @@ export class Inotify {
       child.once('close', () => resolve());
     });
     void this.ended.then(() => {
+      this.#over = true;
       this.#ready?.(false);
       for (const { answer } of this.#asked.values()) answer(-1);
       this.#asked.clear();
@@ -167,6 +173,16 @@ export class Inotify {
     if (wd === -ENOSPC) throw new Fault('too_many_watches', 'The kernel watches as many directories as it may.');
     if (wd < 0) throw Object.assign(new Error(`'${path}' cannot be watched (${-wd}).`), { errno: wd });
     return { wd, close: () => this.#leave(wd, listener) };
+  }
+
+  /** Resolves when everything that the kernel has to tell by now was told. */
+  async caughtUp(): Promise<void> {
+    if (this.#over) return;
+    const seq = this.#count++ >>> 0;
+    await new Promise<number>((answer) => {
+      this.#asked.set(seq, { listener: undefined, answer });
+      this.#send('s', seq, Buffer.alloc(0));
+    });
   }
 
   end() {
@@ -219,7 +235,7 @@ export class Inotify {
     const asked = this.#asked.get(seq);
     this.#asked.delete(seq);
     if (!asked) return;
-    if (wd >= 0) {
+    if (wd >= 0 && asked.listener) {
       const those = this.#listeners.get(wd) ?? new Set();
       this.#listeners.set(wd, those.add(asked.listener));
     }

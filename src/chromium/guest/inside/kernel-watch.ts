@@ -43,6 +43,8 @@ export class KernelWatch {
   #queue: Queued[] = [];
   #arrived: (() => void) | undefined;
   #count = 0;
+  /** Everything that the kernel had to tell at this time was heard. */
+  #caughtUpAt = -Infinity;
   #working = true; // until it has started
   /** The last overflow that was dealt with. */
   #overflows = 0;
@@ -179,8 +181,16 @@ export class KernelWatch {
     const isSecond = ({ mask, cookie }: Queued) => (mask & IN.MOVED_TO) !== 0 && cookie === first.cookie;
     let second = batch.find((event, at) => at >= from && isSecond(event)) ?? this.#queue.find(isSecond);
     while (!second && !this.#over) {
-      const left = first.at + RENAME_MS - performance.now();
-      if (left <= 0) return;
+      const now = performance.now();
+      const left = first.at + RENAME_MS - now;
+      if (left <= 0 && this.#caughtUpAt >= first.at + RENAME_MS) return;
+      if (left <= 0) {
+        // On a busy machine the time may pass while the report is on its way.
+        await this.#inotify.caughtUp();
+        this.#caughtUpAt = now;
+        second = this.#queue.find(isSecond);
+        continue;
+      }
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, left);
         this.#arrived = () => {

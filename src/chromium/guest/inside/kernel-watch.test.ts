@@ -1,0 +1,44 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import type { FileEvent } from './directory-watch.ts';
+import { IN, type Inotify, type Listener } from './inotify.ts';
+import { KernelWatch } from './kernel-watch.ts';
+
+/** A kernel whose reports come when they are asked for, however late that is. */
+async function watching(late: { mask: number; name: string }[]) {
+  const dir = mkdtempSync(join(tmpdir(), 'corral-kernel-'));
+  let tell!: Listener;
+  const inotify = {
+    ended: new Promise(() => {}),
+    async watch(_path: string, listener: Listener) {
+      tell = listener;
+      return { wd: 1, close() {} };
+    },
+    async caughtUp() {
+      for (const event of late.splice(0)) tell({ ...event, cookie: 7 });
+    },
+  } as unknown as Inotify;
+  const told: string[] = [];
+  const hear = (event: FileEvent | 'over') => void (event !== 'over' && told.push(`${event.type} ${event.name}`));
+  const watch = new KernelWatch(inotify, dir, false, hear);
+  await watch.start();
+  onTestFinished(() => {
+    watch.stop();
+    rmSync(dir, { recursive: true, force: true });
+  });
+  return { tell, told };
+}
+
+test('a rename is told as one also when its second half is late to arrive', async () => {
+  const { tell, told } = await watching([{ mask: IN.MOVED_TO, name: 'b' }]);
+  tell({ mask: IN.MOVED_FROM, name: 'a', cookie: 7 });
+  await expect.poll(() => told).toEqual(['RENAME a', 'CREATE b']);
+});
+
+test('what is moved out of sight is told as deleted', async () => {
+  const { tell, told } = await watching([]);
+  for (const name of ['a', 'b', 'c']) tell({ mask: IN.MOVED_FROM, name, cookie: name.charCodeAt(0) });
+  await expect.poll(() => told).toEqual(['DELETE a', 'DELETE b', 'DELETE c']);
+});
