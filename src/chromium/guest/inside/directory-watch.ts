@@ -44,7 +44,7 @@ const BURST = 8000;
 const RENAME_MS = 50;
 /** How long, when reports still wait to be looked at: a busy machine takes its time. Later events wait as long. */
 const BUSY_RENAME_MS = 2000;
-/** How long the kernel may still report an entry that was already seen to vanish. */
+/** How long after an entry was seen to vanish a report about it may arrive. How long that then waits to be looked at does not count. */
 const ECHO_MS = 200;
 
 /**
@@ -59,7 +59,7 @@ export class DirectoryWatch {
   readonly #directories = new Map<string, Directory>();
   readonly #vanished = new Map<bigint, Pending>();
   readonly #echoes = new Map<string, number>();
-  #hints: { dir: string; name: string }[] = [];
+  #hints: { dir: string; name: string; at: number }[] = [];
   #outbox: Pending[] = [];
   #working = false;
   #lookEverywhere = false;
@@ -118,7 +118,7 @@ export class DirectoryWatch {
 
   #hint(dir: string, name: string) {
     if (this.#over) return;
-    if (this.#hints.length < BURST) this.#hints.push({ dir, name });
+    if (this.#hints.length < BURST) this.#hints.push({ dir, name, at: performance.now() });
     else this.#lookEverywhere = true;
     if (!this.#working) void this.#work();
   }
@@ -128,7 +128,7 @@ export class DirectoryWatch {
     try {
       for (;;) {
         const hint = this.#hints.shift();
-        if (hint) await this.#compare(hint.dir, hint.name);
+        if (hint) await this.#compare(hint.dir, hint.name, hint.at);
         else if (this.#lookEverywhere) {
           this.#lookEverywhere = false;
           for (const dir of this.#directories.keys()) await this.#look(dir, true);
@@ -165,7 +165,7 @@ export class DirectoryWatch {
     if (found.isDirectory() && this.#recursive) await this.#addBelow(path, false);
   }
 
-  async #compare(dir: string, name: string): Promise<void> {
+  async #compare(dir: string, name: string, at = performance.now()): Promise<void> {
     const directory = this.#directories.get(dir);
     if (!directory || isIncoming(name)) return;
     const path = join(dir, name);
@@ -178,7 +178,7 @@ export class DirectoryWatch {
     } else {
       if (before) this.#went(directory, path, before);
       if (found) await this.#came(directory, path, found);
-      else if (!before) await this.#cameAndWent(dir, name);
+      else if (!before) await this.#cameAndWent(dir, name, at);
     }
   }
 
@@ -225,7 +225,7 @@ export class DirectoryWatch {
   }
 
   /** The entry existed for less time than the look took. Or the hint is about the directory itself. */
-  async #cameAndWent(dir: string, name: string): Promise<void> {
+  async #cameAndWent(dir: string, name: string, at: number): Promise<void> {
     if (name === '' || name === basename(dir)) {
       if (dir !== this.#root || (await statOf(dir))) return;
       this.#say({ type: 'DELETE', path: dir, name: basename(dir), is_dir: true });
@@ -233,7 +233,7 @@ export class DirectoryWatch {
     }
     this.#hints = this.#hints.filter((hint) => hint.dir !== dir || hint.name !== name);
     const path = join(dir, name);
-    for (const [gone, at] of this.#echoes) if (performance.now() - at > ECHO_MS) this.#echoes.delete(gone);
+    for (const [gone, since] of this.#echoes) if (at - since > ECHO_MS) this.#echoes.delete(gone);
     if (this.#echoes.has(path)) return;
     this.#echoes.set(path, performance.now());
     this.#say({ type: 'CREATE', path, name });
