@@ -65,7 +65,7 @@ export function findCgroups(
 
 /** Permission to create a group does not imply permission to move a process there; under systemd these differ. */
 export async function canMoveInto(cgroups: Cgroups): Promise<boolean> {
-  const name = `trial-${process.pid}`;
+  const name = `trial-${process.pid}-`; // no beginning of another process's: groups are swept by it
   const child = spawn('sleep', ['60'], { stdio: 'ignore' });
   const exited = new Promise((resolve) => child.once('exit', resolve).once('error', resolve));
   try {
