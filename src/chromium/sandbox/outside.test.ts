@@ -30,12 +30,14 @@ test.each([
     for (const name of names) await writeFile(join(place, name), '');
   }
   const swapping = spawn(process.execPath, ['-e', SWAP, join(extension, 'sub'), others]);
+  const exited = once(swapping, 'exit');
   try {
     await once(swapping.stdout, 'data');
     await removeTree(extension).catch(() => {}); // it may fail over what comes and goes, but not go elsewhere
     expect(await readdir(others)).toHaveLength(names.length);
   } finally {
     swapping.kill('SIGKILL');
+    await exited; // until then it may still make its link in what is removed here
     await rm(dir, { recursive: true, force: true });
   }
 });
