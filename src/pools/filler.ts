@@ -61,8 +61,14 @@ export function filler({
     makeHere: launches.start,
     makeAt,
     pausedUntil: launches.pausedUntil,
-    onPlaced: (poolId) => void owed.set(poolId, Math.max(0, (owed.get(poolId) ?? 0) - 1)),
+    onPlaced: (poolId) => pay(poolId, 1),
   });
+
+  function pay(poolId: string, count: number) {
+    const left = (owed.get(poolId) ?? 0) - count;
+    if (left > 0) owed.set(poolId, left);
+    else owed.delete(poolId);
+  }
 
   /** Never rejects: a failure is logged and retried later. */
   async function fill(poolId: string): Promise<void> {
@@ -85,6 +91,7 @@ export function filler({
   }
 
   async function once(poolId: string): Promise<void> {
+    const owedBefore = owed.get(poolId) ?? 0; // a browser that is given back during the look may still be counted by it
     const pool = await store.look(poolId);
     if (!pool?.open) return forget(poolId);
     const there = pool.available + pool.acquired + pool.warming;
@@ -92,7 +99,7 @@ export function filler({
     if (pool.available + pool.acquired >= pool.size && !pool.filled_once) await store.setFilled(poolId);
     const missing = pool.size - there;
     if (missing <= 0) {
-      owed.delete(poolId);
+      pay(poolId, owedBefore);
       if (pool.last_error && pool.warming === 0) await store.recordSuccess(poolId);
       return;
     }

@@ -153,8 +153,11 @@ function poolsThemselves(db: Db) {
       return row !== undefined;
     },
 
+    /** Notes that the pool is full, unless it has lost browsers since the caller counted them. */
     async setFilled(id: string): Promise<void> {
-      await db.rows(sql`update pools set filled_once = true where id = ${id} and not filled_once`);
+      await db.rows(sql`update pools p set filled_once = true where id = ${id} and not filled_once
+        and size <= (select count(*) from sessions s where s.pool_id = p.id and s.deleted_at is null
+          and (s.lease_id is not null or (s.state = 'live' and s.idle_since is not null)))`);
     },
 
     /** Lets pools that lost browsers with a node fill without pacing, as for the first time. */
