@@ -293,13 +293,13 @@ describe('a login', () => {
     const { id } = await create();
     const submit = (request: object) => room.logins.submit(asking, id, request);
     await expect(submit({ field_values: { password: 'x' } })).rejects.toEqual(refused('no_active_flow'));
+    // Made before the login: its state can be read before the flow hears that it was reported.
     let goOn!: () => void;
+    const goesOn = new Promise<void>((resolve) => (goOn = resolve));
     room.edge.flow = async ({ report, signal }) => {
+      signal.addEventListener('abort', () => goOn());
       await report(loginState({ step: 'SUBMITTING', fields: [], choices: [] }));
-      await new Promise<void>((resolve) => {
-        goOn = resolve;
-        signal.addEventListener('abort', () => resolve());
-      });
+      await goesOn;
       await report(loginState());
       await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
       return { status: 'CANCELED', typed: {} };
