@@ -22,9 +22,13 @@ export function viewerPopups(
   let lastId = 0;
   let looking = false;
   let lookAgain = false;
+  /** The viewer's choices: how many there were, and how many the page is still being told. */
+  let choices = 0;
+  let choosing = 0;
 
   async function look(tab: Shown): Promise<void> {
-    if (tab.sessionId === undefined || viewer.over || viewer.shown !== tab) return;
+    if (tab.sessionId === undefined || viewer.over || viewer.shown !== tab || choosing > 0) return;
+    const before = choices;
     const page = { sessionId: tab.sessionId, frameId: tab.id, world };
     lookAgain = looking;
     if (looking) return;
@@ -35,8 +39,11 @@ export function viewerPopups(
     if (timer) viewer.forget(timer);
     looking = false;
     if (viewer.over || viewer.shown !== tab) return close();
-    if (popup) open(tab, popup);
-    else close();
+    // A choice closes the popup. What was read around it may still be the popup that is closed then.
+    if (before === choices) {
+      if (popup) open(tab, popup);
+      else close();
+    }
     if (lookAgain) await look(tab);
   }
 
@@ -64,6 +71,8 @@ export function viewerPopups(
       const { popup } = told;
       told = undefined;
       const { client } = viewer;
+      choices += 1;
+      choosing += 1;
       void exclusive(tab, async (page) => {
         if (message.type === 'choose' && popup.kind === 'select') await chooseOption(client, page, message.index);
         else if (message.type === 'choose' && popup.kind === 'suggest') {
@@ -71,7 +80,7 @@ export function viewerPopups(
           if (option) await setValue(client, page, option.value);
         } else if (message.type === 'setValue' && popup.kind === 'value') await setValue(client, page, message.value);
         else if (popup.kind !== 'suggest') await closePopup(client, page);
-      });
+      }).finally(() => (choosing -= 1));
     },
   };
 }
