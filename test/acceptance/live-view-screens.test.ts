@@ -42,17 +42,17 @@ describe('the screencast', () => {
     await under.evaluate(script);
   });
 
-  afterEach(async () => {
+  /** Once Chromium has answered, the service is attached to the tab that it shows, which it asked for before. */
+  const pages = async () => {
     const { targetInfos } = await session.cdp.ask(isTargetList, 'Target.getTargets');
-    for (const { type, targetId } of targetInfos)
-      if (type === 'page' && targetId !== under.targetId)
-        await session.cdp.send('Target.closeTarget', { targetId }).catch(() => {}); // it may be closing already
-  });
-
-  const urlOf = async (targetId: string) => {
-    const { targetInfos } = await session.cdp.ask(isTargetList, 'Target.getTargets');
-    return targetInfos.find((info) => info.targetId === targetId)?.url;
+    return targetInfos.filter(({ type }) => type === 'page');
   };
+
+  afterEach(async () => {
+    for (const { targetId } of await pages())
+      if (targetId !== under.targetId) await session.cdp.send('Target.closeTarget', { targetId }).catch(() => {}); // it may be closing already
+    await until(async () => (await pages()).length).toBe(1); // the next viewer would begin with the tab that goes
+  });
 
   test('lists the tabs, switches, opens and closes them', async () => {
     const view = await open(session, under);
@@ -66,18 +66,21 @@ describe('the screencast', () => {
     await until(() => view.page.locator('#address').inputValue()).toBe(url);
     await view.page.getByRole('tab', { name: 'Under test' }).click();
     await until(() => view.colour(GROUND)).toEqual([255, 255, 255]);
+    await until(view.shown).toBe('Under test'); // then the tabs are drawn, and not once more under the mouse
     await view.page.locator(`[data-id="${targetId}"] .close`).click();
     await until(names).toEqual(['Under test']);
 
     await view.page.locator('#new-tab').click();
     await until(names).toEqual(['Under test', 'New tab']);
+    await until(view.shown).toBe('New tab');
+    await pages(); // what the viewer says now is for that tab
     await view.page.locator('#address').fill('data:text/html,<title>Third</title>');
     await view.page.keyboard.press('Enter');
     await until(names).toEqual(['Under test', 'Third']);
     await until(() => view.page.locator('#back').isEnabled()).toBe(true);
     await view.page.locator('.tab[data-shown] .close').click();
     await until(names).toEqual(['Under test']);
-    await until(() => view.page.locator('.tab[data-shown]').count()).toBe(1);
+    await until(view.shown).toBe('Under test');
   });
 
   test('follows a page that the shown one opens', async () => {
@@ -94,21 +97,25 @@ describe('the screencast', () => {
   test('follows the driver to the tab that it makes or brings to the front, unless the viewer stays', async () => {
     const driver = localClient((sink) => session.mux.attach(sink));
     const [view, watching] = [await open(session, under), await open(session, under, READ_ONLY)];
-    const shown = ({ page }: typeof view) => page.locator('.tab[data-shown] .name').innerText();
     const front = (targetId: string) => driver.send('Target.activateTarget', { targetId });
     const url = 'data:text/html,<title>Made</title>';
     const { targetId } = await driver.ask(isCreated, 'Target.createTarget', { url });
-    for (const each of [view, watching]) await until(() => shown(each)).toBe('Made');
+    for (const each of [view, watching]) await until(each.shown).toBe('Made');
     await until(() => view.page.title()).toBe('Made – A <session>');
     await front(under.targetId);
-    for (const each of [view, watching]) await until(() => shown(each)).toBe('Under test');
+    for (const each of [view, watching]) await until(each.shown).toBe('Under test');
     expect(await view.page.locator('#title').innerText()).toBe('A <session>');
     await watching.page.locator('#follow').click();
+    // The service hears of it after the click. When it shows what the viewer asks for next, it has.
+    await watching.page.getByRole('tab', { name: 'Made' }).click();
+    await until(watching.shown).toBe('Made');
     await front(targetId);
-    await until(() => shown(view)).toBe('Made');
-    expect(await shown(watching)).toBe('Under test');
+    await until(view.shown).toBe('Made');
+    await front(under.targetId);
+    await until(view.shown).toBe('Under test');
+    expect(await watching.shown()).toBe('Made');
     await watching.page.locator('#follow').click();
-    await until(() => shown(watching)).toBe('Made');
+    await until(watching.shown).toBe('Under test');
     driver.close();
   });
 
@@ -208,7 +215,6 @@ describe('the screencast', () => {
 
   test('takes the shortcuts of a window, and says why a page did not load', async () => {
     const view = await open(session, under, '&header=true');
-    const shown = () => view.page.locator('.tab[data-shown] .name').innerText();
     const key = async (modifiers: number, key: string, code: string, windowsVirtualKeyCode: number) => {
       // Not by the viewer's own browser, which may take them for itself.
       const event = { modifiers, key, code, windowsVirtualKeyCode };
@@ -217,7 +223,8 @@ describe('the screencast', () => {
     };
     await view.click(GROUND);
     await key(2, 't', 'KeyT', 84);
-    await until(shown).toBe('New tab');
+    await until(view.shown).toBe('New tab');
+    await pages(); // what the viewer says now is for that tab
     await view.page.locator('#address').fill('http://none.test/');
     await view.page.keyboard.press('Enter');
     await until(() => view.page.locator('#notice').innerText()).toContain('The page did not load.');
@@ -228,13 +235,13 @@ describe('the screencast', () => {
     await key(2, 'l', 'KeyL', 76);
     await view.page.keyboard.type('data:text/html,<title>Next</title>');
     await view.page.keyboard.press('Enter');
-    await until(shown).toBe('Next');
+    await until(view.shown).toBe('Next');
     await until(() => view.page.locator('#back').isEnabled()).toBe(true);
     await key(1, 'ArrowLeft', 'ArrowLeft', 37);
     await until(() => view.page.locator('#address').inputValue()).toBe('http://search.test/?q=two%20words');
     await view.page.locator('#keyboard').focus();
     await key(2, 'w', 'KeyW', 87);
-    await until(shown).toBe('Under test');
+    await until(view.shown).toBe('Under test');
     await under.evaluate('window.old = true');
     await key(0, 'F5', 'F5', 116);
     await until(() => under.evaluate('window.old')).toBeUndefined();
@@ -338,7 +345,7 @@ describe('the screencast', () => {
     hands.send(Buffer.from([0xff, 0xfe]));
     await until(() => under.evaluate('field.value')).toBe('only this');
     expect(await under.evaluate('seen')).toEqual([]);
-    expect(await urlOf(under.targetId)).toBe('about:blank');
+    expect((await pages()).map(({ url }) => url)).toEqual(['about:blank']);
     watching.close();
     hands.close();
   });

@@ -39,6 +39,8 @@ export interface View {
   /** Red, green and blue of the picture. */
   colour(place: { x: number; y: number }): Promise<number[]>;
   state(): Promise<string | null>;
+  /** The name of the tab that it shows. */
+  shown(): Promise<string>;
 }
 
 /** Opens views, each in a browser context of its own; `close` ends those that are still open. */
@@ -86,6 +88,7 @@ async function viewIn(context: BrowserContext, session: Watched, under: PageUnde
     cdp: await context.newCDPSession(page),
     at,
     state,
+    shown: () => page.locator('.tab[data-shown] .name').innerText(),
     async click(place) {
       const { x, y } = await at(place);
       await page.mouse.click(x, y);

@@ -154,7 +154,7 @@ export async function pageAt(cdp: LocalClient, targetId: string): Promise<PageUn
     sessionId,
     async evaluate(expression) {
       const options = { expression, returnByValue: true, awaitPromise: true };
-      const answer = await cdp.ask(isEvaluated, 'Runtime.evaluate', options, sessionId);
+      const answer = await cdp.ask(isEvaluated, 'Runtime.evaluate', options, sessionId, { patient: true }); // a dialog waits for a person
       return answer.result['value'];
     },
     async setContent(html) {
