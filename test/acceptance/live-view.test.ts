@@ -48,6 +48,13 @@ describe.each([
 
   const value = () => under.evaluate('field.value');
   const clients = () => session.mux.clientCount;
+  /** The wheel turns many times, and slowly. What has not turned yet would scroll the page of the next test. */
+  const scrolled = () =>
+    until(() =>
+      under.evaluate(
+        'new Promise((resolve) => { const at = scrollY; setTimeout(() => resolve(scrollY === at), 1000); })',
+      ),
+    ).toBe(true);
 
   test('shows a page that does not change, and then every change', async () => {
     const view = await open(session, under);
@@ -108,6 +115,7 @@ describe.each([
     await view.page.mouse.move(x, y);
     await view.page.mouse.wheel(0, 300);
     await until(() => under.evaluate('scrollY')).toBeGreaterThan(100);
+    await scrolled();
   });
 
   test('pastes from the viewer into the page, as a paste', async () => {
@@ -184,7 +192,7 @@ describe.each([
     const keyboard = view.page.locator('#keyboard');
     expect(await keyboard.getAttribute('inputmode')).toBe('none'); // or every tap would cover half of the page
     await view.page.getByRole('button', { name: 'Keyboard on the screen' }).tap();
-    expect(await keyboard.getAttribute('inputmode')).toBe('text');
+    await until(() => keyboard.getAttribute('inputmode')).toBe('text'); // the click comes after the fingers' events
     await view.page.keyboard.insertText('by thumb');
     await until(value).toBe('by thumb');
 
@@ -195,6 +203,7 @@ describe.each([
     await view.page.locator('#picture-size').selectOption('actual');
     await until(width).toBe(1000);
     await view.page.locator('#picture-button').tap();
+    await until(() => view.page.locator('#picture').isVisible()).toBe(false);
     const swipe = { x: 200, y: 500, id: 0 };
     await touch('touchStart', swipe);
     for (const up of [60, 120, 180, 240]) await touch('touchMove', { ...swipe, y: swipe.y - up });
@@ -218,12 +227,7 @@ describe.each([
       const [down, up] = (await words()).map((word) => Number(word.split(' ')[2]));
       expect(down! - up!).toBeCloseTo(100, -1); // the picture has the page's own size
     }
-    // The wheel turns once for each move. What has not turned yet would scroll the page of the next test.
-    await until(() =>
-      under.evaluate(
-        'new Promise((resolve) => { const at = scrollY; setTimeout(() => resolve(scrollY === at), 1000); })',
-      ),
-    ).toBe(true);
+    await scrolled();
   });
 
   test('lets who only watches do nothing', async () => {
@@ -382,6 +386,9 @@ describe.each([
         wanted.map((number, i) => Math.abs((numbers as number[])[i]! - number) < 30);
       await until(async () => near(await popup(), [200, 150, 400, 300])).toEqual([true, true, true, true]);
       const [x, y] = (await popup()) as [number, number];
+      // The window manager is a process before it manages windows.
+      const titleBar = { x: x + 100, y: y - 8 - (main[3]! - main[5]!) };
+      await until(() => view.colour(titleBar)).not.toEqual([255, 255, 255]);
       await view.page.mouse.move(...mouse(x + 100, y - 8)); // its title bar
       await view.page.mouse.down();
       await view.page.mouse.move(...mouse(x + 150, y + 42));
