@@ -1,5 +1,6 @@
 import { toFile, type Kernel } from '@onkernel/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sql } from '../../src/store/sql.ts';
 import { extensionFiles, zipOf } from '../support/extension-zip.ts';
 import { loggedIn, startLoginSite, type LoginSite } from '../support/login-site.ts';
 import { startService, type Service } from '../support/service.ts';
@@ -21,6 +22,11 @@ const versionsOf = async (id: string) => (await service.call('GET', `/profiles/$
 const acquire = (pool: Kernel.BrowserPool) => sdk.browserPools.acquire(pool.id, { acquire_timeout_seconds: 40 });
 const release = (pool: Kernel.BrowserPool, session: { session_id: string }, reuse = true) =>
   sdk.browserPools.release(pool.id, { session_id: session.session_id, reuse });
+
+const browsersOf = async ({ id }: Kernel.BrowserPool) => {
+  const query = sql`select id from sessions where pool_id = ${id} and deleted_at is null`;
+  return (await service.app.store.db.rows<{ id: string }>(query)).map((row) => row.id);
+};
 
 /** A profile that is logged in, or, with `visit`, whatever that leaves in it. */
 async function savedProfile(name: string, visit = site.logIn) {
@@ -109,7 +115,9 @@ describe('a pool', () => {
         const filled = async (id: string) => (await sdk.browserPools.retrieve(id)).available_count;
         await expect.poll(() => filled(pool.id), { timeout: 40_000 }).toBe(1);
         await expect.poll(() => filled(left.id), { timeout: 40_000 }).toBe(1);
+        const [before] = await browsersOf(pool);
         await save(profile.id, site.logIn);
+        await expect.poll(() => browsersOf(pool)).not.toContain(before); // the pool hears of it
         const fresh = await acquire(pool);
         expect(await site.look(fresh)).toEqual(loggedIn);
         const old = await acquire(left);

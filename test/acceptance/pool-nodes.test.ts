@@ -55,6 +55,13 @@ async function pool(node: Node, size: number, config: object = {}): Promise<stri
   return id;
 }
 
+async function acquire(node: Node, id: string, signal?: AbortSignal): Promise<Kernel.BrowserPoolAcquireResponse> {
+  for (;;) {
+    const session = await client(node).browserPools.acquire(id, { acquire_timeout_seconds: 50 }, { signal });
+    if (session) return session;
+  }
+}
+
 const browsersOf = (id: string) =>
   nodes.ask<{ id: string; node_id: string }>(
     sql`select id, node_id from sessions where pool_id = ${id} and deleted_at is null order by id`,
@@ -104,21 +111,12 @@ describe('two nodes', () => {
     const random = seededRandom(4);
     const held = new Set<string>();
     let served = 0;
-    const acquire = async (
-      node: Node,
-      signal?: AbortSignal,
-    ): Promise<Kernel.BrowserPoolAcquireResponse | undefined> => {
-      for (;;) {
-        const session = await client(node).browserPools.acquire(id, { acquire_timeout_seconds: 50 }, { signal });
-        if (session) return session;
-      }
-    };
     await Promise.all(
       Array.from({ length: 200 }, async (_, number) => {
         await sleep(random(500));
         const hangsUp = number % 3 === 0;
         const signal = hangsUp ? AbortSignal.timeout(random(1500)) : undefined;
-        const session = await acquire(number % 2 === 0 ? a : b, signal).catch((error: Error) => {
+        const session = await acquire(number % 2 === 0 ? a : b, id, signal).catch((error: Error) => {
           if (!hangsUp) throw error;
           return undefined;
         });
@@ -156,12 +154,10 @@ describe('two nodes', () => {
     await Promise.all(
       Array.from({ length: 24 }, async (_, number) => {
         const signal = number % 3 === 0 ? AbortSignal.timeout(100 + number * 40) : undefined;
-        const session = await client(number % 2 === 0 ? a : b)
-          .browserPools.acquire(id, { acquire_timeout_seconds: 50 }, { signal })
-          .catch((error: Error) => {
-            if (!signal) throw error;
-            return undefined;
-          });
+        const session = await acquire(number % 2 === 0 ? a : b, id, signal).catch((error: Error) => {
+          if (!signal) throw error;
+          return undefined;
+        });
         if (!session) return;
         expect(held.has(session.session_id), 'never again').toBe(false);
         held.add(session.session_id);

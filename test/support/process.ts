@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { newDatabase, newToolbox } from './new-database.ts';
 import { expectRefusalsDeclared } from './reference.ts';
 
@@ -32,6 +33,7 @@ export async function spawnService(
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const exited = once(child, 'exit');
+  const closed = new Promise((resolve) => child.once('close', resolve));
   let output = '';
   const url = await new Promise<string>((resolve, reject) => {
     const hear = (chunk: Buffer) => {
@@ -41,9 +43,11 @@ export async function spawnService(
     };
     child.stdout.on('data', hear);
     child.stderr.on('data', hear);
-    void exited.then(([code, signal]) =>
-      reject(new Error(`The service ended (${code ?? signal}) before it listened:\n${output}`)),
-    );
+    void exited.then(async ([code, signal]) => {
+      // What it said last may be read after its exit. A process that it started may keep its output open for longer.
+      await Promise.race([closed, sleep(2000, undefined, { ref: false })]);
+      reject(new Error(`The service ended (${code ?? signal}) before it listened:\n${output}`));
+    });
   });
   return {
     url,
