@@ -8,8 +8,10 @@ const isDetached = object({ sessionId: anyText });
 const MOST_PAGES = 200;
 /** How often attaching is retried because the page closed meanwhile. */
 const MOST_TRIES = 20;
-/** The time for a page to say whether it is in front. A page that hangs does not answer. */
+/** The time for the pages to say whether they are in front. A page that hangs does not answer. */
 const PATIENCE_MS = 300;
+/** The time for one of them to say that it is, when none has: on a busy machine the page in front takes its time. */
+const LONGEST_MS = 2000;
 
 /** The page that a person in front of the browser would see, and a CDP session attached to it. */
 export interface ActivePage {
@@ -59,20 +61,19 @@ export function activePage(mux: Mux): ActivePage {
     return sessionId;
   }
 
-  async function isVisible(targetId: string): Promise<boolean> {
-    const asked = attach(targetId).then((sessionId) =>
-      client.ask(
-        isEvaluated,
-        'Runtime.evaluate',
-        { expression: 'document.visibilityState === "visible"', returnByValue: true },
-        sessionId,
-      ),
-    );
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, PATIENCE_MS, undefined)));
-    const answer = await Promise.race([asked.catch(() => undefined), late]);
-    clearTimeout(timer);
-    return answer?.result['value'] === true;
+  async function expectVisible(targetId: string): Promise<void> {
+    const question = { expression: 'document.visibilityState === "visible"', returnByValue: true };
+    const { result } = await client.ask(isEvaluated, 'Runtime.evaluate', question, await attach(targetId));
+    if (result['value'] !== true) throw new Error('This page is not in front.');
+  }
+
+  /** Those that have said in time that they are visible. */
+  async function visibleOf(targetIds: readonly string[]): Promise<Set<string>> {
+    const visible = new Set<string>();
+    const asked = targetIds.map((id) => expectVisible(id).then(() => visible.add(id)));
+    await soon(PATIENCE_MS, Promise.allSettled(asked));
+    if (visible.size === 0) await soon(LONGEST_MS, Promise.any(asked));
+    return visible;
   }
 
   return {
@@ -88,8 +89,8 @@ export function activePage(mux: Mux): ActivePage {
         ];
         let chosen = ranked[0];
         if (ranked.length > 1) {
-          const visible = await Promise.all(ranked.map(isVisible));
-          chosen = ranked.find((_, i) => visible[i]) ?? chosen;
+          const visible = await visibleOf(ranked);
+          chosen = ranked.find((id) => visible.has(id)) ?? chosen;
         }
         if (chosen === undefined) return undefined;
         try {
@@ -102,6 +103,14 @@ export function activePage(mux: Mux): ActivePage {
 
     close: () => client.close(),
   };
+}
+
+/** Resolves when the work is done, has failed, or takes longer than this. */
+async function soon(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise((resolve) => (timer = setTimeout(resolve, ms)));
+  await Promise.race([work.catch(() => {}), late]);
+  clearTimeout(timer);
 }
 
 const isBlank = (url: string) => url === '' || url === 'about:blank';

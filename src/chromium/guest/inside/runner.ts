@@ -21,6 +21,8 @@ const HOME = process.env['HOME'] ?? '/tmp';
 const ARTIFACTS = join(HOME, '.cache/corral/playwright');
 const DOWNLOADS = join(HOME, 'Downloads');
 const LOOK_MS = 500;
+/** When no tab has said by then that it is visible: on a busy machine the tab in front takes its time. */
+const LONGEST_LOOK_MS = 3000;
 /** The id of a message that Playwright did not send. Playwright counts from one. */
 const OURS = 2 ** 31 - 1;
 
@@ -120,7 +122,14 @@ async function keep(download: Download): Promise<void> {
 async function activePage(context: BrowserContext): Promise<Page> {
   const pages = context.pages();
   if (pages.length <= 1) return pages[0] ?? context.newPage();
-  const looks = await Promise.all(pages.map((page) => soon(page.evaluate(seen), 0)));
+  const asked = pages.map((page) => page.evaluate<number>(seen));
+  const answers = (ms: number) => Promise.all(asked.map((look) => soon(look, 0, ms)));
+  let looks = await answers(LOOK_MS);
+  if (Math.max(...looks) === 0) {
+    const visible = asked.map(async (look) => (await look) || Promise.reject(new Error('It is hidden.')));
+    await soon(Promise.any(visible), 0, LONGEST_LOOK_MS);
+    looks = await answers(0);
+  }
   const best = Math.max(...looks);
   return pages[looks.lastIndexOf(best)] ?? pages[0]!;
 }
@@ -148,8 +157,8 @@ async function keepAwake(context: BrowserContext): Promise<() => Promise<void>> 
 }
 
 /** A page that is stuck is not waited for. */
-async function soon<T>(work: Promise<unknown>, otherwise: T): Promise<T> {
-  const late = new Promise<T>((resolve) => setTimeout(() => resolve(otherwise), LOOK_MS));
+async function soon<T>(work: Promise<unknown>, otherwise: T, ms = LOOK_MS): Promise<T> {
+  const late = new Promise<T>((resolve) => setTimeout(() => resolve(otherwise), ms));
   return Promise.race([work as Promise<T>, late]).catch(() => otherwise);
 }
 
