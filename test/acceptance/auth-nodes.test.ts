@@ -14,7 +14,7 @@ beforeAll(async () => {
   nodes = await startNodes();
   const settings = { CORRAL_ALLOW_PRIVATE_HOSTS: site.host, CORRAL_MAX_SESSIONS: '4' };
   [a, b] = [await nodes.start(settings), await nodes.start(settings)];
-}, 120_000);
+});
 afterAll(async () => {
   await nodes?.close();
   await site?.close();
