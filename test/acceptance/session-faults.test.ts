@@ -370,7 +370,8 @@ describe('the service', () => {
     const [headless, headful] = await Promise.all(
       [true, false].map((headless) => clientOf(first.url).browsers.create({ headless })),
     );
-    const client = await RawClient.open(headful!.cdp_ws_url);
+    // A session without a client sleeps after a while. Under version 1 of cgroups what is frozen dies when the next service thaws it.
+    const clients = await Promise.all([headless, headful].map((session) => RawClient.open(session!.cdp_ws_url)));
     const starting = clientOf(first.url)
       .browsers.create({ headless: false })
       .catch((error: Error) => error);
@@ -378,7 +379,7 @@ describe('the service', () => {
     const database = readFileSync(join(dataDir, 'postgres/postmaster.pid'), 'utf8').split('\n')[0];
     const isDatabase = (pid: number) => tree(Number(database)).includes(pid);
     await first.kill('SIGKILL');
-    await Promise.all([client.closed, starting]);
+    await Promise.all([...clients.map(({ closed }) => closed), starting]);
     const alive = () => [...processes].filter(([pid, at]) => tree(pid).includes(pid) && startTime(pid) === at);
     await expect
       .poll(() => alive().filter(([pid]) => !isDatabase(pid) && !/postgres/.test(commandOf(pid))), { timeout: 30_000 })
