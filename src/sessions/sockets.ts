@@ -2,7 +2,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { declineUpgrade } from '../api/declined-upgrade.ts';
 import type { Elsewhere } from '../api/elsewhere.ts';
-import { attachBidi } from '../chromium/bidi/bidi.ts';
+import { attachBidi, type Begun } from '../chromium/bidi/bidi.ts';
 import { attachDisplay } from '../chromium/display/display-view.ts';
 import { besideDisplay } from '../chromium/pages/beside-display.ts';
 import { attachScreencast } from '../chromium/pages/screencast.ts';
@@ -58,7 +58,7 @@ interface Origin {
 
 interface How {
   /** A BiDi client whose session was made by New Session of WebDriver, and which therefore sends no `session.new`. */
-  begun: boolean;
+  begun: Begun | undefined;
   readOnly: boolean;
   /** The code and reason with which the websocket is closed when the browser exits. */
   whenGone: () => { code: number; reason: string };
@@ -268,8 +268,7 @@ export function serveSessionSockets(
       isRecorded: () => session.recordings.size > 0,
       log,
     });
-    const begun = search.get('session') === 'begun';
-    const how = { begun, readOnly, whenGone: session.whenGone, searchUrl, fit, log };
+    const how = { begun: begunOf(search), readOnly, whenGone: session.whenGone, searchUrl, fit, log };
     // What runs inside goes to sleep with its session, and must not keep it from ending: only clients outside use it.
     const holding = inside === undefined ? held : undefined;
     const attach = session.attach(holding, (sink) => door.use(held, sink, how), door.kind);
@@ -334,6 +333,16 @@ export function serveSessionSockets(
     },
   };
 }
+
+/** How a session began that New Session of WebDriver made: `prompt.default=ignore` and the like, as its answer's address has it. */
+function begunOf(search: URLSearchParams): Begun | undefined {
+  if (search.get('session') !== 'begun') return undefined;
+  const prompts = [...search].flatMap(([name, value]) =>
+    name.startsWith(PROMPT) ? [[name.slice(PROMPT.length), value]] : [],
+  );
+  return { unhandledPromptBehavior: Object.fromEntries(prompts) };
+}
+const PROMPT = 'prompt.';
 
 function toldOnce(arrival: { left(how: { connected: boolean }): void }) {
   let told = false;

@@ -53,11 +53,12 @@ const inSession = async (id: string, command: string, args: string[]) => {
 // The driver is an optional part of the system.
 describe.skipIf(!process.env['CI'] && !existsSync('/usr/bin/chromedriver'))('a classic WebDriver client', () => {
   test('selenium-webdriver drives a session from its beginning to its end', async () => {
-    const { Browser, Builder, By, Key } = await untyped('selenium-webdriver');
+    const { Browser, Builder, By, Key, until } = await untyped('selenium-webdriver');
     const { Options } = await untyped('selenium-webdriver/chrome.js');
     const options = new Options().addArguments('--headless', '--window-size=1000,700', '--no-sandbox');
     options.set('corral:options', { tags: { team: 'selenium' }, timeout_seconds: 600 });
     options.set('webSocketUrl', true);
+    options.set('unhandledPromptBehavior', 'ignore');
     const driver = await new Builder()
       .usingServer(address('/wd/hub'))
       .forBrowser(Browser.CHROME)
@@ -102,6 +103,10 @@ describe.skipIf(!process.env['CI'] && !existsSync('/usr/bin/chromedriver'))('a c
       const bidi = await driver.getBidi();
       const tree = await bidi.send({ method: 'browsingContext.getTree', params: {} });
       expect(tree.result.contexts).toHaveLength(2);
+      await driver.executeScript(`setTimeout(() => { document.title = 'answered ' + confirm('Go on?') })`);
+      await driver.wait(until.alertIsPresent(), 60_000); // BiDi leaves it alone, as was asked for
+      await driver.switchTo().alert().accept();
+      await expect.poll(() => driver.getTitle()).toBe('answered true');
       bidi.close();
 
       // Its ports are on the session's own loopback device, and no page gets there.

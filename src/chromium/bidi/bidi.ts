@@ -16,10 +16,15 @@ export interface BidiOptions extends BacklogBounds {
   log?: Log;
   /** The most unanswered commands of one client. */
   maxInFlight?: number;
-  /** The session was begun elsewhere: the first command opens it here, without `session.new`. */
-  begun?: boolean;
+  /** The session was begun elsewhere, like this: the first command opens it here, without `session.new`. */
+  begun?: Begun | undefined;
   /** How long `session.new` may take. */
   newSessionMs?: number;
+}
+
+export interface Begun {
+  /** What becomes of dialogs, by their kind, as `session.new` takes it. */
+  unhandledPromptBehavior: Record<string, string>;
 }
 
 /** Chromium's limit on its pipe is slightly higher: a BiDi command becomes a CDP command of about its size. */
@@ -49,9 +54,6 @@ export function attachBidi(mux: Mux, sink: WebSocketSink, options: BidiOptions =
   return new BidiConnection(mux, sink, options);
 }
 
-/** Opens the session of a client that does not ask for it. Compared by identity: no client can send it. */
-const BEGINNING: Command = { id: 0, method: 'session.new', params: { capabilities: {} } };
-
 class BidiConnection implements WebSocketReceiver {
   readonly #mux: Mux;
   readonly #sink: WebSocketSink;
@@ -59,6 +61,8 @@ class BidiConnection implements WebSocketReceiver {
   readonly #maxInFlight: number;
   readonly #options: BidiOptions;
   readonly #backlog: Backlog;
+  /** Opens the session of a client that does not ask for it. Compared by identity: no client can send it. */
+  readonly #beginning: Command | undefined;
   #session: 'none' | 'starting' | 'open' = 'none';
   /** Commands that arrive while the session is starting. */
   #early: Command[] = [];
@@ -76,6 +80,8 @@ class BidiConnection implements WebSocketReceiver {
     this.#maxInFlight = options.maxInFlight ?? 10_000;
     this.#options = options;
     this.#backlog = new Backlog(options);
+    const { begun } = options;
+    this.#beginning = begun && { id: 0, method: 'session.new', params: { capabilities: { alwaysMatch: begun } } };
     this.#connect();
   }
 
@@ -130,9 +136,9 @@ class BidiConnection implements WebSocketReceiver {
       const refusal = this.#session === 'none' ? unfit(command) : hasSession(id);
       return refusal ? this.#refuse(refusal, command) : void this.#open(command);
     }
-    if (this.#session !== 'open' && this.#options.begun) {
+    if (this.#session !== 'open' && this.#beginning) {
       this.#early.push(command);
-      return void this.#open(BEGINNING);
+      return void this.#open(this.#beginning);
     }
     if (this.#session !== 'open') {
       const message = 'This connection has no session. Send session.new first.';
@@ -182,7 +188,7 @@ class BidiConnection implements WebSocketReceiver {
     if (message.type === 'error') return this.#giveUp(message, command);
     clearTimeout(this.#deadline);
     this.#session = 'open';
-    if (command !== BEGINNING) this.#send({ ...message, result: introduced(message.result!) });
+    if (command !== this.#beginning) this.#send({ ...message, result: introduced(message.result!) });
     this.#performEarly();
   }
 
@@ -199,7 +205,7 @@ class BidiConnection implements WebSocketReceiver {
     this.#mapper = undefined;
     this.#cdp?.closed();
     this.#session = 'none';
-    if (command === BEGINNING) return this.#end(1011, 'The browser did not open a BiDi session.');
+    if (command === this.#beginning) return this.#end(1011, 'The browser did not open a BiDi session.');
     this.#refuse(refusal, command);
     this.#connect();
     this.#performEarly();

@@ -10,7 +10,7 @@ import type { Log } from '../../lib/log.ts';
 import type { RateLimit } from '../../sessions/rate-limit.ts';
 import type { Session } from '../../sessions/schema.ts';
 import type { SessionService } from '../../sessions/service.ts';
-import { readCapabilities } from './capabilities.ts';
+import { isObject, readCapabilities } from './capabilities.ts';
 import { valueOf } from './driver.ts';
 import { refusalOf, WebDriverFault } from './fault.ts';
 import { optionsOf } from './schema.ts';
@@ -162,9 +162,21 @@ function capabilitiesOf(
     // Some clients take it for a websocket only at such a path, which is that of Selenium's own server.
     'se:cdp': session.cdp_ws_url.replace('/browser/cdp?', `/session/${session.session_id}/se/cdp?`),
     'se:cdpVersion': others['browserVersion'],
-    ...(bidi ? { webSocketUrl: `${session.webdriver_ws_url}&session=begun` } : {}),
+    ...(bidi ? { webSocketUrl: `${session.webdriver_ws_url}&${beganLike(others)}` } : {}),
     'corral:options': { session_id: session.session_id, browser_live_view_url: session.browser_live_view_url },
   };
+}
+
+/** How the session began, for its BiDi half: dialogs must not be closed there that the client leaves to its commands. */
+function beganLike({ unhandledPromptBehavior }: Record<string, unknown>): string {
+  const prompts = isObject(unhandledPromptBehavior)
+    ? unhandledPromptBehavior
+    : { default: unhandledPromptBehavior ?? 'dismiss' };
+  const began = new URLSearchParams({ session: 'begun' });
+  // Whether classic commands are told of a dialog is nothing to BiDi.
+  for (const [kind, what] of Object.entries(prompts))
+    began.set(`prompt.${kind}`, String(what).replace(/ and notify$/, ''));
+  return began.toString();
 }
 
 /** Refusals in the standard's shape. What is none is a fault of the service, and is answered and logged as everywhere. */
