@@ -44,7 +44,7 @@ export async function testOnOtherNodes(args = tests) {
 }
 
 /** npm has Node itself as packages. They are not dependencies, because no user needs them: they are fetched here, once. */
-async function provideNode(version) {
+export async function provideNode(version) {
   const name = `node-${process.platform}-${process.arch}`;
   const cache = join(root, 'node_modules/.cache/corral');
   const home = join(cache, `${name}-${version}`);

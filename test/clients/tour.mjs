@@ -35,6 +35,7 @@ const files = [
   'lighthouse',
   'chrome-remote-interface',
   'webdriverio',
+  'inspector',
 ];
 const stepMs = 300_000;
 

@@ -1,4 +1,5 @@
 import protocol from 'webdriver';
+import { remote } from 'webdriverio';
 
 export default [
   {
@@ -66,6 +67,46 @@ export default [
       },
     },
     end: ({ browser }) => browser && hangUp(browser),
+  },
+  {
+    name: 'webdriverio, /session',
+    makesSession: true,
+    steps: {
+      async open(c) {
+        const { hostname, port } = new URL(c.service.url);
+        c.browser = await remote({
+          hostname,
+          port: Number(port),
+          path: '/',
+          headers: { Authorization: `Bearer ${c.service.key}` },
+          logLevel: 'error',
+          capabilities: {
+            browserName: 'chrome',
+            'corral:options': { headless: true, timeout_seconds: 3600 },
+          },
+        });
+        await c.browser.url(c.url);
+      },
+      click: ({ browser }) => browser.$('#count').click(),
+      type: ({ browser, words }) => browser.$('#name').setValue(words.name),
+      select: ({ browser, words }) => browser.$('#colour').selectByAttribute('value', words.colour),
+      async upload({ browser, note }) {
+        await browser.$('#file').setValue(await browser.uploadFile(note.local));
+      },
+      download: ({ browser }) => browser.$('#report').click(),
+      screenshot: async ({ browser }) => Buffer.from(await browser.takeScreenshot(), 'base64'),
+      pdf: async ({ browser }) => Buffer.from(await browser.printPage(), 'base64'),
+      async tab(c) {
+        c.first = await c.browser.getWindowHandle();
+        await c.browser.newWindow(c.secondUrl);
+      },
+      async dialog({ browser, first }) {
+        await browser.switchToWindow(first);
+        browser.on('dialog', (dialog) => dialog.accept());
+        await browser.$('#ask').click();
+      },
+      close: ({ browser }) => browser.deleteSession(),
+    },
   },
 ];
 
