@@ -54,7 +54,8 @@ const FULL = [
   '/opt/google/chrome/chrome',
 ];
 const HEADLESS_SHELL = ['/usr/lib/chromium/chromium-headless-shell', '/usr/lib64/chromium-browser/headless_shell'];
-const TRIAL_MS = 10_000;
+/** For what may never end. A busy machine takes seconds, and a browser that did not answer in time is not asked again. */
+const TRIAL_MS = 30_000;
 const FIRST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 60_000;
 /** What replaces each control group limit where the controller is missing. */
