@@ -234,12 +234,13 @@ describe('several clients on one browser', () => {
     await client.result('session.subscribe', { events: ['network.beforeRequestSent'] });
     await client.result('network.addIntercept', { phases: ['beforeRequestSent'] });
     await client.result('script.addPreloadScript', { functionDeclaration: '() => { window.preloaded = true; }' });
-    void client.ask('browsingContext.navigate', { context, url, wait: 'complete' });
+    const mocked = client.ask('browsingContext.navigate', { context, url, wait: 'complete' });
     const { params } = await client.event('network.beforeRequestSent');
     expect(params.isBlocked).toBe(true);
     const body = { type: 'string', value: '<title>mocked</title>' };
     const headers = [{ name: 'content-type', value: { type: 'string', value: 'text/html' } }];
     await client.result('network.provideResponse', { request: params.request.request, body, headers });
+    await mocked;
     const second = await BidiClient.withSession();
     expect(await second.evaluate('document.title', context)).toBe('mocked');
     expect(await second.evaluate('window.preloaded', context)).toBe(true);
