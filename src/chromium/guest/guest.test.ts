@@ -33,7 +33,7 @@ describe.runIf(isolation.sandboxed)('the guest of a session', () => {
         log: silent,
         whenGone: () => ({ code: 1011, reason: 'gone' }),
       },
-      AbortSignal.timeout(30_000),
+      AbortSignal.timeout(60_000),
     );
   });
   afterAll(async () => {
