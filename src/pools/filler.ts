@@ -40,8 +40,7 @@ export function filler({
 }) {
   const store = poolStore(db);
   const busy = new Map<string, { again: boolean }>();
-  /** Browsers that were given back and are to be replaced at once. */
-  const owed = new Map<string, number>();
+  const owed = debts();
   const timers = new Map<string, NodeJS.Timeout>();
   let closed = false;
 
@@ -61,14 +60,8 @@ export function filler({
     makeHere: launches.start,
     makeAt,
     pausedUntil: launches.pausedUntil,
-    onPlaced: (poolId) => pay(poolId, 1),
+    onPlaced: (poolId) => owed.add(poolId, -1),
   });
-
-  function pay(poolId: string, count: number) {
-    const left = (owed.get(poolId) ?? 0) - count;
-    if (left > 0) owed.set(poolId, left);
-    else owed.delete(poolId);
-  }
 
   /** Never rejects: a failure is logged and retried later. */
   async function fill(poolId: string): Promise<void> {
@@ -91,7 +84,7 @@ export function filler({
   }
 
   async function once(poolId: string): Promise<void> {
-    const owedBefore = owed.get(poolId) ?? 0; // a browser that is given back during the look may still be counted by it
+    const owedBefore = owed.of(poolId); // a browser that is given back during the look may still be counted by it
     const pool = await store.look(poolId);
     if (!pool?.open) return forget(poolId);
     const there = pool.available + pool.acquired + pool.warming;
@@ -99,12 +92,12 @@ export function filler({
     if (pool.available + pool.acquired >= pool.size && !pool.filled_once) await store.setFilled(poolId);
     const missing = pool.size - there;
     if (missing <= 0) {
-      pay(poolId, owedBefore);
+      owed.add(poolId, -owedBefore);
       if (pool.last_error && pool.warming === 0) await store.recordSuccess(poolId);
       return;
     }
 
-    const needed = Math.max(owed.get(poolId) ?? 0, pool.waiting - pool.available - pool.warming, 0);
+    const needed = Math.max(owed.of(poolId), pool.waiting - pool.available - pool.warming, 0);
     const wanted = Math.min(missing, pool.filled_once ? needed : missing);
     if (wanted > 0) {
       const pause = await spread.launch(pool, wanted, () => closed);
@@ -158,7 +151,7 @@ export function filler({
 
     /** Makes so many browsers at once, regardless of the pace, to replace those that were given back. */
     renew(poolId: string, count = 1) {
-      owed.set(poolId, (owed.get(poolId) ?? 0) + count);
+      owed.add(poolId, count);
       void fill(poolId);
     },
 
@@ -167,6 +160,17 @@ export function filler({
       for (const timer of timers.values()) clearTimeout(timer);
       await launches.settled();
     },
+  };
+}
+
+/** Browsers that were given back and are to be replaced at once, by pool. */
+function debts() {
+  const owed = new Map<string, number>();
+  const of = (poolId: string) => owed.get(poolId) ?? 0;
+  return {
+    of,
+    add: (poolId: string, count: number) => void owed.set(poolId, Math.max(0, of(poolId) + count)),
+    delete: (poolId: string) => void owed.delete(poolId),
   };
 }
 
