@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { tree } from '../../src/chromium/sandbox/process-tree.ts';
+import { signal, startTime, tree } from '../../src/chromium/sandbox/process-tree.ts';
 import { requireSandbox } from '../support/sandbox.ts';
 import { startService, type Service } from '../support/service.ts';
 
@@ -76,6 +76,14 @@ describe('a session that takes all it can', { timeout: 120_000 }, () => {
       .filter((pid) => pid > 0 && commandLine(pid).includes(words));
   }
 
+  /** Kills what a bomb left. The dead count until they are buried, and until then the session cannot start anything. */
+  async function clear(words: string): Promise<void> {
+    const left = new Map(pidsOf(words).map((pid) => [pid, startTime(pid)]));
+    for (const pid of left.keys()) signal(pid, 'SIGKILL');
+    const unburied = () => [...left].filter(([pid, startedAt]) => startTime(pid) === startedAt).length;
+    await expect.poll(unburied, PATIENCE).toBe(0);
+  }
+
   test('is what the kernel kills first when memory runs out, and has no core dumps', async () => {
     const own = Number(readFileSync('/proc/self/oom_score_adj', 'utf8'));
     expect(Number(await says(mine, 'cat /proc/self/oom_score_adj'))).toBeGreaterThan(own);
@@ -93,7 +101,7 @@ describe('a session that takes all it can', { timeout: 120_000 }, () => {
     expect(bombs).toBeLessThan(PIDS);
     await othersWorkOn();
     await end(mine, bomb);
-    for (const pid of pidsOf(`sleep\x00${MARK}1`)) process.kill(pid, 'SIGKILL');
+    await clear(`sleep\x00${MARK}1`);
   });
 
   test('gets so many threads and no more', async () => {
@@ -115,7 +123,7 @@ describe('a session that takes all it can', { timeout: 120_000 }, () => {
     await expect.poll(async () => (await status(mine, hog)).exit_code, PATIENCE).toBe(137);
     await othersWorkOn();
     await expect.poll(() => events(mine), PATIENCE).toMatch(/memory/i);
-    for (const pid of pidsOf(`sleep\x00${MARK}2`)) process.kill(pid, 'SIGKILL');
+    await clear(`sleep\x00${MARK}2`);
   });
 
   test('shares the processor with its neighbours as an equal, however many processes it keeps busy', async () => {
