@@ -51,7 +51,7 @@ test('/docs begins with browsers, shows samples for this service, finds operatio
   await page.getByRole('heading', { name: 'Corral', exact: true }).waitFor();
   expect(await page.title()).toBe('Corral API');
   await page.getByText('List sessions').first().waitFor();
-  expect(await page.locator('body').innerText()).toMatch(/Introduction\s+Browsers\s/);
+  await expect.poll(() => page.locator('body').innerText()).toMatch(/Introduction\s+Browsers\s/);
   await page.getByText('Start a browser', { exact: true }).first().click();
   const sample = page.getByText('const client = new Kernel({ baseURL:').first();
   await sample.waitFor();
