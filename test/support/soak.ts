@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
 import { parent, startTime, tree } from '../../src/chromium/sandbox/process-tree.ts';
 import { commandLine, descriptors, traces, untilNothing } from './leftovers.ts';
-import { RawClient } from './mux-server.ts';
+import { RawClient, type CdpMessage } from './mux-server.ts';
 import { startPages, type Pages } from './pages.ts';
 import { spawnService } from './process.ts';
 import { seededRandom, type Random } from './random.ts';
@@ -419,8 +419,11 @@ async function rawClient(address: string, url: string, leaves: boolean, idleMs: 
   const work = async () => {
     const { sessionId } = await client.page();
     await client.result('Page.enable', {}, sessionId);
-    await client.result('Page.navigate', { url }, sessionId);
-    await client.event('Page.loadEventFired');
+    await client.result('Page.setLifecycleEventsEnabled', { enabled: true }, sessionId);
+    const { loaderId } = await client.result<{ loaderId: string }>('Page.navigate', { url }, sessionId);
+    // Of this document: the load of the empty page that was there before may be told late.
+    const loaded = ({ params }: CdpMessage) => params?.['loaderId'] === loaderId && params['name'] === 'load';
+    while (!client.events('Page.lifecycleEvent').some(loaded)) await once(client.socket, 'message');
     await sleep(idleMs);
     if ((await client.evaluate('document.title', sessionId)) !== 'A page') throw new Error('the page is another');
   };
