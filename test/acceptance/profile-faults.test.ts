@@ -53,9 +53,9 @@ describe('a profile is what it was before', () => {
       const { id } = await logIn(sdk());
       const [before] = await versions();
       const writer = await heavyWriter(sdk(), dataDir, id, 150);
+      const tables = await visitStore({ dataDir, databaseUrl: '', log: silent }); // before: the save does not wait for it
       const ending = sdk().browsers.deleteByID(writer.session_id);
       ending.catch(() => {}); // it dies with the service
-      const tables = await visitStore({ dataDir, databaseUrl: '', log: silent });
       const unfinished = () =>
         tables.db.rows(
           sql`select from profile_chunks c join profile_versions v on v.id = c.version_id where not v.complete`,
