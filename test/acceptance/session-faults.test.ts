@@ -380,7 +380,7 @@ describe('the service', () => {
     const isDatabase = (pid: number) => tree(Number(database)).includes(pid);
     await first.kill('SIGKILL');
     await Promise.all([...clients.map(({ closed }) => closed), starting]);
-    const alive = () => [...processes].filter(([pid, at]) => tree(pid).includes(pid) && startTime(pid) === at);
+    const alive = () => [...processes].filter(([pid, at]) => startTime(pid) === at && tree(pid).includes(pid));
     await expect
       .poll(() => alive().filter(([pid]) => !isDatabase(pid) && !/postgres/.test(commandOf(pid))), { timeout: 30_000 })
       .toEqual([]);
