@@ -37,7 +37,7 @@ afterAll(() => {
 });
 
 beforeEach(async () => {
-  server = await muxServer();
+  server = await muxServer(undefined, { newSessionMs: 100_000 }); // a busy machine takes long to ask the fifty tabs of a burst
 });
 
 afterEach(async () => {
