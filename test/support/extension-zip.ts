@@ -36,5 +36,10 @@ export const extensionFiles = (mark: string): Record<string, string> => ({
     });
     return true;
   });`,
-  'scripts/content.js': `chrome.runtime.sendMessage('hello').then((answer) => { document.documentElement.dataset['${mark}'] = answer; });`,
+  // A worker that has not run yet hears nothing, and the browser refuses the message: a page can be there before it.
+  'scripts/content.js': `const ask = () => chrome.runtime.sendMessage('hello').then(
+    (answer) => { document.documentElement.dataset['${mark}'] = answer; },
+    () => setTimeout(ask, 50),
+  );
+  ask();`,
 });
