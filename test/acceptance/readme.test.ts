@@ -105,10 +105,12 @@ const sampled = [
 ];
 
 describe('the samples of /docs', () => {
+  let provided = false;
   // An installation may have to wait for another one.
-  beforeAll(async () => expect(await provideSampleTools()).toBe(true), 600_000);
+  beforeAll(async () => void (provided = await provideSampleTools()), 600_000);
 
   test.each(['TypeScript', 'Python', 'curl'])('in %s do their work as they stand', async (label) => {
+    expect(provided).toBe(true);
     const { paths } = (await (await fetch(`${service.url}/docs/reference.json`)).json()) as {
       paths: Record<string, Record<string, { 'x-codeSamples': { label: string; source: string }[] }>>;
     };
