@@ -135,6 +135,8 @@ describe('the screencast', () => {
     const view = await open(session, under);
     const popup = view.page.locator('#popup');
     const valueOf = (id: string) => under.evaluate(`${id}.value`);
+    // While one is drawn, the next click would close it instead of opening another, and the next one would be taken for open already.
+    const isGone = () => until(() => popup.isVisible()).toBe(false);
 
     await view.click({ x: 150, y: 115 });
     await until(() => popup.locator('option').allInnerTexts()).toEqual(['one', 'two', '<i>three', 'four']);
@@ -148,28 +150,31 @@ describe('the screencast', () => {
     await popup.getByRole('option', { name: 'four' }).click();
     await until(() => valueOf('list')).toBe('four');
     await until(() => under.evaluate('seen')).toEqual(['input list true', 'change list true']);
-    await until(() => popup.isVisible()).toBe(false); // or the next one would be taken for open already
+    await isGone();
     await view.page.keyboard.press('Space');
     await until(() => popup.isVisible()).toBe(true);
     await view.page.keyboard.press('ArrowUp');
     await view.page.keyboard.press('Enter');
     await until(() => valueOf('list')).toBe('3');
-    await until(() => popup.isVisible()).toBe(false);
+    await isGone();
     await view.click({ x: 150, y: 115 });
     await until(() => popup.isVisible()).toBe(true);
     await view.page.keyboard.press('Escape');
     await until(() => under.evaluate(`list.matches(':open')`)).toBe(false);
     expect(await valueOf('list')).toBe('3');
+    await isGone();
 
     await view.click({ x: 150, y: 215 });
     await popup.locator('input').fill('#12ab34');
     await popup.getByRole('button', { name: 'Set' }).click();
     await until(() => valueOf('colour')).toBe('#12ab34');
+    await isGone();
     await view.click({ x: 288, y: 315 });
     await popup.locator('input').fill('2024-02-29');
     await popup.getByRole('button', { name: 'Set' }).click();
     await until(() => valueOf('day')).toBe('2024-02-29');
     await until(() => under.evaluate('seen')).toContain('change day false');
+    await isGone();
 
     await view.click({ x: 150, y: 415 });
     await view.page.keyboard.type('ri');

@@ -106,7 +106,7 @@ describe('two nodes', () => {
   });
 
   test('never lend a browser twice: 200 clients, 8 browsers, and a third of them hangs up', async () => {
-    const id = await pool(a, 8, { reset_on_release: false, timeout_seconds: 10, fill_rate_per_minute: 6000 });
+    const id = await pool(a, 8, { reset_on_release: false, timeout_seconds: 20, fill_rate_per_minute: 6000 });
     const before = await browsersOf(id);
     const random = seededRandom(4);
     const held = new Set<string>();
@@ -177,7 +177,7 @@ describe('two nodes', () => {
 test('three nodes, one killed and one frozen for a while, under load: no double lease, no ghost, everybody is answered', async () => {
   const c = await nodes.start({ CORRAL_MAX_SESSIONS: '8' });
   await know(3, a, b, c);
-  const id = await pool(a, 6, { reset_on_release: false, timeout_seconds: 10, fill_rate_per_minute: 6000 });
+  const id = await pool(a, 6, { reset_on_release: false, timeout_seconds: 20, fill_rate_per_minute: 6000 });
   const [idOfB, idOfC] = [await b.id(), await c.id()];
   const at = new Set((await browsersOf(id)).map(({ node_id }) => node_id));
   expect(at, 'or this test shows nothing').toEqual(new Set([await a.id(), idOfB, idOfC]));
