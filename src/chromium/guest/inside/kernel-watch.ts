@@ -26,8 +26,11 @@ interface Queued extends KernelEvent {
 }
 
 const MOST_DIRECTORIES = 20_000;
-/** How long the second half of a rename may take to follow the first. The kernel queues both in one system call. */
-const RENAME_MS = 100;
+/**
+ * How long the second half of a rename may take to follow the first. The kernel queues both in one system call, but on a busy machine who
+ * renames may have to wait for the processor between the two.
+ */
+const RENAME_MS = 500;
 
 /**
  * Watches a directory, and with `recursive` those below it, and tells what the kernel reports in the order in which it does. What was made
