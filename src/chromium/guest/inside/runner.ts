@@ -142,8 +142,10 @@ const seen = `document.visibilityState === 'visible' ? (document.hasFocus() ? 2 
  */
 async function keepAwake(context: BrowserContext): Promise<() => Promise<void>> {
   const sessions: CDPSession[] = [];
+  let over = false;
   const wake = async (page: Page) => {
     const session = await context.newCDPSession(page);
+    if (over) return session.detach(); // a page of the code's last moment
     sessions.push(session);
     await session.send('Emulation.setFocusEmulationEnabled', { enabled: true });
   };
@@ -151,6 +153,7 @@ async function keepAwake(context: BrowserContext): Promise<() => Promise<void>> 
   context.on('page', later);
   await soon(Promise.allSettled(context.pages().map(wake)), []);
   return async () => {
+    over = true;
     context.off('page', later);
     await soon(Promise.allSettled(sessions.map((session) => session.detach())), []);
   };
