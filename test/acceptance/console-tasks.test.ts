@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { chromium, type Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { sql } from '../../src/store/sql.ts';
 import { expectGoodLook, openTab, PATIENCE, signIn } from '../support/console.ts';
 import { listenOnLoopback } from '../support/listen.ts';
@@ -8,6 +8,9 @@ import { person as ann, startTwoFactorSite, type TwoFactorSite } from '../suppor
 import { startService, type Service } from '../support/service.ts';
 
 /** The five tasks that people do most, each from the first screen on, as a person does them. */
+
+// Each looks at several screens twice. A busy machine takes seconds for each look.
+vi.setConfig({ testTimeout: 300_000 });
 
 let service: Service;
 let person: Browser;
@@ -187,7 +190,7 @@ test('make a pool and see its queue move', async () => {
 });
 
 // A login is a browser of its own that reads and answers three pages: on a busy machine each takes its time.
-test('start a login and answer its questions', { timeout: 300_000 }, async () => {
+test('start a login and answer its questions', async () => {
   const { page, room, complaints, context } = await signedIn();
   context.setDefaultTimeout(2 * PATIENCE);
   await room('Logins');

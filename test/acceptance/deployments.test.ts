@@ -141,7 +141,7 @@ test('a deployment comes from a private git repository, by the system’s git, a
     front.serve(`Basic ${Buffer.from(`x-access-token:${token}`).toString('base64')}`, repository.file);
     const { id } = await client.deployments.create({ source });
     await expect
-      .poll(() => client.deployments.retrieve(id), { timeout: 60_000 })
+      .poll(() => client.deployments.retrieve(id), { timeout: 120_000 })
       .toMatchObject({
         status: 'running',
         source_type: 'github',
@@ -157,7 +157,7 @@ test('a deployment comes from a private git repository, by the system’s git, a
     ]) {
       const refused = await client.deployments.create({ source: { ...source, ...wrong } });
       await expect
-        .poll(() => client.deployments.retrieve(refused.id), { timeout: 60_000 })
+        .poll(() => client.deployments.retrieve(refused.id), { timeout: 120_000 })
         .toMatchObject({ status: 'failed', status_reason: expect.stringContaining('The source cannot be fetched') });
     }
     const written = await service.app.store.db.rows(sql`select to_jsonb(d)::text as row from deployments d
@@ -170,7 +170,7 @@ test('a deployment comes from a private git repository, by the system’s git, a
   } finally {
     await repository.remove();
   }
-}, 120_000);
+}, 300_000);
 
 describe('an action', () => {
   test('gets its payload, prints lines that can be followed, and answers', async () => {
@@ -265,7 +265,9 @@ describe('an invocation', () => {
     await expect(client.invocations.update(id, { status: 'failed' })).rejects.toMatchObject({ status: 400 });
     await expect(client.browsers.create({ invocation_id: id })).rejects.toMatchObject({ status: 400 });
     const endless = await invoke('never-ends', undefined, { async: true });
-    await expect.poll(() => client.invocations.retrieve(endless.id)).toMatchObject({ status: 'running' });
+    await expect
+      .poll(() => client.invocations.retrieve(endless.id), { timeout: 60_000 })
+      .toMatchObject({ status: 'running' });
     await client.invocations.update(endless.id, { status: 'failed' });
     await ended(endless.id);
   }, 120_000);
@@ -274,13 +276,15 @@ describe('an invocation', () => {
     const { id } = await invoke('waits', { ms: 600_000 }, { async: true, async_timeout_seconds: 10 });
     await ended(id);
     expect((await client.invocations.retrieve(id)).status_reason).toContain('longer than 10 s');
-  }, 90_000);
+  }, 180_000);
 
   test('waits in line when its project runs as many as it may; one that cannot wait is refused', async () => {
     const project = await client.projects.list().then((page) => page.getPaginatedItems()[0]!);
     await client.projects.limits.update(project.id, { max_concurrent_invocations: 1 });
     const first = await invoke('never-ends', undefined, { async: true });
-    await expect.poll(() => client.invocations.retrieve(first.id)).toMatchObject({ status: 'running' });
+    await expect
+      .poll(() => client.invocations.retrieve(first.id), { timeout: 60_000 })
+      .toMatchObject({ status: 'running' });
     const second = await invoke('echo', {}, { async: true });
     await expect(invoke('echo', {})).rejects.toMatchObject({
       status: 429,
@@ -293,7 +297,7 @@ describe('an invocation', () => {
       .toMatchObject({ status: 'succeeded' });
     expect(await client.invocations.retrieve(first.id)).toMatchObject({ status: 'succeeded', output: '"enough"' });
     await client.projects.limits.update(project.id, { max_concurrent_invocations: 0 });
-  }, 90_000);
+  }, 180_000);
 });
 
 test('an app in TypeScript drives a browser of its invocation, which ends with it', async () => {
@@ -319,14 +323,18 @@ test('a newer deployment takes the app over, and after the last stop nothing is 
   const running = await invoke('waits', { ms: 2000 }, { async: true });
   const { id } = await deploy(client, await plainApp(), 'index.js');
   expect((await outputOf('echo', {})).greeting).toBeUndefined();
-  await expect.poll(() => client.invocations.retrieve(running.id)).toMatchObject({ status: 'succeeded' });
+  await expect
+    .poll(() => client.invocations.retrieve(running.id), { timeout: 60_000 })
+    .toMatchObject({ status: 'succeeded' });
   await expect.poll(() => client.deployments.retrieve(plain), { timeout: 60_000 }).toMatchObject({ status: 'stopped' });
   await expect
     .poll(() => service.call('GET', '/browsers', undefined, { authorization: `Bearer ${key}` })) // it ends after its deployment
     .toMatchObject({ status: 401 });
 
   const endless = await invoke('never-ends', undefined, { async: true });
-  await expect.poll(() => client.invocations.retrieve(endless.id)).toMatchObject({ status: 'running' });
+  await expect
+    .poll(() => client.invocations.retrieve(endless.id), { timeout: 60_000 })
+    .toMatchObject({ status: 'running' });
   for await (const deployment of client.deployments.list()) await client.deployments.delete(deployment.id);
   await ended(endless.id);
   expect(await client.deployments.retrieve(id)).toMatchObject({ status: 'stopped' });
