@@ -1,7 +1,7 @@
 /* oxlint-disable vitest/expect-expect -- `until` expects */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { WebSocket } from 'ws';
-import { isCreated, isTargetList } from '../../src/chromium/cdp/shapes.ts';
+import { isCreated } from '../../src/chromium/cdp/shapes.ts';
 import { localClient } from '../../src/chromium/cdp/local-client.ts';
 import { record } from '../../src/lib/shape.ts';
 import { firstPage, pageAt, viewers, watched, type PageUnderTest, type Watched } from '../support/live-view.ts';
@@ -42,16 +42,10 @@ describe('the screencast', () => {
     await under.evaluate(script);
   });
 
-  /** Once Chromium has answered, the service is attached to the tab that it shows, which it asked for before. */
-  const pages = async () => {
-    const { targetInfos } = await session.cdp.ask(isTargetList, 'Target.getTargets');
-    return targetInfos.filter(({ type }) => type === 'page');
-  };
-
   afterEach(async () => {
-    for (const { targetId } of await pages())
+    for (const { targetId } of await session.pages())
       if (targetId !== under.targetId) await session.cdp.send('Target.closeTarget', { targetId }).catch(() => {}); // it may be closing already
-    await until(async () => (await pages()).length).toBe(1); // the next viewer would begin with the tab that goes
+    await until(async () => (await session.pages()).length).toBe(1); // the next viewer would begin with the tab that goes
   });
 
   test('lists the tabs, switches, opens and closes them', async () => {
@@ -73,7 +67,7 @@ describe('the screencast', () => {
     await view.page.locator('#new-tab').click();
     await until(names).toEqual(['Under test', 'New tab']);
     await until(view.shown).toBe('New tab');
-    await pages(); // what the viewer says now is for that tab
+    await session.pages(); // what the viewer says now is for that tab
     await view.page.locator('#address').fill('data:text/html,<title>Third</title>');
     await view.page.keyboard.press('Enter');
     await until(names).toEqual(['Under test', 'Third']);
@@ -229,7 +223,7 @@ describe('the screencast', () => {
     await view.click(GROUND);
     await key(2, 't', 'KeyT', 84);
     await until(view.shown).toBe('New tab');
-    await pages(); // what the viewer says now is for that tab
+    await session.pages(); // what the viewer says now is for that tab
     await view.page.locator('#address').fill('http://none.test/');
     await view.page.keyboard.press('Enter');
     await until(() => view.page.locator('#notice').innerText()).toContain('The page did not load.');
@@ -350,7 +344,7 @@ describe('the screencast', () => {
     hands.send(Buffer.from([0xff, 0xfe]));
     await until(() => under.evaluate('field.value')).toBe('only this');
     expect(await under.evaluate('seen')).toEqual([]);
-    expect((await pages()).map(({ url }) => url)).toEqual(['about:blank']);
+    expect((await session.pages()).map(({ url }) => url)).toEqual(['about:blank']);
     watching.close();
     hands.close();
   });

@@ -133,16 +133,15 @@ describe('two nodes', () => {
     await expect
       .poll(() => client(b).browserPools.retrieve(id), { timeout: 60_000, interval: 200 })
       .toMatchObject(whole(8));
-    // Who hangs up while the answer is on the wire holds a lease without knowing: nobody can tell, and it idles out.
+    // Who hangs up while the answer is on the wire holds a lease without knowing: nobody can tell, and it idles out. A node that waits too
+    // long for another one's browser retires it.
     const now = new Set((await browsersOf(id)).map((row) => row.id));
     const missing = before.map((row) => row.id).filter((session) => !now.has(session));
     const ends = await nodes.ask<{ ended_reason: string }>(
       sql`select ended_reason from sessions where id = any (${missing})`,
     );
-    expect(
-      ends.map(({ ended_reason }) => ended_reason),
-      'none was lost',
-    ).toEqual(missing.map(() => 'idle'));
+    expect(ends, 'none was lost').toHaveLength(missing.length);
+    expect(ends.filter(({ ended_reason }) => !['idle', 'retired'].includes(ended_reason))).toEqual([]);
     expect(await nodes.ask(sql`select place from pool_waiters`)).toEqual([]);
     expect(await faults()).toEqual([]);
   });

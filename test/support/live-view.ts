@@ -27,6 +27,8 @@ export interface Watched {
   casts: Casts;
   /** CDP to the browser, for the test. */
   cdp: LocalClient;
+  /** The tabs. Once Chromium has answered, the service is attached to the one that it shows, which it asked for before. */
+  pages(): Promise<{ targetId: string; url: string }[]>;
   /** The view's address. */
   url: string;
   socketUrl: string;
@@ -101,11 +103,16 @@ export async function watched({ headless, full = false }: WatchedOptions): Promi
   http.listen(0, '127.0.0.1');
   await once(http, 'listening');
   const { port } = http.address() as AddressInfo;
+  const cdp = mux.attachLocal();
   return {
     browser,
     mux,
     casts,
-    cdp: mux.attachLocal(),
+    cdp,
+    async pages() {
+      const { targetInfos } = await cdp.ask(isTargetList, 'Target.getTargets');
+      return targetInfos.filter(({ type }) => type === 'page');
+    },
     url: `http://127.0.0.1:${port}/base/browser/live?jwt=secret`,
     socketUrl: `ws://127.0.0.1:${port}/base/browser/live/socket?jwt=secret`,
     sinks,
@@ -142,9 +149,9 @@ export interface PageUnderTest {
   setContent(html: string): Promise<void>;
 }
 
-export async function firstPage({ cdp }: Watched): Promise<PageUnderTest> {
-  const { targetInfos } = await cdp.ask(isTargetList, 'Target.getTargets');
-  return pageAt(cdp, targetInfos.find(({ type }) => type === 'page')!.targetId);
+export async function firstPage({ cdp, pages }: Watched): Promise<PageUnderTest> {
+  const [first] = await pages();
+  return pageAt(cdp, first!.targetId);
 }
 
 export async function pageAt(cdp: LocalClient, targetId: string): Promise<PageUnderTest> {
