@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { chromium } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { openKeys } from '../../src/store/secrets.ts';
 import { tokens } from '../../src/lib/tokens.ts';
 import { expectNothingLeft } from '../support/nothing-left.ts';
@@ -121,11 +121,14 @@ describe('a CDP client', () => {
     const params = { expression: '"x".repeat(100_000)', returnByValue: true };
     const { engine, release } = await service.app.sessions.hold(session.session_id);
     const before = engine.mux.clientCount;
+    const dropped = vi.waitUntil(() => engine.mux.clientCount < before, { timeout: 110_000, interval: 1 });
     for (let id = 1; engine.mux.clientCount >= before; id++) {
       flooding.socket.send(JSON.stringify({ id, method: 'Runtime.evaluate', params, sessionId }));
-      if (id % 50 === 0) await other.result('Browser.getVersion');
+      if (id % 50 === 0) await Promise.race([other.result('Browser.getVersion'), dropped]);
     }
     release();
+    // It has five seconds to read all that waits before the reason, or the connection is cut: it begins at once, and only reads.
+    flooding.socket.removeAllListeners('message');
     flooding.socket.resume();
     expect(await flooding.closed).toEqual({
       code: 1008,
