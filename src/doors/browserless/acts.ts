@@ -2,7 +2,7 @@ import { errors } from '../../errors.ts';
 import { anyText, list, number, object } from '../../lib/shape.ts';
 import { arriveAt, asRefusal, prepare, selectorIn, type Page } from './page.ts';
 import { printing } from './paper.ts';
-import type { Common, PdfBody, ScrapeBody, ScreenshotBody } from './schema.ts';
+import type { Common, PdfBody, PdfOptions, ScrapeBody, ScreenshotBody } from './schema.ts';
 
 const MOST_TEXT = 32_000_000;
 /** Chromium draws no picture that is larger. */
@@ -28,14 +28,18 @@ const isScraped = list(
   }),
 );
 
-async function open(page: Page, body: Common): Promise<void> {
+export async function open(page: Page, body: Common): Promise<void> {
   await prepare(page, body);
   await arriveAt(page, body);
 }
 
-/** The document as it is now, with its doctype. */
 export async function content(page: Page, body: Common): Promise<string> {
   await open(page, body);
+  return readContent(page);
+}
+
+/** The document as it is now, with its doctype. */
+export async function readContent(page: Page): Promise<string> {
   const html = await page.evaluate(`(() => {
     const parts = Array.from(document.childNodes, (node) =>
       node === document.documentElement ? node.outerHTML : new XMLSerializer().serializeToString(node));
@@ -46,6 +50,11 @@ export async function content(page: Page, body: Common): Promise<string> {
 
 export async function screenshot(page: Page, body: ScreenshotBody): Promise<{ data: Buffer; type: string }> {
   await open(page, body);
+  return capture(page, body);
+}
+
+/** A picture of the page as it is now. */
+export async function capture(page: Page, body: ScreenshotBody): Promise<{ data: Buffer; type: string }> {
   const { client, sessionId } = page;
   const { type: format = 'png', quality, fullPage, omitBackground, optimizeForSpeed, ...options } = body.options ?? {};
   if (quality !== undefined && format === 'png')
@@ -109,13 +118,18 @@ const scrolling = `new Promise((done) => {
 })`;
 
 export async function pdf(page: Page, body: PdfBody): Promise<Buffer> {
-  const options = printing(body.options ?? {});
+  printing(body.options ?? {}); // refused before the page is opened
   await open(page, body);
+  return print(page, body.options ?? {});
+}
+
+/** The page as it is now, on paper. */
+export async function print(page: Page, given: PdfOptions): Promise<Buffer> {
   const { client, sessionId } = page;
-  if (body.options?.omitBackground)
+  if (given.omitBackground)
     await client.send('Emulation.setDefaultBackgroundColorOverride', { color: { r: 0, g: 0, b: 0, a: 0 } }, sessionId);
   const { data } = await client
-    .ask(isData, 'Page.printToPDF', options, sessionId, { patient: true })
+    .ask(isData, 'Page.printToPDF', printing(given), sessionId, { patient: true })
     .catch(asRefusal('options'));
   return Buffer.from(data, 'base64');
 }

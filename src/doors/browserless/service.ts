@@ -81,6 +81,7 @@ export function browserlessService({
   };
 
   return {
+    onPage,
     content: (asking: Asking, body: Common) => onPage(asking, body, (page) => acts.content(page, body)),
     screenshot: (asking: Asking, body: ScreenshotBody) => onPage(asking, body, (page) => acts.screenshot(page, body)),
     pdf: (asking: Asking, body: PdfBody) => onPage(asking, body, (page) => acts.pdf(page, body)),
