@@ -4,7 +4,7 @@ import { asSession } from './answer.ts';
 import type { LiveSession } from './live-session.ts';
 import type { Roster } from './roster.ts';
 import type { CreateLiveViewLink, LiveViewLink, Session, SessionList } from './schema.ts';
-import type { SessionRow, SessionStore } from './store.ts';
+import type { SessionFilter, SessionRow, SessionStore } from './store.ts';
 import type { Thumbnail } from './thumbnail.ts';
 
 /** How often a session that is ending is looked at again, and after how long. */
@@ -54,12 +54,19 @@ export function sessionFinding({
       return roster.live.get(row.id)?.sight.thumbnail();
     },
 
-    async list(projectId: string, keyId: string, filter: SessionList): Promise<Session[]> {
+    /** `before` and `failed` are for doors, whose clients page by the last id and know other states. */
+    async list(
+      projectId: string,
+      keyId: string,
+      filter: SessionList & Pick<SessionFilter, 'before' | 'failed'>,
+    ): Promise<Session[]> {
       const rows = await store.list({
         projectId,
         status: filter.include_deleted ? 'all' : filter.status,
         query: filter.query ?? null,
         tags: filter.tags ?? {},
+        ...(filter.before === undefined ? {} : { before: filter.before }),
+        ...(filter.failed === undefined ? {} : { failed: filter.failed }),
         limit: filter.limit,
         offset: filter.offset,
       });

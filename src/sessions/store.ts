@@ -77,6 +77,10 @@ export interface SessionFilter {
   status: 'active' | 'deleted' | 'all';
   query: string | null;
   tags: Record<string, string>;
+  /** Only sessions that are older than the one of this id or name. */
+  before?: string;
+  /** Only sessions that failed, or only others. */
+  failed?: boolean;
   limit: number;
   offset: number;
 }
@@ -223,11 +227,15 @@ function finding(db: Db) {
         order by id = ${idOrName} desc, deleted_at is null desc, created_at desc limit 1`);
     },
 
-    list({ projectId, status, query, tags, limit, offset }: SessionFilter): Promise<SessionRow[]> {
+    list({ projectId, status, query, tags, before, failed, limit, offset }: SessionFilter): Promise<SessionRow[]> {
       return db.rows(sql`select s.*, p.name as pool_name, profile_of(s) as profile, uptime_of(s) as uptime from sessions s left join pools p on p.id = s.pool_id
         where s.project_id = ${projectId} and (s.pool_id is null or s.lease_id is not null)
           and (${status} = 'all' or (${status} = 'deleted') = (s.deleted_at is not null))
           and s.tags @> ${tags}
+          and (${failed ?? null}::boolean is null or (s.state = 'failed') = ${failed ?? null})
+          and (${before ?? null}::text is null or not exists (select from sessions b
+            where b.project_id = ${projectId} and (b.id = ${before ?? null} or b.name = ${before ?? null})
+              and (s.created_at > b.created_at or (s.created_at = b.created_at and s.id <= b.id))))
           and (${query}::text is null or s.id = ${query} or s.profile_id = ${query} or s.proxy_id = ${query}
             or strpos(lower(s.name collate "und-x-icu"), lower(${query} collate "und-x-icu")) > 0
             or strpos(lower(p.name collate "und-x-icu"), lower(${query} collate "und-x-icu")) > 0
