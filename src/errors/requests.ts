@@ -11,7 +11,8 @@ export const requestErrors = {
   feature_not_available: entry(
     400,
     'The field belongs to a part of the interface that this version does not serve yet.',
-    (p: { field: string }) => `${p.field} is not available in this version. Leave it out.`,
+    (p: { field: string; remedy?: string }) =>
+      `${p.field} is not available in this version. ${p.remedy ?? 'Leave it out.'}`,
   ),
   unauthorized: entry(401, 'No key, or one that does not fit.', (p: { detail: string }) => p.detail),
   forbidden: entry(403, 'The key is good, but not for this.', (p: { detail: string }) => p.detail),
