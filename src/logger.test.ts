@@ -28,3 +28,12 @@ test('colours are for terminals, and text cannot make its own', () => {
   expect(written[0]).toContain('\u001B[33mwarn \u001B[0m');
   expect(written[0]).not.toContain('\u001B[31m');
 });
+
+test('a key is in no line, whichever door it came to', () => {
+  const { log, written } = lines();
+  const address = (query: string) => new Error(`GET ws://host/?${query}&headless=true failed`);
+  for (const name of ['jwt', 'token', 'key', 'apiKey']) log.warn({ error: address(`${name}=hunter2`) }, 'seen');
+  log.info({ 'steel-api-key': 'hunter2', headers: { 'steel-api-key': 'hunter2', authorization: 'hunter2' } }, 'seen');
+  expect(written.join('')).toContain('headless=true');
+  expect(written.join('')).not.toContain('hunter2');
+});

@@ -12,6 +12,8 @@ export function openLogger(level: string, destination?: DestinationStream) {
         paths: [
           'authorization',
           '*.authorization',
+          '["steel-api-key"]',
+          '*["steel-api-key"]',
           'password',
           '*.password',
           'token',
@@ -65,6 +67,6 @@ function redactUrls<T extends object>(error: T): T {
 export function redactText(text: string): string {
   return text
     .replace(/\b(sk_)[A-Za-z0-9]{8,}/g, '$1[secret]')
-    .replace(/([?&](?:jwt|token)=)[^&\s"\\]+/gi, '$1[secret]')
+    .replace(/([?&](?:jwt|token|key|apiKey)=)[^&\s"\\]+/gi, '$1[secret]')
     .replace(/(\w+:\/\/[^/\s:@"]*:)[^@/\s"]+@/g, '$1[secret]@');
 }

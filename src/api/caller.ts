@@ -37,8 +37,8 @@ export interface SessionTokens {
 declare module 'fastify' {
   interface FastifyContextConfig {
     access?: Access;
-    /** Where clients of other services put their key; the Authorization header holds as well. */
-    keyIn?: { query: string } | { header: string };
+    /** Where clients of other services put their key, the header first; the Authorization header holds as well. */
+    keyIn?: { query?: string; header?: string };
     /**
      * The route also admits invitees, by their token. It answers pages of any origin: it goes by the Authorization header, which
      * no page can make a browser send for it.
@@ -139,10 +139,9 @@ export const accessOf = (request: FastifyRequest): Access =>
 const isReference = ({ routeOptions }: FastifyRequest) => /^\/docs(\/|$)/.test(routeOptions.url ?? '');
 
 function keyOf(request: FastifyRequest): string {
-  const { keyIn = { query: '' } } = request.routeOptions.config;
-  const query = request.query as Record<string, unknown>;
-  const given = 'header' in keyIn ? request.headers[keyIn.header] : query[keyIn.query];
-  return typeof given === 'string' && given !== '' ? given : bearer(request);
+  const { header = '', query = '' } = request.routeOptions.config.keyIn ?? {};
+  const given = [request.headers[header], (request.query as Record<string, unknown>)[query]];
+  return given.find((one): one is string => typeof one === 'string' && one !== '') ?? bearer(request);
 }
 
 export function bearer(request: Pick<FastifyRequest, 'headers'>): string {

@@ -5,6 +5,9 @@ import { credentialHeader } from './credential.ts';
 /** Further headers that are not forwarded, since they are written anew. */
 const staysHere = new Set(['host', 'expect', credentialHeader]);
 
+/** Where clients put their key. */
+const keyHeaders = new Set(['authorization', 'steel-api-key']);
+
 /**
  * A client's headers as they are forwarded: name, value, name, value. Its key is left out, since the credential replaces
  * it. Where the client authenticated with a token in the URL, its Authorization header is forwarded: it is for a server
@@ -16,7 +19,7 @@ export function passedOnHeaders({ url = '', rawHeaders, headers }: IncomingMessa
   const kept: string[] = [];
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!.toLowerCase();
-    if (cameWithKey && name === 'authorization') continue;
+    if (cameWithKey && keyHeaders.has(name)) continue;
     if (!hopByHop.has(name) && !staysHere.has(name) && !named.has(name))
       kept.push(rawHeaders[at]!, rawHeaders[at + 1]!);
   }
