@@ -16,7 +16,7 @@ const rooms = {
   org: [],
   sessions: ['profiles', 'extensions', 'proxies', 'telemetry', 'chromium'],
   pools: ['sessions', 'telemetry'], // a lease captures what its pool says, and what its acquire adds
-  doors: ['sessions', 'pools', 'chromium'], // addresses and APIs for clients of other services, on top of sessions and pools
+  doors: ['sessions', 'pools', 'profiles', 'extensions', 'proxies', 'chromium'], // addresses and APIs for clients of other services, on top of sessions and pools
   profiles: [],
   extensions: [],
   proxies: ['chromium'], // a check uses the same way out as a session's traffic

@@ -117,7 +117,7 @@ export async function buildApp(options: AppOptions) {
       listensAt: () => origin(http),
     });
     const console = openConsole(ground, { org, nodes, publicUrl });
-    const doors = openDoors(ground, { sessions, pools, nodes, audit: org.audit, publicUrl });
+    const doors = openDoors(ground, { ...rooms, pools, anywhere, proxies, nodes, audit: org.audit, publicUrl });
     const where = whereabouts({ sessions, addresses, nodes });
     const everything = {
       ...ground,

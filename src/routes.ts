@@ -7,6 +7,7 @@ import { invocationRoutes } from './deployments/invocation-routes.ts';
 import { deploymentRoutes } from './deployments/routes.ts';
 import { docsRoutes } from './docs/routes.ts';
 import { browserlessRoutes } from './doors/browserless/routes.ts';
+import { steelRoutes } from './doors/steel/routes.ts';
 import { webdriverRoutes } from './doors/webdriver/routes.ts';
 import { extensionRoutes } from './extensions/routes.ts';
 import { hostedLoginRoutes } from './logins/hosted/routes.ts';
@@ -52,7 +53,7 @@ export type Rooms = Parameters<typeof statusRoutes>[0] &
     /** Deployments, apps and invocations. */
     work: Parameters<typeof deploymentRoutes>[0] & Parameters<typeof invocationRoutes>[0];
     /** For clients of other services. */
-    doors: Parameters<typeof browserlessRoutes>[0];
+    doors: Parameters<typeof browserlessRoutes>[0] & Parameters<typeof steelRoutes>[0];
     rateLimit: Parameters<typeof sessionRoutes>[0]['limit'];
     /** Sessions of this node, for the pools of other nodes. */
     pooled: Parameters<typeof pooledSessionRoutes>[0]['sessions'];
@@ -68,6 +69,7 @@ export function everyRoute(rooms: Rooms): FastifyPluginAsyncTypebox[] {
     projectEventRoutes(rooms),
     mcpRoutes(rooms),
     browserlessRoutes(rooms.doors),
+    steelRoutes(rooms.doors),
     webdriverRoutes({ ...rooms, limit: rateLimit }),
     consoleRoutes(rooms),
     sessionRoutes({ sessions, limit: rateLimit }),

@@ -8,15 +8,22 @@ import { CreateSession } from '../sessions/schema.ts';
 
 /** What the address of a websocket asks for. */
 export type Wish =
-  | { kind: 'session'; session: string }
-  | { kind: 'pool'; pool: string; request: Acquire; keepAlive: boolean }
   | {
-      kind: 'new';
-      request: CreateSession;
-      keepAlive: boolean;
-      /** The longest time that the session lasts. */
-      mostMs?: number;
-    };
+      kind: 'session';
+      session: string;
+      /** Made when there is no such session. */
+      otherwise?: NewSession;
+    }
+  | { kind: 'pool'; pool: string; request: Acquire; keepAlive: boolean }
+  | NewSession;
+
+interface NewSession {
+  kind: 'new';
+  request: CreateSession;
+  keepAlive: boolean;
+  /** The longest time that the session lasts. */
+  mostMs?: number;
+}
 
 /** The parts of a schema that say how a value in a query is read. */
 interface Shape {

@@ -10,6 +10,7 @@ import type { SessionService } from '../sessions/service.ts';
 import type { Arrival, Entrance, Visitor } from '../sessions/sockets.ts';
 import { wishOfBrowserless } from './browserless/connect-schema.ts';
 import { wishOf, type Wish } from './query-schema.ts';
+import { wishOfSteel } from './steel/connect-schema.ts';
 
 /** What the audit log keeps of a client that was let in or refused: the path has no query, so it has no key. */
 interface Entry {
@@ -31,10 +32,13 @@ interface Place {
   protocol: 'cdp' | 'bidi';
   keyIn: readonly string[];
   read: (search: URLSearchParams) => Wish;
+  /** What tells the place from others at its path. It is sent to another node instead of the key. */
+  mark?: string;
 }
 
 const connect: Place = { protocol: 'cdp', keyIn: ['key'], read: wishOf };
 const browserless: Place = { protocol: 'cdp', keyIn: ['token', 'apiKey'], read: browserlessWish };
+const steel: Place = { protocol: 'cdp', keyIn: ['apiKey'], read: wishOfSteel, mark: '&apiKey=' };
 const places: Record<string, Place> = {
   '/connect': connect,
   '/connect/bidi': { ...connect, protocol: 'bidi' },
@@ -42,6 +46,12 @@ const places: Record<string, Place> = {
   '/chromium': browserless,
   '/chrome': browserless,
 };
+
+/** Two services have their websocket at the root. They are told apart by the name of the key. */
+function placeAt(path: string, search: URLSearchParams): Place {
+  if (path === '/' && search.has('apiKey') && !search.has('token')) return steel;
+  return places[path] ?? connect;
+}
 
 /**
  * Websockets without a session: one is made when a client connects, and ends when that client leaves. The client is then led to the
@@ -56,7 +66,7 @@ export function doorSockets({
   record,
   log,
 }: {
-  sessions: Pick<SessionService, 'create' | 'get' | 'stop'>;
+  sessions: Pick<SessionService, 'create' | 'get' | 'idOf' | 'stop'>;
   pools: Pick<PoolService, 'acquire' | 'release'>;
   gate: Gatekeeper;
   limit: RateLimit;
@@ -76,11 +86,11 @@ export function doorSockets({
     const record = (status: number) => note(visitor, { caller, project }, status, performance.now() - started);
     try {
       const options = withoutKey(search, place);
-      const wish = place.read(options);
+      const wish = await settled(place.read(options), project.id);
       if (wish.kind === 'new' && !sentOn) {
         const elsewhere = placeElsewhere();
         if (elsewhere !== undefined)
-          return { url: `${path}?${options.toString()}`, elsewhere, passenger: { caller, project } };
+          return { url: `${path}?${options.toString()}${place.mark ?? ''}`, elsewhere, passenger: { caller, project } };
       }
       const arrival = await sessionFor(wish, { projectId: project.id, keyId: caller.keyId }, place.protocol, hungUp);
       await record(101);
@@ -97,6 +107,17 @@ export function doorSockets({
     const named = search.get('project');
     const selector = named === null ? selectorOf(request) : { idOrName: named };
     return { caller, project: await gate.resolveProject(caller, selector) };
+  }
+
+  /** A session that was there once keeps its id: a client that asks for it again is told that it has ended. */
+  async function settled(wish: Wish, projectId: string): Promise<Wish> {
+    if (wish.kind !== 'session' || !wish.otherwise) return wish;
+    const { session, otherwise } = wish;
+    const found = await sessions.idOf(projectId, session, true).catch((error: Error) => {
+      if (error instanceof ServiceError && error.code === 'session_not_found') return undefined;
+      throw error;
+    });
+    return found === undefined ? otherwise : wish;
   }
 
   async function sessionFor(
@@ -165,7 +186,7 @@ export function doorSockets({
 
   return {
     serves: (path) => Object.hasOwn(places, path),
-    arrive: (visitor) => arrive(visitor, places[visitor.path] ?? connect),
+    arrive: (visitor) => arrive(visitor, placeAt(visitor.path, visitor.search)),
   };
 }
 

@@ -1,6 +1,7 @@
 const forwardedRoutes = [
   /^\/browsers\/:/,
   /^(\/wd\/hub)?\/session\/:/,
+  /^\/v1\/sessions\/:/,
   /^\/browser\/kernel\/:token(\/|$)/,
   /^\/browser\/replays(\/|$)/,
   /^\/browser\/live$/,
@@ -8,7 +9,10 @@ const forwardedRoutes = [
 
 /** Whether a request makes a session, which any node may do. */
 export const isCreation = (method: string, route: string): boolean =>
-  method === 'POST' && /^(\/browsers|(\/wd\/hub)?\/session|\/(content|screenshot|pdf|scrape|function))$/.test(route);
+  method === 'POST' &&
+  /^(\/browsers|(\/wd\/hub)?\/session|\/v1\/sessions|(\/v1)?\/(screenshot|pdf|scrape)|\/(content|function))$/.test(
+    route,
+  );
 
 /**
  * Whether another node may have to answer requests for a route: what belongs to a session, and its creation. No other request is forwarded,

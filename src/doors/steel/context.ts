@@ -1,0 +1,139 @@
+import { CdpError } from '../../chromium/cdp/local-client.ts';
+import type { Mux } from '../../chromium/cdp/mux.ts';
+import { isAttached, isEvaluated, isTargetList } from '../../chromium/cdp/shapes.ts';
+import { errors } from '../../errors.ts';
+import { anyText, flag, list, number, object, optional, table } from '../../lib/shape.ts';
+import { asRefusal, openPage } from '../browserless/page.ts';
+import type { SessionContext } from './schema.ts';
+
+const isCookies = object({
+  cookies: list(
+    object({
+      name: anyText,
+      value: anyText,
+      domain: anyText,
+      path: anyText,
+      expires: number(-1, 1e15),
+      size: number(0, 1e9),
+      httpOnly: flag,
+      secure: flag,
+      session: flag,
+      sameSite: optional(anyText),
+      priority: anyText,
+      sourceScheme: anyText,
+      sourcePort: number(-1, 65_535),
+      partitionKey: optional(object({ topLevelSite: anyText, hasCrossSiteAncestor: flag })),
+    }),
+  ),
+});
+const isStored = object({ origin: anyText, local: table(anyText), session: table(anyText) });
+const isPaused = object({ requestId: anyText });
+
+type Items = Record<string, Record<string, string>>;
+
+const READ_STORAGE = `(() => {
+  const items = (storage) => Object.fromEntries(Array.from({ length: storage.length }, (_, at) => {
+    const key = storage.key(at);
+    return [key, storage.getItem(key)];
+  }));
+  return { origin: location.origin, local: items(localStorage), session: items(sessionStorage) };
+})()`;
+
+/** All cookies of a browser, and what the sites of its open pages have stored. */
+export async function readContext(mux: Mux) {
+  const client = mux.attachLocal();
+  try {
+    const { cookies } = await client.ask(isCookies, 'Storage.getCookies');
+    const { targetInfos } = await client.ask(isTargetList, 'Target.getTargets');
+    const pages = targetInfos.filter(({ type, url }) => type === 'page' && /^https?:/.test(url));
+    const stored = await Promise.all(
+      pages.map(async ({ targetId }) => {
+        try {
+          const { sessionId } = await client.ask(isAttached, 'Target.attachToTarget', { targetId, flatten: true });
+          const asked = { expression: READ_STORAGE, returnByValue: true };
+          const { result } = await client.ask(isEvaluated, 'Runtime.evaluate', asked, sessionId);
+          return isStored(result['value']) ? [result['value']] : [];
+        } catch {
+          return []; // the page closed meanwhile, or does not answer: the other pages do
+        }
+      }),
+    );
+    const localStorage: Items = {};
+    const sessionStorage: Items = {};
+    for (const { origin, local, session } of stored.flat()) {
+      const domain = origin.replace(/^https:\/\//, '');
+      if (Object.keys(local).length > 0) localStorage[domain] = { ...localStorage[domain], ...local };
+      if (Object.keys(session).length > 0) sessionStorage[domain] = { ...sessionStorage[domain], ...session };
+    }
+    return { cookies, localStorage, sessionStorage };
+  } finally {
+    client.close();
+  }
+}
+
+/** Gives a new session the cookies and the storage of another. */
+export async function restoreContext(mux: Mux, context: SessionContext, signal: AbortSignal): Promise<void> {
+  const { cookies = [], localStorage = {}, sessionStorage = {} } = context;
+  const origins = originsOf({ localStorage, sessionStorage });
+  const page = await openPage(mux, signal);
+  const { client, sessionId } = page;
+  try {
+    if (cookies.length > 0)
+      await client
+        .send('Storage.setCookies', { cookies: cookies.map(settable) })
+        .catch(asRefusal('sessionContext.cookies'));
+    if (origins.size === 0) return;
+    // Storage belongs to an origin, so the page has to be there. Its requests are answered here: nothing is loaded.
+    client.on('Fetch.requestPaused', isPaused, ({ requestId }, from) =>
+      client.send(
+        'Fetch.fulfillRequest',
+        { requestId, responseCode: 200, responseHeaders: [{ name: 'Content-Type', value: 'text/html' }], body: '' },
+        from,
+      ),
+    );
+    await client.send('Fetch.enable', { patterns: [{ urlPattern: '*' }] }, sessionId);
+    for (const [origin, { local, session }] of origins) {
+      await page.load({ url: `${origin}/` });
+      await page.evaluate(writeStorage(local, session));
+    }
+    await client.send('Fetch.disable', {}, sessionId);
+    await page.load({ url: 'about:blank' });
+    await client.send('Page.resetNavigationHistory', {}, sessionId);
+  } catch (error) {
+    if (error instanceof CdpError) throw errors.page_not_loaded({ detail: error.message.slice(0, 300) });
+    throw error;
+  } finally {
+    page.close();
+  }
+}
+
+const writeStorage = (local: Record<string, string>, session: Record<string, string>) => `(() => {
+  for (const [key, value] of Object.entries(${JSON.stringify(local)})) localStorage.setItem(key, value);
+  for (const [key, value] of Object.entries(${JSON.stringify(session)})) sessionStorage.setItem(key, value);
+})()`;
+
+/** What is read off a cookie cannot be set; a cookie of the browser's session has no date. */
+function settable(cookie: NonNullable<SessionContext['cookies']>[number]) {
+  const { size: _, sameParty: __, session = false, expires = -1, ...rest } = cookie;
+  return { ...rest, ...(session || expires < 0 ? {} : { expires }) };
+}
+
+/** A domain alone stands for https. */
+export function originsOf({ localStorage, sessionStorage }: { localStorage: Items; sessionStorage: Items }) {
+  const origins = new Map<string, { local: Record<string, string>; session: Record<string, string> }>();
+  const at = (field: string, domain: string) => {
+    const address = domain.includes('://') ? domain : `https://${domain}`;
+    const url = URL.canParse(address) ? new URL(address) : undefined;
+    if (!url || !/^https?:$/.test(url.protocol))
+      throw errors.invalid_input({
+        detail: `sessionContext.${field}: each key is a domain or an origin of a web site.`,
+      });
+    const found = origins.get(url.origin) ?? { local: {}, session: {} };
+    origins.set(url.origin, found);
+    return found;
+  };
+  for (const [domain, items] of Object.entries(localStorage)) Object.assign(at('localStorage', domain).local, items);
+  for (const [domain, items] of Object.entries(sessionStorage))
+    Object.assign(at('sessionStorage', domain).session, items);
+  return origins;
+}

@@ -1,0 +1,66 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { callerOf, projectOf } from '../../api/caller.ts';
+import { hungUp } from '../../api/hung-up.ts';
+import type { RateLimit } from '../../sessions/rate-limit.ts';
+import type { Who } from './creating.ts';
+import { CreateBody, ListQuery, PdfBody, Query, ReleaseBody, ScrapeBody, ScreenshotBody } from './schema.ts';
+import type { SteelService } from './service.ts';
+
+const config = { access: 'project', keyIn: { header: 'steel-api-key', query: 'apiKey' } } as const;
+/** Not part of the reference: it is the interface of another service. docs/from-steel.md says what differs. */
+const hidden = { hide: true, tags: ['browsers'], querystring: Query };
+const ofSession = { ...hidden, params: Type.Object({ id: Type.String({ maxLength: 255 }) }) };
+/** The context of a session may have many cookies. */
+const bodyLimit = 16 * 1024 * 1024;
+
+/** The requests of a service for sessions, in its own spelling. */
+export function steelRoutes({ steel, limit }: { steel: SteelService; limit: RateLimit }): FastifyPluginAsyncTypebox {
+  const who = (request: FastifyRequest, reply: FastifyReply): Who => ({
+    projectId: projectOf(request).id,
+    keyId: callerOf(request).keyId,
+    hungUp: hungUp(reply),
+  });
+
+  return async (app) => {
+    app.post(
+      '/v1/sessions',
+      {
+        config,
+        bodyLimit,
+        preValidation: async (_request, reply) => void (limit && reply.headers(await limit.take())),
+        schema: { ...hidden, body: CreateBody },
+      },
+      (request, reply) => steel.create(who(request, reply), request.body),
+    );
+    app.get('/v1/sessions', { config, schema: { ...hidden, querystring: ListQuery } }, (request, reply) =>
+      steel.list(who(request, reply), request.query),
+    );
+    app.post('/v1/sessions/release', { config, schema: { ...hidden, body: ReleaseBody } }, (request, reply) =>
+      steel.releaseAll(who(request, reply)),
+    );
+    app.get('/v1/sessions/:id', { config, schema: ofSession }, (request, reply) =>
+      steel.get(who(request, reply), request.params.id),
+    );
+    app.post('/v1/sessions/:id/release', { config, schema: { ...ofSession, body: ReleaseBody } }, (request, reply) =>
+      steel.release(who(request, reply), request.params.id),
+    );
+    app.get('/v1/sessions/:id/context', { config, schema: ofSession }, (request, reply) =>
+      steel.context(who(request, reply), request.params.id),
+    );
+    app.get('/v1/sessions/:id/live-details', { config, schema: ofSession }, (request, reply) =>
+      steel.liveDetails(who(request, reply), request.params.id),
+    );
+
+    app.post('/v1/scrape', { config, schema: { ...hidden, body: ScrapeBody } }, (request, reply) =>
+      steel.scrape(who(request, reply), request.body),
+    );
+    app.post('/v1/screenshot', { config, schema: { ...hidden, body: ScreenshotBody } }, (request, reply) =>
+      steel.screenshot(who(request, reply), request.body),
+    );
+    app.post('/v1/pdf', { config, schema: { ...hidden, body: PdfBody } }, (request, reply) =>
+      steel.pdf(who(request, reply), request.body),
+    );
+  };
+}

@@ -1,0 +1,52 @@
+import { errors } from '../../errors.ts';
+import { anyText, list, object, record } from '../../lib/shape.ts';
+import { capture, open, print, readContent } from '../browserless/acts.ts';
+import type { Page } from '../browserless/page.ts';
+import type { ScrapeBody } from './schema.ts';
+
+const isFacts = object({ links: list(object({ url: anyText, text: anyText })), metadata: record });
+
+/** Links, and what the head of the page says of it. What is not there is left out. */
+const READ_FACTS = `(() => {
+  const cut = (text, most = 2000) => (text ? String(text).trim().slice(0, most) || undefined : undefined);
+  const meta = (name) => cut(document.querySelector('meta[name="' + name + '"], meta[property="' + name + '"]')?.content);
+  const link = (rel) => cut(document.querySelector('link[rel~="' + rel + '"]')?.href);
+  const jsonLd = Array.from(document.querySelectorAll('script[type="application/ld+json"]')).slice(0, 20).flatMap((one) => {
+    try { return [JSON.parse(one.textContent)]; } catch { return []; }
+  });
+  return {
+    links: Array.from(document.links).slice(0, 10_000).map((one) => ({ url: one.href.slice(0, 8192), text: cut(one.innerText) ?? '' })),
+    metadata: {
+      title: cut(document.title), language: cut(document.documentElement.lang), urlSource: location.href,
+      description: meta('description'), keywords: meta('keywords'), author: meta('author'),
+      ogTitle: meta('og:title'), ogDescription: meta('og:description'), ogImage: meta('og:image'), ogUrl: meta('og:url'),
+      ogSiteName: meta('og:site_name'), articleAuthor: meta('article:author'),
+      publishedTime: meta('article:published_time'), modifiedTime: meta('article:modified_time'),
+      canonical: link('canonical'), favicon: link('icon'), ...(jsonLd.length > 0 ? { jsonLd } : {}),
+      statusCode: performance.getEntriesByType('navigation')[0]?.responseStatus || 200,
+    },
+  };
+})()`;
+
+export const asDataUrl = (type: string, data: Buffer) => ({ url: `data:${type};base64,${data.toString('base64')}` });
+
+export async function scrape(page: Page, { url, delay, screenshot = false, pdf = false }: ScrapeBody) {
+  await open(page, pageOf({ url, delay }));
+  const html = await readContent(page);
+  const facts = await page.evaluate(READ_FACTS);
+  if (!isFacts(facts)) throw errors.page_not_loaded({ detail: 'The page answered with something else.' });
+  const picture = screenshot ? await capture(page, {}) : undefined;
+  return {
+    content: { html },
+    links: facts.links,
+    metadata: { ...facts.metadata, timestamp: new Date().toISOString() },
+    ...(picture ? { screenshot: asDataUrl(picture.type, picture.data) } : {}),
+    ...(pdf ? { pdf: asDataUrl('application/pdf', await print(page, {})) } : {}),
+  };
+}
+
+/** What all requests for one page have in common. */
+export const pageOf = ({ url, delay }: { url: string; delay?: number | undefined }) => ({
+  url,
+  ...(delay === undefined ? {} : { waitForTimeout: delay }),
+});
