@@ -28,6 +28,7 @@ const docs = [
   'events',
   'extensions',
   'from-browserless',
+  'from-steel',
   'inside',
   'pools',
   'profiles',
