@@ -58,6 +58,9 @@ describe('a session', () => {
     const made = await json('browsers', 'create', '--headless', '--name', s, '--timeout-seconds', '3000');
     id = made.session_id;
   });
+  beforeAll(async () => {
+    if (!command('tmux') && isRoot() && isDebian()) await aptInstall(['tmux']);
+  }, 600_000);
 
   test('is listed, told and changed, for people and for programs', async () => {
     const [table, list, lines, one, told] = await Promise.all([
@@ -194,7 +197,6 @@ describe('a session', () => {
   });
 
   test('has a terminal, which knows its size and ends with the exit code of the shell', async () => {
-    if (!command('tmux') && isRoot() && isDebian()) await aptInstall(['tmux']);
     const socket = join(home, 'tmux');
     const tmux = async (...args: string[]) => {
       const child = spawn('tmux', ['-S', socket, '-f', '/dev/null', ...args], { env: environment({ TERM: 'xterm' }) });
