@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { guardedPage } from '../lib/page-headers.ts';
 
 /** The console's page and files, as scripts/console.mjs builds them. The same place from src/ and from dist/. */
 export const builtConsole = join(import.meta.dirname, '../../dist/console/web');
@@ -88,13 +89,7 @@ function pageHeaders(nonce: string, frames: readonly string[]): Record<string, s
       "form-action 'none'",
       "frame-ancestors 'none'",
     ].join('; '),
-    'Cache-Control': 'no-store',
-    'Referrer-Policy': 'no-referrer',
-    'X-Content-Type-Options': 'nosniff',
-    'X-Frame-Options': 'DENY',
-    'Cross-Origin-Opener-Policy': 'same-origin',
-    'Permissions-Policy': 'camera=(), microphone=(), geolocation=(), payment=(), usb=()',
-    'X-Robots-Tag': 'noindex',
+    ...guardedPage,
   };
 }
 

@@ -1,4 +1,4 @@
-import { anyText, integer, list, number, object, optional, record, type Checked } from '../../lib/shape.ts';
+import { anyText, flag, integer, list, number, object, optional, record, text, type Checked } from '../../lib/shape.ts';
 
 /** The parts of CDP messages that the service reads. A compromised browser may send anything else. */
 
@@ -18,6 +18,19 @@ export const isTargetInfo = object({
 });
 export type TargetInfo = Checked<typeof isTargetInfo>;
 export const isTargetNews = object({ targetInfo: isTargetInfo });
+/** What a client is told of a target that it is attached to by itself. */
+export const isAttachedTo = object({
+  sessionId: id,
+  waitingForDebugger: flag,
+  targetInfo: object({
+    targetId: id,
+    type: text(64),
+    title: anyText,
+    url: anyText,
+    openerId: optional(id),
+    parentFrameId: optional(id),
+  }),
+});
 export const isTargetGone = object({ targetId: id });
 export const isTargetList = object({ targetInfos: list(isTargetInfo) });
 export const isEvaluated = object({

@@ -2,8 +2,9 @@ import { Overdue, within } from '../../lib/deadline.ts';
 import { record, type Check } from '../../lib/shape.ts';
 import type { LocalClient } from '../cdp/local-client.ts';
 import { passedOn, type Answered, type Method, type Params, type ReadOf } from '../cdp/protocol.ts';
+import { isAttachedTo } from '../cdp/shapes.ts';
 import type { Patience } from './bounds.ts';
-import { isAttachedTo, isDetachedFrom, isDialog, isTargetChanged } from './shapes.ts';
+import { isDetachedFrom, isDialog, isTargetChanged } from './shapes.ts';
 import { pageTraffic, type Traffic } from './traffic.ts';
 import { FormsError } from './types.ts';
 

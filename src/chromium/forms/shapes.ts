@@ -4,17 +4,6 @@ import { anyText, flag, number, object, optional, text } from '../../lib/shape.t
 
 const id = text(128);
 
-export const isAttachedTo = object({
-  sessionId: id,
-  waitingForDebugger: flag,
-  targetInfo: object({
-    targetId: id,
-    type: text(64),
-    title: anyText,
-    url: anyText,
-    openerId: optional(id),
-  }),
-});
 export const isDetachedFrom = object({ sessionId: id });
 export const isTargetChanged = object({ targetInfo: object({ targetId: id, title: anyText, url: anyText }) });
 export const isDialog = object({ type: anyText, message: anyText });

@@ -12,6 +12,19 @@ import { duplexOf } from './duplex.ts';
 /** The path of the browser's websocket. There is one browser behind the port. */
 const SOCKET = '/devtools/browser/corral';
 
+/** `/json/version` of a browser, as Chromium answers it. */
+export const asJsonVersion = (
+  { product, userAgent, jsVersion, protocolVersion, revision }: Browser['version'],
+  webSocketDebuggerUrl: string,
+) => ({
+  Browser: product,
+  'Protocol-Version': protocolVersion,
+  'User-Agent': userAgent,
+  'V8-Version': jsVersion,
+  'WebKit-Version': `537.36 (${revision})`,
+  webSocketDebuggerUrl,
+});
+
 /**
  * What Chromium's debugging port would answer to a WebDriver inside the session: which browser it is, its pages, and the browser's
  * websocket, which is a client of the multiplexer like any other. Connections are passed to the server; it never listens.
@@ -46,15 +59,7 @@ export function devtoolsPort({
     const at = headers.host ?? '';
     if (url === '/json/list' || url === '/json') return pages(at);
     if (url !== '/json/version') return undefined;
-    const { product, userAgent, jsVersion, protocolVersion, revision } = browser.version;
-    return {
-      Browser: product,
-      'Protocol-Version': protocolVersion,
-      'User-Agent': userAgent,
-      'V8-Version': jsVersion,
-      'WebKit-Version': `537.36 (${revision})`,
-      webSocketDebuggerUrl: `ws://${at}${SOCKET}`,
-    };
+    return asJsonVersion(browser.version, `ws://${at}${SOCKET}`);
   }
 
   function open(): http.Server {

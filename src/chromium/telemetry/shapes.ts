@@ -6,18 +6,6 @@ import { anyText, flag, list, number, object, optional, record, text, type Check
 const id = text(128);
 const time = number(0, 1e12);
 
-export const isAttachedTo = object({
-  sessionId: id,
-  waitingForDebugger: flag,
-  targetInfo: object({
-    targetId: id,
-    type: text(64),
-    title: anyText,
-    url: anyText,
-    openerId: optional(id),
-    parentFrameId: optional(id),
-  }),
-});
 export const isDetachedFrom = object({ sessionId: id });
 
 export const isNavigatedWithin = object({ frameId: id, url: anyText });

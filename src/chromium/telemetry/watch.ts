@@ -11,7 +11,8 @@ import { networkEvents } from './network.ts';
 import { pageEvents } from './page.ts';
 import { screenshots } from './screenshot.ts';
 import { isNavigated } from '../cdp/frame-shapes.ts';
-import { isAttachedTo, isDetachedFrom, isFired } from './shapes.ts';
+import { isAttachedTo } from '../cdp/shapes.ts';
+import { isDetachedFrom, isFired } from './shapes.ts';
 import { isDocument, type Target, type Tell } from './target.ts';
 
 /** What the parts of the collector share while they watch one browser. */

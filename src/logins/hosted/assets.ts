@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { guardedPage } from '../../lib/page-headers.ts';
 
 /** The hosted page and its files. There is no build step: they are served as they are. */
 
@@ -23,16 +24,10 @@ const csp = [
   "trusted-types 'none'",
 ].join('; ');
 
-/** The address of the page has a code, so that it is told to no other site and kept in no cache. */
+/** The address of the page has a code. */
 export const pageHeaders = {
   'Content-Security-Policy': csp,
-  'Cache-Control': 'no-store',
-  'Referrer-Policy': 'no-referrer',
-  'X-Content-Type-Options': 'nosniff',
-  'X-Frame-Options': 'DENY',
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Permissions-Policy': 'camera=(), microphone=(), geolocation=(), payment=(), usb=()',
-  'X-Robots-Tag': 'noindex',
+  ...guardedPage,
 };
 
 const here = import.meta.dirname;

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { protocolDescription } from '../../chromium/cdp/description.ts';
 import { isCreated, type TargetInfo } from '../../chromium/cdp/shapes.ts';
+import { asJsonVersion } from '../../chromium/guest/devtools.ts';
 import { errors, ServiceError } from '../../errors.ts';
 import type { Addresses } from '../addresses.ts';
 import { heldSessions, type Use } from '../held-routes.ts';
@@ -57,17 +58,9 @@ export function browserRoutes({
 
   return async (app) => {
     app.get('/browser/kernel/:token/json/version', { config, schema: { params: Token } }, (request, reply) =>
-      using(request, reply, async ({ held, sessionId, minter }) => {
-        const { product, userAgent, jsVersion, protocolVersion, revision } = held.engine.browser.version;
-        return {
-          Browser: product,
-          'Protocol-Version': protocolVersion,
-          'User-Agent': userAgent,
-          'V8-Version': jsVersion,
-          'WebKit-Version': `537.36 (${revision})`,
-          webSocketDebuggerUrl: socketOfBrowser(addresses.of(sessionId, minter), sessionId),
-        };
-      }),
+      using(request, reply, async ({ held, sessionId, minter }) =>
+        asJsonVersion(held.engine.browser.version, socketOfBrowser(addresses.of(sessionId, minter), sessionId)),
+      ),
     );
 
     for (const path of ['json', 'json/list']) {
