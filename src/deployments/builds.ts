@@ -94,7 +94,7 @@ export function builds(deps: BuildsDeps) {
       await lines.flush();
       await deps.fail(
         row.id,
-        withLines(lines.hide(reason ?? 'The build broke on the side of the service. Deploy it again.'), lines.tail(10)),
+        withLines(lines.hide(reason ?? 'The service failed to run this build. Deploy it again.'), lines.tail(10)),
       );
     } finally {
       await lines.close();

@@ -118,7 +118,7 @@ test('one whose log cannot be opened, or that breaks on the side of the service,
   for (const { queue, ends } of [noLog, noWorker]) {
     queue.pump();
     await expect.poll(() => ends).toMatchObject([{ id: 'one', status: 'failed' }]);
-    expect(ends[0]!.reason).toContain('on the side of the service');
+    expect(ends[0]!.reason).toContain('The service failed');
     expect(ends[0]!.reason).not.toContain('/data');
     await queue.close();
   }

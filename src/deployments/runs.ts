@@ -9,7 +9,7 @@ import type { Workers } from './workers.ts';
 /** Notifications can be missed while the connection to the database is lost; so the queue is looked at this often anyway. */
 const lookMs = 5000;
 const mostWords = 4000;
-const notHere = 'It could not be run, for a reason on the side of the service. Invoke it again.';
+const notHere = 'The service failed to run this invocation. Invoke it again.';
 
 export interface RunsDeps {
   store: Pick<InvocationStore, 'claim' | 'finish' | 'overAmong'>;
@@ -20,7 +20,7 @@ export interface RunsDeps {
   most: number;
   /** The most of one deployment, on all nodes together. */
   mostOfApp: number;
-  /** Whether the disk has only its reserve left: then what waits goes on waiting. */
+  /** Whether the disk has only its reserve left: queued invocations are not started then. */
   short?: () => boolean;
   linesOf: (row: InvocationRow) => Promise<LineWriter>;
   /** Ends the browsers of an invocation that has ended. */
@@ -34,7 +34,7 @@ export interface RunsDeps {
 export function runs(deps: RunsDeps) {
   const { store, workers, hub, nodeId, log } = deps;
   const running = new Map<string, { cancel: (why: string) => void; over: Promise<void> }>();
-  /** Those whose end is being written here: that it is told then is no news. */
+  /** Invocations whose end this node is writing. Notifications about them are ignored. */
   const settling = new Set<string>();
   let closed = false;
   let pumping: Promise<void> | undefined;

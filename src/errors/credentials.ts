@@ -32,7 +32,7 @@ export const credentialErrors = {
   ),
   provider_unavailable: entry(
     502,
-    'The store behind the credential provider does not answer as it should; `details` has the code of the reason.',
+    'The store behind the credential provider cannot be reached or sent an unexpected answer; `details` has the code of the reason.',
     (p: { provider: string; detail: string }) => `Credential provider '${p.provider}' cannot be used: ${p.detail}`,
   ),
 };

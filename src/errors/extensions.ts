@@ -14,7 +14,7 @@ export const extensionErrors = {
   ),
   chrome_store_unavailable: entry(
     500,
-    'The Chrome web store does not answer as it should.',
+    'The Chrome web store cannot be reached or sent an unexpected answer.',
     (p: { detail: string }) => `The Chrome web store cannot be used (CORRAL_CHROME_STORE_URL): ${p.detail}.`,
   ),
 };

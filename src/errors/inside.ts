@@ -2,7 +2,7 @@ import { entry, final } from './entry.ts';
 
 /** Processes and files inside a session. */
 export const insideErrors = {
-  process_not_started: entry(400, 'A command cannot be run as it was asked for.', (p: { detail: string }) => p.detail),
+  process_not_started: entry(400, 'The command could not be started.', (p: { detail: string }) => p.detail),
   process_exited: entry(
     400,
     'The process has exited, or does not listen any more.',
@@ -74,9 +74,9 @@ export const insideErrors = {
   ),
   guest_lost: final(
     500,
-    'What works inside the session ended before it answered.',
+    'The helper process inside the session ended before it answered.',
     () =>
-      'What works inside the session ended before it answered, and is started again with the next request. What was asked for may have been done.',
+      'The helper process inside the session ended before it answered. The operation may have been carried out. The next request starts the process again.',
   ),
   session_storage_full: final(507, 'There is no room for it in the session.', (p: { detail: string }) => p.detail),
 };

@@ -14,9 +14,9 @@ export const requestErrors = {
     (p: { field: string; remedy?: string }) =>
       `${p.field} is not available in this version. ${p.remedy ?? 'Leave it out.'}`,
   ),
-  unauthorized: entry(401, 'No key, or one that does not fit.', (p: { detail: string }) => p.detail),
-  forbidden: entry(403, 'The key is good, but not for this.', (p: { detail: string }) => p.detail),
-  not_found: entry(404, 'No such path, or no such thing.', (p: { detail: string }) => p.detail),
+  unauthorized: entry(401, 'The key is missing, unknown, revoked or expired.', (p: { detail: string }) => p.detail),
+  forbidden: entry(403, 'The key is valid, but may not do this.', (p: { detail: string }) => p.detail),
+  not_found: entry(404, 'The path or the resource does not exist.', (p: { detail: string }) => p.detail),
   body_timeout: {
     ...entry(
       408,

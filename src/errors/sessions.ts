@@ -23,7 +23,7 @@ export const sessionErrors = {
     'The live view has viewers, or the session is being recorded.',
     (p: { viewers: number; recordings: number }) =>
       p.viewers > 0
-        ? `${p.viewers} live ${p.viewers === 1 ? 'view shows' : 'views show'} this session; changing the viewport would jump under their hands. Send viewport.force: true to do it all the same.`
+        ? `${p.viewers} live ${p.viewers === 1 ? 'view shows' : 'views show'} this session; changing the viewport would resize the page while they use it. Send viewport.force: true to change it anyway.`
         : `${p.recordings} ${p.recordings === 1 ? 'recording of this session is' : 'recordings of this session are'} under way, and a video has one size. Stop the recording first, or send viewport.force: true: it then goes on as another replay.`,
   ),
   session_limit_reached: entry(

@@ -5,9 +5,9 @@ import { sql } from '../store/sql.ts';
 export function checkClaims(db: Db) {
   return {
     /**
-     * Claims a connection whose check is due and that no other node checks. Not while a login runs with its profile: that login decides.
-     * Nor while another connection of the profile is checked: each check may save the profile.
-     * Several nodes may ask at once; each gets another one.
+     * Claims a connection whose check is due and that no other node checks. Leaves one out while a login uses its profile, because that
+     * login decides its status, and while another connection of the profile is checked, because each check may save the profile. Nodes that
+     * ask at the same time get different connections.
      */
     claimDue(
       claimId: string,

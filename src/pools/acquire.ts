@@ -36,7 +36,7 @@ interface AcquirerOptions {
 
 /**
  * Acquiring always means waiting; the wait may be zero. The database decides who holds which browser and whose turn it
- * is. `serve` is the only place that assigns browsers to waiters. A waiter is woken by `given`: from this process
+ * is. `serve` of the store is the only place that assigns browsers to waiters. A waiter is woken by `given`: from this process
  * directly, from other nodes by a notification.
  */
 export function acquirer({ store, nodeId, onNeed, onExpelled }: AcquirerOptions) {

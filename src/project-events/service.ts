@@ -6,7 +6,7 @@ import { eventTail, type TailOptions, type Told } from './tail.ts';
 /** The expiry of a key raises no event, so keys are checked at this interval. */
 const checkEveryMs = 15_000;
 
-/** Who reads. */
+/** The key and the project that a stream is read with. */
 export interface Reader {
   keyId: string;
   /** The key is bound to the project: it sees nothing else. */

@@ -195,7 +195,7 @@ function refusal(
   if (lateSeconds !== undefined) {
     const log = error instanceof LaunchError ? error.log.slice(-5).join('\n') : '';
     return errors.browser_did_not_start(
-      { detail: `it was not ready within ${lateSeconds} s.${log && ` Its last words:\n${log}`}` },
+      { detail: `it was not ready within ${lateSeconds} s.${log && ` The end of its log:\n${log}`}` },
       { cause: error },
     );
   }

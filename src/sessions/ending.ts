@@ -39,7 +39,7 @@ export function sessionEnding({
   roster: Roster;
   /** The session's browser and files are gone; the rest that is kept of it can be removed. */
   onGone: (id: string) => void;
-  /** Writes down what the session's processes said at last. Never rejects. */
+  /** Stores the last log lines of the session's processes. Never rejects. */
   keepLog: (session: LiveSession) => Promise<void>;
   events: Pick<EventBus, 'publish'>;
   log: Log;

@@ -15,7 +15,7 @@ export async function inside<T>(work: () => Promise<T>): Promise<T> {
 /** The session's own processes may control what the guest sends: a message that does not fit the schema ends the guest. */
 export function checked<S extends TSchema>(guest: Guest, schema: S, said: unknown): Static<S> {
   if (Value.Check(schema, said)) return said;
-  guest.distrust('it said something that does not fit.');
+  guest.distrust('its answer does not have the expected shape.');
   throw errors.guest_lost();
 }
 

@@ -94,7 +94,7 @@ export function sessionSuccession({
     if (!mayReplace()) throw new Error('The browser crashed while no client held it.');
     if (count > mostCrashes) {
       telemetry.crashed('gave_up');
-      throw new Error(`The browser crashed ${count} times in five minutes. Its last words: ${lastWords.join(' ')}`);
+      throw new Error(`The browser crashed ${count} times in five minutes. The end of its log: ${lastWords.join(' ')}`);
     }
     return next(relaunch).catch((error: Error) => {
       if (!ending()) telemetry.crashed('startup');

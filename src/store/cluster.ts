@@ -89,7 +89,7 @@ async function initdb(launch: Launcher, directory: string): Promise<void> {
   child.stderr?.on('data', (chunk) => (output += String(chunk)));
   const [code]: unknown[] = await once(child, 'close');
   if (code !== 0) {
-    throw new Error(`PostgreSQL could not make its data directory. Its last words: ${lastLines(output)}`);
+    throw new Error(`PostgreSQL could not create its data directory. The end of its log: ${lastLines(output)}`);
   }
 }
 

@@ -372,6 +372,6 @@ test('says why the server did not start in its own words', async () => {
   await postgres.stop();
   await writeFile(join(dataDir, 'postgres', 'PG_VERSION'), '9.6\n');
   await expect(start(dataDir)).rejects.toThrow(
-    /did not start\. Its last words: [^]*initialized by PostgreSQL version 9\.6/,
+    /did not start\. The end of its log: [^]*initialized by PostgreSQL version 9\.6/,
   );
 });

@@ -235,5 +235,5 @@ function says(pid: number) {
 }
 
 function failed(what: string, words: string): Error {
-  return new Error(`The embedded PostgreSQL ${what}. Its last words: ${lastLines(words)}`);
+  return new Error(`The embedded PostgreSQL ${what}. The end of its log: ${lastLines(words)}`);
 }

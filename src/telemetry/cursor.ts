@@ -8,7 +8,7 @@ import { errors } from '../errors.ts';
  */
 const checkBits = 18;
 const checks = 2 ** checkBits;
-/** What is left of the 53 bits that an integer of JSON can have. */
+/** The largest event number: integers of JSON have 53 safe bits, and the check takes some of them. */
 const mostSeq = 2 ** (53 - checkBits) - 1;
 
 export const cursorOf = (sessionId: string, seq: number): number =>

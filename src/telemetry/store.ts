@@ -2,7 +2,7 @@ import type { Db } from '../store/db.ts';
 import { sql } from '../store/sql.ts';
 import type { Chunk } from './chunks.ts';
 
-/** A chunk with whose it is. */
+/** A chunk with its session and project. */
 export interface OwnedChunk extends Chunk {
   sessionId: string;
   projectId: string;

@@ -118,7 +118,7 @@ class BidiConnection implements WebSocketReceiver {
       return this.#answer(command, { ready: !taken, message: taken ? 'This connection has its session.' : '' });
     }
     if (this.#inFlight + this.#early.length >= this.#maxInFlight) {
-      const message = `More than ${this.#maxInFlight} commands of this connection wait for an answer.`;
+      const message = `${this.#maxInFlight} commands of this connection are unanswered, which is the most. Wait for an answer first.`;
       return this.#refuse({ id: command.id, error: 'unknown error', message }, command);
     }
     if (this.#session !== 'starting') return this.#perform(command);

@@ -1,8 +1,7 @@
 import type { Viewport } from '../display/viewport.ts';
 
 /**
- * Every Chromium flag the service passes, with its reason on the same line. A flag without a reason cannot be removed
- * safely; a reason without a flag belongs in sandbox.ts.
+ * Every Chromium flag the service passes, with its reason on the same line, so that it can be removed when the reason is gone.
  *
  * Never add --no-sandbox: Chromium's own sandbox protects the session's home from a hostile page, and bubblewrap
  * protects everything else from the session.

@@ -408,7 +408,7 @@ async function within(ms: number, work: Promise<unknown>): Promise<void> {
 
 function didNotStart(message: string, log: string[], cause: unknown): LaunchError {
   const words = log.slice(-10).join('\n');
-  return new LaunchError('did_not_start', words === '' ? message : `${message} Its last words:\n${words}`, log, {
+  return new LaunchError('did_not_start', words === '' ? message : `${message} The end of its log:\n${words}`, log, {
     cause,
   });
 }

@@ -143,7 +143,7 @@ export class ClientConnection implements Connection {
     const { maxInFlight } = this.#options;
     if (this.inFlight >= this.#sweepAt) this.#sweep();
     if (this.inFlight >= maxInFlight) {
-      const message = `More than ${maxInFlight} commands of this connection wait for an answer.`;
+      const message = `${maxInFlight} commands of this connection are unanswered, which is the most. Wait for an answer first.`;
       return this.#refuse({ id: command.id, code: -32000, message }, command.sessionId);
     }
     if (command.method === RESUME) return this.#board.watching.resume(session, () => this.#resume(command, session));

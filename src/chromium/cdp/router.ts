@@ -77,7 +77,7 @@ export function router(board: Switchboard, facts: NetworkFacts | undefined): (me
     const letter = head[METHOD_AT];
     if (board.downloads && (letter === LETTER_B || letter === LETTER_P) && isDownloadHeld(message, session)) return;
     if (!session) return; // the pipe's own session, or a client that has disconnected
-    // Half of what Chromium tells a watcher about the network is not for it: a loading page sends thousands of such events.
+    // A watcher does not use half of the network events, and a loading page sends thousands of them.
     if (
       session.owner.watching ? !session.owner.wants(head) : board.watching.any && board.watching.hides(message, session)
     )

@@ -95,7 +95,7 @@ export async function connectDisplay(
       if (type === 3)
         await read.skip(Math.abs((await read(7)).readInt32BE(3))); // the clipboard of another client
       else if (type === 0) await update(read);
-      else throw new Error(`The display said something unexpected (message ${type}).`);
+      else throw new Error(`The display sent an unexpected message of type ${type}.`);
     }
   }
 

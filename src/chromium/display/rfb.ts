@@ -69,7 +69,8 @@ export async function shakeHands(
   await read.skip(init.readUInt32BE(20)); // its name
   const [width, height, bits] = [init.readUInt16BE(0), init.readUInt16BE(2), init.readUInt8(4)];
   checkSize(width, height);
-  if (![8, 16, 32].includes(bits)) throw new Error(`The display has pixels of ${bits} bits.`);
+  if (![8, 16, 32].includes(bits))
+    throw new Error(`The display uses ${bits} bits for a pixel; 8, 16 and 32 are supported.`);
   return { bytesPerPixel: bits / 8, width, height };
 }
 
@@ -89,7 +90,7 @@ async function nextLayout(read: Read, bytesPerPixel: number, wanted: (layout: La
       await read.skip(Math.abs(length));
       continue;
     }
-    if (type !== 0) throw new Error(`The display said something unexpected (message ${type}).`);
+    if (type !== 0) throw new Error(`The display sent an unexpected message of type ${type}.`);
     let found: Layout | undefined;
     for (let rectangles = (await read(3)).readUInt16BE(1); rectangles > 0; rectangles--) {
       const head = await read(12);

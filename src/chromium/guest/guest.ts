@@ -207,8 +207,8 @@ export function guestOf({
       try {
         const said = await answer(stream);
         if (fits(name, said)) return said;
-        distrust('it said something that does not fit.');
-        throw new ChannelClosed('It said something that does not fit.');
+        distrust('its answer does not have the expected shape.');
+        throw new ChannelClosed('Its answer does not have the expected shape.');
       } finally {
         clearTimeout(late);
       }

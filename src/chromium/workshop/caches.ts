@@ -38,7 +38,7 @@ export function packageCaches({ dir, isolation, log }: { dir: string; isolation:
       try {
         await remove(projectId);
         if (!(await move(inHome(cell), kept(projectId)))) return;
-        await lutimes(join(dir, projectId), new Date(), new Date()); // a build may have set any time
+        await lutimes(join(dir, projectId), new Date(), new Date()); // the build can set any time, and the oldest are removed
         await removeOldest();
       } catch (error) {
         log.warn({ error: (error as Error).message }, 'build.cache_not_kept');

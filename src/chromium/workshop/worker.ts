@@ -57,7 +57,7 @@ const START_MS = 60_000;
 /** An app that writes more than is read may not keep its own end waiting. */
 const LINES_MS = 5000;
 const MOST_OUTPUT = 4.5 * 2 ** 20;
-/** Of an output, which is JSON in JSON: quotes and backslashes take twice their place, and nothing else is left to escape. */
+/** The most of a line with an output, which is JSON inside JSON: escaping at most doubles it. */
 const LONGEST_REPORT = 10 * 2 ** 20;
 /** Of what an action threw. Its words are searched for every secret; a worker cuts them to this. */
 const LONGEST_MESSAGE = 4000;

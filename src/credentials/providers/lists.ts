@@ -10,8 +10,8 @@ interface Cached {
 }
 
 /**
- * What the stores have, for as long as each provider allows. Entries belong to a revision of the provider: a new token or
- * address makes them worthless, on whichever node it was set. Items hold no secrets; those are read anew each time.
+ * Caches the item lists of credential stores for the time that each provider allows. An entry belongs to a revision of the provider: a new
+ * token or address invalidates it on all nodes. Items hold no secrets; those are read anew each time.
  */
 export function itemLists(now: () => number = () => performance.now()) {
   const cached = new Map<string, Cached>();

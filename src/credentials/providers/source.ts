@@ -101,7 +101,7 @@ function refuseStatus(status: number, host: string) {
   if (status >= 300 && status < 400)
     throw failed('bad_answer', 'redirects to another address. Set server_url to the address that answers itself');
   if (status === 503) throw failed('busy', 'is sealed, in maintenance or overloaded');
-  throw failed('bad_answer', 'does not answer as it should');
+  throw failed('bad_answer', 'sent an unexpected answer');
 }
 
 export function asFailure(error: unknown): never {

@@ -8,7 +8,7 @@ import type { Asking, BrowserlessService } from './service.ts';
 
 const config = { access: 'project', keyIn: { query: 'token' } } as const;
 const bodyLimit = 6 * 1024 * 1024;
-/** A page or a result is shown, if at all, as a stranger's: it must not act on the origin of the service. */
+/** Results are untrusted: a browser that shows one must not let it act on the origin of the service. */
 const guarded = {
   'Content-Security-Policy': 'sandbox',
   'X-Content-Type-Options': 'nosniff',

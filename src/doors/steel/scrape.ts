@@ -34,7 +34,10 @@ export async function scrape(page: Page, { url, delay, screenshot = false, pdf =
   await open(page, pageOf({ url, delay }));
   const html = await readContent(page);
   const facts = await page.evaluate(READ_FACTS);
-  if (!isFacts(facts)) throw errors.page_not_loaded({ detail: 'The page answered with something else.' });
+  if (!isFacts(facts))
+    throw errors.page_not_loaded({
+      detail: 'The page changed the result of the script that reads its links and metadata.',
+    });
   const picture = screenshot ? await capture(page, {}) : undefined;
   return {
     content: { html },

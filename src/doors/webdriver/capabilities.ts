@@ -47,7 +47,7 @@ function merged(always: Caps, first: unknown): Caps {
   return Object.fromEntries(all.filter(([, value]) => value !== null)); // null stands for "left out"
 }
 
-/** Why a browser like that cannot be had here. */
+/** The reason why this service cannot provide such a browser; undefined if it can. */
 function unfit({ browserName = 'chrome', platformName = 'linux', browserVersion = '' }: Caps): string | undefined {
   for (const [name, value] of Object.entries({ browserName, platformName, browserVersion }))
     if (typeof value !== 'string') throw invalid(`'${name}' must be a string.`);

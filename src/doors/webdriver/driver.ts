@@ -115,7 +115,7 @@ export async function valueOf(response: IncomingMessage): Promise<unknown> {
     const said = JSON.parse(Buffer.concat(pieces).toString()) as { value?: unknown } | null;
     return said?.value;
   } catch (error) {
-    throw new WebDriverFault('unknown error', 'The driver of the session said something that is not JSON.', {
+    throw new WebDriverFault('unknown error', 'The driver of the session sent an answer that is not JSON.', {
       cause: error,
     });
   }

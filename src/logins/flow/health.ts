@@ -77,7 +77,7 @@ function evidence(look: Look, recipe: Recipe | undefined): boolean {
 
 const isOver = (look: Look, recipe: Recipe | undefined) => recipe?.success.over !== true && saysOver(look);
 
-/** In a language that is not known, a page for strangers says nothing; it has nothing of what the login showed either. */
+/** A page for visitors who are not logged in, in an unknown language, has no text that is recognised, and nothing of what the login showed. */
 const isReplaced = (look: Look, recipe: Recipe | undefined) =>
   recipe !== undefined && (look.snapshot.httpStatus ?? 200) < 400 && compare(look, recipe.success).replaced;
 

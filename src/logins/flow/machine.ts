@@ -284,10 +284,10 @@ async function respond(flow: Flow, signal: AbortSignal): Promise<FlowStateName> 
   for (let quiet = 0; ;) {
     const began = flow.now();
     const seen = await lookAt(flow, signal, flow.deadlines.page);
-    // A page that comes to rest at once, time after time, waits for no answer.
+    // A page that settles at once several times in a row does not wait for its server.
     quiet = flow.now() - began < 3 * flow.deadlines.patience ? quiet + 1 : 0;
     const same = seen.key === asked;
-    // A page that shows what it is need not be complete: a picture of it may never come.
+    // A page that is recognised need not finish loading: one of its pictures may never arrive.
     const waits =
       (seen.snapshot.loading && (same || ['blank', 'unknown'].includes(seen.reading.kind))) ||
       (same && (!seen.reading.error?.fresh || seen.reading.error.text === oldError));
