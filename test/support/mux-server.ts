@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { WebSocket } from 'ws';
 import { attachBidi, type BidiOptions } from '../../src/chromium/bidi/bidi.ts';
+import { hello } from '../../src/chromium/browser/hello.ts';
 import { multiplex, type Mux, type MuxOptions } from '../../src/chromium/cdp/mux.ts';
 import { openPipe } from '../../src/chromium/cdp/pipe.ts';
 import { serveWebSocket } from '../../src/lib/ws-sink.ts';
@@ -19,6 +20,7 @@ export interface MuxServer {
 /** A Chromium on a pipe, and a websocket port on loopback at which any number of CDP and BiDi clients may use it. */
 export async function muxServer(options?: MuxOptions, bidi?: BidiOptions, ...flags: string[]): Promise<MuxServer> {
   const chromium = await rawChromium('pipe', ...flags);
+  await hello(chromium.toBrowser, chromium.fromBrowser); // it answers before it has a page
   const mux = multiplex(openPipe(chromium.toBrowser, chromium.fromBrowser), options);
   const http = createServer();
   http.on('upgrade', (request, socket, head) =>

@@ -142,6 +142,7 @@ describe('a BiDi client', () => {
   it('is Puppeteer: it navigates, evaluates, clicks and hears the console', async () => {
     const browser = await puppeteer.connect({ browserWSEndpoint: server.bidiEndpoint, protocol: 'webDriverBiDi' });
     const [page] = await browser.pages();
+    await page!.goto('about:blank'); // the browser's own first one may be under way, and Puppeteer takes the first that it hears of for its own
     const response = await page!.goto(url);
     expect(response!.status()).toBe(200);
     expect(await page!.title()).toBe('home');
