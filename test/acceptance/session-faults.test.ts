@@ -109,8 +109,9 @@ describe('a crash', () => {
     const session = await create();
     const { standby } = service.app.sessions.counts();
     expect(standby).toBe(0);
+    // The sandbox's first process names Chromium, too. Were it killed, Chromium would live on for a moment, and answer.
     const browser = (await processesOf(session.session_id)).find(
-      ({ command }) => command.includes('chromium') && !command.includes('--type='),
+      ({ command }) => /^\S*chromium\S* /.test(command) && !command.includes('--type='),
     )!;
     await expect.poll(() => service.app.sessions.counts().standby, { timeout: 30_000 }).toBe(1);
     process.kill(browser.pid, 'SIGKILL'); // a frozen process dies when it is woken
