@@ -2,6 +2,7 @@ import { chromium, type Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { linkAddress } from '../../src/console/links.ts';
 import { openTab, signIn } from '../support/console.ts';
+import { RawClient } from '../support/mux-server.ts';
 import { startService, type Service } from '../support/service.ts';
 
 let service: Service;
@@ -74,6 +75,7 @@ test('a person signs in, finds a session, watches it and ends it', async () => {
     start_url,
   });
   expect(status).toBe(200);
+  const client = await RawClient.open(body.cdp_ws_url); // of a session that has gone to sleep before anybody looked there is no picture
   const { page, complaints, context } = await openTab(person, `${service.url}/console/sessions`);
   await signIn(page, service.key);
   await page.getByLabel('Tags').fill('team=a');
@@ -93,6 +95,7 @@ test('a person signs in, finds a session, watches it and ends it', async () => {
   await question.getByText('every client is disconnected').waitFor();
   await question.getByRole('button', { name: 'End session' }).click();
   await page.getByText('This session has ended').waitFor();
+  await client.closed;
   expect((await service.call('GET', `/browsers/${body.session_id}`)).status).toBe(404);
   expect(complaints).toEqual([]);
   await context.close();
