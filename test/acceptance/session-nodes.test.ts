@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { extensionFiles, zipOf } from '../support/extension-zip.ts';
 import { loggedIn, startLoginSite, type LoginSite } from '../support/login-site.ts';
+import { RawClient } from '../support/mux-server.ts';
 import { startNodes, type Node, type Nodes } from '../support/nodes.ts';
 import { startPages, type Pages } from '../support/pages.ts';
 
@@ -105,7 +106,9 @@ test('events are followed and read through another node, and those that were rea
   });
   const [home, away] = await homeAndAway(session);
   const path = `/browsers/${session.session_id}`;
+  const client = await RawClient.open(away.here(session.cdp_ws_url)); // while there is one, the session does not fall asleep
   await expect.poll(async () => (await away.call('GET', `${path}/thumbnail`)).status, patience).toBe(200);
+  await client.close();
 
   const stream = await fetch(`${away.url}${path}/telemetry/stream?replay=all`, {
     headers: { authorization: `Bearer ${nodes.key}` },
