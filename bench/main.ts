@@ -5,7 +5,7 @@ import { benchComputer } from './computer.ts';
 import { benchConsole } from './console.ts';
 import { benchDeployments } from './deployments.ts';
 import { benchEgress } from './egress.ts';
-import { benchFrontDoor } from './front-door.ts';
+import { benchHttp } from './http.ts';
 import { benchInside } from './inside.ts';
 import { benchLiveView } from './live-view.ts';
 import { benchLogins } from './logins.ts';
@@ -15,9 +15,9 @@ import { benchPools } from './pools.ts';
 import { benchSessions } from './sessions.ts';
 import { benchTelemetry } from './telemetry.ts';
 
-/** `npm run bench`, or `npm run bench -- front-door` for one part. Ratios within one run are what counts. */
+/** `npm run bench`, or `npm run bench -- http` for one part. Ratios within one run are what counts. */
 const parts: Record<string, () => Promise<Row[]>> = {
-  'front-door': benchFrontDoor,
+  http: benchHttp,
   sessions: benchSessions,
   pools: benchPools,
   cdp: benchCdp,

@@ -115,7 +115,7 @@ const fileUsers = {
 };
 
 /** Packages and APIs with restricted use, each with the place where it may be used. `at` is tested against the path inside src/. */
-const doors = [
+const restricted = [
   {
     what: /^(fastify|@fastify\/.+|fastify-.+)$/,
     at: /^(api\/|app\/|app\.ts$|.*\broutes\.ts$)/,
@@ -171,7 +171,7 @@ export function violations(src) {
     for (const { index, specifier, typeOnly } of importsOf(code)) {
       const sentence = specifier.startsWith('.')
         ? judgeOurs(file, relative(src, resolve(src, dirname(file), specifier)), typeOnly)
-        : judgeDoors(file, specifier);
+        : judgePackage(file, specifier);
       if (sentence) report(index, sentence);
     }
     for (const { what, pattern, at, instead } of uses) {
@@ -182,9 +182,9 @@ export function violations(src) {
   return found;
 }
 
-function judgeDoors(file, specifier) {
-  const door = doors.find(({ what }) => what.test(specifier));
-  return door && !door.at.test(file) ? `reaches ${specifier}: ${door.instead}` : undefined;
+function judgePackage(file, specifier) {
+  const rule = restricted.find(({ what }) => what.test(specifier));
+  return rule && !rule.at.test(file) ? `reaches ${specifier}: ${rule.instead}` : undefined;
 }
 
 function mayUseFiles(file) {

@@ -29,7 +29,7 @@ test('colours are for terminals, and text cannot make its own', () => {
   expect(written[0]).not.toContain('\u001B[31m');
 });
 
-test('a key is in no line, whichever door it came to', () => {
+test('a key is in no line, whichever address it was sent to', () => {
   const { log, written } = lines();
   const address = (query: string) => new Error(`GET ws://host/?${query}&headless=true failed`);
   for (const name of ['jwt', 'token', 'key', 'apiKey']) log.warn({ error: address(`${name}=hunter2`) }, 'seen');

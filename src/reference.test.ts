@@ -9,7 +9,7 @@ import { statusOf, type ErrorCode } from './errors.ts';
 import { mayBeElsewhere } from './lib/forwarded-routes.ts';
 import { referenceServer } from './reference.ts';
 
-/** What the front door answers by itself, before a route is asked. */
+/** What the server answers by itself, before a route is asked. */
 const byAccess: Record<Extract<Access, 'public' | 'token' | 'org' | 'project'>, ErrorCode[]> = {
   public: ['bad_request', 'internal'],
   token: ['bad_request', 'internal', 'unauthorized', 'forbidden', 'store_unavailable'],

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { destinations, parseAllowList, type ServiceAddress } from '../chromium/egress/destinations.ts';
-import type { OwnDoor } from '../chromium/egress/gateway.ts';
+import type { OwnEndpoint } from '../chromium/egress/gateway.ts';
 import type { Cluster } from '../cluster/service.ts';
 import { EgressError } from '../chromium/egress/refusals.ts';
 import { reachThrough } from '../chromium/egress/proxy-check.ts';
@@ -24,7 +24,7 @@ export function openEgress({ config, store, secrets, upstreams, occupancies, ope
     url: undefined as URL | undefined,
     enter: (_sessionId: string, socket: Socket, _head: Buffer): void => void socket.destroy(),
   };
-  const ownDoorOf = (sessionId: string): OwnDoor => ({
+  const ownEndpointOf = (sessionId: string): OwnEndpoint => ({
     isAt(host, port) {
       if (inside.url?.protocol !== 'http:') return false;
       const own = serviceAddress(inside.url);
@@ -49,7 +49,7 @@ export function openEgress({ config, store, secrets, upstreams, occupancies, ope
   });
   opened(() => proxies.close());
   occupancies.push((projectId) => proxies.occupancy(projectId));
-  return { ourselves, inside, ownDoorOf, allow, refuseHost, proxies, proxyUsers };
+  return { ourselves, inside, ownEndpointOf, allow, refuseHost, proxies, proxyUsers };
 }
 
 export const serviceAddress = ({ hostname, port, protocol }: URL): ServiceAddress => ({

@@ -21,7 +21,7 @@ export async function openLauncher(ground: Ground, egress: Egress) {
     toolbox,
     allowUnsandboxed: config.allowUnsandboxed,
     allow: egress.allow,
-    ownDoorOf: egress.ownDoorOf,
+    ownEndpointOf: egress.ownEndpointOf,
     launchSeconds: config.launchSeconds,
     limits: {
       memoryBytes: config.sessionMemory * 2 ** 20,

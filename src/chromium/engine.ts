@@ -14,7 +14,7 @@ import { displayHands } from './computer/display-hands.ts';
 import { pageHands } from './computer/page-hands.ts';
 import type { Destinations } from './egress/destinations.ts';
 import { fitDisplay } from './display/display.ts';
-import { startGateway, type Gateway, type OwnDoor } from './egress/gateway.ts';
+import { startGateway, type Gateway, type OwnEndpoint } from './egress/gateway.ts';
 import { guestOf, type Guest, type Stream } from './guest/guest.ts';
 import { serveCdp } from './guest/cdp.ts';
 import { devtoolsPort } from './guest/devtools.ts';
@@ -75,7 +75,7 @@ export interface EngineOptions {
   /** Whether the guest may run where there is no sandbox. */
   allowUnsandboxed?: boolean;
   allow: Destinations;
-  ownDoor?: OwnDoor | undefined;
+  ownEndpoint?: OwnEndpoint | undefined;
   proxy?: Proxy | undefined;
   log: Log;
   /** The close code and reason that clients get when the browser is gone. */
@@ -141,9 +141,9 @@ function windowSizes(first: Viewport | undefined) {
 /** Builds the engine of a running browser. */
 export function engineOf(
   browser: Browser,
-  { toolbox, allowUnsandboxed = false, allow, ownDoor, proxy, log, whenGone, answerMs }: Omit<EngineOptions, 'launch'>,
+  { toolbox, allowUnsandboxed = false, log, whenGone, answerMs, ...ways }: Omit<EngineOptions, 'launch'>,
 ): Engine {
-  const gateway = startGateway(browser.egress, { allow, ownDoor, proxy, log });
+  const gateway = startGateway(browser.egress, { ...ways, log });
   const share = memory.group();
   const pipe = openPipe(browser.toBrowser, browser.fromBrowser, share);
   const { failure, server } = gateway.findings;

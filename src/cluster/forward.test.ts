@@ -16,7 +16,7 @@ afterEach(async () => {
   for (const close of open.splice(0).reverse()) await close();
 });
 
-/** A node that does as told, and the front door of another one that sends everything there. */
+/** A node whose answers a test sets, and the server of another node that sends everything there. */
 async function twoNodes(answer: (request: IncomingMessage, response: ServerResponse) => unknown, bodySeconds = 60) {
   const owner = createServer((request, response) => void answer(request, response));
   owner.listen(0, '127.0.0.1');

@@ -3,17 +3,17 @@ import { lifecycle } from './lifecycle.ts';
 import { undoOnFailure } from './undo.ts';
 import { newId, pick } from './ids.ts';
 
-const door = lifecycle(
-  { open: 'It is open.', shut: 'It is shut.', gone: 'There is no door.' },
+const shop = lifecycle(
+  { open: 'It is open.', shut: 'It is shut.', gone: 'There is no shop.' },
   { close: { from: ['open'], to: 'shut' }, burn: { from: ['open', 'shut'], to: 'gone' } },
 );
 
 test('a state that no event leaves is final', () => {
-  expect(door.stateNames.filter(door.isFinal)).toEqual(['gone']);
+  expect(shop.stateNames.filter(shop.isFinal)).toEqual(['gone']);
 });
 
 test('the drawing has an arrow for every move', () => {
-  expect(door.toMermaid()).toBe(
+  expect(shop.toMermaid()).toBe(
     'stateDiagram-v2\n  [*] --> open\n  open --> shut: close\n  open --> gone: burn\n  shut --> gone: burn',
   );
 });

@@ -2,7 +2,7 @@ import { mkdir, readdir, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Limits } from '../chromium/sandbox/cgroup-limits.ts';
 import type { Destinations } from '../chromium/egress/destinations.ts';
-import type { OwnDoor } from '../chromium/egress/gateway.ts';
+import type { OwnEndpoint } from '../chromium/egress/gateway.ts';
 import { startEngine, type Engine } from '../chromium/engine.ts';
 import { addExtension } from '../chromium/sandbox/furnish.ts';
 import {
@@ -44,7 +44,7 @@ export function browsers({
   toolbox,
   allowUnsandboxed,
   allow,
-  ownDoorOf,
+  ownEndpointOf,
   launchSeconds,
   limits,
   log,
@@ -55,7 +55,7 @@ export function browsers({
   allowUnsandboxed: boolean;
   allow: Destinations;
   /** The way of a session to its own CDP address. */
-  ownDoorOf?: (sessionId: string) => OwnDoor;
+  ownEndpointOf?: (sessionId: string) => OwnEndpoint;
   launchSeconds: number;
   limits: Limits;
   log: Log;
@@ -103,7 +103,7 @@ export function browsers({
             toolbox,
             allowUnsandboxed,
             allow,
-            ownDoor: ownDoorOf?.(id),
+            ownEndpoint: ownEndpointOf?.(id),
             proxy,
             log,
             whenGone,

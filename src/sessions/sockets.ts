@@ -23,12 +23,12 @@ import type { SessionService } from './service.ts';
 import { liveViewHeartbeat } from './live-view/beat.ts';
 import { followFrame } from './live-view/follow-frame.ts';
 import { openAuthorities } from './authorities.ts';
-import { ownDoorOnly, ownDoors } from './own-door.ts';
+import { ownEndpointOnly, ownEndpoints } from './own-endpoint.ts';
 import type { Whereabouts } from './whereabouts.ts';
 import type { Passenger } from '../lib/caller.ts';
 
 /** The websockets of a session, each with the purpose its token must have and what it is attached to. */
-interface Door {
+interface Endpoint {
   purpose: Purpose;
   kind: ClientKind;
   /** The size limit of one message. */
@@ -41,7 +41,7 @@ interface Door {
 
 /** A client on its way to a session's websocket. */
 interface Visit {
-  door: Door;
+  endpoint: Endpoint;
   /** The session, by token or by project and id or name. */
   ref: SessionRef;
   passenger: Pick<Passenger, 'caller' | 'project'>;
@@ -106,10 +106,10 @@ const mostSockets = 100;
 const MIB = 1024 * 1024;
 
 /** The address that a session may reach from inside. */
-const OWN_DOOR = '/browser/cdp';
+const OWN_ENDPOINT = '/browser/cdp';
 
-const doors: Record<string, Door> = {
-  [OWN_DOOR]: {
+const endpoints: Record<string, Endpoint> = {
+  [OWN_ENDPOINT]: {
     purpose: 'cdp',
     kind: 'cdp',
     maxPayload: 256 * MIB,
@@ -142,14 +142,16 @@ const doors: Record<string, Door> = {
 };
 
 /** A process of the session, reachable by the session's base_url and by key. */
-const terminal = (processId: string): Door => ({
+const terminal = (processId: string): Endpoint => ({
   purpose: 'base',
   kind: 'terminal',
   maxPayload: MIB,
   use: (held, sink, { log }) => attachProcess(held, processId, sink, log),
 });
+/** The websocket of the browser beside those of its pages. */
+const wholeBrowser: Endpoint = { ...endpoints[OWN_ENDPOINT]!, purpose: 'base' };
 /** The websocket of a page, or of another target, as Chromium has one for each. */
-const pageDoor = (targetId: string): Door => ({
+const pageEndpoint = (targetId: string): Endpoint => ({
   purpose: 'base',
   kind: 'cdp',
   maxPayload: 256 * MIB,
@@ -197,26 +199,26 @@ export function serveSessionSockets(
     search: URLSearchParams,
     { sentOn, inside }: Origin,
   ): Promise<Visit> {
-    if (inside !== undefined && path !== OWN_DOOR) throw errors.forbidden({ detail: ownDoorOnly });
-    const byToken = async (door: Door, token: string | undefined): Promise<Visit> => {
-      const { sessionId, minter, watchOnly } = await addresses.admit(token, door.purpose);
-      if (inside !== undefined && sessionId !== inside) throw errors.forbidden({ detail: ownDoorOnly });
-      return { door, ref: { id: sessionId }, passenger: noCaller, minter, watchOnly };
+    if (inside !== undefined && path !== OWN_ENDPOINT) throw errors.forbidden({ detail: ownEndpointOnly });
+    const byToken = async (endpoint: Endpoint, token: string | undefined): Promise<Visit> => {
+      const { sessionId, minter, watchOnly } = await addresses.admit(token, endpoint.purpose);
+      if (inside !== undefined && sessionId !== inside) throw errors.forbidden({ detail: ownEndpointOnly });
+      return { endpoint, ref: { id: sessionId }, passenger: noCaller, minter, watchOnly };
     };
-    const door = doors[BY_SELENIUM.test(path) ? OWN_DOOR : path];
-    if (door) return byToken(door, search.get('jwt') ?? undefined);
+    const endpoint = endpoints[BY_SELENIUM.test(path) ? OWN_ENDPOINT : path];
+    if (endpoint) return byToken(endpoint, search.get('jwt') ?? undefined);
     const [, token, ofToken] = BY_TOKEN.exec(path) ?? [];
     if (token !== undefined && ofToken !== undefined) return byToken(terminal(ofToken), token);
     const [, tokenOfPage, kind, targetId] = BY_PAGE.exec(path) ?? [];
     if (tokenOfPage !== undefined && targetId !== undefined)
-      return byToken(kind === 'page' ? pageDoor(targetId) : { ...doors[OWN_DOOR]!, purpose: 'base' }, tokenOfPage);
+      return byToken(kind === 'page' ? pageEndpoint(targetId) : wholeBrowser, tokenOfPage);
     const [, idOrName, ofKey] = BY_KEY.exec(path) ?? [];
     if (idOrName === undefined || ofKey === undefined)
       throw errors.not_found({ detail: `No websocket is served at ${path}.` });
     const { caller, project } = sentOn ?? (await who(request));
     if (!caller || !project) throw errors.session_not_found({ session: idOrName });
     return {
-      door: terminal(ofKey),
+      endpoint: terminal(ofKey),
       ref: { projectId: project.id, idOrName: decodeURIComponent(idOrName) },
       passenger: { caller, project },
       minter: { keyId: caller.keyId, projectId: project.id },
@@ -240,7 +242,7 @@ export function serveSessionSockets(
       const visitor = { request, path: entry, search, sentOn, hungUp: disconnected(socket) };
       return enter({ request, socket, head }, await entrance.arrive(visitor), requestId, sentOn);
     }
-    const { door, ref, passenger, minter, watchOnly } = await visit(request, place, search, origin);
+    const { endpoint, ref, passenger, minter, watchOnly } = await visit(request, place, search, origin);
     const session = await sessions.here(ref);
     if (!session) {
       const owner = sentOn || inside !== undefined ? undefined : await where.ofSession(ref);
@@ -255,7 +257,7 @@ export function serveSessionSockets(
       throw errors.too_many_connections({ most: mostSockets });
     }
     try {
-      await door.check?.(held);
+      await endpoint.check?.(held);
       if (socket.destroyed) return held.release();
     } catch (error) {
       held.release();
@@ -271,10 +273,10 @@ export function serveSessionSockets(
     const how = { begun: begunOf(search), readOnly, whenGone: session.whenGone, searchUrl, fit, log };
     // What runs inside goes to sleep with its session, and must not keep it from ending: only clients outside use it.
     const holding = inside === undefined ? held : undefined;
-    const attach = session.attach(holding, (sink) => door.use(held, sink, how), door.kind);
+    const attach = session.attach(holding, (sink) => endpoint.use(held, sink, how), endpoint.kind);
     serveWebSocket({ request, socket, head }, authorities.during(minter, attach), {
-      maxPayload: door.maxPayload,
-      ...(door.heartbeat && { heartbeat: door.heartbeat }),
+      maxPayload: endpoint.maxPayload,
+      ...(endpoint.heartbeat && { heartbeat: endpoint.heartbeat }),
       group: held.engine.memory,
       requestId,
       failed: (code, reason) => log.info({ requestId, session: session.id, code, reason }, 'socket.closed'),
@@ -321,7 +323,7 @@ export function serveSessionSockets(
     take({ request, socket, head }, { sentOn: nodes.passengerOf(request) }); // once: it takes the credential away
   });
   // What claims to come from another node is not believed from inside a session.
-  const inner = ownDoors(({ sessionId, ...given }) => take(given, { inside: sessionId }));
+  const inner = ownEndpoints(({ sessionId, ...given }) => take(given, { inside: sessionId }));
 
   return {
     recheck: authorities.recheck,

@@ -63,7 +63,7 @@ test('a body that streams through is bound by its length and its type', async ()
 
 test('what a node passes on is taken: a body with its length, one in chunks, and none', async () => {
   const way = wayTo(service.url);
-  const door = createServer((request, response) => {
+  const relay = createServer((request, response) => {
     const { method = '', url = '', headers } = request;
     const note: [string, string] = [credentialHeader, write({ method, url, headers })];
     way.forward(request, note, new AbortController().signal).then(
@@ -71,7 +71,7 @@ test('what a node passes on is taken: a body with its length, one in chunks, and
       (error: Error) => response.writeHead(599).end(error.message),
     );
   });
-  const { port, close } = await listenOnLoopback(door);
+  const { port, close } = await listenOnLoopback(relay);
   const ask = async (method: string, path: string, body?: string | ReadableStream) => {
     const headers: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
     const init = { method, headers, ...(body === undefined ? {} : { body, duplex: 'half' }) } as RequestInit;

@@ -236,7 +236,7 @@ describe('a websocket of a session keeps to RFC 6455', () => {
     });
   });
 
-  test('a binary message is taken at the door of a terminal, whatever its bytes', async () => {
+  test('the websocket of a terminal takes a binary message, whatever its bytes', async () => {
     const { session_id, base_url } = await service.sdk().browsers.create({ headless: true });
     const { process_id } = await service.sdk().browsers.process.spawn(session_id, { command: 'cat' });
     const { socket } = await upgrade(`${base_url!.replace(/^http/, 'ws')}/process/${process_id}/attach`);

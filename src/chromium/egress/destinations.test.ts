@@ -16,14 +16,14 @@ function setUp({
     asked.push(name);
     return names[name] ?? [];
   };
-  const doors = destinations({ allow: parseAllowList(allow), service, resolve, ownAddresses: () => own });
+  const rules = destinations({ allow: parseAllowList(allow), service, resolve, ownAddresses: () => own });
   /** The addresses, or the code of the refusal. */
   const verdict = (host: string, port = 80) =>
-    doors.check(host, port).then(
+    rules.check(host, port).then(
       ({ addresses }) => addresses.join(' '),
       (error: unknown) => (error instanceof EgressError ? error.code : Promise.reject(error)),
     );
-  return { doors, verdict, asked };
+  return { rules, verdict, asked };
 }
 
 describe('addresses', () => {
@@ -118,13 +118,13 @@ describe('addresses', () => {
 describe('names', () => {
   it('are resolved once, and the checked addresses are the ones to connect to', async () => {
     const answers = [['1.1.1.1'], ['127.0.0.1']];
-    const doors = destinations({ resolve: async () => answers.shift() ?? [], ownAddresses: () => [] });
-    expect(await doors.check('Rebind.Example', 80)).toEqual({
+    const rules = destinations({ resolve: async () => answers.shift() ?? [], ownAddresses: () => [] });
+    expect(await rules.check('Rebind.Example', 80)).toEqual({
       host: 'rebind.example',
       port: 80,
       addresses: ['1.1.1.1'],
     });
-    await expect(doors.check('rebind.example', 80)).rejects.toMatchObject({ code: 'destination_refused' });
+    await expect(rules.check('rebind.example', 80)).rejects.toMatchObject({ code: 'destination_refused' });
   });
 
   it('are refused whole when one of the answers is refused', async () => {
@@ -166,8 +166,8 @@ describe('names', () => {
   });
 
   it('tell a page what kind of address they have, and only the log which', async () => {
-    const { doors } = setUp({ names: { 'inner.example': ['10.3.2.1'] } });
-    const error = await doors.check('inner.example', 8080).then(
+    const { rules } = setUp({ names: { 'inner.example': ['10.3.2.1'] } });
+    const error = await rules.check('inner.example', 8080).then(
       () => new EgressError('bad_request', 'it was let through'),
       (error: EgressError) => error,
     );
@@ -228,12 +228,12 @@ describe('the allow list', () => {
 
   it('tells the resolver which names the operator vouches for', async () => {
     const trusted: [string, boolean][] = [];
-    const doors = destinations({
+    const rules = destinations({
       allow: parseAllowList('nas'),
       resolve: async (name, options) => (trusted.push([name, options.trusted]), ['1.1.1.1']),
     });
-    await doors.check('nas', 80);
-    await doors.check('other', 80);
+    await rules.check('nas', 80);
+    await rules.check('other', 80);
     expect(trusted).toEqual([
       ['nas', true],
       ['other', false],
@@ -312,7 +312,7 @@ describe('the machine and the service', () => {
   });
 
   it('sees the interfaces of the machine it runs on', async () => {
-    const doors = destinations({ resolve: async () => [] });
-    await expect(doors.check('127.0.0.1', 80)).rejects.toMatchObject({ code: 'destination_refused' });
+    const rules = destinations({ resolve: async () => [] });
+    await expect(rules.check('127.0.0.1', 80)).rejects.toMatchObject({ code: 'destination_refused' });
   });
 });

@@ -119,7 +119,7 @@ describe('tunnels', () => {
 });
 
 describe('a client', () => {
-  it('who drips its headers, or sends none, is shown the door', async () => {
+  it('a client that sends its headers byte by byte, or none, is disconnected', async () => {
     const { gateway, port } = await gatewayTo([], { limits: { headersMs: 200 } });
     const silent = connect(port);
     const dripping = connect(port);
@@ -127,7 +127,7 @@ describe('a client', () => {
     const drip = setInterval(() => dripping.write('Y'), 20);
     cleanUp.push(() => clearInterval(drip));
     const closed = [silent, dripping].map((socket) => {
-      // A drop that falls after the door is shut resets the connection.
+      // A byte that arrives after the connection was closed resets it.
       socket
         .resume()
         .on('error', () => {})

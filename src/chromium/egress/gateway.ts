@@ -57,12 +57,12 @@ export interface GatewayOptions {
   /** Called for every request that the gateway refused or failed to serve. */
   onRefuse?: (error: EgressError, target: string) => void;
   /** The one way from a session into its own service. Without it there is none. */
-  ownDoor?: OwnDoor | undefined;
+  ownEndpoint?: OwnEndpoint | undefined;
   limits?: Partial<Limits>;
 }
 
 /** Takes tunnels to the service that runs the browser, which are refused as a destination. */
-export interface OwnDoor {
+export interface OwnEndpoint {
   /** Whether this is its address, by plain http: within TLS a request could not be judged. */
   isAt(host: string, port: number): boolean;
   /** Takes the connection, with what was read from it already. */
@@ -84,7 +84,7 @@ export interface OwnDoor {
  * has one error for each of the two; the multiplexer replaces it for clients by the one that `findings` has.
  */
 export function startGateway(server: Server, options: GatewayOptions): Gateway {
-  const { allow, log = silent, dial = directDial(), proxy: firstProxy, onConnect, onRefuse, ownDoor } = options;
+  const { allow, log = silent, dial = directDial(), proxy: firstProxy, onConnect, onRefuse, ownEndpoint } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const abort = new AbortController();
   const closing = abort.signal;
@@ -187,10 +187,10 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
       ways.join(socket, upstream);
     } catch (error) {
       const toService = error instanceof EgressError && error.ownService;
-      if (!toService || !ownDoor?.isAt(asked.host, asked.port) || !socket.writable || closing.aborted)
+      if (!toService || !ownEndpoint?.isAt(asked.host, asked.port) || !socket.writable || closing.aborted)
         return no.answerByHand(socket, error, target);
       socket.write('HTTP/1.1 200 Connection Established\r\n\r\n');
-      ownDoor.enter(socket, head);
+      ownEndpoint.enter(socket, head);
     }
   }
 

@@ -39,7 +39,7 @@ export function addHosts(dir: string, hosts: readonly { name: string; address: s
   for (const { name, address } of hosts) appendFileSync(join(dir, 'etc/hosts'), `${address} ${name}\n`);
 }
 
-/** Lets programs in a directory that is furnished ask this server for names that `etc/hosts` has not: over TCP, as doors are. */
+/** Lets programs in a directory that is furnished ask this server for names that `etc/hosts` has not: over TCP, as all listeners of a namespace are. */
 export function addNameServer(dir: string, address: string): void {
   writeFileSync(join(dir, 'etc/resolv.conf'), `nameserver ${address}\noptions use-vc timeout:5 attempts:1\n`);
   writeFileSync(join(dir, 'etc/nsswitch.conf'), switchedTo('files dns'));

@@ -21,7 +21,7 @@ export const PATH = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbi
 export const STAGE = '/mnt';
 
 /** An address inside the network namespace at which a server outside of it is reached: what is accepted there goes to that server. */
-export interface Door {
+export interface Listener {
   /** Listened on inside. Addresses that are not loopback are given to the namespace's loopback device. */
   readonly address: string;
   readonly port: number;
@@ -35,7 +35,7 @@ export interface Needs {
   readonly tools?: string | undefined;
   /** The directory mounted at APP. */
   readonly app?: string | undefined;
-  readonly doors?: readonly Door[];
+  readonly listeners?: readonly Listener[];
   readonly gpu?: boolean;
   /** Pid of the display. Its namespaces exist already. */
   readonly display?: number | undefined;

@@ -44,8 +44,8 @@ export interface Process {
   readonly fromCommand: Readable;
   /** The gateway's socket. It listens once this resolves, but accepts nothing before the returned function is called. */
   readonly egress: Promise<() => net.Server>;
-  /** The sockets of the doors, in their order, in the same way. */
-  readonly doors: Promise<(() => net.Server)[]>;
+  /** The sockets of the listeners, in their order, in the same way. */
+  readonly listeners: Promise<(() => net.Server)[]>;
   /** Host pid of process 1 of the session's pid namespace; undefined where there is none. */
   readonly init: Promise<number | undefined>;
   /**
@@ -67,8 +67,8 @@ export function sandboxed(dir: string, owner: Owner): Place {
     gatewayPort: GATEWAY_PORT,
 
     start(command, needs = {}) {
-      const { tools, app, display, doors = [] } = needs;
-      const listed = doors.map(({ address, port }) => `${address},${port}`).join(' ');
+      const { tools, app, display, listeners = [] } = needs;
+      const listed = listeners.map(({ address, port }) => `${address},${port}`).join(' ');
       const script = ['sh', '-c', SCRIPT, 'corral', dir, tools ?? '', app ?? '', listed, process.execPath, HELPER];
       const shown = {
         ...needs,
@@ -85,12 +85,12 @@ export function sandboxed(dir: string, owner: Owner): Place {
           env: { PATH, ...needs.lower }, // also for speed: a NODE_EXTRA_CA_CERTS alone makes the helper 55 ms slower
         });
       });
-      const received = receiveSockets(child, 1 + doors.length, sockets);
+      const received = receiveSockets(child, 1 + listeners.length, sockets);
       return {
         child,
         ...pipes(child),
         egress: handled(received.then(([egress]) => egress!)),
-        doors: handled(received.then(([, ...doors]) => doors)),
+        listeners: handled(received.then(([, ...listeners]) => listeners)),
         init: readInit(child, 6),
         go: (display) => letGo(child, display),
       };
@@ -133,7 +133,7 @@ export async function unsandboxed(dir: string, owner: Owner): Promise<Place> {
       return {
         child,
         egress: Promise.resolve(() => server),
-        doors: Promise.resolve([]), // there is no namespace to have doors
+        listeners: Promise.resolve([]), // there is no namespace to have listeners
         init: Promise.resolve(undefined),
         ...pipes(child),
         go: (display) => letGo(child, display),

@@ -8,7 +8,7 @@ export const GATEWAY_PORT = 3128;
 
 /**
  * Runs as root of the new network namespace, before privileges are dropped. `$1` is the directory to mount at the stage, `$2` and `$3`
- * are optional ones to mount within it. `$4` lists doors as `address,port`; an address that is not loopback is given to `lo`.
+ * are optional ones to mount within it. `$4` lists listeners as `address,port`; an address that is not loopback is given to `lo`.
  *
  * The first `read` waits until the service has put this process in its cgroup, the second one for the display. Each exits
  * if the service died meanwhile.
@@ -35,10 +35,10 @@ link set v0 up
 link set v1 up
 route add default via 10.0.0.1
 END
-for door in $4; do
-  case $door in
+for listener in $4; do
+  case $listener in
     127.*|::1,*) ;;
-    *) ip addr add "\${door%,*}" dev lo nodad 2>/dev/null || ip addr add "\${door%,*}" dev lo || exit 1 ;;
+    *) ip addr add "\${listener%,*}" dev lo nodad 2>/dev/null || ip addr add "\${listener%,*}" dev lo || exit 1 ;;
   esac
 done
 "$5" -e "$6" "$4" </dev/null 3<&- 4>&- 6>&- 7<&- &
@@ -56,12 +56,12 @@ exec "$@"
 `;
 
 /**
- * Listens inside the namespace and sends the sockets to the service: the gateway's first, then those of the doors, in order. Each is
+ * Listens inside the namespace and sends the sockets to the service: the gateway's first, then those of the listeners, in order. Each is
  * sent as a bare handle, not as a server: the service then accepts nothing before it is ready, and connections wait in the kernel
  * instead of being lost.
  *
  * The gateway's listens on every address of the namespace's loopback, the only interface there: a browser's lanes have addresses of their
- * own (egress/lanes.ts). Rooms with doors have no browser, and their doors may have the same port.
+ * own (egress/lanes.ts). Namespaces with listeners have no browser, and their listeners may have the same port.
  *
  * It exits when the connection to the service closes. Node emits no `disconnect` while a handle is being sent, so `connected` is polled as well:
  * otherwise a service that is killed at that moment leaves this process behind.
@@ -69,9 +69,9 @@ exec "$@"
 export const HELPER = `
 process.on('disconnect', () => process.exit());
 setInterval(() => process.connected || process.exit(), 100);
-const doors = (process.argv[1] || '').split(' ').filter(Boolean).map((door) => door.split(','));
-const anywhere = doors.length > 0 ? '127.0.0.1' : '0.0.0.0';
-const places = [[anywhere, ${GATEWAY_PORT}], ...doors].map(([host, port]) => ({ host, port: Number(port), backlog: 511 }));
+const listeners = (process.argv[1] || '').split(' ').filter(Boolean).map((listener) => listener.split(','));
+const anywhere = listeners.length > 0 ? '127.0.0.1' : '0.0.0.0';
+const places = [[anywhere, ${GATEWAY_PORT}], ...listeners].map(([host, port]) => ({ host, port: Number(port), backlog: 511 }));
 const next = () => {
   const place = places.shift();
   if (!place) return;

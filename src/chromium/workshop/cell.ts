@@ -15,14 +15,14 @@ import { watchMemory } from '../sandbox/memory-watch.ts';
 import { removeTree } from '../sandbox/outside.ts';
 import { running, type Exit } from '../sandbox/running.ts';
 import { sandboxed } from '../sandbox/sandbox.ts';
-import type { Way } from './doors.ts';
+import type { Way } from './ways.ts';
 import { watchDisk, withInodes } from './disk-watch.ts';
 import { cutLines } from './lines.ts';
 import { answerNames, NAMES } from './names.ts';
 
 /**
  * A cell: a sandbox for code of a deployment. It is the same one that a session's browser has, with the same bounds. Its way to the network is a
- * gateway, and doors that lead to this service.
+ * gateway, and listeners that lead to this service.
  */
 export interface Cell {
   readonly toCommand: Writable;
@@ -56,7 +56,7 @@ export interface CellOptions {
 
 const HALF_OPEN_MS = 60_000;
 /** Each takes three descriptors of the service. */
-export const MOST_AT_DOOR = 256;
+export const MOST_CONNECTIONS = 256;
 const MIB = 2 ** 20;
 
 /** Starts a command in a cell. If it throws, nothing is left. */
@@ -69,7 +69,9 @@ export async function openCell(options: CellOptions): Promise<Cell> {
     await makeDirectories(dir);
     await furnish(dir, owner, undefined);
     const ways = options.ways ?? [];
-    const named = ways.flatMap(({ name, door }) => (name === undefined ? [] : [{ name, address: door.address }]));
+    const named = ways.flatMap(({ name, listener }) =>
+      name === undefined ? [] : [{ name, address: listener.address }],
+    );
     const endings = named
       .filter(({ name }) => name.startsWith('*'))
       .map(({ name, address }) => ({ suffix: name.slice(1), address }));
@@ -84,8 +86,8 @@ export async function openCell(options: CellOptions): Promise<Cell> {
     undo.push(() => cgroup?.remove());
     const lower = lowered(isolation.cgroups?.controllers ?? [], limits);
     const { tools, app } = options;
-    const doors = [...ways.map(({ door }) => door), ...(endings.length > 0 ? [NAMES] : [])];
-    const process = place.start(options.command, { tools, app, doors, lower });
+    const listeners = [...ways.map(({ listener }) => listener), ...(endings.length > 0 ? [NAMES] : [])];
+    const process = place.start(options.command, { tools, app, listeners, lower });
     let complaint: string | undefined;
     let starved = false;
     const closers: (() => unknown)[] = [];
@@ -125,12 +127,12 @@ export async function openCell(options: CellOptions): Promise<Cell> {
     const most = withInodes(limits.diskBytes);
     closers.push(watchDisk({ space: options.disk, most, measure: () => diskUse(dir, run.pids(), most), stop, log }));
     process.go();
-    const [egress, opened] = await Promise.all([process.egress, process.doors]);
+    const [egress, opened] = await Promise.all([process.egress, process.listeners]);
     const gateway = startGateway(egress(), { allow: options.allow, log });
     closers.push(() => gateway.close());
     opened.forEach((open, index) => {
       const way = ways[index];
-      closers.push(way ? openDoor(open(), way) : answerNames(open(), endings));
+      closers.push(way ? openListener(open(), way) : answerNames(open(), endings));
     });
     const { toCommand, fromCommand } = process;
     return {
@@ -157,10 +159,10 @@ export async function openCell(options: CellOptions): Promise<Cell> {
   }
 }
 
-/** Every connection to the door goes to the one server behind it. */
-export function openDoor(server: net.Server, { target }: Way): () => void {
+/** Every connection to the listener goes to the service. */
+export function openListener(server: net.Server, { target }: Way): () => void {
   const sockets = new Set<net.Socket>();
-  server.maxConnections = MOST_AT_DOOR;
+  server.maxConnections = MOST_CONNECTIONS;
   server.on('connection', (client) => {
     const upstream = net.connect({ host: target.host, port: target.port, noDelay: true });
     client.setNoDelay(true);

@@ -25,7 +25,7 @@ async function open() {
   return client;
 }
 
-test('the name of a session has the address of its door, and no other name has one', () => {
+test('the name of a session has the address of its listener, and no other name has one', () => {
   const asked = question('Abc.Sessions.test', 1);
   const answer = answerTo(asked, endings)!;
   expect(codeOf(answer)).toEqual({ code: 0, answers: 1 });

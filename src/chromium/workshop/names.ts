@@ -1,8 +1,8 @@
 import type net from 'node:net';
-import type { Door } from '../sandbox/mounts.ts';
+import type { Listener } from '../sandbox/mounts.ts';
 
-/** Where a cell asks for names that its `etc/hosts` cannot list. No door to a server has this address. */
-export const NAMES: Door = { address: '127.64.1.1', port: 53 };
+/** Where a cell asks for names that its `etc/hosts` cannot list. No listener that leads to a server has this address. */
+export const NAMES: Listener = { address: '127.64.1.1', port: 53 };
 
 /** Every name that ends like this has this address. */
 export interface Ending {

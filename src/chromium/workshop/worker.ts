@@ -9,7 +9,7 @@ import type { Destinations } from '../egress/destinations.ts';
 import type { Limits } from '../sandbox/cgroup-limits.ts';
 import type { Isolation } from '../sandbox/isolation.ts';
 import { APP, TOOLS } from '../sandbox/mounts.ts';
-import { waysTo } from './doors.ts';
+import { waysTo } from './ways.ts';
 import { proxied } from './proxied.ts';
 import { openCell } from './cell.ts';
 import type { Workbench } from './workbench.ts';
@@ -27,7 +27,7 @@ export interface Worker {
   readonly runs: number;
   /** False from the moment its process has ended. */
   readonly alive: boolean;
-  /** Whether it has a door to each node that there is now: addresses of sessions may lead to any. */
+  /** Whether it has a listener for each node that there is now: addresses of sessions may lead to any. */
   readonly current: boolean;
   /** Resolves when it has ended, for any reason. */
   readonly gone: Promise<void>;
@@ -81,7 +81,7 @@ export function workerStarter({ dir, isolation, workbench, limits, disk, allow, 
     await workbench.ready();
     const reached = urls();
     const ways = waysTo(reached, here());
-    // With the port: another port of the same host is no door. Not every client understands a port after the end of a name.
+    // With the port: no listener leads to another port of the same host. Not every client understands a port after the end of a name.
     const direct = ways.map(({ name, target }) =>
       name?.startsWith('*') ? name.slice(1) : `${target.host}:${target.port}`,
     );

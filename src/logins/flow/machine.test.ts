@@ -313,9 +313,9 @@ describe('a re-authentication', () => {
 
 describe('HTTP Basic', () => {
   const script = (): Script => ({
-    ...shop({ door: { url: `${origin}/`, status: 401, basic: true, reading: { kind: 'basic' } } }),
-    route: (_url, site) => (site.loggedIn ? 'inside' : 'door'),
-    basic: (site, { password }) => ((site.loggedIn = password === good.password), site.loggedIn ? 'inside' : 'door'),
+    ...shop({ prompt: { url: `${origin}/`, status: 401, basic: true, reading: { kind: 'basic' } } }),
+    route: (_url, site) => (site.loggedIn ? 'inside' : 'prompt'),
+    basic: (site, { password }) => ((site.loggedIn = password === good.password), site.loggedIn ? 'inside' : 'prompt'),
   });
   const inside: ScriptedPage = { url: `${origin}/`, reading: { kind: 'unknown' } };
 

@@ -10,7 +10,7 @@ const pass = flowTokens(tokens(() => keyring([key]), Date.now, flowTokenPurpose)
 const flow = { connectionId: 'ma_one', flowId: 'flow_one', projectId: 'proj_one', keyId: 'key_one' };
 const token = pass.token(flow, new Date(Date.now() + 60_000));
 
-const door = (now: { flowId?: string; lapse?: 'key' | 'project' } = {}) =>
+const gate = (now: { flowId?: string; lapse?: 'key' | 'project' } = {}) =>
   invitees({
     pass,
     lapseOf: async () => now.lapse,
@@ -18,17 +18,17 @@ const door = (now: { flowId?: string; lapse?: 'key' | 'project' } = {}) =>
   });
 
 test('an invitee is let in to the flow that the token is for', async () => {
-  expect(await door().admit(token, { id: 'ma_one' })).toEqual(flow);
+  expect(await gate().admit(token, { id: 'ma_one' })).toEqual(flow);
 });
 
-test.each<[string, Parameters<typeof door>[0], string]>([
+test.each<[string, Parameters<typeof gate>[0], string]>([
   ['to another connection', {}, 'ma_other'],
   ['once the connection has another flow', { flowId: 'flow_two' }, 'ma_one'],
   ['once the connection is deleted', { flowId: undefined as never }, 'ma_one'],
   ['once the key is revoked', { lapse: 'key' }, 'ma_one'],
   ['once the project is gone', { lapse: 'project' }, 'ma_one'],
 ])('an invitee is not let in %s', async (_, now, id) => {
-  await expect(door(now).admit(token, { id })).rejects.toMatchObject({ code: 'unauthorized' });
+  await expect(gate(now).admit(token, { id })).rejects.toMatchObject({ code: 'unauthorized' });
 });
 
 test('an invitee sees what a login needs, and nothing that lets others in or tells how it is set up', () => {

@@ -22,10 +22,10 @@ const LOOPBACK = '127.0.0.1';
  * device, which its pages do not reach: they go by the gateway.
  */
 async function driver({ program }: Args<'driver'>, stream: Telling<'driver'>, service: Channel): Promise<void> {
-  const door = net.createServer((socket) => void relay(socket, service.open('devtools')));
-  door.maxConnections = MOST_CONNECTIONS;
-  door.listen(0, LOOPBACK);
-  await once(door, 'listening');
+  const listener = net.createServer((socket) => void relay(socket, service.open('devtools')));
+  listener.maxConnections = MOST_CONNECTIONS;
+  listener.listen(0, LOOPBACK);
+  await once(listener, 'listening');
   const child = spawn(program, ['--port=0'], { stdio: ['ignore', 'pipe', 'ignore'], detached: true });
   const exited = new Promise<number>((resolve) => {
     child.once('error', () => resolve(127));
@@ -37,11 +37,11 @@ async function driver({ program }: Args<'driver'>, stream: Telling<'driver'>, se
   if (stream.gone.aborted) end();
   try {
     const port = await portOf(child, exited);
-    const { port: debugger_port } = door.address() as net.AddressInfo;
+    const { port: debugger_port } = listener.address() as net.AddressInfo;
     await stream.json({ pid: child.pid!, port, debugger_port });
     await stream.json({ exit_code: await exited });
   } finally {
-    door.close();
+    listener.close();
     if (child.pid !== undefined) await killTree(child.pid);
   }
 }

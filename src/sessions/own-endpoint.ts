@@ -10,7 +10,7 @@ export interface InsideUpgrade {
   head: Buffer;
 }
 
-export const ownDoorOnly =
+export const ownEndpointOnly =
   'From inside a session its own cdp_ws_url can be reached, and nothing else of the service that runs it.';
 
 /**
@@ -18,7 +18,7 @@ export const ownDoorOnly =
  * with the session that they come from. They meet this small server and never the service's own, so that nothing else
  * of the service can be reached by what a request says. `upgrade` judges the address and its token.
  */
-export function ownDoors(upgrade: (given: InsideUpgrade) => void) {
+export function ownEndpoints(upgrade: (given: InsideUpgrade) => void) {
   const sessions = new WeakMap<Duplex, string>();
   const server = http.createServer({
     maxHeaderSize: 16 * 1024,
@@ -27,7 +27,7 @@ export function ownDoors(upgrade: (given: InsideUpgrade) => void) {
     connectionsCheckingInterval: 5000,
   });
   server.on('request', (_request, response) => {
-    const body = JSON.stringify({ code: 'forbidden', message: ownDoorOnly });
+    const body = JSON.stringify({ code: 'forbidden', message: ownEndpointOnly });
     response.writeHead(403, { 'content-type': 'application/json', connection: 'close' }).end(body);
   });
   server.on('upgrade', (request, socket, head) => {

@@ -1,9 +1,9 @@
 import net from 'node:net';
-import type { Door } from '../sandbox/mounts.ts';
+import type { Listener } from '../sandbox/mounts.ts';
 
-/** A URL of this service as a worker reaches it: by a door of its network namespace, under the same name and port as outside. */
+/** A URL of this service as a worker reaches it: by a listener of its network namespace, under the same name and port as outside. */
 export interface Way {
-  readonly door: Door;
+  readonly listener: Listener;
   /** What has to be resolved inside, with `*` for any label; undefined where the URL has an address, or `localhost`. */
   readonly name: string | undefined;
   readonly target: { readonly host: string; readonly port: number };
@@ -26,7 +26,7 @@ export function waysTo(urls: Iterable<string>, here?: string): Way[] {
     const target = direct ? addressOf(here) : { host: host.replace(/^\*/, 'any'), port };
     const named = net.isIP(host) === 0 && host !== 'localhost';
     const address = named ? `127.64.0.${ways.size + 1}` : host === 'localhost' ? '127.0.0.1' : host;
-    ways.set(key, { door: { address, port }, name: named ? host : undefined, target });
+    ways.set(key, { listener: { address, port }, name: named ? host : undefined, target });
   }
   return [...ways.values()].slice(0, MOST);
 }

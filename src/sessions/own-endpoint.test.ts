@@ -3,23 +3,23 @@ import type { Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { cleanUp, cleanUpAfterEach, connect, gatewayTo, open, openTunnel, raw } from '../../test/support/gateway.ts';
 import { destinations, parseAllowList } from '../chromium/egress/destinations.ts';
-import { ownDoors, type InsideUpgrade } from './own-door.ts';
+import { ownEndpoints, type InsideUpgrade } from './own-endpoint.ts';
 
 cleanUpAfterEach();
 
 const service = { host: '127.0.0.1', port: 9 };
 const asWebSocket = 'Host: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n';
 
-/** A gateway whose session may enter a service that listens nowhere: only the door answers. */
+/** A gateway whose session may enter a service that listens nowhere: only the endpoint answers. */
 async function house({ allowed = '' } = {}) {
   const upgrades: InsideUpgrade[] = [];
-  const doors = ownDoors((upgrade) => void upgrades.push(upgrade));
-  cleanUp.push(() => doors.close());
+  const endpoints = ownEndpoints((upgrade) => void upgrades.push(upgrade));
+  cleanUp.push(() => endpoints.close());
   const { gateway, port } = await gatewayTo([], {
     allow: destinations({ service: [service], allow: parseAllowList(allowed) }),
-    ownDoor: {
+    ownEndpoint: {
       isAt: (host, port) => host === service.host && port === service.port,
-      enter: (socket, head) => doors.enter('mine', socket, head),
+      enter: (socket, head) => endpoints.enter('mine', socket, head),
     },
   });
   return { gateway, port, upgrades };
@@ -33,7 +33,7 @@ async function read(socket: Socket): Promise<string> {
   return answer;
 }
 
-test('a tunnel to the service enters the door with its session, also when the request came along with CONNECT', async () => {
+test('a tunnel to the service enters the endpoint with its session, also when the request came along with CONNECT', async () => {
   const { port, upgrades } = await house();
   const later = await openTunnel(port, '127.0.0.1:9');
   later.write(`GET /browser/cdp?jwt=1 HTTP/1.1\r\n${asWebSocket}`);
@@ -62,13 +62,13 @@ test('what is no websocket is refused there, and other addresses are refused bef
   expect(upgrades).toEqual([]);
 });
 
-test('an operator who lists the service opens all of it, not the door', async () => {
+test('an operator who lists the service opens all of it, not the endpoint', async () => {
   const { port, upgrades } = await house({ allowed: '127.0.0.1:9' });
   expect(await raw(port, 'CONNECT 127.0.0.1:9 HTTP/1.1\r\n\r\n')).toMatch(/^HTTP\/1\.1 502 /); // it listens nowhere
   expect(upgrades).toEqual([]);
 });
 
-test('the gateway closes with connections in the door: silent ones, open ones and closed ones', async () => {
+test('the gateway closes with connections in the endpoint: silent ones, open ones and closed ones', async () => {
   const { gateway, port, upgrades } = await house();
   await openTunnel(port, '127.0.0.1:9');
   const over = await openTunnel(port, '127.0.0.1:9');
