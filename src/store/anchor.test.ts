@@ -69,6 +69,8 @@ test('a connection that falls silent is distrusted, replaced, and told of as a g
     await client.end();
   };
   try {
+    // A payload that one listener cannot read reaches the others, and does not end the process.
+    anchor.on('news', (word) => void JSON.parse(word));
     anchor.on('news', (word) => heard.push(word));
     await notify('before');
     await expect.poll(() => heard).toEqual(['before']);

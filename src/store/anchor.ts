@@ -110,7 +110,15 @@ export async function openAnchor(options: {
 
   await hold();
   return {
-    on: (channel, listener) => void events.on(channel, listener),
+    on: (channel, listener) =>
+      void events.on(channel, (payload: string) => {
+        try {
+          listener(payload);
+        } catch (error) {
+          // Any client of the database can notify. The payload is not logged: it may be of any size and content.
+          log.error({ channel, error: (error as Error).message }, 'store.notification_unread');
+        }
+      }),
     onGap: (listener) => void events.on('gap', listener),
     get listening() {
       return client !== undefined && performance.now() - heardAt < 3 * beatMs;
