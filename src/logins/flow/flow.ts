@@ -208,7 +208,7 @@ export function hideTyped(flow: Flow, { type, options }: ReadField, value: strin
 
 export const isAttended = (flow: Flow) => flow.input.attended?.() ?? false;
 
-/** Tells users, unless nothing has changed. */
+/** Tells users, unless nothing has changed: a page that draws the same question anew does not make another question of it. */
 export async function report(flow: Flow, state: FlowState): Promise<void> {
   const clean: FlowState = {
     ...state,

@@ -366,3 +366,28 @@ test('what a person gives in the moment in which the page changes is not lost', 
   expect(outcome).toMatchObject({ status: 'SUCCESS', typed: good });
   expect(site.submits).toHaveLength(1);
 });
+
+test('a question that the page draws anew while a person answers is not another question', async () => {
+  const script = shop({ again: { url: `${origin}/login/step2`, reading: { kind: 'login', ...login } } });
+  script.pages['again']!.click = script.pages['login']!.click!;
+  const { route } = script;
+  script.route = (url, state) => (url.endsWith('/again') ? 'again' : route(url, state));
+  const { browser, read } = scriptedSite(script);
+  let waits = 0;
+  const { outcome, steps } = await run({
+    script,
+    input: {
+      browser,
+      input: ({ signal }) =>
+        new Promise((resolve, reject) => {
+          if (++waits > 1) return resolve({ fieldValues: good });
+          signal.addEventListener('abort', () => reject(signal.reason as Error));
+          void browser.navigate('page-1', `${origin}/again`);
+        }),
+    },
+    read,
+  });
+  expect(outcome).toMatchObject({ status: 'SUCCESS', typed: good });
+  expect(waits).toBe(2);
+  expect(steps.filter((step) => step === 'AWAITING_INPUT')).toHaveLength(1);
+});

@@ -19,7 +19,7 @@ import { flowStates, type FlowStateName, type Stay } from './states.ts';
 import type { FlowInput, FlowOutcome } from './types.ts';
 import { awaitChange } from './wait.ts';
 
-type Handler = (flow: Flow, signal: AbortSignal, leaveAt: number) => Promise<FlowStateName | FlowOutcome>;
+type Handler = (flow: Flow, signal: AbortSignal) => Promise<FlowStateName | FlowOutcome>;
 
 /** What each state does. How long it may take, and what happens then, is in `flowStates`. */
 const handlers: Record<FlowStateName, Handler> = {
@@ -28,8 +28,8 @@ const handlers: Record<FlowStateName, Handler> = {
   entering: enter,
   acting: (flow, signal) => act(flow, flow.look!, flow.credential, signal),
   responding: respond,
-  awaiting_input: (flow, signal, leaveAt) => awaitChange(flow, 'AWAITING_INPUT', leaveAt, signal),
-  awaiting_external: (flow, signal, leaveAt) => awaitChange(flow, 'AWAITING_EXTERNAL_ACTION', leaveAt, signal),
+  awaiting_input: (flow, signal) => awaitChange(flow, 'AWAITING_INPUT', signal),
+  awaiting_external: (flow, signal) => awaitChange(flow, 'AWAITING_EXTERNAL_ACTION', signal),
   confirming: confirm,
 };
 
@@ -93,7 +93,7 @@ async function stay(flow: Flow, state: FlowStateName, endsAt: number): Promise<F
   // Work that goes on after its time must not touch the page any more.
   flow.browser = guarded(flow.input.browser, signal);
   try {
-    return await Promise.race([handlers[state](flow, signal, leaveAt), aborted(signal)]);
+    return await Promise.race([handlers[state](flow, signal), aborted(signal)]);
   } catch (error) {
     if (!late || flow.input.signal.aborted) throw error;
     if (flow.now() >= endsAt && !step?.startsWith('AWAITING'))

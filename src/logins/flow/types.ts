@@ -108,8 +108,6 @@ export interface FlowState {
   /** The site's own error text. */
   websiteError?: string | undefined;
   ssoProvider?: string | undefined;
-  /** When the flow stops waiting, in milliseconds since 1970. */
-  waitsUntil?: number | undefined;
 }
 
 export const flowErrorCodes = [

@@ -14,7 +14,6 @@ const mostFrozen = 5;
 export async function awaitChange(
   flow: Flow,
   step: 'AWAITING_INPUT' | 'AWAITING_EXTERNAL_ACTION',
-  waitsUntil: number,
   signal: AbortSignal,
 ): Promise<FlowStateName> {
   const { fields, choices, message } = flow.asked;
@@ -25,7 +24,6 @@ export async function awaitChange(
     choices,
     externalActionMessage: message,
     websiteError: flow.websiteError,
-    waitsUntil,
   });
   // An answer to the wait before this one may have been taken meanwhile.
   if (flow.untried) return 'looking';
