@@ -186,6 +186,8 @@ const disabledFeatures = [
   'DestroyProfileOnBrowserClose', // the profile stays open when the last window is closed
   'GlobalMediaControls', // asks for MPRIS on D-Bus, which is missing
   'SystemNotifications', // asks for notifications on D-Bus, which is missing
+  'WebUIOmniboxPopup', // loads a page for the suggestions of the address bar at every start, in a renderer of its own; the native list does as well
+  'WebUIOmniboxAimPopup', // the same, for questions to a search engine; with both off a start takes half the CPU time
 ];
 
 /** What drivers switch off in the browsers that they launch themselves. A page could tell, so stealthy browsers keep it. */

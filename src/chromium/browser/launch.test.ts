@@ -181,6 +181,9 @@ describe('stealth', () => {
       expect(await page.evaluate('JSON.stringify(navigator.userAgentData.brands)')).not.toContain('Headless');
       expect(await page.evaluate('typeof chrome')).toBe('object');
       expect(await page.evaluate('navigator.plugins.length > 0')).toBe(true);
+      // No page of Chromium's own window: loading one takes as much as the rest of the start (see flags.ts).
+      const { pids } = await processesOf(browser.dir);
+      expect(pids.map(commandLine).filter((line) => line.includes('--top-chrome-webui'))).toEqual([]);
       await browser.stop();
     },
   );
