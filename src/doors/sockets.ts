@@ -145,12 +145,13 @@ export function doorSockets({
     }
     if (limit) await limit.take();
     const session = await sessions.create(projectId, keyId, wish.request, hungUp);
-    const late = wish.mostMs && setTimeout(() => void sessions.stop(session.session_id, 'deleted'), wish.mostMs);
+    const end = () => quietly(sessions.stop(session.session_id, 'deleted'), session);
+    const late = wish.mostMs && setTimeout(end, wish.mostMs);
     return {
       url: addressIn(session, protocol),
       left({ connected }) {
         clearTimeout(late);
-        if (!connected || !wish.keepAlive) quietly(sessions.stop(session.session_id, 'deleted'), session);
+        if (!connected || !wish.keepAlive) end();
       },
     };
   }

@@ -235,6 +235,13 @@ test('refusals have the shape of WebDriver', async () => {
   expect(await refused(asking({}, { browserName: 'firefox' }))).toMatch(/^500 session not created: The browser here/);
   expect(await refused(asking({}), { authorization: 'Bearer sk_no' })).toMatch(/^401 session not created/);
   expect((await bare('POST', '/session', asking({}))).body.value).toMatchObject({ error: 'session not created' });
+  // A body is read before the key in it is known, so a client without a key in a header is allowed little.
+  const large = asking({ apiKey: service.key, name: 'a'.repeat(1_100_000) });
+  expect(await bare('POST', '/session', large)).toMatchObject({ status: 413 });
+  expect(await refused(large)).toMatch(/^400 invalid argument/);
+  const inChunks = new Blob(['{}']).stream();
+  const sent = { method: 'POST', body: inChunks, duplex: 'half' } as RequestInit;
+  expect((await fetch(`${service.url}/session`, sent)).status).toBe(413);
   expect((await service.call('GET', '/session/none/title')).body.value.error).toBe('invalid session id');
   expect((await bare('GET', '/wd/hub/status')).body.value).toHaveProperty('ready');
 });

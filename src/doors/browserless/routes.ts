@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { callerOf, projectOf } from '../../api/caller.ts';
 import { hungUp } from '../../api/hung-up.ts';
+import { asJsonVersion } from '../../chromium/guest/devtools.ts';
 import { errors } from '../../errors.ts';
 import { ContentBody, FunctionBody, PdfBody, Query, ScrapeBody, ScreenshotBody } from './schema.ts';
 import type { Asking, BrowserlessService } from './service.ts';
@@ -81,20 +82,11 @@ export function browserlessRoutes({
     });
 
     app.get('/json/version', { config, schema: { hide: true, querystring: Query } }, async (request, reply) => {
-      const { product, userAgent, jsVersion, protocolVersion, revision } = await browserless.version(
-        asking(request, reply),
-      );
+      const version = await browserless.version(asking(request, reply));
       // The address is the caller's own: clients that begin with http go on with it, so it has the key that they sent.
       const { token } = request.query;
       const query = token === undefined ? '' : `?${new URLSearchParams({ token }).toString()}`;
-      return reply.headers(guarded).send({
-        Browser: product,
-        'Protocol-Version': protocolVersion,
-        'User-Agent': userAgent,
-        'V8-Version': jsVersion,
-        'WebKit-Version': `537.36 (${revision})`,
-        webSocketDebuggerUrl: `${publicUrl().replace(/^http/, 'ws')}/${query}`,
-      });
+      return reply.headers(guarded).send(asJsonVersion(version, `${publicUrl().replace(/^http/, 'ws')}/${query}`));
     });
   };
 }

@@ -111,10 +111,10 @@ export function sessionCreating({
       const session = await make(who, request, plan);
       const { session_id: id } = session;
       undo(() => sessions.stop(id, 'deleted'));
+      endAfter(id, plan.timeoutMs); // before the first wait: the end of the session forgets it again
       const { context } = plan;
       if (context) await restore(id, context, hungUp);
       hungUp.throwIfAborted();
-      endAfter(id, plan.timeoutMs);
       return asSteel(session);
     });
 }

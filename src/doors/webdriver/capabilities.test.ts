@@ -37,6 +37,15 @@ describe('the capabilities of New Session', () => {
     expect(optionsOf(wanted.options)).toEqual(wanted.options);
   });
 
+  test('names that every object has are refused as other unknown names are', () => {
+    expect(() => read({ 'goog:chromeOptions': { constructor: 'x' } })).toThrow(
+      /constructor' is not taken here. Leave it/,
+    );
+    expect(() => read({ 'goog:chromeOptions': { args: ['--constructor'] } })).toThrow(
+      /is started by the service; leave/,
+    );
+  });
+
   test('the first that can be had is taken', () => {
     const { options } = read({ 'corral:options': { headless: true } }, [
       { browserName: 'firefox' },

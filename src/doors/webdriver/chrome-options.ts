@@ -9,14 +9,16 @@ import { WebDriverFault } from './fault.ts';
 /** What chromedriver does itself, with a browser that runs already. */
 const PASSED_ON = new Set(['mobileEmulation', 'perfLoggingPrefs', 'windowTypes', 'enableExtensionTargets', 'w3c']);
 
-const REMEDIES: Record<string, string> = {
-  binary: 'Sessions run the Chromium of their machine; leave it out.',
-  debuggerAddress: 'The service connects the driver to its browser; leave it out.',
-  extensions: 'Upload the extension (POST /extensions), and name it in corral:options.extensions.',
-  prefs: 'Use corral:options.chrome_policy, or a profile (corral:options.profile).',
-  localState: 'Use corral:options.chrome_policy.',
-  detach: 'A session ends with DELETE /session/{id}, or by its timeout (corral:options.timeout_seconds).',
-};
+const REMEDIES = new Map(
+  Object.entries({
+    binary: 'Sessions run the Chromium of their machine; leave it out.',
+    debuggerAddress: 'The service connects the driver to its browser; leave it out.',
+    extensions: 'Upload the extension (POST /extensions), and name it in corral:options.extensions.',
+    prefs: 'Use corral:options.chrome_policy, or a profile (corral:options.profile).',
+    localState: 'Use corral:options.chrome_policy.',
+    detach: 'A session ends with DELETE /session/{id}, or by its timeout (corral:options.timeout_seconds).',
+  }),
+);
 
 /** Flags about the machine and the first start, which the service takes care of: with or without them, a session is the same. */
 const WITHOUT_EFFECT = new Set([
@@ -35,16 +37,18 @@ const WITHOUT_EFFECT = new Set([
 /** Of the flags that chromedriver would start Chromium with, those that a session does not have anyway. */
 const ABSENT = new Set(['enable-automation', 'enable-logging']);
 
-const FLAG_REMEDIES: Record<string, string> = {
-  'proxy-server': 'Use corral:options.proxy_id.',
-  'user-data-dir': 'Use corral:options.profile.',
-  'profile-directory': 'Use corral:options.profile.',
-  'load-extension': 'Use corral:options.extensions.',
-  incognito: 'Each session begins with an empty profile; leave it out.',
-  'user-agent': 'Send Network.setUserAgentOverride over CDP.',
-  lang: 'Send Emulation.setLocaleOverride over CDP.',
-  'ignore-certificate-errors': 'Use the capability acceptInsecureCerts.',
-};
+const FLAG_REMEDIES = new Map(
+  Object.entries({
+    'proxy-server': 'Use corral:options.proxy_id.',
+    'user-data-dir': 'Use corral:options.profile.',
+    'profile-directory': 'Use corral:options.profile.',
+    'load-extension': 'Use corral:options.extensions.',
+    incognito: 'Each session begins with an empty profile; leave it out.',
+    'user-agent': 'Send Network.setUserAgentOverride over CDP.',
+    lang: 'Send Emulation.setLocaleOverride over CDP.',
+    'ignore-certificate-errors': 'Use the capability acceptInsecureCerts.',
+  }),
+);
 
 export function chromeOptions(given: Record<string, unknown>): {
   session: Record<string, unknown>;
@@ -59,7 +63,7 @@ export function chromeOptions(given: Record<string, unknown>): {
     else if (name === 'useAutomationExtension' && value === false) continue;
     else if (!isEmpty(value))
       throw invalid(
-        `'goog:chromeOptions.${name.slice(0, 100)}' is not taken here. ${REMEDIES[name] ?? 'Leave it out.'}`,
+        `'goog:chromeOptions.${name.slice(0, 100)}' is not taken here. ${REMEDIES.get(name) ?? 'Leave it out.'}`,
       );
   }
   return { session, passedOn };
@@ -73,7 +77,7 @@ function meaningOf(arg: string): Record<string, unknown> {
   if (name === 'kiosk') return { kiosk_mode: true };
   const [, width, height] = (name === 'window-size' && /^(\d{1,5})[,x](\d{1,5})$/.exec(value)) || [];
   if (width !== undefined) return { viewport: { width: Number(width), height: Number(height) } };
-  const remedy = FLAG_REMEDIES[name] ?? 'The browser is started by the service; leave it out.';
+  const remedy = FLAG_REMEDIES.get(name) ?? 'The browser is started by the service; leave it out.';
   throw invalid(`'goog:chromeOptions.args' has ${JSON.stringify(arg.slice(0, 100))}, which is not taken. ${remedy}`);
 }
 

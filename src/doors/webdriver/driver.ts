@@ -106,10 +106,19 @@ export async function startDriver({ engine: { guest } }: Hold, program: string) 
 export async function valueOf(response: IncomingMessage): Promise<unknown> {
   const pieces: Buffer[] = [];
   let size = 0;
-  for await (const piece of response as AsyncIterable<Buffer>) {
-    size += piece.length;
-    if (size > MOST_READ) throw new WebDriverFault('unknown error', 'The driver of the session said too much.');
-    pieces.push(piece);
+  try {
+    for await (const piece of response as AsyncIterable<Buffer>) {
+      size += piece.length;
+      if (size > MOST_READ)
+        throw new WebDriverFault(
+          'unknown error',
+          `The driver of the session answered with more than ${MOST_READ} bytes.`,
+        );
+      pieces.push(piece);
+    }
+  } catch (error) {
+    if (error instanceof WebDriverFault) throw error;
+    throw new WebDriverFault('unknown error', 'The driver ended before it had answered.', { cause: error });
   }
   try {
     const said = JSON.parse(Buffer.concat(pieces).toString()) as { value?: unknown } | null;

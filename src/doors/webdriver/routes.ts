@@ -5,6 +5,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { parseBody } from '../../api/body.ts';
 import { callerOf, projectOf, selectorOf, type Gatekeeper } from '../../api/caller.ts';
 import { hungUp } from '../../api/hung-up.ts';
+import { errors } from '../../errors.ts';
 import { Overdue } from '../../lib/deadline.ts';
 import type { Log } from '../../lib/log.ts';
 import type { RateLimit } from '../../sessions/rate-limit.ts';
@@ -20,6 +21,8 @@ import { webdriverService, type Made } from './service.ts';
 const ROOTS = ['', '/wd/hub'];
 /** A command with a file for an upload (`/se/file`) is the largest. */
 const bodyLimit = 32 * 1024 * 1024;
+/** Of a client whose key is in the body: it is read before anything is known of the client. */
+const strangersLimit = 1024 * 1024;
 const MOST_ANSWERED = 256 * 1024 * 1024;
 const schema = { hide: true };
 const json = { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'no-cache' };
@@ -50,7 +53,7 @@ export function webdriverRoutes({ sessions, gate, limit, log }: Deps): FastifyPl
 
       app.post(
         `${root}/session`,
-        { config: { access: 'project', webdriver: 'new' }, bodyLimit, schema },
+        { config: { access: 'project', webdriver: 'new' }, bodyLimit, onRequest: refuseLargeOfStranger, schema },
         async (request, reply) => {
           const gone = hungUp(reply);
           const wanted = readCapabilities(parseBody(bytesOf(request)?.toString() ?? ''));
@@ -115,6 +118,12 @@ export function webdriverRoutes({ sessions, gate, limit, log }: Deps): FastifyPl
     if (Array.isArray(value) && value.length === 0) await webdriver.remove(projectOf(request).id, idOf(request));
     return reply.code(statusOf(answer)).headers(json).send({ value });
   }
+}
+
+async function refuseLargeOfStranger(request: FastifyRequest): Promise<void> {
+  const { 'content-length': length = 0, 'transfer-encoding': inChunks } = request.headers;
+  if (request.caller === null && (inChunks !== undefined || Number(length) > strangersLimit))
+    throw errors.payload_too_large({ limit: strangersLimit });
 }
 
 const idOf = ({ params }: FastifyRequest) => (params as { id: string }).id;
