@@ -66,10 +66,11 @@ export function pageTools(host: Host): Mounted & { close(): Promise<void> } {
     let client = connections.get(session_id);
     if (!client) {
       const [oldest] = connections.keys();
-      if (connections.size >= MOST_SESSIONS) await forget(oldest!);
+      const full = connections.size >= MOST_SESSIONS;
       client = connect({ cdpEndpoint: cdp_ws_url }, folder());
-      connections.set(session_id, client);
+      connections.set(session_id, client); // before the first wait: calls at the same time share the connection
       client.catch(() => connections.delete(session_id));
+      if (full) await forget(oldest!);
     }
     return client;
   }
@@ -81,7 +82,14 @@ export function pageTools(host: Host): Mounted & { close(): Promise<void> } {
   }
 
   return {
-    tools: () => (host.disabled.has('pages') ? Promise.resolve([]) : (listed ??= list())),
+    async tools() {
+      if (host.disabled.has('pages')) return [];
+      listed ??= list();
+      return listed.catch((error: unknown) => {
+        listed = undefined; // the next client asks again
+        throw error;
+      });
+    },
 
     async call(name, { session_id, filename, ...args }) {
       if (typeof session_id !== 'string')

@@ -1,3 +1,4 @@
+import { errors } from '../errors.ts';
 import type { Operation } from '../lib/operation.ts';
 import type { Answer, Host, Question } from './host.ts';
 import { bounded } from './answers.ts';
@@ -17,6 +18,9 @@ export type McpService = ReturnType<typeof mcpService>;
 
 /** Long enough for a login or a video; a tool bounds its own work. */
 const MOST_MS = 10 * 60_000;
+
+/** All messages of a request are answered at once, and each may ask the API. */
+const MOST_MESSAGES = 20;
 
 /** The API is asked by HTTP, as every client asks it: its keys, limits, audit log and nodes are those of each request. */
 export function mcpService(deps: {
@@ -52,6 +56,10 @@ export function mcpService(deps: {
 
   return {
     async answer({ headers, passed, signal, body }: McpCall): Promise<Response> {
+      if (Array.isArray(body) && body.length > MOST_MESSAGES)
+        throw errors.bad_request({
+          detail: `The body has ${body.length} messages. Send at most ${MOST_MESSAGES} in one request.`,
+        });
       const { WebStandardStreamableHTTPServerTransport: Transport } =
         await import('@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js');
       const host: Host = {
