@@ -21,10 +21,9 @@ function nounOf(words: readonly string[]): string | undefined {
 function report(error: Error & { code?: string }): void {
   if (error instanceof CommanderError) return reportUsage(error);
   if (error instanceof Fault) {
-    const lines = [error.message, ...error.details.map((line) => `  ${line}`)];
-    process.stderr.write(
-      `${lines.map((line) => (line.startsWith('  ') ? `  ${cell(line.trim())}` : line)).join('\n')}\n`,
-    );
+    // A refusal may repeat what a page said.
+    const lines = [...error.message.split('\n').map(cell), ...error.details.map((line) => `  ${cell(line)}`)];
+    process.stderr.write(`${lines.join('\n')}\n`);
     if (error.exitCode === exit.usage) process.stderr.write('corral --help lists the commands.\n');
     process.exitCode = error.exitCode;
     return;

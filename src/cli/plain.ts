@@ -2,7 +2,7 @@ import { createWriteStream } from 'node:fs';
 import { basename } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { IncomingMessage } from 'node:http';
-import { ask, eventsOf, jsonOf, type Question } from './client/http.ts';
+import { ask, eventsOf, jsonOf, whole, type Question } from './client/http.ts';
 import { fillPath, operation, pathParameters } from './client/operations.ts';
 import { cell, size, valueAt } from './output.ts';
 import { counted, openProgress } from './progress.ts';
@@ -62,10 +62,10 @@ async function printEvents(call: Call, answer: IncomingMessage): Promise<void> {
 export async function save(call: Call, answer: IncomingMessage, name: string): Promise<void> {
   const given = call.options['file'] as string | undefined;
   const toStdout = given === '-' || (given === undefined && !process.stdout.isTTY && call.output.format === 'table');
-  if (toStdout) return pipeline(answer, process.stdout, { end: false });
+  if (toStdout) return pipeline(whole(answer), process.stdout, { end: false });
   const file = given ?? name;
   const progress = openProgress(basename(file), Number(answer.headers['content-length'] ?? 0));
-  await pipeline(counted(answer, progress), createWriteStream(file));
+  await pipeline(counted(whole(answer), progress), createWriteStream(file));
   call.output.done(`${file}  ${size(progress.count())}`, { file, bytes: progress.count() });
 }
 

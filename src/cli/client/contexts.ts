@@ -86,7 +86,8 @@ function locate(env: Environment, named: string | undefined): Found {
 
 function fromContext(env: Environment, name: string): Found {
   const file = contextsFile(env);
-  const context = readContexts(file).contexts[name];
+  const { contexts } = readContexts(file);
+  const context = Object.hasOwn(contexts, name) ? contexts[name] : undefined;
   if (!context)
     throw new UsageError(`There is no context '${name}'. \`corral contexts\` lists them, \`corral login\` makes one.`);
   return { ...context, from: `the context '${name}'`, context: name };

@@ -1,5 +1,8 @@
+import { createServer, type RequestListener } from 'node:http';
 import { expect, test } from 'vitest';
-import { addressOf, eventsOf } from './http.ts';
+import { listenOnLoopback } from '../../../test/support/listen.ts';
+import { addressOf, askJson, eventsOf } from './http.ts';
+import { fillPath } from './operations.ts';
 
 async function* chunks(...texts: string[]) {
   for (const text of texts) yield Buffer.from(text);
@@ -28,4 +31,27 @@ test('lists and pairs become queries as the API takes them', () => {
   expect(addressOf(target, '/browsers', query).href).toBe(
     'http://one.example/base/browsers?limit=5&category=a&category=b&tags%5Bteam%5D=x+y',
   );
+});
+
+test('an answer that is no JSON, and one that breaks off, are told in words', async () => {
+  const said = async (answer: RequestListener) => {
+    const { port, close } = await listenOnLoopback(createServer(answer));
+    const asked = askJson({ url: `http://127.0.0.1:${port}`, key: 'k' }, { method: 'GET', path: '/browsers' });
+    return asked
+      .then(
+        () => '',
+        (error: Error) => `${error.name}: ${error.message}`,
+      )
+      .finally(close);
+  };
+  expect(await said((_, response) => response.end('<html>'))).toMatch(/^Fault: The answer is not JSON/);
+  const broken = await said((_, response) => {
+    response.writeHead(200, { 'content-length': 100 }).write('{"half":', () => response.destroy());
+  });
+  expect(broken).toMatch(/^Fault: The connection to the service was lost/);
+});
+
+test('a word that would make another path is refused as a name', () => {
+  expect(fillPath('/browsers/{id_or_name}/x', ['a b'])).toBe('/browsers/a%20b/x');
+  for (const word of ['', '.', '..']) expect(() => fillPath('/browsers/{id}', [word])).toThrow(/is not the name or id/);
 });

@@ -74,13 +74,31 @@ export async function askJson<T = unknown>(target: Target, question: Question): 
 
 export async function jsonOf<T>(answer: IncomingMessage): Promise<T> {
   const bytes = await bytesOf(answer);
-  return (bytes.length === 0 ? undefined : JSON.parse(bytes.toString())) as T;
+  if (bytes.length === 0) return undefined as T;
+  try {
+    return JSON.parse(bytes.toString()) as T;
+  } catch {
+    throw new Fault(
+      'The answer is not JSON, so this is no Corral service, or a proxy answered for it. `corral contexts` shows which address is used.',
+      exit.unreachable,
+    );
+  }
 }
 
 export async function bytesOf(stream: AsyncIterable<Buffer>): Promise<Buffer> {
   const chunks: Buffer[] = [];
-  for await (const chunk of stream) chunks.push(chunk);
+  for await (const chunk of whole(stream)) chunks.push(chunk);
   return Buffer.concat(chunks);
+}
+
+/** What arrives, up to its end; a connection that breaks before is a fault in words. */
+export async function* whole(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  try {
+    yield* stream;
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'ECONNRESET') throw error;
+    throw new Fault('The connection to the service was lost before its answer was complete.', exit.unreachable);
+  }
 }
 
 /** The messages of an event stream, parsed. Comments keep the connection alive and say nothing. */
@@ -88,7 +106,7 @@ export async function* eventsOf<T>(answer: AsyncIterable<Buffer>): AsyncGenerato
   const decoder = new TextDecoder();
   let text = '';
   let data: string[] = [];
-  for await (const chunk of answer) {
+  for await (const chunk of whole(answer)) {
     text += decoder.decode(chunk, { stream: true });
     const lines = text.split(/\r?\n/);
     text = lines.pop()!;

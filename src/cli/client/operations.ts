@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Operation } from '../../lib/operation.ts';
+import { UsageError } from '../fault.ts';
 
 let all: Record<string, Operation> | undefined;
 
@@ -15,8 +16,12 @@ export function pathParameters(path: string): string[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
 }
 
-/** The path with its parameters filled in. */
+/** The path with its parameters filled in. Words that would make another path of it are no names. */
 export function fillPath(path: string, words: readonly string[]): string {
   let next = 0;
-  return path.replaceAll(/\{\w+\}/g, () => encodeURIComponent(words[next++]!));
+  return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    const word = words[next++]!;
+    if (/^\.{0,2}$/.test(word)) throw new UsageError(`'${word}' is not the name or id of anything (${name}).`);
+    return encodeURIComponent(word);
+  });
 }

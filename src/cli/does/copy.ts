@@ -1,7 +1,7 @@
 import { statSync, createWriteStream } from 'node:fs';
 import { basename, join, posix } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { ask, askJson, bytesOf, type Question, type Target } from '../client/http.ts';
+import { ask, askJson, bytesOf, whole, type Question, type Target } from '../client/http.ts';
 import { fillPath } from '../client/operations.ts';
 import { Refused, UsageError } from '../fault.ts';
 import { fileUpload, multipart } from '../multipart.ts';
@@ -66,7 +66,7 @@ async function download(call: Call, session: string, from: string, to: string): 
   const verb = is_dir ? 'download_dir_zip' : 'read_file';
   const answer = await ask(target, { method: 'GET', path: inside(session, verb), query: { path: from } });
   const progress = openProgress(posix.basename(from), Number(answer.headers['content-length'] ?? 0));
-  const bytes = counted(answer, progress);
+  const bytes = counted(whole(answer), progress);
   if (is_dir) await (await import('../archive.ts')).unzipTo(await bytesOf(bytes), into);
   else await pipeline(bytes, createWriteStream(into));
   call.output.done(`${into}  ${size(progress.count())}`, { path: into, bytes: progress.count() });
@@ -75,7 +75,7 @@ async function download(call: Call, session: string, from: string, to: string): 
 export async function cat(call: Call): Promise<void> {
   const path = inside(word(call, 0), 'read_file');
   const answer = await ask(call.target(), { method: 'GET', path, query: call.query });
-  if (call.output.format === 'table') return pipeline(answer, process.stdout, { end: false });
+  if (call.output.format === 'table') return pipeline(whole(answer), process.stdout, { end: false });
   const bytes = await bytesOf(answer);
   call.output.one({ path: call.query['path'], bytes: bytes.length, data_b64: bytes.toString('base64') });
 }
