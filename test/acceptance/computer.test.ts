@@ -26,7 +26,9 @@ const desk = `<!doctype html><title>desk</title><meta charset=utf-8>
 </script>`;
 
 /** `npm test` installs them where it can; a machine that cannot goes without. */
-const hasFonts = findParts().every(({ name, path }) => !name.startsWith('fonts-') || path);
+const parts = findParts();
+const hasFonts = parts.every(({ name, path }) => !name.startsWith('fonts-') || path);
+const hasFrames = parts.some(({ name, path }) => name === 'openbox' && path);
 
 let pages: Pages;
 let service: Service;
@@ -306,6 +308,19 @@ describe.each([{ headless: true }, { headless: false }])('hands on a session, he
     expect(await raw('press_key', { keys: ['Ctrl+t'] })).toMatchObject({ status: 400 });
     expect(await raw('cursor', { hidden: false })).toMatchObject({ status: 400 });
     expect(await computer().setCursorVisibility(id, { hidden: true })).toEqual({ ok: true });
+  });
+
+  test.runIf(!headless && hasFrames)('headful: the title bar of a popup has the title of its page', async () => {
+    const opened = page.waitForEvent('popup');
+    await page.evaluate(`void open('/next', '', 'popup,width=300,height=200')`);
+    const popup = await opened;
+    const titles = `xprop -root _NET_CLIENT_LIST | grep -o '0x[0-9a-f]*' | xargs -n 1 -I @ xprop -id @ _NET_WM_VISIBLE_NAME`;
+    const visible = async () => {
+      const { stdout_b64 } = await sdk.browsers.process.exec(id, { command: 'sh', args: ['-c', titles] });
+      return Buffer.from(stdout_b64!, 'base64').toString();
+    };
+    await expect.poll(visible, { timeout: 60_000 }).toContain('= "next - Chromium"\n');
+    await popup.close();
   });
 
   test.runIf(!headless)('headful: uses what is around the page', async () => {

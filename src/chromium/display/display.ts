@@ -15,7 +15,7 @@ import { resizeDisplay } from './rfb.ts';
 import { running, type Running } from '../sandbox/running.ts';
 import { withFilter } from '../sandbox/seccomp.ts';
 import { stepDown } from '../sandbox/entering.ts';
-import { PATH, STAGE, systemDirectories, UID, X_SOCKETS } from '../sandbox/mounts.ts';
+import { HOSTNAME, PATH, STAGE, systemDirectories, UID, X_SOCKETS } from '../sandbox/mounts.ts';
 import { letGo, readInit } from '../sandbox/sandbox.ts';
 
 /**
@@ -128,7 +128,7 @@ function spawnSandboxed(dir: string, owner: Owner, command: string[], lower: Rec
   const args: string[] = [];
   const add = (...words: string[]) => args.push(...words);
   add('--unshare-user', '--uid', String(UID), '--gid', String(UID));
-  add('--unshare-pid', '--unshare-net', '--unshare-uts', '--unshare-cgroup-try', '--hostname', 'display');
+  add('--unshare-pid', '--unshare-net', '--unshare-uts', '--unshare-cgroup-try', '--hostname', HOSTNAME);
   add('--die-with-parent', '--info-fd', '4', '--clearenv', '--setenv', 'PATH', PATH);
   add(...systemDirectories(), '--proc', '/proc', '--dev', '/dev', '--size', String(64 * 2 ** 20), '--tmpfs', '/tmp');
   for (const path of ['/etc/fonts', '/var/cache/fontconfig']) add('--ro-bind-try', path, path); // for the titles of windows

@@ -13,6 +13,8 @@ export const X_SOCKETS = '/tmp/.X11-unix';
 /** Not in the home: there a session could put a link in the path of the service's writes. */
 export const EXTENSIONS = '/opt/extensions';
 export const UID = 1000;
+/** The name of the machine inside. The display has the same: openbox puts the name of another machine into the titles of its windows. */
+export const HOSTNAME = 'browser';
 export const PATH = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin';
 /**
  * Where a session's directory is mounted for bubblewrap: under root the unprivileged user may not be able to walk to the data directory,
@@ -74,7 +76,7 @@ export function bubblewrap(source: string, { readable = [], gpu = false, tools, 
   const add = (...words: string[]) => args.push(...words);
 
   add('--unshare-user', '--uid', String(UID), '--gid', String(UID)); // not root, not even inside
-  add('--unshare-pid', '--unshare-uts', '--unshare-cgroup-try', '--hostname', 'browser');
+  add('--unshare-pid', '--unshare-uts', '--unshare-cgroup-try', '--hostname', HOSTNAME);
   if (display === undefined) add('--unshare-ipc');
   add('--die-with-parent'); // the session dies with the service
   add('--info-fd', '6'); // reports the host pid of process 1
