@@ -21,7 +21,7 @@ import { attachProcess } from './process/attach.ts';
 import type { SessionRef } from './finding.ts';
 import type { SessionService } from './service.ts';
 import { liveViewHeartbeat } from './live-view/beat.ts';
-import { followFrame } from './live-view/follow-frame.ts';
+import { followFrames } from './live-view/follow-frame.ts';
 import { openAuthorities } from './authorities.ts';
 import { ownEndpointOnly, ownEndpoints } from './own-endpoint.ts';
 import type { Whereabouts } from './whereabouts.ts';
@@ -192,6 +192,7 @@ export function serveSessionSockets(
   { sessions, addresses, who, lapseOf, where, nodes, entrance, searchUrl, log }: SocketDeps,
 ) {
   const authorities = openAuthorities(lapseOf, log);
+  const frames = followFrames(log);
 
   async function visit(
     request: IncomingMessage,
@@ -264,12 +265,12 @@ export function serveSessionSockets(
       throw error;
     }
     const readOnly = watchOnly || search.get('readOnly') === 'true';
-    const fit = followFrame({
+    const { fit, left } = frames.join(session, {
       change: (size) =>
         sessions.update(minter.projectId, minter.keyId, session.id, { viewport: { ...size, force: true } }),
       isRecorded: () => session.recordings.size > 0,
-      log,
     });
+    socket.once('close', left);
     const how = { begun: begunOf(search), readOnly, whenGone: session.whenGone, searchUrl, fit, log };
     // What runs inside goes to sleep with its session, and must not keep it from ending: only clients outside use it.
     const holding = inside === undefined ? held : undefined;

@@ -213,15 +213,25 @@ test('a viewport follows the frame of a viewer who asks for that and may do more
       };
       const watching = await look('&readOnly=true', { width: 600, height: 500 });
       const view = await look('', { width: 800, height: 640 });
-      const sizes = async () => {
+      const sizes = async (by = view) => {
         const { viewport: row } = await sdk.browsers.retrieve(id);
-        const canvas = view.locator('#stage canvas:visible');
+        const canvas = by.locator('#stage canvas:visible');
         const shown = ['width', 'height'].map(async (name) => Number(await canvas.getAttribute(name)));
         return [row?.width, row?.height, ...(await Promise.all(shown))];
       };
-      await expect.poll(sizes, { timeout: 60_000 }).toEqual([800, 640, 800, 640]);
+      const become = async (width: number, height: number, by = view) => {
+        await expect.poll(() => sizes(by), { timeout: 60_000 }).toEqual([width, height, width, height]);
+      };
+      await become(800, 640);
       await view.setViewportSize({ width: 900, height: 700 });
-      await expect.poll(sizes, { timeout: 60_000 }).toEqual([900, 700, 900, 700]);
+      await become(900, 700);
+      // Of two, the one that changed last is followed. The other one shows the whole page all the same.
+      const other = await look('', { width: 700, height: 800 });
+      await become(700, 800, other);
+      const shown = () => view.locator('#stage canvas:visible').boundingBox();
+      await expect.poll(async () => Math.round((await shown())!.height), { timeout: 60_000 }).toBe(700);
+      await other.close();
+      await become(900, 700);
       await watching.close();
       await view.close();
       await sdk.browsers.deleteByID(id);

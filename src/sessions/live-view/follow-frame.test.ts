@@ -1,34 +1,71 @@
 import { expect, test } from 'vitest';
 import { silent } from '../../lib/log.ts';
-import { followFrame } from './follow-frame.ts';
+import { followFrames } from './follow-frame.ts';
 
 const size = (width: number) => ({ width, height: 600 });
 
-test('changes once at a time, and then to the newest size', async () => {
+/** A session whose changes last until `end`, and fail for a width of 900. */
+function changing() {
   const [asked, ends]: [number[], (() => void)[]] = [[], []];
-  let recorded = false;
-  const follow = followFrame({
-    change: ({ width }) => {
-      asked.push(width);
-      return new Promise<void>((resolve, reject) =>
-        ends.push(width === 900 ? () => reject(new Error('gone')) : resolve),
-      );
-    },
-    isRecorded: () => recorded,
-    log: silent,
-  });
-  for (const width of [700, 710, 720]) follow(size(width));
+  const frames = followFrames(silent);
+  const session = { recorded: false };
+  return {
+    asked,
+    session,
+    end: () => ends.shift()!(),
+    join: () =>
+      frames.join(session, {
+        change: ({ width }) => {
+          asked.push(width);
+          return new Promise<void>((resolve, reject) =>
+            ends.push(width === 900 ? () => reject(new Error('gone')) : resolve),
+          );
+        },
+        isRecorded: () => session.recorded,
+      }),
+  };
+}
+
+test('changes once at a time, and then to the newest size', async () => {
+  const { asked, session, end, join } = changing();
+  const { fit } = join();
+  for (const width of [700, 710, 720]) fit(size(width));
   expect(asked).toEqual([700]);
-  ends.shift()!();
+  end();
   await expect.poll(() => asked).toEqual([700, 720]);
-  follow(size(720));
-  ends.shift()!();
-  follow(size(900));
+  fit(size(720));
+  end();
+  fit(size(900));
   await expect.poll(() => asked).toEqual([700, 720, 900]);
-  ends.shift()!();
-  await expect.poll(() => (follow(size(900)), asked)).toEqual([700, 720, 900, 900]);
-  recorded = true;
-  ends.shift()!();
-  follow(size(800));
+  end();
+  await expect.poll(() => (fit(size(900)), asked)).toEqual([700, 720, 900, 900]);
+  session.recorded = true;
+  end();
+  fit(size(800));
   expect(asked).toEqual([700, 720, 900, 900]);
+});
+
+test('follows the viewer who changed last, and after that one left the one before', async () => {
+  const { asked, end, join } = changing();
+  const [one, other, watching] = [join(), join(), join()];
+  const become = async (...widths: number[]) => {
+    await expect.poll(() => asked.splice(0)).toEqual(widths);
+    for (const _ of widths) end();
+  };
+  one.fit(size(700));
+  await become(700);
+  other.fit(size(800));
+  await become(800);
+  one.fit(size(700)); // the same window, after another one was followed
+  await become(700);
+  other.left();
+  watching.left(); // had no size
+  one.fit(size(710));
+  await become(710);
+  other.fit(size(800));
+  await become(800);
+  other.left();
+  await become(710);
+  one.left();
+  expect(asked).toEqual([]);
 });
