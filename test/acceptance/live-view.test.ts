@@ -61,6 +61,10 @@ describe.each([
     await until(() => view.colour(GROUND)).toEqual([255, 255, 255]);
     await view.click(BUTTON);
     await until(async () => isRed(await view.colour(GROUND))).toBe(true);
+    const loaded = `performance.getEntriesByType('resource').map(({ name }) => new URL(name).pathname.replace(/.*[.]/, ''))`;
+    expect(await view.page.evaluate(loaded)).toEqual(
+      expect.toSatisfy((all: string[]) => all.toSorted().join() === 'css,js'),
+    );
   });
 
   test('shows what a page draws with WebGL, without a card', async () => {

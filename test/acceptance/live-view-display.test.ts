@@ -1,0 +1,175 @@
+/* oxlint-disable vitest/expect-expect -- `until` expects */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { WebSocket } from 'ws';
+import { localClient } from '../../src/chromium/cdp/local-client.ts';
+import { isCreated } from '../../src/chromium/cdp/shapes.ts';
+import { firstPage, viewers, watched, type PageUnderTest, type Watched } from '../support/live-view.ts';
+import {
+  BUTTON,
+  closeCode,
+  FIELD,
+  GROUND,
+  html,
+  isRed,
+  opener,
+  raw,
+  READ_ONLY,
+  script,
+  until,
+} from '../support/live-view-page.ts';
+
+let looking: Awaited<ReturnType<typeof viewers>>;
+const { open, close } = opener(() => looking.browser);
+
+beforeAll(async () => {
+  looking = await viewers();
+});
+afterAll(() => looking?.stop());
+afterEach(close);
+
+describe('the display', () => {
+  let session: Watched;
+  let under: PageUnderTest;
+
+  beforeAll(async () => {
+    session = await watched({ headless: false });
+    under = await firstPage(session);
+    await under.setContent(html);
+    await under.evaluate(script);
+  });
+  afterAll(() => session?.stop());
+
+  /** Through RFB's greeting, by hand. */
+  async function greeted(query = ''): Promise<WebSocket> {
+    const parts: Buffer[] = [];
+    const socket = await raw(session, query, (opening) => {
+      opening.on('message', (data: Buffer, isBinary) => isBinary && parts.push(data));
+    });
+    const read = (bytes: number) => until(() => Buffer.concat(parts).length).toBeGreaterThanOrEqual(bytes);
+    await read(12);
+    socket.send('RFB 003.008\n');
+    await read(12 + 2);
+    socket.send(Buffer.from([1]));
+    await read(12 + 2 + 4);
+    socket.send(Buffer.from([1]));
+    await read(12 + 2 + 4 + 24);
+    socket.removeAllListeners('message');
+    return socket;
+  }
+
+  const keyDown = (character: string) => Buffer.from([4, 1, 0, 0, 0, 0, 0, character.charCodeAt(0)]);
+  const keyUp = (character: string) => Buffer.from([4, 0, 0, 0, 0, 0, 0, character.charCodeAt(0)]);
+
+  test('has a key for every letter it says it has', async () => {
+    const view = await open(session, under);
+    await view.click(FIELD);
+    const range = (first: number, last: number) =>
+      Array.from({ length: last - first + 1 }, (_, i) => String.fromCharCode(first + i)).join('');
+    const all = range(0xa1, 0xac) + range(0xae, 0x17f) + range(0x391, 0x3a1) + range(0x400, 0x45f) + '–—‘’“”„…€ĞğȘț';
+    const letters = all.replace(/[ĔĕĬĭŎŏĸĿŀŉŊŋŦŧſĲĳЀЍѐѝ]/g, ''); // those it does not have
+    const entered = () => under.evaluate('field.value');
+    await under.evaluate(`field.value = ''`);
+    await view.page.keyboard.insertText(letters);
+    await until(entered).toBe(letters);
+    await under.evaluate(`field.value = ''`);
+  });
+
+  test('names the session and the page in front, as text, and follows the driver', async () => {
+    const view = await open(session, under, READ_ONLY);
+    await under.evaluate(`document.title = '<b>First</b>'`);
+    await until(() => view.page.title()).toBe('<b>First</b> – A <session>');
+    expect(await view.page.locator('#page-title').innerText()).toBe('<b>First</b>');
+    expect(await view.page.locator('#title').innerText()).toBe('A <session>');
+
+    const driver = localClient((sink) => session.mux.attach(sink));
+    const url = 'data:text/html,<title>Made</title><body style="background:red">';
+    const { targetId } = await driver.ask(isCreated, 'Target.createTarget', { url });
+    await until(() => view.page.title()).toBe('Made – A <session>');
+    await until(async () => isRed(await view.colour(GROUND))).toBe(true);
+    await driver.send('Target.activateTarget', { targetId: under.targetId });
+    await until(() => view.page.title()).toBe('<b>First</b> – A <session>');
+    await until(() => view.colour(GROUND)).toEqual([255, 255, 255]);
+    await driver.send('Target.closeTarget', { targetId });
+    driver.close();
+  });
+
+  test('shows the browser’s own lists, dialogs and bars, and takes what is done with them', async () => {
+    const view = await open(session, under);
+    await under.setContent(`${html}<select id="list" style="position:absolute;left:100px;top:300px;width:200px;height:60px;font-size:40px">
+      <option>one<option>two<option>three</select>`);
+    await under.evaluate(script);
+    await view.click({ x: 150, y: 330 });
+    await until(() => under.evaluate(`list.matches(':open')`)).toBe(true);
+    const second = { x: 150, y: 360 + 80 }; // if each option has from 40 to 80 pixels
+    await until(async () => (await view.colour(second)).join()).not.toBe('255,255,255');
+    await view.click(second);
+    await until(() => under.evaluate('list.value')).toBe('two');
+
+    await view.click(BUTTON);
+    const covered = { x: 500, y: 60 };
+    await until(async () => isRed(await view.colour(covered))).toBe(true);
+    const y = 60 + Number(await under.evaluate('outerHeight - innerHeight')); // a page with a dialog does not tell
+    const answer = under.evaluate(`prompt('Your name?', 'nobody')`);
+    const pixel = `document.querySelector('#display canvas').getContext('2d').getImageData(500, ${y}, 1, 1).data.join()`;
+    await until(() => view.page.evaluate(pixel)).toBe('255,255,255,255');
+    await view.page.keyboard.type('somebody'); // its default text is selected
+    await view.page.keyboard.press('Enter');
+    expect(await answer).toBe('somebody');
+
+    const key = async (modifiers: number, key: string, code: string, windowsVirtualKeyCode: number) => {
+      // Not by the viewer's own browser, which may take them for itself.
+      const event = { modifiers, key, code, windowsVirtualKeyCode };
+      await view.cdp.send('Input.dispatchKeyEvent', { type: 'rawKeyDown', ...event });
+      await view.cdp.send('Input.dispatchKeyEvent', { type: 'keyUp', ...event });
+    };
+    const control = { key: 'Control', code: 'ControlLeft', windowsVirtualKeyCode: 17 };
+    const withControl = async (letter: string) => {
+      await view.cdp.send('Input.dispatchKeyEvent', { type: 'rawKeyDown', modifiers: 2, ...control });
+      await key(2, letter, `Key${letter.toUpperCase()}`, letter.toUpperCase().charCodeAt(0));
+      await view.cdp.send('Input.dispatchKeyEvent', { type: 'keyUp', ...control });
+    };
+    await withControl('t');
+    await until(() => view.page.title()).toMatch(/^New Tab/);
+    await withControl('w');
+    await until(() => view.page.title()).toMatch(/^Under test/);
+    await under.evaluate('window.old = true');
+    await key(0, 'F5', 'F5', 116);
+    await until(() => under.evaluate('window.old')).toBeUndefined();
+    await under.setContent(html);
+    await under.evaluate(script);
+  });
+
+  test('takes no key of a raw viewer who only watches', async () => {
+    const before = String(await under.evaluate('field.focus(), field.value'));
+    const watching = await greeted(READ_ONLY);
+    watching.send(Buffer.concat([keyDown('q'), keyUp('q')]));
+    const hands = await greeted();
+    hands.send(Buffer.concat([keyDown('h'), keyUp('h')]));
+    await until(() => under.evaluate('field.value')).toBe(`${before}h`);
+    const closed = closeCode(watching);
+    watching.send(Buffer.from([99]));
+    expect(await closed).toBe(1008);
+    hands.close();
+  });
+
+  test('does not read from the display what a viewer does not take', async () => {
+    await until(() => session.sinks.size).toBe(0); // viewers of the test before may still be leaving
+    const slow = await greeted();
+    const [sink] = session.sinks;
+    slow.pause();
+    await until(() => {
+      slow.send(Buffer.from([3, 0, 0, 0, 0, 0, 3, 0xe8, 2, 0xbc])); // asks for all of 1000x700, raw
+      return sink!.bufferedAmount;
+    }).toBeGreaterThan(1024 * 1024);
+    let most = 0;
+    const quick = await open(session, under);
+    for (let i = 0; i < 20; i++) {
+      await quick.click({ x: GROUND.x + i, y: GROUND.y });
+      most = Math.max(most, sink!.bufferedAmount);
+    }
+    expect(most).toBeLessThan(2 * 1024 * 1024);
+    slow.resume();
+    await until(() => sink!.bufferedAmount).toBe(0);
+    slow.close();
+  });
+});
