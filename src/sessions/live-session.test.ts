@@ -60,3 +60,17 @@ test('a session that is to be started again twice at once is, one after the othe
     await session.end('deleted');
   }
 });
+
+test('a session is seen once more before it sleeps, so that there is a picture of it; one in a pool is not', async () => {
+  vi.useFakeTimers();
+  for (const timeoutSeconds of [60, undefined]) {
+    const { engine, done } = fakeEngine();
+    const thumbnail = async () => (done.push('picture'), Buffer.from('seen'));
+    const session = sessionOf({ engine: Object.assign(engine, { thumbnail }), mayStandBy: true, timeoutSeconds });
+    (await session.hold()).release();
+    await vi.advanceTimersByTimeAsync(6000);
+    expect(done).toEqual(timeoutSeconds ? ['picture', 'freeze'] : ['freeze']);
+    expect(String((await session.sight.thumbnail())?.jpeg)).toBe(timeoutSeconds ? 'seen' : 'undefined');
+    await session.end('deleted');
+  }
+});

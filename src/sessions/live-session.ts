@@ -40,6 +40,8 @@ export interface LiveSessionOptions {
 
 /** How long a look at the browser may take: it is for an answer that can do without. */
 const lookMs = 1000;
+/** The same for the picture that is shown of it while it sleeps. In a pool it shows nothing that anybody did. */
+const pictureMs = 2000;
 
 /** A recording of a session that is under way. */
 export interface Recorded {
@@ -87,7 +89,7 @@ export function liveSession(options: LiveSessionOptions) {
   const standby = sessionStandby({
     ...options,
     engine: browsers.current,
-    beforeSleep: () => front.look(lookMs),
+    beforeSleep: () => Promise.all([front.look(lookMs), timeoutSeconds === undefined || wall.look(pictureMs)]),
     inUse: () => holds.inUse,
     ended: () => ending !== undefined,
   });
@@ -241,7 +243,7 @@ function sightOf({
     /** Asks the browser which page is in front. A session that sleeps is not woken. */
     look: () => front.look(lookMs),
     /** A small picture of the page in front. A session that sleeps is not woken. */
-    thumbnail: wall.look,
+    thumbnail: () => wall.look(),
     async memoryBytes(): Promise<number | undefined> {
       if (ending()) return undefined;
       const measured = browsers.current().then(({ browser }) => browser.memory());

@@ -7,13 +7,14 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 
-function house({ mayStandBy = true } = {}) {
+function house({ mayStandBy = true, beforeSleep }: { mayStandBy?: boolean; beforeSleep?: () => Promise<void> } = {}) {
   const fake = fakeEngine();
   const state = { inUse: false, ended: false, awoken: 0, clock: [] as string[] };
   const standby = sessionStandby({
     id: 's',
     engine: async () => fake.engine,
     mayStandBy,
+    beforeSleep,
     inUse: () => state.inUse,
     ended: () => state.ended,
     onAwake: () => void state.awoken++,
@@ -35,6 +36,17 @@ test('a browser that is not used is frozen after a while, and thawed once for ho
   expect(done).toEqual(['freeze', 'thaw']);
   expect(state.awoken).toBe(1);
   expect(state.clock).toEqual(['5000 asleep', '5000 awake']);
+});
+
+test('a client that comes while the browser is looked at before its sleep does not wait for that', async () => {
+  const { standby, state, done } = house({ beforeSleep: () => new Promise(() => {}) });
+  standby.dozeOff();
+  await pass(6000);
+  expect(done).toEqual([]);
+  state.inUse = true;
+  await standby.wake();
+  expect(done).toEqual([]);
+  expect(standby.frozen).toBe(false);
 });
 
 test('what is in use by then, over, gone or on a GPU is not frozen', async () => {

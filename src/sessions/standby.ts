@@ -24,8 +24,8 @@ export function sessionStandby({
   /** The session is used, so it stays awake. */
   inUse: () => boolean;
   ended: () => boolean;
-  /** The last moment in which the browser answers. It must not take long: a client may be waiting to wake it. */
-  beforeSleep?: (() => Promise<void>) | undefined;
+  /** The last moment in which the browser answers. A client that comes meanwhile does not wait for it. */
+  beforeSleep?: (() => Promise<unknown>) | undefined;
   onAwake?: (() => void) | undefined;
   /** It fell asleep or woke up, after so much time awake. */
   onClock?: ((clock: { uptimeMs: number; awake: boolean }) => void) | undefined;
@@ -33,6 +33,7 @@ export function sessionStandby({
 }) {
   let timer: NodeJS.Timeout | undefined;
   let moves = Promise.resolve();
+  let hurry = () => {};
   let frozen = false;
   let activeMs = 0;
   let activeSince: number | undefined = performance.now();
@@ -58,7 +59,7 @@ export function sessionStandby({
   function sleep(): Promise<void> {
     return inTurn(async () => {
       const { browser, mux } = await engine();
-      if (!inUse()) await beforeSleep?.();
+      if (beforeSleep && !inUse()) await Promise.race([beforeSleep(), new Promise<void>((now) => (hurry = now))]);
       if (inUse() || frozen || ended() || mux.isClosed) return;
       frozen = true; // until it is thawed, also if it fails halfway
       try {
@@ -96,6 +97,7 @@ export function sessionStandby({
     cancel: () => clearTimeout(timer),
 
     wake(): Promise<void> {
+      hurry();
       return inTurn(async () => {
         if (!frozen) return;
         await (await engine()).browser.thaw();
@@ -109,6 +111,7 @@ export function sessionStandby({
     /** Runs `work` while the session is frozen. A sleeping session is not woken for it; one that cannot be frozen keeps running. */
     async still<T>(work: (browser: Browser) => Promise<T>): Promise<T> {
       let result: { of: T } | undefined;
+      hurry();
       await inTurn(async () => {
         const { browser } = await engine();
         const stops = mayStandBy && !frozen && !ended();

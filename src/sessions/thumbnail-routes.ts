@@ -22,7 +22,7 @@ export function thumbnailRoutes({
           params: Type.Object({ id_or_name: Type.String() }),
           response: {
             200: bytesAs('image/jpeg', 'A JPEG of at most 320 by 240 pixels. `Last-Modified` says when it was taken.'),
-            204: empty('There is no picture: the session sleeps and was not looked at before, or its page shows none.'),
+            204: empty('There is no picture: the page of the session shows none.'),
             ...refusals(...ofSession),
           },
         },

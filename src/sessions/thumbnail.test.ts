@@ -42,6 +42,11 @@ test('a session that fell asleep while it was looked at holds up none who look',
   expect(await wall.look()).toBeUndefined();
 });
 
+test('who has less time waits no longer', async () => {
+  const { wall } = house(() => new Promise(() => {}));
+  expect(await wall.look(10)).toBeUndefined();
+});
+
 test('the picture of one holder is not shown to the next', async () => {
   let show!: (jpeg: Buffer) => void;
   const { wall } = house(() => new Promise((resolve) => (show = resolve)));

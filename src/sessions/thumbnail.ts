@@ -14,7 +14,7 @@ export interface Thumbnail {
 
 /**
  * A small picture of a session, for walls of many. Looking is no use of the session, as in front-page.ts: one that sleeps is shown as it was
- * last seen. What it costs is bounded by the time between two pictures.
+ * last seen, at the latest before it fell asleep. What it costs is bounded by the time between two pictures.
  */
 export function sessionThumbnail({
   engine,
@@ -38,8 +38,8 @@ export function sessionThumbnail({
   }
 
   return {
-    /** The newest picture; undefined when there is none yet. */
-    async look(): Promise<Thumbnail | undefined> {
+    /** The newest picture; undefined when there is none yet. `ms` is how long it may take to come. */
+    async look(ms = ANSWER_MS): Promise<Thumbnail | undefined> {
       const asked = holder;
       if (mayAsk() && !taking && now() - triedAt >= FRESH_MS) {
         triedAt = now();
@@ -48,7 +48,7 @@ export function sessionThumbnail({
           .finally(() => (taking = undefined));
       }
       // A session that fell asleep meanwhile answers when it is awake again.
-      if (taking && mayAsk()) await within(ANSWER_MS, 'The browser', taking).catch(() => {});
+      if (taking && mayAsk()) await within(ms, 'The browser', taking).catch(() => {});
       return asked === holder ? seen : undefined;
     },
 
