@@ -94,8 +94,10 @@ export function cgroups() {
   }
 }
 
+/** Of the data directory, where it is named and there. */
 export function disk() {
-  const { bavail, bsize } = statfsSync(root);
+  const named = process.env.CORRAL_DATA_DIR;
+  const { bavail, bsize } = statfsSync(named && existsSync(named) ? named : root);
   const free = bavail * bsize;
   return {
     name: 'disk',

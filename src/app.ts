@@ -13,6 +13,7 @@ import { whereabouts } from './sessions/whereabouts.ts';
 import { version } from './version.ts';
 import { type AppOptions, openGround } from './app/ground.ts';
 import { listenToNodes } from './app/nodes.ts';
+import { openAbout } from './app/about.ts';
 import { openOrganisation, recordRequest } from './app/organisation.ts';
 import { openConsole } from './app/console.ts';
 import { openDoors } from './app/doors.ts';
@@ -118,6 +119,8 @@ export async function buildApp(options: AppOptions) {
     });
     const console = openConsole(ground, { org, nodes, publicUrl });
     const doors = openDoors(ground, { ...rooms, pools, anywhere, proxies, nodes, audit: org.audit, publicUrl });
+    const internalUrl = () => config.internalUrl || internalOrigin(http);
+    const about = openAbout(ground, { isolation: rooms.isolation, nodes, publicUrl, internalUrl });
     const where = whereabouts({ sessions, addresses, nodes });
     const everything = {
       ...ground,
@@ -134,6 +137,7 @@ export async function buildApp(options: AppOptions) {
       work,
       console,
       doors,
+      about,
       rateLimit: doors.limit,
       mcp: openMcp(ground, () => origin(http)),
     };
@@ -142,11 +146,10 @@ export async function buildApp(options: AppOptions) {
     let begun = () => {};
     const started = new Promise<void>((resolve) => (begun = resolve));
     http.addHook('onListen', async () => {
-      const publicUrl = config.publicUrl || origin(http);
       const listening = (http.addresses() as AddressInfo[]).map(({ address, port }) => ({ host: address, port }));
-      egress.inside.url = new URL(publicUrl);
-      for (const address of [...listening, serviceAddress(new URL(publicUrl))]) egress.ourselves.add(address);
-      await nodes.join({ internalUrl: config.internalUrl || internalOrigin(http), publicUrl });
+      egress.inside.url = new URL(publicUrl());
+      for (const address of [...listening, serviceAddress(new URL(publicUrl()))]) egress.ourselves.add(address);
+      await nodes.join({ internalUrl: internalUrl(), publicUrl: publicUrl() });
       await pools.start();
       work.start();
       begun();

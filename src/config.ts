@@ -36,12 +36,14 @@ export const settings = {
     '',
     'the first, organisation-wide key; made on first start and kept in `<data>/api-key` when empty',
     secretText(16),
+    'secret',
   ),
   secretKey: setting(
     'CORRAL_SECRET_KEY',
     '',
     'seals credentials and signs tokens: 32 bytes in hex or base64, newest first when there are several, separated by commas; made on first start and kept in `<data>/secret-key` when empty',
     text,
+    'secret',
   ),
   databaseUrl: setting(
     'DATABASE_URL',
@@ -234,6 +236,7 @@ export const settings = {
     '',
     'headers for the collector, such as `authorization=Bearer%20abc`, separated by commas',
     headerPairs,
+    'secret',
   ),
   mcpDisabledToolsets: setting(
     'CORRAL_MCP_DISABLED_TOOLSETS',
@@ -342,8 +345,9 @@ const sparesOf = (capacity: number) => ({
   headful: capacity < 5 ? 0 : 1,
 });
 
-function setting<T>(name: string, fallback: string, meaning: string, read: (value: string) => T) {
-  return { name, fallback, meaning, read };
+/** A `secret` is never told. Of the others, addresses are told without their users, passwords and values of queries. */
+function setting<T>(name: string, fallback: string, meaning: string, read: (value: string) => T, secret?: 'secret') {
+  return { name, fallback, meaning, read, secret: secret === 'secret' };
 }
 
 function text(value: string) {

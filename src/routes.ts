@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { aboutRoutes } from './api/about.ts';
 import { statusRoutes } from './api/status.ts';
 import { consoleRoutes } from './console/routes.ts';
 import { providerRoutes } from './credentials/providers/routes.ts';
@@ -34,6 +35,7 @@ import { telemetryRoutes } from './telemetry/routes.ts';
 
 /** The services that the routes use. */
 export type Rooms = Parameters<typeof statusRoutes>[0] &
+  Parameters<typeof aboutRoutes>[0] &
   Parameters<typeof orgRoutes>[0] &
   Parameters<typeof consoleRoutes>[0] &
   Parameters<typeof profileRoutes>[0] &
@@ -64,6 +66,7 @@ export function everyRoute(rooms: Rooms): FastifyPluginAsyncTypebox[] {
   const { sessions, pools, pooled, rateLimit, extensions } = rooms;
   return [
     statusRoutes(rooms),
+    aboutRoutes(rooms),
     docsRoutes(),
     orgRoutes(rooms),
     projectEventRoutes(rooms),

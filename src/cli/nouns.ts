@@ -117,6 +117,12 @@ export const nouns: readonly Noun[] = [
     load: async () => (await import('./nouns/org.ts')).audit,
   },
   {
+    name: 'about',
+    group: 'Organisation',
+    about: 'versions, settings in force, and what is missing on the machine of a service',
+    load: async () => (await import('./nouns/org.ts')).about,
+  },
+  {
     name: 'mcp',
     group: 'Contexts',
     about: 'a server of the Model Context Protocol, for agents',

@@ -18,6 +18,8 @@ export interface Store {
   readonly anchor: Anchor;
   readonly nodeId: string;
   ping(): Promise<void>;
+  /** Of PostgreSQL, such as 18.1. */
+  serverVersion(): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -61,6 +63,10 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       anchor,
       nodeId,
       ping: async () => void (await db.rows(sql`select 1`)),
+      async serverVersion() {
+        const row = await db.row<{ version: string }>(sql`select current_setting('server_version') as version`);
+        return row!.version;
+      },
       close: undoAll,
     };
   });

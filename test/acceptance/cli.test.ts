@@ -441,6 +441,7 @@ describe('the other nouns', () => {
       expect(await text('completion', shell)).toContain('corral completion words');
     expect(await text('completion', 'words', '--', 'browsers', 'cr')).toBe('create\n');
     expect(JSON.parse((await corral(['doctor', '-o', 'json'])).stdout)).toHaveProperty('findings');
+    expect(await text('about')).toMatch(/CORRAL_DATA_DIR +\/.*\n.*sandbox +/s);
   });
 
   test('a running service is backed up, and the copy is a data directory', async () => {

@@ -1,6 +1,8 @@
 import { createServer } from 'node:http';
 import { chromium, type Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { invocationStore } from '../../src/deployments/invocation-store.ts';
+import { logStore } from '../../src/deployments/log-store.ts';
 import { sql } from '../../src/store/sql.ts';
 import { expectGoodLook, openTab, PATIENCE, signIn } from '../support/console.ts';
 import { listenOnLoopback } from '../support/listen.ts';
@@ -216,21 +218,30 @@ test('start a login and answer its questions', async () => {
   await context.close();
 });
 
-test('open an invocation by its address, and keep the audit log', async () => {
-  // Building an app takes long. What the screen shows of an invocation that has ended are rows.
-  const { db } = service.app.store;
+test('follow an invocation while it runs, and keep the audit log', async () => {
+  // Building an app takes long. What the screen shows of an invocation are rows, and these are written as a node does that runs one.
+  const { db, nodeId } = service.app.store;
   await db.rows(sql`with deployed as (insert into deployments (id, project_id, status, version, region, force, entrypoint, env_names, source_type)
-      select 'dep_shown', id, 'stopped', '1.0', 'local', false, 'index.js', '{}', 'file' from projects where is_default returning *),
-    logged as (insert into run_logs (owner, at, message) values ('inv_shown', now(), 'reading <b>the shop</b>'))
-    insert into invocations (id, project_id, deployment_id, app_name, version, action_name, payload, status, output, timeout_seconds,
-      started_at, finished_at)
-    select 'inv_shown', project_id, id, 'titles', '1.0', 'read', '{"url":"https://shop.example"}', 'succeeded', '{"title":"Shop"}', 900,
-      now(), now() from deployed`);
+      select 'dep_shown', id, 'stopped', '1.0', 'local', false, 'index.js', '{}', 'file' from projects where is_default returning *)
+    insert into invocations (id, project_id, deployment_id, app_name, version, action_name, payload, status, timeout_seconds, started_at, node_id)
+    select 'inv_shown', project_id, id, 'titles', '1.0', 'read', '{"url":"https://shop.example"}', 'running', 900, now(), ${nodeId}
+      from deployed`);
+  const print = (message: string) => logStore(db).add('inv_shown', [{ at: new Date(), message }]);
   const { page, room, complaints, context } = await signedIn();
   await page.goto(`${service.url}/console/deployments/invocations/inv_shown`);
   await page.getByRole('heading', { name: 'titles read' }).waitFor();
-  await page.getByLabel('Log', { exact: true }).getByText('reading <b>the shop</b>').waitFor();
+  await page.getByText('No line yet').waitFor();
+  const log = page.getByLabel('Log', { exact: true });
+  for (const line of ['reading <b>the shop</b>', 'found the title']) {
+    await print(line);
+    await log.getByText(line).waitFor();
+  }
+  await page.getByText('Runs for').waitFor();
+  await expectGoodLook(page, 'invocation-running');
+  await invocationStore(db).finish('inv_shown', { status: 'succeeded', output: '{"title":"Shop"}' });
   await page.getByLabel('the result', { exact: true }).getByText('"title": "Shop"').waitFor();
+  await page.getByRole('heading', { name: 'succeeded' }).waitFor();
+  expect(await log.innerText()).toBe('reading <b>the shop</b>\nfound the title');
   await expectGoodLook(page, 'invocation');
 
   await room('Audit log');
@@ -282,6 +293,13 @@ test('every room looks good with nothing or little in it', async () => {
     await page.getByLabel('Loading').waitFor({ state: 'detached' });
     await expectGoodLook(page, name.toLowerCase().replace(' ', '-'));
   }
+  const settings = page.getByRole('table', { name: 'Settings in force' });
+  await settings.getByText(service.dataDir, { exact: true }).waitFor(); // also says that the machine was looked at
+  await page.getByRole('table', { name: 'The machine' }).getByRole('cell', { name: 'sandbox', exact: true }).waitFor();
+  expect(await settings.getByText('CORRAL_HOST').count()).toBe(0);
+  await page.getByRole('switch', { name: 'Also those that have their default' }).click();
+  await settings.getByText('CORRAL_HOST').waitFor();
+  await expectGoodLook(page, 'about-all');
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByRole('textbox', { name: 'API key' }).waitFor();
   await expectGoodLook(page, 'sign-in');

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { startService, type Service } from '../support/service.ts';
+import { startService, type Answer, type Service } from '../support/service.ts';
 
 let service: Service;
 beforeAll(async () => {
@@ -68,7 +68,7 @@ describe('without a key', () => {
     }
   });
 
-  test.each(['/org/projects', '/org/limits', '/org/api_keys', '/audit-logs', '/metrics'])(
+  test.each(['/org/projects', '/org/limits', '/org/api_keys', '/audit-logs', '/metrics', '/about'])(
     '%s is shut',
     async (path) => {
       const response = await fetch(service.url + path);
@@ -270,6 +270,36 @@ describe('manners', () => {
     expect(service.log.join('')).not.toContain(body.key);
     expect(service.log.join('')).not.toContain(service.key);
   });
+
+  test('/about tells an operator versions, settings without secrets and what is missing on the machine', async () => {
+    const asked = [service.call('GET', '/about'), service.call('GET', '/about')];
+    const [{ status, body, text }, other] = (await Promise.all(asked)) as [Answer, Answer];
+    expect(status).toBe(200);
+    expect(body.public_url).toBe(service.url);
+    expect(body.versions).toMatchObject({
+      corral: expect.stringMatching(/^\d+\.\d+\.\d+/),
+      node: process.versions.node,
+      chromium: expect.stringMatching(/^\d+\.\d+/),
+      postgresql: expect.stringMatching(/^\d+/),
+    });
+    expect(body.settings).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ name: 'CORRAL_DATA_DIR', value: service.dataDir, is_default: false }),
+        expect.objectContaining({ name: 'CORRAL_SESSION_HOSTS', value: 'http://*.sessions.test', redacted: false }),
+        expect.objectContaining({ name: 'CORRAL_PUBLIC_URL', value: service.url, is_default: true }),
+        expect.objectContaining({ name: 'CORRAL_API_KEY', value: '', is_default: true }),
+      ]),
+    );
+    expect(text).not.toContain(service.key);
+    expect(body.doctor).toMatchObject({ failure: null, checked_at: expect.any(String) });
+    expect(body.doctor.findings).toEqual(
+      expect.arrayContaining([
+        { name: 'node', well: true, saw: process.versions.node },
+        expect.objectContaining({ name: 'sandbox' }),
+      ]),
+    );
+    expect(other.body.doctor).toEqual(body.doctor); // the machine is not looked at anew for each who asks
+  }, 150_000);
 
   test('/ready says what each part does, and /metrics has figures by route', async () => {
     const ready = await service.call('GET', '/ready');

@@ -255,9 +255,11 @@ describe('a key bound to a project', () => {
     ]) {
       await expect(attempt()).rejects.toThrow(Kernel.PermissionDeniedError);
     }
-    expect(await service.call('GET', '/metrics', undefined, { authorization: `Bearer ${scopedKey}` })).toMatchObject({
-      status: 403,
-    });
+    for (const path of ['/metrics', '/about'])
+      expect(await service.call('GET', path, undefined, { authorization: `Bearer ${scopedKey}` }), path).toMatchObject({
+        status: 403,
+        body: { code: 'forbidden', message: expect.stringContaining('one project') },
+      });
   });
 
   test('mints keys for its own project only, and sees only those', async () => {

@@ -1,12 +1,18 @@
-import { Anchor, Stack, Table, Text, Title } from '@mantine/core';
-import { Fact, Facts } from '../parts/facts.tsx';
-import { Refusal, Screen, State, Waiting } from '../parts/parts.tsx';
-import { useReadiness } from '../overview/readiness.ts';
+import { Anchor, Stack, Switch, Table, Text, Title } from '@mantine/core';
+import { useState, type ReactNode } from 'react';
+import { api, ask } from '../api/client.ts';
+import { useLive } from '../api/live.ts';
+import type { About as Told } from '../api/schema.gen.d.ts';
 import { NodeCells } from '../overview/node-cells.tsx';
+import { useReadiness } from '../overview/readiness.ts';
+import { Fact, Facts } from '../parts/facts.tsx';
+import { Refusal, Screen, Snippet, State, Waiting } from '../parts/parts.tsx';
+import { Time } from '../parts/time.tsx';
 
-/** What this service is, and whether each part of it works. */
+/** What this service is, whether each part of it works, how it is set, and what is missing on its machine. */
 export function About() {
   const health = useReadiness();
+  const about = useLive(['about'], () => ask(api.GET('/about')), { every: 60_000 });
   if (health.isPending) return <Waiting />;
   const parts = health.data?.parts ?? [];
   const nodes = parts.flatMap((part) => part.nodes ?? []);
@@ -14,7 +20,8 @@ export function About() {
     <Screen title="About" actions={<State of={health.data?.status} />}>
       <Refusal error={health.error} />
       <Facts>
-        <Fact name="Version">{health.data?.version}</Fact>
+        <Fact name="Corral">{health.data?.version}</Fact>
+        {about.data && <Versions {...about.data.versions} />}
         <Fact name="Address">{location.origin}</Fact>
         <Fact name="Documents">
           <Anchor href="/docs" size="sm">
@@ -22,10 +29,7 @@ export function About() {
           </Anchor>
         </Fact>
       </Facts>
-      <Stack gap="xs" component="section">
-        <Title order={2} size="h5">
-          Parts
-        </Title>
+      <Section title="Parts">
         <Table verticalSpacing={6} aria-label="Parts">
           <Table.Tbody>
             {parts.map(({ name, ok, detail }) => (
@@ -39,15 +43,9 @@ export function About() {
             ))}
           </Table.Tbody>
         </Table>
-        <Text size="sm" c="dimmed">
-          <code>npm run doctor</code> on the machine of a node finds what is missing there, and says how to mend it.
-        </Text>
-      </Stack>
+      </Section>
       {nodes.length > 0 && (
-        <Stack gap="xs" component="section">
-          <Title order={2} size="h5">
-            Nodes
-          </Title>
+        <Section title="Nodes">
           <Table verticalSpacing={6} aria-label="Nodes">
             <Table.Thead>
               <Table.Tr>
@@ -66,8 +64,92 @@ export function About() {
               ))}
             </Table.Tbody>
           </Table>
-        </Stack>
+        </Section>
       )}
+      <Refusal error={about.error} />
+      {about.isPending && <Waiting />}
+      {about.data && <Machine {...about.data.doctor} />}
+      {about.data && <Settings settings={about.data.settings} />}
     </Screen>
+  );
+}
+
+function Versions({ node, chromium, headless_shell, postgresql }: Told['versions']) {
+  return (
+    <>
+      <Fact name="Chromium">{chromium ?? 'not on this machine'}</Fact>
+      {headless_shell !== chromium && <Fact name="Headless shell">{headless_shell ?? 'not on this machine'}</Fact>}
+      <Fact name="Node">{node}</Fact>
+      <Fact name="PostgreSQL">{postgresql}</Fact>
+    </>
+  );
+}
+
+/** What `corral doctor` found on the machine of the node that answers. */
+function Machine({ findings, mends, failure, checked_at }: Told['doctor']) {
+  return (
+    <Section title="The machine">
+      <Text size="sm" c="dimmed">
+        What <code>corral doctor</code> found on the node that answers, <Time at={checked_at} />.
+      </Text>
+      <Refusal error={failure === null ? null : new Error(failure)} />
+      {mends.length > 0 && <Snippet text={mends.join('\n')} label="what to do" />}
+      {findings.length > 0 && (
+        <Table verticalSpacing={6} aria-label="The machine">
+          <Table.Tbody>
+            {findings.map(({ name, well, required, saw, switched_off }) => (
+              <Table.Tr key={name}>
+                <Table.Td>{name}</Table.Td>
+                <Table.Td>
+                  <State of={well ? 'ready' : required ? 'unavailable' : 'degraded'} />
+                </Table.Td>
+                <Table.Td className="wrap">
+                  {saw}
+                  {switched_off && <Text size="sm">Switched off: {switched_off}</Text>}
+                </Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      )}
+    </Section>
+  );
+}
+
+/** What holds on the node that answers. Most of it is the default, so what is not comes first. */
+function Settings({ settings }: { settings: Told['settings'] }) {
+  const [all, setAll] = useState(false);
+  const shown = all ? settings : settings.filter(({ is_default }) => !is_default);
+  return (
+    <Section title="Settings in force">
+      <Switch label="Also those that have their default" checked={all} onChange={() => setAll(!all)} />
+      {shown.length === 0 && <Text size="sm">Every setting has its default.</Text>}
+      {shown.length > 0 && (
+        <Table verticalSpacing={6} aria-label="Settings in force">
+          <Table.Tbody>
+            {shown.map(({ name, value, meaning }) => (
+              <Table.Tr key={name}>
+                <Table.Td className="wrap">
+                  <code>{name}</code>
+                </Table.Td>
+                <Table.Td className="wrap">{value === null ? 'secret' : <code>{value}</code>}</Table.Td>
+                <Table.Td className="wide-only wrap">{meaning}</Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      )}
+    </Section>
+  );
+}
+
+function Section({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <Stack gap="xs" component="section">
+      <Title order={2} size="h5">
+        {title}
+      </Title>
+      {children}
+    </Stack>
   );
 }

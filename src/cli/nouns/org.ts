@@ -178,3 +178,13 @@ export const audit: readonly Verb[] = [
     run: async (call) => (await import('../does/audit.ts')).exportAll(call),
   },
 ];
+
+export const about: Verb = {
+  name: 'about',
+  operation: 'getAbout',
+  examples: [
+    ['', 'with an organisation-wide key'],
+    ['-o json', 'all of it for a program'],
+  ],
+  run: async (call) => (await import('../does/about.ts')).about(call),
+};

@@ -1,0 +1,84 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type, type Static } from 'typebox';
+import { errors } from '../errors.ts';
+import { callerOf } from './caller.ts';
+import { named, nullable, Timestamp } from './schema.ts';
+
+const Versions = Type.Object({
+  corral: Type.String(),
+  node: Type.String(),
+  chromium: nullable(Type.String({ description: 'Of the full browser; null where there is none.' })),
+  headless_shell: nullable(
+    Type.String({ description: 'null where there is none: headless sessions use the full browser.' }),
+  ),
+  postgresql: Type.String(),
+});
+const Setting = Type.Object({
+  name: Type.String({ description: 'The environment variable.' }),
+  value: nullable(
+    Type.String({
+      description:
+        'What holds on this node, also where it is the default or was found by the service. null for a secret that is set. Users, passwords and queries of addresses are `***`.',
+    }),
+  ),
+  default: Type.String(),
+  is_default: Type.Boolean(),
+  redacted: Type.Boolean({ description: 'Whether something of the value is left out.' }),
+  meaning: Type.String(),
+});
+const Finding = Type.Object({
+  name: Type.String(),
+  well: Type.Boolean(),
+  saw: Type.String({ description: 'What was found.' }),
+  required: Type.Optional(
+    Type.Boolean({ description: 'Of one that is not well: whether no browser runs without it.' }),
+  ),
+  switched_off: Type.Optional(Type.String({ description: 'What there is not, without it.' })),
+});
+export const About = named(
+  'About',
+  Type.Object({
+    node_id: Type.String({ description: 'The node that answers. The rest is about it.' }),
+    public_url: Type.String(),
+    versions: Versions,
+    settings: Type.Array(Setting),
+    doctor: Type.Object(
+      {
+        checked_at: Timestamp,
+        findings: Type.Array(Finding),
+        mends: Type.Array(Type.String(), { description: 'What to do about the findings that are not well.' }),
+        failure: nullable(Type.String({ description: 'Why there are no findings.' })),
+      },
+      {
+        description:
+          'What `corral doctor` finds on the machine of the node. A look is repeated after half a minute at the earliest.',
+      },
+    ),
+  }),
+);
+
+/** For operators: what the node that answers is made of. */
+export function aboutRoutes({ about }: { about: () => Promise<Static<typeof About>> }): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.get(
+      '/about',
+      {
+        config: { access: 'org' },
+        schema: {
+          operationId: 'getAbout',
+          summary:
+            'Versions, settings in force without secrets, and what is missing on the machine. Takes an organisation-wide key.',
+          tags: ['status'],
+          response: { 200: About },
+        },
+      },
+      async (request) => {
+        if (callerOf(request).projectId !== null)
+          throw errors.forbidden({
+            detail: 'This key is for one project; settings and versions are those of the whole service.',
+          });
+        return about();
+      },
+    );
+  };
+}

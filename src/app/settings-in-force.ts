@@ -1,0 +1,35 @@
+import { settings, type Config } from '../config.ts';
+import { toldAddress } from '../lib/told-address.ts';
+
+type Key = keyof typeof settings;
+
+/**
+ * Every setting with its value on this node, without secrets. `found` are values that the service finds by itself where a setting is empty,
+ * such as the paths of browsers.
+ */
+export function settingsInForce(config: Config, found: Partial<Record<Key, string>> = {}) {
+  return (Object.keys(settings) as Key[]).map((key) => {
+    const { name, fallback, meaning, read, secret } = settings[key];
+    const given = textOf(config[key]);
+    const value = given || found[key] || (fallback && 'off'); // an empty variable has its default, so what is empty now was switched off
+    const told = secret && value !== '' ? null : toldAddress(value);
+    return {
+      name,
+      value: told,
+      default: fallback,
+      is_default: given === textOf(read(fallback)),
+      redacted: told !== value,
+      meaning,
+    };
+  });
+}
+
+function textOf(value: unknown): string {
+  if (value === undefined) return '';
+  if (Array.isArray(value)) return value.join(',');
+  if (typeof value === 'object')
+    return Object.entries(value!)
+      .map(([name, of]) => `${name}:${of}`)
+      .join(',');
+  return String(value);
+}

@@ -1,0 +1,119 @@
+import { spawn } from 'node:child_process';
+import { homedir, setPriority } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+
+/** What one look at the machine found: the same as `corral doctor -o json`. */
+export interface Diagnosis {
+  readonly checkedAt: Date;
+  readonly findings: readonly Finding[];
+  /** What to do about the findings that are not well. */
+  readonly mends: readonly string[];
+  /** Why there are no findings. */
+  readonly failure: string | undefined;
+}
+
+export interface Finding {
+  readonly name: string;
+  readonly well: boolean;
+  readonly saw: string;
+  /** Of one that is not well: whether browsers can do without it, and what they do without. */
+  readonly required?: boolean;
+  readonly switched_off?: string;
+}
+
+const SCRIPT = join(import.meta.dirname, '../../../scripts/doctor.mjs');
+/** A look takes seconds of a processor. What it finds changes by a person's work on the machine. */
+const FRESH_MS = 30_000;
+/** For what may never end: a busy machine takes long to start twenty programs. */
+const MOST_MS = 120_000;
+const MOST_BYTES = 1_000_000;
+
+/**
+ * Looks at the machine, one look at a time. It runs in a process of its own, since it waits for each program that it starts, and behind
+ * what sessions do. Who asks while a look is fresh or under way gets that one.
+ */
+export function doctor({
+  dataDir,
+  allowUnsandboxed,
+  script = SCRIPT,
+  now = () => performance.now(),
+}: {
+  dataDir: string;
+  allowUnsandboxed: boolean;
+  script?: string;
+  now?: () => number;
+}) {
+  const closing = new AbortController();
+  let last: { at: number; diagnosis: Diagnosis } | undefined;
+  let underway: Promise<Diagnosis> | undefined;
+
+  async function look(): Promise<Diagnosis> {
+    const env = {
+      PATH: [dirname(process.execPath), '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'].join(delimiter),
+      HOME: homedir(),
+      CORRAL_DATA_DIR: dataDir,
+      CORRAL_ALLOW_UNSANDBOXED: String(allowUnsandboxed),
+    };
+    const checkedAt = new Date();
+    const none = { checkedAt, findings: [], mends: [] };
+    const diagnosis = await outputOf(script, env, closing.signal).then(
+      (text): Diagnosis => ({
+        ...none,
+        ...(JSON.parse(text) as Pick<Diagnosis, 'findings' | 'mends'>),
+        failure: undefined,
+      }),
+      (error: Error): Diagnosis => ({ ...none, failure: error.message }),
+    );
+    last = { at: now(), diagnosis };
+    return diagnosis;
+  }
+
+  return {
+    async diagnose(): Promise<Diagnosis> {
+      if (last && now() - last.at < FRESH_MS) return last.diagnosis;
+      return (underway ??= look().finally(() => (underway = undefined)));
+    },
+
+    async close(): Promise<void> {
+      closing.abort();
+      await underway;
+    },
+  };
+}
+
+/** What the script prints. It exits with 1 where something that is required is missing, which is an answer too. */
+function outputOf(script: string, env: NodeJS.ProcessEnv, over: AbortSignal): Promise<string> {
+  return new Promise((resolve, reject) => {
+    if (over.aborted) return reject(new Error('The service is being stopped.'));
+    // With a group of its own: what it started ends with it.
+    const child = spawn(process.execPath, [script, '--json'], {
+      env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const stop = () => child.pid !== undefined && process.kill(-child.pid, 'SIGKILL');
+    const late = setTimeout(stop, MOST_MS);
+    over.addEventListener('abort', stop, { once: true });
+    if (child.pid !== undefined) setPriority(child.pid, 10);
+    let text = '';
+    child.stdout.setEncoding('utf8').on('data', (part: string) => {
+      if ((text += part).length > MOST_BYTES) stop();
+    });
+    child.on('error', reject); // 'close' comes after it
+    child.on('close', (code, signal) => {
+      clearTimeout(late);
+      over.removeEventListener('abort', stop);
+      const end = signal ? `was ended by ${signal}` : `exited with ${code}`;
+      if (isObject(text)) resolve(text);
+      else reject(new Error(`The look at the machine ${end} and said nothing. Run \`npx corral doctor\` there.`));
+    });
+  });
+}
+
+function isObject(text: string): boolean {
+  try {
+    return typeof JSON.parse(text) === 'object';
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,32 @@
+import { ask, jsonOf } from '../client/http.ts';
+import type { Call } from '../table.ts';
+
+interface About {
+  node_id: string;
+  public_url: string;
+  versions: Record<string, string | null>;
+  settings: { name: string; value: string | null; is_default: boolean }[];
+  doctor: {
+    findings: { name: string; well: boolean; saw: string; switched_off?: string }[];
+    mends: string[];
+    failure: string | null;
+  };
+}
+
+/** For people: the node and its versions, then what is not as it is everywhere. For programs: the answer. */
+export async function about({ target, output }: Call): Promise<void> {
+  const told = await jsonOf<About>(await ask(target(), { method: 'GET', path: '/about' }));
+  if (output.format !== 'table') return output.one(told);
+  const { doctor } = told;
+  output.one({ node: told.node_id, address: told.public_url, ...told.versions });
+  const set = told.settings.filter(({ is_default }) => !is_default);
+  output.note('\nSettings that are not the default:');
+  output.list(
+    set.map(({ name, value }) => ({ setting: name, value: value ?? '(secret)' })),
+    ['setting', 'value'],
+  );
+  output.note(`\nOn the machine${doctor.failure === null ? '' : `: ${doctor.failure}`}`);
+  const findings = doctor.findings.map(({ well, ...rest }) => ({ ...rest, state: well ? 'ok' : 'missing' }));
+  if (doctor.failure === null) output.list(findings, ['name', 'state', 'saw', 'switched_off']);
+  if (doctor.mends.length > 0) output.note(`\nTo mend:\n\n${doctor.mends.join('\n')}`);
+}
