@@ -16,7 +16,7 @@ const dist = join(root, 'dist');
  */
 export async function compile({ quiet = false, types = true } = {}) {
   const sources = filesOf('src').filter((file) => !/\.test\.ts$|\.snap$|\.md$/.test(file));
-  const page = fingerprint([...consoleSources(), 'package-lock.json', 'scripts/console.mjs']);
+  const page = fingerprint([...consoleSources(), 'src/lib/look.ts', 'package-lock.json', 'scripts/console.mjs']);
   const service = [
     'tsconfig.json',
     'tsconfig.build.json',

@@ -1,8 +1,38 @@
 import { createTheme, darken, type CSSVariablesResolver } from '@mantine/core';
+import { colour, fonts, type Scheme } from '../../src/lib/look.ts';
 
+/** The colours that all pages of the service share, in the places where the components look for them. */
 export const theme = createTheme({
-  primaryColor: 'indigo',
+  primaryColor: 'corral',
   primaryShade: 8,
+  colors: {
+    corral: [
+      '#eef3ff',
+      '#dbe6ff',
+      '#c3d6ff',
+      colour('accent-pressed', 'dark'),
+      colour('accent', 'dark'), // links in the dark
+      '#6f9bf7',
+      '#4a7ae6',
+      '#2f63d8',
+      colour('accent', 'light'),
+      colour('accent-pressed', 'light'),
+    ],
+    dark: [
+      colour('text', 'dark'),
+      colour('quiet', 'dark'),
+      '#8b939d',
+      colour('strong-line', 'dark'),
+      colour('line', 'dark'),
+      '#262b32',
+      colour('sunken', 'dark'),
+      colour('page', 'dark'),
+      colour('card', 'dark'),
+      '#0b0d10',
+    ],
+  },
+  fontFamily: fonts.plain,
+  fontFamilyMonospace: fonts.code,
   defaultRadius: 'sm',
   cursorType: 'pointer',
   autoContrast: true,
@@ -14,8 +44,7 @@ export const theme = createTheme({
 export const legible: CSSVariablesResolver = ({ colors }) => ({
   variables: {},
   light: {
-    '--mantine-color-dimmed': 'var(--mantine-color-gray-7)',
-    '--mantine-color-placeholder': 'var(--mantine-color-gray-7)',
+    ...shared('light'),
     '--mantine-color-error': 'var(--mantine-color-red-9)',
     ...Object.fromEntries(
       Object.entries(colors).flatMap(([name, shades]) => [
@@ -26,8 +55,16 @@ export const legible: CSSVariablesResolver = ({ colors }) => ({
     ),
   },
   dark: {
-    '--mantine-color-dimmed': 'var(--mantine-color-dark-1)',
-    '--mantine-color-placeholder': 'var(--mantine-color-dark-1)',
+    ...shared('dark'),
     '--mantine-color-error': 'var(--mantine-color-red-4)',
   },
+});
+
+const shared = (scheme: Scheme) => ({
+  '--mantine-color-text': colour('text', scheme),
+  '--mantine-color-dimmed': colour('quiet', scheme),
+  '--mantine-color-placeholder': colour('quiet', scheme),
+  '--mantine-color-default-border': colour('line', scheme),
+  '--row-hover': colour('sunken', scheme),
+  '--stage': colour('card', 'dark'), // of live views and terminals, which are always dark
 });

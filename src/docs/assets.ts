@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants } from 'node:zlib';
+import { coloursFor, look } from '../lib/look.ts';
 
 /** The files of the reference's page. They are read when the first reader asks for them: most services have none. */
 
@@ -12,10 +13,13 @@ const here = import.meta.dirname;
 const renderer = () =>
   join(dirname(createRequire(import.meta.url).resolve('@scalar/fastify-api-reference')), 'js', 'standalone.js');
 
-const files: Readonly<Record<string, { type: string; path: () => string }>> = {
+/** The renderer switches between the schemes by a class, whatever the reader's scheme is. */
+const before = () => look() + coloursFor('.light-mode', 'light') + coloursFor('.dark-mode', 'dark');
+
+const files: Readonly<Record<string, { type: string; path: () => string; before?: () => string }>> = {
   'renderer.js': { type: 'text/javascript', path: renderer },
   'start.js': { type: 'text/javascript', path: () => join(here, 'start.js') },
-  'style.css': { type: 'text/css', path: () => join(here, 'style.css') },
+  'style.css': { type: 'text/css', path: () => join(here, 'style.css'), before },
 };
 
 export interface DocsAsset {
@@ -31,15 +35,15 @@ export function docsAsset(name: string): Promise<DocsAsset> | undefined {
   if (!file) return undefined;
   let asset = read.get(name);
   if (!asset) {
-    asset = load(file.type, file.path());
+    asset = load(file);
     read.set(name, asset);
     asset.catch(() => read.delete(name)); // the next reader tries again
   }
   return asset;
 }
 
-async function load(type: string, path: string): Promise<DocsAsset> {
-  const plain = await readFile(path);
+async function load({ type, path, before }: (typeof files)[string]): Promise<DocsAsset> {
+  const plain = Buffer.concat([Buffer.from(before?.() ?? ''), await readFile(path())]);
   const compressed = await promisify(brotliCompress)(plain, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }); // 0.1 s; 9 takes 1 s for 7 %
   return { type: `${type}; charset=utf-8`, plain, compressed };
 }

@@ -1,5 +1,5 @@
 import { Button, Group, ScrollArea, Table, Text } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { memo, type ReactNode } from 'react';
 import type { Page } from '../api/client.ts';
 import { Refusal, Waiting } from './parts.tsx';
 
@@ -11,6 +11,19 @@ export interface Column<T> {
   /** Left out on small screens. */
   wide?: boolean;
 }
+
+/** Drawn again when its item has changed: answers keep what is as it was. */
+const Row = memo(function Row<T>({ item, columns }: { item: T; columns: Column<T>[] }) {
+  return (
+    <Table.Tr>
+      {columns.map(({ name, cell, wide }) => (
+        <Table.Td key={name} className={wide ? 'wide-only' : undefined}>
+          {cell(item)}
+        </Table.Td>
+      ))}
+    </Table.Tr>
+  );
+}) as <T>(props: { item: T; columns: Column<T>[] }) => ReactNode;
 
 /** A page of a list. One page is on the screen at a time, so that a thousand rows cost what fifty do. */
 export function Listing<T>(props: {
@@ -35,7 +48,7 @@ export function Listing<T>(props: {
       {items.length === 0 && !page.error && offset === 0 && props.empty}
       {items.length > 0 && props.draw?.(items)}
       {items.length > 0 && !props.draw && (
-        <ScrollArea type="auto" className="listing">
+        <ScrollArea type="auto">
           <Table
             highlightOnHover
             highlightOnHoverColor="var(--row-hover)"
@@ -53,13 +66,7 @@ export function Listing<T>(props: {
             </Table.Thead>
             <Table.Tbody>
               {items.map((item) => (
-                <Table.Tr key={props.idOf(item)}>
-                  {columns.map(({ name, cell, wide }) => (
-                    <Table.Td key={name} className={wide ? 'wide-only' : undefined}>
-                      {cell(item)}
-                    </Table.Td>
-                  ))}
-                </Table.Tr>
+                <Row key={props.idOf(item)} item={item} columns={columns} />
               ))}
             </Table.Tbody>
           </Table>

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { look } from '../../lib/look.ts';
 import { guardedPage } from '../../lib/page-headers.ts';
 
-/** The hosted page and its files. There is no build step: they are served as they are. */
+/** The hosted page and its files. There is no build step: they are served as they are, after the colours of all pages. */
 
 /**
  * The page runs its own files, speaks to its own service and frames its own live view, and nothing else. No site may frame
@@ -47,7 +48,8 @@ export async function hostedAsset(name: string): Promise<{ type: string; body: B
   const known = loaded.get(name);
   if (known) return known;
   const type = `${name.endsWith('.css') ? 'text/css' : 'text/javascript'}; charset=utf-8`;
-  const asset = { type, body: await readFile(join(here, name)) };
+  const body = await readFile(join(here, name));
+  const asset = { type, body: name === 'style.css' ? Buffer.concat([Buffer.from(look()), body]) : body };
   loaded.set(name, asset);
   return asset;
 }

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
+import { look } from '../../lib/look.ts';
 import { build, stop, type Plugin } from 'esbuild';
 
 /** One file of the page, as it is and compressed. Its name contains a hash of its content, so a browser may keep it for ever. */
@@ -38,7 +39,7 @@ const NOVNC = '/*! Contains noVNC, Copyright The noVNC authors, MPL 2.0: https:/
 export async function makeBundles(): Promise<ReadonlyMap<BundleKind, Bundle>> {
   try {
     const made = await Promise.all([
-      bundleOf('style', `@import './style.css';`),
+      bundleOf('style', `@import './style.css';\n${look('dark')}`),
       bundleOf('screencast', script('screencast')),
       bundleOf('display', script('display'), NOVNC),
     ]);

@@ -22,7 +22,7 @@ const categories = [
 type Category = (typeof categories)[number];
 const colours: Partial<Record<string, string>> = {
   console: 'grape',
-  page: 'indigo',
+  page: 'corral',
   network: 'cyan',
   system: 'red',
   interaction: 'lime',

@@ -3,6 +3,7 @@ import { Button, Group, Stack, Text } from '@mantine/core';
 import { FitAddon } from '@xterm/addon-fit';
 import { Terminal } from '@xterm/xterm';
 import { useEffect, useRef, useState } from 'react';
+import { colour } from '../../../../src/lib/look.ts';
 import { api, ask, fetchRaw } from '../../api/client.ts';
 import { eventsOf } from '../../api/stream.ts';
 import type { ProcessStreamEvent } from '../../api/schema.gen.d.ts';
@@ -22,7 +23,7 @@ function Attached({ id, again }: { id: string; again: () => void }) {
 
   useEffect(() => {
     const over = new AbortController();
-    const terminal = new Terminal({ fontSize: 13, cursorBlink: true, theme: { background: '#16181d' } });
+    const terminal = new Terminal({ fontSize: 13, cursorBlink: true, theme: { background: colour('card', 'dark') } });
     const fit = new FitAddon();
     terminal.loadAddon(fit);
     terminal.open(place.current!);
