@@ -36,6 +36,9 @@ export function keyring(keys: readonly Buffer[]): Keyring {
     return key;
   };
 
+  /** A list of sessions has hundreds of tokens. There are few purposes. */
+  const derived = new Map<string, Buffer>();
+
   return {
     current: first,
     ids: [...byId.keys()],
@@ -63,7 +66,10 @@ export function keyring(keys: readonly Buffer[]): Keyring {
     },
 
     derive(purpose, id = first) {
-      return Buffer.from(hkdfSync('sha256', keyFor(id), '', purpose, 32));
+      const name = `${id} ${purpose}`;
+      const known = derived.get(name) ?? Buffer.from(hkdfSync('sha256', keyFor(id), '', purpose, 32));
+      derived.set(name, known);
+      return known;
     },
   };
 }

@@ -1,7 +1,6 @@
 import {
   ActionIcon,
   Alert,
-  Badge,
   Button,
   Center,
   Code,
@@ -118,11 +117,17 @@ const colours: Record<string, string> = {
   enabled: 'teal',
 };
 
-export function State({ of: state }: { of: string | undefined }) {
+/** A list has fifty of them, so it is a plain element. */
+export function State({ of: state = 'unknown' }: { of: string | undefined }) {
+  const colour = colours[state] ?? 'gray';
+  const style = {
+    background: `var(--mantine-color-${colour}-light)`,
+    color: `var(--mantine-color-${colour}-light-color)`,
+  };
   return (
-    <Badge variant="light" color={colours[state ?? ''] ?? 'gray'} radius="sm" tt="none" className="state">
-      {state ?? 'unknown'}
-    </Badge>
+    <span className="label" style={style}>
+      {state}
+    </span>
   );
 }
 

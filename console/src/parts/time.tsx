@@ -1,5 +1,5 @@
 import { Tooltip } from '@mantine/core';
-import { useEffect, useState } from 'react';
+import { useCallback, useState, useSyncExternalStore } from 'react';
 
 const words = new Intl.RelativeTimeFormat('en', { numeric: 'always', style: 'short' });
 const steps = [
@@ -16,20 +16,24 @@ export function relative(at: number, now: number): string {
 }
 
 let now = Date.now();
-const listeners = new Set<(now: number) => void>();
+const listeners = new Set<() => void>();
 setInterval(() => {
   now = Date.now();
-  if (!document.hidden) for (const listener of listeners) listener(now);
+  if (!document.hidden) for (const listener of listeners) listener();
 }, 1000);
 
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+}
+
 /** One timer for all times of the page. */
-export function useNow(): number {
-  const [at, set] = useState(now);
-  useEffect(() => {
-    listeners.add(set);
-    return () => void listeners.delete(set);
-  }, []);
-  return at;
+export const useNow = (): number => useSyncExternalStore(subscribe, () => now);
+
+/** The words for a time. They change every second, minute or hour, and what shows them is drawn again then. */
+function useRelative(at: string | null | undefined): string {
+  const told = useCallback(() => (at ? relative(Date.parse(at), now) : ''), [at]);
+  return useSyncExternalStore(subscribe, told);
 }
 
 /** One for all: making a formatter takes longer than using it a hundred times. */
@@ -40,13 +44,13 @@ const whole = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle:
  * the pointer first comes.
  */
 export function Time({ at }: { at: string | null | undefined }) {
-  const current = useNow();
+  const said = useRelative(at);
   const [met, setMet] = useState(false);
   if (!at) return <>–</>;
   const exact = new Date(at);
   const time = (
     <time dateTime={at} className="nowrap" onPointerEnter={() => setMet(true)}>
-      {relative(exact.getTime(), current)}
+      {said}
     </time>
   );
   return met ? (

@@ -1,11 +1,27 @@
-import { Anchor } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
+import { useRouter } from '@tanstack/react-router';
+import type { MouseEvent } from 'react';
 
-/** A session by its name, or its id when it has none. Names are of users: any script and direction. */
+/**
+ * A session by its name, or its id when it has none. Names are of users: any script and direction. A list has fifty of these, and the
+ * router's own links follow all that the router does, so this one asks the router only when it is met and followed.
+ */
 export function SessionLink({ session }: { session: { session_id: string; name?: string } }) {
+  const router = useRouter();
+  const to = { to: '/sessions/$id', params: { id: session.session_id } } as const;
+  const follow = (event: MouseEvent) => {
+    const elsewhere = event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey;
+    if (elsewhere) return; // in another tab or window, which is the browser's to open
+    event.preventDefault();
+    void router.navigate(to);
+  };
   return (
-    <Anchor component={Link} to={`/sessions/${encodeURIComponent(session.session_id)}`} size="sm" className="clip">
+    <a
+      href={`${router.basepath}/sessions/${encodeURIComponent(session.session_id)}`}
+      className="link clip"
+      onClick={follow}
+      onPointerEnter={() => void router.preloadRoute(to)}
+    >
       <bdi>{session.name || session.session_id}</bdi>
-    </Anchor>
+    </a>
   );
 }

@@ -1,4 +1,4 @@
-import { Badge, Button, Group, SegmentedControl, Text } from '@mantine/core';
+import { Button, Group, SegmentedControl } from '@mantine/core';
 import { getRouteApi } from '@tanstack/react-router';
 import { api, askPage } from '../api/client.ts';
 import { useLive } from '../api/live.ts';
@@ -24,7 +24,7 @@ export function Sessions() {
       api.GET('/browsers', {
         params: { query: { limit: pageSize, offset, status, ...(query && { query }), ...(tags && { tags }) } },
       }),
-    ),
+    ).then((page) => ({ ...page, items: page.items.map(shownOf) })),
   );
   const filtered = Boolean(query || tags || status !== 'active');
   return (
@@ -103,31 +103,39 @@ export function Sessions() {
   );
 }
 
-const asWall = (sessions: readonly Browser[]) => <Wall sessions={sessions} />;
+/** What is shown of a session. Addresses have new tokens in each answer: without them, what has not changed is not drawn again. */
+const shownOf = (session: Browser) => {
+  const { session_id, name, state, active_page, start_url, ended_detail, tags, clients, created_at, deleted_at } =
+    session;
+  return { session_id, name, state, active_page, start_url, ended_detail, tags, clients, created_at, deleted_at };
+};
+type Shown = ReturnType<typeof shownOf>;
 
-const columns: Column<Browser>[] = [
+const asWall = (sessions: readonly Shown[]) => <Wall sessions={sessions} />;
+
+const columns: Column<Shown>[] = [
   { name: 'Session', cell: (session) => <SessionLink session={session} /> },
   { name: 'State', cell: ({ state }) => <State of={state} /> },
   {
     name: 'Page',
     wide: true,
     cell: ({ active_page, start_url, ended_detail }) => (
-      <Text size="sm" c="dimmed" className="clip" title={active_page?.url}>
+      <span className="clip quiet" title={active_page?.url}>
         <bdi>{active_page?.title || active_page?.url || ended_detail || start_url || '–'}</bdi>
-      </Text>
+      </span>
     ),
   },
   {
     name: 'Tags',
     wide: true,
     cell: ({ tags }) => (
-      <Group gap={4}>
+      <div className="tags">
         {Object.entries(tags ?? {}).map(([key, value]) => (
-          <Badge key={key} variant="default" tt="none" radius="sm" fw={400}>
+          <span key={key} className="label tag">
             {key}={value}
-          </Badge>
+          </span>
         ))}
-      </Group>
+      </div>
     ),
   },
   { name: 'Clients', wide: true, cell: ({ clients }) => clientCount(clients) },

@@ -1,5 +1,5 @@
 import { Paper, SimpleGrid, Text } from '@mantine/core';
-import { useEffect, useRef, useState } from 'react';
+import { memo, useEffect, useRef, useState } from 'react';
 import { fetchRaw } from '../api/client.ts';
 import type { Browser } from '../api/schema.gen.d.ts';
 import { State } from '../parts/parts.tsx';
@@ -10,8 +10,10 @@ const EVERY_MS = 4000;
 /** Pictures that are fetched at once, for the whole wall: a browser has six connections for all its tabs. */
 const AT_ONCE = 2;
 
+type Shown = Pick<Browser, 'session_id' | 'name' | 'state' | 'active_page' | 'deleted_at'>;
+
 /** What each session shows. Only pictures that are on the screen are fetched. */
-export function Wall({ sessions }: { sessions: readonly Browser[] }) {
+export function Wall({ sessions }: { sessions: readonly Shown[] }) {
   return (
     <SimpleGrid cols={{ base: 2, sm: 3, lg: 5 }} spacing="sm" component="ul" className="wall" aria-label="Sessions">
       {sessions.map((session) => (
@@ -21,7 +23,7 @@ export function Wall({ sessions }: { sessions: readonly Browser[] }) {
   );
 }
 
-function Tile({ session }: { session: Browser }) {
+const Tile = memo(function Tile({ session }: { session: Shown }) {
   const { ref, picture } = usePicture(session.session_id, session.deleted_at === undefined);
   const shown = session.active_page?.title || session.active_page?.url;
   return (
@@ -42,7 +44,7 @@ function Tile({ session }: { session: Browser }) {
       <State of={session.state} />
     </Paper>
   );
-}
+});
 
 /** The picture of a session, kept up to date while it is on the screen of a visible tab. */
 function usePicture(id: string, isLive: boolean) {
