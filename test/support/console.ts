@@ -25,10 +25,16 @@ export async function signIn(page: Page, key: string) {
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-/** Each colour scheme and each size once: what a screen looks like in one scheme does not depend on the size. */
+const phone = { width: 390, height: 844 };
+const desktop = { width: 1280, height: 800 };
+/** Each colour scheme and each size once: what axe finds in one scheme does not depend on the size. A person looks at all four. */
 const looks = [
-  { name: 'phone-dark', size: { width: 390, height: 844 }, colorScheme: 'dark' },
-  { name: 'desktop-light', size: { width: 1280, height: 800 }, colorScheme: 'light' },
+  { name: 'phone-dark', size: phone, colorScheme: 'dark' },
+  { name: 'desktop-light', size: desktop, colorScheme: 'light' },
+] as const;
+const picturesBesides = [
+  { name: 'phone-light', size: phone, colorScheme: 'light' },
+  { name: 'desktop-dark', size: desktop, colorScheme: 'dark' },
 ] as const;
 
 interface Violation {
@@ -39,15 +45,15 @@ interface Violation {
 
 /**
  * Looks at the screen as it is now, on a phone in the dark and at a desk in the light: axe finds nothing serious, and nothing has to be
- * scrolled sideways for. With CORRAL_PICTURES=<folder> it leaves pictures to look at.
+ * scrolled sideways for. With CORRAL_PICTURES=<folder> it leaves pictures to look at, of both sizes in both schemes.
  */
 export async function expectGoodLook(page: Page, screen: string): Promise<void> {
   const folder = process.env['CORRAL_PICTURES'];
-  for (const { name, size, colorScheme } of looks) {
-    await page.setViewportSize(size);
-    await page.emulateMedia({ colorScheme });
-    await page.locator(`html[data-mantine-color-scheme="${colorScheme}"]`).waitFor({ state: 'attached' });
-    if (folder) await picture(page, folder, `${screen}-${name}`);
+  for (const look of folder ? picturesBesides : []) await picture(page, folder!, screen, look);
+  for (const look of looks) {
+    const { name } = look;
+    await dress(page, look);
+    if (folder) await picture(page, folder, screen, look);
     await page.evaluate(axe.source);
     const found = (await page.evaluate(
       `axe.run(document, { resultTypes: ['violations'], iframes: false }).then(({ violations }) => violations)`,
@@ -63,8 +69,17 @@ export async function expectGoodLook(page: Page, screen: string): Promise<void> 
   }
 }
 
-async function picture(page: Page, folder: string, name: string): Promise<void> {
+type Look = (typeof looks | typeof picturesBesides)[number];
+
+async function dress(page: Page, { size, colorScheme }: Look): Promise<void> {
+  await page.setViewportSize(size);
+  await page.emulateMedia({ colorScheme });
+  await page.locator(`html[data-mantine-color-scheme="${colorScheme}"]`).waitFor({ state: 'attached' });
+}
+
+async function picture(page: Page, folder: string, screen: string, look: Look): Promise<void> {
+  await dress(page, look);
   await mkdir(folder, { recursive: true });
   await page.waitForTimeout(500);
-  await page.screenshot({ path: join(folder, `${name}.png`) });
+  await page.screenshot({ path: join(folder, `${screen}-${look.name}.png`) });
 }
