@@ -57,6 +57,7 @@ export const legible: CSSVariablesResolver = ({ colors }) => ({
   dark: {
     ...shared('dark'),
     '--mantine-color-error': 'var(--mantine-color-red-4)',
+    '--mantine-color-red-light-color': 'var(--mantine-color-red-3)', // what ends something is red in the dark too
   },
 });
 
@@ -65,6 +66,7 @@ const shared = (scheme: Scheme) => ({
   '--mantine-color-dimmed': colour('quiet', scheme),
   '--mantine-color-placeholder': colour('quiet', scheme),
   '--mantine-color-default-border': colour('line', scheme),
+  '--card': colour('card', scheme),
   '--row-hover': colour('sunken', scheme),
   '--stage': colour('card', 'dark'), // of live views and terminals, which are always dark
 });

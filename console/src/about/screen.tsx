@@ -129,11 +129,11 @@ function Settings({ settings }: { settings: Told['settings'] }) {
           <Table.Tbody>
             {shown.map(({ name, value, meaning }) => (
               <Table.Tr key={name}>
-                <Table.Td className="wrap">
+                <Table.Td className="setting">
                   <code>{name}</code>
                 </Table.Td>
                 <Table.Td className="wrap">{value === null ? 'secret' : <code>{value}</code>}</Table.Td>
-                <Table.Td className="wide-only wrap">{meaning}</Table.Td>
+                <Table.Td className="wide-only wrap">{meaning.replaceAll('`', '')}</Table.Td>
               </Table.Tr>
             ))}
           </Table.Tbody>

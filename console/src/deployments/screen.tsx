@@ -29,9 +29,9 @@ export function Deployments() {
         offset={offset}
         turn={(next) => void navigate({ search: (old) => ({ ...old, offset: next || undefined }) })}
         empty={
-          <Empty title="No app is deployed">
-            An app is your own code beside the browsers. POST /deployments takes it as a zip; docs/deployments.md shows
-            how.
+          <Empty title="No app is deployed" command="npx corral deploy . --entrypoint index.ts">
+            An app is your own code beside the browsers. This deploys the directory that you are in; docs/deployments.md
+            shows what it needs.
           </Empty>
         }
       />

@@ -43,7 +43,7 @@ export function Extensions() {
         offset={offset}
         turn={(next) => void navigate({ search: (old) => ({ ...old, offset: next || undefined }) })}
         empty={
-          <Empty title="No extension">
+          <Empty title="No extension" command="npx corral extensions upload blocker.zip --name blocker">
             Upload an unpacked extension as a zip, and sessions can be started with it.
           </Empty>
         }

@@ -66,7 +66,7 @@ function Known({ login }: { login: ManagedAuth }) {
         {login.id} <Copy value={login.id} label="Copy the id" />
       </Fact>
       <Fact name="Profile">
-        <Link to="/profiles" search={{ query: login.profile_name }}>
+        <Link to="/profiles" className="link" search={{ query: login.profile_name }}>
           <bdi>{login.profile_name}</bdi>
         </Link>
       </Fact>

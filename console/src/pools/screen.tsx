@@ -34,7 +34,7 @@ export function Pools() {
         offset={offset}
         turn={(next) => void navigate({ search: (old) => ({ ...old, offset: next || undefined }) })}
         empty={
-          <Empty title="No pool">
+          <Empty title="No pool" command="npx corral pools create --name shop --size 3 --headless">
             A pool keeps browsers warm, so that a program gets one in milliseconds. Programs acquire a browser and
             release it; who comes when all are lent waits in line.
           </Empty>

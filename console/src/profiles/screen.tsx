@@ -41,7 +41,7 @@ export function Profiles() {
         offset={offset}
         turn={(next) => void navigate({ search: (old) => ({ ...old, offset: next || undefined }) })}
         empty={
-          <Empty title="No profile">
+          <Empty title="No profile" command="npx corral profiles create --name shop">
             A profile is what a browser remembers: cookies, storage, logins. A session that is started with one and
             saves its changes leaves a new version when it ends.
           </Empty>

@@ -10,7 +10,7 @@ const EVERY_MS = 4000;
 /** Pictures that are fetched at once, for the whole wall: a browser has six connections for all its tabs. */
 const AT_ONCE = 2;
 
-type Shown = Pick<Browser, 'session_id' | 'name' | 'state' | 'active_page' | 'deleted_at'>;
+type Shown = Pick<Browser, 'session_id' | 'name' | 'state' | 'active_page' | 'start_url' | 'deleted_at'>;
 
 /** What each session shows. Only pictures that are on the screen are fetched. */
 export function Wall({ sessions }: { sessions: readonly Shown[] }) {
@@ -25,7 +25,7 @@ export function Wall({ sessions }: { sessions: readonly Shown[] }) {
 
 const Tile = memo(function Tile({ session }: { session: Shown }) {
   const { ref, picture } = usePicture(session.session_id, session.deleted_at === undefined);
-  const shown = session.active_page?.title || session.active_page?.url;
+  const shown = session.active_page?.title || session.active_page?.url || session.start_url;
   return (
     <Paper component="li" withBorder p="xs" ref={ref}>
       <div className="wall-picture">

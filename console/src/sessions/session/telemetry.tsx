@@ -100,6 +100,7 @@ export function Telemetry({ session }: Part) {
                   </Badge>
                 </Table.Td>
                 <Table.Td className="wrap">
+                  <span className="narrow-only quiet">{event.type}</span>
                   <Summary event={event} />
                 </Table.Td>
               </Table.Tr>
@@ -116,25 +117,15 @@ function Summary({ event }: { event: BrowserTelemetryEvent }) {
   const data = ('data' in event ? event.data : undefined) as Record<string, unknown> | undefined;
   const picture = event.type === 'monitor_screenshot' && typeof data?.['png'] === 'string' ? data['png'] : undefined;
   if (picture) return <img src={`data:image/png;base64,${picture}`} alt="The page at this time" className="picture" />;
-  const words = [
-    'method',
-    'status',
-    'level',
-    'text',
-    'error_text',
-    'title',
-    'url',
-    'operation_id',
-    'key',
-    'reason',
-    'duration_ms',
-  ]
+  const words = ['method', 'status', 'level', 'text', 'error_text', 'title', 'url', 'operation_id', 'key', 'reason']
     .map((field) => data?.[field])
     .filter((value) => typeof value === 'string' || typeof value === 'number')
     .slice(0, 4);
+  const took = typeof data?.['duration_ms'] === 'number' ? ` (${data['duration_ms']} ms)` : '';
   return (
     <Text size="sm" component="span">
       <bdi>{words.join(' ') || event.type.replaceAll('_', ' ')}</bdi>
+      {took}
     </Text>
   );
 }

@@ -128,7 +128,7 @@ function Known({ session }: Part) {
       </Fact>
       {profile && (
         <Fact name="Profile">
-          <Link to="/profiles" search={{ query: profile.id }}>
+          <Link to="/profiles" className="link" search={{ query: profile.id }}>
             {profile.name ?? profile.id}
           </Link>
           {session.profile_save_changes ? ', saved when it ends' : ', not saved'}
@@ -136,7 +136,7 @@ function Known({ session }: Part) {
       )}
       {pool && (
         <Fact name="Pool">
-          <Link to="/pools" search={{ query: pool.name ?? pool.id }}>
+          <Link to="/pools" className="link" search={{ query: pool.name ?? pool.id }}>
             {pool.name ?? pool.id}
           </Link>
         </Fact>
