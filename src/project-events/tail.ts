@@ -49,6 +49,7 @@ export function eventTail({ store, log, ringSize = 2000 }: TailOptions) {
   }
 
   async function lookOnce(): Promise<void> {
+    if (readers === 0) return; // the last one left while this look waited for the one before
     if (performance.now() - wantedAt > wantEveryMs) {
       await store.want();
       wantedAt = performance.now();
