@@ -135,7 +135,7 @@ describe('from inside a session', () => {
 
     test('cannot be signalled or traced by their number', async () => {
       for (const pid of [process.pid, process.ppid, init.get(other.session_id)!]) {
-        // A number that is free inside is nobody; one that is taken is the session's own.
+        // A number that is free inside has no process; one that is taken is the session's own.
         expect(await inside(`readlink /proc/${pid}/exe; kill -0 ${pid}`)).toMatch(/No such process|^$/);
       }
       // Process 1 inside is root's or protected: neither signals nor tracing reach it.
@@ -203,14 +203,14 @@ describe('from inside a session', () => {
       const group = groupsOf(init.get(mine.session_id)!).find((path) => existsSync(join(path, 'pids.max')))!;
       const most = readFileSync(join(group, 'pids.max'), 'utf8');
       expect(Number(most)).toBeGreaterThan(0); // a number, not `max`
-      // A small bomb under a small bound: the same limit, lowered from outside.
-      writeFileSync(join(group, 'pids.max'), String(Number(readFileSync(join(group, 'pids.current'), 'utf8')) + 30));
-      const bomb =
-        '$n = 0; while ($n < 200) { $pid = fork; last unless defined $pid; unless ($pid) { close STDOUT; close STDERR; sleep 2; exit } $n++ } print $n';
+      // A small bomb under a small bound: the same limit, lowered from outside. The browser's threads count too, and may end meanwhile.
+      const bound = Number(readFileSync(join(group, 'pids.current'), 'utf8')) + 30;
+      writeFileSync(join(group, 'pids.max'), String(bound));
+      const bomb = `$n = 0; while ($n < ${bound + 100}) { $pid = fork; last unless defined $pid; unless ($pid) { close STDOUT; close STDERR; sleep 2; exit } $n++ } print $n`;
       const started = Number(await inside(`perl -e '${bomb}'`));
       writeFileSync(join(group, 'pids.max'), most);
       expect(started).toBeGreaterThan(0);
-      expect(started).toBeLessThan(31);
+      expect(started).toBeLessThan(bound);
       expect(await inside('echo fine', other)).toBe('fine');
     },
   );
@@ -287,7 +287,7 @@ describe('from inside a session', () => {
   });
 
   describe('the network', () => {
-    test('leads to nobody: not to the host, the service, or another session', async () => {
+    test('leads nowhere: not to the host, the service, or another session', async () => {
       expect(await reach(hostPort)).toBe('closed');
       expect(await reach(Number(new URL(service.url).port))).toBe('closed');
       expect(await reach(webPort)).toBe('closed');

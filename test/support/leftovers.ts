@@ -19,7 +19,7 @@ export function traces(dataDir: string, place = 'sessions') {
     sessions,
 
     /**
-     * Whoever was started for a session shows it by its cgroup or its mounts, whatever it calls itself and whoever adopted it. Its mounts are
+     * A process that was started for a session shows it by its cgroup or its mounts, whatever its name and its parent are. Its mounts are
      * below the directory of all sessions. What a test mounts at that directory is also in each namespace that was made meanwhile, such as
      * that of a neighbour's database server, and stays there when the test has unmounted it.
      */
@@ -43,14 +43,24 @@ export function traces(dataDir: string, place = 'sessions') {
       return rows.map(({ id, state }): Thing => `row ${id} is ${state}`);
     },
 
-    /** How many connections the service has to its database. */
-    async connections(): Promise<number> {
-      const [row] = await ask<{ count: number }>(
-        sql`select count(*)::integer as count from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`,
-      );
-      return row?.count ?? 0;
+    /** Of the service, less its connections to the database: how many those are depends on how busy it was. */
+    async descriptorsOf(pid: number): Promise<Map<string, number>> {
+      for (;;) {
+        const before = await connections();
+        const found = descriptors(pid);
+        // A connection that comes or goes between the two looks would count as a descriptor.
+        if ((await connections()) === before) return found.set('socket', (found.get('socket') ?? 0) - before);
+      }
     },
   };
+
+  /** How many connections the service has to its database. */
+  async function connections(): Promise<number> {
+    const [row] = await ask<{ count: number }>(
+      sql`select count(*)::integer as count from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`,
+    );
+    return row?.count ?? 0;
+  }
 
   async function ask<R>(query: Sql): Promise<R[]> {
     const store = await visitStore({ dataDir, databaseUrl: '', log: silent });

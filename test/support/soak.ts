@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
 import { parent, startTime, tree } from '../../src/chromium/sandbox/process-tree.ts';
-import { commandLine, descriptors, traces, untilNothing } from './leftovers.ts';
+import { commandLine, traces, untilNothing } from './leftovers.ts';
 import { RawClient, type CdpMessage } from './mux-server.ts';
 import { startPages, type Pages } from './pages.ts';
 import { spawnService } from './process.ts';
@@ -78,7 +78,7 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
       const workers = Promise.all(Array.from({ length: concurrency }, worker));
 
       if (at < lives) {
-        // In the middle of it: sessions starting, in use and ending, and those that nobody ever ended.
+        // In the middle of it: sessions starting, in use and ending, and those that no client ended.
         const random = randomFor(seed, -at);
         while (!begun()) await sleep(20);
         await sleep(random(500));
@@ -189,12 +189,7 @@ async function live(dataDir: string, pages: Pages) {
       }
     },
 
-    /** Less its connections to the database: how many those are depends on how busy it was. */
-    async descriptors() {
-      const connections = await trace.connections();
-      const found = descriptors(pid);
-      return found.set('socket', (found.get('socket') ?? 0) - connections);
-    },
+    descriptors: () => trace.descriptorsOf(pid),
 
     /** With the sessions gone, only spares may have a directory, a group or a process of the service's. */
     beyondSpares(): string[] {

@@ -154,9 +154,8 @@ describe('a client', () => {
 });
 
 it('closing twice is fine, and no connection is taken afterwards', async () => {
-  const { gateway, port } = await gatewayTo([]);
+  const { gateway, server } = await gatewayTo([]);
   await Promise.all([gateway.close(), gateway.close()]);
   expect(open(gateway)).toBe(0);
-  const error = await new Promise((resolve) => net.connect({ port, host: '127.0.0.1' }).once('error', resolve));
-  expect(error).toMatchObject({ code: 'ECONNREFUSED' });
+  expect(server.listening).toBe(false); // another process may have its port by now
 });
