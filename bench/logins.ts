@@ -151,7 +151,7 @@ async function measureWrongPassword(service: Service, subject: Subject, result: 
   result.times.wrong = took;
   result.wrongKeptOut = ended.status !== 'AUTHENTICATED';
   const asksAgain = ended.flow_step === 'AWAITING_INPUT' && ended.website_error !== null;
-  // A site that nobody gets in to may give its own reason first.
+  // A site that refuses every login may give its own reason first.
   const also = subject.ends === 'logged in' ? [] : subject.ends.codes;
   const waits = subject.ends !== 'logged in' && ended.flow_step === subject.ends.orWaits;
   result.wrongReason =

@@ -15,7 +15,7 @@ export async function checkBuild(main) {
     try {
       await compile({ quiet: true });
     } catch (error) {
-      // The operator's command on a house that somebody else owns, or with a half-edited source: the last good build will do.
+      // An operator's command in a tree of another user, or with sources that do not compile, uses the last good build.
       if (!existsSync(main)) throw error;
     }
     if (!existsSync(main))

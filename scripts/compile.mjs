@@ -57,7 +57,7 @@ export async function compile({ quiet = false, types = true } = {}) {
   } catch (error) {
     if (error.code === 'EACCES' || error.code === 'EPERM')
       throw new Stop(
-        `The build could not write ${error.path}: it belongs to somebody else. Remove it or run as its owner.`,
+        `The build could not write ${error.path}: it belongs to another user. Remove it or run as its owner.`,
       );
     throw error;
   } finally {

@@ -15,7 +15,7 @@ import type { Ground } from './ground.ts';
 
 const invocationsPerProcessor = 4;
 const workerPids = 512;
-/** npm needs this much for a large tree of packages, whatever an app may have. */
+/** npm needs this much for a large tree of packages, also where an app may have less. */
 const leastForBuilds = 1024 * 2 ** 20;
 
 /** What builds and runs apps on this machine: the tools, the sandboxes and their bounds. */

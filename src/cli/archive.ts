@@ -25,8 +25,8 @@ export async function zipOf(folder: string, without: readonly string[] = []): Pr
 }
 
 /**
- * Unpacks a zip that a session made, which may be anybody's work: yauzl refuses names that lead out of the folder, and links in it become
- * files with the target's name in them.
+ * Unpacks a zip that a session made. It is untrusted: yauzl refuses names that lead out of the folder, and symbolic links become files that
+ * contain the target's name.
  */
 export async function unzipTo(bytes: Buffer, folder: string): Promise<number> {
   mkdirSync(folder, { recursive: true });

@@ -1,6 +1,5 @@
 /**
- * Runs work that goes on until somebody interrupts it, and returns so that what was begun can be taken down. A second signal ends the
- * process at once.
+ * Runs work until a signal interrupts it, and then returns, so that the caller can clean up. A second signal ends the process at once.
  */
 export async function untilInterrupted(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
   const ending = new AbortController();

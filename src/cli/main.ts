@@ -33,7 +33,7 @@ function report(error: Error & { code?: string }): void {
   process.exitCode = exit.refused;
 }
 
-/** Commander's words, in the manner of ours. */
+/** Prints Commander's errors as sentences like those of the other errors. */
 function reportUsage(error: CommanderError): void {
   if (error.exitCode === 0) return; // help and version were printed
   const [first = '', hint] = error.message.replace(/^error: /, '').split('\n');

@@ -103,7 +103,7 @@ export function invocationService(deps: {
       return { rows: rows.map(toInvocation), cut };
     },
 
-    /** Ends it as the client says. The node that runs it hears of that, and ends its process. */
+    /** Ends it as the client says. The node that runs it is notified, and ends its process. */
     async update(projectId: string, id: string, request: UpdateInvocation): Promise<Invocation> {
       const { status, output } = request;
       if (output !== undefined) refuseUnlessJson('output', output);

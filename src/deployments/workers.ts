@@ -7,7 +7,7 @@ import type { Worker } from '../chromium/workshop/worker.ts';
 import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 
-/** A worker is replaced after so many actions, whatever it has gathered by then. */
+/** A worker is replaced after this many actions, so that what an app leaks is freed. */
 const mostRuns = 100;
 /** And when it has grown to this share of its memory. */
 const grown = 0.6;

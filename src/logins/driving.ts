@@ -184,7 +184,7 @@ export function loginDriving({ db, inputs, keeping, runFlow, nextCheckAt, metric
     const { id } = connection;
     const why = driven.why();
     const succeeded = !why && outcome.status === 'SUCCESS';
-    // A login that was canceled meanwhile saves nothing, nor does one of which the database cannot tell.
+    // A login that was canceled meanwhile saves nothing. Neither does one whose state the database does not answer.
     const save =
       succeeded &&
       (await runs.underWayAmong([run.id]).then(

@@ -72,7 +72,7 @@ test('a service that was killed during a login leaves the profile as it was, and
   expect(await get(id)).toMatchObject({ status: 'AUTHENTICATED', flow_status: 'SUCCESS' });
 });
 
-test('a connection that is deleted while somebody submits, pushes a code or logs in leaves nothing sealed behind', async () => {
+test('a connection that is deleted during a submit, a pushed code or a login leaves nothing sealed behind', async () => {
   for (let count = 0; count < 5; count++) {
     const { id } = await create();
     await asks(id);

@@ -133,7 +133,7 @@ export function connectionFlows({
       }
     },
 
-    /** The service stops: readers of states are let go. */
+    /** The service stops: the streams of states are ended. */
     close() {
       closing = true;
       notices.gap();

@@ -5,7 +5,7 @@ import type { McpService } from './service.ts';
 
 const options = { config: { access: 'project' as const }, schema: { hide: true } };
 
-/** `POST /mcp`, as the transport "Streamable HTTP" has it. Each request stands alone, so any node answers, and there is nothing to close. */
+/** `POST /mcp`, as the transport "Streamable HTTP" has it. Requests share no state, so any node answers, and there is nothing to close. */
 export function mcpRoutes({ mcp }: { mcp: McpService }): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post('/mcp', options, async (request, reply) => {

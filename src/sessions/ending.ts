@@ -78,7 +78,7 @@ export function sessionEnding({
         onGone(id);
         const uptimeMs = session.uptimeMs();
         log.info({ session: id, reason, uptimeMs }, 'session.ended');
-        // Before the row is at rest: a session that is over has a log. The idle browser of a pool cannot be asked for one.
+        // Before the row has its final state, so that a session that is over has a log. The idle browser of a pool cannot be asked for one.
         if (!session.shelved) await keepLog(session);
         return settle(id, { reason, uptimeMs, ...(detail === undefined ? {} : { detail }) }, heard);
       })

@@ -281,7 +281,7 @@ describe('what a client may send', () => {
     ['{"id":1,"method":"Target.exposeDevToolsProtocol","params":{"targetId":"x"}}', -32000],
     ['{"id":1,"method":"Target.sendMessageToTarget","params":{"message":"{}"}}', -32000],
     ['{"id":1,"method":"Target.setRemoteLocations","params":{"locations":[{"host":"127.0.0.1","port":1}]}}', -32000],
-  ])('%s is answered with an error and harms nobody', async (message, code) => {
+  ])('%s is answered with an error and harms no other client', async (message, code) => {
     const raw = await client();
     expect(await raw.next(message)).toMatchObject({ error: { code } });
     expect(await raw.result('Browser.getVersion')).toHaveProperty('product');

@@ -75,7 +75,7 @@ test('a person signs in, finds a session, watches it and ends it', async () => {
     start_url,
   });
   expect(status).toBe(200);
-  const client = await RawClient.open(body.cdp_ws_url); // of a session that has gone to sleep before anybody looked there is no picture
+  const client = await RawClient.open(body.cdp_ws_url); // a session that sleeps before the first look has no picture
   const { page, complaints, context } = await openTab(person, `${service.url}/console/sessions`);
   await signIn(page, service.key);
   await page.getByLabel('Tags').fill('team=a');

@@ -52,7 +52,7 @@ describe.runIf(isolation.sandboxed)('watches of a session', () => {
     const id = sessions[shape];
     await sh(id, 'mkdir -p ~/w/there');
     const { watch_id } = await sdk.browsers.fs.watch.start(id, { path: `${home}/w`, recursive: true });
-    await sh(id, 'mkdir -p ~/w/new/deep && echo x >~/w/new/deep/file'); // before anybody reads
+    await sh(id, 'mkdir -p ~/w/new/deep && echo x >~/w/new/deep/file'); // before there is a reader
     await sdk.browsers.fs.writeFile(id, Buffer.from('x'), { path: `${home}/w/there/written` });
     const early = reading(id, watch_id!);
     await early.until('CREATE /w/new/deep/file');
@@ -70,7 +70,7 @@ describe.runIf(isolation.sandboxed)('watches of a session', () => {
     early.leave();
     late.leave();
     await Promise.all([early.end, late.end]);
-    // What happens while nobody reads waits, in order, for whoever comes next. The service may notice late that both have left, and tell
+    // What happens while there is no reader waits, in order, for the next one. The service may notice late that both have left, and tell
     // them: so it happens again, by another name.
     let round = 0;
     await vi.waitFor(async () => {

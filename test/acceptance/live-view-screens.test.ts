@@ -263,7 +263,7 @@ describe('the screencast', () => {
     await until(() => under.evaluate('field.value')).toBe('on');
   });
 
-  test('holds up nobody’s dialog only to watch', async () => {
+  test('holds up no dialog of other clients only to watch', async () => {
     const view = await open(session, under, READ_ONLY);
     await under.evaluate('alert(1)');
     expect(await view.page.locator('#dialog').isVisible()).toBe(false);
@@ -292,7 +292,7 @@ describe('the screencast', () => {
     await until(() => under.evaluate(`frames[0].document.getElementById('inner').value`)).toBe('in a frame');
   });
 
-  test('lets another client work as if nobody looked', async () => {
+  test('lets another client work as if there were no viewer', async () => {
     const view = await open(session, under);
     const { sessionId } = await pageAt(session.cdp, under.targetId);
     await session.cdp.send('Page.enable', {}, sessionId);

@@ -252,7 +252,7 @@ describe.each([
     await until(async () => isRed(await view.colour(GROUND))).toBe(true);
   });
 
-  test('lets nobody else in, and says when the link has expired', async () => {
+  test('admits no other client, and says when the link has expired', async () => {
     const view = await open(session, under);
     session.answers.status = 401;
     for (const sink of session.sinks) sink.close(1012, 'The browser crashed.');

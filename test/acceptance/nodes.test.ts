@@ -17,7 +17,7 @@ import { startPages, type Pages } from '../support/pages.ts';
 import { run } from '../support/process.ts';
 import type { Passenger } from '../../src/lib/caller.ts';
 
-/** Generous: a silent node is given up after ten seconds, and noticed at somebody's next heartbeat. */
+/** Generous: a silent node is given up after ten seconds, and noticed at the next heartbeat of another node. */
 const patienceMs = 40_000;
 
 async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
@@ -115,7 +115,7 @@ describe('two nodes', () => {
     await b.call('DELETE', path);
   });
 
-  test('a change has one entry in the audit log, whoever made it', async () => {
+  test('a change has one entry in the audit log, on whichever node it was made', async () => {
     const session = await onB();
     const path = `/browsers/${session.session_id}`;
     await a.call('DELETE', path, undefined, { 'user-agent': 'a client' });
@@ -123,7 +123,7 @@ describe('two nodes', () => {
     await expect.poll(entries).toEqual([{ user_agent: 'a client', status: 204 }]);
   });
 
-  test('whoever hangs up on one side is gone on the other', async () => {
+  test('a connection that is closed on one side is closed on the other', async () => {
     const session = await onB();
     const client = await RawClient.open(a.here(session.cdp_ws_url));
     await client.result('Browser.getVersion');
@@ -158,7 +158,7 @@ describe('two nodes', () => {
     await b.call('DELETE', `/browsers/${session.session_id}`);
   });
 
-  test('sessions are shared out from half full on, and a full node refuses nobody while another has room', async () => {
+  test('sessions are shared out from half full on, and a full node refuses no client while another has room', async () => {
     const before = await a.metric('corral_node_forwarded_total{kind="http"}');
     const made = [];
     for (let count = 0; count < 6; count++) made.push((await a.call('POST', '/browsers', { headless: true })).body);
@@ -335,7 +335,7 @@ describe('a node that does not fit is refused with a sentence', () => {
       /Node node_elder .* runs version 0\.0\.1, and this one is version .* Stop that node first, or start version 0\.0\.1/,
     );
     await ago('-1 minute');
-    await (await nodes.start()).kill(); // what is gone is in nobody's way
+    await (await nodes.start()).kill(); // a node that is gone is in no one else's way
   });
 });
 

@@ -59,7 +59,7 @@ describe.runIf(isolation.sandboxed)('Playwright beside the browser', () => {
     });
   });
 
-  test('what the code throws is its own error, and nobody else’s', async () => {
+  test('what the code throws is its own error, and affects no other code', async () => {
     expect(await run(`throw new Error('mine')`)).toMatchObject({
       success: false,
       error: 'mine',
@@ -124,7 +124,7 @@ describe.runIf(isolation.sandboxed)('Playwright beside the browser', () => {
     ]);
   });
 
-  test('the active tab is the one somebody brought to the front', async () => {
+  test('the active tab is the one that was brought to the front', async () => {
     await run(
       `const other = await context.newPage(); await other.goto('${pages.url}'); await other.bringToFront()`,
       'headful',

@@ -133,7 +133,7 @@ describe('two nodes', () => {
     await expect
       .poll(() => client(b).browserPools.retrieve(id), { timeout: 60_000, interval: 200 })
       .toMatchObject(whole(8));
-    // Who hangs up while the answer is on the wire holds a lease without knowing: nobody can tell, and it idles out. A node that waits too
+    // A client that hangs up while the answer is on the wire holds a lease without knowing. No node can tell, and the lease idles out. A node that waits too
     // long for another one's browser retires it.
     const now = new Set((await browsersOf(id)).map((row) => row.id));
     const missing = before.map((row) => row.id).filter((session) => !now.has(session));
@@ -240,7 +240,7 @@ test('three nodes, one killed and one frozen for a while, under load: no double 
   const ofA = [...answers.keys()].filter((what) => what.startsWith('a:')).sort();
   expect(['a: acquire 200', 'a: acquire 204', 'a: release 204', 'a: release 404']).toEqual(expect.arrayContaining(ofA));
   expect(answers.get('a: acquire 200')).toBeGreaterThan(0);
-  // What a node was holding for a client when it went has nobody to release it: its idle timeout ends it. A release that was cut in the
+  // What a node was holding for a client when it went is released by no client: its idle timeout ends it. A release that was cut in the
   // middle is found by a second look at all leases, half a minute later.
   await expect
     .poll(() => client(c).browserPools.retrieve(id), { timeout: 90_000, interval: 500 })

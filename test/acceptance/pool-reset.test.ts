@@ -67,7 +67,7 @@ test('a pool that wants it so keeps what was left, and nothing of the lease', as
   await sdk.browserPools.release(pool.id, { session_id: first.session_id });
   await gone;
   for await (const _ of log); // and it ends: what comes now is the next holder's
-  await expect(chromium.connectOverCDP(first.cdp_ws_url), 'nobody holds it').rejects.toThrow(/404/);
+  await expect(chromium.connectOverCDP(first.cdp_ws_url), 'no client holds it').rejects.toThrow(/404/);
   const second = await sdk.browserPools.acquire(pool.id, {});
   expect(second).toMatchObject({ session_id: first.session_id, tags: {} });
   expect(second.name).toBeUndefined();
@@ -77,7 +77,7 @@ test('a pool that wants it so keeps what was left, and nothing of the lease', as
   await sdk.browserPools.delete(pool.id, { force: true });
 });
 
-test('a browser that nobody came to goes back as it is, and the addresses of the lease end with it', async () => {
+test('a browser that no client used goes back as it is, and the addresses of the lease end with it', async () => {
   const pool = await sdk.browserPools.create({ size: 1, headless: true });
   const acquire = () => sdk.browserPools.acquire(pool.id, { acquire_timeout_seconds: 50 });
   const release = ({ session_id }: { session_id: string }) => sdk.browserPools.release(pool.id, { session_id });
@@ -85,7 +85,7 @@ test('a browser that nobody came to goes back as it is, and the addresses of the
   await release(first);
   const second = await acquire();
   expect(second.session_id).toBe(first.session_id);
-  await expect(chromium.connectOverCDP(first.cdp_ws_url), 'somebody else holds it').rejects.toThrow(/404/);
+  await expect(chromium.connectOverCDP(first.cdp_ws_url), 'another client holds it').rejects.toThrow(/404/);
   expect((await fetch(`${first.base_url}/json/version`)).status).toBe(404);
   expect((await fetch(first.browser_live_view_url!)).status).toBe(404);
 

@@ -199,7 +199,7 @@ describe('a pool', () => {
     }));
 });
 
-test('a service that is killed with leases held comes back with whole pools, and without anybody’s lease', async () => {
+test('a service that is killed with leases held comes back with whole pools, and without leases', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'corral-killed-'));
   const settings = { CORRAL_DATA_DIR: dataDir, CORRAL_API_KEY: 'sk_operators_own_key', CORRAL_WARM_SPARES: 'off' };
   let killed = await spawnService(settings);

@@ -262,7 +262,7 @@ describe.runIf(isolation.sandboxed)('processes of a session', () => {
     expect(text(stdout_b64)).toBe('awake\n');
   });
 
-  test('a process nobody knows is not found, and an id that is none is refused', async () => {
+  test('an unknown process is not found, and an id that is none is refused', async () => {
     const path = `/browsers/${id()}/process`;
     const unknown = await service.call('GET', `${path}/00000000-0000-4000-8000-000000000000/status`);
     expect(unknown).toMatchObject({ status: 404, body: { code: 'process_not_found' } });

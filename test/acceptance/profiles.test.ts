@@ -131,7 +131,7 @@ describe('a profile', () => {
     await end(forced);
     await end(writer);
     expect(await versionsOf(id)).toHaveLength(3);
-    await end(await create({ profile: { id, save_changes: true } })); // nobody writes any more
+    await end(await create({ profile: { id, save_changes: true } })); // no session writes any more
     await Promise.all(readers.map(end));
   });
 

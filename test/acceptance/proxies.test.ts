@@ -23,7 +23,7 @@ import { startService, type Service } from '../support/service.ts';
 const here = await provideProxies();
 const login = { username: 'ann', password: 'open-sesame' };
 
-/** Each proxy has an address of its own on loopback, and the web tells whoever asks where it was asked from. */
+/** Each proxy has an address of its own on loopback, and the site answers with the address that it was asked from. */
 describe.runIf(here)('proxies', () => {
   let dir: string;
   let web: http.Server;

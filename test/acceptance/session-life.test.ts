@@ -41,7 +41,7 @@ async function visit<T>(
   }
 }
 
-describe('a session that nobody uses', () => {
+describe('a session that no client uses', () => {
   // Together, because each of them begins with a wait.
   test('is deleted after its timeout, and kept past it by a client and by requests; stands by frozen, and wakes before the next client is answered; can be changed and deleted meanwhile', async () => {
     const all = [
@@ -407,7 +407,7 @@ describe('a session starts', () => {
         chrome_policy: policy,
       });
     }
-    // It is nobody else's.
+    // It is of no other session.
     await visit(await create({ headless: false }), async (page) => {
       await page.goto(`${pages.url}old`);
       expect(await page.title()).toBe('old');

@@ -288,7 +288,7 @@ describe('a websocket', () => {
     // Asks for no websocket at all: answered as the GET that it is, at an address that is for websockets only.
     const other = await upgrade(session.cdp_ws_url, { upgrade: 'h2c' });
     expect(other).toMatchObject({ status: 404, body: { code: 'not_found' } });
-    // Nobody is connected, so it stands by: a hold that was forgotten would keep it awake for ever.
+    // No client is connected, so it stands by: a hold that was forgotten would keep it awake for ever.
     await expect.poll(() => service.app.sessions.counts().standby, { timeout: 30_000 }).toBe(1);
   });
 

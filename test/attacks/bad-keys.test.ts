@@ -24,7 +24,7 @@ const guess = (turn: number, from: string) =>
     'x-forwarded-for': from,
   });
 
-test('who guesses keys has to wait, costs no query each, and keeps nobody else out', async () => {
+test('a client that guesses keys has to wait, costs no query each, and keeps no other client out', async () => {
   await service.sdk().projects.list();
   queries = 0;
   const statuses: number[] = [];
@@ -42,7 +42,7 @@ test('who guesses keys has to wait, costs no query each, and keeps nobody else o
   expect(Number(last?.headers.get('retry-after'))).toBeGreaterThan(0);
   expect(queries).toBeLessThan(200);
 
-  // A good key comes in from that address, one that is remembered and one that nobody has shown yet.
+  // A good key comes in from that address, one that is remembered and one that was not used yet.
   const { key } = await service.sdk().apiKeys.create({ name: 'fresh' });
   for (const good of [service.key, key]) {
     const headers = { authorization: `Bearer ${good}`, 'x-forwarded-for': '203.0.113.7' };

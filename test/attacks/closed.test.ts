@@ -8,7 +8,7 @@ import { startService, type Service } from '../support/service.ts';
 await requireSandbox();
 
 /**
- * A service that starts where no sandbox can be made gives nobody a browser, says why, and mends itself when a sandbox can be made.
+ * A service that starts where no sandbox can be made gives out no browser, says why, and mends itself when a sandbox can be made.
  *
  * The trial is made to fail at its edge: it works in a directory below TMPDIR, and there is none.
  */

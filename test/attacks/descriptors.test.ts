@@ -20,7 +20,7 @@ import { requireSandbox } from '../support/sandbox.ts';
 await requireSandbox();
 
 /**
- * A service that its supervisor started with descriptors open, on a file that is nobody else's business. None of them may be open in
+ * A service that its supervisor started with descriptors open, on a file that no session may read. None of them may be open in
  * what the service starts for a session.
  */
 let root: string;

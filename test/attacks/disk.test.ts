@@ -40,7 +40,7 @@ const attacks: Record<string, string> = {
   'a file that it moves about': `
     perl -e 'chdir; mkdir $_ for 0..63; unless (fork) { for (;;) { for $n (0..63) { $m = ($n + 1) % 64; rename "$n/f$_", "$m/f$_" for 1..16 } } }
       for $i (1..16) { open F, ">", "new"; syswrite F, "x" x 1048576 for 1..32; close F; rename "new", "0/f$i" } $| = 1; print "written\n"; sleep 600'`,
-  'writers that nobody waits for': `
+  'writers that no process waits for': `
     perl -e 'chdir; $SIG{CHLD} = "IGNORE"; for $n (1..16) { unless (fork) { open F, ">", "w$n"; syswrite F, "x" x 1048576 for 1..32; exit } select undef, undef, undef, 0.02 }
       wait; $| = 1; print "written\n"; sleep 600'`,
 };

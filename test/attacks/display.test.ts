@@ -27,7 +27,7 @@ describe('a session cannot put another socket in the place of its display', () =
   let session: Kernel.BrowserCreateResponse;
   let hostDir: string;
   let listener: Server;
-  /** How often somebody connected to the host's own socket. */
+  /** How often a client connected to the host's own socket. */
   let connections = 0;
 
   beforeAll(async () => {

@@ -10,7 +10,7 @@ import { listenOnLoopback } from '../support/listen.ts';
 import { startService, type Service } from '../support/service.ts';
 import type { Passenger } from '../../src/lib/caller.ts';
 
-/** What another node signs for this one, as somebody on the way between them would see it. */
+/** What another node signs for this one, as an eavesdropper between them would see it. */
 let service: Service;
 let write: (journey: Omit<Journey, 'to'>, body?: string) => string;
 

@@ -11,7 +11,7 @@ import { startService, type Service } from '../support/service.ts';
 await requireSandbox();
 
 /**
- * Whoever gets as far as the database's socket, which the service itself can be brought to connect to, is let in only with the
+ * A client that gets as far as the database's socket, which the service itself can be brought to connect to, is let in only with the
  * password. Before there was one, every connection was a superuser's.
  */
 let service: Service;

@@ -59,7 +59,7 @@ describe.concurrent('a browser that was stopped from inside', () => {
     return [what, response.status];
   }
 
-  /** How the service closes a websocket that nobody else closes. */
+  /** How the service closes a websocket that its client does not close. */
   function closing(url: string): Promise<{ code: number; reason: string }> {
     const socket = new WebSocket(url);
     return new Promise((resolve, reject) => {

@@ -115,7 +115,7 @@ describe('a session that takes all it can', { timeout: 120_000 }, () => {
   });
 
   test('gets so much memory and no more, and sees why its process ended', async () => {
-    // Grows to 600 MB and keeps it: nobody reads the pipe it writes to.
+    // Grows to 600 MB and keeps it: no process reads the pipe it writes to.
     const hog = await start(
       mine,
       `mkfifo "$HOME/pipe"; (sleep ${MARK}2 <"$HOME/pipe" &) ; head -c 600m /dev/zero | tail -c 600m >"$HOME/pipe"; exit $?`,

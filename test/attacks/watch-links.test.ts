@@ -32,7 +32,7 @@ async function link(body: object = {}) {
   return answer.body as { url: string; read_only: boolean; expires_at: string };
 }
 
-/** The websocket behind a live view's address, as somebody writes it who wants more than the link says. */
+/** The websocket behind a live view's address, as a viewer writes it who wants more than the link allows. */
 async function clickThrough(address: string) {
   const url = new URL(address);
   const socket = new WebSocket(`ws://${url.host}/browser/live/socket?${url.searchParams.toString()}`);

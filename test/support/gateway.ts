@@ -39,7 +39,7 @@ export async function gatewayTo(ports: number[], options: Partial<GatewayOptions
   return { gateway, port, lines, server };
 }
 
-/** A server that counts who came, for the tests in which nobody should. */
+/** A server that counts its connections, for tests in which there must be none. */
 export async function offLimits() {
   const visits: string[] = [];
   const server = http.createServer((request, response) => {

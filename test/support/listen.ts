@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-/** Listens on a free port of loopback. Closing it cuts whoever is connected, so that it closes at once. */
+/** Listens on a free port of loopback. Closing it ends its connections, so that it closes at once. */
 export async function listenOnLoopback(server: Server): Promise<{ port: number; close: () => Promise<unknown> }> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

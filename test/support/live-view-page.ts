@@ -108,7 +108,7 @@ export function isRed(colour: number[]): boolean {
 
 /**
  * A viewer with nothing between the test and the wire. The service speaks first, and what it says may come with its answer to the
- * handshake: whoever listens for that or for the end of the connection does so in `listen`, before there is one.
+ * handshake: a test that waits for that or for the end of the connection registers in `listen`, before there is one.
  */
 export async function raw(
   session: Watched,

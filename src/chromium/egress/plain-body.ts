@@ -56,7 +56,7 @@ export function passOn(incoming: http.IncomingMessage, response: http.ServerResp
   }
   const { 'content-length': length, 'transfer-encoding': coding } = incoming.headers;
   const to: Writable = length !== undefined && coding === undefined ? client : response;
-  // The head goes at once, together with what has arrived of the body: a page hears of a stream before its first event.
+  // The head is sent at once, with what has arrived of the body, so that a page sees a stream open before its first event.
   client.cork();
   process.nextTick(() => client.uncork());
   response.flushHeaders();

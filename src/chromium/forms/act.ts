@@ -78,8 +78,8 @@ export function actor({ references, ...deps }: ActDeps) {
 
   async function type(page: AttachedPage, target: Referred, text: string, clear: boolean): Promise<void> {
     if (text.length > MOST_TEXT) throw new FormsError('unfit', `A text has at most ${MOST_TEXT} characters.`);
-    // A page that has not come to life yet may forget what is typed into it. One that puts the focus into its field some time
-    // after it is shown may select what is there by then, and the next key replaces it. Once more then.
+    // A page whose scripts have not run yet may drop what is typed. A page that focuses its field late may select the text, so that
+    // the next key replaces it. In both cases the text is typed again.
     for (let tries = 1; ; tries++) {
       await focus(page, target);
       if ((clear || tries > 1) && (await ask(target, flag, 'emptied'))) {

@@ -21,7 +21,7 @@ const device = {
   automaticPresenceSimulation: true,
 } as const;
 
-/** Passkeys by an authenticator of the browser's own, which goes when the forms let go of the page. */
+/** Passkeys by a virtual authenticator of the browser. It is removed when the forms detach from the page. */
 export function pagePasskeys(client: LocalClient, pages: AttachedPages, commands: PageCommands): Passkeys {
   const { step } = commands.patience;
   const authenticators = new Map<AttachedPage, Promise<string>>();

@@ -113,7 +113,7 @@ export const reachScript = String.raw`
     return found.map(({ length }) => Math.min(2, length));
   };
 
-  /** A number for what is in the storage of the origin. It is only good for comparing. */
+  /** A hash of the origin's storage, for comparisons only. */
   const storage = (seed) => {
     let hash = seed >>> 0;
     let keys = 0;

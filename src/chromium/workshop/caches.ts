@@ -27,7 +27,7 @@ export function packageCaches({ dir, isolation, log }: { dir: string; isolation:
   }
 
   return {
-    /** Moves it into the home of a build's cell. A build of the same project that runs at the same time goes without: a rename has one winner. */
+    /** Moves it into the home of a build's cell. Of two builds of a project at the same time, one gets it: a rename succeeds once. */
     async take(projectId: string, cell: string): Promise<void> {
       await mkdir(dir, { recursive: true, mode: 0o700 });
       await move(kept(projectId), inHome(cell));

@@ -34,7 +34,7 @@ export function readContexts(file: string): Contexts {
   }
 }
 
-/** The file has keys in it: its owner alone may read it. It is replaced whole, so that no reader meets half of it. */
+/** The file has keys in it: its owner alone may read it. It is replaced whole, so that no reader sees half of it. */
 export function writeContexts(file: string, contexts: Contexts): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const next = `${file}.${process.pid}`;

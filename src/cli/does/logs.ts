@@ -18,7 +18,7 @@ export async function browserLogs(call: Call): Promise<void> {
   await printLog(call, { method: 'GET', path, query });
 }
 
-/** The lines of a log. Heartbeats are no news. */
+/** The lines of a log. Heartbeats are not printed. */
 export async function printLog(call: Call, question: Question): Promise<void> {
   for await (const event of eventsOf<LogEvent>(await ask(call.target(), question))) {
     if (/heartbeat/.test(event.event)) continue;

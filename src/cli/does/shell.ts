@@ -61,7 +61,7 @@ async function onTerminal(target: Target, id: string, processId: string): Promis
   };
   const type = (bytes: Buffer) => socket.send(bytes, { binary: true });
   const hangUp = () => socket.close();
-  // A file or a pipe at stdin ends like a terminal at which somebody types Ctrl-D.
+  // The end of a file or a pipe at stdin is sent as Ctrl-D.
   const typeEnd = () => socket.readyState === WebSocket.OPEN && type(Buffer.from([4]));
 
   const restore = () => {

@@ -182,7 +182,7 @@ function beganLike({ unhandledPromptBehavior }: Record<string, unknown>): string
     ? unhandledPromptBehavior
     : { default: unhandledPromptBehavior ?? 'dismiss' };
   const began = new URLSearchParams({ session: 'begun' });
-  // Whether classic commands are told of a dialog is nothing to BiDi.
+  // `and notify` is about classic commands. BiDi does not have it.
   for (const [kind, what] of Object.entries(prompts))
     began.set(`prompt.${kind}`, String(what).replace(/ and notify$/, ''));
   return began.toString();

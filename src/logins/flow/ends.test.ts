@@ -132,8 +132,8 @@ describe('a login ends with the right reason', () => {
       code: 'unsupported_auth_method',
     },
     'a button that is not there': { script: at({ kind: 'login', ...login }), values: good, code: 'element_not_found' },
-    'nobody answers': { script: shop(), code: 'awaiting_input_timeout', status: 'EXPIRED' },
-    'nobody does what the site waits for': {
+    'no answer comes': { script: shop(), code: 'awaiting_input_timeout', status: 'EXPIRED' },
+    'what the site waits for is not done': {
       script: at({ kind: 'external' }),
       code: 'external_action_timeout',
       status: 'EXPIRED',
@@ -143,7 +143,7 @@ describe('a login ends with the right reason', () => {
       input: { flowType: 'REAUTH' },
       code: 'external_action_required',
     },
-    'a re-authentication that needs a code nobody pushes': {
+    'a re-authentication that needs a code that is not pushed': {
       script: at({ kind: 'code', fields: [field('code', 'code')], submit }),
       input: { flowType: 'REAUTH' },
       code: 'mfa_required',

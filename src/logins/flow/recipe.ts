@@ -98,7 +98,7 @@ function withoutTyped({ scrub }: Flow, { page, kind, fills, click }: RecipeStep)
 export const cookieKey = ({ name, domain, path, hash }: StateFingerprint['cookies'][number]) =>
   JSON.stringify([name, domain, path, hash]);
 
-/** What a step of a recipe comes to on this page. */
+/** What a step of a recipe means on this page. */
 export interface Replay {
   step: RecipeStep;
   at: number;

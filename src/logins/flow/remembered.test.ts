@@ -14,7 +14,7 @@ import type { Recipe } from './types.ts';
 
 /**
  * What a site shows when a profile comes back to it: it remembers the account, the device or the way that was taken the last
- * time. Nobody is there, and the credential has everything, so nothing may be asked.
+ * time. No person is there, and the credential has everything, so nothing may be asked.
  */
 async function backAgain(before: Script, after: Script, more: Omit<Case, 'script'> = {}) {
   const first = await run({ values: good, ...more, script: before });
@@ -167,7 +167,7 @@ test('a workspace that a person chose is chosen again, though the name was remem
   expect(await backAgain(before, after, { submits: [{ choiceId: 'account_2' }] })).toMatchObject(done);
 });
 
-test('a device that is to be remembered, and a password that is asked for once more, ask for nobody', async () => {
+test('a device that is to be remembered, and a password that is asked for once more, ask for no person', async () => {
   const stay: ScriptedPage = {
     url: `${origin}/device`,
     reading: { kind: 'interstitial', next: [step('stay_signed_in', 'Trust this device')] },

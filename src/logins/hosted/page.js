@@ -114,7 +114,7 @@ function ask({ sent }) {
   focusOn(outside ? $('elsewhere') : (fields.first() ?? choices.first() ?? $('title')));
 }
 
-/** Someone at work in the session's browser is left there. */
+/** The focus stays in the session's browser while a person works there. */
 function focusOn(element) {
   if (!browser.hasFocus()) element.focus();
 }

@@ -393,7 +393,7 @@ const pages: Record<string, [Snapshot, string, Partial<ReadContext>?]> = {
   'maintenance by status': [snapshot([heading('Oops')], { httpStatus: 503 }), 'maintenance'],
   'HTTP Basic': [snapshot([], { basicAuth: { origin: 'https://shop.example', refused: false } }), 'basic'],
   'nothing yet': [snapshot([words('Loading…')], { loading: true }), 'blank'],
-  'somebody who is logged in': [
+  'a page for a person who is logged in': [
     snapshot([link('Mon compte', '/compte'), link('Déconnexion', '/logout'), manyLinks]),
     'signed_in',
   ],
