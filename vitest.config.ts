@@ -1,44 +1,61 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import type { Plugin } from 'vite';
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** The files that take longest, longest first: begun first, they leave no worker with a long file at the end. Others go by their size. */
 const longest = [
-  'acceptance/replays',
   'acceptance/profiles',
-  'acceptance/start-and-stop',
-  'acceptance/nodes',
-  'acceptance/cli',
-  'acceptance/session-faults',
-  'acceptance/live-view',
-  'acceptance/readme',
-  'acceptance/soak',
-  'acceptance/session-nodes',
-  'acceptance/login-apps',
-  'browser/launch',
-  'attacks/silence',
-  'acceptance/session-life',
-  'acceptance/logins-gallery',
   'attacks/memory',
-  'acceptance/auth-connections',
+  'acceptance/replays',
+  'acceptance/console-tasks',
   'acceptance/pool-nodes',
+  'acceptance/readme',
+  'acceptance/auth-connections',
+  'acceptance/session-faults',
+  'acceptance/nodes',
+  'acceptance/session-nodes',
+  'acceptance/session-life',
+  'acceptance/start-and-stop',
+  'browser/launch',
+  'acceptance/live-view',
   'acceptance/deployments',
-  'acceptance/live-view-screens',
+  'attacks/silence',
+  'acceptance/logins-gallery',
+  'acceptance/cli',
+  'acceptance/login-apps',
+  'acceptance/fs',
+  'acceptance/mcp',
   'acceptance/auth-nodes',
   'acceptance/logins-flow',
   'attacks/disk',
-  'acceptance/fs',
-  'acceptance/profile-faults',
-  'acceptance/deployment-nodes',
-  'acceptance/playwright',
-  'acceptance/logins-hostile',
+  'acceptance/pool-belongings',
+  'acceptance/console',
+  'acceptance/extensions',
+  'acceptance/inside-nodes',
   'store/embedded',
-  'acceptance/session-sockets',
-  'acceptance/sessions',
-  'acceptance/curl',
+  'acceptance/soak',
+  'acceptance/live-view-screens',
   'acceptance/cdp-clients',
+  'forms/forms',
+  'acceptance/curl',
+  'attacks/project-caps',
+  'acceptance/logins-hostile',
+  'attacks/docs',
+  'acceptance/sessions',
+  'acceptance/session-sockets',
+  'acceptance/pool-reset',
+  'acceptance/profile-faults',
+  'acceptance/playwright',
+  'acceptance/pools',
+  'acceptance/process',
+  'acceptance/deployment-nodes',
+  'acceptance/proxies',
+  'acceptance/hang-ups',
+  'acceptance/doors',
+  'acceptance/hosted-login',
+  'attacks/descriptors',
 ];
 
 class LongestFirst extends BaseSequencer {
@@ -79,6 +96,24 @@ const alone = [
   'src/store/{embedded,binaries,anchor,backup,migrate,tcp}.test.ts',
 ];
 
+/**
+ * Tests in which something has to be quick (the guard of the disk or of memory, the looks of a watch), or that move hundreds of megabytes:
+ * with three files at once on two cores, they came late.
+ */
+const prompt = [
+  'test/attacks/{disk,memory,starving,watch-links}.test.ts',
+  'test/acceptance/{fs-watch,cdp-clients,session-sockets}.test.ts',
+  'src/chromium/guest/inside/*-watch.test.ts',
+  'src/chromium/sandbox/memory-watch.test.ts',
+];
+
+/** Acceptance tests run the real service and real Chromium. */
+const services = {
+  extends: true as const,
+  plugins: process.env['CORRAL_TEST_BUILD'] ? [fromBuild] : [],
+  test: { server: { deps: { external: [/^(?!.*\/node_modules\/).*\/dist\//] } } },
+};
+
 export default defineConfig({
   test: {
     globalSetup: ['test/support/vitest.setup.ts'],
@@ -106,17 +141,20 @@ export default defineConfig({
         },
       },
       {
-        extends: true,
-        plugins: process.env['CORRAL_TEST_BUILD'] ? [fromBuild] : [],
+        ...services,
         test: {
-          // Acceptance tests run the real service and real Chromium. Two cores: with three files at once, what has to be quick (the guard
-          // of the disk, the looks of a watch) came late.
+          ...services.test,
+          // Each keeps some two thirds of a core busy, and waits for the rest of its time: three fill two cores.
           name: 'services',
           include: ['test/**/*.test.ts', ...alone],
-          server: { deps: { external: [/^(?!.*\/node_modules\/).*\/dist\//] } },
-          maxWorkers: 2,
+          exclude: [...configDefaults.exclude, ...prompt],
+          maxWorkers: 3,
           sequence: { groupOrder: 1 },
         },
+      },
+      {
+        ...services,
+        test: { ...services.test, name: 'prompt', include: prompt, maxWorkers: 2, sequence: { groupOrder: 2 } },
       },
     ],
   },
