@@ -23,6 +23,14 @@ test('a secret that does not fit is not repeated in the message', () => {
   );
 });
 
+test('the address of a database is one that the client can read', () => {
+  const reading = (url: string) => () => readConfig({ DATABASE_URL: url });
+  expect(reading('postgres://u:hun#ter2@h:x/d')).toThrow(/^(?!.*hun).*DATABASE_URL is no address;.*%23/s);
+  expect(reading('postgres://u:p@h:port/d')).toThrow(/DATABASE_URL is no address/);
+  for (const url of ['postgres://u:p w@h/d?sslmode=disable', 'postgresql:///d', 'postgres://u:p@/d?host=/var/run'])
+    expect(reading(url)().databaseUrl).toBe(url);
+});
+
 test('a misspelt setting is named, with the one that was probably meant', () => {
   expect(unknownSettings({ CORRAL_PROT: '1', CORRAL_COLOUR: 'red', CORRAL_PORT: '1', PATH: '' })).toEqual([
     'CORRAL_PROT is not a setting and has no effect. Did you mean CORRAL_PORT?',

@@ -473,5 +473,10 @@ function postgresUrl(value: string) {
   if (value !== '' && !/^postgres(ql)?:\/\//.test(value)) {
     throw new Error('does not start with postgres://; it takes postgres://user:password@host:port/database.');
   }
+  // As the client reads it, which takes an address without a host for a socket.
+  if (!URL.canParse(encodeURI(value).replace('@/', '@host/'), 'postgres://host'))
+    throw new Error(
+      'is no address; it takes postgres://user:password@host:port/database. In user and password write @, /, :, # and ? as %40, %2F, %3A, %23 and %3F.',
+    );
   return value;
 }

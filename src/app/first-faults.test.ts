@@ -22,7 +22,9 @@ test('settings that cannot be used are refused all at once, without a secret in 
     () => expect.fail(),
     (error: Error) => error,
   );
-  expect(message).toMatch(/10\.0\.0\.0\/99.*http:\/\/intranet.*CORRAL_SECRET_KEY.*CORRAL_CHROMIUM.*is not there/s);
+  expect(message).toMatch(
+    /10\.0\.0\.0\/99.*http:\/\/intranet.*CORRAL_SECRET_KEY.*CORRAL_CHROMIUM.*is not there.*CORRAL_HEADLESS_SHELL.*is no file/s,
+  );
   expect(message).not.toContain('sesame');
 });
 
@@ -36,8 +38,8 @@ test('a data directory is made with its parents, and may be there already', asyn
 test('a data directory that is a file, lies below one, or cannot be made is refused in a sentence', async () => {
   const file = join(dir, 'file');
   await writeFile(file, '');
-  await expect(makeDataDir(file)).rejects.toThrow(/CORRAL_DATA_DIR is '.*file', and a part of that is a file/);
-  await expect(makeDataDir(join(file, 'x'))).rejects.toThrow(/and a part of that is a file/);
+  await expect(makeDataDir(file)).rejects.toThrow(/CORRAL_DATA_DIR is '.*file', which is a file/);
+  await expect(makeDataDir(join(file, 'x'))).rejects.toThrow(/which is a file or lies below one/);
   await expect(makeDataDir('/proc/corral/data')).rejects.toThrow(/which cannot be made \(ENOENT\)/);
 });
 
@@ -45,9 +47,11 @@ test('the reason why a database cannot be used names it, without its password', 
   const url = 'postgres://me:hunter2@db.example:5433/corral';
   const refused = databaseFault(Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }), url);
   expect(refused.message).toMatch(
-    /DATABASE_URL: the database me@db\.example:5433\/corral cannot be used, nothing listens there/,
+    /DATABASE_URL: the database me@db\.example:5433\/corral cannot be used: nothing listens there \(ECONNREFUSED\)\. Start/,
   );
   expect(refused.message).not.toContain('hunter2');
+  const silent = databaseFault(new Error('timeout expired'), url); // the client gives it no code
+  expect(silent.message).toContain('no PostgreSQL answers there (ETIMEDOUT)');
   const fault = new Error('a bug');
   expect(databaseFault(fault, url)).toBe(fault);
 });

@@ -28,13 +28,21 @@ export async function refuseUnusable(config: Config): Promise<void> {
     ['CORRAL_CHROMIUM', config.chromium],
     ['CORRAL_HEADLESS_SHELL', config.headlessShell],
   ] as const) {
-    const code = path && (await access(path, constants.X_OK).then(() => undefined, errorCode));
-    if (code)
-      problems.push(
-        `${name} is '${path}', which ${code === 'ENOENT' ? 'is not there' : 'cannot be run'} (${code}). Leave it empty to use the one that is installed.`,
-      );
+    const fault = path && (await programFault(path));
+    if (fault) problems.push(`${name} is '${path}', ${fault}. Leave it empty to use the one that is installed.`);
   }
   if (problems.length > 0) throw new ConfigError(problems);
+}
+
+/** What keeps a path from being a program. */
+async function programFault(path: string): Promise<string | undefined> {
+  try {
+    await access(path, constants.X_OK);
+    return (await stat(path)).isFile() ? undefined : 'which is no file';
+  } catch (error) {
+    const code = errorCode(error);
+    return `which ${code === 'ENOENT' ? 'is not there' : 'cannot be run'} (${code})`;
+  }
 }
 
 /** Makes the data directory, and tries what the service needs there: to write, and to make sockets. */
@@ -45,7 +53,7 @@ export async function makeDataDir(dataDir: string): Promise<void> {
     ]);
   };
   await make(dataDir).catch((error) =>
-    refuse(errorCode(error) === 'ENOTDIR' ? 'and a part of that is a file' : 'which cannot be made', error),
+    refuse(errorCode(error) === 'ENOTDIR' ? 'which is a file or lies below one' : 'which cannot be made', error),
   );
   await access(dataDir, constants.W_OK | constants.X_OK).catch((error) =>
     refuse('which this user may not write to', error),
@@ -80,27 +88,38 @@ async function trySocket(path: string): Promise<void> {
   }
 }
 
-const databaseReasons: Record<string, string> = {
-  ECONNREFUSED: 'nothing listens there. Start the server, or correct host and port',
-  ENOTFOUND: 'its host has no address. Correct the name',
-  EAI_AGAIN: 'its host has no address now. Correct the name, or mend the name service',
-  ETIMEDOUT: 'it does not answer. Correct host and port, or open the firewall',
-  EHOSTUNREACH: 'there is no way to its host. Correct the host, or mend the network',
-  ECONNRESET: 'it ended the connection. See its log for the reason',
-  '28P01': 'it refused user or password',
-  '28000': 'it refused the user. See its pg_hba.conf',
-  '3D000': 'there is no such database. Create it first',
-  '42501': 'the user may not create tables there. Grant it the right to create in the database',
-  '53300': 'it has no connection left. Raise its max_connections',
+/** What is wrong, and what to do, by the code of the error. */
+const databaseReasons: Record<string, readonly [string, string]> = {
+  ECONNREFUSED: ['nothing listens there', 'Start the server, or correct host and port.'],
+  ENOTFOUND: ['its host has no address', 'Correct the name.'],
+  EAI_AGAIN: ['its host has no address now', 'Correct the name, or mend the name service.'],
+  ETIMEDOUT: ['no PostgreSQL answers there', 'Correct host and port, or open the firewall.'],
+  EHOSTUNREACH: ['there is no way to its host', 'Correct the host, or mend the network.'],
+  ECONNRESET: ['it ended the connection', 'See its log for the reason.'],
+  EPROTO: ['it speaks no TLS', 'Remove sslmode from the address, or switch TLS on in the server.'],
+  '28P01': ['it refused user or password', 'Correct them.'],
+  '28000': ['it refused the user', 'See its pg_hba.conf.'],
+  '3D000': ['there is no such database', 'Create it first.'],
+  '42501': ['the user may not create tables there', 'Grant it the right to create in the database.'],
+  '53300': ['it has no connection left', 'Raise its max_connections.'],
 };
+
+/** Errors of the client that have no code. */
+const codeless: readonly (readonly [RegExp, string])[] = [
+  [/timeout/, 'ETIMEDOUT'],
+  [/^Connection terminated/, 'ECONNRESET'],
+  [/does not support SSL/, 'EPROTO'],
+];
 
 /** The reason why the database of `DATABASE_URL` cannot be used. The address is told without its password. */
 export function databaseFault(error: Error, databaseUrl: string): Error {
-  const reason = databaseUrl && databaseReasons[errorCode(error) ?? ''];
-  if (!reason) return error;
+  const code = errorCode(error) ?? codeless.find(([text]) => text.test(error.message))?.[1] ?? '';
+  const found = databaseReasons[code];
+  if (!found || !databaseUrl) return error;
+  const [reason, remedy] = found;
   const where = URL.canParse(databaseUrl) ? new URL(databaseUrl) : undefined;
-  const address = where ? `${where.username}@${where.host}${where.pathname}` : 'the one of DATABASE_URL';
+  const address = where ? `${where.username}@${where.host}${where.pathname}` : 'of this address';
   return new ConfigError([
-    `DATABASE_URL: the database ${address} cannot be used, ${reason} (${errorCode(error)}). Leave it empty for the embedded database.`,
+    `DATABASE_URL: the database ${address} cannot be used: ${reason} (${code}). ${remedy} Without DATABASE_URL the service has a database of its own.`,
   ]);
 }

@@ -23,6 +23,8 @@ export interface Anchor {
  * drops it, a machine loses its power); notifications would then be missed without an error.
  */
 const BEAT_MS = 5000;
+/** How long a server may take to let the connection in. One that says nothing would be waited for without end. */
+const CONNECT_MS = 10_000;
 
 export class DataDirInUse extends Error {
   override readonly name = 'DataDirInUse';
@@ -50,7 +52,8 @@ export async function openAnchor(options: {
 
   async function hold() {
     const socket = new net.Socket();
-    const next = new pg.Client({ ...connection, application_name: name, keepAlive: true, stream: () => socket });
+    const patience = { keepAlive: true, connectionTimeoutMillis: CONNECT_MS };
+    const next = new pg.Client({ ...connection, ...patience, application_name: name, stream: () => socket });
     // Attached first: a client without an error listener crashes the process when its connection breaks.
     next.on('error', (error) => log.warn({ error: error.message }, 'store.anchor_error'));
     try {
