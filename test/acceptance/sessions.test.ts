@@ -48,6 +48,13 @@ describe.each([true, false])('a session (headless: %s)', (headless) => {
     expect(await page.textContent('output')).toBe('1');
     if (headless) {
       // Reading needs a page with the focus, which headless Chromium gives to each.
+      const read = 'navigator.clipboard.readText().then((text) => typeof text, (error) => error.name)';
+      const mine = other.defaultBrowserContext();
+      expect(await same!.evaluate(read)).toBe('NotAllowedError');
+      await mine.overridePermissions(new URL(pages.url).origin, ['clipboard-read']);
+      expect(await same!.evaluate(read)).toBe('string');
+      await mine.clearPermissionOverrides();
+      expect(await same!.evaluate(read)).toBe('NotAllowedError');
       await contexts[0]!.grantPermissions(['clipboard-read', 'clipboard-write']);
       const copied = `navigator.clipboard.writeText('copied').then(() => navigator.clipboard.readText())`;
       expect(await page.evaluate(copied)).toBe('copied');
