@@ -40,8 +40,8 @@ export function Credentials() {
 }
 
 const columns: Column<Credential>[] = [
-  { name: 'Credential', cell: ({ name }) => <bdi className="clip">{name}</bdi> },
-  { name: 'Site', cell: ({ domain }) => <bdi className="clip">{domain}</bdi> },
+  { name: 'Credential', cell: ({ name }) => <bdi className="wrap">{name}</bdi> },
+  { name: 'Site', cell: ({ domain }) => <bdi className="wrap">{domain}</bdi> },
   {
     name: 'Has',
     wide: true,
