@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { accepts } from '../lib/accept-encoding.ts';
 import { guardedPage } from '../lib/page-headers.ts';
 
 /** The console's page and files, as scripts/console.mjs builds them. The same place from src/ and from dist/. */
@@ -91,14 +92,6 @@ function pageHeaders(nonce: string, frames: readonly string[]): Record<string, s
     ].join('; '),
     ...guardedPage,
   };
-}
-
-/** Whether an Accept-Encoding names this coding, and not with a quality of zero. */
-function accepts(header: string, coding: string): boolean {
-  return header.split(',').some((part) => {
-    const [name, ...parameters] = part.split(';').map((word) => word.trim().toLowerCase());
-    return name === coding && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
-  });
 }
 
 /** The origins of these addresses, as a content security policy names them. */

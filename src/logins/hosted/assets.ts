@@ -42,14 +42,18 @@ const files = new Set([
 ]);
 const loaded = new Map<string, { type: string; body: Buffer }>();
 
+/** The page loads one style sheet. Its second part is for what stands below the fields: the session's browser, the end, the small print. */
+const styles = (read: (file: string) => Promise<Buffer>) => Promise.all(['style.css', 'outcome.css'].map(read));
+
 /** The file of this name, or undefined if the page has none. */
 export async function hostedAsset(name: string): Promise<{ type: string; body: Buffer } | undefined> {
   if (!files.has(name)) return undefined;
   const known = loaded.get(name);
   if (known) return known;
   const type = `${name.endsWith('.css') ? 'text/css' : 'text/javascript'}; charset=utf-8`;
-  const body = await readFile(join(here, name));
-  const asset = { type, body: name === 'style.css' ? Buffer.concat([Buffer.from(look()), body]) : body };
+  const read = (file: string) => readFile(join(here, file));
+  const body = name === 'style.css' ? Buffer.concat([Buffer.from(look()), ...(await styles(read))]) : await read(name);
+  const asset = { type, body };
   loaded.set(name, asset);
   return asset;
 }

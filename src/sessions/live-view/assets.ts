@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeBundles, type Bundle, type BundleKind, type ViewKind } from './bundle.ts';
+import { accepts } from '../../lib/accept-encoding.ts';
+import { makeBundles, type BundleKind, type ViewKind } from './bundle.ts';
 
 /** The live view's page and the files that it loads: one script and one style sheet, compressed, under names of their content. */
 
@@ -64,14 +65,6 @@ export async function liveViewAsset(path: string, accepted = ''): Promise<LiveVi
     },
     body: bundle[coding ?? 'plain'],
   };
-}
-
-/** Whether an Accept-Encoding names this coding, and not with a quality of zero. */
-function accepts(header: string, coding: keyof Pick<Bundle, 'br' | 'gzip'>): boolean {
-  return header.split(',').some((part) => {
-    const [name, ...parameters] = part.split(';').map((word) => word.trim().toLowerCase());
-    return name === coding && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
-  });
 }
 
 /** The page itself. Serve it with `liveViewCsp`, and with no-store: it belongs to one session. */

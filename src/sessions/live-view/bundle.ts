@@ -39,7 +39,7 @@ const NOVNC = '/*! Contains noVNC, Copyright The noVNC authors, MPL 2.0: https:/
 export async function makeBundles(): Promise<ReadonlyMap<BundleKind, Bundle>> {
   try {
     const made = await Promise.all([
-      bundleOf('style', `@import './style.css';\n${look('dark')}`),
+      bundleOf('style', `@import './style.css';\n@import './overlays.css';\n${look('dark')}`),
       bundleOf('screencast', script('screencast')),
       bundleOf('display', script('display'), NOVNC),
     ]);
