@@ -1,10 +1,10 @@
-import { Group } from '@mantine/core';
 import { getRouteApi } from '@tanstack/react-router';
 import { api, ask, askPage } from '../api/client.ts';
 import { useLive } from '../api/live.ts';
 import type { Credential } from '../api/schema.gen.d.ts';
+import { removal } from '../parts/columns.tsx';
 import { Listing, pageSize, type Column } from '../parts/listing.tsx';
-import { Destroy, Empty, Screen } from '../parts/parts.tsx';
+import { Empty, Screen } from '../parts/parts.tsx';
 import { Time } from '../parts/time.tsx';
 import { Providers } from './providers.tsx';
 
@@ -49,19 +49,9 @@ const columns: Column<Credential>[] = [
       [...value_keys, ...(has_totp_secret ? ['one-time codes'] : [])].join(', '),
   },
   { name: 'Changed', wide: true, cell: ({ updated_at }) => <Time at={updated_at} /> },
-  {
-    name: '',
-    cell: ({ id, name }) => (
-      <Group justify="flex-end">
-        <Destroy
-          label="Delete"
-          size="xs"
-          subtle
-          title={`Delete ${name}?`}
-          ends="Its values are gone. Logins that use it have to ask a person."
-          act={() => ask(api.DELETE('/credentials/{id_or_name}', { params: { path: { id_or_name: id } } }))}
-        />
-      </Group>
-    ),
-  },
+  removal(({ id, name }) => ({
+    title: `Delete ${name}?`,
+    ends: 'Its values are gone. Logins that use it have to ask a person.',
+    act: () => ask(api.DELETE('/credentials/{id_or_name}', { params: { path: { id_or_name: id } } })),
+  })),
 ];

@@ -1,10 +1,11 @@
-import { Anchor, Group, Stack, Text, Title } from '@mantine/core';
+import { Anchor, Stack, Title } from '@mantine/core';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { api, ask, askPage } from '../api/client.ts';
 import { useLive } from '../api/live.ts';
 import type { Deployment, Invocation } from '../api/schema.gen.d.ts';
+import { reason, removal } from '../parts/columns.tsx';
 import { Listing, pageSize, type Column } from '../parts/listing.tsx';
-import { Destroy, Empty, Screen, State } from '../parts/parts.tsx';
+import { Empty, Screen, State } from '../parts/parts.tsx';
 import { Time } from '../parts/time.tsx';
 
 const route = getRouteApi('/deployments');
@@ -56,31 +57,13 @@ export function Deployments() {
 const deploymentColumns: Column<Deployment>[] = [
   { name: 'Entry point', cell: ({ entrypoint_rel_path }) => <bdi className="clip">{entrypoint_rel_path}</bdi> },
   { name: 'Status', cell: ({ status }) => <State of={status} /> },
-  {
-    name: 'Reason',
-    wide: true,
-    cell: ({ status_reason }) => (
-      <Text size="sm" c="dimmed" className="clip">
-        {status_reason ?? ''}
-      </Text>
-    ),
-  },
+  reason,
   { name: 'Made', cell: ({ created_at }) => <Time at={created_at} /> },
-  {
-    name: '',
-    cell: ({ id, entrypoint_rel_path }) => (
-      <Group justify="flex-end">
-        <Destroy
-          label="Delete"
-          size="xs"
-          subtle
-          title={`Delete the deployment of ${entrypoint_rel_path}?`}
-          ends="Its invocations that run are ended, and its actions cannot be invoked any more."
-          act={() => ask(api.DELETE('/deployments/{id}', { params: { path: { id } } }))}
-        />
-      </Group>
-    ),
-  },
+  removal(({ id, entrypoint_rel_path }) => ({
+    title: `Delete the deployment of ${entrypoint_rel_path}?`,
+    ends: 'Its invocations that run are ended, and its actions cannot be invoked any more.',
+    act: () => ask(api.DELETE('/deployments/{id}', { params: { path: { id } } })),
+  })),
 ];
 
 const invocationColumns: Column<Invocation>[] = [
@@ -93,14 +76,6 @@ const invocationColumns: Column<Invocation>[] = [
     ),
   },
   { name: 'Status', cell: ({ status }) => <State of={status} /> },
-  {
-    name: 'Reason',
-    wide: true,
-    cell: ({ status_reason }) => (
-      <Text size="sm" c="dimmed" className="clip">
-        {status_reason ?? ''}
-      </Text>
-    ),
-  },
+  reason,
   { name: 'Started', cell: ({ started_at }) => <Time at={started_at} /> },
 ];

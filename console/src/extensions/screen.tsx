@@ -1,10 +1,11 @@
-import { Button, FileButton, Group } from '@mantine/core';
+import { Button, FileButton } from '@mantine/core';
 import { getRouteApi } from '@tanstack/react-router';
 import { api, ask, askPage, fetchRaw } from '../api/client.ts';
 import { useAct, useLive } from '../api/live.ts';
 import type { Extension } from '../api/schema.gen.d.ts';
+import { removal } from '../parts/columns.tsx';
 import { Listing, pageSize, type Column } from '../parts/listing.tsx';
-import { Destroy, Empty, Refusal, Screen } from '../parts/parts.tsx';
+import { Empty, Refusal, Screen } from '../parts/parts.tsx';
 import { bytes, Time } from '../parts/time.tsx';
 
 const route = getRouteApi('/extensions');
@@ -57,19 +58,9 @@ const columns: Column<Extension>[] = [
   { name: 'Size', cell: ({ size_bytes }) => <span className="nowrap">{bytes(size_bytes)}</span> },
   { name: 'Uploaded', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
   { name: 'Last used', wide: true, cell: ({ last_used_at }) => <Time at={last_used_at} /> },
-  {
-    name: '',
-    cell: ({ id, name }) => (
-      <Group justify="flex-end">
-        <Destroy
-          label="Delete"
-          size="xs"
-          subtle
-          title={`Delete ${name ?? id}?`}
-          ends="New sessions cannot load it any more. Sessions that have loaded it keep it."
-          act={() => ask(api.DELETE('/extensions/{id_or_name}', { params: { path: { id_or_name: id } } }))}
-        />
-      </Group>
-    ),
-  },
+  removal(({ id, name }) => ({
+    title: `Delete ${name ?? id}?`,
+    ends: 'New sessions cannot load it any more. Sessions that have loaded it keep it.',
+    act: () => ask(api.DELETE('/extensions/{id_or_name}', { params: { path: { id_or_name: id } } })),
+  })),
 ];

@@ -1,12 +1,13 @@
-import { Alert, Group, NumberInput, Stack, TextInput } from '@mantine/core';
+import { Alert, NumberInput, Stack, TextInput } from '@mantine/core';
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api, ask, askPage } from '../api/client.ts';
 import { useAct, useLive } from '../api/live.ts';
 import type { ApiKey } from '../api/schema.gen.d.ts';
+import { removal } from '../parts/columns.tsx';
 import { Dialog, Form, useText } from '../parts/form.tsx';
 import { Listing, pageSize, type Column } from '../parts/listing.tsx';
-import { Destroy, Empty, Screen, Snippet } from '../parts/parts.tsx';
+import { Empty, Screen, Snippet } from '../parts/parts.tsx';
 import { Time } from '../parts/time.tsx';
 
 const route = getRouteApi('/keys');
@@ -42,21 +43,14 @@ const columns: Column<ApiKey>[] = [
   { name: 'Project', wide: true, cell: ({ project_name }) => project_name ?? 'all' },
   { name: 'Made', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
   { name: 'Ends', wide: true, cell: ({ expires_at }) => (expires_at ? <Time at={expires_at} /> : 'never') },
-  {
-    name: '',
-    cell: (key) => (
-      <Group justify="flex-end">
-        <Destroy
-          label="Revoke"
-          size="xs"
-          subtle
-          title={`Revoke ${key.name}?`}
-          ends="Programs with this key are refused from now on, on every node. Addresses of sessions that were made with it stop working."
-          act={() => ask(api.DELETE('/org/api_keys/{id}', { params: { path: { id: key.id } } }))}
-        />
-      </Group>
-    ),
-  },
+  removal(
+    ({ id, name }) => ({
+      title: `Revoke ${name}?`,
+      ends: 'Programs with this key are refused from now on, on every node. Addresses of sessions that were made with it stop working.',
+      act: () => ask(api.DELETE('/org/api_keys/{id}', { params: { path: { id } } })),
+    }),
+    'Revoke',
+  ),
 ];
 
 const NewKey = () => <Dialog label="New key">{() => <Fields />}</Dialog>;

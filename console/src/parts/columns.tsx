@@ -1,0 +1,28 @@
+import { Group, Text } from '@mantine/core';
+import type { ComponentProps } from 'react';
+import type { Column } from './listing.tsx';
+import { Destroy } from './parts.tsx';
+
+/** The last column of a list whose rows can be removed, and nothing else. */
+export const removal = <T,>(
+  of: (item: T) => Pick<ComponentProps<typeof Destroy>, 'title' | 'ends' | 'act'>,
+  label = 'Delete',
+): Column<T> => ({
+  name: '',
+  cell: (item) => (
+    <Group justify="flex-end">
+      <Destroy label={label} size="xs" subtle {...of(item)} />
+    </Group>
+  ),
+});
+
+/** Why something is in its state. */
+export const reason: Column<{ status_reason?: string | null }> = {
+  name: 'Reason',
+  wide: true,
+  cell: ({ status_reason }) => (
+    <Text size="sm" c="dimmed" className="clip">
+      {status_reason ?? ''}
+    </Text>
+  ),
+};
