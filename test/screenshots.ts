@@ -35,6 +35,10 @@ const shop = `<!doctype html><html lang="en"><meta name="viewport" content="widt
   <p><button>Place the order</button></p>
 </main></html>`;
 
+const terms = `<!doctype html><html lang="en"><title>Terms · Field & Fence</title>
+<body style="margin: 24px; font: 17px/1.5 system-ui, sans-serif; background: #f5f2ea; color: #26231d">
+<h1 style="margin: 0 0 8px">Terms</h1><p>Paid on delivery, or within ten days.<p>Posts are guaranteed for eight winters.</html>`;
+
 interface Scene {
   readonly service: Service;
   /** The shop. */
@@ -206,6 +210,12 @@ const pictures: Record<string, (scene: Scene, name: string) => Promise<void>> = 
       const { x, y } = await at('#day', 'right');
       await view.mouse.click(x, y);
     }),
+  'live-view-menu': (scene, name) =>
+    ofView(scene, name, true, async ({ view, at }) => {
+      const { x, y } = await at('a');
+      await view.mouse.click(x, y, { button: 'right' });
+      await view.getByRole('menuitem', { name: 'Open link in new tab' }).hover();
+    }),
   'live-view-files': (scene, name) =>
     ofView(scene, name, true, async ({ view, page }) => {
       const arrived = page.waitForEvent('download');
@@ -251,6 +261,28 @@ const pictures: Record<string, (scene: Scene, name: string) => Promise<void>> = 
       await view.locator('#notice').waitFor({ timeout: 60_000 });
     }),
   'live-view-phone': (scene, name) => ofView(scene, name, true, async () => {}, phone),
+  'live-view-phone-large': (scene, name) =>
+    ofView(
+      scene,
+      name,
+      true,
+      async ({ view, at }) => {
+        const cdp = await view.context().newCDPSession(view);
+        const { x, y } = await at('#wood');
+        for (const apart of [20, 26, 32, 38, 44]) {
+          const touchPoints = [-apart, apart].map((right, id) => ({ x: x + right, y, id }));
+          await cdp.send('Input.dispatchTouchEvent', { type: apart === 20 ? 'touchStart' : 'touchMove', touchPoints });
+        }
+        await cdp.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
+      },
+      phone,
+    ),
+  'live-view-quality': (scene, name) =>
+    ofView(scene, name, false, async ({ page, view }) => {
+      await page.click('h2'); // not into the address bar, which has the focus at first
+      await view.locator('#picture-button').click();
+      await view.locator('#picture-quality').waitFor();
+    }),
   'console-wall': (scene, name) =>
     ofConsole(scene, name, async (page) => {
       await page.getByText('Wall', { exact: true }).click();
@@ -283,9 +315,7 @@ const site = createServer((request, response) => {
     return void response.setHeader('Content-Type', 'text/csv').end('wood,metre\nlarch,9.50\noak,14.00\n');
   if (request.url === '/broken') return void request.socket.destroy();
   response.setHeader('Content-Type', 'text/html; charset=utf-8');
-  response.end(
-    request.url === '/terms' ? '<title>Terms · Field & Fence</title><h1>Terms</h1><p>Paid on delivery.' : shop,
-  );
+  response.end(request.url === '/terms' ? terms : shop);
 });
 const { port, close } = await listenOnLoopback(site);
 const service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: `127.0.0.1:${port}`, CORRAL_LOG_LEVEL: 'warn' });
