@@ -167,6 +167,15 @@ describe('every page', () => {
     const targets = [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, target]) => target!);
     expect(targets.filter((target) => !existsSync(join(root, dirname(name), target)))).toEqual([]);
   });
+
+  test('ARCHITECTURE.md has no path of a file that is not there', async () => {
+    const text = await readFile(join(root, 'ARCHITECTURE.md'), 'utf8');
+    const paths = [...text.matchAll(/`(?!dist\/)([\w-]+(?:\/[\w.-]+)+\.(?:ts|tsx|mjs|sql|js|html|md))`/g)].map(
+      ([, path]) => path!,
+    );
+    expect(paths.length).toBeGreaterThan(100);
+    expect(paths.filter((path) => !['src', '.'].some((from) => existsSync(join(root, from, path))))).toEqual([]);
+  });
 });
 
 const fine = { exit: 0, trouble: '' };
