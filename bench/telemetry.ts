@@ -11,7 +11,9 @@ import { Page } from './page.ts';
 import { corral, residentMb } from './peers.ts';
 import { median, type Row } from './rows.ts';
 
-const loads = 15;
+const loads = 20;
+/** After each load: bodies and a picture are read then, and would slow down the next one. The others wait as long. */
+const restMs = 1000;
 const capturingSessions = 20;
 const million = Number(process.env['BENCH_EVENTS'] ?? 1_000_000);
 const on = { enabled: true };
@@ -72,7 +74,10 @@ async function timed(page: Page, url: string): Promise<number> {
   return performance.now() - start;
 }
 
-/** Those that are compared take turns, so that a busy machine is busy for all of them. */
+/**
+ * Those that are compared take turns, so that a busy machine is busy for all of them. Every other round goes the other way, so that
+ * none always comes after the same.
+ */
 async function loadTimes(service: Started, site: string): Promise<Row[]> {
   const raw = [await rawChromium('port'), await rawChromium('port')];
   const watched = await create(service, everything);
@@ -86,13 +91,14 @@ async function loadTimes(service: Started, site: string): Promise<Row[]> {
   // Nothing is captured, but the client hears the same events of Chromium that a capture needs.
   await sides.heard.listenToNetwork();
   await sides.listening.listenToNetwork();
+  const names = Object.keys(sides) as (keyof typeof sides)[];
   const measure = async (path: string) => {
     const times = { off: [], on: [], heard: [], raw: [], listening: [] } as Record<keyof typeof sides, number[]>;
     for (let round = -1; round < loads; round++) {
-      for (const name of Object.keys(sides) as (keyof typeof sides)[]) {
+      for (const name of round % 2 === 0 ? names : names.toReversed()) {
         const took = await timed(sides[name], site + path);
         if (round >= 0) times[name].push(took); // the first load is not like the others
-        if (name === 'on') await sleep(1000); // bodies and a picture are read after the load, and would slow down the next one
+        await sleep(restMs);
       }
     }
     const [value, off] = [median(times.on), median(times.off)];

@@ -5,7 +5,7 @@ import { order } from './equip.ts';
 import type { networkEvents } from './network.ts';
 import type { pageEvents } from './page.ts';
 import { isFrameTree, isNavigated, type FrameTree } from '../cdp/frame-shapes.ts';
-import { isDialog, isFrameGone, isNavigatedWithin } from './shapes.ts';
+import { isDialog, isFrameGone, isNavigatedWithin, isOfFrame } from './shapes.ts';
 import { MOST_FRAMES, rootOf, type Target } from './target.ts';
 
 interface FrameDeps {
@@ -41,6 +41,19 @@ export function followFrames({ client, mux, bySession, network, page, captcha }:
       captcha.framed(frame, isRoot ? target.parent : target, isRoot ? target.parentFrameId : frame.parentId);
     }
     page.navigated(target, { frame });
+  });
+  /** The page itself, if the frame is its main frame. */
+  const pageOf = (sessionId: string | undefined, frameId: string) => {
+    const target = bySession.get(sessionId ?? '');
+    return target?.targetId === frameId && !target.parent ? target : undefined;
+  };
+  client.on('Page.frameStartedLoading', isOfFrame, ({ frameId }, sessionId) => {
+    const page = pageOf(sessionId, frameId);
+    if (page) page.loadingSince = performance.now();
+  });
+  client.on('Page.frameStoppedLoading', isOfFrame, ({ frameId }, sessionId) => {
+    const page = pageOf(sessionId, frameId);
+    if (page) page.loadingSince = undefined;
   });
   client.on('Page.navigatedWithinDocument', isNavigatedWithin, ({ frameId, url }, sessionId) => {
     const target = bySession.get(sessionId ?? '');

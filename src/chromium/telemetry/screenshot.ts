@@ -2,6 +2,7 @@ import { anyText, number, object } from '../../lib/shape.ts';
 import { activePage, type ActivePage } from '../pages/active-page.ts';
 import { smallPicture } from '../pages/small-picture.ts';
 import type { Mux } from '../cdp/mux.ts';
+import { isLoading } from './target.ts';
 import type { Watch } from './watch.ts';
 
 const isPicture = object({ data: anyText });
@@ -13,6 +14,8 @@ const isSize = object({
 const APART_MS = 2000;
 /** A change is given this long to show, so that one picture has several of them. */
 const CALM_MS = 300;
+/** How long a picture waits for pages that load. */
+const LOADING_MS = 3000;
 /** Without any sign of a change, a picture is still taken this often, and told if it differs from the last. */
 const PERIOD_MS = 10_000;
 /** Larger pictures are scaled down, in characters of base64: an event may have a million bytes. */
@@ -28,6 +31,8 @@ export function screenshots(watch: Watch, mux: Mux) {
   let dueAt = Infinity;
   let takenAt = 0;
   let taking = false;
+  /** Since when a picture waits for pages that load. */
+  let heldSince: number | undefined;
   /** It became due while another was taken. */
   let again = false;
   let last = '';
@@ -43,6 +48,7 @@ export function screenshots(watch: Watch, mux: Mux) {
     dueAt = Infinity;
     if (!front) return;
     if (taking) return void (again = true);
+    if (isHeld()) return plan(Date.now() + CALM_MS);
     taking = true;
     takenAt = Date.now();
     try {
@@ -60,6 +66,15 @@ export function screenshots(watch: Watch, mux: Mux) {
       plan(again ? takenAt + APART_MS : Date.now() + PERIOD_MS);
       again = false;
     }
+  }
+
+  /** A picture of a page that loads takes processor time from the load, and shows half of the page. */
+  function isHeld(): boolean {
+    const held = [...watch.targets.all()].some(isLoading);
+    const now = performance.now();
+    if (held && now - (heldSince ??= now) < LOADING_MS) return true;
+    heldSince = undefined;
+    return false;
   }
 
   async function shoot({ client: hands }: ActivePage, sessionId: string): Promise<string | undefined> {
@@ -97,6 +112,7 @@ export function screenshots(watch: Watch, mux: Mux) {
     stop(): void {
       clearTimeout(timer);
       dueAt = Infinity;
+      heldSince = undefined;
       front?.close();
       front = undefined;
     },

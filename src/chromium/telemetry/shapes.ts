@@ -10,6 +10,7 @@ export const isDetachedFrom = object({ sessionId: id });
 
 export const isNavigatedWithin = object({ frameId: id, url: anyText });
 export const isFrameGone = object({ frameId: id, reason: anyText });
+export const isOfFrame = object({ frameId: id });
 export const isStarting = object({ frameId: id, url: anyText, navigationType: anyText });
 export const isFired = object({ timestamp: time });
 export const isDialog = object({ type: anyText, hasBrowserHandler: flag });

@@ -20,6 +20,8 @@ export interface Target {
   frames: Map<string, Frame>;
   /** The frame of each execution context, while Runtime is enabled. */
   contexts: Map<number, string>;
+  /** When the document of a page began to load, in milliseconds; undefined when it has loaded. */
+  loadingSince: number | undefined;
   /** What it said before it was observed has been repeated by Chromium, and dropped. */
   consoleIsLive: boolean;
   gone: boolean;
@@ -36,6 +38,14 @@ export const MOST_FRAMES = 2000;
 
 export const isDocument = ({ type }: Target) => !isWorker(type);
 export const isWorker = (type: string) => type.endsWith('worker');
+
+/** A document that loads for longer is taken for loaded: some never are. */
+const LONGEST_LOAD_MS = 3000;
+
+/** Whether a page loads its document: pictures wait for that. */
+export function isLoading({ loadingSince }: Target): boolean {
+  return loadingSince !== undefined && performance.now() - loadingSince < LONGEST_LOAD_MS;
+}
 
 /** The page that a frame or worker belongs to, or the worker itself if there is none. */
 export function rootOf(target: Target): Target {

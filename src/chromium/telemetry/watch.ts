@@ -92,6 +92,7 @@ export function watchBrowser(mux: Mux, tell: Tell): BrowserWatch {
       navSeq: 0,
       frames: new Map(isDocumentType(type) ? [[targetId, { url, loaderId: undefined, parentId: parentFrameId }]] : []),
       contexts: new Map(),
+      loadingSince: undefined,
       consoleIsLive: waitingForDebugger,
       gone: false,
     };
