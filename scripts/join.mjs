@@ -10,6 +10,7 @@ import { Stop } from './say.mjs';
 const joinedPackages = [
   '@fastify/fast-json-stringify-compiler',
   '@fastify/multipart',
+  '@fastify/proxy-addr',
   '@fastify/swagger',
   'ajv',
   'ajv-formats',

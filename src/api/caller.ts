@@ -127,8 +127,8 @@ function basic({ headers }: Pick<FastifyRequest, 'headers'>): string | undefined
 }
 
 /** Authenticates a request outside of the routes: its caller by key, and its project. */
-export async function callerByKey(request: IncomingMessage, gate: Gatekeeper) {
-  const caller = await gate.authenticate(bearer(request), request.socket.remoteAddress ?? '');
+export async function callerByKey(request: IncomingMessage, clientIp: string, gate: Gatekeeper) {
+  const caller = await gate.authenticate(bearer(request), clientIp);
   return { caller, project: await gate.resolveProject(caller, selectorOf(request)) };
 }
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { callerByKey } from '../api/caller.ts';
+import { clientAddress } from '../api/client-address.ts';
 import type { Server } from '../api/server.ts';
 import type { Cluster } from '../cluster/service.ts';
 import type { Addresses, Minter } from '../sessions/addresses.ts';
@@ -24,9 +25,16 @@ export function serveSockets(
     entrance: Entrance;
   },
 ) {
-  const who = (request: IncomingMessage) => callerByKey(request, gate);
+  const who = (request: IncomingMessage, clientIp: string) => callerByKey(request, clientIp, gate);
   const lapseOf = (minter: Minter) => gate.lapseOf(minter);
-  const sockets = serveSessionSockets(http.server, { ...deps, who, lapseOf, searchUrl: config.searchUrl, log });
+  const sockets = serveSessionSockets(http.server, {
+    ...deps,
+    who,
+    clientAddress: clientAddress(config.trustProxy),
+    lapseOf,
+    searchUrl: config.searchUrl,
+    log,
+  });
   opened(() => sockets.close());
   egress.inside.enter = sockets.fromInside;
   store.anchor.on('corral_org', sockets.recheck);

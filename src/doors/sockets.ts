@@ -77,10 +77,10 @@ export function doorSockets({
 }): Entrance {
   async function arrive(visitor: Visitor, place: Place): Promise<Arrival> {
     const started = performance.now();
-    const { request, path, search, sentOn, hungUp } = visitor;
+    const { request, path, search, clientIp, sentOn, hungUp } = visitor;
     if ([...search.values()].some((value) => value.includes('\0')))
       throw errors.bad_request({ detail: 'The address has a NUL character (%00); no option takes one.' });
-    const who = sentOn ?? (await authenticate(request, search, place));
+    const who = sentOn ?? (await authenticate(request, search, clientIp, place));
     const { caller, project } = who;
     if (!caller || !project) throw errors.unauthorized({ detail: 'The request has no key.' });
     const record = (status: number) => note(visitor, { caller, project }, status, performance.now() - started);
@@ -101,9 +101,9 @@ export function doorSockets({
     }
   }
 
-  async function authenticate(request: IncomingMessage, search: URLSearchParams, { keyIn }: Place) {
+  async function authenticate(request: IncomingMessage, search: URLSearchParams, clientIp: string, { keyIn }: Place) {
     const key = keyIn.map((name) => search.get(name)).find((given) => given) ?? bearer(request);
-    const caller = await gate.authenticate(key, request.socket.remoteAddress ?? '');
+    const caller = await gate.authenticate(key, clientIp);
     const named = search.get('project');
     const selector = named === null ? selectorOf(request) : { idOrName: named };
     return { caller, project: await gate.resolveProject(caller, selector) };
@@ -165,7 +165,7 @@ export function doorSockets({
   }
 
   async function note(
-    { request, path, sentOn }: Visitor,
+    { request, path, clientIp }: Visitor,
     { caller, project }: { caller: Caller; project: NonNullable<Passenger['project']> },
     status: number,
     durationMs: number,
@@ -180,7 +180,7 @@ export function doorSockets({
       route: path,
       domain: request.headers.host ?? '',
       durationMs: Math.round(durationMs),
-      clientIp: sentOn?.clientIp ?? request.socket.remoteAddress ?? '',
+      clientIp,
       userAgent: request.headers['user-agent'] ?? '',
     });
   }

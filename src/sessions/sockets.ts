@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { declineUpgrade } from '../api/declined-upgrade.ts';
+import type { ClientAddress } from '../api/client-address.ts';
 import type { Elsewhere } from '../api/elsewhere.ts';
 import { attachBidi, type Begun } from '../chromium/bidi/bidi.ts';
 import { attachDisplay } from '../chromium/display/display-view.ts';
@@ -54,6 +55,8 @@ interface Visit {
 interface Origin {
   sentOn?: Passenger | undefined;
   inside?: string;
+  /** Read when the websocket arrives: a closed connection no longer knows it. */
+  clientIp: string;
 }
 
 interface How {
@@ -83,6 +86,7 @@ export interface Visitor {
   request: IncomingMessage;
   path: string;
   search: URLSearchParams;
+  clientIp: string;
   /** Set when another node has authenticated the client and chosen this one. */
   sentOn: Passenger | undefined;
   /** Aborts when the client disconnects before it is let in. */
@@ -173,7 +177,9 @@ interface SocketDeps {
   sessions: SessionService;
   addresses: Addresses;
   /** The caller and the project that a request's key stands for. */
-  who: (request: IncomingMessage) => Promise<Pick<Passenger, 'caller' | 'project'>>;
+  who: (request: IncomingMessage, clientIp: string) => Promise<Pick<Passenger, 'caller' | 'project'>>;
+  /** The address of a client, which may be behind a proxy. */
+  clientAddress: ClientAddress;
   /** Which of the key and the project is no longer valid; undefined while both are. */
   lapseOf: LapseOf;
   where: Pick<Whereabouts, 'ofSession'>;
@@ -189,7 +195,7 @@ interface SocketDeps {
  */
 export function serveSessionSockets(
   server: Server,
-  { sessions, addresses, who, lapseOf, where, nodes, entrance, searchUrl, log }: SocketDeps,
+  { sessions, addresses, who, clientAddress, lapseOf, where, nodes, entrance, searchUrl, log }: SocketDeps,
 ) {
   const authorities = openAuthorities(lapseOf, log);
   const frames = followFrames(log);
@@ -198,7 +204,7 @@ export function serveSessionSockets(
     request: IncomingMessage,
     path: string,
     search: URLSearchParams,
-    { sentOn, inside }: Origin,
+    { sentOn, inside, clientIp }: Origin,
   ): Promise<Visit> {
     if (inside !== undefined && path !== OWN_ENDPOINT) throw errors.forbidden({ detail: ownEndpointOnly });
     const byToken = async (endpoint: Endpoint, token: string | undefined): Promise<Visit> => {
@@ -216,7 +222,7 @@ export function serveSessionSockets(
     const [, idOrName, ofKey] = BY_KEY.exec(path) ?? [];
     if (idOrName === undefined || ofKey === undefined)
       throw errors.not_found({ detail: `No websocket is served at ${path}.` });
-    const { caller, project } = sentOn ?? (await who(request));
+    const { caller, project } = sentOn ?? (await who(request, clientIp));
     if (!caller || !project) throw errors.session_not_found({ session: idOrName });
     return {
       endpoint: terminal(ofKey),
@@ -231,7 +237,7 @@ export function serveSessionSockets(
     { request, socket, head }: Upgrade,
     { requestId, ...origin }: Origin & { requestId: string },
   ): Promise<void> {
-    const { sentOn, inside } = origin;
+    const { sentOn, inside, clientIp } = origin;
     request.url = addresses.pathAt(request.headers.host, request.url ?? ''); // as HTTP requests are read
     const [path = '', query] = request.url.split('?', 2);
     const search = new URLSearchParams(query);
@@ -240,15 +246,14 @@ export function serveSessionSockets(
     await nodes.ready();
     const entry = path === '/' ? path : place;
     if (inside === undefined && entrance.serves(entry)) {
-      const visitor = { request, path: entry, search, sentOn, hungUp: disconnected(socket) };
-      return enter({ request, socket, head }, await entrance.arrive(visitor), requestId, sentOn);
+      const visitor = { request, path: entry, search, clientIp, sentOn, hungUp: disconnected(socket) };
+      return enter({ request, socket, head }, await entrance.arrive(visitor), { requestId, clientIp });
     }
     const { endpoint, ref, passenger, minter, watchOnly } = await visit(request, place, search, origin);
     const session = await sessions.here(ref);
     if (!session) {
       const owner = sentOn || inside !== undefined ? undefined : await where.ofSession(ref);
       if (owner === undefined) throw errors.session_not_found({ session: 'id' in ref ? ref.id : ref.idOrName });
-      const clientIp = request.socket.remoteAddress ?? '';
       return nodes.splice(owner, { request, socket, head }, { requestId, clientIp, ...passenger });
     }
     const held = await sessions.hold(session.id); // awake before the handshake is answered
@@ -289,20 +294,16 @@ export function serveSessionSockets(
   async function enter(
     given: Upgrade,
     arrival: Arrival,
-    requestId: string,
-    sentOn: Passenger | undefined,
+    from: Pick<Passenger, 'requestId' | 'clientIp'>,
   ): Promise<void> {
     const { request, socket } = given;
     request.url = arrival.url;
-    if ('elsewhere' in arrival) {
-      const clientIp = sentOn?.clientIp ?? request.socket.remoteAddress ?? '';
-      return nodes.splice(arrival.elsewhere, given, { requestId, clientIp, ...arrival.passenger });
-    }
+    if ('elsewhere' in arrival) return nodes.splice(arrival.elsewhere, given, { ...from, ...arrival.passenger });
     const left = toldOnce(arrival);
     socket.once('close', () => left(true));
     try {
       if (socket.destroyed || socket.readableEnded) throw errors.client_hung_up();
-      await upgrade(given, { requestId });
+      await upgrade(given, from);
     } catch (error) {
       left(false);
       throw error;
@@ -321,10 +322,11 @@ export function serveSessionSockets(
 
   server.on('upgrade', (request, socket, head) => {
     if (!wantsWebSocket(request.headers)) return declineUpgrade(server, request, socket, head);
-    take({ request, socket, head }, { sentOn: nodes.passengerOf(request) }); // once: it takes the credential away
+    const sentOn = nodes.passengerOf(request); // once: it takes the credential away
+    take({ request, socket, head }, { sentOn, clientIp: sentOn?.clientIp ?? clientAddress(request) });
   });
   // What claims to come from another node is not believed from inside a session.
-  const inner = ownEndpoints(({ sessionId, ...given }) => take(given, { inside: sessionId }));
+  const inner = ownEndpoints(({ sessionId, ...given }) => take(given, { inside: sessionId, clientIp: '' }));
 
   return {
     recheck: authorities.recheck,

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startService, type Service } from '../support/service.ts';
+import { upgrade } from '../support/upgrade.ts';
 
 let service: Service;
 let queries = 0;
@@ -65,4 +66,30 @@ test('the same wrong key, sent again and again, is asked for once', async () => 
   queries = 0;
   for (let turn = 0; turn < 10; turn++) expect((await guess(4000, '203.0.113.9')).status).toBe(401);
   expect(queries).toBe(0);
+});
+
+test('a websocket is counted for the client behind the proxy, and the audit log has that address', async () => {
+  const socket = (path: string, key: string, from: string) =>
+    upgrade(`${service.url.replace('http', 'ws')}${path}`, {
+      authorization: `Bearer ${key}`,
+      'x-forwarded-for': from,
+    });
+  const terminal = '/browsers/none/process/00000000-0000-4000-8000-000000000000/attach';
+  for (const [path, from] of [
+    ['/connect', '203.0.113.10'],
+    [terminal, '203.0.113.11'],
+  ] as const) {
+    const statuses: number[] = [];
+    for (let turn = 0; turn < 80; turn++)
+      statuses.push((await socket(path, `sk_${path.length}${String(turn).padStart(40, '0')}`, from)).status);
+    expect(new Set(statuses)).toEqual(new Set([401, 429]));
+  }
+  expect((await guess(5000, '203.0.113.12')).status).toBe(401);
+
+  await socket('/connect?pool=none', service.key, '203.0.113.13');
+  const since = new Date(Date.now() - 3_600_000).toISOString();
+  const until = new Date(Date.now() + 60_000).toISOString();
+  const { body } = await service.call('GET', `/audit-logs?start=${since}&end=${until}&limit=100`);
+  const entry = body.find(({ path }: { path: string }) => path === '/connect');
+  expect(entry).toMatchObject({ status: 404, client_ip: '203.0.113.13' });
 });
