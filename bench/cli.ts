@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { startService } from '../test/support/service.ts';
 import { median, type Row } from './rows.ts';
 
-const bin = join(import.meta.dirname, '../bin/corral.mjs');
+const bin = join(import.meta.dirname, '../bin/corral.cjs');
 
 /**
  * What a person waits for: `corral browsers list` from the start of its process to its end, beside a Node that does nothing. The two take

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { buildConsole } from './console.mjs';
-import { joinService } from './join.mjs';
+import { joinCommand, joinService } from './join.mjs';
 import { operationsOf } from './operations.mjs';
 import { listen, root } from './run.mjs';
 import { duration, say, Stop } from './say.mjs';
@@ -50,6 +50,7 @@ export async function compile({ quiet = false, types = true } = {}) {
     writeFileSync(join(next, 'cli/operations.json'), JSON.stringify(operations));
     await joinTypebox(next);
     await joinService(next);
+    await joinCommand(next);
     const web = 'console/web';
     await buildConsole({ folder: join(next, web), last: join(dist, web), wanted: page });
     writeFileSync(join(next, '.built-from'), wanted);

@@ -53,9 +53,8 @@ export async function joinService(folder) {
       splitting: true,
       sourcemap: true,
       banner: { js: banner },
-      // See `placed`: a module of src/ finds its files beside the module that tsc has made of it.
-      define: { 'import.meta.url': 'corralModuleUrl', 'import.meta.dirname': 'corralModuleDir' },
-      plugins: [externals, placed(folder, outdir), allModules(exported)],
+      define: ownPlace,
+      plugins: [externals(joinedPackages), placed(folder, outdir), allModules(exported)],
     });
     // A package that changed its ways, for example to a `require` of a computed name.
     if (warnings[0]) throw new Stop(`The service cannot be joined: ${warnings[0].text}`);
@@ -70,6 +69,30 @@ export async function joinService(folder) {
     }
   } finally {
     await esbuild.stop(); // it is a process, which would stay
+  }
+}
+
+/**
+ * Joins the command line to one file, `cli/corral.cjs`. A person waits for each module that is read, and Node takes longer to read modules
+ * than CommonJS. The operator's half runs the service's code, and is read from its own files when it is called.
+ */
+export async function joinCommand(folder) {
+  const esbuild = await import('esbuild');
+  try {
+    const outdir = join(folder, 'cli');
+    await esbuild.build({
+      ...options,
+      format: 'cjs',
+      entryPoints: [join(src, 'cli/main.ts')],
+      outfile: join(outdir, 'corral.cjs'),
+      sourcemap: true,
+      minifyWhitespace: true, // half of the file, which is read and parsed each time
+      banner: { js: commandBanner },
+      define: ownPlace,
+      plugins: [operators, externals(['commander']), placed(folder, outdir)],
+    });
+  } finally {
+    await esbuild.stop();
   }
 }
 
@@ -90,18 +113,36 @@ const banner = [
   'const corralJoinedUrl = import.meta.url;',
 ].join('\n');
 
-const externals = {
+const commandBanner = [
+  "const { fileURLToPath: corralPathOf, pathToFileURL: corralUrlOf } = require('node:url');",
+  'const corralJoinedUrl = corralUrlOf(__filename).href;',
+].join('\n');
+
+/** See `placed`: a module of src/ finds its files beside the module that tsc has made of it. */
+const ownPlace = { 'import.meta.url': 'corralModuleUrl', 'import.meta.dirname': 'corralModuleDir' };
+
+const operators = {
+  name: 'operators',
+  setup({ onResolve }) {
+    onResolve({ filter: /\/operator\/.*\.ts$/ }, ({ path }) => ({
+      path: path.replace(/^.*(\/operator\/.*)\.ts$/, '.$1.js'),
+      external: true,
+    }));
+  },
+};
+
+const externals = (packages) => ({
   name: 'externals',
   setup({ onResolve }) {
     onResolve({ filter: /^[^./]/ }, ({ path, importer, kind }) => {
       if (kind === 'entry-point') return undefined;
       if (path.startsWith('node:')) return { path, external: true };
       const ours = importer.startsWith(`${src}/`);
-      const joined = ours ? named(joinedPackages, path) : !named(notJoined, path);
+      const joined = ours ? named(packages, path) : !named(notJoined, path);
       return joined ? undefined : { path, external: true };
     });
   },
-};
+});
 
 /** Gives the modules that ask for their place the one that they have in the build. A package has none: it may be installed anywhere. */
 const placed = (folder, outdir) => ({

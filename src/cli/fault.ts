@@ -15,6 +15,9 @@ export class Fault extends Error {
   }
 }
 
+/** By name: the operator's half of the command line has a copy of the class (scripts/join.mjs). */
+export const isFault = (error: Error): error is Fault => error.name === 'Fault';
+
 export class UsageError extends Fault {
   constructor(message: string) {
     super(message, exit.usage);

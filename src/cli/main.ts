@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
 import { version } from '../version.ts';
-import { exit, Fault } from './fault.ts';
+import { exit, isFault } from './fault.ts';
 import { nouns } from './nouns.ts';
 import { cell } from './output.ts';
 import { buildProgram } from './program.ts';
@@ -20,7 +20,7 @@ function nounOf(words: readonly string[]): string | undefined {
 
 function report(error: Error & { code?: string }): void {
   if (error instanceof CommanderError) return reportUsage(error);
-  if (error instanceof Fault) {
+  if (isFault(error)) {
     // A refusal may repeat what a page said.
     const lines = [...error.message.split('\n').map(cell), ...error.details.map((line) => `  ${cell(line)}`)];
     process.stderr.write(`${lines.join('\n')}\n`);

@@ -184,7 +184,7 @@ describe('two nodes', () => {
   });
 
   test('the operator sees both', async () => {
-    const { stdout, code } = await run(['bin/corral.mjs', 'nodes'], {
+    const { stdout, code } = await run(['bin/corral.cjs', 'nodes'], {
       DATABASE_URL: nodes.databaseUrl,
       CORRAL_DATA_DIR: a.dataDir,
     });

@@ -118,7 +118,7 @@ describe('while a service runs', () => {
   });
 
   const status = async (key: string) => (await get(`${service.url}/org/projects`, key)).status;
-  const corral = (...args: string[]) => run(['bin/corral.mjs', ...args], { CORRAL_DATA_DIR: held });
+  const corral = (...args: string[]) => run(['bin/corral.cjs', ...args], { CORRAL_DATA_DIR: held });
 
   test('it takes the operator’s own key', async () => {
     expect(await status(key)).toBe(200);
@@ -177,7 +177,7 @@ describe('while a service runs', () => {
 });
 
 describe('while no service runs, corral', () => {
-  const corral = (...args: string[]) => run(['bin/corral.mjs', ...args], { CORRAL_DATA_DIR: dataDir });
+  const corral = (...args: string[]) => run(['bin/corral.cjs', ...args], { CORRAL_DATA_DIR: dataDir });
 
   test('makes nothing where no service was', async () => {
     expect(await corral('keys', 'list')).toMatchObject({

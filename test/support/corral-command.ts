@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 
-export const corralBin = join(import.meta.dirname, '../../bin/corral.mjs');
+export const corralBin = join(import.meta.dirname, '../../bin/corral.cjs');
 
 export interface Ran {
   code: number | null;

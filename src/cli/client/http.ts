@@ -1,5 +1,4 @@
 import { request as plain, type IncomingMessage } from 'node:http';
-import { request as secure } from 'node:https';
 import type { Readable } from 'node:stream';
 import { exit, Fault, Refused } from '../fault.ts';
 
@@ -46,9 +45,10 @@ export async function ask(target: Target, question: Question): Promise<IncomingM
     ...(isUpload(body) && body.bytes !== undefined ? { 'content-length': String(body.bytes) } : {}),
     ...question.headers,
   };
+  // Half of the time that http takes to load is saved by those who do not need TLS.
+  const open = url.protocol === 'https:' ? (await import('node:https')).request : plain;
   let stop = () => {};
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-    const open = url.protocol === 'https:' ? secure : plain;
     const options = { method: question.method, headers, ...(question.signal ? { signal: question.signal } : {}) };
     const request = open(url, options, resolve);
     request.on('error', (error) => reject(question.signal?.aborted ? error : unreachable(url, error)));

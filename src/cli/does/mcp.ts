@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
 import { bounded } from '../../mcp/answers.ts';
 import { mcpServer, toolsets } from '../../mcp/server.ts';
 import type { Answer, Host } from '../../mcp/host.ts';
@@ -78,7 +79,7 @@ export async function install(call: Call): Promise<void> {
   const file = client.file(call.env);
   const { context, from } = call.target();
   const args = [
-    resolve(process.argv[1]!, '../../../bin/corral.mjs'),
+    fileURLToPath(new URL('../../../bin/corral.cjs', import.meta.url)),
     'mcp',
     ...(context ? ['--context', context] : []),
   ];

@@ -7,7 +7,7 @@ const inspector = join(
   import.meta.dirname,
   '../node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js',
 );
-const corral = join(import.meta.dirname, '../../../bin/corral.mjs');
+const corral = join(import.meta.dirname, '../../../bin/corral.cjs');
 
 /** The inspector of the Model Context Protocol, on its command line. Each call is a client of its own, so nothing is kept between two. */
 const driver = (name, target) => ({

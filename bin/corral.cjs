@@ -1,22 +1,20 @@
 #!/usr/bin/env node
-import { existsSync, readdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+// CommonJS, as what it loads: Node reads a program of modules by a loader that takes longer to start than the command takes to run.
+'use strict';
+const { existsSync, readdirSync, statSync } = require('node:fs');
+const { join } = require('node:path');
 
-const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
-const main = join(root, 'dist/cli/main.js');
-if (Number(process.versions.node.split('.')[0]) < 20) {
-  const { checkNode } = await import('../scripts/bootstrap.mjs');
-  const { script } = await import('../scripts/say.mjs');
-  await script(checkNode);
-}
+const root = join(__dirname, '..');
+const main = join(root, 'dist/cli/corral.cjs');
+
+if (Number(process.versions.node.split('.')[0]) < 20)
+  void Promise.all([import('../scripts/bootstrap.mjs'), import('../scripts/say.mjs')]).then(
+    ([{ checkNode }, { script }]) => script(checkNode),
+  );
 // A package has no sources: it was built when it was packed. In a checkout, the build is looked at before it is used.
-if (existsSync(join(root, 'src')) && needsLook()) {
-  const { checkBuild } = await import('../scripts/check-build.mjs');
-  await checkBuild(main);
-}
-process.argv[1] = main;
-await import(pathToFileURL(main).href);
+else if (existsSync(join(root, 'src')) && needsLook())
+  void import('../scripts/check-build.mjs').then(({ checkBuild }) => checkBuild(main)).then(() => require(main));
+else require(main);
 
 /**
  * Commands that work on the database of this machine run the service's code, so the whole build has to be current. The others are a few
