@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { buildConsole } from './console.mjs';
 import { joinCommand, joinService } from './join.mjs';
 import { operationsOf } from './operations.mjs';
@@ -48,6 +49,8 @@ export async function compile({ quiet = false, types = true } = {}) {
     // What the command line knows of the API.
     const operations = operationsOf(JSON.parse(readFileSync(join(root, 'openapi.json'), 'utf8')));
     writeFileSync(join(next, 'cli/operations.json'), JSON.stringify(operations));
+    const { listTools } = await import(pathToFileURL(join(next, 'chromium/guest/inside/page-tools.js')).href);
+    writeFileSync(join(next, 'mcp/page-tools.json'), JSON.stringify(await listTools()));
     await joinTypebox(next);
     await joinService(next);
     await joinCommand(next);

@@ -60,23 +60,32 @@ function shape(document, schema) {
   if (full.type === 'string' || full.type === 'boolean') return { type: full.type };
   if (full.type === 'array') {
     const of = shape(document, full.items ?? {});
-    return !of.many && (of.type === 'string' || of.type === 'number') ? { ...of, many: true } : { type: 'json' };
+    if (!of.many && (of.type === 'string' || of.type === 'number')) return { ...of, many: true };
   }
-  return { type: 'json' };
+  return { type: 'json', kind: kindOf(document, schema) };
+}
+
+/** The type of a value and of the items of a list, in words of JSON Schema. The service checks the rest. */
+function kindOf(document, schema) {
+  const full = resolve(document, schema);
+  if (full.type === undefined && !full.properties) return {};
+  const type = full.type ?? 'object';
+  return {
+    type: takesNull(document, schema) ? [type, 'null'] : type,
+    ...(type === 'array' ? { items: kindOf(document, full.items ?? {}) } : {}),
+  };
+}
+
+function takesNull(document, schema) {
+  const { $ref, anyOf, oneOf, type, const: only } = schema;
+  if ($ref) return takesNull(document, at(document, $ref));
+  if (type === 'null' || only === null || (Array.isArray(type) && type.includes('null'))) return true;
+  return (anyOf ?? oneOf ?? []).some((one) => takesNull(document, one));
 }
 
 /** References followed, alternatives to null left out, parts of an allOf put together. A union of strings is a string. */
 function resolve(document, schema) {
-  if (schema.$ref) {
-    const target = schema.$ref.slice(2).split('/');
-    return {
-      ...resolve(
-        document,
-        target.reduce((at, step) => at[step], document),
-      ),
-      ...described(schema),
-    };
-  }
+  if (schema.$ref) return { ...resolve(document, at(document, schema.$ref)), ...described(schema) };
   if (schema.allOf) {
     const { allOf, ...own } = schema;
     const parts = [...allOf.map((part) => resolve(document, part)), own];
@@ -95,6 +104,14 @@ function resolve(document, schema) {
     ...(real.every((one) => one.type === first?.type && !one.properties) ? { type: first?.type } : {}),
     ...rest,
   };
+}
+
+/** What a reference such as `#/components/schemas/Browser` names. */
+function at(document, reference) {
+  return reference
+    .slice(2)
+    .split('/')
+    .reduce((found, step) => found[step], document);
 }
 
 /** The fields of every alternative. Required is what each of them requires. */

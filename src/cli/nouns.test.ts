@@ -42,11 +42,14 @@ test('fields of the API become options with their kinds', () => {
   expect(fields('createBrowser')).toMatchObject({
     headless: { type: 'boolean' },
     timeout_seconds: { type: 'number' },
-    tags: { type: 'json' },
+    tags: { type: 'json', kind: { type: 'object' } },
     'viewport.width': { type: 'number' },
     'profile.name': { type: 'string' },
   });
   expect(fields('createProxy')).toMatchObject({ type: { values: expect.arrayContaining(['custom']), required: true } });
+  expect(fields('updateBrowser')['telemetry']).toMatchObject({ kind: { type: ['object', 'null'] } });
+  const pairs = { type: 'array', items: { type: 'integer' } };
+  expect(fields('dragMouse')['path']).toMatchObject({ kind: { type: 'array', items: pairs } });
   expect(fields('pressKey')).toMatchObject({ keys: { type: 'string', many: true, required: true } });
   expect(operations['listBrowsers']!.query.find(({ name }) => name === 'limit')).not.toHaveProperty('required');
 });

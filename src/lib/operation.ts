@@ -13,6 +13,8 @@ export interface Field {
   name: string;
   type: 'string' | 'number' | 'boolean' | 'file' | 'json';
   about: string;
+  /** Of `json`: its type, and that of its items, as JSON Schema has them. */
+  kind?: { type?: string | string[]; items?: object };
   values?: string[];
   many?: boolean;
   required?: boolean;

@@ -231,8 +231,10 @@ export function propertiesOf(
   const found: Record<string, object> = {};
   for (const { query, body } of operations)
     for (const field of [...query, ...body]) {
-      if (field.name.includes('.') || without.includes(field.name) || field.type === 'file' || found[field.name])
-        continue;
+      if (field.name.includes('.') || without.includes(field.name) || field.type === 'file') continue;
+      // An update may take null for what a create does not.
+      const seen = found[field.name] as { type?: unknown } | undefined;
+      if (seen && (Array.isArray(seen.type) || !takesNull(field))) continue;
       const takers = operations.filter((one) => [...one.query, ...one.body].some(({ name }) => name === field.name));
       const of = takers.length === operations.length ? '' : ` (${takers.map(({ action }) => action).join(', ')})`;
       found[field.name] = { ...schemaOf(field), description: `${field.about}${of}` };
@@ -240,9 +242,11 @@ export function propertiesOf(
   return found;
 }
 
+const takesNull = ({ kind }: Field) => Array.isArray(kind?.type);
+
 /** The service checks what is given and says what is wrong; this tells the model the kind of it. */
-function schemaOf({ type, values, many }: Field): object {
-  if (type === 'json' || type === 'file') return {};
+function schemaOf({ type, kind, values, many }: Field): object {
+  if (type === 'json' || type === 'file') return { ...kind };
   const one = { type, ...(values ? { enum: values } : {}) };
   return many ? { type: 'array', items: one } : one;
 }

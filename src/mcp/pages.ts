@@ -1,17 +1,11 @@
-import { mkdtempSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { readFileSync } from 'node:fs';
 import { askedJson, cut, segment } from './answers.ts';
 import type { Content, Host, Tool } from './host.ts';
 import { ToolFailure } from './host.ts';
-import type { Mounted } from './server.ts';
 
 /**
- * The tools of @playwright/mcp that are about pages. Those that touch files of this machine or run code in this process are left out; the
- * session has both of its own.
+ * The tools of @playwright/mcp that are about pages. Those that write files or run code outside of pages are left out; there are
+ * read_file, write_file and execute_playwright_code.
  */
 const MOUNTED = new Set([
   'browser_navigate',
@@ -32,7 +26,7 @@ const MOUNTED = new Set([
   'browser_network_requests',
   'browser_resize',
 ]);
-const MOST_SESSIONS = 10;
+const MOST_SECONDS = 120;
 
 interface Listed {
   name: string;
@@ -40,78 +34,22 @@ interface Listed {
   inputSchema: Tool['inputSchema'];
 }
 
-/** Page work by accessibility snapshot, on any session: each tool takes its `session_id`, and the first call connects to it. */
-export function pageTools(host: Host): Mounted & { close(): Promise<void> } {
-  const connections = new Map<string, Promise<Client>>();
-  let listed: Promise<Omit<Tool, 'run'>[]> | undefined;
-  let written: string | undefined;
-  /** What Playwright writes (the console of a page, downloads) goes where it is removed. */
-  const folder = () => (written ??= mkdtempSync(join(tmpdir(), 'corral-mcp-')));
-
-  async function list(): Promise<Omit<Tool, 'run'>[]> {
-    const client = await connect({}, folder()); // it opens nothing before a tool is called
-    try {
-      const { tools } = await client.listTools();
-      return (tools as Listed[]).filter(({ name }) => MOUNTED.has(name)).map((tool) => withSession(tool));
-    } finally {
-      await client.close();
-    }
-  }
-
-  async function of(id: string): Promise<Client> {
-    const { session_id, cdp_ws_url } = await askedJson<{ session_id: string; cdp_ws_url: string }>(host, {
-      method: 'GET',
-      path: `/browsers/${segment(id)}`,
-    });
-    let client = connections.get(session_id);
-    if (!client) {
-      const [oldest] = connections.keys();
-      const full = connections.size >= MOST_SESSIONS;
-      client = connect({ cdpEndpoint: cdp_ws_url }, folder());
-      connections.set(session_id, client); // before the first wait: calls at the same time share the connection
-      client.catch(() => connections.delete(session_id));
-      if (full) await forget(oldest!);
-    }
-    return client;
-  }
-
-  async function forget(id: string): Promise<void> {
-    const client = connections.get(id);
-    connections.delete(id);
-    await (await client?.catch(() => undefined))?.close();
-  }
-
-  return {
-    async tools() {
-      if (host.disabled.has('pages')) return [];
-      listed ??= list();
-      return listed.catch((error: unknown) => {
-        listed = undefined; // the next client asks again
-        throw error;
-      });
-    },
-
-    async call(name, { session_id, filename, ...args }) {
-      if (typeof session_id !== 'string')
-        throw new ToolFailure(`${name} needs 'session_id'. manage_browsers makes and lists sessions.`);
-      if (filename !== undefined)
-        throw new ToolFailure("'filename' is not taken: nothing is written to this machine. Leave it out.");
-      const client = await of(session_id);
-      const result = await client.callTool({ name, arguments: args }, undefined, { timeout: 120_000 });
-      const content = (result.content as Content[]).map((part) =>
-        part.type === 'text' ? { ...part, text: cut(part.text, 'Take a snapshot of a part (target, depth).') } : part,
-      );
-      return { content, ...(result.isError ? { isError: true } : {}) };
-    },
-
-    async close() {
-      for (const id of connections.keys()) await forget(id);
-      if (written !== undefined) await rm(written, { recursive: true, force: true });
-    },
-  };
+interface Ran {
+  success: boolean;
+  result?: { content: Content[]; isError?: boolean };
+  error?: string;
 }
 
-function withSession({ name, description = '', inputSchema }: Listed): Omit<Tool, 'run'> {
+let listed: Listed[] | undefined;
+
+/** Page work by accessibility snapshot, in any session. The tools run inside it, beside its Playwright code (guest/inside/page-tools.ts). */
+export function pageTools(host: Host): Tool[] {
+  // Made by scripts/compile.mjs: Playwright is a large package, and the service need not load it for a list.
+  listed ??= JSON.parse(readFileSync(new URL('./page-tools.json', import.meta.url), 'utf8')) as Listed[];
+  return listed.filter(({ name }) => MOUNTED.has(name)).map((tool) => onSession(tool, host));
+}
+
+function onSession({ name, description = '', inputSchema }: Listed, host: Host): Tool {
   const { filename: _, ...properties } = inputSchema.properties ?? {};
   return {
     name,
@@ -121,26 +59,24 @@ function withSession({ name, description = '', inputSchema }: Listed): Omit<Tool
       type: 'object',
       properties: { session_id: { type: 'string', description: 'Of manage_browsers.' }, ...properties },
       required: ['session_id', ...(inputSchema.required ?? [])],
+      additionalProperties: false,
+    },
+    async run({ session_id, ...args }) {
+      const path = `/browsers/${segment(String(session_id))}/playwright/execute`;
+      const body = { code: codeOf(name, args), timeout_sec: MOST_SECONDS };
+      const { result, error } = await askedJson<Ran>(host, { method: 'POST', path, body });
+      if (!result) throw new ToolFailure(`${name} did not run: ${error ?? 'no reason was given.'} Take a snapshot.`);
+      const content = result.content.map((part) =>
+        part.type === 'text' ? { ...part, text: cut(part.text, 'Take a snapshot of a part (target, depth).') } : part,
+      );
+      if (!result.isError) return content;
+      throw new ToolFailure(content.map((part) => (part.type === 'text' ? part.text : '')).join('\n'));
     },
   };
 }
 
-/** The package @playwright/mcp is three lines around this part of playwright-core, which is here already. */
-async function connect(browser: { cdpEndpoint?: string }, outputDir: string): Promise<Client> {
-  const [{ Client: McpClient }, { InMemoryTransport }] = await Promise.all([
-    import('@modelcontextprotocol/sdk/client/index.js'),
-    import('@modelcontextprotocol/sdk/inMemory.js'),
-  ]);
-  const { tools } = createRequire(import.meta.url)('playwright-core/lib/coreBundle') as {
-    tools: { createConnection(config: object): Promise<{ connect(transport: unknown): Promise<void> }> };
-  };
-  // It would write the snapshot after each action to a file, which the model cannot read: browser_snapshot gives it as text.
-  const snapshot = { mode: 'none' };
-  const timeouts = { action: 15_000, navigation: 60_000 };
-  const server = await tools.createConnection({ browser, timeouts, capabilities: ['core'], outputDir, snapshot });
-  const [ours, theirs] = InMemoryTransport.createLinkedPair();
-  await server.connect(theirs);
-  const client = new McpClient({ name: 'corral', version: '1' });
-  await client.connect(ours);
-  return client;
+/** Playwright code that calls the tool: the runner's own file names the directory. */
+function codeOf(name: string, args: object): string {
+  const call = `callTool(context, ${JSON.stringify(name)}, ${JSON.stringify(args)})`;
+  return `const { callTool } = await import(process.argv[1].replace(/runner[.]js$/, 'page-tools.js'));\nreturn ${call};`;
 }

@@ -1,27 +1,24 @@
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { frequentTools } from './frequent.ts';
-import type { Content, Host, Tool } from './host.ts';
+import type { Host } from './host.ts';
 import { ToolFailure } from './host.ts';
 import { manageTools } from './manage.ts';
+import { pageTools } from './pages.ts';
 import { debugSession, listResources, prompts, readResource, resourceTemplates } from './reading.ts';
 
 const instructions =
   'Corral runs real Chromium browsers. Make a session with manage_browsers (action create), work in it with execute_playwright_code, the browser_* tools or computer_action, and delete it when you are done. Give secrets to no tool: log in with manage_auth_connections. search_docs answers questions about the service.';
 
-/** More tools than those of the API, with a call of their own. */
-export interface Mounted {
-  tools(): Promise<Omit<Tool, 'run'>[]>;
-  call(name: string, args: Record<string, unknown>): Promise<{ content: Content[]; isError?: boolean }>;
-}
-
 /** One server for one client. The kit is loaded with the first: a service without such clients does not pay for it. */
-export async function mcpServer(host: Host, mounted?: Mounted): Promise<McpServer> {
+export async function mcpServer(host: Host): Promise<McpServer> {
   const [{ McpServer: Server }, types, { default: ajvPackage }] = await Promise.all([
     import('@modelcontextprotocol/sdk/server/mcp.js'),
     import('@modelcontextprotocol/sdk/types.js'),
     import('ajv'), // joined with the service it has no export but this one (scripts/join.mjs)
   ]);
-  const own = [...frequentTools(host), ...manageTools(host)].filter(({ toolset }) => !host.disabled.has(toolset));
+  const tools = [...frequentTools(host), ...manageTools(host), ...pageTools(host)].filter(
+    ({ toolset }) => !host.disabled.has(toolset),
+  );
   const ajv = new ajvPackage.Ajv({ strict: false, allErrors: true });
   const mcp = new Server(
     { name: 'corral', version: host.version },
@@ -30,18 +27,12 @@ export async function mcpServer(host: Host, mounted?: Mounted): Promise<McpServe
   const { server } = mcp;
 
   server.setRequestHandler(types.ListToolsRequestSchema, async () => ({
-    tools: [...own, ...((await mounted?.tools()) ?? [])].map(({ name, description, inputSchema }) => ({
-      name,
-      description,
-      inputSchema,
-    })),
+    tools: tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
   }));
 
   server.setRequestHandler(types.CallToolRequestSchema, async ({ params: { name, arguments: args = {} } }) => {
-    const tool = own.find((one) => one.name === name);
+    const tool = tools.find((one) => one.name === name);
     try {
-      if (!tool && mounted && (await mounted.tools()).some((one) => one.name === name))
-        return await mounted.call(name, args);
       if (!tool) throw new ToolFailure(`There is no tool '${name}'. tools/list has those that are there.`);
       const valid = ajv.compile(tool.inputSchema);
       if (!valid(args))

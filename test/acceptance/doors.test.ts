@@ -3,7 +3,8 @@ import { connect } from 'node:net';
 import { chromium } from 'playwright-core';
 import puppeteer from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { expectNothingLeft, leftovers } from '../support/nothing-left.ts';
+import { expectNothingLeft, leftovers, onTheMachine } from '../support/nothing-left.ts';
+import { killBrowser } from '../support/kill-browser.ts';
 import { RawClient } from '../support/mux-server.ts';
 import { startPages, type Pages } from '../support/pages.ts';
 import { startService, type Service } from '../support/service.ts';
@@ -15,8 +16,9 @@ beforeAll(async () => {
   pages = await startPages();
   service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: pages.host, CORRAL_MAX_SESSIONS: '4' });
 });
+let stopped = false;
 afterAll(async () => {
-  await service?.close();
+  if (!stopped) await service?.close();
   await pages?.close();
 });
 
@@ -139,6 +141,19 @@ describe('/connect', () => {
     await service.call('DELETE', `/browsers/${session_id}`);
     expect(await client.closed).toMatchObject({ code: 1001, reason: 'The session was deleted.' });
   });
+
+  test('tells a client that its browser crashed, and ends the session unless it is to be kept', async () => {
+    const [once, kept] = await Promise.all([RawClient.open(door()), RawClient.open(door('&keep_alive=true&name=back'))]);
+    const ids = (await active()).map((one: { session_id: string }) => one.session_id);
+    for (const id of ids) await killBrowser(service, id);
+    for (const client of [once, kept])
+      expect(await client.closed).toMatchObject({ code: 1012, reason: expect.stringContaining('crashed') });
+    await expect.poll(active, { timeout: 60_000 }).toMatchObject([{ name: 'back' }]);
+    // The same session has another browser by then.
+    const again = await RawClient.open(at(`/connect?session=back&key=${service.key}`));
+    expect(await again.result('Browser.getVersion')).toHaveProperty('product');
+    await again.close();
+  });
 });
 
 describe('a client of Browserless', () => {
@@ -259,4 +274,20 @@ describe('a client of Browserless', () => {
     expect((await fetch(`${service.url}/content?token=wrong`, { method: 'POST' })).status).toBe(401);
     expect(service.log.join('')).not.toContain(service.key);
   });
+});
+
+test('a service that stops tells the clients of /connect, also those whose session is not there yet', async () => {
+  const client = await RawClient.open(door());
+  const making = upgrade(door()).then(
+    ({ status, socket }) => (socket?.destroy(), status),
+    () => 'hung up' as const,
+  );
+  await expect.poll(() => service.app.sessions.counts().taken).toBe(2);
+  stopped = true;
+  const closing = service.close();
+  expect(await client.closed).toMatchObject({ code: 1001, reason: 'The service was stopped.' });
+  // Its session was made just in time, or it is refused before the upgrade.
+  expect([101, 503, 'hung up']).toContain(await making);
+  await closing;
+  expect(onTheMachine(service.dataDir)).toEqual([]);
 });

@@ -84,17 +84,32 @@ describe.each([
       const names = tools.map(({ name }) => name);
       expect(names).toEqual(expect.arrayContaining(['manage_browsers', 'manage_auth_connections', 'computer_action']));
       expect(names).not.toContain('manage_projects'); // switched off
+      for (const { name, inputSchema } of tools)
+        for (const [field, one] of Object.entries(inputSchema.properties ?? {}))
+          expect(one, `${name}: ${field}`).toMatchObject(
+            'anyOf' in one ? {} : { type: expect.anything() }, // a model is told what to give
+          );
 
       const made = await json('manage_browsers', { action: 'create', headless: true, timeout_seconds: 600 });
       const id = made.session_id as string;
       expect(made).not.toHaveProperty('cdp_ws_url'); // it has a token in it
-      if (way === 'stdio') {
-        const { text, isError } = await call('browser_navigate', { session_id: id, url: pages.url });
-        expect(isError, text).toBeFalsy();
-        expect((await call('browser_snapshot', { session_id: id })).text).toContain(pages.url);
-        expect(existsSync(join(service.dataDir, '.playwright-mcp'))).toBe(false); // nothing is written beside the client
-        expect(await call('browser_snapshot', { session_id: 'nope' })).toMatchObject({ isError: true });
-      }
+      const { text, isError } = await call('browser_navigate', { session_id: id, url: pages.url });
+      expect(isError, text).toBeFalsy();
+      const snapshot = (await call('browser_snapshot', { session_id: id })).text;
+      expect(snapshot).toContain(pages.url);
+      const [, button] = /button "[^"]*" .*\[ref=(\w+)\]/.exec(snapshot) ?? [];
+      const clicked = await call('browser_click', { session_id: id, element: 'the button', target: button });
+      expect(clicked.isError, clicked.text).toBeFalsy();
+      expect(
+        await json('execute_playwright_code', { session_id: id, code: "return page.textContent('output')" }),
+      ).toEqual(expect.objectContaining({ result: '1' }));
+      expect(await call('browser_click', { session_id: id, element: 'none', target: 'e999' })).toMatchObject({
+        isError: true,
+        text: expect.stringContaining('e999'),
+      });
+      expect(await call('browser_snapshot', { session_id: 'nope' })).toMatchObject({ isError: true });
+      expect(await call('browser_snapshot', { session_id: id, filename: '/tmp/x' })).toMatchObject({ isError: true });
+      expect(existsSync(join(service.dataDir, '.playwright-mcp'))).toBe(false); // nothing is written beside the client
       const code = `await page.goto(${JSON.stringify(pages.url)}); return page.url()`;
       expect(await json('execute_playwright_code', { session_id: id, code })).toMatchObject({ success: true });
       const [shot] = (await call('computer_action', { session_id: id, action: 'screenshot' })).parts;

@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
@@ -6,7 +15,6 @@ import { fileURLToPath } from 'node:url';
 import { bounded } from '../../mcp/answers.ts';
 import { mcpServer, toolsets } from '../../mcp/server.ts';
 import type { Answer, Host } from '../../mcp/host.ts';
-import { pageTools } from '../../mcp/pages.ts';
 import { version } from '../../version.ts';
 import { ask, type Question } from '../client/http.ts';
 import { operation } from '../client/operations.ts';
@@ -38,8 +46,7 @@ export async function serve(call: Call): Promise<void> {
     },
   };
   const { StdioServerTransport } = await import('@modelcontextprotocol/sdk/server/stdio.js');
-  const pages = pageTools(host);
-  const server = await mcpServer(host, pages);
+  const server = await mcpServer(host);
   await untilInterrupted(async (signal) => {
     const over = new Promise<void>((done) => {
       process.stdin.once('end', done).once('close', done);
@@ -49,7 +56,6 @@ export async function serve(call: Call): Promise<void> {
     await over;
   });
   await server.close();
-  await pages.close();
 }
 
 interface Client {
@@ -91,28 +97,41 @@ export async function install(call: Call): Promise<void> {
   const dataDir =
     context === 'local' ? { env: { CORRAL_DATA_DIR: resolve(call.env['CORRAL_DATA_DIR'] || 'data') } } : {};
   const entry = { command: process.execPath, args, ...dataDir };
-  const text = merged(file, client.key, entry);
+  const there = existsSync(file);
+  const text = merged(there ? readFileSync(file, 'utf8') : '', { file, key: client.key, entry });
   call.output.note(`${file}\n${JSON.stringify({ [client.key]: { corral: entry } }, null, 2)}`);
   if (call.options['yes'] !== true && !(await confirmed()))
     throw new Fault('Nothing was written. --yes writes it without asking.');
   mkdirSync(dirname(file), { recursive: true });
-  const draft = `${file}.${process.pid}`;
-  writeFileSync(draft, text, { mode: 0o600 });
-  renameSync(draft, file);
+  const real = there ? realpathSync(file) : file; // a link stays a link
+  const draft = `${real}.${process.pid}`;
+  try {
+    // Other servers in it may have keys: nobody may read it who may not read it now.
+    writeFileSync(draft, text, { mode: there ? statSync(real).mode & 0o777 : 0o600, flag: 'wx' });
+    renameSync(draft, real);
+  } finally {
+    rmSync(draft, { force: true });
+  }
   call.output.done(`Wrote ${file}. Start the client again.`, { file, server: entry });
 }
 
-function merged(file: string, key: string, entry: object): string {
-  let there: Record<string, unknown> = {};
-  if (existsSync(file))
-    try {
-      there = JSON.parse(readFileSync(file, 'utf8')) as typeof there;
-    } catch (error) {
-      throw new UsageError(`${file} is not plain JSON (${(error as Error).message}). Add the server to it by hand.`);
-    }
-  const servers = (there[key] ?? {}) as Record<string, unknown>;
+/** The configuration with the server in it. Nothing else of it changes, so one that is not understood is refused. */
+function merged(text: string, { file, key, entry }: { file: string; key: string; entry: object }): string {
+  let there: unknown;
+  try {
+    there = text.trim() === '' ? {} : JSON.parse(text);
+  } catch (error) {
+    throw new UsageError(`${file} is not plain JSON (${(error as Error).message}). Add the server to it by hand.`);
+  }
+  if (!isObject(there)) throw new UsageError(`${file} has no object of JSON. Mend it, or add the server by hand.`);
+  const servers = there[key] ?? {};
+  if (!isObject(servers))
+    throw new UsageError(`'${key}' in ${file} is no object. Mend it, or add the server to it by hand.`);
   return `${JSON.stringify({ ...there, [key]: { ...servers, corral: entry } }, null, 2)}\n`;
 }
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 async function confirmed(): Promise<boolean> {
   if (!process.stdin.isTTY) return false;
