@@ -144,11 +144,12 @@ export function doorSockets({
       };
     }
     if (limit) await limit.take();
-    const session = await sessions.create(projectId, keyId, wish.request, hungUp);
+    const session = await sessions.create(projectId, keyId, wish.request, hungUp).catch(orStopping);
     const end = () => quietly(sessions.stop(session.session_id, 'deleted'), session);
     const late = wish.mostMs && setTimeout(end, wish.mostMs);
     return {
       url: addressIn(session, protocol),
+      gone: orStopping,
       left({ connected }) {
         clearTimeout(late);
         if (!connected || !wish.keepAlive) end();
@@ -189,6 +190,12 @@ export function doorSockets({
     serves: (path) => Object.hasOwn(places, path),
     arrive: (visitor) => arrive(visitor, placeAt(visitor.path, visitor.search)),
   };
+}
+
+/** A session that ends while it is made, before any client knows of it, ends with its node. */
+function orStopping(error: Error): never {
+  if (!(error instanceof ServiceError) || error.code !== 'session_not_found') throw error;
+  throw errors.shutting_down(undefined, { headers: { 'Retry-After': '5' } });
 }
 
 /** The query of the wishes alone, which may be sent to another node. */

@@ -95,7 +95,7 @@ export interface Visitor {
 
 /** The session's own address (path and query), to which the connection is led; or the node that has to let the client in, at `url`. */
 export type Arrival =
-  | { url: string; left(how: { connected: boolean }): void }
+  | { url: string; left(how: { connected: boolean }): void; gone?: (error: Error) => never }
   | { url: string; elsewhere: string; passenger: Pick<Passenger, 'caller' | 'project'> };
 
 /** The addresses that belong to no session. */
@@ -306,6 +306,7 @@ export function serveSessionSockets(
       await upgrade(given, from);
     } catch (error) {
       left(false);
+      arrival.gone?.(error as Error);
       throw error;
     }
     if (socket.readableEnded) socket.destroy(); // it was not attached yet when the client left
