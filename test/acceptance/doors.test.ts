@@ -143,7 +143,10 @@ describe('/connect', () => {
   });
 
   test('tells a client that its browser crashed, and ends the session unless it is to be kept', async () => {
-    const [once, kept] = await Promise.all([RawClient.open(door()), RawClient.open(door('&keep_alive=true&name=back'))]);
+    const [once, kept] = await Promise.all([
+      RawClient.open(door()),
+      RawClient.open(door('&keep_alive=true&name=back')),
+    ]);
     const ids = (await active()).map((one: { session_id: string }) => one.session_id);
     for (const id of ids) await killBrowser(service, id);
     for (const client of [once, kept])

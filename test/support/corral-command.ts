@@ -15,17 +15,19 @@ interface Place {
   env: Record<string, string>;
 }
 
-/** The command line, run as a person or a program runs it. `used` has every line that was run. */
+/** The command line, run as a person or a program runs it. `used` has every line that was run, `asJson` those that were asked for JSON. */
 export function corralCommand(place: () => Place) {
   const used = new Set<string>();
+  const asJson = new Set<string>();
 
   function corral(args: string[], { input = '', env = place().env } = {}): Promise<Ran> {
-    used.add(
-      args
-        .slice(args[0] === '-o' ? 2 : 0)
-        .filter((word) => !word.startsWith('-'))
-        .join(' '),
-    );
+    const asked = args.indexOf('-o') !== -1 && args[args.indexOf('-o') + 1] === 'json';
+    const line = args
+      .slice(args[0] === '-o' ? 2 : 0)
+      .filter((word) => !word.startsWith('-'))
+      .join(' ');
+    used.add(line);
+    if (asked) asJson.add(line);
     return new Promise((resolve, reject) => {
       const ran: Ran = { code: null, stdout: '', stderr: '' };
       const child = spawn(process.execPath, [corralBin, ...args], { cwd: place().cwd, env });
@@ -39,13 +41,15 @@ export function corralCommand(place: () => Place) {
       child.stdin.on('error', () => {}).end(input);
       child.on('error', reject).on('close', (code) => {
         clearTimeout(late);
-        resolve({ ...ran, code });
+        if (asked && !isJson(ran.stdout)) reject(new Error(`corral ${args.join(' ')} printed no JSON: ${ran.stdout}`));
+        else resolve({ ...ran, code });
       });
     });
   }
 
   return {
     used,
+    asJson,
     corral,
 
     /** What a command prints for people. */
@@ -83,4 +87,17 @@ export async function fewAtOnce(tasks: readonly (() => Promise<any>)[]): Promise
   };
   await Promise.all([work(), work(), work()]);
   return results;
+}
+
+/** One JSON, or a line of JSON for each event; nothing where the service refused. */
+function isJson(text: string): boolean {
+  const whole = (piece: string) => {
+    try {
+      JSON.parse(piece);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  return text === '' || whole(text) || text.trimEnd().split('\n').every(whole);
 }

@@ -20,7 +20,8 @@ export async function candidates(words: readonly string[], contexts: () => strin
     '',
   );
   for (const word of before) command = command.commands.find((one) => one.name() === word) ?? command;
-  const asked = command.options.find((option) => [option.long, option.short].includes(before.at(-1)));
+  const previous = before.at(-1) ?? '';
+  const asked = command.options.find((option) => [option.long, option.short].includes(previous));
   if (asked?.long === '--context') return [...contexts(), LOCAL].filter((name) => name.startsWith(last));
   if (asked?.required) return (asked.argChoices ?? []).filter((choice) => choice.startsWith(last));
   const names = command.commands.map((one) => one.name());

@@ -7,13 +7,18 @@ const scripts: Record<string, string> = {
 }
 complete -o default -F _corral corral`,
   zsh: `#compdef corral
+(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
 _corral() {
   local -a found
   found=("\${(@f)$(corral completion words -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
   [[ -n "$found" ]] && compadd -a found || _files
 }
 compdef _corral corral`,
-  fish: `complete -c corral -f -a '(corral completion words -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'`,
+  fish: `function __corral_words
+  corral completion words -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null
+end
+complete -c corral -f -a '(__corral_words)'
+complete -c corral -F -n 'test -z (__corral_words | string collect)'`,
 };
 
 const shell = (name: string, place: string): Verb => ({
