@@ -442,6 +442,7 @@ describe('the other nouns', () => {
     expect(await corral(['browsers', 'list'], { env: onMachine })).toMatchObject({ code: 0 });
     expect(JSON.parse((await corral(['doctor', '-o', 'json'])).stdout)).toHaveProperty('findings');
     expect(await text('about')).toMatch(/CORRAL_DATA_DIR +\/.*\n.*sandbox +/s);
+    expect(Object.keys(await json('about'))).not.toEqual([]);
   });
 
   test('a running service is backed up, and the copy is a data directory', async () => {
