@@ -24,11 +24,11 @@ export function settingsInForce(config: Config, found: Partial<Record<Key, strin
   });
 }
 
-function textOf(value: unknown): string {
+function textOf(value: string | number | boolean | object | undefined): string {
   if (value === undefined) return '';
   if (Array.isArray(value)) return value.join(',');
   if (typeof value === 'object')
-    return Object.entries(value!)
+    return Object.entries(value)
       .map(([name, of]) => `${name}:${of}`)
       .join(',');
   return String(value);

@@ -5,7 +5,7 @@
 export function toldAddress(address: string): string {
   const [, scheme = '', rest = ''] = /^([a-z][a-z\d+.-]*:\/\/)(.*)$/is.exec(address) ?? [];
   if (scheme === '') return address;
-  const [path = '', query] = splitAt(rest.slice(rest.lastIndexOf('@') + 1), '?');
+  const [path, query] = splitAt(rest.slice(rest.lastIndexOf('@') + 1), '?');
   const user = rest.includes('@') ? '***@' : '';
   return `${scheme}${user}${path}${query === undefined ? '' : `?${query.split('&').map(toldPart).join('&')}`}`;
 }

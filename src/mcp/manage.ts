@@ -228,12 +228,12 @@ export function propertiesOf(
   operations: readonly (Operation & { action: string })[],
   without: readonly string[] = [],
 ): Record<string, object> {
-  const found: Record<string, object> = {};
+  const found: Record<string, { type?: unknown; description: string }> = {};
   for (const { query, body } of operations)
     for (const field of [...query, ...body]) {
       if (field.name.includes('.') || without.includes(field.name) || field.type === 'file') continue;
       // An update may take null for what a create does not.
-      const seen = found[field.name] as { type?: unknown } | undefined;
+      const seen = found[field.name];
       if (seen && (Array.isArray(seen.type) || !takesNull(field))) continue;
       const takers = operations.filter((one) => [...one.query, ...one.body].some(({ name }) => name === field.name));
       const of = takers.length === operations.length ? '' : ` (${takers.map(({ action }) => action).join(', ')})`;
