@@ -85,15 +85,19 @@ export async function gone(pid: number, startedAt: string | undefined, patienceM
   }
 }
 
-/** Stops every process of a tree, and looks again until no running one is left. */
+/**
+ * Stops every process of a tree, and looks again until no running one is left. The leader stands still before the others are stopped: it
+ * may be `nsenter`, which stops itself when it sees its child stopped. It would do so after the thaw, and then not notice when its child
+ * exits.
+ */
 export async function freezeTree(leader: number, stopped: Stopped, patienceMs = 10_000): Promise<void> {
   const end = performance.now() + patienceMs;
   for (;;) {
     // A stopped process may have been continued by another one before that one was stopped, so the state is read each time.
-    const running = tree(leader).filter((pid) => !stopped.has(pid) && stat(pid)?.state !== 'T');
+    const running = tree(leader).filter((pid) => stat(pid)?.state !== 'T' && (pid === leader || !stopped.has(pid)));
     if (running.length === 0) return;
     if (performance.now() > end) throw new Error('processes come faster than they can be stopped');
-    for (const pid of running) {
+    for (const pid of running.includes(leader) ? [leader] : running) {
       const startedAt = startTime(pid);
       if (startedAt === undefined) continue;
       stopped.set(pid, startedAt);
