@@ -1,10 +1,11 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buildApp, type App } from './app.ts';
 import { isMapperFault } from './chromium/bidi/bidi.ts';
 import { NodesDisagree } from './cluster/agreement.ts';
 import { ConfigError, readConfig, unknownSettings, type Config } from './config.ts';
 import { linkAddress, linkMinutes } from './console/links.ts';
+import { replaceFile } from './lib/files.ts';
 import { openLogger, prettyLines } from './logger.ts';
 import { DataDirInUse } from './store/anchor.ts';
 
@@ -40,8 +41,8 @@ async function main() {
   try {
     if (!ending.signal.aborted) {
       const address = await app.http.listen({ host: config.host, port: config.port });
-      // For the command line on this machine, which finds the key beside it.
-      await writeFile(join(config.dataDir, 'address'), `${address}\n`);
+      // For the command line on this machine, which finds the key beside it. It must not see a file that is not written yet.
+      await replaceFile(join(config.dataDir, 'address'), `${address}\n`);
       // The log of the start comes before the banner. A start that fails here is in the log, and the banner is not.
       await Promise.race([app.started, stopped(ending.signal)]);
       if (!ending.signal.aborted) await welcome(config, config.publicUrl || address, app);
