@@ -1,12 +1,12 @@
-import { Anchor, Stack, Switch, Table, Text, Title } from '@mantine/core';
-import { useState, type ReactNode } from 'react';
+import { Anchor, Switch, Table, Text } from '@mantine/core';
+import { useState } from 'react';
 import { api, ask } from '../api/client.ts';
 import { useLive } from '../api/live.ts';
 import type { About as Told } from '../api/schema.gen.d.ts';
 import { NodeCells } from '../overview/node-cells.tsx';
 import { useReadiness } from '../overview/readiness.ts';
 import { Fact, Facts } from '../parts/facts.tsx';
-import { Refusal, Screen, Snippet, State, Waiting } from '../parts/parts.tsx';
+import { Refusal, Screen, Section, Snippet, State, Waiting } from '../parts/parts.tsx';
 import { Time } from '../parts/time.tsx';
 
 /** What this service is, whether each part of it works, how it is set, and what is missing on its machine. */
@@ -140,16 +140,5 @@ function Settings({ settings }: { settings: Told['settings'] }) {
         </Table>
       )}
     </Section>
-  );
-}
-
-function Section({ title, children }: { title: string; children: ReactNode }) {
-  return (
-    <Stack gap="xs" component="section">
-      <Title order={2} size="h5">
-        {title}
-      </Title>
-      {children}
-    </Stack>
   );
 }

@@ -1,12 +1,11 @@
-import { Alert, Group, Stack, Text, Title } from '@mantine/core';
+import { Alert, Group, Text } from '@mantine/core';
 import { getRouteApi } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
 import { api, ask } from '../api/client.ts';
 import { useLive } from '../api/live.ts';
 import type { Invocation as Invoked } from '../api/schema.gen.d.ts';
 import { Fact, Facts } from '../parts/facts.tsx';
 import { Log } from '../parts/log.tsx';
-import { Copy, Destroy, Refusal, Screen, Snippet, State, Waiting } from '../parts/parts.tsx';
+import { Copy, Destroy, Refusal, Screen, Section, Snippet, State, Waiting } from '../parts/parts.tsx';
 import { span, Time, useNow } from '../parts/time.tsx';
 import { SessionLink } from '../sessions/link.tsx';
 
@@ -112,12 +111,3 @@ function indented(text: string): string {
     return text;
   }
 }
-
-const Section = ({ title, children }: { title: string; children: ReactNode }) => (
-  <Stack gap="xs" component="section">
-    <Title order={2} size="h5">
-      {title}
-    </Title>
-    {children}
-  </Stack>
-);

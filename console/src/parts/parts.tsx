@@ -145,6 +145,18 @@ export function Screen({ title, actions, children }: { title: ReactNode; actions
   );
 }
 
+/** A part of a screen. */
+export function Section({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <Stack gap="xs" component="section">
+      <Title order={2} size="h5">
+        {title}
+      </Title>
+      {children}
+    </Stack>
+  );
+}
+
 /** A button whose act cannot be undone: it asks once, and says what ends. */
 export function Destroy(props: {
   label: string;
