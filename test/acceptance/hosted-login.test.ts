@@ -1,8 +1,7 @@
 import type Kernel from '@onkernel/sdk';
 import type { Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { viewers } from '../support/live-view.ts';
-import { opener } from '../support/live-view-page.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { viewing } from '../support/live-view-page.ts';
 import { person, startTwoFactorSite, type TwoFactorSite } from '../support/logins/two-factor-site.ts';
 import { startService, type Service } from '../support/service.ts';
 
@@ -18,21 +17,17 @@ const timeout = 240_000;
 let site: TwoFactorSite;
 let service: Service;
 let sdk: Kernel;
-let looking: Awaited<ReturnType<typeof viewers>>;
-const { newContext, close } = opener(() => looking.browser);
+const { newContext } = viewing();
 
 beforeAll(async () => {
   site = await startTwoFactorSite();
   service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: site.host, CORRAL_MAX_SESSIONS: '4' });
   sdk = service.sdk();
-  looking = await viewers();
 });
 afterAll(async () => {
-  await looking?.stop();
   await service?.close();
   await site?.close();
 });
-afterEach(close);
 
 async function startLogin(profile: string) {
   const { id } = await sdk.auth.connections.create({

@@ -1,9 +1,9 @@
 /* oxlint-disable vitest/expect-expect -- `until` expects */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { WebSocket } from 'ws';
 import { localClient } from '../../src/chromium/cdp/local-client.ts';
 import { isCreated } from '../../src/chromium/cdp/shapes.ts';
-import { firstPage, viewers, watched, type PageUnderTest, type Watched } from '../support/live-view.ts';
+import { firstPage, watched, type PageUnderTest, type Watched } from '../support/live-view.ts';
 import {
   BUTTON,
   closeCode,
@@ -11,21 +11,14 @@ import {
   GROUND,
   html,
   isRed,
-  opener,
   raw,
   READ_ONLY,
   script,
   until,
+  viewing,
 } from '../support/live-view-page.ts';
 
-let looking: Awaited<ReturnType<typeof viewers>>;
-const { open, close } = opener(() => looking.browser);
-
-beforeAll(async () => {
-  looking = await viewers();
-});
-afterAll(() => looking?.stop());
-afterEach(close);
+const { open } = viewing();
 
 describe('the display', () => {
   let session: Watched;

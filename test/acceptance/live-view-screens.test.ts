@@ -4,7 +4,7 @@ import type { WebSocket } from 'ws';
 import { isCreated } from '../../src/chromium/cdp/shapes.ts';
 import { localClient } from '../../src/chromium/cdp/local-client.ts';
 import { record } from '../../src/lib/shape.ts';
-import { firstPage, pageAt, viewers, watched, type PageUnderTest, type Watched } from '../support/live-view.ts';
+import { firstPage, pageAt, watched, type PageUnderTest, type Watched } from '../support/live-view.ts';
 import {
   BUTTON,
   closeCode,
@@ -12,21 +12,14 @@ import {
   GROUND,
   html,
   isRed,
-  opener,
   raw,
   READ_ONLY,
   script,
   until,
+  viewing,
 } from '../support/live-view-page.ts';
 
-let looking: Awaited<ReturnType<typeof viewers>>;
-const { open, close } = opener(() => looking.browser);
-
-beforeAll(async () => {
-  looking = await viewers();
-});
-afterAll(() => looking?.stop());
-afterEach(close);
+const { open } = viewing();
 
 describe('the screencast', () => {
   let session: Watched;

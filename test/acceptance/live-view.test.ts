@@ -1,10 +1,10 @@
 /* oxlint-disable vitest/expect-expect -- `until` expects */
 import { readFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { WebSocket } from 'ws';
 import { isCreated } from '../../src/chromium/cdp/shapes.ts';
 import { signal, tree } from '../../src/chromium/sandbox/process-tree.ts';
-import { firstPage, viewers, watched, type PageUnderTest, type Watched } from '../support/live-view.ts';
+import { firstPage, watched, type PageUnderTest, type Watched } from '../support/live-view.ts';
 import {
   BUTTON,
   closeCode,
@@ -12,21 +12,14 @@ import {
   GROUND,
   html,
   isRed,
-  opener,
   raw,
   READ_ONLY,
   script,
   until,
+  viewing,
 } from '../support/live-view-page.ts';
 
-let looking: Awaited<ReturnType<typeof viewers>>;
-const { newContext, open, close } = opener(() => looking.browser);
-
-beforeAll(async () => {
-  looking = await viewers();
-});
-afterAll(() => looking?.stop());
-afterEach(close);
+const { newContext, open, close } = viewing();
 
 describe.each([
   { kind: 'headless', headless: true, full: false },

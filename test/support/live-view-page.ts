@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import type { Browser as Viewers, BrowserContext, BrowserContextOptions, CDPSession, Page } from 'playwright-core';
-import { expect } from 'vitest';
+import type { BrowserContext, BrowserContextOptions, CDPSession, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { WebSocket } from 'ws';
-import type { PageUnderTest, Watched } from './live-view.ts';
+import { viewers, type PageUnderTest, type Watched } from './live-view.ts';
 
 /** The page that viewers look at in the tests of the live view. */
 export const html = `<title>Under test</title>
@@ -43,23 +43,30 @@ export interface View {
   shown(): Promise<string>;
 }
 
-/** Opens views, each in a browser context of its own; `close` ends those that are still open. */
-export function opener(looking: () => Viewers) {
+/** A browser for the views of a test file. Each view has a context of its own, which is closed after its test. */
+export function viewing() {
+  let looking: Awaited<ReturnType<typeof viewers>>;
   const contexts: BrowserContext[] = [];
   async function newContext(options: BrowserContextOptions = {}) {
-    const context = await looking().newContext(options);
+    const context = await looking.browser.newContext(options);
     contexts.push(context);
     return context;
   }
+  async function close() {
+    await Promise.all(contexts.splice(0).map((context) => context.close()));
+  }
+  beforeAll(async () => {
+    looking = await viewers();
+  });
+  afterAll(() => looking?.stop());
+  afterEach(close);
   return {
     newContext,
     async open(session: Watched, under: PageUnderTest, query = '', device: BrowserContextOptions = {}): Promise<View> {
       const context = await newContext({ viewport: { width: 1200, height: 850 }, ...device });
       return viewIn(context, session, under, query);
     },
-    async close() {
-      await Promise.all(contexts.splice(0).map((context) => context.close()));
-    },
+    close,
   };
 }
 

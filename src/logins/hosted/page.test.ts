@@ -1,8 +1,7 @@
 /* oxlint-disable vitest/expect-expect -- `until` expects */
 import type { Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { viewers } from '../../../test/support/live-view.ts';
-import { opener, until } from '../../../test/support/live-view-page.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until, viewing } from '../../../test/support/live-view-page.ts';
 import { serveHostedPage, type FlowState, type ServedPage } from '../../../test/support/logins/hosted-page.ts';
 
 const username = { id: 'f1', ref: 'user', type: 'identifier', label: 'Username' };
@@ -11,17 +10,11 @@ const asking = { flow_step: 'AWAITING_INPUT', fields: [username, password] };
 const liveView = 'https://another-node.example/browser/live?jwt=view';
 
 let served: ServedPage;
-let looking: Awaited<ReturnType<typeof viewers>>;
-const { newContext, close } = opener(() => looking.browser);
+const { newContext } = viewing();
 beforeAll(async () => {
   served = await serveHostedPage();
-  looking = await viewers();
 });
-afterAll(async () => {
-  await looking?.stop();
-  await served?.close();
-});
-afterEach(close);
+afterAll(() => served?.close());
 
 async function open(state: FlowState, query = ''): Promise<Page> {
   served.begin(state);
