@@ -55,9 +55,9 @@ export class Page {
     await loaded;
   }
 
-  /** Asks for every event of the network, as drivers do. */
-  async listenToNetwork(): Promise<void> {
-    await this.#send('Network.enable');
+  /** Asks for every event of the network, as drivers do, or for none. */
+  async listenToNetwork(on: boolean): Promise<void> {
+    await this.#send(on ? 'Network.enable' : 'Network.disable');
   }
 
   close() {

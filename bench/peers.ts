@@ -19,7 +19,7 @@ export async function corral(dataDir: string, settings: Record<string, string>) 
   const key = (await readFile(join(dataDir, 'api-key'), 'utf8')).trim();
   const http = new Pool(service.url, { connections: 128, headersTimeout: 0 });
 
-  async function call(method: 'GET' | 'POST' | 'DELETE', path: string, body?: object) {
+  async function call(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object) {
     const { statusCode, body: answer } = await http.request({
       method,
       path,

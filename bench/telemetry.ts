@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
@@ -12,8 +12,6 @@ import { corral, residentMb } from './peers.ts';
 import { median, type Row } from './rows.ts';
 
 const loads = 20;
-/** After each load: bodies and a picture are read then, and would slow down the next one. The others wait as long. */
-const restMs = 1000;
 const capturingSessions = 20;
 const million = Number(process.env['BENCH_EVENTS'] ?? 1_000_000);
 const on = { enabled: true };
@@ -68,71 +66,93 @@ async function create({ call }: Started, telemetry?: object): Promise<{ session_
   return JSON.parse(await call('POST', '/browsers', { headless: true, timeout_seconds: 3600, telemetry }));
 }
 
-async function timed(page: Page, url: string): Promise<number> {
-  const start = performance.now();
-  await page.goto(url);
-  return performance.now() - start;
+/** A way to load the page: what is switched on before, and off after. */
+interface Way {
+  page: Page;
+  before(): Promise<unknown>;
+  after(): Promise<unknown>;
 }
 
 /**
- * Those that are compared take turns, so that a busy machine is busy for all of them. Every other round goes the other way, so that
- * none always comes after the same.
+ * All ways of Corral are those of one browser, and both ways of Chromium those of another: two browsers that were started in the same way
+ * differed by a seventh. The ways take turns, each begins when the machine is quiet, and every other round goes the other way round.
  */
 async function loadTimes(service: Started, site: string): Promise<Row[]> {
-  const raw = [await rawChromium('port'), await rawChromium('port')];
-  const watched = await create(service, everything);
-  const sides = {
-    off: await Page.open((await create(service)).cdp_ws_url),
-    on: await Page.open(watched.cdp_ws_url),
-    heard: await Page.open((await create(service)).cdp_ws_url),
-    raw: await Page.open(raw[0]!.endpoint),
-    listening: await Page.open(raw[1]!.endpoint),
+  const raw = await rawChromium('port');
+  const { session_id: id, cdp_ws_url } = await create(service);
+  const [page, rawPage] = [await Page.open(cdp_ws_url), await Page.open(raw.endpoint)];
+  const capture = (telemetry: object) => service.call('PATCH', `/browsers/${id}`, { telemetry });
+  const plain = (page: Page): Way => ({ page, before: async () => {}, after: async () => {} });
+  const listening = (page: Page): Way => ({
+    page,
+    before: () => page.listenToNetwork(true),
+    after: () => page.listenToNetwork(false),
+  });
+  const ways = {
+    off: plain(page),
+    on: { page, before: () => capture(everything), after: () => capture({ enabled: false }) },
+    // Nothing is captured, but the client hears the same events of Chromium that a capture needs.
+    heard: listening(page),
+    raw: plain(rawPage),
+    rawHeard: listening(rawPage),
   };
-  // Nothing is captured, but the client hears the same events of Chromium that a capture needs.
-  await sides.heard.listenToNetwork();
-  await sides.listening.listenToNetwork();
-  const names = Object.keys(sides) as (keyof typeof sides)[];
-  const measure = async (path: string) => {
-    const times = { off: [], on: [], heard: [], raw: [], listening: [] } as Record<keyof typeof sides, number[]>;
-    for (let round = -1; round < loads; round++) {
-      for (const name of round % 2 === 0 ? names : names.toReversed()) {
-        const took = await timed(sides[name], site + path);
-        if (round >= 0) times[name].push(took); // the first load is not like the others
-        await sleep(restMs);
-      }
-    }
-    const [value, off] = [median(times.on), median(times.off)];
-    return {
-      value,
-      ratio: value / off,
-      heard: median(times.heard) / off,
-      ofChromium: median(times.listening) / median(times.raw),
-    };
-  };
-  const [page, empty] = [await measure('/page'), await measure('/empty')];
-  const perSecond = await sustained(service, watched.session_id, sides.on);
-  for (const side of Object.values(sides)) side.close();
-  for (const browser of raw) await browser.stop();
-  const chromium = ({ heard, ofChromium }: { heard: number; ofChromium: number }) =>
-    `nothing captured (${heard.toFixed(2)} × if only the client hears Network events; ${ofChromium.toFixed(2)} × in Chromium alone)`;
+  const [full, empty] = [await inTurns(ways, `${site}/page`), await inTurns(ways, `${site}/empty`)];
+  await ways.on.before();
+  const perSecond = await sustained(service, id, page);
+  page.close();
+  rawPage.close();
+  await raw.stop();
   return [
-    {
-      what: 'load of a page with 300 requests, 20 ms away, everything captured',
-      value: page.value,
-      unit: 'ms',
-      ratio: page.ratio,
-      beside: chromium(page),
-      bar: '≤ 1.15',
-    },
-    {
-      what: 'the same with empty answers that are there at once',
-      value: empty.value,
-      unit: 'ms',
-      ratio: empty.ratio,
-      beside: chromium(empty),
-    },
+    { what: 'load of a page with 300 requests, 20 ms away, everything captured', ...beside(full), bar: '≤ 1.15' },
+    { what: 'the same with empty answers that are there at once', ...beside(empty) },
     { what: 'console messages a session sustains, archived', value: perSecond, unit: 'events/s' },
   ];
+}
+
+async function inTurns<Name extends string>(ways: Record<Name, Way>, url: string): Promise<Record<Name, number>> {
+  const names = Object.keys(ways) as Name[];
+  const times = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<Name, number[]>;
+  for (let round = -1; round < loads; round++) {
+    for (const name of round % 2 === 0 ? names : names.toReversed()) {
+      const { page, before, after } = ways[name];
+      await before();
+      await quiet();
+      const start = performance.now();
+      await page.goto(url);
+      if (round >= 0) times[name].push(performance.now() - start); // the first load is not like the others
+      await quiet(); // bodies and a picture are read after a load
+      await after();
+    }
+  }
+  return Object.fromEntries(names.map((name) => [name, median(times[name])])) as Record<Name, number>;
+}
+
+/** Resolves when the processors had next to nothing to do for half a second, or after ten on a machine that is busy with other things. */
+async function quiet(): Promise<void> {
+  let [calm, before] = [0, processorTimes()];
+  for (let look = 0; look < 66 && calm < 3; look++) {
+    await sleep(150);
+    const now = processorTimes();
+    calm = (now.busy - before.busy) / (now.all - before.all) < 0.12 ? calm + 1 : 0;
+    before = now;
+  }
+}
+
+function processorTimes(): { busy: number; all: number } {
+  const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);
+  const cores = cpus().map(({ times }) => times);
+  const all = sum(cores.flatMap((times) => Object.values(times)));
+  return { busy: all - sum(cores.map(({ idle }) => idle)), all };
+}
+
+function beside({ off, on, heard, raw, rawHeard }: Record<'off' | 'on' | 'heard' | 'raw' | 'rawHeard', number>) {
+  const ratio = (of: number, to: number) => (of / to).toFixed(2);
+  return {
+    value: on,
+    unit: 'ms',
+    ratio: on / off,
+    beside: `nothing captured (${ratio(heard, off)} × if only the client hears Network events; ${ratio(rawHeard, raw)} × in Chromium alone)`,
+  };
 }
 
 async function sustained(service: Started, id: string, page: Page): Promise<number> {
