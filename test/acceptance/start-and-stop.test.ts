@@ -1,8 +1,11 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { newDatabase } from '../support/new-database.ts';
 import { run, spawnService } from '../support/process.ts';
 
@@ -46,6 +49,33 @@ describe('the service', () => {
     await second.kill('SIGTERM');
     expect([second.child.exitCode, second.child.signalCode]).toEqual([0, null]);
     expect(() => process.kill(databaseNow, 0)).toThrow('ESRCH');
+  });
+
+  test('hears a signal while it starts, and leaves nothing that runs', async () => {
+    const starting = spawn(process.execPath, ['scripts/start.mjs'], {
+      env: { PATH: process.env['PATH'], HOME: process.env['HOME'], CORRAL_DATA_DIR: dataDir, CORRAL_PORT: '0' },
+      stdio: 'ignore',
+    });
+    const exited = once(starting, 'exit');
+    const database = await vi.waitFor(() => postmaster(dataDir), { timeout: 60_000, interval: 5 });
+    starting.kill('SIGTERM');
+    expect(await exited).toEqual([0, null]);
+    expect(() => process.kill(database, 0)).toThrow('ESRCH');
+    expect(await readdir(dataDir)).not.toContain('address');
+    const next = await start();
+    expect((await get(`${next.url}/org/projects`, await firstKey())).status).toBe(200);
+    await next.kill();
+  });
+
+  test('refuses an ordinary user a port of root’s before it makes anything', async () => {
+    // In a user namespace this user is an ordinary one; in a network namespace the kernel's own rule about ports holds.
+    const asUser = ['--user', '--net', '--map-user=65534', '--map-group=65534', process.execPath, 'scripts/start.mjs'];
+    const env = { PATH: process.env['PATH'], CORRAL_DATA_DIR: dataDir, CORRAL_PORT: '80' };
+    await expect(promisify(execFile)('unshare', asUser, { env })).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^CORRAL_PORT is 80, .*below 1024/),
+    });
+    expect(await readdir(dataDir)).toEqual([]);
   });
 
   test('says what is wrong with its settings, all at once', async () => {
