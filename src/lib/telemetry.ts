@@ -40,8 +40,15 @@ export interface TelemetryEvent {
   truncated?: boolean;
 }
 
-/** Takes an event. It never throws and never waits: a slow reader loses events, the browser loses no time. */
-export type TelemetrySink = (event: TelemetryEvent) => void;
+/** Takes events. It never throws and never waits: a slow reader loses events, the browser loses no time. */
+export interface TelemetrySink {
+  add(event: TelemetryEvent): void;
+  /** Takes an event of which a part is to come. Readers see the whole of it, and what there is of it if the service is killed before. */
+  draft(event: TelemetryEvent): Finish<TelemetryEvent>;
+}
+
+/** Call it once: with the whole, or with nothing to give it up. */
+export type Finish<T> = (whole?: T) => void;
 
 /**
  * What `source.metadata` of a network event tells beyond its data, for the HAR and trace exports. The data of an event has

@@ -309,11 +309,13 @@ function living(db: Db) {
       reason: Ending,
       silentMs?: number,
     ): Promise<Pick<SessionRow, 'id' | 'project_id' | 'pool_id'>[]> {
-      return db.rows(sql`update sessions set state = 'failed',
+      return db.rows(sql`with lost as (update sessions set state = 'failed',
           uptime_ms = uptime_of(sessions, coalesce(now() - make_interval(secs => ${silentMs === undefined ? null : silentMs / 1000}::float8),
             (select least(now(), heartbeat_at) from nodes where id = ${nodeId}), now())),
           awake_since = null, ended_reason = coalesce(ended_reason, ${reason}), deleted_at = coalesce(deleted_at, now())
-        where node_id = ${nodeId} and state in ('starting', 'live', 'stopping') returning id, project_id, pool_id`);
+        where node_id = ${nodeId} and state in ('starting', 'live', 'stopping') returning id, project_id, pool_id),
+        kept as (update telemetry_chunks set draft = false where draft and session_id in (select id from lost))
+        select * from lost`);
     },
 
     /** Nodes that have unsettled sessions. */

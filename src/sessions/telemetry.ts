@@ -54,7 +54,7 @@ export function sessionTelemetry({
       return last?.close();
     }
     if (collector) return collector.change(capture);
-    collector = collect({ mux: engine.mux, capture, sink: journal.add, log });
+    collector = collect({ mux: engine.mux, capture, sink: journal, log });
     await collector.ready;
   }
 

@@ -3,7 +3,7 @@ import { openTestStore } from '../../test/support/store.ts';
 import { silent } from '../lib/log.ts';
 import type { EventCategory, TelemetryCategory, TelemetryEvent } from '../lib/telemetry.ts';
 import { telemetryCategories } from '../lib/telemetry.ts';
-import type { Line } from './journal.ts';
+import type { Line } from './following.ts';
 import { telemetryService, type SessionJournal } from './service.ts';
 import { sql } from '../store/sql.ts';
 
@@ -179,6 +179,69 @@ test('a session and a project keep to their bytes: the oldest events go', async 
     expect(left.length, bound).toBeLessThan(8);
     expect(left, bound).toEqual(Array.from(left, (_, index) => 11 - left.length + index));
   }
+});
+
+const draftsOf = (id: string) =>
+  store.db.rows<{ first_seq: string }>(sql`select first_seq from telemetry_chunks where session_id = ${id} and draft`);
+
+test('an event of which a part is to come is kept as it is, unseen, until the whole of it takes its place', async () => {
+  const { id, journal, page, seqs } = house();
+  add(journal, 2);
+  const finish = journal.draft(event('half'));
+  const giveUp = journal.draft(event('given up'));
+  await expect.poll(() => draftsOf(id)).toEqual([{ first_seq: '3' }]);
+  add(journal, 1);
+  expect(await seqs()).toEqual([1, 2, 3]);
+  await expect.poll(() => draftsOf(id)).toEqual([{ first_seq: '4' }]);
+  giveUp();
+  finish(event('whole'));
+  finish(event('twice'));
+  expect((await page()).lines.map((line) => JSON.parse(line).event.data.text).slice(3)).toEqual(['whole']);
+  await expect.poll(() => draftsOf(id)).toEqual([]);
+
+  journal.draft(event('half at the end'));
+  await expect.poll(() => draftsOf(id)).toHaveLength(1);
+  journal.end();
+  await expect.poll(() => draftsOf(id)).toEqual([]);
+  expect((await page()).lines.at(-1)).toContain('half at the end');
+  expect(await seqs()).toEqual([1, 2, 3, 4, 5]);
+});
+
+test('a write whose outcome is unknown leaves no draft in the place of an event', async () => {
+  let fail = false;
+  const db = {
+    ...store.db,
+    transaction: async <T>(work: (within: typeof store.db) => Promise<T>): Promise<T> => {
+      const done = await store.db.transaction(work);
+      if (fail) throw new Error('The connection was lost after the commit.');
+      return done;
+    },
+  };
+  const service = telemetryService({ db, days: 30, sessionBytes: 1e9, projectBytes: 1e9, log: silent });
+  const journal = service.open('unknown', 'project');
+  journal.capture = everything;
+  fail = true;
+  const finish = journal.draft(event('half'));
+  await expect.poll(() => draftsOf('unknown')).toHaveLength(1);
+  fail = false;
+  finish(event('whole'));
+  journal.end();
+  await expect.poll(() => service.counts().journals).toBe(0);
+  const { lines } = await service.page('unknown', { limit: 10 });
+  expect(lines.map((line) => JSON.parse(line).event.data.text)).toEqual(['whole']);
+  expect(await draftsOf('unknown')).toEqual([]);
+});
+
+test('a draft of what is not captured, or of the holder before, is not kept', async () => {
+  const { id, journal, seqs } = house();
+  journal.capture = new Set<TelemetryCategory>(['network']);
+  journal.draft(event('other', 'console'))(event('other', 'console'));
+  const finish = journal.draft(event('of the holder before', 'network'));
+  await expect.poll(() => draftsOf(id)).toHaveLength(1);
+  journal.capture = new Set();
+  finish(event('of the holder before', 'network'));
+  await expect.poll(() => draftsOf(id)).toEqual([]);
+  expect(await seqs()).toEqual([]);
 });
 
 test('a full disk loses events, and nothing else', async () => {

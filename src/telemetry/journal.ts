@@ -1,19 +1,14 @@
 import type { Capture, TelemetryEvent } from '../lib/telemetry.ts';
 import { gather, type Chunk, type LooseChunk } from './chunks.ts';
 import { nothing } from './capture.ts';
+import { journalDrafts } from './drafts.ts';
+import { followLines, type Line } from './following.ts';
 import { lineOf } from './record.ts';
 
-/** A reader may be this many events behind. */
-export const ringSize = 1024;
 /** Lines in memory before they are written without waiting for the next round. */
 export const mostTail = 256 * 1024;
 /** What is kept in memory of a session while the database does not answer. Beyond that, the oldest is lost. */
 const mostUnwritten = 4 * 2 ** 20;
-
-export interface Line {
-  seq: number;
-  line: string;
-}
 
 export interface JournalOptions {
   sessionId: string;
@@ -54,8 +49,12 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
     for (const resolve of all) resolve();
   }
 
+  const isCaptured = ({ category }: TelemetryEvent) =>
+    !ended && (category === 'monitor' ? capture.size > 0 : capture.has(category));
+  const drafts = journalDrafts({ isCaptured, add, onChange: () => onLines(self, false) });
+
   function add(event: TelemetryEvent): void {
-    if (ended || !(event.category === 'monitor' ? capture.size > 0 : capture.has(event.category))) return;
+    if (!isCaptured(event)) return;
     const line = lineOf(lastSeq + 1, event, secrets);
     if (line === undefined) return;
     lastSeq += 1;
@@ -79,41 +78,21 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
   const nextInMemory = (seq: number) =>
     [...unwritten.map(({ firstSeq }) => firstSeq), lastSeq - tail.length + 1].find((first) => first > seq) ?? lastSeq;
 
-  /**
-   * Lines after `seq`, and then each new one, until the session ends or `signal` aborts. It waits for its reader. A reader that
-   * falls too far behind misses events, which shows in the numbers.
-   */
-  async function* follow(seq: number, signal: AbortSignal): AsyncGenerator<Line> {
-    const until = AbortSignal.any([signal, readers.signal]);
-    let at = Math.min(seq, lastSeq);
-    until.addEventListener('abort', wake, { once: true });
-    try {
-      while (!until.aborted) {
-        if (at >= lastSeq) {
-          if (ended) return;
-          await new Promise<void>((resolve) => waiting.add(resolve));
-          continue;
-        }
-        at = Math.max(at, lastSeq - ringSize);
-        const lines = inMemory(at) ?? (await archived(sessionId, at));
-        if (lines.length === 0) at = Math.max(at, nextInMemory(at) - 1); // lost, or trimmed from the archive
-        for (const line of lines) {
-          if (until.aborted) return;
-          if (line.seq <= lastSeq - ringSize) continue;
-          yield line;
-          at = line.seq;
-        }
-        at = Math.max(at, lines.at(-1)?.seq ?? 0);
-      }
-    } finally {
-      until.removeEventListener('abort', wake);
-    }
-  }
+  const follow = (seq: number, signal: AbortSignal): AsyncGenerator<Line> =>
+    followLines(seq, AbortSignal.any([signal, readers.signal]), {
+      last: () => lastSeq,
+      ended: () => ended,
+      inMemory,
+      nextInMemory,
+      archived: (after) => archived(sessionId, after),
+      waiting,
+    });
 
   const self = {
     sessionId,
     projectId,
     add,
+    draft: drafts.take,
     follow,
 
     get lastSeq() {
@@ -132,7 +111,7 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
     get ended() {
       return ended;
     },
-    /** Whether everything is written. */
+    /** Whether every event is written. */
     get clean() {
       return tail.length === 0 && unwritten.length === 0;
     },
@@ -142,6 +121,12 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
       if (tail.length > 0) unwritten.push(gather(tail, tailBytes));
       [tail, tailBytes] = [[], 0];
       return [...unwritten];
+    },
+
+    /** The drafts as lines, after the last one of `seal`; undefined when there are none. */
+    sealDrafts: () => drafts.seal(lastSeq, secrets),
+    get hasDrafts() {
+      return drafts.any;
     },
 
     /** The chunk is in the archive. */
@@ -178,6 +163,7 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
 
     /** Takes no more events. Readers get what there is, and then their end. */
     end() {
+      drafts.end();
       ended = true;
       wake();
     },

@@ -1,8 +1,9 @@
-import type { Capture, EventCategory, TelemetryEvent } from '../lib/telemetry.ts';
+import type { Capture, EventCategory, TelemetrySink } from '../lib/telemetry.ts';
 import type { Log } from '../lib/log.ts';
 import type { Db } from '../store/db.ts';
 import type { EventSource } from './export/source.ts';
-import { journal, ringSize, type Journal, type Line } from './journal.ts';
+import { ringSize, type Line } from './following.ts';
+import { journal, type Journal } from './journal.ts';
 import { telemetryReading, type Page } from './reading.ts';
 import { formsOf } from './record.ts';
 import type { EventsQuery } from './schema.ts';
@@ -13,9 +14,8 @@ import { telemetryWriter } from './writer.ts';
 const atOnce = 1000;
 
 /** What a session does with its telemetry. */
-export interface SessionJournal {
+export interface SessionJournal extends TelemetrySink {
   capture: Capture;
-  add(event: TelemetryEvent): void;
   /** What must not be in any event. */
   hide(secrets: Iterable<{ username?: string; password: string }>): void;
   /** Ends the streams of the present holder. */
@@ -93,6 +93,7 @@ export function telemetryService({
           kept.capture = next;
         },
         add: kept.add,
+        draft: kept.draft,
         hide: (secrets) => void (kept.secrets = formsOf(secrets)),
         endReaders: kept.endReaders,
         end() {

@@ -6,6 +6,8 @@ import type { Chunk } from './chunks.ts';
 export interface OwnedChunk extends Chunk {
   sessionId: string;
   projectId: string;
+  /** Events of which a part is to come: the last chunk of a session that runs, and unseen until the session is lost with its node. */
+  draft?: boolean;
 }
 
 export interface ChunkRow {
@@ -25,17 +27,22 @@ export interface ChunkFilter {
 
 export type TelemetryStore = ReturnType<typeof telemetryStore>;
 
-/** Every query on telemetry_chunks. */
+/** Every query on telemetry_chunks, but for those that settle lost sessions (sessions/store.ts) and forget old ones (store/history.ts). */
 export function telemetryStore(db: Db) {
   return {
-    /** All or none. A chunk that is there already is left as it is: a write whose outcome is unknown is repeated. */
-    insert(chunks: readonly OwnedChunk[]): Promise<void> {
+    /**
+     * All or none. A chunk that is there already is left as it is: a write whose outcome is unknown is repeated. The drafts of these sessions
+     * are removed before: the new chunks have what became of them.
+     */
+    insert(chunks: readonly OwnedChunk[], undrafted: readonly string[] = []): Promise<void> {
       return db.transaction(async (tx) => {
+        if (undrafted.length > 0)
+          await tx.rows(sql`delete from telemetry_chunks where session_id = any (${undrafted}) and draft`);
         for (const chunk of chunks)
           await tx.rows(sql`insert into telemetry_chunks
-              (session_id, first_seq, last_seq, project_id, from_us, to_us, categories, bytes, packed)
+              (session_id, first_seq, last_seq, project_id, from_us, to_us, categories, bytes, packed, draft)
             values (${chunk.sessionId}, ${chunk.firstSeq}, ${chunk.lastSeq}, ${chunk.projectId}, ${chunk.fromUs}, ${chunk.toUs},
-              ${chunk.mask}, ${chunk.packed.length}, ${chunk.packed})
+              ${chunk.mask}, ${chunk.packed.length}, ${chunk.packed}, ${chunk.draft ?? false})
             on conflict (session_id, last_seq) do nothing`);
       });
     },
@@ -58,7 +65,7 @@ export function telemetryStore(db: Db) {
     after({ sessionId, fromUs, untilUs, mask }: ChunkFilter, seq: number, limit: number): Promise<ChunkRow[]> {
       return db.rows(sql`select first_seq, last_seq, packed from telemetry_chunks
         where session_id = ${sessionId} and last_seq > ${seq} and to_us >= ${fromUs} and from_us < ${untilUs}
-          and categories & ${mask}::integer <> 0
+          and categories & ${mask}::integer <> 0 and not draft
         order by last_seq limit ${limit}`);
     },
 
@@ -66,7 +73,7 @@ export function telemetryStore(db: Db) {
     before({ sessionId, fromUs, untilUs, mask }: ChunkFilter, seq: number, limit: number): Promise<ChunkRow[]> {
       return db.rows(sql`select first_seq, last_seq, packed from telemetry_chunks
         where session_id = ${sessionId} and first_seq < ${seq} and to_us >= ${fromUs} and from_us < ${untilUs}
-          and categories & ${mask}::integer <> 0
+          and categories & ${mask}::integer <> 0 and not draft
         order by first_seq desc limit ${limit}`);
     },
 

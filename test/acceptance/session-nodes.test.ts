@@ -1,6 +1,7 @@
 import Kernel, { toFile } from '@onkernel/sdk';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { inflateRawSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { extensionFiles, zipOf } from '../support/extension-zip.ts';
 import { loggedIn, startLoginSite, type LoginSite } from '../support/login-site.ts';
@@ -19,6 +20,10 @@ let a: Node;
 let b: Node;
 beforeAll(async () => {
   pages = await startPages({
+    // Its document loads for as long as the picture does, and then its process answers nothing.
+    '/hangs':
+      '<img src=/never><script>fetch("/text").then((a) => a.text()).then(() => setTimeout(() => { for (;;); }, 300))</script>',
+    '/never': null,
     '/counts': '<script>let n = 0; setInterval(() => n < 60 && console.log(String(++n)), 50)</script>',
   });
   site = await startLoginSite();
@@ -95,7 +100,7 @@ test('what one node saves, another starts with; and a request that reaches the w
   await Promise.all(sessions.map((session) => sdkOf(a).browsers.deleteByID(session.session_id)));
 });
 
-type Envelope = { seq: number; event: { type: string; data?: { text?: string } } };
+type Envelope = { seq: number; event: { type: string; data?: { text?: string; url?: string } } };
 
 test('events are followed and read through another node, and those that were read outlive kill -9 of their own', async () => {
   const { body: session } = await a.call('POST', '/browsers', {
@@ -129,6 +134,19 @@ test('events are followed and read through another node, and those that were rea
   };
   await expect.poll(async () => (await read(away)).map(({ event }) => event.type), patience).toContain('api_call');
   const before = await read(home);
+  const hanging = await RawClient.open(away.here(session.cdp_ws_url));
+  await hanging.page(`${pages.url}hangs`);
+  const drafts = async () => {
+    const query = { name: 'drafts', text: 'select packed from telemetry_chunks where session_id = $1 and draft' };
+    const rows = await nodes.ask<{ packed: Buffer }>({ ...query, values: [session.session_id] });
+    return rows.map(({ packed }) => inflateRawSync(packed).toString()).join();
+  };
+  await expect.poll(drafts, patience).toContain(`${pages.url}text`);
+  const responses = async () =>
+    ((await away.call('GET', `${path}/telemetry/events?category=network&order=desc&limit=100`)).body as Envelope[])
+      .filter(({ event }) => event.type === 'network_response')
+      .map(({ event }) => event.data!.url);
+  expect(await responses()).not.toContain(`${pages.url}text`);
   await home.kill('SIGKILL');
   for (let rest = await reader.read().catch(() => ({ done: true })); !rest.done;)
     rest = await reader.read().catch(() => ({ done: true })); // the stream ends with its node
@@ -142,6 +160,7 @@ test('events are followed and read through another node, and those that were rea
   const ended = async () => (await away.call('GET', `${path}?include_deleted=true`)).body.ended_reason;
   await expect.poll(ended, patience).toBe('node_lost');
   expect((await read(away)).slice(0, before.length)).toEqual(before);
+  expect(await responses()).toContain(`${pages.url}text`); // its body was not read yet
   await startAgain(home);
   await knowEachOther();
 });

@@ -1,8 +1,14 @@
-import type { TelemetryEvent } from '../../src/lib/telemetry.ts';
+import type { TelemetryEvent, TelemetrySink } from '../../src/lib/telemetry.ts';
 import { silent } from '../../src/lib/log.ts';
 import type { Collector } from '../../src/chromium/telemetry/collector.ts';
 import { sessionTelemetry } from '../../src/sessions/telemetry.ts';
 import { nothing } from '../../src/telemetry/capture.ts';
+
+/** Takes events into a list: those of which a part is to come when they are whole. */
+export const intoList = (events: TelemetryEvent[]): TelemetrySink => ({
+  add: (event) => void events.push(event),
+  draft: () => (whole) => void (whole && events.push(whole)),
+});
 
 /** The telemetry of a session with a journal and a collector that only note what they are told. */
 export function fakeTelemetry(collector: Partial<Collector> = {}) {
@@ -10,7 +16,7 @@ export function fakeTelemetry(collector: Partial<Collector> = {}) {
   const done: string[] = [];
   const journal = {
     capture: nothing,
-    add: (event: TelemetryEvent) => void events.push(event),
+    ...intoList(events),
     hide: (secrets: Iterable<{ password: string }>) =>
       void done.push(`hide ${Array.from(secrets, ({ password }) => password).join(' ')}`),
     endReaders: () => void done.push('end readers'),

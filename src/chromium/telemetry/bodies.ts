@@ -8,8 +8,6 @@ import { rootOf, type Target } from './target.ts';
 const MOST_BYTES = 2 * 1024 * 1024;
 /** The most bodies of one target that are read at once, so that a page that hangs holds up only itself. */
 const MOST_AT_ONCE = 4;
-/** How long bodies wait while their page loads other things: reading them at once made a page of 300 requests load a fifth longer. */
-const LOADING_MS = 1000;
 /** The most responses of one target that wait for their body; more are told without. */
 const MOST_WAITING = 2000;
 
@@ -27,22 +25,22 @@ interface Line {
   timer: NodeJS.Timeout | undefined;
 }
 
-/** Reads the bodies of responses, and calls `done` once for each: with the text as it may be told, or without. */
-export function bodies(client: LocalClient, isLoading: (target: Target) => boolean) {
+/**
+ * Reads the bodies of responses, and calls `done` once for each: with the text as it may be told, or without. Bodies wait while their page
+ * has more to do, for as long as `patience` says, in milliseconds: reading them at once made a page of 300 requests load a fifth longer.
+ */
+export function bodies(client: LocalClient, patience: (target: Target) => number) {
   const waiting = new Map<Target, Line>();
 
-  /** Reads what waits, unless the page still loads. */
-  function pump(target: Target, line: Line): void {
-    if (line.jobs.length === 0) return;
-    if (isLoading(target)) {
-      line.timer ??= setTimeout(() => {
-        line.timer = undefined;
-        start(line);
-      }, LOADING_MS).unref();
-    } else start(line);
+  function startLater(target: Target, line: Line): void {
+    const ms = patience(target);
+    if (ms === 0) start(line);
+    else line.timer ??= setTimeout(() => start(line), ms).unref();
   }
 
   function start(line: Line): void {
+    clearTimeout(line.timer);
+    line.timer = undefined;
     while (line.reading < MOST_AT_ONCE && line.jobs.length > 0) line.jobs.shift()!();
   }
 
@@ -69,23 +67,31 @@ export function bodies(client: LocalClient, isLoading: (target: Target) => boole
         () => finish(), // the page has moved on, or does not answer
       );
     });
-    pump(target, line);
+    startLater(target, line);
+  }
+
+  /** What waits is told without a body. */
+  function gone(target: Target): void {
+    const line = waiting.get(target);
+    waiting.delete(target);
+    if (!line) return;
+    clearTimeout(line.timer);
+    line.jobs = [];
+    for (const done of line.left) done();
+    line.left.clear();
   }
 
   return Object.assign(read, {
-    /** A page has nothing under way. */
-    quiet(page: Target): void {
+    /** Reads what waits in a page. */
+    now(page: Target): void {
       for (const [target, line] of waiting) if (rootOf(target) === page) start(line);
     },
 
-    gone(target: Target): void {
-      const line = waiting.get(target);
-      waiting.delete(target);
-      if (!line) return;
-      clearTimeout(line.timer);
-      line.jobs = [];
-      for (const done of line.left) done();
-      line.left.clear();
+    gone,
+
+    /** Nothing more is read. */
+    close(): void {
+      for (const target of waiting.keys()) gone(target);
     },
   });
 }

@@ -3,6 +3,7 @@ import { connect as connectPuppeteer } from 'puppeteer-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { silent } from '../../lib/log.ts';
 import type { Capture, TelemetryEvent } from '../../lib/telemetry.ts';
+import { intoList } from '../../../test/support/fake-telemetry.ts';
 import { muxServer, RawClient, type MuxServer } from '../../../test/support/mux-server.ts';
 import { telemetrySite } from '../../../test/support/telemetry-site.ts';
 import { collect, type Collector } from './collector.ts';
@@ -19,7 +20,7 @@ beforeAll(async () => {
   site = await telemetrySite();
   server = await muxServer(undefined, undefined, '--site-per-process');
   client = await RawClient.open(server.endpoint);
-  collector = collect({ mux: server.mux, capture: everything, sink: (event) => void events.push(event), log: silent });
+  collector = collect({ mux: server.mux, capture: everything, sink: intoList(events), log: silent });
   await collector.ready;
 });
 

@@ -44,7 +44,11 @@ export function collect({ mux: first, capture: initial, sink, log }: CollectorOp
   let line: Promise<void> = Promise.resolve();
 
   const tell = (told: Told) => {
-    if (!over) sink(eventOf(told, Date.now()));
+    if (!over) sink.add(eventOf(told, Date.now()));
+  };
+  const draft = (told: Told) => {
+    const finish = sink.draft(eventOf(told, Date.now()));
+    return (whole?: Told) => finish(whole && eventOf(whole, Date.now()));
   };
   const monitor = (type: string, data: Record<string, unknown>) => {
     if (isObserved(capture)) tell({ category: 'monitor', type, data });
@@ -58,7 +62,7 @@ export function collect({ mux: first, capture: initial, sink, log }: CollectorOp
       watch = undefined;
       return;
     }
-    watch ??= watchBrowser(mux, tell);
+    watch ??= watchBrowser(mux, { tell, draft });
     await watch.change(capture);
   }
 
@@ -128,9 +132,9 @@ export function collect({ mux: first, capture: initial, sink, log }: CollectorOp
     },
 
     async close() {
-      over = true;
       watch?.close();
       watch = undefined;
+      over = true;
       await line;
     },
   };

@@ -5,7 +5,7 @@ import { order } from './equip.ts';
 import type { networkEvents } from './network.ts';
 import type { pageEvents } from './page.ts';
 import { isFrameTree, isNavigated, type FrameTree } from '../cdp/frame-shapes.ts';
-import { isDialog, isFrameGone, isNavigatedWithin, isOfFrame } from './shapes.ts';
+import { isDialog, isFrameGone, isNavigatedWithin, isOfFrame, isStarting } from './shapes.ts';
 import { MOST_FRAMES, rootOf, type Target } from './target.ts';
 
 interface FrameDeps {
@@ -47,13 +47,19 @@ export function followFrames({ client, mux, bySession, network, page, captcha }:
     const target = bySession.get(sessionId ?? '');
     return target?.targetId === frameId && !target.parent ? target : undefined;
   };
+  client.on('Page.frameStartedNavigating', isStarting, ({ frameId, navigationType }, sessionId) => {
+    const page = pageOf(sessionId, frameId);
+    if (page && !/sameDocument$/i.test(navigationType)) network.leaving(page);
+  });
   client.on('Page.frameStartedLoading', isOfFrame, ({ frameId }, sessionId) => {
     const page = pageOf(sessionId, frameId);
     if (page) page.loadingSince = performance.now();
   });
   client.on('Page.frameStoppedLoading', isOfFrame, ({ frameId }, sessionId) => {
     const page = pageOf(sessionId, frameId);
-    if (page) page.loadingSince = undefined;
+    if (!page) return;
+    page.loadingSince = undefined;
+    network.loaded(page);
   });
   client.on('Page.navigatedWithinDocument', isNavigatedWithin, ({ frameId, url }, sessionId) => {
     const target = bySession.get(sessionId ?? '');

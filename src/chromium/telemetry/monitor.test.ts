@@ -1,5 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
+import { intoList } from '../../../test/support/fake-telemetry.ts';
 import { silent } from '../../lib/log.ts';
 import type { TelemetryCategory, TelemetryEvent } from '../../lib/telemetry.ts';
 import { multiplex } from '../cdp/mux.ts';
@@ -28,7 +29,7 @@ function collected(...capture: TelemetryCategory[]) {
   const collector = collect({
     mux: refusingBrowser(),
     capture: new Set(capture),
-    sink: (event) => void events.push(event),
+    sink: intoList(events),
     log: silent,
   });
   return { collector, told: () => events.map(({ category, type, data }) => ({ category, type, data })) };

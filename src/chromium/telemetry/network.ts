@@ -3,12 +3,14 @@ import { bodies } from './bodies.ts';
 import { failureRecord, requestRecord, responseRecord, type Request } from './network-records.ts';
 import { bodyLimit } from './redact.ts';
 import { isFailed, isFinished, isRequestSent, isResponseReceived } from './shapes.ts';
-import { contextOf, rootOf, type Target } from './target.ts';
+import { contextOf, loadingFor, rootOf, type Target } from './target.ts';
 import type { Watch } from './watch.ts';
 
 /** More unended requests than any page has. The oldest are forgotten. */
 const MOST_REQUESTS = 10_000;
 const IDLE_MS = 500;
+/** How long bodies wait for other requests of a page that has loaded. */
+const BUSY_MS = 1000;
 
 /** network_request, network_response, network_loading_failed and network_idle. */
 export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
@@ -19,7 +21,7 @@ export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
    */
   const requests = new Map<string, Request>();
   const idle = idlePages(watch);
-  const readBody = bodies(client, isLoading);
+  const readBody = bodies(client, (target) => loadingFor(rootOf(target)) || (isBusy(target) ? BUSY_MS : 0));
   const keyOf = (target: Target, requestId: string) =>
     requestId.length === 32 ? requestId : `${rootOf(target).sessionId} ${requestId}`;
 
@@ -93,17 +95,17 @@ export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
   function answered(entry: Request, timestamp: number, bytes = 0): void {
     const { target, response, method, requestId } = entry;
     if (!response) return;
-    const told = (body?: string) => {
-      if (watch.captures('network')) tell(responseRecord(entry, response, { timestamp, bytes, body, proxy }));
-    };
+    if (!watch.captures('network')) return;
+    const told = (body?: string) => responseRecord(entry, response, { timestamp, bytes, body, proxy });
     const limit = bodyLimit(response.mimeType);
     const { status } = response;
     const hasBody = method !== 'HEAD' && status !== 204 && status !== 304 && !(status >= 300 && status < 400);
-    if (limit === undefined || !hasBody || target.gone) told();
-    else readBody({ target, requestId, bytes, limit }, told);
+    if (limit === undefined || !hasBody || target.gone) return tell(told());
+    const finish = watch.draft(told());
+    readBody({ target, requestId, bytes, limit }, (body) => finish(watch.captures('network') ? told(body) : undefined));
   }
 
-  function isLoading(target: Target): boolean {
+  function isBusy(target: Target): boolean {
     const root = rootOf(target);
     for (const entry of requests.values()) if (entry.counts && rootOf(entry.target) === root) return true;
     return false;
@@ -111,12 +113,18 @@ export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
 
   function settleIdle(target: Target): void {
     const root = rootOf(target);
-    if (root.gone || !watch.captures('network') || isLoading(root)) return;
-    readBody.quiet(root);
+    if (root.gone || !watch.captures('network') || isBusy(root)) return;
+    if (loadingFor(root) === 0) readBody.now(root);
     idle.later(root);
   }
 
   return {
+    /** The page goes to another document, and takes the bodies of this one with it. */
+    leaving: (page: Target) => readBody.now(page),
+
+    /** The page has loaded its document. */
+    loaded: (page: Target) => readBody.now(page),
+
     /** The main frame shows another document: requests of the previous one may never be told to have ended. */
     navigated(page: Target, loaderId: string): void {
       for (const entry of requests.values()) {
@@ -141,10 +149,14 @@ export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
     /** The category was switched off. */
     forget(): void {
       requests.clear();
+      readBody.close();
       idle.close();
     },
 
-    close: idle.close,
+    close(): void {
+      readBody.close();
+      idle.close();
+    },
   };
 }
 

@@ -2,7 +2,7 @@ import { anyText, number, object } from '../../lib/shape.ts';
 import { activePage, type ActivePage } from '../pages/active-page.ts';
 import { smallPicture } from '../pages/small-picture.ts';
 import type { Mux } from '../cdp/mux.ts';
-import { isLoading } from './target.ts';
+import { loadingFor } from './target.ts';
 import type { Watch } from './watch.ts';
 
 const isPicture = object({ data: anyText });
@@ -70,7 +70,7 @@ export function screenshots(watch: Watch, mux: Mux) {
 
   /** A picture of a page that loads takes processor time from the load, and shows half of the page. */
   function isHeld(): boolean {
-    const held = [...watch.targets.all()].some(isLoading);
+    const held = [...watch.targets.all()].some((target) => loadingFor(target) > 0);
     const now = performance.now();
     if (held && now - (heldSince ??= now) < LOADING_MS) return true;
     heldSince = undefined;

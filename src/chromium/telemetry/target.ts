@@ -1,4 +1,4 @@
-import type { EventCategory, TelemetryEvent } from '../../lib/telemetry.ts';
+import type { EventCategory, Finish, TelemetryEvent } from '../../lib/telemetry.ts';
 import { cleanUrl } from './redact.ts';
 
 /** Something in the browser that runs documents or scripts: a page, a frame in another process, a worker. */
@@ -42,9 +42,12 @@ export const isWorker = (type: string) => type.endsWith('worker');
 /** A document that loads for longer is taken for loaded: some never are. */
 const LONGEST_LOAD_MS = 3000;
 
-/** Whether a page loads its document: pictures wait for that. */
-export function isLoading({ loadingSince }: Target): boolean {
-  return loadingSince !== undefined && performance.now() - loadingSince < LONGEST_LOAD_MS;
+/**
+ * How long a page may still load its document, in milliseconds; 0: it has loaded. What slows a page down, and can wait, waits for that:
+ * the bodies of responses, and pictures.
+ */
+export function loadingFor({ loadingSince }: Target): number {
+  return loadingSince === undefined ? 0 : Math.max(0, loadingSince + LONGEST_LOAD_MS - performance.now());
 }
 
 /** The page that a frame or worker belongs to, or the worker itself if there is none. */
@@ -95,6 +98,8 @@ export interface Told {
 }
 
 export type Tell = (told: Told) => void;
+/** Takes an event of which a part is to come. */
+export type Draft = (told: Told) => Finish<Told>;
 
 export function eventOf({ category, type, from, target, metadata, data }: Told, now: number): TelemetryEvent {
   const kind = target && wireType(target.type) === 'other' ? target.type : undefined;

@@ -13,13 +13,14 @@ import { screenshots } from './screenshot.ts';
 import { isNavigated } from '../cdp/frame-shapes.ts';
 import { isAttachedTo } from '../cdp/shapes.ts';
 import { isDetachedFrom, isFired } from './shapes.ts';
-import { isDocument, type Target, type Tell } from './target.ts';
+import { isDocument, type Draft, type Target, type Tell } from './target.ts';
 
 /** What the parts of the collector share while they watch one browser. */
 export interface Watch {
   readonly client: LocalClient;
   readonly targets: { get(sessionId: string | undefined): Target | undefined; all(): Iterable<Target> };
   readonly tell: Tell;
+  readonly draft: Draft;
   /** The isolated world for the collector's scripts. */
   readonly world: string;
   captures(category: EventCategory): boolean;
@@ -39,7 +40,7 @@ const PAGES_MS = 1000;
 const MOST_TARGETS = 5000;
 
 /** Watches one browser, until it is closed. */
-export function watchBrowser(mux: Mux, tell: Tell): BrowserWatch {
+export function watchBrowser(mux: Mux, { tell, draft }: { tell: Tell; draft: Draft }): BrowserWatch {
   const client = mux.attachLocal({ watching: true });
   let capture: Capture = new Set<TelemetryCategory>();
   let over = false;
@@ -54,6 +55,7 @@ export function watchBrowser(mux: Mux, tell: Tell): BrowserWatch {
       tell(told);
       if (told.category !== 'screenshot') pictures.nudge();
     },
+    draft: (told) => (over ? () => {} : draft(told)),
     world: mux.hiddenWorld,
     captures: (category) => !over && capture.has(category as TelemetryCategory),
     targets: {
@@ -145,8 +147,8 @@ export function watchBrowser(mux: Mux, tell: Tell): BrowserWatch {
     },
 
     close() {
+      network.close(); // tells the responses that wait for their body
       over = true;
-      network.close();
       page.close();
       captcha.close();
       pictures.stop();

@@ -1,0 +1,82 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { LocalClient } from '../cdp/local-client.ts';
+import { bodies } from './bodies.ts';
+import type { Target } from './target.ts';
+
+const page = { sessionId: 'page', parent: undefined } as Target;
+const frame = { sessionId: 'frame', parent: page } as Target;
+const other = { sessionId: 'other', parent: undefined } as Target;
+
+let patience: number;
+let asked: string[];
+let told: string[];
+let answer: (body: string) => void;
+
+const client = {
+  ask: (_is: unknown, _method: string, { requestId }: { requestId: string }) => {
+    asked.push(requestId);
+    return new Promise((resolve) => (answer = (body) => resolve({ body, base64Encoded: false })));
+  },
+} as unknown as LocalClient;
+
+let read: ReturnType<typeof bodies>;
+const want = (requestId: string, target = page) =>
+  read({ target, requestId, bytes: 1, limit: 100 }, (body) => void told.push(`${requestId}: ${body}`));
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  [patience, asked, told] = [0, [], []];
+  read = bodies(client, () => patience);
+});
+afterEach(() => void vi.useRealTimers());
+
+test('a body is read at once when its page has nothing else to do', async () => {
+  want('a');
+  expect(asked).toEqual(['a']);
+  answer('text');
+  await expect.poll(() => told).toEqual(['a: text']);
+});
+
+test('bodies of a page that loads wait for it, and no longer than its patience', () => {
+  patience = 3000;
+  want('a');
+  vi.advanceTimersByTime(1000);
+  want('b');
+  expect(asked).toEqual([]);
+  vi.advanceTimersByTime(2000);
+  expect(asked).toEqual(['a', 'b']);
+});
+
+test('bodies are read when the page has loaded, or leaves, with those of its frames and of no other page', () => {
+  patience = 3000;
+  want('a');
+  want('b', frame);
+  want('c', other);
+  read.now(page);
+  expect(asked).toEqual(['a', 'b']);
+  want('d');
+  vi.advanceTimersByTime(3000);
+  expect(asked).toEqual(['a', 'b', 'c', 'd']);
+});
+
+test('what waits when the capture ends is told without a body, and an answer that comes later is not used', async () => {
+  want('a');
+  patience = 3000;
+  want('b', other);
+  read.close();
+  expect(told).toEqual(['a: undefined', 'b: undefined']);
+  answer('late');
+  vi.advanceTimersByTime(3000);
+  await Promise.resolve();
+  expect(told).toHaveLength(2);
+  expect(asked).toEqual(['a']);
+});
+
+test('what a page takes with it is told without a body', () => {
+  patience = 3000;
+  want('a');
+  read.gone(page);
+  expect(told).toEqual(['a: undefined']);
+  vi.advanceTimersByTime(3000);
+  expect(asked).toEqual([]);
+});
