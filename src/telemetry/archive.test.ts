@@ -207,6 +207,21 @@ test('an event of which a part is to come is kept as it is, unseen, until the wh
   expect(await seqs()).toEqual([1, 2, 3, 4, 5]);
 });
 
+test('an export waits a moment for what is to come, and no longer', async () => {
+  const { service, id, journal } = house();
+  const finish = journal.draft(event('half'));
+  const exported = async () => {
+    let events = 0;
+    for await (const { seq } of service.read(id)) events = seq;
+    return events;
+  };
+  const whole = exported();
+  finish(event('whole'));
+  expect(await whole).toBe(1);
+  journal.draft(event('never whole'));
+  expect(await exported()).toBe(1);
+});
+
 test('a write whose outcome is unknown leaves no draft in the place of an event', async () => {
   let fail = false;
   const db = {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Capture, EventCategory, TelemetrySink } from '../lib/telemetry.ts';
 import type { Log } from '../lib/log.ts';
 import type { Db } from '../store/db.ts';
@@ -70,6 +71,11 @@ export function telemetryService({
     if (here && !here.clean) await writer.flush();
   };
 
+  /** Waits a moment for what is not complete yet: after a page has loaded, the bodies of its responses are read. */
+  const completed = async (sessionId: string) => {
+    for (let looks = 0; looks < 20 && journals.get(sessionId)?.hasDrafts; looks++) await sleep(50);
+  };
+
   return {
     /** The journal of a session that starts on this node. */
     open(sessionId: string, projectId: string): SessionJournal {
@@ -136,6 +142,7 @@ export function telemetryService({
 
     /** For exports: every event of a session, oldest first. */
     async *read(sessionId: string, options: { categories?: readonly EventCategory[] } = {}) {
+      await completed(sessionId);
       await caughtUp(sessionId);
       yield* reading.all(sessionId, options);
     },
