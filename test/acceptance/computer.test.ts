@@ -348,7 +348,7 @@ describe.each([{ headless: true }, { headless: false }])('hands on a session, he
     await expect.poll(green).toBe(900);
   });
 
-  // The last one: the window below may get the focus back a moment after the popup is closed.
+  // The last two: the window below may get the focus back a moment after another one is closed.
   test.runIf(!headless && hasFrames)('headful: the title bar of a popup has the title of its page', async () => {
     const opened = page.waitForEvent('popup');
     await page.evaluate(`void open('/next', '', 'popup,width=300,height=200')`);
@@ -360,6 +360,22 @@ describe.each([{ headless: true }, { headless: false }])('hands on a session, he
     };
     await expect.poll(visible, { timeout: 60_000 }).toContain('= "next - Chromium"\n');
     await popup.close();
+  });
+
+  test('shows drivers all tabs of a window at once, those behind another one too', async () => {
+    const context = await playwright.newContext();
+    const tabs = [await context.newPage(), await context.newPage()];
+    const sizes = [500, 50];
+    await Promise.all(
+      tabs.flatMap((tab, i) => [
+        tab.setViewportSize({ width: sizes[i]!, height: sizes[i]! }),
+        tab.goto(`${pages.url}desk`),
+      ]),
+    );
+    await Promise.all(tabs.map((tab) => tab.focus('#text')));
+    const taken = await Promise.all(tabs.map((tab) => tab.screenshot()));
+    expect(taken.map((file) => file.readUInt32BE(16))).toEqual(sizes);
+    await context.close();
   });
 });
 

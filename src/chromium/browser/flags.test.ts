@@ -67,6 +67,7 @@ test.each(['headless-shell', 'headless', 'headful'] satisfies BrowserKind[])(
     expect(given.find((flag) => flag.startsWith('--blink-settings='))).toMatch(
       /primaryHoverType=2.*primaryPointerType=4/,
     );
+    expect(given).toContain('--enable-features=CDPScreenshotNewSurface');
     const disabled = (of: string[]) => of.find((flag) => flag.startsWith('--disable-features='))!.split(/[=,]/);
     expect(disabled(given)).toContain('ThirdPartyStoragePartitioning');
     expect(disabled(flags(optionsWith({ kind, stealth: true })))).not.toContain('ThirdPartyStoragePartitioning');

@@ -43,6 +43,7 @@ export function flags(options: FlagOptions): string[] {
     ...(options.kind === 'headful' && !options.gpu ? softwareWebGl : []),
     ...(options.stealth ? stealth(options) : []),
     `--disable-features=${[...disabledFeatures, ...(options.stealth ? [] : forDrivers)].join(',')}`, // one list: a second --disable-features would replace the first
+    `--enable-features=${enabledFeatures.join(',')}`, // one list, too
     ...(options.resume ? ['--restore-last-session'] : []), // without it Chromium drops session cookies, which most logins need
     ...(options.resume === 'tabs' ? [] : ['about:blank']), // exactly one page, and it needs no network; restored tabs need no extra page
   ];
@@ -188,6 +189,10 @@ const disabledFeatures = [
   'SystemNotifications', // asks for notifications on D-Bus, which is missing
   'WebUIOmniboxPopup', // loads a page for the suggestions of the address bar at every start, in a renderer of its own; the native list does as well
   'WebUIOmniboxAimPopup', // the same, for questions to a search engine; with both off a start takes half the CPU time
+];
+
+const enabledFeatures = [
+  'CDPScreenshotNewSurface', // screenshots of several tabs of a window at once; without it Chromium may wait for ever for a frame of a hidden tab to be shown
 ];
 
 /** What drivers switch off in the browsers that they launch themselves. A page could tell, so stealthy browsers keep it. */
