@@ -302,7 +302,7 @@ function living(db: Db) {
 
     /**
      * Settles the unfinished sessions of a node that is gone. They ran until its last heartbeat, which was `silentMs` ago; when left out,
-     * the node's own row is asked.
+     * the node's own row is asked. Their responses that waited for a body stay in the archive as they are (telemetry/drafts.ts).
      */
     settleAll(
       nodeId: string,
@@ -318,13 +318,13 @@ function living(db: Db) {
         select * from lost`);
     },
 
-    /** Nodes that have unsettled sessions. */
     /** Active sessions of this invocation, or of any. */
     ofInvocations(id: string | null): Promise<SessionRow[]> {
       return db.rows(sql`select * from sessions where invocation_id is not null and deleted_at is null
         and (${id}::text is null or invocation_id = ${id}) order by created_at, id`);
     },
 
+    /** Nodes that have unsettled sessions. */
     async nodesInUse(): Promise<string[]> {
       const rows = await db.rows<{ node_id: string }>(
         sql`select distinct node_id from sessions where state in ('starting', 'live', 'stopping')`,

@@ -94,8 +94,7 @@ export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
   /** The response is complete. It is told when its body has been read, or without a body if there is none to tell. */
   function answered(entry: Request, timestamp: number, bytes = 0): void {
     const { target, response, method, requestId } = entry;
-    if (!response) return;
-    if (!watch.captures('network')) return;
+    if (!response || !watch.captures('network')) return;
     const told = (body?: string) => responseRecord(entry, response, { timestamp, bytes, body, proxy });
     const limit = bodyLimit(response.mimeType);
     const { status } = response;
