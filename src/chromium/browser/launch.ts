@@ -219,7 +219,8 @@ async function start(
       leaders: () => [...browser.leaders(), ...(display ? [display.pid] : [])],
       mostBytes: limits.memoryBytes,
       outOfMemory: () => cgroup?.outOfMemory(),
-      use: () => cgroup && { bytes: cgroup.memory() ?? 0, pids: cgroup.pids() },
+      memory: () => cgroup?.memory(),
+      pids: () => cgroup?.pids() ?? [],
       told(sentence, report) {
         browser.logTail.say(sentence);
         onOutOfMemory?.(sentence, report);

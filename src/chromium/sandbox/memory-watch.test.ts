@@ -87,9 +87,10 @@ test('the largest process that is gone is the one that the kernel has ended', as
       leaders: () => [leader],
       mostBytes: 130 * 2 ** 20,
       outOfMemory: () => (memoryOf(pid) === 0 ? 1 : 0),
-      use() {
+      memory: () => 120 * 2 ** 20,
+      pids() {
         looks++;
-        return { bytes: 120 * 2 ** 20, pids: tree(leader) };
+        return tree(leader);
       },
       told: (_, report) => reports.push(report),
     }),

@@ -10,8 +10,10 @@ export interface Watched {
   readonly mostBytes: number;
   /** How often the kernel has killed one of its processes for lack of memory; undefined where no control group limits memory. */
   outOfMemory(): number | undefined;
-  /** The memory that its control group counts, and the processes in it; undefined where there is no group. */
-  use?(): { bytes: number; pids: readonly number[] } | undefined;
+  /** The memory that its control group counts; undefined where there is no group. */
+  memory?(): number | undefined;
+  /** The processes in its control group. Asked only when memory is scarce: each controller has a list of its own to read. */
+  pids?(): readonly number[];
   /** Called with a sentence about what was ended, and why. */
   told(sentence: string, report: OutOfMemory): void;
 }
@@ -79,22 +81,24 @@ export function watchMemory(session: Watched): () => void {
 async function look(): Promise<void> {
   const started = performance.now();
   let again = false;
+  const unbounded: Watched[] = [];
   try {
     for (const [session, seen] of sessions) {
       const count = session.outOfMemory();
-      if (count === undefined) continue;
+      if (count === undefined) {
+        unbounded.push(session);
+        continue;
+      }
       if (count > seen.outOfMemory && !tellKernels(session, seen, count - seen.outOfMemory)) {
         again = true;
         continue;
       }
       seen.outOfMemory = count;
-      const use = session.use?.();
-      const isNear = use !== undefined && use.bytes > session.mostBytes * NEAR;
+      const isNear = (session.memory?.() ?? 0) > session.mostBytes * NEAR;
       seen.before = seen.largest;
-      seen.largest = isNear ? largest(use.pids.map((pid) => ({ pid, bytes: residentOf(pid) }))) : [];
+      seen.largest = isNear ? largest(session.pids?.().map((pid) => ({ pid, bytes: residentOf(pid) })) ?? []) : [];
       again ||= isNear;
     }
-    const unbounded = [...sessions.keys()].filter((session) => session.outOfMemory() === undefined);
     if (unbounded.length > 0) again = await bound(unbounded);
   } catch {
     // A process ended while it was read; the next round finds the others.

@@ -113,7 +113,8 @@ export async function openCell(options: CellOptions): Promise<Cell> {
           leaders: () => run.leaders(),
           mostBytes,
           outOfMemory: () => cgroup?.outOfMemory(),
-          use: () => cgroup && { bytes: cgroup.memory() ?? 0, pids: cgroup.pids() },
+          memory: () => cgroup?.memory(),
+          pids: () => cgroup?.pids() ?? [],
           told: () => void (starved = true),
         }),
       );
