@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, readFileSync, readlinkSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, readlinkSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import type net from 'node:net';
 import { join } from 'node:path';
@@ -11,6 +11,7 @@ import { pipeClient } from '../../../test/support/pipe-client.ts';
 import { fitDisplay, startDisplay } from '../display/display.ts';
 import { launch, LaunchError, sweep, type Browser } from './launch.ts';
 import { signal } from '../sandbox/process-tree.ts';
+import { X_SOCKETS } from '../sandbox/mounts.ts';
 import { isolationHere } from '../../../test/support/sandbox.ts';
 
 let yard: Awaited<ReturnType<typeof browserYard>>;
@@ -209,22 +210,30 @@ describe('nothing is left', () => {
     'the pipe closed by the service': (browser) => browser.toBrowser.end(),
   };
 
+  /** The X servers of the host, where displays without a sandbox are. */
+  const displays = () => (existsSync(X_SOCKETS) ? readdirSync(X_SOCKETS).map((name) => join(X_SOCKETS, name)) : []);
+
   describe.each([
     { shape: 'headless-shell', wishes: {} },
     { shape: 'headful', wishes: { headless: false } },
     { shape: 'unsandboxed headless-shell', wishes: { isolation: { ...isolation, sandboxed: false } } },
     { shape: 'unsandboxed headful', wishes: { headless: false, isolation: { ...isolation, sandboxed: false } } },
     { shape: 'without cgroups', wishes: { isolation: { ...isolation, cgroups: undefined } } },
-  ])('of $shape', ({ wishes }) => {
+  ])('of $shape', ({ shape, wishes }) => {
     test.each(Object.entries(exits))('when %s', async (_, exit) => {
       await open(yard.sessions);
+      const before = displays();
       const browser = await yard.launch(wishes);
       const processes = await processesOf(browser.dir);
       expect(processes.pids.length).toBeGreaterThan(2);
+      const { uid } = statSync(join(browser.dir, 'home'));
+      const sockets = displays().filter((path) => !before.includes(path) && statSync(path).uid === uid);
+      expect(sockets).toHaveLength(shape === 'unsandboxed headful' ? 1 : 0);
       await exit(browser, processes.leader);
       await browser.exited;
       expect(processes.alive()).toEqual([]);
       expect(await tracesOf(browser.dir)).toEqual([]);
+      expect(sockets.filter((path) => existsSync(path))).toEqual([]);
       expect(browser.egress.listening).toBe(false);
     });
   });

@@ -7,7 +7,7 @@ import type { Viewport } from './viewport.ts';
 import { furnishDisplay } from '../sandbox/furnish.ts';
 import { displayKeymap } from './keymap.ts';
 import { LOWER } from '../sandbox/lowered.ts';
-import { pinSocket, type PinnedSocket } from '../sandbox/outside.ts';
+import { pinForRemoval, pinSocket, type PinnedSocket } from '../sandbox/outside.ts';
 import type { Owner } from '../sandbox/owners.ts';
 import { DEFAULT_REFRESH_RATE } from './refresh-rate.ts';
 import { MANAGE_WINDOWS, windowManagerConfig, WINDOWS_MANAGED } from './window-manager.ts';
@@ -73,12 +73,14 @@ export async function startDisplay(
   if (pid === undefined) throw new Error('The display could not be started.');
 
   let socket: PinnedSocket | undefined;
+  let removeSocket = () => {};
   const init = sandboxed ? readInit(child, 4) : Promise.resolve(undefined);
   let over = false;
   let windowsManaged = false;
   const display = running({ child, init }, undefined, async () => {
     over = true;
     socket?.close();
+    removeSocket();
   });
   const said = words(child);
   const up = said.next();
@@ -90,6 +92,8 @@ export async function startDisplay(
       if (over) throw new Error('it has ended');
       socket = pinSocket(join(outside, 'rfb'));
       windowsManaged = manager === 'up';
+      // Without a sandbox, the X socket is in a directory of the host, where a killed Xvnc leaves it.
+      if (!sandboxed) removeSocket = pinForRemoval(join(X_SOCKETS, `X${Number(number)}`));
       return `:${number}`;
     })
     .catch((error: Error) => {

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { move, pinSocket, removeFiles, removeTree } from './outside.ts';
+import { move, pinForRemoval, pinSocket, removeFiles, removeTree } from './outside.ts';
 
 /** As soon as one of its files is gone, puts a link in the place of the directory. */
 const SWAP = `
@@ -96,4 +96,20 @@ test('only a socket is pinned, and not by a link', () =>
     expect(() => pinSocket(join(host, 'mark'))).toThrow('is not a socket');
     await symlink(join(host, 'mark'), join(dir, 'link'));
     expect(() => pinSocket(join(dir, 'link'))).toThrow('is not a socket');
+  }));
+
+test('a pinned file is removed, and not one that has taken its name, nor one that was never there', () =>
+  withPlaces(async (dir, host) => {
+    const [kept, gone] = [join(dir, 'kept'), join(dir, 'gone')];
+    for (const path of [kept, gone, join(host, 'file')]) await writeFile(path, '');
+    const removals = [kept, gone, join(dir, 'missing')].map(pinForRemoval);
+    await rm(kept);
+    await writeFile(kept, 'of another one');
+    await symlink(join(host, 'file'), join(dir, 'missing'));
+    for (const remove of removals) remove();
+    expect((await readdir(dir)).filter((name) => ['kept', 'gone', 'missing'].includes(name))).toEqual([
+      'kept',
+      'missing',
+    ]);
+    expect(await readdir(host)).toContain('file');
   }));

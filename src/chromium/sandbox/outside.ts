@@ -1,7 +1,7 @@
-import { closeSync, constants, fstatSync, openSync } from 'node:fs';
+import { closeSync, constants, fstatSync, lstatSync, openSync, unlinkSync } from 'node:fs';
 import { chmod, chown, lstat, mkdir, open, readdir, rename, rmdir, unlink } from 'node:fs/promises';
 import net from 'node:net';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { errorCode } from '../../lib/error-code.ts';
 import type { Owner } from './owners.ts';
 import { run } from './run.ts';
@@ -49,6 +49,28 @@ export function pinSocket(path: string): PinnedSocket {
         ? new net.Socket().destroy(new Error('The socket is closed.'))
         : net.connect({ path: `/proc/self/fd/${pinned}` }),
     close,
+  };
+}
+
+/** Pins a file that may be there. The result removes it, unless another file has its name by then. Call it once. */
+export function pinForRemoval(path: string): () => void {
+  let pinned: number;
+  try {
+    pinned = openSync(path, O_PATH | constants.O_NOFOLLOW);
+  } catch {
+    return () => {};
+  }
+  return () => {
+    const directory = openSync(dirname(path), DIRECTORY);
+    try {
+      const { dev, ino } = fstatSync(pinned);
+      const at = join(`/proc/self/fd/${directory}`, basename(path));
+      const now = lstatSync(at, { throwIfNoEntry: false });
+      if (now?.dev === dev && now.ino === ino) unlinkSync(at);
+    } finally {
+      closeSync(directory);
+      closeSync(pinned); // until here no other file can have its number
+    }
   };
 }
 
