@@ -27,7 +27,7 @@ export const settings = {
   searchUrl: setting(
     'CORRAL_SEARCH_URL',
     '',
-    'where words are searched for that a person types into the address bar of a live view, such as `https://duckduckgo.com/?q=%s`, with `%s` for the words; they are refused when empty',
+    'where words are searched for that a person types into the address bar of a live view, such as `https://duckduckgo.com/?q=%s`, with `%s` for the words. When it is empty, the live view of a headless session refuses them, and a headful browser searches where Chromium does',
     searchUrl,
   ),
   dataDir: setting('CORRAL_DATA_DIR', './data', 'all state; back this up and you have backed up everything', path),

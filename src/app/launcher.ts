@@ -29,6 +29,7 @@ export async function openLauncher(ground: Ground, egress: Egress) {
       cpus: config.sessionCpus,
       fileBytes: config.sessionDisk * 2 ** 20 * mostOfOneFile,
     },
+    searchUrl: config.searchUrl,
     log,
   });
   return { isolation, launcher };

@@ -47,6 +47,7 @@ export function browsers({
   ownEndpointOf,
   launchSeconds,
   limits,
+  searchUrl,
   log,
 }: {
   dir: string;
@@ -58,6 +59,8 @@ export function browsers({
   ownEndpointOf?: (sessionId: string) => OwnEndpoint;
   launchSeconds: number;
   limits: Limits;
+  /** Where headful browsers search for words in their address bar; empty or left out for Chromium's own choice. */
+  searchUrl?: string;
   log: Log;
 }) {
   const home = (id: string) => join(dir, id);
@@ -99,7 +102,7 @@ export function browsers({
           );
         const engine = await startEngine(
           {
-            launch: { dir: at, ...options, limits, onOutOfMemory, isolation, owner: confinement.owner },
+            launch: { dir: at, ...options, limits, searchUrl, onOutOfMemory, isolation, owner: confinement.owner },
             toolbox,
             allowUnsandboxed,
             allow,

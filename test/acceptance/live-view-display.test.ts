@@ -132,6 +132,28 @@ describe('the display', () => {
     await under.evaluate(script);
   });
 
+  test('searches for words in the browser’s own address bar with the engine of the service', async () => {
+    const view = await open(session, under);
+    const key = async (type: 'rawKeyDown' | 'keyUp', key: string, code: string, windowsVirtualKeyCode: number) =>
+      view.cdp.send('Input.dispatchKeyEvent', { type, modifiers: 2, key, code, windowsVirtualKeyCode });
+    const pageHasKeys = () => until(() => under.evaluate('document.hasFocus()'));
+    await view.click(GROUND);
+    await pageHasKeys().toBe(true);
+    // Not by the viewer's own browser, which may take it for itself.
+    await key('rawKeyDown', 'Control', 'ControlLeft', 17);
+    await key('rawKeyDown', 'l', 'KeyL', 76);
+    await key('keyUp', 'l', 'KeyL', 76);
+    await key('keyUp', 'Control', 'ControlLeft', 17);
+    await pageHasKeys().toBe(false); // the page is asked about the shortcut first
+    await view.page.keyboard.type('two words');
+    await view.page.keyboard.press('Enter');
+    await until(() => session.asked).toContain('http://search.test/?q=two+words');
+    await session.cdp.send('Page.navigate', { url: 'about:blank' }, under.sessionId);
+    await until(() => under.evaluate('location.href')).toBe('about:blank');
+    await under.setContent(html);
+    await under.evaluate(script);
+  });
+
   test('takes no key of a raw viewer who only watches', async () => {
     const before = String(await under.evaluate('field.focus(), field.value'));
     const watching = await greeted(READ_ONLY);

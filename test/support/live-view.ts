@@ -11,6 +11,8 @@ import { launch, type Browser } from '../../src/chromium/browser/launch.ts';
 import type { LocalClient } from '../../src/chromium/cdp/local-client.ts';
 import { multiplex, type Mux } from '../../src/chromium/cdp/mux.ts';
 import { openPipe } from '../../src/chromium/cdp/pipe.ts';
+import { destinations } from '../../src/chromium/egress/destinations.ts';
+import { startGateway } from '../../src/chromium/egress/gateway.ts';
 import { castsOf, type Casts } from '../../src/chromium/pages/cast.ts';
 import { besideDisplay } from '../../src/chromium/pages/beside-display.ts';
 import { attachScreencast } from '../../src/chromium/pages/screencast.ts';
@@ -36,6 +38,8 @@ export interface Watched {
   sinks: Set<WebSocketSink>;
   /** The viewers' connections. A corked one is a network that is gone: nothing leaves, and nothing is closed. */
   connections: Set<Socket>;
+  /** What the browser asked the network for: addresses, and `host:port` for https. */
+  asked: string[];
   /** What the page answers from now on. */
   answers: { status: number };
   stop(): Promise<void>;
@@ -46,13 +50,26 @@ export interface WatchedOptions {
   full?: boolean;
 }
 
+const SEARCH_URL = 'http://search.test/?q=%s';
+
 export async function watched({ headless, full = false }: WatchedOptions): Promise<Watched> {
   const dir = await mkdtemp(join(tmpdir(), 'corral-live-'));
   const shape = { headless, needsFullBrowser: full, stealth: false, kiosk: false, gpu: false };
   const viewport = { width: 1000, height: 700 };
-  const browser = await launch({ dir: join(dir, 'session'), viewport, ...shape }, AbortSignal.timeout(60_000));
-  browser.egress.on('connection', (socket) => socket.destroy()); // these tests need no network
-  const mux = multiplex(openPipe(browser.toBrowser, browser.fromBrowser));
+  const browser = await launch(
+    { dir: join(dir, 'session'), viewport, searchUrl: SEARCH_URL, ...shape },
+    AbortSignal.timeout(60_000),
+  );
+  // These tests need no network: no name has an address.
+  const asked: string[] = [];
+  const gateway = startGateway(browser.egress, {
+    allow: destinations({ resolve: async () => [] }),
+    onRefuse: (_, target) => asked.push(target),
+  });
+  const { failure, server } = gateway.findings;
+  const proxy = { address: '127.0.0.1', port: (browser.egress.address() as AddressInfo).port };
+  const network = { proxy, failure, server };
+  const mux = multiplex(openPipe(browser.toBrowser, browser.fromBrowser), { network });
   const sinks = new Set<WebSocketSink>();
   const answers = { status: 200 };
 
@@ -87,7 +104,7 @@ export async function watched({ headless, full = false }: WatchedOptions): Promi
     const attach = (sink: WebSocketSink): WebSocketReceiver => {
       sinks.add(sink);
       const receiver = headless
-        ? attachScreencast(mux, sink, { readOnly, casts, log: silent, searchUrl: 'http://search.test/?q=%s' })
+        ? attachScreencast(mux, sink, { readOnly, casts, log: silent, searchUrl: SEARCH_URL })
         : besideDisplay(mux, sink, attachDisplay(browser.connectDisplay!, sink, { readOnly }), { log: silent });
       return {
         receive: (data, binary) => receiver.receive(data, binary),
@@ -117,10 +134,12 @@ export async function watched({ headless, full = false }: WatchedOptions): Promi
     socketUrl: `ws://127.0.0.1:${port}/base/browser/live/socket?jwt=secret`,
     sinks,
     connections,
+    asked,
     answers,
     async stop() {
       mux.close(1001, 'The test is over.');
       await browser.stop();
+      await gateway.close();
       http.closeAllConnections();
       http.close();
       await rm(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { flags, userAgent, type BrowserKind, type FlagOptions } from './flags.ts';
+import { flags, headfulPolicy, userAgent, type BrowserKind, type FlagOptions } from './flags.ts';
 
 const optionsWith = (wishes: Partial<FlagOptions> = {}): FlagOptions => ({
   kind: 'headless-shell',
@@ -51,6 +51,15 @@ test('a headful browser without policies has no flag that Chromium warns of in a
 test('a headful browser without a card renders WebGL in software', () => {
   expect(flags(optionsWith({ kind: 'headful' }))).toContain('--use-angle=swiftshader');
   expect(flags(optionsWith({ kind: 'headful', gpu: true }))).not.toContain('--use-angle=swiftshader');
+});
+
+test('a headful browser searches with the engine of the service, if there is one', () => {
+  expect(headfulPolicy('https://find.test/a?q=%s&again=%s')).toMatchObject({
+    DefaultSearchProviderEnabled: true,
+    DefaultSearchProviderName: 'find.test',
+    DefaultSearchProviderSearchURL: 'https://find.test/a?q={searchTerms}&again={searchTerms}',
+  });
+  expect(Object.keys(headfulPolicy(''))).toEqual(['CommandLineFlagSecurityWarningsEnabled']);
 });
 
 test('every flag has its reason on the same line', () => {

@@ -129,10 +129,15 @@ const headful = [
   '--mute-audio', // there is no sound card to open
 ];
 
-/** A session's own policy is added to it. */
-export const headfulPolicy = {
+/** A session's own policy is added to it. `searchUrl` has `%s` in the place of the words; empty, Chromium searches where it always does. */
+export const headfulPolicy = (searchUrl = '') => ({
   CommandLineFlagSecurityWarningsEnabled: false, // no bar over every page that names --gaia-url; only a policy can switch it off
-};
+  ...(searchUrl !== '' && {
+    DefaultSearchProviderEnabled: true, // the address bar searches for words with the operator's engine, as the one of headless live views does
+    DefaultSearchProviderName: new URL(searchUrl.replaceAll('%s', '')).hostname, // the address bar shows it
+    DefaultSearchProviderSearchURL: searchUrl.replaceAll('%s', '{searchTerms}'), // Chromium's own word for them
+  }),
+});
 
 const kiosk = [
   '--kiosk', // no tabs, no address bar: the page is the display

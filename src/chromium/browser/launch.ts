@@ -95,6 +95,8 @@ export interface LaunchOptions {
   readonly gpu: boolean;
   readonly viewport: Viewport;
   readonly policy?: Record<string, unknown> | undefined;
+  /** Headful: where the address bar searches for words; see `headfulPolicy`. */
+  readonly searchUrl?: string | undefined;
   /** For options that the headless shell cannot take, such as a profile or extensions. */
   readonly needsFullBrowser?: boolean;
   /** What is restored of an earlier run with the profile in `home`; nothing by default. */
@@ -162,6 +164,7 @@ async function start(
     stealth,
     gpu,
     policy,
+    searchUrl,
     limits = {},
     onOutOfMemory,
     tools,
@@ -180,7 +183,7 @@ async function start(
   const { sandboxed: confined } = isolation;
   for (const made of await makeDirectories(dir)) undo(() => removeTree(made, isolation));
   undo(() => clear(dir));
-  await furnish(dir, owner, kind === 'headful' ? { ...headfulPolicy, ...policy } : policy);
+  await furnish(dir, owner, kind === 'headful' ? { ...headfulPolicy(searchUrl), ...policy } : policy);
   if (!confined) await makeRun(dir, owner);
 
   const place = confined ? sandboxed(dir, owner) : await unsandboxed(dir, owner);
