@@ -227,6 +227,24 @@ describe.each([
     await scrolled();
   });
 
+  test.skipIf(!headless)('says why a page did not load, whoever began the load', async () => {
+    const view = await open(session, under);
+    const notice = () => view.page.locator('#notice').innerText();
+    await session.cdp.send('Page.navigate', { url: 'https://driver.test:6000/' }, under.sessionId); // not even asked for
+    await until(notice).toBe('https://driver.test:6000/ did not load. The request failed: ERR_UNSAFE_PORT.');
+    await under.setContent(html);
+    await under.evaluate(`button.onclick = () => (location.href = 'http://link.test/')`);
+    await view.click(BUTTON);
+    await until(notice).toBe('http://link.test/ did not load. The name could not be resolved.');
+    await session.cdp.send('Page.navigate', { url: 'https://driver.test/' }, under.sessionId);
+    await until(notice).toBe('https://driver.test/ did not load. The name could not be resolved.');
+    await view.page.locator('#address').fill('https://viewer.test/');
+    await view.page.keyboard.press('Enter');
+    await until(notice).toBe('The page did not load. The name could not be resolved.');
+    await session.cdp.send('Page.navigate', { url: 'about:blank' }, under.sessionId);
+    await until(() => under.evaluate('location.href')).toBe('about:blank');
+  });
+
   test('lets who only watches do nothing', async () => {
     const view = await open(session, under, READ_ONLY);
     expect(await view.page.locator('#badge').isVisible()).toBe(true);

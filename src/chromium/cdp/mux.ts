@@ -32,6 +32,11 @@ export interface Mux {
   onFront(listener: (targetId: string) => void): () => void;
   /** Where Chromium's proxy listens; events about a server have this address if the server's is not known. */
   readonly proxy: Endpoint | undefined;
+  /**
+   * Why this address did not load, in Chromium's words, of which Chromium told these or none. Events are corrected by themselves; this is for
+   * a client that may have enabled Network after the request was made.
+   */
+  failureOf(errorText: string | undefined, url: string): string | undefined;
   /** Closes every connection with this code and reason, and the pipe. */
   close(code: number, reason: string): void;
   readonly clientCount: number;
@@ -75,7 +80,8 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
       if (!board.closed && board.mayAskMore) board.ask('Browser.setDownloadBehavior', behaviour);
     });
   board.missingFile = options.missingFile;
-  const route = router(board, options.network && new NetworkFacts(options.network));
+  const facts = options.network && new NetworkFacts(options.network);
+  const route = router(board, facts);
 
   pipe.onMessage = (message) => {
     try {
@@ -135,6 +141,7 @@ export function multiplex(pipe: Pipe, options: MuxOptions = {}): Mux {
       return () => void board.onFront.delete(listener);
     },
     proxy: options.network?.proxy,
+    failureOf: (errorText, url) => facts?.failureOf(errorText, url) ?? errorText,
     close: (code, reason) => board.close(code, reason),
     get clientCount() {
       return board.connections.size;

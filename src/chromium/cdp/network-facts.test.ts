@@ -26,7 +26,7 @@ function facts() {
     known.correctNavigation(message, url);
     return JSON.parse(Buffer.concat(message).toString()).result;
   };
-  return { failures, servers, event, sent, navigated };
+  return { failures, servers, event, sent, navigated, failureOf: known.failureOf.bind(known) };
 }
 
 test('a failed request has the reason that the gateway knows', () => {
@@ -51,6 +51,17 @@ test('a failed request has the reason that the gateway knows', () => {
   expect(event('Network.webSocketFrameError', { requestId: '5', errorMessage: `Error: ${tunnel}` }).errorMessage).toBe(
     'Error: net::ERR_CONNECTION_REFUSED',
   );
+});
+
+test('a failure that was told without its request has it by its address', () => {
+  const { failures, failureOf } = facts();
+  failures.set('shop.test:443', 'net::ERR_NAME_NOT_RESOLVED');
+  expect(failureOf(tunnel, 'https://shop.test/a')).toBe('net::ERR_NAME_NOT_RESOLVED');
+  expect(failureOf(tunnel, 'https://other.test/')).toBe(tunnel);
+  expect(failureOf(undefined, 'https://shop.test/a')).toBe('net::ERR_NAME_NOT_RESOLVED');
+  expect(failureOf(undefined, 'https://other.test/')).toBeUndefined();
+  expect(failureOf(tunnel, 'about:blank')).toBe(tunnel);
+  expect(failureOf('net::ERR_CERT_DATE_INVALID', 'https://shop.test/a')).toBe('net::ERR_CERT_DATE_INVALID');
 });
 
 test('a navigation has it too, by its redirects or by the address that was asked for', () => {

@@ -86,6 +86,13 @@ export class NetworkFacts {
     this.#correctFailure(message, '"loaderId":"', url === undefined ? undefined : destinationOf(url));
   }
 
+  /** The name of a failure to load this address, of which Chromium told this one, or none. */
+  failureOf(shown: string | undefined, url: string): string | undefined {
+    if (shown !== undefined && shown !== OF_TUNNEL && !OF_PLAIN.includes(shown)) return shown;
+    const destination = destinationOf(url);
+    return (destination === undefined ? undefined : this.#network.failure(destination)) ?? shown;
+  }
+
   #remember(whole: Buffer, before: string): void {
     const id = textAfter(whole, '"requestId":"', 128);
     const destination = destinationOf(textAfter(whole, before, 512, true) ?? '');

@@ -38,7 +38,7 @@ export function attachScreencast(
   const { readOnly, log } = options;
   const viewer = new Viewer(mux.attachLocal(), sink, options);
   const { client } = viewer;
-  const steering = viewerSteering(viewer, options.searchUrl);
+  const steering = viewerSteering(viewer, mux, options.searchUrl);
   const pictures = viewerPictures(viewer, options.casts);
   const tabs = viewerTabs(viewer, mux, {
     left: pictures.stop,

@@ -1,10 +1,13 @@
 import { anyText, integer, list, object, optional, record } from '../../lib/shape.ts';
+import type { Mux } from '../cdp/mux.ts';
 import { transportError } from './net-errors.ts';
 import { destinationOf, type ViewerMessage } from './viewer-messages.ts';
 import { MAX_MESSAGE, type Shown, type Viewer } from './viewer.ts';
 
-const isNavigated = object({ errorText: optional(anyText) });
-const isUnreachable = object({ frame: object({ id: anyText, unreachableUrl: anyText }) });
+const isNavigated = object({ errorText: optional(anyText), loaderId: optional(anyText) });
+const isNavigating = object({ frameId: anyText, loaderId: anyText, navigationType: anyText });
+const isFailed = object({ requestId: anyText, errorText: anyText });
+const isNewPage = object({ frame: object({ id: anyText, loaderId: anyText, unreachableUrl: optional(anyText) }) });
 const isOfFrame = object({ frameId: anyText });
 const isDialog = object({ type: anyText, message: anyText, defaultPrompt: optional(anyText) });
 const isHistory = object({ currentIndex: integer(0, 1e6), entries: list(object({ id: integer(0, 2 ** 31) })) });
@@ -12,17 +15,30 @@ const isHistory = object({ currentIndex: integer(0, 1e6), entries: list(object({
 export type SteeringMessage = ViewerMessage & { type: 'navigate' | 'history' | 'answer' };
 
 /** The browser controls around a page: its address, its history, its dialogs. Words are searched for at `searchUrl`. */
-export function viewerSteering(viewer: Viewer, searchUrl = '') {
+export function viewerSteering(viewer: Viewer, network: Pick<Mux, 'failureOf'>, searchUrl = '') {
   viewer.onShown('Page.frameStartedLoading', isOfFrame, (tab, { frameId }) => {
     return frameId === tab.id && pageNews(tab, { loading: true });
   });
   viewer.onShown('Page.frameStoppedLoading', isOfFrame, (tab, { frameId }) => {
-    return frameId === tab.id && pageNews(tab, { loading: false });
+    if (frameId !== tab.id) return;
+    hearFailures(tab);
+    return pageNews(tab, { loading: false });
   });
-  // A load that a link or a client began. The reason of one that the viewer began comes with the answer to its command.
-  viewer.onShown('Page.frameNavigated', isUnreachable, (tab, { frame }) => {
-    if (frame.id !== tab.id || frame.unreachableUrl === '' || frame.unreachableUrl === tab.navigating) return;
-    viewer.tell({ type: 'notice', text: `${frame.unreachableUrl.slice(0, 200)} did not load.` });
+  viewer.onShown('Page.frameStartedNavigating', isNavigating, (tab, { frameId, loaderId, navigationType }) => {
+    if (frameId !== tab.id || /sameDocument/i.test(navigationType)) return;
+    tab.load = { id: loaderId };
+    return hearFailures(tab);
+  });
+  viewer.onShown('Network.loadingFailed', isFailed, (tab, { requestId, errorText }) => {
+    if (tab.load?.id === requestId) tab.load.errorText = errorText;
+  });
+  viewer.onShown('Page.frameNavigated', isNewPage, async (tab, { frame: { id, loaderId, unreachableUrl = '' } }) => {
+    if (id !== tab.id) return;
+    const errorText = tab.load?.id === loaderId ? tab.load.errorText : undefined;
+    await viewer.send(tab, 'Network.disable');
+    // The answer to a Page.navigate of the viewer has been read by now, which has the reason too.
+    if (unreachableUrl === '') return;
+    tellFailure(tab, unreachableUrl.slice(0, 200), loaderId, network.failureOf(errorText, unreachableUrl));
   });
   viewer.onShown('Page.navigatedWithinDocument', record, (tab) => pageNews(tab, {}));
   viewer.onShown('Page.javascriptDialogOpening', isDialog, (_tab, { type, message, defaultPrompt = '' }) =>
@@ -43,13 +59,28 @@ export function viewerSteering(viewer: Viewer, searchUrl = '') {
     if (entry) await viewer.send(tab, 'Page.navigateToHistoryEntry', { entryId: entry.id });
   }
 
+  /**
+   * Why a load failed that a link or a client began, only Network tells. It costs the browser a third of a millisecond for each request, so
+   * it is not heard while a page loads, from its document to its end. A load that begins then may fail before Network is on again: the
+   * gateway knows the reasons that are likely so early.
+   */
+  function hearFailures(tab: Shown): void {
+    void viewer.send(tab, 'Network.enable', { maxTotalBufferSize: 0, maxResourceBufferSize: 0 });
+  }
+
   async function navigate(tab: Shown, url: string): Promise<void> {
-    tab.navigating = url;
-    const answer = await viewer.ask(tab, isNavigated, 'Page.navigate', { url });
-    const problem = answer?.errorText;
+    const { errorText, loaderId } = (await viewer.ask(tab, isNavigated, 'Page.navigate', { url })) ?? {};
+    if (errorText) tellFailure(tab, 'The page', loaderId, errorText);
+  }
+
+  /** Tells of a load once, though there may be two messages about it. */
+  function tellFailure(tab: Shown, page: string, loaderId: string | undefined, errorText: string | undefined): void {
     // A load that another one replaces, or that becomes a download, is aborted too.
-    if (!problem || /ERR_ABORTED/.test(problem) || viewer.shown !== tab) return;
-    viewer.tell({ type: 'notice', text: `The page did not load. ${transportError(problem.slice(0, 200)).message}` });
+    if (errorText?.includes('ERR_ABORTED') || viewer.shown !== tab) return;
+    if (loaderId !== undefined && tab.toldOf === loaderId) return;
+    tab.toldOf = loaderId;
+    const why = errorText ? ` ${transportError(errorText.slice(0, 200)).message}` : '';
+    viewer.tell({ type: 'notice', text: `${page} did not load.${why}` });
   }
 
   async function pageNews(tab: Shown, news: { loading?: boolean }): Promise<void> {
@@ -64,7 +95,9 @@ export function viewerSteering(viewer: Viewer, searchUrl = '') {
   return {
     /** A client that enables Page has to answer the page's dialogs. A read-only viewer cannot, so it does not enable Page. */
     start(tab: Shown): void {
-      if (!viewer.readOnly) void viewer.send(tab, 'Page.enable').then(() => pageNews(tab, {}));
+      if (viewer.readOnly) return;
+      void viewer.send(tab, 'Page.enable').then(() => pageNews(tab, {}));
+      hearFailures(tab);
     },
 
     steer(tab: Shown, message: SteeringMessage): void {

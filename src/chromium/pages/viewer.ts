@@ -56,8 +56,9 @@ export interface Shown {
   readonly backlog: InputMessage[];
   /** The size of the page that the viewer was told last. */
   viewport: string;
-  /** The address that the viewer opened last. */
-  navigating?: string;
+  /** The newest load of the page, and why it failed; and the failed one of which the viewer was told. */
+  load?: { readonly id: string; errorText?: string };
+  toldOf?: string | undefined;
   page: { loading: boolean; canGoBack: boolean; canGoForward: boolean };
 }
 
