@@ -174,6 +174,12 @@ describe.each([
 
     const small = 390;
     await until(width).toBe(small);
+    await until(() => view.page.locator('.names').innerText()).toMatch(/^A <session>\s+Under test$/);
+    const inView = async (id: string) => {
+      const { x, width } = (await view.page.locator(id).boundingBox())!;
+      return x >= 0 && width > 50 && x + width <= small;
+    };
+    expect([await inView('#title'), await inView('#page-title')]).toEqual([true, true]);
     const middle = await view.at(FIELD);
     await touch('touchStart', ...fingers(middle, 20));
     for (const apart of [30, 40, 50, 60]) await touch('touchMove', ...fingers(middle, apart));

@@ -28,9 +28,11 @@ const ui = {
 
 const session = $('title').textContent;
 
-/** What the window is called, here and in the list of windows. A title is the page's own text. */
-function pageTitle(title) {
+/** What the window is called, in the header and in the list of windows. A title is the page's own text. */
+function pageTitle(title = '') {
   document.title = title ? `${title} – ${session}` : session;
+  $('page-title').textContent = title;
+  $('page-title').hidden = title === '';
 }
 
 let attempts = 0;
