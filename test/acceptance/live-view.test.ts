@@ -17,6 +17,7 @@ import {
   script,
   until,
   viewing,
+  type View,
 } from '../support/live-view-page.ts';
 
 const { newContext, open, close } = viewing();
@@ -290,12 +291,29 @@ describe.each([
     await until(value).toBe('back');
   });
 
+  /** The qualities that a viewer of a display asks it for from now on, from 0 to 9. */
+  async function qualities({ cdp }: View): Promise<number[]> {
+    const found: number[] = [];
+    cdp.on('Network.webSocketFrameSent', ({ response: { opcode, payloadData } }) => {
+      const sent = opcode === 2 ? Buffer.from(payloadData, 'base64') : Buffer.alloc(0);
+      if (sent[0] !== 2) return; // SetEncodings
+      for (let at = 4; at + 4 <= sent.length; at += 4) {
+        const level = 32 + sent.readInt32BE(at);
+        if (level >= 0 && level <= 9 && found.at(-1) !== level) found.push(level);
+      }
+    });
+    await cdp.send('Network.enable');
+    return found;
+  }
+
   test.skipIf(headless && full)('notices a network that is gone, and that it is back', async () => {
     const view = await open(session, under);
+    const asked = await qualities(view);
     for (const connection of session.connections) connection.cork();
     await until(view.state).toBe('reconnecting');
     for (const connection of session.connections) connection.uncork();
     await until(view.state).toBe('connected');
+    if (!headless) await until(() => asked.join()).toMatch(/^0,[1-9]/); // the automatic quality falls, and rises again
     await view.click(FIELD);
     await view.page.keyboard.type('again');
     await until(value).toBe('again');

@@ -4,13 +4,14 @@ import type { WebSocketReceiver, WebSocketSink } from '../../lib/ws-sink.ts';
 import type { Mux } from '../cdp/mux.ts';
 import { isEvaluated, isTargetList } from '../cdp/shapes.ts';
 import { activePage } from './active-page.ts';
+import { displayLevel, type LevelMessage } from './display-level.ts';
 import { fileChoosers } from './file-choosers.ts';
 import { viewerFiles, type FileMessage, type SessionFiles } from './viewer-files.ts';
 import { isAboutFiles, readViewerMessage } from './viewer-messages.ts';
 import { drop } from './viewer-uploads.ts';
 
 /** The JSON messages to a viewer of a display. The display's own bytes are binary messages. */
-export type DisplayMessage = { type: 'title'; title: string } | FileMessage;
+export type DisplayMessage = { type: 'title'; title: string } | LevelMessage | FileMessage;
 
 /** Chromium does not report changed titles, and a display does not say which tab is in front. */
 const EVERY_MS = 1000;
@@ -22,7 +23,7 @@ const isOrigin = list(number(-1e6, 1e6));
 
 /**
  * What a viewer of a display is told of the browser beside the picture, and its files. The display's own messages are passed on. Without
- * `files`, for a viewer that only watches, there is only the title.
+ * `files`, for a viewer that only watches, there are only the title and the quality.
  */
 export function besideDisplay(
   mux: Mux,
@@ -45,6 +46,7 @@ export function besideDisplay(
   let told: string | undefined;
   let timer: NodeJS.Timeout | undefined;
   let front: { targetId: string; sessionId: string } | undefined;
+  const level = displayLevel(tell, () => sink.bufferedAmount);
   const box = files && viewerFiles({ files, tell, unsent: () => sink.bufferedAmount, dropAt });
 
   const choosers = box && fileChoosers(client, mux, ({ several, give }) => box.choose(give, several));
@@ -94,13 +96,15 @@ export function besideDisplay(
     receive(data, binary) {
       if (binary === true || data[0] !== BRACE) return display.receive(data, binary);
       const message = readViewerMessage(data);
-      if (message?.type === 'fit') fit?.(message);
+      if (message?.type === 'ack') level.answered();
+      else if (message?.type === 'fit') fit?.(message);
       else if (message && isAboutFiles(message)) box?.take(message);
     },
     flush: () => display.flush(),
     closed() {
       over = true;
       clearTimeout(timer);
+      level.close();
       box?.close();
       page.close();
       display.closed();

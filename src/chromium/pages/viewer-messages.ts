@@ -15,7 +15,7 @@ type File = Checked<typeof isFile>;
 const someFiles: Check<File[]> = (value): value is File[] => list(isFile)(value) && value.length <= 1000;
 
 const shapes = {
-  /** The viewer has drawn a frame. */
+  /** The viewer has drawn a frame; of a display, it has read a mark. */
   ack: {},
   /** The size of the picture in the viewer, in pixels. */
   size: { width: integer(1, 16_384), height: integer(1, 16_384) },

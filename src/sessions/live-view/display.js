@@ -10,8 +10,8 @@ import { softKeyboard } from './soft-keyboard.js';
 import { belongsToText, isMac, isShortcut, readText } from './keyboard.js';
 import { zoomer } from './zoom.js';
 
-/** noVNC's levels, from 0 to 9: of its pictures, and of how hard the display compresses. */
-const QUALITY = { high: [8, 2], medium: [5, 4], low: [1, 6] };
+/** noVNC's levels, from 0 to 9: of its pictures, and of how hard the display compresses. `least` is only chosen by the service. */
+const QUALITY = { high: [8, 2], medium: [5, 4], low: [1, 6], least: [0, 9] };
 
 export function display(socket, ui, signal) {
   const { $, readOnly } = ui;
@@ -22,12 +22,16 @@ export function display(socket, ui, signal) {
 
   // The display's bytes are binary messages, the rest is text. Runs before noVNC's own listener, which takes every message for the display's.
   let files;
+  const send = (message) => socket.readyState === WebSocket.OPEN && socket.send(JSON.stringify(message));
+  /** What the service thinks that the connection can take. */
+  let followed = 'high';
   const hearers = {
-    title({ title }) {
-      ui.pageTitle(title);
-      $('page-title').textContent = title;
-      $('page-title').hidden = title === '';
+    mark: () => send({ type: 'ack' }),
+    level({ level }) {
+      followed = level;
+      draw();
     },
+    title: ({ title }) => ui.pageTitle(title),
   };
   socket.addEventListener('message', (event) => {
     if (typeof event.data !== 'string') return;
@@ -54,14 +58,13 @@ export function display(socket, ui, signal) {
   const focus = () => field.focus({ preventScroll: true });
   const zoom = zoomer({ $, listen, content: target, grow, actualScale, oneFingerMoves: readOnly });
   const { quality } = picturePanel({ $, listen, focus, onSize: zoom.show, onQuality: draw });
-  draw(quality());
+  draw();
   fingers({ target, listen, zoom, readOnly });
   const resized = new ResizeObserver(() => zoom.refit());
   resized.observe($('stage'));
   signal.addEventListener('abort', () => resized.disconnect());
   if (readOnly) return;
 
-  const send = (message) => socket.readyState === WebSocket.OPEN && socket.send(JSON.stringify(message));
   followFrame({ $, readOnly, listen, signal, socket, send });
   softKeyboard({ $, listen, focus });
   files = fileBox({ $, send, listen, signal, notice: ui.notice, focus, at });
@@ -75,8 +78,9 @@ export function display(socket, ui, signal) {
   keyboard.onkeyevent = (keysym, code, down) => rfb.sendKey(keysym, code, down);
   keyboard.grab();
 
-  function draw(level) {
-    [rfb.qualityLevel, rfb.compressionLevel] = QUALITY[level] ?? QUALITY.high;
+  function draw() {
+    const level = quality() === 'auto' ? followed : quality();
+    [rfb.qualityLevel, rfb.compressionLevel] = QUALITY[level];
   }
 
   /** noVNC scales the display to its container. */
