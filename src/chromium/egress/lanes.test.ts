@@ -13,6 +13,8 @@ import {
   patience,
   raw,
 } from '../../../test/support/gateway.ts';
+import type { Dial } from './dial.ts';
+import type { GatewayOptions } from './gateway.ts';
 import type { Lane } from './lanes.ts';
 
 cleanUpAfterEach();
@@ -38,8 +40,12 @@ async function proxy(login?: string) {
   return { port: await listen(server), asked };
 }
 
-async function gatewayWithLane(ports: number[], proxyServer: string, bypassList?: string) {
-  const gateway = await gatewayTo(ports);
+async function gatewayWithLane(
+  ports: number[],
+  proxyServer: string,
+  { bypassList, ...options }: Partial<GatewayOptions> & { bypassList?: string } = {},
+) {
+  const gateway = await gatewayTo(ports, options);
   const lane = gateway.gateway.openLane(proxyServer, bypassList)!;
   // In a session the gateway listens on every address of the loopback.
   const side = net.createServer((socket) => gateway.server.emit('connection', socket));
@@ -71,7 +77,9 @@ const tunnelTo = (target: string, more = '') => `CONNECT ${target} HTTP/1.1\r\n$
 it('sends what arrives at its address by its own proxy, and the rest of the session as before', async () => {
   const { port: proxyPort, asked } = await proxy();
   const web = await listen(http.createServer((_, response) => void response.end('straight')));
-  const { gateway, port, lane } = await gatewayWithLane([proxyPort, web], `127.0.0.1:${proxyPort}`, '127.0.0.1');
+  const { gateway, port, lane } = await gatewayWithLane([proxyPort, web], `127.0.0.1:${proxyPort}`, {
+    bypassList: '127.0.0.1',
+  });
   expect(await say(lane, port, get('http://shop.test/'))).toContain('by the proxy');
   const tunnel = at(lane, port);
   tunnel.write(tunnelTo('shop.test:443'));
@@ -131,6 +139,36 @@ it('ends with the gateway', async () => {
   await gateway.close();
   expect(open(gateway)).toBe(0);
   lane.close();
+});
+
+/** Connects to nothing, until it is told to stop. A gateway that tries again for ever would hang the test, so it is not answered for ever. */
+function deadDial() {
+  const tried: string[] = [];
+  const dial: Dial = ({ host, port }, { signal }) =>
+    new Promise((_, reject) => {
+      if (tried.push(`${host}:${port}`) > 50) return;
+      signal.throwIfAborted();
+      signal.addEventListener('abort', () => reject(signal.reason as Error));
+    });
+  return { dial, tried };
+}
+
+it.each(['lane', 'gateway'])('tries nothing again of what was being opened when the %s closed', async (closes) => {
+  const { dial, tried } = deadDial();
+  const proxy = { protocol: 'http', host: '127.0.0.1', port: 9, bypassHosts: [] } as const;
+  const { gateway, port, lane } = await gatewayWithLane([9], 'http://127.0.0.1:9', { dial, proxy });
+  const asked = [get('http://shop.test/'), tunnelTo('shop.test:443')];
+  const ofTheLane = asked.map((text) => say(lane, port, text));
+  const ofTheSession = asked.map((text) => raw(port, text));
+  await expect.poll(() => tried, patience).toHaveLength(4);
+  if (closes === 'lane') {
+    lane.close();
+    expect(await Promise.all(ofTheLane)).toEqual(['', '']);
+    await expect.poll(() => gateway.counters.clients, patience).toBe(2);
+  }
+  await gateway.close();
+  expect(await Promise.all([...ofTheLane, ...ofTheSession])).toEqual(['', '', '', '']);
+  expect(tried).toHaveLength(4);
 });
 
 it('is refused where its proxy may not be reached, and past their number', async () => {

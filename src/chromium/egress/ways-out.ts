@@ -107,13 +107,14 @@ export function waysOut({ allow, dial, proxy, limits, onConnect, onReach, closin
   ): Promise<Socket> {
     const { signal } = options;
     for (;;) {
+      signal.throwIfAborted();
+      closing.throwIfAborted(); // the way was not replaced: there is no other one to try
       const taken = current;
       const attempt = new AbortController();
       const abort = () => attempt.abort();
       signal.addEventListener('abort', abort, { once: true });
       taken.left.signal.addEventListener('abort', abort, { once: true });
       try {
-        signal.throwIfAborted();
         const socket = await connect(taken, { ...options, signal: attempt.signal });
         ways.set(socket, taken);
         if (!attempt.signal.aborted) return socket;
@@ -124,7 +125,6 @@ export function waysOut({ allow, dial, proxy, limits, onConnect, onReach, closin
         signal.removeEventListener('abort', abort);
         taken.left.signal.removeEventListener('abort', abort);
       }
-      signal.throwIfAborted();
     }
   }
 
@@ -150,16 +150,18 @@ export function waysOut({ allow, dial, proxy, limits, onConnect, onReach, closin
    * arrived.
    */
   function openToProxy(connect: (options: DialOptions) => Promise<Socket>, left: AbortSignal): CreateConnection {
+    // A request that is written again when the gateway closes would meet the same way, and be written again, for ever.
+    const noMore = () => (closing.aborted ? closing.reason : new WayLeft());
     return ({ host, port }, created) => {
       const opened = (onread: Reading) =>
         connect({ signal: left, onread }).then(
           (socket) => {
             if (!left.aborted) return admitted(socket, { host: host ?? '', port: Number(port) });
             socket.destroy();
-            throw new WayLeft();
+            throw noMore();
           },
           (error: unknown) => {
-            throw left.aborted ? new WayLeft() : error;
+            throw left.aborted ? noMore() : error;
           },
         );
       return plain.handOver(opened, created);
