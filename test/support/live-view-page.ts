@@ -102,9 +102,14 @@ async function viewIn(context: BrowserContext, session: Watched, under: PageUnde
     },
     async colour(place) {
       const { x, y } = await inPicture(place);
-      const read = `[...document.querySelector('canvas:not([hidden])').getContext('2d').getImageData(${x}, ${y}, 1, 1).data]`;
-      const target = (await page.locator('#screen').isVisible()) ? read : read.replace('canvas:', '#display canvas:');
-      return ((await page.evaluate(target)) as number[]).slice(0, 3);
+      const shown = (await page.locator('#screen').isVisible()) ? '#screen' : '#display canvas';
+      // On a busy machine pictures come late, and may therefore have fewer pixels than the page.
+      const read = `(() => {
+        const canvas = document.querySelector('${shown}');
+        const scale = canvas.width / ${WIDTH};
+        return [...canvas.getContext('2d').getImageData(${x} * scale, ${y} * scale, 1, 1).data];
+      })()`;
+      return ((await page.evaluate(read)) as number[]).slice(0, 3);
     },
   };
 }
