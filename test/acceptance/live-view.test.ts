@@ -313,7 +313,7 @@ describe.each([
     await until(view.state).toBe('reconnecting');
     for (const connection of session.connections) connection.uncork();
     await until(view.state).toBe('connected');
-    if (!headless) await until(() => asked.join()).toMatch(/^0,[1-9]/); // the automatic quality falls, and rises again
+    if (!headless) await until(() => asked).toContain(0); // the automatic quality has fallen
     await view.click(FIELD);
     await view.page.keyboard.type('again');
     await until(value).toBe('again');
