@@ -14,10 +14,15 @@ function fakeClient() {
   const sent: Sent[] = [];
   let settle!: (reason: string) => void;
   const closed = new Promise<string>((resolve) => (settle = resolve));
-  const state = { closed: false, attachable: true };
+  /** `refusals` is how many starts of the screencast fail from now on. */
+  const state = { closed: false, attachable: true, refusals: 0 };
   let frames = 0;
   const send = async (method: string, params: Record<string, unknown> = {}) => {
     sent.push({ method, params });
+    if (method === 'Page.startScreencast' && state.refusals > 0) {
+      state.refusals -= 1;
+      throw new Error('Not attached to an active page');
+    }
     return {};
   };
   const client = {
@@ -278,6 +283,38 @@ test('a tab that is gone before the cast attaches ends it', async () => {
   expect(casts.count).toBe(0);
   expect(clients[0]!.state.closed).toBe(true);
   seat.leave();
+});
+
+test('starts once the navigation is over that replaces the page, also after a change of size', async () => {
+  fakeTime();
+  const { clients, casts } = browser();
+  const one = watcher({ width: 800, height: 600 });
+  casts.join('T', 'high', one);
+  clients[0]!.state.refusals = 2;
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(clients[0]!.starts()).toHaveLength(3);
+  clients[0]!.picture('one');
+  clients[0]!.state.refusals = 1;
+  casts.join('T', 'high', watcher({ width: 1000, height: 600 }));
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(clients[0]!.starts().map(({ maxWidth }) => maxWidth)).toEqual([800, 800, 800, 1000, 1000]);
+  clients[0]!.picture('two');
+  expect(one.offered).toEqual(['one', 'two']);
+});
+
+test('a tab that never lets the cast start ends it, and one that is closed meanwhile leaves no timer', async () => {
+  fakeTime();
+  const { clients, casts } = browser();
+  casts.join('never', 'high', watcher());
+  clients[0]!.state.refusals = Infinity;
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(casts.count).toBe(0);
+  casts.join('closed', 'high', watcher());
+  clients[1]!.state.refusals = Infinity;
+  await settled();
+  clients[1]!.tell('Target.detachedFromTarget', { sessionId: 'S' });
+  expect(vi.getTimerCount()).toBe(0);
+  expect(casts.count).toBe(0);
 });
 
 test('a browser that sends more pictures than it may ends the cast for all who watch', async () => {

@@ -47,6 +47,8 @@ const MAX_IN_FLIGHT = 2;
 const MOST_IN_FLIGHT = 20;
 /** If no picture arrives for this long, one is requested. */
 const QUIET_MS = 150;
+/** So often is a start tried, at that interval. */
+const MOST_STARTS = 20;
 /** Until a watcher has said its size. */
 const USUAL_SIZE: Size = { width: 1920, height: 1080 };
 
@@ -144,8 +146,23 @@ export class Cast {
     };
   }
 
-  /** The first picture after a start arrives even if the page does not change. */
+  /**
+   * The first picture after a start arrives even if the page does not change. Chromium refuses to start while a navigation replaces the
+   * page ("Not attached to an active page"), as it does in a tab that was just made.
+   */
   async #start(): Promise<void> {
+    const turn = this.#starts;
+    for (let tries = 1; !this.#over && turn === this.#starts; tries++) {
+      try {
+        return await this.#tryStart();
+      } catch (error) {
+        if (this.#over || tries === MOST_STARTS) throw error;
+      }
+      await new Promise<void>((resolve) => this.#later(QUIET_MS, resolve));
+    }
+  }
+
+  async #tryStart(): Promise<void> {
     const { width, height } = this.#wanted();
     this.#bounds = `${width}x${height}`;
     const { quality } = LEVELS[this.#options.level];
