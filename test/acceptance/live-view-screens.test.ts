@@ -166,6 +166,7 @@ describe('the screencast', () => {
     await view.click({ x: 150, y: 415 });
     await view.page.keyboard.type('ri');
     await until(() => popup.locator('option').allInnerTexts()).toEqual(['Paris']);
+    expect(await popup.locator('option:checked').count()).toBe(0);
     await view.page.keyboard.press('ArrowDown');
     await view.page.keyboard.press('Enter');
     await until(() => valueOf('town')).toBe('Paris');

@@ -166,6 +166,7 @@ function list(options, selected, { choose, dismiss }) {
     (group ?? element).append(option);
   });
   element.size = Math.max(2, Math.min(MOST_ROWS, element.querySelectorAll('option, optgroup').length));
+  if (selected === -1) element.selectedIndex = -1; // before it had a size, it took its first option
   const take = (value) => value !== '' && choose(Number(value));
   element.addEventListener('click', ({ target }) => {
     if (!coarse && target instanceof HTMLOptionElement && !target.disabled) take(target.value);
