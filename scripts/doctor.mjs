@@ -25,13 +25,13 @@ const findings = [
   },
   { name: 'npm', saw: versionOf('npm', ['--version']) },
   { name: 'packages', saw: stale ? `npm start will run npm ci: ${stale}` : 'complete' },
-  ...parts.map((part) => ({
-    name: part.name,
-    well: Boolean(part.path),
-    required: part.required,
-    saw: [part.version && part.path ? versionOf(part.path, part.version) : '', part.path].filter(Boolean).join('  '),
-    without: part.without,
-  })),
+  ...parts.map(({ name, path, version, browser, required, without }) => {
+    const told = path && version ? versionOf(path, version) : undefined;
+    // The service takes no browser that does not tell its version.
+    const well = Boolean(path) && !(browser && told === undefined);
+    const words = path && version ? (told ?? 'of unknown version') : '';
+    return { name, well, required, saw: [words, path].filter(Boolean).join('  '), without };
+  }),
   ...serviceUserFinding(),
   ...sandboxes(),
   cgroups(),

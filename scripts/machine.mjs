@@ -9,11 +9,14 @@ import { serviceUser, serviceUserExists } from './system.mjs';
 
 const linux = process.platform === 'linux';
 
-/** The first line with a version that a program prints. Other output, such as Chromium's profile lock and Xvnc's stderr, is ignored. */
+/**
+ * The first line with a version that a program prints; undefined where it prints none. Other output, such as Chromium's profile lock and
+ * Xvnc's stderr, is ignored.
+ */
 export function versionOf(program, args) {
-  const { stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', timeout: 10_000 });
+  const { stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', timeout: 30_000 });
   const line = `${stdout}\n${stderr}`.split('\n').find((text) => /\d+\.\d+/.test(text));
-  return line?.replace(/ +(- built|Copyright|built with).*/, '').trim() ?? 'of unknown version';
+  return line?.replace(/ +(- built|Copyright|built with).*/, '').trim();
 }
 
 /** Under root the database runs as a user of its own, which has to be able to reach this folder. */
@@ -70,28 +73,53 @@ function howToAllowNamespaces() {
   return 'In a container, allow user namespaces: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined …';
 }
 
-/** The freezer that puts sessions on standby. Without one, SIGSTOP is used, which a page can notice. */
+const controllers = ['memory', 'pids', 'freezer', 'cpu', 'io'];
+
+/** The bounds of sessions, and the freezer that puts them on standby. Without that one SIGSTOP is used, which a page can notice. */
 export function cgroups() {
-  if (!linux) return { name: 'cgroups', saw: 'only on Linux: standby stops processes by signal' };
+  const name = 'cgroups';
+  if (!linux) return { name, saw: 'only on Linux: standby stops processes by signal' };
   const version = existsSync('/sys/fs/cgroup/cgroup.controllers') ? 2 : 1;
+  const found = controllers.map((controller) => ({ controller, ...ownGroups(version, controller) }));
+  const lacking = found.filter(({ error }) => error);
+  if (lacking.length === 0) return { name, saw: `version ${version}, and we may make our own` };
+  const all = lacking.length === found.length;
+  const names = lacking.map(({ controller }) => controller).join(', ');
+  return {
+    name,
+    well: false,
+    saw: `version ${version}, and we may not make our own${all ? '' : ` of ${names}`} (${lacking[0].error})`,
+    without:
+      "exact bounds: a session's memory is watched, its processes are bounded by an rlimit, and standby stops them by signal",
+    mend: 'Run the service as root, or delegate a cgroup to its user (systemd: Delegate=yes in the unit).',
+  };
+}
+
+/** Whether a group can be made for a controller: at the root of its hierarchy, or somewhere on the way to this process's own group. */
+function ownGroups(version, controller) {
+  const kernelName = controller === 'io' ? 'blkio' : controller;
   const lines = (readText('/proc/self/cgroup') ?? '').split('\n').map((line) => line.split(':'));
-  const own = lines.find(([id, controllers]) => (version === 2 ? id === '0' : controllers === 'freezer'))?.[2] ?? '/';
-  const folder = join('/sys/fs/cgroup', version === 2 ? '' : 'freezer', own, `corral-doctor-${process.pid}`);
-  const seen = `version ${version}`;
-  try {
-    mkdirSync(folder);
-    rmdirSync(folder);
-    return { name: 'cgroups', saw: `${seen}, and we may make our own` };
-  } catch (error) {
-    return {
-      name: 'cgroups',
-      well: false,
-      saw: `${seen}, and we may not make our own (${error.code})`,
-      without:
-        "exact bounds: a session's memory is watched, its processes are bounded by an rlimit, and standby stops them by signal",
-      mend: 'Run the service as root, or delegate a cgroup to its user (systemd: Delegate=yes in the unit).',
-    };
+  const own = lines.find(([id, names]) => (version === 2 ? id === '0' : names.split(',').includes(kernelName)))?.[2];
+  if (own === undefined) return { error: 'not there' };
+  const hierarchy = join('/sys/fs/cgroup', version === 2 ? '' : kernelName);
+  let error;
+  for (let depth = 0, steps = own.split('/').filter(Boolean); depth <= steps.length; depth++) {
+    const place = join(hierarchy, ...steps.slice(0, depth));
+    const group = join(place, `corral-doctor-${process.pid}`);
+    try {
+      mkdirSync(group);
+      rmdirSync(group);
+    } catch (failure) {
+      error = failure.code;
+      continue;
+    }
+    // Under version 2 the freezer is everywhere, and the others where they are handed down.
+    const handedDown = (readText(join(place, 'cgroup.controllers')) ?? '').split(' ');
+    return version === 1 || controller === 'freezer' || handedDown.includes(controller)
+      ? {}
+      : { error: 'not handed down' };
   }
+  return { error };
 }
 
 /** Of the data directory, where it is named and there. */

@@ -2,60 +2,63 @@ import { accessSync, constants, existsSync, readdirSync, readFileSync, realpathS
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
+/** The binaries themselves, never a distribution's wrapper script: the script adds its own flags and needs an environment. */
+const chromiumPlaces = [
+  '/usr/lib/chromium/chromium',
+  '/usr/lib64/chromium-browser/chromium-browser',
+  '/usr/lib/chromium-browser/chromium-browser',
+  '/opt/google/chrome/chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+];
+const headlessShellPlaces = ['/usr/lib/chromium/chromium-headless-shell', '/usr/lib64/chromium-browser/headless_shell'];
+
 /**
- * The system parts that Corral needs: the Debian package of each, how to find it, and what is switched off without it.
- * Without the `required` parts, no browser runs as it should. What cannot install the `optional` ones goes on without them.
+ * The system parts that Corral needs: the Debian package of each, how to find it, and what is switched off without it. The service takes
+ * its browsers from here, and `/ready` reports what is missing here, so that it agrees with `npm run doctor`.
+ * What cannot install the `optional` ones goes on without them.
  */
 export const parts = [
   {
     name: 'chromium',
-    required: true,
+    browser: true,
     everywhere: true,
     without: 'headful browsers, extensions, kiosk and policies',
-    // The binary rather than Debian's /usr/bin/chromium, a shell script that adds its own flags.
-    find: () =>
-      file('/usr/lib/chromium/chromium') ??
-      command('chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome') ??
-      file(
-        '/Applications/Chromium.app/Contents/MacOS/Chromium',
-        '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
-      ),
+    find: ({ chromium }) => file(...(chromium ? [chromium] : chromiumPlaces)),
     version: ['--version'],
   },
   {
     name: 'chromium-headless-shell',
-    required: true,
+    browser: true,
     without: 'headless browsers that start in a tenth of a second',
-    find: () =>
-      file('/usr/lib/chromium/chromium-headless-shell', '/usr/lib64/chromium-browser/headless_shell') ??
-      command('chromium-headless-shell', 'chrome-headless-shell', 'headless_shell'),
+    find: ({ headlessShell }) => file(...(headlessShell ? [headlessShell] : headlessShellPlaces)),
     version: ['--version'],
   },
   {
     name: 'bubblewrap',
-    required: true,
+    sandbox: true,
     without: 'the sandbox around each session, and with it every browser (unless CORRAL_ALLOW_UNSANDBOXED=true)',
-    find: () => command('bwrap'),
+    find: () => installed('bwrap'),
     version: ['--version'],
   },
   {
     name: 'iproute2',
-    required: true,
+    sandbox: true,
     without: "the network of a session's sandbox",
-    find: () => command('ip'),
+    find: () => installed('ip'),
     version: ['-V'],
   },
   {
     name: 'tigervnc-standalone-server',
     without: 'headful sessions and their live view',
-    find: () => command('Xvnc'),
+    find: () => installed('Xvnc'),
     version: ['-version'],
   },
   {
     name: 'openbox',
     optional: true,
     without: 'frames of popups in headful sessions, their own size, and pages in full screen',
-    find: () => command('openbox'),
+    find: () => installed('openbox'),
     version: ['--version'],
   },
   {
@@ -76,13 +79,13 @@ export const parts = [
   {
     name: 'zstd',
     without: 'profiles',
-    find: () => command('zstd'),
+    find: () => installed('zstd'),
     version: ['--version'],
   },
   {
     name: 'ffmpeg',
     without: 'replays',
-    find: () => command('ffmpeg'),
+    find: () => installed('ffmpeg'),
     version: ['-version'],
   },
   {
@@ -123,11 +126,25 @@ export const parts = [
   },
 ];
 
-/** Every part this machine should have, each with the path where it was found (or undefined). */
-export function findParts() {
+/**
+ * Every part this machine should have, each with the path where it was found (or undefined). Without the `required` ones no browser runs:
+ * one of the two browsers is enough, and what makes the sandbox is needed unless the operator wants none.
+ */
+export function findParts({ chromium, headlessShell, allowUnsandboxed } = settings()) {
   const wanted = process.platform === 'linux' ? parts : parts.filter((part) => part.everywhere);
-  return wanted.map((part) => ({ ...part, path: part.find() }));
+  const found = wanted.map((part) => ({ ...part, path: part.find({ chromium, headlessShell }) }));
+  const anyBrowser = found.some((part) => part.browser && part.path);
+  return found.map((part) => ({
+    ...part,
+    required: part.browser ? !anyBrowser : part.sandbox ? !allowUnsandboxed : false,
+  }));
 }
+
+const settings = () => ({
+  chromium: process.env.CORRAL_CHROMIUM,
+  headlessShell: process.env.CORRAL_HEADLESS_SHELL,
+  allowUnsandboxed: process.env.CORRAL_ALLOW_UNSANDBOXED === 'true',
+});
 
 /** Debian and its derivatives, where apt-get knows the packages by these names. */
 export function isDebian() {
@@ -144,10 +161,20 @@ export function isRoot() {
   return process.getuid?.() === 0;
 }
 
+const systemFolders = ['/usr/local/bin', '/usr/bin', '/bin', '/usr/local/sbin', '/usr/sbin', '/sbin'];
+
 /** Where a command is. An ordinary user's PATH lacks the sbin folders, where Debian keeps `ip`. */
 export function command(...names) {
-  const folders = [...(process.env.PATH ?? '').split(':'), '/usr/local/bin', '/usr/bin', '/bin', '/usr/sbin', '/sbin'];
-  return file(...names.flatMap((name) => folders.filter(Boolean).map((folder) => join(folder, name))));
+  return inFolders([...(process.env.PATH ?? '').split(':').filter(Boolean), ...systemFolders], names);
+}
+
+/** Where a program of the system is. A folder of one user's PATH is not seen by the service and its sessions. */
+function installed(...names) {
+  return inFolders(systemFolders, names);
+}
+
+function inFolders(folders, names) {
+  return file(...names.flatMap((name) => folders.map((folder) => join(folder, name))));
 }
 
 function file(...paths) {

@@ -39,7 +39,7 @@ async function install(missing) {
     `${describe(left)}\n` +
       (chromiumIsASnap
         ? "This distribution has Chromium only as a snap, which does not run inside a session's sandbox. " +
-          'Put a chromium and a chromium-headless-shell from elsewhere into PATH, or use Debian.'
+          'Set CORRAL_CHROMIUM and CORRAL_HEADLESS_SHELL to the paths of others, or use Debian.'
         : 'apt-get said that they are installed, yet they are not where we look. `npm run doctor` shows the places.'),
   );
 }

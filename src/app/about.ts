@@ -16,8 +16,8 @@ export function openAbout(
   }: { isolation: Isolation; nodes: Cluster; publicUrl: () => string; internalUrl: () => string },
 ) {
   const { headlessShell, full } = isolation.engines;
-  const { dataDir, allowUnsandboxed, capacity, spares } = config;
-  const looking = doctor({ dataDir, allowUnsandboxed });
+  const { capacity, spares } = config;
+  const looking = doctor(config);
   opened(() => looking.close());
   return async function about() {
     const [postgresql, diagnosis] = await Promise.all([store.serverVersion(), looking.diagnose()]);

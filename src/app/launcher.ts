@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { detectIsolation } from '../chromium/browser/launch.ts';
+import { missingParts } from '../chromium/sandbox/parts.ts';
 import { openToolbox } from '../chromium/guest/toolbox.ts';
 import { browsers } from '../sessions/browsers.ts';
 import type { Egress } from './egress.ts';
@@ -32,7 +33,9 @@ export async function openLauncher(ground: Ground, egress: Egress) {
     searchUrl: config.searchUrl,
     log,
   });
-  return { isolation, launcher };
+  const missing = () => missingParts({ chromium: config.chromium, headlessShell: config.headlessShell });
+  for (const reason of [...isolation.reasons, ...missing()]) log.warn({ reason }, 'degraded');
+  return { isolation, launcher, missingParts: missing };
 }
 
 async function openIsolation({ config, log }: Ground) {
@@ -43,7 +46,6 @@ async function openIsolation({ config, log }: Ground) {
     uids: config.sessionUids,
     reservedUids: databaseUrl === '' ? [(await stat(join(dataDir, 'postgres'))).uid] : [],
   }).catch(asConfigError);
-  for (const reason of isolation.reasons) log.warn({ reason }, 'degraded');
   if (!isolation.sandboxed) void isolation.whenSandboxed.then(() => log.info({}, 'sandbox.granted'));
   return isolation;
 }

@@ -34,7 +34,7 @@ export async function openSessions(
   },
 ) {
   const { config, store, events, disk, opened, occupancies, log } = ground;
-  const { isolation, launcher } = await openLauncher(ground, egress);
+  const { isolation, launcher, missingParts } = await openLauncher(ground, egress);
   const { profiles, extensions } = await openBelongings(ground, org);
   const trial = launchTrial(launcher);
   opened(() => trial.close());
@@ -78,7 +78,7 @@ export async function openSessions(
   events.on('project.closed', () => sessions.endClosedProjects());
   store.anchor.onGap(() => sessions.endClosedProjects());
   occupancies.push((projectId) => sessions.occupancy(projectId));
-  ground.probes.push(...sessionProbes(isolation, config.allowUnsandboxed, trial.check));
+  ground.probes.push(...sessionProbes(isolation, config.allowUnsandboxed, trial.check, missingParts));
   measureSessions(ground.metrics, sessions);
   await sessions.start();
   await replays.open();

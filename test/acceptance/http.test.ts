@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { expectDoctorAgrees } from '../support/doctor-agrees.ts';
 import { startService, type Answer, type Service } from '../support/service.ts';
 
 let service: Service;
@@ -14,8 +15,10 @@ afterAll(() => service?.close());
 
 test('a session has a host of its own, for clients that keep host and port of an address', async () => {
   const sdk = service.sdk();
-  const { session_id: id, base_url } = await sdk.browsers.create({ headless: true });
-  const { host } = new URL(base_url!);
+  const made = await service.call('POST', '/browsers', { headless: true, headles: true });
+  expect(made.body.warnings).toEqual(['headles is not a field here and was ignored. Did you mean headless?']);
+  const { session_id: id, base_url } = made.body;
+  const { host } = new URL(base_url);
   const { hostname, port } = new URL(service.url);
   const at = (name: string, path: string) =>
     new Promise<{ status: number; text: string }>((resolve, reject) => {
@@ -299,6 +302,7 @@ describe('manners', () => {
       ]),
     );
     expect(other.body.doctor).toEqual(body.doctor); // the machine is not looked at anew for each who asks
+    await expectDoctorAgrees((path) => service.call('GET', path));
   }, 150_000);
 
   test('/ready says what each part does, and /metrics has figures by route', async () => {

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { groupsOf } from '../../src/chromium/sandbox/cgroup.ts';
 import { tree } from '../../src/chromium/sandbox/process-tree.ts';
+import { expectDoctorAgrees } from '../support/doctor-agrees.ts';
 import { asRoot, requireSandbox } from '../support/sandbox.ts';
 import { startService, type Service } from '../support/service.ts';
 
@@ -49,6 +50,10 @@ const dirOf = ({ session_id }: Kernel.BrowserCreateResponse) => join(service.dat
 function uidsOf(session: Kernel.BrowserCreateResponse): number[] {
   return [...new Set(processes(session).map(uidOf))].filter((uid) => uid !== undefined && uid !== 0) as number[];
 }
+
+test.runIf(!asRoot)('an ordinary user’s service lacks the same for /ready and for the doctor', async () => {
+  expect(await expectDoctorAgrees((path) => service.call('GET', path))).not.toContain('sandbox');
+});
 
 describe.runIf(asRoot)('as root', () => {
   /** A shell on the host, outside of every namespace, as one session's uid. Everything it said. */

@@ -35,11 +35,16 @@ const MOST_BYTES = 1_000_000;
 export function doctor({
   dataDir,
   allowUnsandboxed,
+  chromium = '',
+  headlessShell = '',
   script = SCRIPT,
   now = () => performance.now(),
 }: {
   dataDir: string;
   allowUnsandboxed: boolean;
+  /** Paths of the browsers, when not where distributions install them. */
+  chromium?: string;
+  headlessShell?: string;
   script?: string;
   now?: () => number;
 }) {
@@ -53,6 +58,8 @@ export function doctor({
       HOME: homedir(),
       CORRAL_DATA_DIR: dataDir,
       CORRAL_ALLOW_UNSANDBOXED: String(allowUnsandboxed),
+      CORRAL_CHROMIUM: chromium,
+      CORRAL_HEADLESS_SHELL: headlessShell,
     };
     const checkedAt = new Date();
     const none = { checkedAt, findings: [], mends: [] };

@@ -8,6 +8,7 @@ import { canMoveInto, findCgroups, type Cgroups } from './cgroup.ts';
 import { CONTROLLERS, type Controller } from './cgroup-limits.ts';
 import { furnish } from './furnish.ts';
 import { manyOwners, oneOwner, uidRange, type Owner, type Owners } from './owners.ts';
+import { systemParts } from './parts.ts';
 import { running } from './running.ts';
 import { sandboxed } from './sandbox.ts';
 import { canFilter } from './seccomp.ts';
@@ -18,7 +19,7 @@ export interface Isolation {
   readonly sandboxed: boolean;
   /** Why there is no sandbox; undefined when there is one. */
   readonly refusal: string | undefined;
-  /** The refusal and everything else that is missing: a sentence each, for the log and for /ready. */
+  /** The refusal and everything else that sessions are not kept apart by: a sentence each, for the log and for /ready. */
   readonly reasons: readonly string[];
   /** Resolves when there is a sandbox: at once, later, or never. */
   readonly whenSandboxed: Promise<void>;
@@ -46,14 +47,6 @@ export interface BrowserBinary {
   readonly version: string;
 }
 
-/** The binaries themselves, never a distribution's wrapper script: the script adds its own flags and needs an environment. */
-const FULL = [
-  '/usr/lib/chromium/chromium',
-  '/usr/lib64/chromium-browser/chromium-browser',
-  '/usr/lib/chromium-browser/chromium-browser',
-  '/opt/google/chrome/chrome',
-];
-const HEADLESS_SHELL = ['/usr/lib/chromium/chromium-headless-shell', '/usr/lib64/chromium-browser/headless_shell'];
 /** For what may never end. A busy machine takes seconds, and a browser that did not answer in time is not asked again. */
 const TRIAL_MS = 30_000;
 const FIRST_PAUSE_MS = 1000;
@@ -92,19 +85,21 @@ async function detect(wishes: Wishes): Promise<Isolation> {
   const reasons: string[] = [];
   const owners = findOwners(wishes);
   const owner = owners.claim();
+  const parts = systemParts({ chromium: wishes.full ?? '', headlessShell: wishes.headlessShell ?? '' });
+  const pathOf = (name: string) => parts.find((part) => part.name === name)?.path;
   const [headlessShell, full, sandbox] = await Promise.all([
-    firstThatRuns(wishes.headlessShell ? [wishes.headlessShell] : HEADLESS_SHELL),
-    firstThatRuns(wishes.full ? [wishes.full] : FULL),
+    thatRuns(pathOf('chromium-headless-shell')),
+    thatRuns(pathOf('chromium')),
     persistent(() => trial(owner)),
   ]);
   const found = findCgroups();
   const cgroups = found && (await canMoveInto(found)) ? found : undefined;
-  const display = onPath('Xvnc');
 
-  if (full === undefined) reasons.push('There is no Chromium: install the package chromium.');
-  if (headlessShell === undefined)
-    reasons.push('There is no headless shell: headless sessions use the full browser, which starts slower.');
-  if (!display) reasons.push('There is no Xvnc: headful sessions are refused. Install tigervnc-standalone-server.');
+  for (const [path, browser] of [
+    [pathOf('chromium'), full],
+    [pathOf('chromium-headless-shell'), headlessShell],
+  ] as const)
+    if (path !== undefined && browser === undefined) reasons.push(`${path} is no browser that runs here.`);
   if (cgroups === undefined)
     reasons.push(
       "No cgroup is writable: a session's memory is watched instead of bounded, its processes are bounded by an rlimit, its share of the processor by priority alone, and standby uses signals.",
@@ -133,8 +128,8 @@ async function detect(wishes: Wishes): Promise<Isolation> {
     cgroup: cgroups?.version ?? null,
     cgroups,
     gpu: hasGpu(),
-    display,
-    windowManager: onPath('openbox'),
+    display: pathOf('tigervnc-standalone-server') !== undefined,
+    windowManager: pathOf('openbox') !== undefined,
     engines: { headlessShell, full },
   };
 }
@@ -203,8 +198,7 @@ async function trial(owner: Owner): Promise<string | undefined> {
   }
 }
 
-async function firstThatRuns(paths: readonly string[]): Promise<BrowserBinary | undefined> {
-  const path = paths.find((path) => existsSync(path));
+async function thatRuns(path: string | undefined): Promise<BrowserBinary | undefined> {
   if (path === undefined) return undefined;
   try {
     const { stdout } = await promisify(execFile)(path, ['--version'], { timeout: TRIAL_MS, env: {} });
