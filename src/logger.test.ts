@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openLogger, prettyLines } from './logger.ts';
+import { isForPeople, openLogger, prettyLines } from './logger.ts';
 
 function lines(colour = false) {
   const written: string[] = [];
@@ -13,6 +13,15 @@ test('people read the time of day, the level, what happened and the facts', () =
   log.warn({ error: new Error('no answer') }, 'store.anchor_error');
   expect(written[0]).toMatch(/^\d\d:\d\d:\d\d {2}info {3}node\.joined {2}node=node_a reason="two words" count=2\n$/);
   expect(written[1]).toMatch(/^\d\d:\d\d:\d\d {2}warn {3}store\.anchor_error {2}error="no answer"\n$/);
+});
+
+test.each([
+  ['auto', true, true],
+  ['auto', false, false],
+  ['pretty', false, true],
+  ['json', true, false],
+] as const)('the log format %s on a terminal (%s) is for people: %s', (format, terminal, forPeople) => {
+  expect(isForPeople(format, terminal)).toBe(forPeople);
 });
 
 test('a fault has its stack, and no secret is in any line', () => {

@@ -31,6 +31,11 @@ export function openLogger(level: string, destination?: DestinationStream) {
   );
 }
 
+/** Whether the log is written for people, by `CORRAL_LOG_FORMAT`: by default where it is a terminal. */
+export function isForPeople(format: 'auto' | 'pretty' | 'json', terminal: boolean): boolean {
+  return format === 'auto' ? terminal : format === 'pretty';
+}
+
 /** Takes lines of the logger and writes them for people: the time of day, the level, what happened, and the facts. */
 export function prettyLines(out: { write(text: string): unknown }, colour: boolean): DestinationStream {
   const paint = (code: string, text: string) => (colour && code ? `\u001B[${code}m${text}\u001B[0m` : text);

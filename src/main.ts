@@ -6,13 +6,13 @@ import { NodesDisagree } from './cluster/agreement.ts';
 import { ConfigError, readConfig, unknownSettings, type Config } from './config.ts';
 import { linkAddress, linkMinutes } from './console/links.ts';
 import { replaceFile } from './lib/files.ts';
-import { openLogger, prettyLines } from './logger.ts';
+import { isForPeople, openLogger, prettyLines } from './logger.ts';
 import { DataDirInUse } from './store/anchor.ts';
 
 /** The process: read the config, build the app, listen, wait for a signal, close. */
 async function main() {
   const config = readConfig();
-  const pretty = config.logFormat === 'pretty' || (config.logFormat === 'auto' && process.stderr.isTTY);
+  const pretty = isForPeople(config.logFormat, process.stderr.isTTY);
   const colour = process.stderr.isTTY && process.stderr.hasColors(); // it heeds NO_COLOR
   const logger = openLogger(config.logLevel, pretty ? prettyLines(process.stderr, colour) : undefined);
   for (const sentence of unknownSettings()) logger.warn({ sentence }, 'settings.unknown');

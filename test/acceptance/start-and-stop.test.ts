@@ -1,13 +1,16 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { isRoot } from '../../scripts/parts.mjs';
+import { version } from '../../src/version.ts';
+import { expectDoctorAgrees } from '../support/doctor-agrees.ts';
 import { newDatabase } from '../support/new-database.ts';
-import { run, spawnService } from '../support/process.ts';
+import { run, spawnService, startOnTerminal } from '../support/process.ts';
 
 let dataDir: string;
 beforeEach(async () => {
@@ -16,30 +19,51 @@ beforeEach(async () => {
 afterEach(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }));
 
 /** No warm spares: they would start beside what is tested, and take the processor from it. */
-const start = (env: Record<string, string> = {}) =>
-  spawnService({ CORRAL_DATA_DIR: dataDir, CORRAL_WARM_SPARES: 'off', ...env });
-/** With everything that the first start makes. */
-const startAsUsersDo = () => spawnService({ CORRAL_DATA_DIR: dataDir }, { fresh: true });
+const start = (env: Record<string, string> = {}, options: { hidden?: string[] } = {}) =>
+  spawnService({ CORRAL_DATA_DIR: dataDir, CORRAL_WARM_SPARES: 'off', ...env }, options);
 const firstKey = async () => (await readFile(join(dataDir, 'api-key'), 'utf8')).trim();
 const get = (url: string, key: string) => fetch(url, { headers: { authorization: `Bearer ${key}` } });
 const postmaster = async (dataDir: string) =>
   Number((await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8')).split('\n')[0]);
 
+/** The line to try, as a person pastes it. It answers with a browser. */
+async function tryLineOf(text: string): Promise<void> {
+  const line = /^Try +(.*)$/m.exec(text)![1]!;
+  const { stdout } = await promisify(execFile)('sh', ['-c', line]);
+  expect(JSON.parse(stdout)).toMatchObject({ session_id: expect.any(String), cdp_ws_url: expect.any(String) });
+}
+
 describe('the service', () => {
-  test('prints the address, the first key once, and something to try, and takes its database server along', async () => {
-    const first = await startAsUsersDo();
+  test('ends its first words with the address, the first key once, and a line that works; takes its database along', async () => {
+    const first = await startOnTerminal({ CORRAL_DATA_DIR: dataDir, CORRAL_LOG_LEVEL: 'info', NO_COLOR: '1' });
     const key = await firstKey();
-    expect(first.output()).toContain(key);
+    const [log = '', banner = ''] = first.shown().split('\nCorral listens at  ');
+    expect(banner).toMatch(/^(http\S+)\nAPI key .*\nTry .*\nConsole .*\nLook .*\n/);
+    expect(banner).toContain(key);
+    expect(log, 'for people').toMatch(/^\d\d:\d\d:\d\d {2}info {3}started PostgreSQL {2}pid=\d+/m);
+    expect(log, 'the end of the start').toMatch(/^\d\d:\d\d:\d\d {2}info {3}node\.joined /m);
+    await tryLineOf(banner);
     expect((await stat(join(dataDir, 'api-key'))).mode & 0o777).toBe(0o600);
     expect((await stat(join(dataDir, 'secret-key'))).mode & 0o777).toBe(0o600);
-    expect((await get(`${first.url}/org/projects`, key)).status).toBe(200);
     const database = await postmaster(dataDir);
-    await first.kill('SIGTERM');
+    await first.stop();
     expect(() => process.kill(database, 0)).toThrow('ESRCH');
 
-    const second = await start({ CORRAL_LOG_LEVEL: 'debug' });
+    // Again, on a machine that lacks two things, and with a log that a program reads.
+    const hidden = isRoot() ? ['/usr/bin/Xvnc', '/usr/lib/chromium/chromium-headless-shell'] : [];
+    const second = await start({ CORRAL_LOG_LEVEL: 'debug' }, { hidden });
     expect(second.output()).not.toContain(key);
-    expect((await get(`${second.url}/org/projects`, key)).status).toBe(200);
+    const lines = second
+      .output()
+      .split('\n')
+      .filter((line) => line.startsWith('{'));
+    expect(lines.map((line) => JSON.parse(line).msg)).toContain('node.joined');
+    await tryLineOf(second.output());
+    const missing = await expectDoctorAgrees(async (path) => {
+      const response = await get(second.url + path, key);
+      return { status: response.status, body: await response.json() };
+    });
+    if (isRoot()) expect(missing).toEqual(['chromium-headless-shell', 'tigervnc-standalone-server']);
 
     // The reader of its log goes away. The service goes on, and ends as it should.
     second.child.stdout!.destroy();
@@ -82,6 +106,44 @@ describe('the service', () => {
     await expect(start({ CORRAL_PORT: 'x', CORRAL_LOG_LEVEL: 'loud' })).rejects.toThrow(
       /CORRAL_PORT is 'x'[\s\S]*CORRAL_LOG_LEVEL is 'loud'/,
     );
+  });
+
+  test('says in a sentence where it cannot keep its data, and which database it cannot use', async () => {
+    const file = join(dataDir, 'file');
+    const [readOnly, socketless] = [join(dataDir, 'read-only'), join(dataDir, 'socketless')];
+    await Promise.all([writeFile(file, ''), mkdir(readOnly), mkdir(socketless)]);
+    // Mounted for the service alone.
+    const on = (mount: string) => [
+      'unshare',
+      '--user',
+      '--map-root-user',
+      '--mount',
+      'sh',
+      '-c',
+      `${mount} && exec "$@"`,
+      'sh',
+    ];
+    const lastWords = async (env: Record<string, string>, way: string[] = []) => {
+      const own = { PATH: process.env['PATH'], CORRAL_DATA_DIR: dataDir, CORRAL_PORT: '0', ...env };
+      const ended = promisify(execFile)('env', [...way, process.execPath, 'scripts/start.mjs'], { env: own });
+      return ended.then(
+        () => ({ code: 0, stderr: '' }),
+        ({ code, stderr }: { code: number; stderr: string }) => ({ code, stderr }),
+      );
+    };
+    const refused = await Promise.all([
+      lastWords({ CORRAL_DATA_DIR: file }),
+      lastWords({ CORRAL_DATA_DIR: readOnly }, on(`mount -t tmpfs -o ro none '${readOnly}'`)),
+      lastWords({ CORRAL_DATA_DIR: socketless }, on(`mount -t devpts none '${socketless}'`)),
+      lastWords({ DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/corral' }),
+    ]);
+    const sentence = (text: RegExp) => ({ code: 1, stderr: expect.stringMatching(text) });
+    expect(refused).toEqual([
+      sentence(/^.*:\n {2}CORRAL_DATA_DIR is '.*file', which is a file .*Set it to .*\n$/),
+      sentence(/^.*:\n {2}CORRAL_DATA_DIR is '.*', which this user may not write to .*\n$/),
+      sentence(/^.*:\n {2}CORRAL_DATA_DIR is '.*', where no socket can be made .*\n$/),
+      sentence(/^.*:\n {2}DATABASE_URL: the database me@127\.0\.0\.1:1\/corral .*nothing listens there.*\n$/),
+    ]);
   });
 });
 
@@ -183,6 +245,7 @@ describe('while a service runs', () => {
   test.each([
     [[], 0, 'corral keys create'],
     [['--help'], 0, 'corral secrets rotate'],
+    [['--version'], 0, `${version}\n`],
     [['keys', '--help'], 0, 'corral keys revoke'],
     [['frobnicate'], 2, "no command 'frobnicate'"],
     [['keys'], 2, 'create, list, revoke'],
