@@ -1,9 +1,15 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { inflateSync } from 'node:zlib';
 import type Kernel from '@onkernel/sdk';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findParts } from '../../scripts/parts.mjs';
+import { listenOnLoopback } from '../support/listen.ts';
 import { startPages, type Pages } from '../support/pages.ts';
+import { makeCertificate } from '../support/proxies.ts';
 import { startService, type Service } from '../support/service.ts';
 
 const desk = `<!doctype html><title>desk</title><meta charset=utf-8>
@@ -25,23 +31,37 @@ const desk = `<!doctype html><title>desk</title><meta charset=utf-8>
   wheels = []; addEventListener('wheel', (e) => wheels.push([Math.sign(e.deltaX), Math.sign(e.deltaY)]));
 </script>`;
 
-/** `npm test` installs them where it can; a machine that cannot goes without. */
+/** `npm test` installs them where it can; a machine that cannot goes without. CI has to have them: there the tests fail without. */
 const parts = findParts();
-const hasFonts = parts.every(({ name, path }) => !name.startsWith('fonts-') || path);
-const hasFrames = parts.some(({ name, path }) => name === 'openbox' && path);
+const required = Boolean(process.env['CI']);
+const hasFonts = required || parts.every(({ name, path }) => !name.startsWith('fonts-') || path);
+const hasFrames = required || parts.some(({ name, path }) => name === 'openbox' && path);
 
 let pages: Pages;
 let service: Service;
 let sdk: Kernel;
+/** The same pages as another site. */
+const elsewhere = () => new URL(pages.url.replace('127.0.0.1', 'localhost'));
+let dir: string;
+let secure: Awaited<ReturnType<typeof listenOnLoopback>>;
+/** Where nothing listens. */
+const closed = () => `127.0.0.9:${secure.port}`;
 
 beforeAll(async () => {
   pages = await startPages({ '/desk': desk, '/next': '<title>next</title>' });
-  service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: pages.host });
+  dir = mkdtempSync(join(tmpdir(), 'corral-computer-'));
+  const cert = makeCertificate(dir, '127.0.0.1');
+  const key = readFileSync(join(dir, 'key.pem'));
+  secure = await listenOnLoopback(createServer({ cert, key }, (_request, response) => void response.end('safe')));
+  const hosts = [pages.host, elsewhere().host, `127.0.0.1:${secure.port}`, closed()];
+  service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: hosts.join() });
   sdk = service.sdk();
 });
 afterAll(async () => {
   await service.close();
   await pages.close();
+  await secure.close();
+  rmSync(dir, { recursive: true });
 });
 
 describe.each([{ headless: true }, { headless: false }])('hands on a session, headless: $headless', ({ headless }) => {
@@ -84,6 +104,37 @@ describe.each([{ headless: true }, { headless: false }])('hands on a session, he
     expect((await page.goBack())?.url()).toBe(`${pages.url}desk`);
     await page.goForward();
     expect(await page.title()).toBe('next');
+    await page.goto(`${pages.url}desk`);
+  });
+
+  test('tells its driver the real server and the real failure, by https too, and in a HAR', async () => {
+    const path = join(dir, `${id}.har`);
+    const context = await playwright.newContext({ ignoreHTTPSErrors: true, recordHar: { path } });
+    const visitor = await context.newPage();
+    const answer = await visitor.goto(`https://127.0.0.1:${secure.port}/`);
+    expect(await answer?.serverAddr()).toEqual({ ipAddress: '127.0.0.1', port: secure.port });
+    for (const scheme of ['http', 'https'])
+      await expect(visitor.goto(`${scheme}://${closed()}/`), scheme).rejects.toThrow('net::ERR_CONNECTION_REFUSED');
+    await context.close(); // writes the HAR
+    const { log } = JSON.parse(readFileSync(path, 'utf8')) as { log: { entries: object[] } };
+    expect(log.entries[0]).toMatchObject({
+      serverIPAddress: '127.0.0.1',
+      _serverPort: secure.port,
+      _securityDetails: { protocol: expect.stringContaining('TLS'), subjectName: 'corral-test' },
+    });
+  });
+
+  test('has one storage for a site, also in a frame on another site’s page', async () => {
+    await page.goto(`${elsewhere().href}next`);
+    await page.evaluate('localStorage.setItem("kept", "yes")');
+    await page.goto(`${pages.url}next`);
+    await page.evaluate(`document.body.innerHTML = '<iframe src="${elsewhere().href}next"></iframe>'`);
+    const kept = () =>
+      page
+        .frames()[1]
+        ?.evaluate('localStorage.getItem("kept")')
+        .catch((error: Error) => error.message);
+    await expect.poll(kept).toBe('yes');
     await page.goto(`${pages.url}desk`);
   });
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { flags, headfulPolicy, userAgent, type BrowserKind, type FlagOptions } from './flags.ts';
+import { flags, policyOf, userAgent, type BrowserKind, type FlagOptions } from './flags.ts';
 
 const optionsWith = (wishes: Partial<FlagOptions> = {}): FlagOptions => ({
   kind: 'headless-shell',
@@ -54,12 +54,14 @@ test('a headful browser without a card renders WebGL in software', () => {
 });
 
 test('a headful browser searches with the engine of the service, if there is one', () => {
-  expect(headfulPolicy('https://find.test/a?q=%s&again=%s')).toMatchObject({
+  expect(policyOf('headful', 'https://find.test/a?q=%s&again=%s')).toMatchObject({
     DefaultSearchProviderEnabled: true,
     DefaultSearchProviderName: 'find.test',
     DefaultSearchProviderSearchURL: 'https://find.test/a?q={searchTerms}&again={searchTerms}',
   });
-  expect(Object.keys(headfulPolicy(''))).toEqual(['CommandLineFlagSecurityWarningsEnabled']);
+  expect(policyOf('headful')).toEqual({ BlockThirdPartyCookies: false, CommandLineFlagSecurityWarningsEnabled: false });
+  expect(policyOf('headless')).toEqual({ BlockThirdPartyCookies: false });
+  expect(policyOf('headless-shell')).toEqual({});
 });
 
 test('every flag has its reason on the same line', () => {

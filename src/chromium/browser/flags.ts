@@ -83,7 +83,7 @@ const base = ({ userDataDir }: FlagOptions) => [
   '--log-level=2', // errors only, so that the last 200 lines are useful
 ];
 
-/** Left out where no policy can hide the bar over every page that names the flag (see `headfulPolicy`). */
+/** Left out where no policy can hide the bar over every page that names the flag (see `policyOf`). */
 const noAccounts = [
   '--gaia-url=https://127.0.0.1:1', // Chromium asks it for accounts at every start although signing in is off; the same refused port
 ];
@@ -129,14 +129,20 @@ const headful = [
   '--mute-audio', // there is no sound card to open
 ];
 
-/** A session's own policy is added to it. `searchUrl` has `%s` in the place of the words; empty, Chromium searches where it always does. */
-export const headfulPolicy = (searchUrl = '') => ({
+/** Of headful browsers. `searchUrl` has `%s` in the place of the words; empty, Chromium searches where it always does. */
+const headfulPolicy = (searchUrl: string) => ({
   CommandLineFlagSecurityWarningsEnabled: false, // no bar over every page that names --gaia-url; only a policy can switch it off
   ...(searchUrl !== '' && {
     DefaultSearchProviderEnabled: true, // the address bar searches for words with the operator's engine, as the one of headless live views does
     DefaultSearchProviderName: new URL(searchUrl.replaceAll('%s', '')).hostname, // the address bar shows it
     DefaultSearchProviderSearchURL: searchUrl.replaceAll('%s', '{searchTerms}'), // Chromium's own word for them
   }),
+});
+
+/** A session's own policy is added to it. The headless shell has none. */
+export const policyOf = (kind: BrowserKind, searchUrl = '') => ({
+  ...(kind !== 'headless-shell' && { BlockThirdPartyCookies: false }), // Debian's Chromium keeps cookies and storage from frames of other sites
+  ...(kind === 'headful' && headfulPolicy(searchUrl)),
 });
 
 const kiosk = [

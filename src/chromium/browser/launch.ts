@@ -9,7 +9,7 @@ import { diskUse, type DiskUse } from '../sandbox/disk-use.ts';
 import { fitDisplay, startDisplay, tooLongForDisplay, type ConnectDisplay, type Display } from '../display/display.ts';
 import { DEFAULT_REFRESH_RATE, setRefreshRate } from '../display/refresh-rate.ts';
 import type { Viewport } from '../display/viewport.ts';
-import { flags, headfulPolicy, type BrowserKind } from './flags.ts';
+import { flags, policyOf, type BrowserKind } from './flags.ts';
 import { clear, furnish, makeDirectories, makeRun, record, recorded } from '../sandbox/furnish.ts';
 import { framesByWindowManager } from './preferences.ts';
 import { hello, type BrowserVersion } from './hello.ts';
@@ -95,7 +95,7 @@ export interface LaunchOptions {
   readonly gpu: boolean;
   readonly viewport: Viewport;
   readonly policy?: Record<string, unknown> | undefined;
-  /** Headful: where the address bar searches for words; see `headfulPolicy`. */
+  /** Headful: where the address bar searches for words; see `policyOf`. */
   readonly searchUrl?: string | undefined;
   /** For options that the headless shell cannot take, such as a profile or extensions. */
   readonly needsFullBrowser?: boolean;
@@ -183,7 +183,7 @@ async function start(
   const { sandboxed: confined } = isolation;
   for (const made of await makeDirectories(dir)) undo(() => removeTree(made, isolation));
   undo(() => clear(dir));
-  await furnish(dir, owner, kind === 'headful' ? { ...headfulPolicy(searchUrl), ...policy } : policy);
+  await furnish(dir, owner, { ...policyOf(kind, searchUrl), ...policy });
   if (!confined) await makeRun(dir, owner);
 
   const place = confined ? sandboxed(dir, owner) : await unsandboxed(dir, owner);
