@@ -6,11 +6,12 @@ import type { AddressInfo } from 'node:net';
 import { chromium, type FileChooser } from 'playwright-core';
 import { connect } from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { fromBuffer, type Entry } from 'yauzl';
 import { viewers } from '../support/live-view.ts';
+import { RawClient } from '../support/mux-server.ts';
 import { expectNothingLeft } from '../support/nothing-left.ts';
 import { startService, type Service } from '../support/service.ts';
 import { isolationHere } from '../support/sandbox.ts';
+import { namesIn } from '../support/zip-names.ts';
 
 const isolation = await isolationHere();
 const home = '/home/corral';
@@ -187,14 +188,18 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
     });
   });
 
-  test('files, processes and replays are served below the session’s own address, by its token alone', async () => {
+  test('what the SDK asks a session itself is served below its own address, by its token alone', async () => {
     const session = await sdk.browsers.retrieve(sessions.headless);
     const at = (path: string, init: RequestInit = {}) => fetch(`${session.base_url}/${path}`, init);
-    expect((await at('fs/write_file?path=/tmp/a.txt', { method: 'PUT', body: 'here' })).status).toBeLessThan(300);
-    expect(await (await at('fs/read_file?path=/tmp/a.txt')).text()).toBe('here');
-    const body = JSON.stringify({ command: 'cat', args: ['/tmp/a.txt'] });
-    const ran = await at('process/exec', { method: 'POST', body, headers: { 'content-type': 'application/json' } });
-    expect(await ran.json()).toMatchObject({ exit_code: 0 });
+    const headers = { 'content-type': 'application/json' };
+    const post = async (path: string, body: object) =>
+      (await at(path, { method: 'POST', body: JSON.stringify(body), headers })).json();
+    expect((await at('fs/write_file?path=/tmp/a.txt', { method: 'PUT', body: 'here\n' })).status).toBeLessThan(300);
+    expect(await (await at('fs/read_file?path=/tmp/a.txt')).text()).toBe('here\n');
+    expect(await post('process/exec', { command: 'cat', args: ['/tmp/a.txt'] })).toMatchObject({ exit_code: 0 });
+    expect(await post('computer/get_mouse_position', {})).toMatchObject({ x: expect.any(Number) });
+    expect(await post('playwright/execute', { code: 'return 6 * 7' })).toMatchObject({ success: true, result: 42 });
+    expect(await (await at('logs/stream?source=path&path=/tmp/a.txt&follow=false')).text()).toContain('"here"');
     expect(await (await at('replays')).json()).toEqual([]);
     expect((await at('telemetry/events')).status).toBe(200);
     expect((await at('no/such/path', { method: 'POST', body: 'x' })).status).toBe(404);
@@ -267,6 +272,18 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
       await expect.poll(() => read(sessions[shape], `${home}/chosen/chosen.txt`).catch(() => '')).toBe('downloaded');
       await playwright.close();
 
+      // By WebDriver BiDi, with a directory that only its own machine has.
+      const { webdriver_ws_url } = await sdk.browsers.retrieve(sessions[shape]);
+      const bidi = await RawClient.open(webdriver_ws_url);
+      await bidi.result('session.new', { capabilities: {} });
+      const downloadBehavior = { type: 'allowed', destinationFolder: '/Users/me/Downloads' };
+      await bidi.result('browser.setDownloadBehavior', { downloadBehavior });
+      const { contexts } = await bidi.result<{ contexts: { context: string }[] }>('browsingContext.getTree', {});
+      const [{ context: tab } = { context: '' }] = contexts;
+      await bidi.ask('browsingContext.navigate', { context: tab, url: `${site.url}file/bidi.txt` });
+      await expect.poll(() => read(sessions[shape], `${home}/Downloads/bidi.txt`).catch(() => '')).toBe('downloaded');
+      await bidi.close();
+
       // By code beside it, which has the file in its own hands, too.
       const { result } = await sdk.browsers.playwright.execute(sessions[shape], {
         code: `const download = page.waitForEvent('download');
@@ -276,7 +293,7 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
       });
       expect(result).toBe('beside.txt');
       expect(await read(sessions[shape], `${home}/saved.txt`)).toBe('downloaded');
-      await expect.poll(names).toEqual(['beside.txt', 'plain (1).txt', 'plain.txt', 'theirs.txt']);
+      await expect.poll(names).toEqual(['beside.txt', 'bidi.txt', 'plain (1).txt', 'plain.txt', 'theirs.txt']);
     },
   );
 
@@ -473,14 +490,4 @@ async function startSite() {
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo;
   return { server, host: `127.0.0.1:${port}`, alias: `localhost:${port}`, url: `http://127.0.0.1:${port}/` };
-}
-
-function namesIn(archive: Buffer): Promise<string[]> {
-  return new Promise((resolve, reject) => {
-    fromBuffer(archive, (error, zip) => {
-      if (error) return reject(error);
-      const names: string[] = [];
-      zip.on('entry', ({ fileName }: Entry) => void names.push(fileName)).on('end', () => resolve(names));
-    });
-  });
 }

@@ -32,6 +32,8 @@ const amaro = createRequire(import.meta.url)('amaro') as {
 const socket = new Socket({ fd: 3, readable: true, writable: true });
 const say = process.send?.bind(process);
 let connected: Promise<Browser> | undefined;
+/** Directs downloads to where this Playwright looks for them. For each run, since any client that connects meanwhile directs them elsewhere. */
+let takeDownloads = () => {};
 /** The code has closed the browser, that is, this connection to it. There is no other connection. */
 let spent = false;
 
@@ -49,6 +51,7 @@ async function run(code: string): Promise<object> {
   try {
     const work = compile(code);
     const browser = await connect();
+    takeDownloads();
     const context = browser.contexts()[0] ?? (await browser.newContext());
     const page = await activePage(context);
     const letGo = await keepAwake(context);
@@ -95,7 +98,7 @@ async function connect(): Promise<Browser> {
   connected = chromium.connectOverCDP(connection, { artifactsDir: ARTIFACTS, noDefaults: true });
   const browser = await connected;
   const behaviour = { behavior: 'allowAndName', downloadPath: ARTIFACTS, eventsEnabled: true };
-  connection.send({ id: OURS, method: 'Browser.setDownloadBehavior', params: behaviour });
+  takeDownloads = () => connection.send({ id: OURS, method: 'Browser.setDownloadBehavior', params: behaviour });
   for (const context of browser.contexts()) context.on('page', watchDownloads).pages().forEach(watchDownloads);
   return browser;
 }
