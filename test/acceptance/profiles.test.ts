@@ -129,7 +129,17 @@ describe('a profile', () => {
     expect(refused.headers.get('x-should-retry')).toBe('false');
     const forced = await create({ profile: { id, save_changes: true, force: true } });
     await end(forced);
-    await end(writer);
+    // Its last save cannot be written for a while, and so long it is being stopped.
+    const state = async () =>
+      (await service.call('GET', `/browsers/${writer.session_id}?include_deleted=true`)).body.state;
+    const ending = await service.app.store.db.transaction(async (tx) => {
+      await tx.rows(sql`lock table profile_versions in exclusive mode`);
+      const ended = end(writer);
+      await expect.poll(state).toBe('stopping');
+      return { ended };
+    });
+    await ending.ended;
+    expect(await state()).toBe('stopped');
     expect(await versionsOf(id)).toHaveLength(3);
     await end(await create({ profile: { id, save_changes: true } })); // no session writes any more
     await Promise.all(readers.map(end));

@@ -223,7 +223,7 @@ describe('a browser that does not start', () => {
   test('can be deleted by its name meanwhile, and the answer comes when nothing is left', async () => {
     behave('exec sleep 1000');
     const creating = attempt({ name: 'unwanted' });
-    await expect.poll(async () => (await broken.call('GET', '/browsers/unwanted')).status).toBe(200);
+    await expect.poll(async () => (await broken.call('GET', '/browsers/unwanted')).body.state).toBe('starting');
     expect((await broken.call('DELETE', '/browsers/unwanted')).status).toBe(204);
     expect(await leftovers(broken)).toEqual([]);
     expect(await creating).toMatchObject({ status: 404, body: { code: 'session_not_found' } });
