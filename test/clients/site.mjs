@@ -1,4 +1,5 @@
-import { createServer } from 'node:http';
+import { createServer, request as ask } from 'node:http';
+import { connect } from 'node:net';
 
 export const words = {
   name: 'Ada Lovelace',
@@ -62,6 +63,44 @@ export async function startSite() {
     page: (run) => `http://127.0.0.1:${port}/?run=${run}`,
     second: (run) => `http://127.0.0.1:${port}/second?run=${run}`,
     told: (run) => told.get(run) ?? [],
+    close() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+/** A proxy without credentials. It counts what it passed on. */
+export async function startProxy() {
+  let passed = 0;
+  const server = createServer((request, response) => {
+    passed += 1;
+    const { method, headers, url } = request;
+    const onward = ask(url, { method, headers }, (answer) => {
+      response.writeHead(answer.statusCode, answer.headers);
+      answer.pipe(response);
+    });
+    onward.on('error', () => response.destroy());
+    request.pipe(onward);
+  });
+  server.on('connect', ({ url }, client, head) => {
+    passed += 1;
+    const { hostname, port } = new URL(`tunnel://${url}`);
+    const onward = connect(Number(port), hostname, () => {
+      client.write('HTTP/1.1 200 Connection established\r\n\r\n');
+      onward.write(head);
+      client.pipe(onward).pipe(client);
+    });
+    onward.on('error', () => client.destroy());
+    client.on('error', () => onward.destroy());
+  });
+  server.listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const host = `127.0.0.1:${server.address().port}`;
+  return {
+    host,
+    url: `http://${host}`,
+    passed: () => passed,
     close() {
       server.closeAllConnections();
       server.close();

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startSite, words } from './site.mjs';
+import { startProxy, startSite, words } from './site.mjs';
 
 /**
  * Leads clients that people bring through the same tour of a session of the real service, and prints what works:
@@ -50,6 +50,7 @@ const drivers = everyDriver.filter(
 process.on('unhandledRejection', (error) => process.stderr.write(`\nnot caught by the client: ${String(error)}\n`));
 const dir = await mkdtemp(join(tmpdir(), 'corral-clients-'));
 const site = await startSite();
+const proxy = await startProxy();
 const rows = [];
 try {
   // Some clients keep host and port of an address only. They get names for sessions (CORRAL_SESSION_HOSTS).
@@ -65,6 +66,7 @@ try {
   }
 } finally {
   site.close();
+  proxy.close();
   await rm(dir, { recursive: true, force: true, maxRetries: 5 });
 }
 print();
@@ -84,7 +86,7 @@ async function startService(hosts) {
       CORRAL_LOG_LEVEL: 'warn',
       CORRAL_WARM_SPARES: 'off',
       CORRAL_PROXY_CHECK_URL: 'off',
-      CORRAL_ALLOW_PRIVATE_HOSTS: site.host,
+      CORRAL_ALLOW_PRIVATE_HOSTS: `${site.host},${proxy.host}`,
       ...(hosts ? { CORRAL_SESSION_HOSTS: `http://*.sessions.test:${port}` } : {}),
     },
     stdio: ['ignore', 'ignore', 'inherit'],
@@ -130,7 +132,7 @@ async function lead(driver, service) {
   await mkdir(own);
   const note = { local: join(own, 'note.txt'), inSession: '/home/corral/note.txt' };
   await writeFile(note.local, words.note);
-  const c = { run, dir: own, words, note, service, until, url: site.page(run), secondUrl: site.second(run) };
+  const c = { run, dir: own, words, note, service, proxy, until, url: site.page(run), secondUrl: site.second(run) };
   c.env = { PATH: process.env.PATH, HOME: own };
   c.inHosts = (command) => command;
   const cells = {};

@@ -1,4 +1,4 @@
-import { Configuration, PlaywrightCrawler } from '@crawlee/playwright';
+import { Configuration, PlaywrightCrawler, ProxyConfiguration } from '@crawlee/playwright';
 import { PuppeteerCrawler } from '@crawlee/puppeteer';
 import { chromium } from 'playwright';
 import puppeteer from 'puppeteer-core';
@@ -6,15 +6,17 @@ import { pageSteps } from './puppeteer.mjs';
 import { pageSteps as playwrightSteps } from './playwright.mjs';
 
 /** A crawler with one page, which stays in its handler until the tour is over. */
-const driver = (name, Crawler, launcher, steps) => ({
+const driver = (name, Crawler, launcher, steps, { byProxy = false } = {}) => ({
   name,
   steps: {
     async open(c) {
+      const passedBefore = c.proxy.passed();
       const leaving = new Promise((resolve) => (c.leave = resolve));
       await new Promise((resolve, reject) => {
         const crawler = new Crawler(
           {
-            launchContext: { launcher: launcher(c) },
+            launchContext: { launcher: launcher(c), useIncognitoPages: byProxy },
+            ...(byProxy && { proxyConfiguration: new ProxyConfiguration({ proxyUrls: [c.proxy.url] }) }),
             browserPoolOptions: { useFingerprints: false },
             maxRequestRetries: 0,
             requestHandlerTimeoutSecs: 1800,
@@ -30,6 +32,7 @@ const driver = (name, Crawler, launcher, steps) => ({
         c.crawl = crawler.run([c.url]);
         c.crawl.catch(reject);
       });
+      if (byProxy && c.proxy.passed() === passedBefore) throw new Error('The page did not come by the proxy.');
     },
     ...steps,
     async close(c) {
@@ -70,5 +73,26 @@ export default [
       launch: () => puppeteer.connect({ browserWSEndpoint: c.session.cdp_ws_url }),
     }),
     pageSteps,
+  ),
+  // With a proxy each page has a context of its own, whose proxy crawlee names.
+  driver(
+    'crawlee, Playwright, ProxyConfiguration',
+    PlaywrightCrawler,
+    (c) => ({
+      name: () => 'chromium',
+      launch: async () => (c.connection = await chromium.connectOverCDP(c.session.cdp_ws_url)),
+    }),
+    playwrightSteps,
+    { byProxy: true },
+  ),
+  driver(
+    'crawlee, Puppeteer, ProxyConfiguration',
+    PuppeteerCrawler,
+    (c) => ({
+      product: 'chrome',
+      launch: () => puppeteer.connect({ browserWSEndpoint: c.session.cdp_ws_url }),
+    }),
+    pageSteps,
+    { byProxy: true },
   ),
 ];
