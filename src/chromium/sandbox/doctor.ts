@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { homedir, setPriority } from 'node:os';
+import { getPriority, homedir, setPriority } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 
 /** What one look at the machine found: the same as `corral doctor -o json`. */
@@ -27,6 +27,8 @@ const FRESH_MS = 30_000;
 /** For what may never end: a busy machine takes long to start twenty programs. */
 const MOST_MS = 120_000;
 const MOST_BYTES = 1_000_000;
+/** Its priority, as `nice` counts: after what sessions do. */
+const BEHIND = 10;
 
 /**
  * Looks at the machine, one look at a time. It runs in a process of its own, since it waits for each program that it starts, and behind
@@ -101,7 +103,7 @@ function outputOf(script: string, env: NodeJS.ProcessEnv, over: AbortSignal): Pr
     const stop = () => child.pid !== undefined && process.kill(-child.pid, 'SIGKILL');
     const late = setTimeout(stop, MOST_MS);
     over.addEventListener('abort', stop, { once: true });
-    if (child.pid !== undefined) setPriority(child.pid, 10);
+    if (child.pid !== undefined && getPriority(child.pid) < BEHIND) setPriority(child.pid, BEHIND); // only root may raise it
     let text = '';
     child.stdout.setEncoding('utf8').on('data', (part: string) => {
       if ((text += part).length > MOST_BYTES) stop();
