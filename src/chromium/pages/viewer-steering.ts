@@ -1,13 +1,16 @@
-import { anyText, integer, list, object, optional, record } from '../../lib/shape.ts';
+import { anyText, integer, list, object, optional, record, text } from '../../lib/shape.ts';
 import type { Mux } from '../cdp/mux.ts';
 import { transportError } from './net-errors.ts';
 import { destinationOf, type ViewerMessage } from './viewer-messages.ts';
 import { MAX_MESSAGE, type Shown, type Viewer } from './viewer.ts';
 
-const isNavigated = object({ errorText: optional(anyText), loaderId: optional(anyText) });
-const isNavigating = object({ frameId: anyText, loaderId: anyText, navigationType: anyText });
-const isFailed = object({ requestId: anyText, errorText: anyText });
-const isNewPage = object({ frame: object({ id: anyText, loaderId: anyText, unreachableUrl: optional(anyText) }) });
+/** They are kept: the id of a load, and why it failed. */
+const loadId = text(128);
+const reason = text(200);
+const isNavigated = object({ errorText: optional(reason), loaderId: optional(loadId) });
+const isNavigating = object({ frameId: anyText, loaderId: loadId, navigationType: anyText });
+const isFailed = object({ requestId: loadId, errorText: reason });
+const isNewPage = object({ frame: object({ id: anyText, loaderId: loadId, unreachableUrl: optional(anyText) }) });
 const isOfFrame = object({ frameId: anyText });
 const isDialog = object({ type: anyText, message: anyText, defaultPrompt: optional(anyText) });
 const isHistory = object({ currentIndex: integer(0, 1e6), entries: list(object({ id: integer(0, 2 ** 31) })) });
@@ -79,7 +82,7 @@ export function viewerSteering(viewer: Viewer, network: Pick<Mux, 'failureOf'>, 
     if (errorText?.includes('ERR_ABORTED') || viewer.shown !== tab) return;
     if (loaderId !== undefined && tab.toldOf === loaderId) return;
     tab.toldOf = loaderId;
-    const why = errorText ? ` ${transportError(errorText.slice(0, 200)).message}` : '';
+    const why = errorText ? ` ${transportError(errorText).message}` : '';
     viewer.tell({ type: 'notice', text: `${page} did not load.${why}` });
   }
 

@@ -91,7 +91,13 @@ const EVENTS: [string, (random: Random, target: string, session: string) => unkn
   ['Page.frameStartedLoading', (_r, t) => ({ frameId: t })],
   ['Page.frameStoppedLoading', (_r, t) => ({ frameId: t })],
   ['Page.navigatedWithinDocument', (_r, t) => ({ frameId: t, url: 'http://c/' })],
+  [
+    'Page.frameStartedNavigating',
+    (_r, t) => ({ frameId: t, url: 'http://c/', loaderId: 'l', navigationType: 'reload' }),
+  ],
+  ['Network.loadingFailed', () => ({ requestId: 'l', type: 'Document', errorText: 'net::ERR_FAILED', timestamp: 1 })],
   ['Page.frameNavigated', (_r, t) => ({ frame: { id: t, url: 'http://c/', loaderId: 'l' } })],
+  ['Page.frameNavigated', (_r, t) => ({ frame: { id: t, unreachableUrl: 'http://c/', loaderId: 'l' } })],
   ['Page.lifecycleEvent', (_r, t) => ({ frameId: t, loaderId: 'l', name: 'load', timestamp: 1 })],
   ['Page.javascriptDialogOpening', () => ({ type: 'alert', message: 'm', url: '', hasBrowserHandler: false })],
   ['Page.javascriptDialogClosed', () => ({ result: true })],
