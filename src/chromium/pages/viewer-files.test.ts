@@ -1,11 +1,16 @@
+import { Readable } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { viewerFiles, type FileMessage, type SessionFiles } from './viewer-files.ts';
 
-/** Files in memory, for what a viewer does wrong. The real ones are tested in test/acceptance/fs.test.ts. */
-function box() {
+/**
+ * Files in memory, for what a viewer does wrong. The real ones are tested in test/acceptance/fs.test.ts. `downloaded` is what the session
+ * has to save: there is nothing, unless it is given.
+ */
+function box(downloaded?: { size: number; content: readonly Buffer[] }) {
   const said: FileMessage[] = [];
   const taken: string[] = [];
   let reset = 0;
+  let closed = 0;
   const written: string[] = [];
   const files: SessionFiles = {
     async upload(names) {
@@ -22,7 +27,9 @@ function box() {
     },
     downloads: async () => [],
     async read() {
-      throw new Error('There is none.');
+      if (!downloaded) throw new Error('There is none.');
+      const { size, content } = downloaded;
+      return { size, content: Readable.from(content), close: () => (closed += 1) };
     },
     explain: (error) => (error as Error).message,
   };
@@ -40,7 +47,7 @@ function box() {
     viewer.take({ type: 'offerFiles', chooser: 1, x: 0, y: 0, files });
   };
   const bytes = (text: string) => viewer.take({ type: 'fileBytes', data: Buffer.from(text).toString('base64') });
-  return { viewer, said, taken, written, problems, offer, bytes, resets: () => reset };
+  return { viewer, said, taken, written, problems, offer, bytes, resets: () => reset, closes: () => closed };
 }
 
 describe('the files of a viewer', () => {
@@ -85,5 +92,24 @@ describe('the files of a viewer', () => {
       expect(taken).toEqual([]);
       await expect.poll(resets).toBe(1);
     }
+  });
+
+  it('are saved whole, in parts, and only up to a bound, also if there is more than was said', async () => {
+    const most = 500 * 1024 * 1024;
+    const save = async (size: number, ...content: Buffer[]) => {
+      const { viewer, said, problems, closes } = box({ size, content });
+      viewer.take({ type: 'save', name: 'film' });
+      await expect.poll(problems).toHaveLength(1);
+      await expect.poll(closes).toBe(1);
+      const parts = said.flatMap((message) =>
+        message.type === 'saveBytes' ? [Buffer.from(message.data, 'base64')] : [],
+      );
+      return { problem: problems()[0], saved: Buffer.concat(parts).toString() };
+    };
+    const film = Buffer.alloc(500_000, 'corral');
+    expect(await save(2 * film.length, film, film)).toEqual({ problem: '', saved: `${film}${film}` });
+    const tooLarge = 'film is larger than 500 MiB. GET /browsers/{id}/fs/read_file sends files of any size.';
+    expect(await save(most + 1, Buffer.alloc(1))).toEqual({ problem: tooLarge, saved: '' });
+    expect(await save(1, Buffer.from('x'), Buffer.alloc(most))).toEqual({ problem: tooLarge, saved: 'x' });
   });
 });

@@ -1,0 +1,5 @@
+export function watchHeartbeat(
+  socket: EventTarget,
+  signal: AbortSignal,
+  hearers: { stalled(): void; resumed(): void; dead(): void },
+): void;
