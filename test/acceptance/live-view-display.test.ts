@@ -86,7 +86,7 @@ describe('the display', () => {
     driver.close();
   });
 
-  test('shows the browser’s own lists, dialogs and bars, and takes what is done with them', async () => {
+  test('shows the browser’s own lists and dialogs, and takes what is done with them', async () => {
     const view = await open(session, under);
     await under.setContent(`${html}<select id="list" style="position:absolute;left:100px;top:300px;width:200px;height:60px;font-size:40px">
       <option>one<option>two<option>three</select>`);
@@ -103,47 +103,88 @@ describe('the display', () => {
     await until(async () => isRed(await view.colour(covered))).toBe(true);
     const y = 60 + Number(await under.evaluate('outerHeight - innerHeight')); // a page with a dialog does not tell
     const answer = under.evaluate(`prompt('Your name?', 'nobody')`);
-    const pixel = `document.querySelector('#display canvas').getContext('2d').getImageData(500, ${y}, 1, 1).data.join()`;
-    await until(() => view.page.evaluate(pixel)).toBe('255,255,255,255');
+    await until(() => view.pixel({ x: 500, y })).toEqual([255, 255, 255]);
     await view.page.keyboard.type('somebody'); // its default text is selected
     await view.page.keyboard.press('Enter');
     expect(await answer).toBe('somebody');
+  });
 
-    const key = async (modifiers: number, key: string, code: string, windowsVirtualKeyCode: number) => {
-      // Not by the viewer's own browser, which may take them for itself.
-      const event = { modifiers, key, code, windowsVirtualKeyCode };
-      await view.cdp.send('Input.dispatchKeyEvent', { type: 'rawKeyDown', ...event });
-      await view.cdp.send('Input.dispatchKeyEvent', { type: 'keyUp', ...event });
+  test('shows the browser’s own pickers and menu, which take the viewer’s keys', async () => {
+    await under.setContent(`<title>Under test</title><body style="background:red">
+      <style>input, a { position: absolute; left: 100px; width: 200px; height: 30px }</style>
+      <input id="day" type="date" value="2020-01-31" style="top:100px"><input id="colour" type="color" value="#ff0000" style="top:140px">
+      <a href="about:blank#linked" style="top:180px">A link</a>`);
+    const view = await open(session, under);
+    const { keyboard } = view.page;
+    // A popup is a window of its own, somewhere near, which covers a part of the page.
+    const pixels = Number(await under.evaluate('innerWidth * innerHeight'));
+    const red = `(() => {
+      const { data } = document.querySelector('#display canvas').getContext('2d').getImageData(0, 0, 1000, 700);
+      let red = 0;
+      for (let i = 0; i < data.length; i += 4) if (data[i] > 200 && data[i + 1] < 60 && data[i + 2] < 60) red += 1;
+      return red;
+    })()`;
+    const covered = () => until(async () => pixels - Number(await view.page.evaluate(red)));
+    const isGone = () => covered().toBeLessThan(25_000); // the controls alone
+    const shown = async (place: { x: number; y: number }, button?: 'left' | 'right') => {
+      await isGone();
+      await view.click(place, button);
+      await covered().toBeGreaterThan(40_000);
     };
-    const control = { key: 'Control', code: 'ControlLeft', windowsVirtualKeyCode: 17 };
-    const withControl = async (letter: string) => {
-      await view.cdp.send('Input.dispatchKeyEvent', { type: 'rawKeyDown', modifiers: 2, ...control });
-      await key(2, letter, `Key${letter.toUpperCase()}`, letter.toUpperCase().charCodeAt(0));
-      await view.cdp.send('Input.dispatchKeyEvent', { type: 'keyUp', ...control });
+
+    await shown({ x: 292, y: 115 });
+    await keyboard.press('ArrowRight');
+    await keyboard.press('Enter');
+    await until(() => under.evaluate('day.value')).toBe('2020-02-01');
+    await shown({ x: 150, y: 155 });
+    await keyboard.press('ArrowLeft');
+    await keyboard.press('Enter');
+    await until(() => under.evaluate('colour.value')).toMatch(/^#ff(?!0000)/);
+    await shown({ x: 105, y: 190 }, 'right');
+    await keyboard.press('ArrowDown');
+    await keyboard.press('Enter'); // Open link in new tab
+    const linked = async () => (await session.pages()).find(({ url }) => url.endsWith('#linked'));
+    await until(linked).toBeDefined();
+    await isGone();
+    await session.cdp.send('Target.closeTarget', { targetId: (await linked())!.targetId });
+  });
+
+  test('takes the shortcuts of the browser’s window', async () => {
+    await under.setContent(html);
+    const view = await open(session, under);
+    const title = () => until(() => view.page.title());
+    await title().toMatch(/^Under test/);
+    await view.press('t', 'Control');
+    await title().toMatch(/^New Tab/);
+    await view.press('w', 'Control');
+    await title().toMatch(/^Under test/);
+    for (const [key, held] of [['F5'], ['r', 'Control']] as const) {
+      await under.evaluate('window.old = true');
+      await view.press(key, held);
+      await until(() => under.evaluate('window.old')).toBeUndefined();
+    }
+    const visit = async (address: string) => {
+      await view.press('l', 'Control');
+      await until(() => under.evaluate('document.hasFocus()')).toBe(false); // the bar has it, after the page has heard of the key
+      await view.page.keyboard.type(address);
+      await view.page.keyboard.press('Enter');
     };
-    await withControl('t');
-    await until(() => view.page.title()).toMatch(/^New Tab/);
-    await withControl('w');
-    await until(() => view.page.title()).toMatch(/^Under test/);
-    await under.evaluate('window.old = true');
-    await key(0, 'F5', 'F5', 116);
-    await until(() => under.evaluate('window.old')).toBeUndefined();
+    await visit('data:text/html,<title>Next</title>');
+    await title().toMatch(/^Next/);
+    await visit('http://none.test:1/'); // a port that Chromium never asks
+    await until(() => under.evaluate('document.body.innerText')).toContain('ERR_UNSAFE_PORT');
+    await view.press('ArrowLeft', 'Alt');
+    await title().toMatch(/^Next/);
     await under.setContent(html);
     await under.evaluate(script);
   });
 
   test('searches for words in the browser’s own address bar with the engine of the service', async () => {
     const view = await open(session, under);
-    const key = async (type: 'rawKeyDown' | 'keyUp', key: string, code: string, windowsVirtualKeyCode: number) =>
-      view.cdp.send('Input.dispatchKeyEvent', { type, modifiers: 2, key, code, windowsVirtualKeyCode });
     const pageHasKeys = () => until(() => under.evaluate('document.hasFocus()'));
     await view.click(GROUND);
     await pageHasKeys().toBe(true);
-    // Not by the viewer's own browser, which may take it for itself.
-    await key('rawKeyDown', 'Control', 'ControlLeft', 17);
-    await key('rawKeyDown', 'l', 'KeyL', 76);
-    await key('keyUp', 'l', 'KeyL', 76);
-    await key('keyUp', 'Control', 'ControlLeft', 17);
+    await view.press('l', 'Control');
     await pageHasKeys().toBe(false); // the page is asked about the shortcut first
     await view.page.keyboard.type('two words');
     await view.page.keyboard.press('Enter');

@@ -1,8 +1,7 @@
 /* oxlint-disable vitest/expect-expect -- `until` expects */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { WebSocket } from 'ws';
 import { isCreated } from '../../src/chromium/cdp/shapes.ts';
-import { localClient } from '../../src/chromium/cdp/local-client.ts';
 import { record } from '../../src/lib/shape.ts';
 import { firstPage, pageAt, watched, type PageUnderTest, type Watched } from '../support/live-view.ts';
 import {
@@ -18,12 +17,14 @@ import {
   until,
   viewing,
 } from '../support/live-view-page.ts';
+import { closesTabs, drawsPopups, followsTabs } from '../support/live-view-tabs.ts';
 
 const { open } = viewing();
 
 describe('the screencast', () => {
   let session: Watched;
   let under: PageUnderTest;
+  const here = () => ({ session, under });
 
   beforeAll(async () => {
     session = await watched({ headless: true });
@@ -35,11 +36,7 @@ describe('the screencast', () => {
     await under.evaluate(script);
   });
 
-  afterEach(async () => {
-    for (const { targetId } of await session.pages())
-      if (targetId !== under.targetId) await session.cdp.send('Target.closeTarget', { targetId }).catch(() => {}); // it may be closing already
-    await until(async () => (await session.pages()).length).toBe(1); // the next viewer would begin with the tab that goes
-  });
+  closesTabs(here);
 
   test('lists the tabs, switches, opens and closes them', async () => {
     const view = await open(session, under);
@@ -70,174 +67,81 @@ describe('the screencast', () => {
     await until(view.shown).toBe('Under test');
   });
 
-  test('follows a page that the shown one opens', async () => {
-    const view = await open(session, under);
-    await under.evaluate(
-      `button.onclick = () => { const page = open('about:blank'); page.document.title = 'Opened'; }`,
-    );
-    await view.click(BUTTON);
-    await until(() => view.page.locator('.tab[data-shown] .name').innerText()).toBe('Opened');
-    await view.page.locator('.tab[data-shown] .close').click();
-    await until(() => view.page.locator('.tab[data-shown] .name').innerText()).toBe('Under test');
-  });
+  followsTabs(open, here);
+  drawsPopups(open, here);
 
-  test('follows the driver to the tab that it makes or brings to the front, unless the viewer stays', async () => {
-    const driver = localClient((sink) => session.mux.attach(sink));
-    const [view, watching] = [await open(session, under), await open(session, under, READ_ONLY)];
-    const front = (targetId: string) => driver.send('Target.activateTarget', { targetId });
-    const url = 'data:text/html,<title>Made</title>';
-    const { targetId } = await driver.ask(isCreated, 'Target.createTarget', { url });
-    for (const each of [view, watching]) await until(each.shown).toBe('Made');
-    await until(() => view.page.title()).toBe('Made – A <session>');
-    await front(under.targetId);
-    for (const each of [view, watching]) await until(each.shown).toBe('Under test');
-    expect(await view.page.locator('#title').innerText()).toBe('A <session>');
-    await watching.page.locator('#follow').click();
-    // The service hears of it after the click. When it shows what the viewer asks for next, it has.
-    await watching.page.getByRole('tab', { name: 'Made' }).click();
-    await until(watching.shown).toBe('Made');
-    await front(targetId);
-    await until(view.shown).toBe('Made');
-    await front(under.targetId);
-    await until(view.shown).toBe('Under test');
-    expect(await watching.shown()).toBe('Made');
-    await watching.page.locator('#follow').click();
-    await until(watching.shown).toBe('Under test');
-    driver.close();
-  });
-
-  const controls = `<title>Under test</title><body style="margin:0;background:#fff">
-    <style>select, input, a { position: absolute; left: 100px; width: 200px; height: 30px; box-sizing: border-box }</style>
-    <select id="list" style="top:100px"><option>one<option disabled>two<optgroup label="<b>More</b>"><option value="3">
-      &lt;i&gt;three<option>four</optgroup></select>
-    <input id="colour" type="color" style="top:200px"><input id="day" type="date" value="2020-01-31" style="top:300px">
-    <input id="town" list="towns" style="top:400px"><datalist id="towns"><option value="Rome"><option value="Paris"></datalist>
-    <a href="data:text/html,<title>Linked</title>" style="top:500px">A link</a>`;
-  const recorder = `window.seen = []; for (const name of ['input', 'change', 'contextmenu'])
-    addEventListener(name, ({ target, isTrusted }) => seen.push([name, target.id, isTrusted].join(' ')), true)`;
-
-  test('draws the popups that a headless browser does not paint, and takes the choice', async () => {
-    await under.setContent(controls);
-    await under.evaluate(recorder);
+  test('offers in its menu what fits the place, and does it', async () => {
+    await under.evaluate(`document.body.insertAdjacentHTML('beforeend',
+      '<a href="https://linked.test/" style="position:absolute;left:100px;top:300px">A link</a>')`);
     const view = await open(session, under);
     const popup = view.page.locator('#popup');
-    const valueOf = (id: string) => under.evaluate(`${id}.value`);
-    // While one is drawn, the next click would close it instead of opening another, and the next one would be taken for open already.
-    const isGone = () => until(() => popup.isVisible()).toBe(false);
+    const items = popup.getByRole('menuitem');
+    const choose = async (place: { x: number; y: number }, item: string, offered: string[]) => {
+      await view.click(place, 'right');
+      await until(() => items.allInnerTexts()).toEqual(offered);
+      await popup.getByRole('menuitem', { name: item, exact: true }).click();
+    };
+    const copied = () => view.page.evaluate('navigator.clipboard.readText()');
+    const value = () => under.evaluate('field.value');
+    const text = { x: 105, y: 115 };
+    const onText = ['Paste', 'Select all'];
+    const onSelected = ['Cut', 'Copy', ...onText];
 
-    await view.click({ x: 150, y: 115 });
-    await until(() => popup.locator('option').allInnerTexts()).toEqual(['one', 'two', '<i>three', 'four']);
-    expect(await popup.locator('optgroup').getAttribute('label')).toBe('<b>More</b>');
-    const chosen = (style: string) =>
-      view.page.evaluate(
-        `getComputedStyle(document.querySelector('#popup option:checked')).getPropertyValue('${style}')`,
-      );
-    expect(await chosen('-webkit-text-fill-color')).toBe('rgb(255, 255, 255)');
-    expect(await chosen('background-image')).toContain('rgb(47, 95, 168)');
-    await popup.getByRole('option', { name: 'four' }).click();
-    await until(() => valueOf('list')).toBe('four');
-    await until(() => under.evaluate('seen')).toEqual(['input list true', 'change list true']);
-    await isGone();
-    await view.page.keyboard.press('Space');
-    await until(() => popup.isVisible()).toBe(true);
-    await view.page.keyboard.press('ArrowUp');
-    await view.page.keyboard.press('Enter');
-    await until(() => valueOf('list')).toBe('3');
-    await isGone();
-    await view.click({ x: 150, y: 115 });
-    await until(() => popup.isVisible()).toBe(true);
-    await view.page.keyboard.press('Escape');
-    await until(() => under.evaluate(`list.matches(':open')`)).toBe(false);
-    expect(await valueOf('list')).toBe('3');
-    await isGone();
+    await choose({ x: 105, y: 308 }, 'Copy link address', ['Open link in new tab', 'Copy link address', 'Select all']);
+    await until(copied).toBe('https://linked.test/');
+    await choose(text, 'Paste', onText);
+    await until(value).toBe('https://linked.test/');
+    await choose(text, 'Select all', onText);
+    await until(() => under.evaluate('field.selectionEnd - field.selectionStart')).toBe(20);
+    await view.page.evaluate(`navigator.clipboard.writeText('')`);
+    await choose(text, 'Copy', onSelected);
+    await until(copied).toBe('https://linked.test/');
+    await view.page.evaluate(`navigator.clipboard.writeText('')`);
+    await choose(text, 'Cut', onSelected);
+    await until(copied).toBe('https://linked.test/');
+    await until(value).toBe('');
 
-    await view.click({ x: 150, y: 215 });
-    await popup.locator('input').fill('#12ab34');
-    await popup.getByRole('button', { name: 'Set' }).click();
-    await until(() => valueOf('colour')).toBe('#12ab34');
-    await isGone();
-    await view.click({ x: 288, y: 315 });
-    await popup.locator('input').fill('2024-02-29');
-    await popup.getByRole('button', { name: 'Set' }).click();
-    await until(() => valueOf('day')).toBe('2024-02-29');
-    await until(() => under.evaluate('seen')).toContain('change day false');
-    await isGone();
-
-    await view.click({ x: 150, y: 415 });
-    await view.page.keyboard.type('ri');
-    await until(() => popup.locator('option').allInnerTexts()).toEqual(['Paris']);
-    expect(await popup.locator('option:checked').count()).toBe(0);
-    await view.page.keyboard.press('ArrowDown');
-    await view.page.keyboard.press('Enter');
-    await until(() => valueOf('town')).toBe('Paris');
-  });
-
-  test('draws lists of frames in their place, and a menu where the page has none', async () => {
-    const frame = `<select id=inner style='position:absolute;left:10px;top:10px'><option>a<option>b</select>`;
-    const iframe = (left: number, more: string) =>
-      `<iframe ${more} srcdoc="${frame}" style="position:absolute;left:${left}px;top:600px;width:200px;height:60px"></iframe>`;
-    await under.setContent(controls + iframe(100, '') + iframe(400, 'sandbox="allow-scripts"'));
-    await until(() => under.evaluate(`!!frames[0]?.document.getElementById('inner')`)).toBe(true);
-    await under.evaluate(recorder);
-    const view = await open(session, under);
-    const popup = view.page.locator('#popup');
-    for (const left of [100, 400]) {
-      await view.click({ x: left + 22, y: 622 });
-      await until(() => popup.locator('option').allInnerTexts()).toEqual(['a', 'b']);
-      expect((await popup.boundingBox())!.x).toBeGreaterThan((await view.at({ x: left, y: 0 })).x);
-      await popup.getByRole('option', { name: 'b' }).click();
-      await until(() => popup.isVisible()).toBe(false);
-    }
-    await until(() => under.evaluate('frames[0].inner.value')).toBe('b');
-
-    const { x, y } = await view.at({ x: 120, y: 510 });
-    await view.page.mouse.click(x, y, { button: 'right' });
-    await popup.getByRole('menuitem', { name: 'Open link in new tab' }).click();
-    await until(() => view.page.locator('.tab[data-shown] .name').innerText()).toBe('Linked');
-    await view.page.getByRole('tab', { name: 'Under test' }).click();
-    await until(() => view.page.locator('.tab[data-shown] .name').innerText()).toBe('Under test');
-    await until(() => view.colour(GROUND)).toEqual([255, 255, 255]);
-    await under.evaluate(`addEventListener('contextmenu', (event) => event.preventDefault())`);
-    const ground = await view.at(GROUND);
-    await view.page.mouse.click(ground.x, ground.y, { button: 'right' });
-    await until(() => under.evaluate('seen.length')).toBe(2);
-    await view.click({ x: 150, y: 115 });
-    await until(() => popup.locator('option').count()).toBe(4);
-    expect(await popup.getAttribute('role')).toBe('group');
+    const onGround = ['Select all', 'Back', 'Forward', 'Reload'];
+    await under.evaluate(`history.pushState(1, '')`);
+    await choose(GROUND, 'Back', onGround);
+    await until(() => under.evaluate('history.state')).toBe(null);
+    await choose(GROUND, 'Forward', onGround);
+    await until(() => under.evaluate('history.state')).toBe(1);
+    await under.evaluate('window.old = true');
+    await choose(GROUND, 'Reload', onGround);
+    await until(() => under.evaluate('window.old')).toBeUndefined();
   });
 
   test('takes the shortcuts of a window, and says why a page did not load', async () => {
     const view = await open(session, under, '&header=true');
-    const key = async (modifiers: number, key: string, code: string, windowsVirtualKeyCode: number) => {
-      // Not by the viewer's own browser, which may take them for itself.
-      const event = { modifiers, key, code, windowsVirtualKeyCode };
-      await view.cdp.send('Input.dispatchKeyEvent', { type: 'rawKeyDown', ...event });
-      await view.cdp.send('Input.dispatchKeyEvent', { type: 'keyUp', ...event });
-    };
     await view.click(GROUND);
-    await key(2, 't', 'KeyT', 84);
+    await view.press('t', 'Control');
     await until(view.shown).toBe('New tab');
     await session.pages(); // what the viewer says now is for that tab
-    await view.page.locator('#address').fill('http://none.test/');
+    await view.page.locator('#address').fill('http://none.test:1/'); // a port that Chromium never asks
     await view.page.keyboard.press('Enter');
-    await until(() => view.page.locator('#notice').innerText()).toContain('The page did not load.');
-    await until(() => view.page.locator('#address').inputValue()).toBe('http://none.test/');
+    await until(() => view.page.locator('#notice').innerText()).toBe(
+      'The page did not load. The request failed: ERR_UNSAFE_PORT.',
+    );
+    await until(() => view.page.locator('#address').inputValue()).toBe('http://none.test:1/');
     await view.page.locator('#address').fill('two words');
     await view.page.keyboard.press('Enter');
     await until(() => view.page.locator('#address').inputValue()).toBe('http://search.test/?q=two%20words');
-    await key(2, 'l', 'KeyL', 76);
+    await view.press('l', 'Control');
     await view.page.keyboard.type('data:text/html,<title>Next</title>');
     await view.page.keyboard.press('Enter');
     await until(view.shown).toBe('Next');
     await until(() => view.page.locator('#back').isEnabled()).toBe(true);
-    await key(1, 'ArrowLeft', 'ArrowLeft', 37);
+    await view.press('ArrowLeft', 'Alt');
     await until(() => view.page.locator('#address').inputValue()).toBe('http://search.test/?q=two%20words');
     await view.page.locator('#keyboard').focus();
-    await key(2, 'w', 'KeyW', 87);
+    await view.press('w', 'Control');
     await until(view.shown).toBe('Under test');
-    await under.evaluate('window.old = true');
-    await key(0, 'F5', 'F5', 116);
-    await until(() => under.evaluate('window.old')).toBeUndefined();
+    for (const [key, held] of [['F5'], ['r', 'Control']] as const) {
+      await under.evaluate('window.old = true');
+      await view.press(key, held);
+      await until(() => under.evaluate('window.old')).toBeUndefined();
+    }
     const bare = await open(session, under, '&header=false');
     expect(await bare.page.locator('header').isVisible()).toBe(false);
   });
@@ -358,6 +262,59 @@ describe('the screencast', () => {
     expect(await closed).toBe(code);
     // Viewers of the tests before may still be leaving when this one comes.
     await until(() => session.mux.clientCount).toBeLessThanOrEqual(before);
+  });
+
+  test('encodes a tab once for all who watch it, until the last of them leaves or the tab is closed', async () => {
+    /** A viewer that draws at once, always at one quality, and stays on the tab that it wants. */
+    const watching = async () => {
+      let socket!: WebSocket;
+      const say = (message: object) => socket.send(JSON.stringify(message));
+      const viewer = {
+        pictures: 0,
+        wants: under.targetId,
+        show(id: string) {
+          viewer.wants = id;
+          say({ type: 'selectTab', id });
+        },
+        close: () => socket.close(),
+      };
+      await raw(session, '', (opening) => {
+        socket = opening;
+        socket.on('message', (data: Buffer, isBinary) => {
+          if (isBinary) {
+            viewer.pictures += 1;
+            return say({ type: 'ack' });
+          }
+          const { type, shown } = JSON.parse(data.toString()) as { type: string; shown?: string };
+          if (type === 'tabs' && shown !== viewer.wants) say({ type: 'selectTab', id: viewer.wants });
+        });
+      });
+      say({ type: 'quality', level: 'high' });
+      say({ type: 'follow', on: false });
+      return viewer;
+    };
+    const casts = () => until(() => session.casts.count);
+    const first = await watching();
+    await until(() => first.pictures).toBeGreaterThan(0);
+    const [second, third] = [await watching(), await watching()]; // the page is still, and there is a picture
+    await until(() => second.pictures > 0 && third.pictures > 0).toBe(true);
+    await casts().toBe(1);
+
+    first.close();
+    await until(() => session.sinks.size).toBe(2);
+    const before = [second.pictures, third.pictures] as const;
+    await under.evaluate('button.click()');
+    await until(() => second.pictures > before[0] && third.pictures > before[1]).toBe(true);
+
+    const other = await session.cdp.ask(isCreated, 'Target.createTarget', { url: 'data:text/html,another' });
+    third.show(other.targetId);
+    await casts().toBe(2);
+    third.wants = under.targetId; // when the tab is gone
+    await session.cdp.send('Target.closeTarget', other);
+    await casts().toBe(1);
+    second.close();
+    third.close();
+    await casts().toBe(0);
   });
 
   test('sends a slow viewer no more than it draws, and the last picture in the end', async () => {

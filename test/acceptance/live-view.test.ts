@@ -1,8 +1,6 @@
 /* oxlint-disable vitest/expect-expect -- `until` expects */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { WebSocket } from 'ws';
-import { isCreated } from '../../src/chromium/cdp/shapes.ts';
 import { signal, tree } from '../../src/chromium/sandbox/process-tree.ts';
 import { firstPage, watched, type PageUnderTest, type Watched } from '../support/live-view.ts';
 import {
@@ -19,7 +17,11 @@ import {
   viewing,
   type View,
 } from '../support/live-view-page.ts';
+import { bytesPerPixel, qualities } from '../support/live-view-quality.ts';
+import { closesTabs, drawsPopups, followsTabs } from '../support/live-view-tabs.ts';
+import { isolationHere } from '../support/sandbox.ts';
 
+const isolation = await isolationHere();
 const { newContext, open, close } = viewing();
 
 describe.each([
@@ -50,6 +52,13 @@ describe.each([
       ),
     ).toBe(true);
 
+  /** All that the view says of its connection from now on, also what it says for a moment. */
+  const statesOf = async ({ page }: View) => {
+    await page.evaluate(`window.said = []; new MutationObserver(() => said.push(document.getElementById('state').innerText))
+      .observe(document.documentElement, { attributes: true })`);
+    return () => page.evaluate('said.join()');
+  };
+
   test('shows a page that does not change, and then every change', async () => {
     const view = await open(session, under);
     await until(() => view.colour(GROUND)).toEqual([255, 255, 255]);
@@ -72,6 +81,14 @@ describe.each([
       gl.clear(gl.COLOR_BUFFER_BIT);
     })()`);
     await until(async () => isRed(await view.colour(GROUND))).toBe(true);
+  });
+
+  // The small browser's are in live-view-screens.test.ts.
+  describe.runIf(headless && full)('tabs and popups', () => {
+    const here = () => ({ session, under });
+    closesTabs(here);
+    followsTabs(open, here);
+    drawsPopups(open, here);
   });
 
   test('types what a keyboard of any layout types', async () => {
@@ -188,9 +205,16 @@ describe.each([
     await until(width).toBeCloseTo(small * 3, -1);
     await until(async () => Math.abs((await view.at(FIELD)).x - middle.x)).toBeLessThan(10);
     await until(() => canvas.getAttribute('width')).toBe('1000'); // it gets the pixels that it lacked
+    const start = await view.at(FIELD);
+    await touch('touchStart', ...fingers(middle, 20));
+    for (const by of [10, 20, 30, 40]) await touch('touchMove', ...fingers({ x: middle.x + by, y: middle.y - by }, 20));
+    await touch('touchEnd');
+    const field = await view.at(FIELD);
+    expect(field.x - start.x).toBeCloseTo(40, -1);
+    expect(field.y - start.y).toBeCloseTo(-40, -1);
+    expect(await width()).toBeCloseTo(small * 3, -1);
     expect(await under.evaluate('seen')).toEqual([]);
 
-    const field = await view.at(FIELD);
     await view.page.touchscreen.tap(field.x, field.y);
     await until(() => under.evaluate('document.activeElement.id')).toBe('field');
     const keyboard = view.page.locator('#keyboard');
@@ -201,11 +225,13 @@ describe.each([
     await until(value).toBe('by thumb');
 
     await view.page.locator('#picture-button').tap();
-    await view.page.locator('#picture-quality').selectOption('low');
     await view.page.locator('#picture-size').selectOption('fit');
     await until(width).toBe(small);
     await view.page.locator('#picture-size').selectOption('actual');
     await until(width).toBe(1000);
+    const [low, high] = [await bytesPerPixel(view, under, 'low'), await bytesPerPixel(view, under, 'high')];
+    expect(low / high).toBeGreaterThan(0);
+    expect(low / high).toBeLessThan(0.7);
     await view.page.locator('#picture-button').tap();
     await until(() => view.page.locator('#picture').isVisible()).toBe(false);
     const swipe = { x: 200, y: 500, id: 0 };
@@ -280,36 +306,21 @@ describe.each([
 
   test('comes back when the browser restarts', async () => {
     const view = await open(session, under);
-    await view.page
-      .evaluate(`window.said = []; new MutationObserver(() => said.push(document.getElementById('state').innerText))
-      .observe(document.documentElement, { attributes: true })`);
+    const said = await statesOf(view);
     for (const sink of session.sinks) sink.close(1012, 'It crashed.');
-    await until(() => view.page.evaluate('said.join()')).toContain('The browser restarts…');
+    await until(said).toContain('The browser restarts…');
     await until(view.state).toBe('connected');
     await view.click(FIELD);
     await view.page.keyboard.type('back');
     await until(value).toBe('back');
   });
 
-  /** The qualities that a viewer of a display asks it for from now on, from 0 to 9. */
-  async function qualities({ cdp }: View): Promise<number[]> {
-    const found: number[] = [];
-    cdp.on('Network.webSocketFrameSent', ({ response: { opcode, payloadData } }) => {
-      const sent = opcode === 2 ? Buffer.from(payloadData, 'base64') : Buffer.alloc(0);
-      if (sent[0] !== 2) return; // SetEncodings
-      for (let at = 4; at + 4 <= sent.length; at += 4) {
-        const level = 32 + sent.readInt32BE(at);
-        if (level >= 0 && level <= 9 && found.at(-1) !== level) found.push(level);
-      }
-    });
-    await cdp.send('Network.enable');
-    return found;
-  }
-
   test.skipIf(headless && full)('notices a network that is gone, and that it is back', async () => {
     const view = await open(session, under);
     const asked = await qualities(view);
+    const said = await statesOf(view);
     for (const connection of session.connections) connection.cork();
+    await until(said).toContain('The connection is lost.'); // it is silent, and not given up: heartbeat.test.ts has the seconds
     await until(view.state).toBe('reconnecting');
     for (const connection of session.connections) connection.uncork();
     await until(view.state).toBe('connected');
@@ -331,62 +342,6 @@ describe.each([
     await until(() => under.evaluate('seen.join()')).toContain('keydown x');
   });
 
-  test.skipIf(full)(
-    'encodes a tab once for all who watch it, until the last of them leaves or the tab is closed',
-    async () => {
-      /** A viewer that draws at once, always at one quality, and stays on the tab that it wants. */
-      const watching = async () => {
-        let socket!: WebSocket;
-        const say = (message: object) => socket.send(JSON.stringify(message));
-        const viewer = {
-          pictures: 0,
-          wants: under.targetId,
-          show(id: string) {
-            viewer.wants = id;
-            say({ type: 'selectTab', id });
-          },
-          close: () => socket.close(),
-        };
-        await raw(session, '', (opening) => {
-          socket = opening;
-          socket.on('message', (data: Buffer, isBinary) => {
-            if (isBinary) {
-              viewer.pictures += 1;
-              return say({ type: 'ack' });
-            }
-            const { type, shown } = JSON.parse(data.toString()) as { type: string; shown?: string };
-            if (type === 'tabs' && shown !== viewer.wants) say({ type: 'selectTab', id: viewer.wants });
-          });
-        });
-        say({ type: 'quality', level: 'high' });
-        say({ type: 'follow', on: false });
-        return viewer;
-      };
-      const casts = () => until(() => session.casts.count);
-      const first = await watching();
-      await until(() => first.pictures).toBeGreaterThan(0);
-      const [second, third] = [await watching(), await watching()]; // the page is still, and there is a picture
-      await until(() => second.pictures > 0 && third.pictures > 0).toBe(true);
-      await casts().toBe(1);
-
-      first.close();
-      await until(() => session.sinks.size).toBe(2);
-      const before = [second.pictures, third.pictures] as const;
-      await under.evaluate('button.click()');
-      await until(() => second.pictures > before[0] && third.pictures > before[1]).toBe(true);
-
-      const other = await session.cdp.ask(isCreated, 'Target.createTarget', { url: 'data:text/html,another' });
-      third.show(other.targetId);
-      await casts().toBe(2);
-      third.wants = under.targetId; // when the tab is gone
-      await session.cdp.send('Target.closeTarget', other);
-      await casts().toBe(1);
-      second.close();
-      third.close();
-      await casts().toBe(0);
-    },
-  );
-
   const windowManagers = () =>
     tree(process.pid).filter((pid) => {
       try {
@@ -396,19 +351,31 @@ describe.each([
       }
     });
 
+  const place = '[screenX, screenY, outerWidth, outerHeight, innerWidth, innerHeight]';
+
+  test.skipIf(headless)('fills its picture with a page that is in full screen', async ({ skip }) => {
+    if (!isolation.windowManager) skip('there is no window manager on this machine');
+    const main = await under.evaluate(place);
+    const view = await open(session, under);
+    const corners = [1, 998].flatMap((x) => [1, 698].map((y) => ({ x, y })));
+    const reds = async () => (await Promise.all(corners.map(view.pixel))).filter(isRed).length;
+    await under.evaluate(`document.body.style = 'background: red; overflow: hidden'`);
+    const full = `document.documentElement.requestFullscreen().then(() => true)`;
+    await session.cdp.send('Runtime.evaluate', { expression: full, userGesture: true }, under.sessionId);
+    await until(() => under.evaluate('[innerWidth, innerHeight]')).toEqual([1000, 700]);
+    await until(reds).toBe(4);
+    await under.evaluate('document.exitFullscreen()');
+    await until(() => under.evaluate(place)).toEqual(main);
+    await until(reds).toBe(2); // the browser's bars are back
+  });
+
   test.skipIf(headless)(
     'frames popups, which keep their size, and nothing else, also after its window manager died',
     async ({ skip }) => {
-      if (!session.browser.windowSize) skip('there is no window manager on this machine');
-      const place = '[screenX, screenY, outerWidth, outerHeight, innerWidth, innerHeight]';
+      if (!isolation.windowManager) skip('there is no window manager on this machine');
+      expect(session.browser.windowSize).toEqual({ width: 1000, height: 700 });
       const main = (await under.evaluate(place)) as number[];
       expect(main.slice(0, 5)).toEqual([0, 0, 1000, 700, 1000]);
-      const full = `document.documentElement.requestFullscreen().then(() => true)`;
-      await session.cdp.send('Runtime.evaluate', { expression: full, userGesture: true }, under.sessionId);
-      await until(() => under.evaluate('[innerWidth, innerHeight]')).toEqual([1000, 700]);
-      await under.evaluate('document.exitFullscreen()');
-      await until(() => under.evaluate(place)).toEqual(main);
-
       const [killed] = windowManagers();
       signal(killed!, 'SIGKILL');
       await until(() => windowManagers().filter((pid) => pid !== killed).length).toBe(1);

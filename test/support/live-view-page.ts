@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { BrowserContext, BrowserContextOptions, CDPSession, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { viewers, type PageUnderTest, type Watched } from './live-view.ts';
 
@@ -27,6 +27,13 @@ export function until<T>(what: () => T) {
   return expect.poll(what, { timeout: 60_000 });
 }
 
+const HELD = {
+  Alt: { bit: 1, key: 'Alt', code: 'AltLeft', windowsVirtualKeyCode: 18 },
+  Control: { bit: 2, key: 'Control', code: 'ControlLeft', windowsVirtualKeyCode: 17 },
+};
+/** Keys that are no letters. */
+const KEY_CODES: Record<string, number> = { F5: 116, ArrowLeft: 37 };
+
 /** Of the session's window and of its page: see `watched`. */
 const WIDTH = 1000;
 
@@ -35,13 +42,19 @@ export interface View {
   cdp: CDPSession;
   /** Where in the view a place of the session's page is. */
   at(place: { x: number; y: number }): Promise<{ x: number; y: number }>;
-  click(place: { x: number; y: number }): Promise<void>;
-  /** Red, green and blue of the picture. */
+  click(place: { x: number; y: number }, button?: 'left' | 'right'): Promise<void>;
+  /** Presses a letter or another key while one more is held. Not by the viewer's own browser, which may take it for itself. */
+  press(key: string, held?: keyof typeof HELD): Promise<void>;
+  /** Red, green and blue of the picture, at a place of the session's page. */
   colour(place: { x: number; y: number }): Promise<number[]>;
+  /** The same, at a place of the picture. */
+  pixel(place: { x: number; y: number }): Promise<number[]>;
   state(): Promise<string | null>;
   /** The name of the tab that it shows. */
   shown(): Promise<string>;
 }
+
+export type Open = ReturnType<typeof viewing>['open'];
 
 /** A browser for the views of a test file. Each view has a context of its own, which is closed after its test. */
 export function viewing() {
@@ -90,27 +103,40 @@ async function viewIn(context: BrowserContext, session: Watched, under: PageUnde
     const scale = box.width / WIDTH; // a small picture has fewer pixels than the page
     return { x: box.x + x * scale, y: box.y + y * scale };
   };
+  const pixel: View['pixel'] = async ({ x, y }) => {
+    const shown = (await page.locator('#screen').isVisible()) ? '#screen' : '#display canvas';
+    // On a busy machine pictures come late, and may therefore have fewer pixels than the page.
+    const read = `(() => {
+      const canvas = document.querySelector('${shown}');
+      const scale = canvas.width / ${WIDTH};
+      return [...canvas.getContext('2d').getImageData(${x} * scale, ${y} * scale, 1, 1).data];
+    })()`;
+    return ((await page.evaluate(read)) as number[]).slice(0, 3);
+  };
+  const cdp = await context.newCDPSession(page);
   return {
     page,
-    cdp: await context.newCDPSession(page),
+    cdp,
     at,
     state,
     shown: () => page.locator('.tab[data-shown] .name').innerText(),
-    async click(place) {
+    async click(place, button = 'left') {
       const { x, y } = await at(place);
-      await page.mouse.click(x, y);
+      await page.mouse.click(x, y, { button });
     },
-    async colour(place) {
-      const { x, y } = await inPicture(place);
-      const shown = (await page.locator('#screen').isVisible()) ? '#screen' : '#display canvas';
-      // On a busy machine pictures come late, and may therefore have fewer pixels than the page.
-      const read = `(() => {
-        const canvas = document.querySelector('${shown}');
-        const scale = canvas.width / ${WIDTH};
-        return [...canvas.getContext('2d').getImageData(${x} * scale, ${y} * scale, 1, 1).data];
-      })()`;
-      return ((await page.evaluate(read)) as number[]).slice(0, 3);
+    async press(key, held) {
+      const { bit: modifiers = 0, ...holding } = held ? HELD[held] : {};
+      const send = (type: 'rawKeyDown' | 'keyUp', event: object) =>
+        cdp.send('Input.dispatchKeyEvent', { type, modifiers, ...event });
+      const code = key.length === 1 ? `Key${key.toUpperCase()}` : key;
+      const pressed = { key, code, windowsVirtualKeyCode: KEY_CODES[key] ?? key.toUpperCase().charCodeAt(0) };
+      if (held) await send('rawKeyDown', holding);
+      await send('rawKeyDown', pressed);
+      await send('keyUp', pressed);
+      if (held) await send('keyUp', { ...holding, modifiers: 0 });
     },
+    colour: async (place) => pixel(await inPicture(place)),
+    pixel,
   };
 }
 
@@ -136,4 +162,23 @@ export async function raw(
 /** The code with which a connection is closed. One that is reset on its way is closed as well. */
 export function closeCode(socket: WebSocket): Promise<number> {
   return new Promise((resolve) => socket.on('error', () => {}).on('close', resolve));
+}
+
+/** Asks for a session's files as the page of its live view does, at the websocket behind the address. Returns what kinds of answers came. */
+export async function askForFiles(address: string, name: string): Promise<() => string[]> {
+  const { host, search } = new URL(address);
+  const socket = new WebSocket(`ws://${host}/browser/live/socket${search}`);
+  onTestFinished(() => socket.close());
+  const kinds: string[] = [];
+  socket.on('message', (data: Buffer, binary) => {
+    if (!binary) kinds.push((JSON.parse(String(data)) as { type: string }).type);
+  });
+  await once(socket, 'open');
+  for (const question of [
+    { type: 'offerFiles', chooser: 1000, x: 0, y: 0, files: [{ name: 'x', size: 1 }] },
+    { type: 'downloads' },
+    { type: 'save', name },
+  ])
+    socket.send(JSON.stringify(question));
+  return () => kinds;
 }

@@ -107,7 +107,7 @@ describe('the files of a viewer', () => {
       return { problem: problems()[0], saved: Buffer.concat(parts).toString() };
     };
     const film = Buffer.alloc(500_000, 'corral');
-    expect(await save(2 * film.length, film, film)).toEqual({ problem: '', saved: `${film}${film}` });
+    expect(await save(2 * film.length, film, film)).toEqual({ problem: '', saved: `${String(film)}${String(film)}` });
     const tooLarge = 'film is larger than 500 MiB. GET /browsers/{id}/fs/read_file sends files of any size.';
     expect(await save(most + 1, Buffer.alloc(1))).toEqual({ problem: tooLarge, saved: '' });
     expect(await save(1, Buffer.from('x'), Buffer.alloc(most))).toEqual({ problem: tooLarge, saved: 'x' });
