@@ -2,11 +2,12 @@ import type Kernel from '@onkernel/sdk';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { chromium, type FileChooser } from 'playwright-core';
 import { connect } from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startDownloads } from '../support/downloads-site.ts';
 import { viewers } from '../support/live-view.ts';
+import { askForFiles } from '../support/live-view-page.ts';
 import { RawClient } from '../support/mux-server.ts';
 import { expectNothingLeft } from '../support/nothing-left.ts';
 import { startService, type Service } from '../support/service.ts';
@@ -19,11 +20,11 @@ const home = '/home/corral';
 describe.runIf(isolation.sandboxed)('files of a session', () => {
   let service: Service;
   let sdk: Kernel;
-  let site: Awaited<ReturnType<typeof startSite>>;
+  let site: Awaited<ReturnType<typeof startDownloads>>;
   const sessions = { headless: '', headful: '' };
 
   beforeAll(async () => {
-    site = await startSite();
+    site = await startDownloads();
     service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: `${site.host},${site.alias}` });
     sdk = service.sdk();
     for (const shape of ['headless', 'headful'] as const)
@@ -68,8 +69,10 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
       await expect(fs().fileInfo(id(), { path: '/tmp/there/moved.txt' })).rejects.toMatchObject({ status: 404 });
     });
 
-    test('a person in the live view gives the page files, drops one, and saves what the session downloads', async () => {
+    test('a person in the live view gives the page files, drops one, and saves what the session downloads; who only watches does not', async () => {
       const { browser_live_view_url: url, cdp_ws_url } = await sdk.browsers.retrieve(id());
+      const watchLink = ((await service.call('POST', `/browsers/${id()}/live_view_links`, {})).body as { url: string })
+        .url;
       const driver = await chromium.connectOverCDP(cdp_ws_url);
       const looking = await viewers();
       try {
@@ -78,16 +81,23 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
         await page.setContent(`<title>Give me files</title><input type="file" multiple id="input" hidden>
           <button onclick="input.click()" style="position:fixed;inset:0;width:100%;height:100%">Choose</button>`);
         await page.evaluate(`addEventListener('dragover', (event) => event.preventDefault());
+          window.dropped = new Set();
           addEventListener('drop', async (event) => {
             event.preventDefault();
             const [file] = event.dataTransfer.files;
+            dropped.add(file.name);
             document.title = 'Dropped ' + file.name + ': ' + (await file.text());
           })`);
-        const view = await looking.browser.newPage();
-        view.setDefaultTimeout(60_000);
-        await view.goto(url!);
-        await expect.poll(() => view.title()).toMatch(/^Give me files – /); // by then the browser asks the view for files
-        await expect.poll(() => view.locator('html').getAttribute('data-state')).toBe('connected');
+        const look = async (address: string, title: string) => {
+          const view = await looking.browser.newPage();
+          view.setDefaultTimeout(60_000);
+          await view.goto(address);
+          await expect.poll(() => view.title()).toBe(`${title} – ${id()}`); // by then the browser asks the view for files
+          await expect.poll(() => view.locator('html').getAttribute('data-state')).toBe('connected');
+          return view;
+        };
+        const watching = await look(watchLink, 'Give me files');
+        const view = await look(url!, 'Give me files');
         const box = (await view.locator('canvas:visible').boundingBox())!;
         const middle = { x: box.x + box.width / 2, y: box.y + box.height / 2 };
         const asked = view.waitForEvent('filechooser');
@@ -108,16 +118,19 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
             ['empty', 0],
             ['large', large.length],
           ]);
-        const dropping = `{
+        expect(await watching.locator('#chooser').isVisible()).toBe(false);
+        const dropping = (name: string) => `{
           const dataTransfer = new DataTransfer();
-          dataTransfer.items.add(new File(['let fall'], 'leaf'));
+          dataTransfer.items.add(new File(['let fall'], '${name}'));
           const place = { clientX: ${middle.x}, clientY: ${middle.y} };
           document.getElementById('stage').dispatchEvent(new DragEvent('drop', { dataTransfer, ...place, cancelable: true }));
         }`;
+        await watching.evaluate(dropping('stray'));
         // The page has its files a moment before the view knows that they are sent, and the view sends nothing else until then.
         await expect
-          .poll(() => view.evaluate(dropping).then(() => page.title()), { interval: 1000 })
+          .poll(() => view.evaluate(dropping('leaf')).then(() => page.title()), { interval: 1000 })
           .toBe('Dropped leaf: let fall');
+        expect(await page.evaluate('[...dropped]')).toEqual(['leaf']);
 
         await page.evaluate(`location.href = '${site.url}file/in-the-view'`);
         await view.evaluate(`const make = URL.createObjectURL;
@@ -134,10 +147,7 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
         await frame.setContent(
           `<input type="file" id="input" hidden><button onclick="input.click()" style="${whole}">Choose</button>`,
         );
-        const around = await looking.browser.newPage();
-        await around.goto(url!);
-        await expect.poll(() => around.title()).toMatch(/^Around a frame – /);
-        await expect.poll(() => around.locator('html').getAttribute('data-state')).toBe('connected');
+        const around = await look(url!, 'Around a frame');
         let again: FileChooser | undefined;
         around.on('filechooser', (chooser) => (again = chooser));
         // A click that comes before the view has asked the frame is lost in a headless session.
@@ -148,10 +158,14 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
         await expect.poll(() => frame.evaluate(`input.files[0]?.text()`)).toBe('in a frame');
         await around.close();
 
-        const watching = await looking.browser.newPage();
-        await watching.goto(`${url}&readOnly=true`);
-        await expect.poll(() => watching.locator('html').getAttribute('data-state')).toBe('connected');
+        expect(await watching.locator('#chooser').isVisible()).toBe(false);
         expect(await watching.locator('#files-button').isVisible()).toBe(false);
+        // What a watch link's page does not ask, its address does not answer. The other one's answer comes later than its would.
+        const toWatcher = await askForFiles(watchLink, 'in-the-view.html');
+        const toViewer = await askForFiles(`${url}&readOnly=false`, 'in-the-view.html');
+        const answers = ['filesDone', 'downloads', 'saving', 'saveBytes', 'saved'];
+        await expect.poll(toViewer).toEqual(expect.arrayContaining(answers));
+        expect(toWatcher().filter((type) => answers.includes(type))).toEqual([]);
       } finally {
         await looking.stop();
         await driver.close();
@@ -480,14 +494,3 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
     await expect.poll(() => service.app.sessions.running(id())!.standingBy, { timeout: 30_000 }).toBe(true);
   });
 });
-
-/** Serves attachments. */
-async function startSite() {
-  const server = http.createServer((request, response) => {
-    if (request.url?.startsWith('/file/')) response.setHeader('content-disposition', 'attachment');
-    response.setHeader('content-type', 'text/html').end('downloaded');
-  });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
-  return { server, host: `127.0.0.1:${port}`, alias: `localhost:${port}`, url: `http://127.0.0.1:${port}/` };
-}

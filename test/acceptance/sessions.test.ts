@@ -104,7 +104,10 @@ describe.each([true, false])('a session (headless: %s)', (headless) => {
   });
 
   test('is used by a person through its live view, and only watched with readOnly', async () => {
-    const session = await sdk.browsers.create({ headless });
+    const session = await sdk.browsers.create({ headless, name: `watched-${headless}` });
+    const short = await service.call('POST', `/browsers/${session.session_id}/live_view_links`, {
+      expires_in_seconds: 1,
+    });
     const under = (await chromium.connectOverCDP(session.cdp_ws_url)).contexts()[0]!.pages()[0]!;
     await under.goto(pages.url);
     const onScreen = async (selector: string) => {
@@ -131,6 +134,8 @@ describe.each([true, false])('a session (headless: %s)', (headless) => {
       await viewer.mouse.click(box.x + x * scale, box.y + y * scale);
     };
     const view = await look(session.browser_live_view_url!);
+    expect(await viewer.textContent('#title')).toBe(session.name);
+    await expect.poll(() => viewer.title()).toContain(` – ${session.name}`);
     const before = await view.screenshot();
     await click(view, 'button');
     await expect.poll(() => under.textContent('output')).toBe('1');
@@ -149,6 +154,12 @@ describe.each([true, false])('a session (headless: %s)', (headless) => {
     await viewer.keyboard.type('!');
     await expect.poll(() => under.inputValue('input')).toBe('typed by hand!');
     expect(await under.textContent('output')).toBe('1');
+
+    const afresh = await viewer.context().newPage();
+    const { url: expired } = short.body as { url: string };
+    await expect.poll(async () => (await afresh.goto(expired))?.status()).toBe(401);
+    expect(await afresh.textContent('#state')).toMatch(/This link does not work\..*ask for a new one.*has expired\./s);
+    await afresh.close();
     await sdk.browsers.deleteByID(session.session_id);
     await viewer.waitForSelector('html[data-state="ended"]');
     await viewer.goto(session.browser_live_view_url!);
