@@ -5,6 +5,11 @@ import puppeteer from 'puppeteer-core';
 import { pageSteps } from './puppeteer.mjs';
 import { pageSteps as playwrightSteps } from './playwright.mjs';
 
+/** Chromium sends what is on loopback, as the site of the tour is, past a proxy. Playwright asks it not to. */
+const loopbackToo = (_pageId, controller, options) => {
+  if (controller.browser.createBrowserContext) options.proxyBypassList = ['<-loopback>'];
+};
+
 /** A crawler with one page, which stays in its handler until the tour is over. */
 const driver = (name, Crawler, launcher, steps, { byProxy = false } = {}) => ({
   name,
@@ -17,7 +22,7 @@ const driver = (name, Crawler, launcher, steps, { byProxy = false } = {}) => ({
           {
             launchContext: { launcher: launcher(c), useIncognitoPages: byProxy },
             ...(byProxy && { proxyConfiguration: new ProxyConfiguration({ proxyUrls: [c.proxy.url] }) }),
-            browserPoolOptions: { useFingerprints: false },
+            browserPoolOptions: { useFingerprints: false, prePageCreateHooks: byProxy ? [loopbackToo] : [] },
             maxRequestRetries: 0,
             requestHandlerTimeoutSecs: 1800,
             async requestHandler({ page }) {
@@ -54,6 +59,13 @@ async function connected(c) {
   return c.connection.contexts()[0];
 }
 
+/** Playwright takes no second page in the context that it made for one. */
+async function byPopup(c) {
+  const opened = c.page.waitForEvent('popup');
+  await c.page.evaluate((url) => void window.open(url), c.secondUrl);
+  c.second = await opened;
+}
+
 export default [
   driver(
     'crawlee, Playwright',
@@ -82,7 +94,7 @@ export default [
       name: () => 'chromium',
       launch: async () => (c.connection = await chromium.connectOverCDP(c.session.cdp_ws_url)),
     }),
-    playwrightSteps,
+    { ...playwrightSteps, tab: byPopup },
     { byProxy: true },
   ),
   driver(
