@@ -97,9 +97,9 @@ const remedies: Record<string, string> = {
   EACCES: 'Only root may listen at a port below 1024. Set CORRAL_PORT to a higher one.',
 };
 
-main().catch((error: Error & { code?: string }) => {
+main().catch((error: NodeJS.ErrnoException) => {
   const friendly = error instanceof ConfigError || error instanceof DataDirInUse || error instanceof NodesDisagree;
-  const remedy = remedies[error.code ?? ''];
+  const remedy = error.syscall === 'listen' ? remedies[error.code ?? ''] : undefined; // a file may be refused with EACCES, too
   process.stderr.write(
     `${friendly ? error.message : remedy ? `${error.message}\n${remedy}` : (error.stack ?? error.message)}\n`,
   );
