@@ -18,7 +18,7 @@ import {
   type View,
 } from '../support/live-view-page.ts';
 import { bytesPerPixel, qualities } from '../support/live-view-quality.ts';
-import { closesTabs, drawsPopups, followsTabs } from '../support/live-view-tabs.ts';
+import { closesTabs, drawsPopups, followsTabs, followsTheFront } from '../support/live-view-tabs.ts';
 import { isolationHere } from '../support/sandbox.ts';
 
 const isolation = await isolationHere();
@@ -88,6 +88,7 @@ describe.each([
     const here = () => ({ session, under });
     closesTabs(here);
     followsTabs(open, here);
+    followsTheFront(open, here);
     drawsPopups(open, here);
   });
 

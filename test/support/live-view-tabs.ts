@@ -67,6 +67,25 @@ export function followsTabs(open: Open, here: Here): void {
   });
 }
 
+/** A full browser paints only the tab in front. */
+export function followsTheFront(open: Open, here: Here): void {
+  test('follows a tab that comes to the front by itself, and none that opens behind it', async () => {
+    const { session, under } = here();
+    const view = await open(session, under);
+    await view.page.evaluate(`window.shown = new Set(); new MutationObserver(() =>
+      shown.add(document.querySelector('.tab[data-shown] .name')?.textContent)).observe(document.getElementById('tabs'), { childList: true })`);
+    const make = (title: string, background: boolean) =>
+      session.cdp.ask(isCreated, 'Target.createTarget', { url: `data:text/html,<title>${title}</title>`, background });
+    await make('First', false);
+    await until(view.shown).toBe('First');
+    await make('Behind', true);
+    await until(() => view.page.locator('.tab .name').allInnerTexts()).toContain('Behind');
+    await make('Last', false);
+    await until(view.shown).toBe('Last');
+    expect(await view.page.evaluate('[...shown]')).not.toContain('Behind');
+  });
+}
+
 /** Pickers are in a second column. */
 const PICKERS = [
   { id: 'day', type: 'date', from: '2020-01-31', to: '2024-02-29', top: 100 },
