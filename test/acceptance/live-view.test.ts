@@ -377,31 +377,51 @@ describe.each([
       expect(session.browser.windowSize).toEqual({ width: 1000, height: 700 });
       const main = (await under.evaluate(place)) as number[];
       expect(main.slice(0, 5)).toEqual([0, 0, 1000, 700, 1000]);
-      const [killed] = windowManagers();
-      signal(killed!, 'SIGKILL');
-      await until(() => windowManagers().filter((pid) => pid !== killed).length).toBe(1);
-      expect(await under.evaluate(place)).toEqual(main);
-
       const view = await open(session, under);
       const box = (await view.page.locator('canvas:visible').boundingBox())!;
       const mouse = (x: number, y: number) => [box.x + x * (box.width / 1000), box.y + y * (box.width / 1000)] as const;
-      await under.evaluate(
-        `void (window.popup = open('about:blank', '', 'popup,left=200,top=150,width=400,height=300'))`,
-      );
+      const openPopup = (at: string) => under.evaluate(`void (window.popup = open('about:blank', '', 'popup,${at}'))`);
       const popup = () => under.evaluate('[popup.screenX, popup.screenY, popup.innerWidth, popup.innerHeight]');
       const near = (numbers: unknown, wanted: number[]) =>
         wanted.map((number, i) => Math.abs((numbers as number[])[i]! - number) < 30);
+      const bars = main[3]! - main[5]!;
+      const titleBar = async () => {
+        const [x, y] = (await popup()) as [number, number];
+        return view.colour({ x: x + 100, y: y - 8 - bars });
+      };
+
+      const [killed] = windowManagers();
+      signal(killed!, 'SIGKILL');
+      await until(() => windowManagers().filter((pid) => pid !== killed).length).toBe(1);
+      // It is a process before it manages windows, and a popup of that time gets no frame: another one is opened then.
+      await until(async () => {
+        await openPopup(`left=500,top=${GROUND.y + bars},width=300,height=150`);
+        try {
+          await expect.poll(titleBar, { timeout: 5000 }).not.toEqual([255, 255, 255]);
+          return true;
+        } catch {
+          return false;
+        } finally {
+          await under.evaluate('popup.close()');
+        }
+      }).toBe(true);
+      await until(() => under.evaluate('popup.closed')).toBe(true);
+      expect(await under.evaluate(place)).toEqual(main);
+
+      await openPopup('left=200,top=150,width=400,height=300');
       await until(async () => near(await popup(), [200, 150, 400, 300])).toEqual([true, true, true, true]);
+      await until(titleBar).not.toEqual([255, 255, 255]);
       const [x, y] = (await popup()) as [number, number];
-      // The window manager is a process before it manages windows.
-      const titleBar = { x: x + 100, y: y - 8 - (main[3]! - main[5]!) };
-      await until(() => view.colour(titleBar)).not.toEqual([255, 255, 255]);
       await view.page.mouse.move(...mouse(x + 100, y - 8)); // its title bar
       await view.page.mouse.down();
       await view.page.mouse.move(...mouse(x + 150, y + 42));
-      await view.page.mouse.move(...mouse(x + 200, y + 92));
+      // That begins the drag, but moves that come together are one. So the mouse moves until the popup has followed.
+      await until(async () => {
+        await view.page.mouse.move(...mouse(x + 199, y + 92));
+        await view.page.mouse.move(...mouse(x + 200, y + 92));
+        return near(await popup(), [x + 100, y + 100, 400, 300]);
+      }).toEqual([true, true, true, true]);
       await view.page.mouse.up();
-      await until(async () => near(await popup(), [x + 100, y + 100, 400, 300])).toEqual([true, true, true, true]);
       await view.click(GROUND); // the window below stays below
       const [left, top] = (await popup()) as [number, number];
       await view.page.mouse.click(...mouse(left + 400 - 9, top - 9));
