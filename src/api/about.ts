@@ -35,12 +35,24 @@ const Finding = Type.Object({
   ),
   switched_off: Type.Optional(Type.String({ description: 'What there is not, without it.' })),
 });
+const EventLoop = Type.Object(
+  {
+    longest_stop_ms: Type.Number({ description: 'In the last hour.' }),
+    longest_stop_since_start_ms: Type.Number(),
+    longest_stop_at: nullable(Timestamp),
+  },
+  {
+    description:
+      'How long the one thread that serves all projects stood still. Nobody is answered meanwhile. Stops below 20 ms are not counted.',
+  },
+);
 export const About = named(
   'About',
   Type.Object({
     node_id: Type.String({ description: 'The node that answers. The rest is about it.' }),
     public_url: Type.String(),
     versions: Versions,
+    event_loop: EventLoop,
     settings: Type.Array(Setting),
     doctor: Type.Object(
       {

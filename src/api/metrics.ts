@@ -1,5 +1,6 @@
-import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { FastifyInstance } from 'fastify';
+import { watchLoop, type LoopWatch } from '../lib/loop-stops.ts';
 
 /**
  * Interval of the timer that measures how late the event loop is. Each round wakes the process up, and the client's own 10 ms cost an idle
@@ -12,6 +13,27 @@ export function metricsRegistry(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: 'corral_', eventLoopMonitoringPrecision: LAG_EVERY_MS });
   return registry;
+}
+
+/** One thread serves all tenants: while its event loop stops, nobody is answered. */
+export function measureStops(registry: Registry, onStop: (ms: number) => void): LoopWatch {
+  const seconds = new Histogram({
+    name: 'corral_event_loop_stop_seconds',
+    help: 'How long the event loop stood still, for each time that it did for 20 ms or more.',
+    buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers: [registry],
+  });
+  const watch = watchLoop((ms) => {
+    seconds.observe(ms / 1000);
+    onStop(ms);
+  });
+  const longest: Gauge = new Gauge({
+    name: 'corral_event_loop_longest_stop_seconds',
+    help: 'The longest time that the event loop stood still in the last hour.',
+    registers: [registry],
+    collect: () => longest.set(watch.longestMs() / 1000),
+  });
+  return watch;
 }
 
 export function measureRequests(app: FastifyInstance, registry: Registry): void {

@@ -7,7 +7,7 @@ import { settingsInForce } from './settings-in-force.ts';
 
 /** What `GET /about` answers on this node. */
 export function openAbout(
-  { config, store, opened }: Ground,
+  { config, store, loop, opened }: Ground,
   {
     isolation,
     nodes,
@@ -39,6 +39,11 @@ export function openAbout(
         chromium: full?.version ?? null,
         headless_shell: headlessShell?.version ?? null,
         postgresql,
+      },
+      event_loop: {
+        longest_stop_ms: Math.round(loop.longestMs()),
+        longest_stop_since_start_ms: Math.round(loop.longest()?.ms ?? 0),
+        longest_stop_at: loop.longest()?.at.toISOString() ?? null,
       },
       settings: settingsInForce(config, found),
       doctor: { checked_at: checkedAt.toISOString(), findings: [...findings], mends: [...mends], failure },

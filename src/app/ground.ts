@@ -1,6 +1,6 @@
 import { chmod } from 'node:fs/promises';
 import type { FastifyBaseLogger } from 'fastify';
-import { metricsRegistry } from '../api/metrics.ts';
+import { measureStops, metricsRegistry } from '../api/metrics.ts';
 import type { Probe } from '../api/status.ts';
 import { refuseStrangers } from '../cluster/agreement.ts';
 import type { Settler } from '../cluster/settlement.ts';
@@ -18,6 +18,9 @@ import { openStore } from '../store/open.ts';
 import { openKeys, secretStore } from '../store/secrets.ts';
 import { version } from '../version.ts';
 import { databaseFault, makeDataDir, refuseUnusable } from './first-faults.ts';
+
+/** A stop of the event loop that clients notice. */
+const TOLD_STOP_MS = 250;
 
 export interface AppOptions {
   config: Config;
@@ -67,6 +70,12 @@ export async function openGround(
   const gate = gatekeeper({ db, trusted: () => anchor.listening });
   anchor.on('corral_org', () => gate.forget());
   anchor.onGap(() => gate.forget());
+  const metrics = metricsRegistry();
+  const loop = measureStops(
+    metrics,
+    (ms) => ms >= TOLD_STOP_MS && logger.warn({ ms: Math.round(ms) }, 'event_loop.stopped'),
+  );
+  opened(() => loop.close());
   const probes: Probe[] = [{ name: 'store', required: true, check: () => store.ping().then(() => undefined) }];
   return {
     config,
@@ -78,7 +87,8 @@ export async function openGround(
     store,
     secrets: secretStore(db, masterKeys),
     events,
-    metrics: metricsRegistry(),
+    metrics,
+    loop,
     gate,
     probes,
     /** Run for a lost node, by the node that gives it up. */

@@ -305,6 +305,20 @@ describe('manners', () => {
     await expectDoctorAgrees((path) => service.call('GET', path));
   }, 150_000);
 
+  test('/about and /metrics tell an operator for how long the event loop stood still', async () => {
+    const end = Date.now() + 200; // the service runs in this process
+    while (Date.now() < end);
+    const told = async () => (await service.call('GET', '/about')).body.event_loop;
+    await expect.poll(async () => (await told()).longest_stop_ms).toBeGreaterThanOrEqual(200);
+    expect(await told()).toMatchObject({
+      longest_stop_since_start_ms: expect.any(Number),
+      longest_stop_at: expect.stringMatching(/^20.*Z$/),
+    });
+    const { text } = await service.call('GET', '/metrics');
+    expect(Number(/^corral_event_loop_longest_stop_seconds (.*)$/m.exec(text)?.[1])).toBeGreaterThanOrEqual(0.2);
+    expect(Number(/^corral_event_loop_stop_seconds_count (.*)$/m.exec(text)?.[1])).toBeGreaterThan(0);
+  });
+
   test('/ready says what each part does, and /metrics has figures by route', async () => {
     const ready = await service.call('GET', '/ready');
     expect(ready.body).toMatchObject({

@@ -22,6 +22,7 @@ export function About() {
       <Facts>
         <Fact name="Corral">{health.data?.version}</Fact>
         {about.data && <Versions {...about.data.versions} />}
+        {about.data && <Fact name="Longest stop">{about.data.event_loop.longest_stop_ms} ms in the last hour</Fact>}
         <Fact name="Address">{location.origin}</Fact>
         <Fact name="Documents">
           <Anchor href="/docs" size="sm">

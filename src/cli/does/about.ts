@@ -5,6 +5,7 @@ interface About {
   node_id: string;
   public_url: string;
   versions: Record<string, string | null>;
+  event_loop: { longest_stop_ms: number };
   settings: { name: string; value: string | null; is_default: boolean }[];
   doctor: {
     findings: { name: string; well: boolean; saw: string; switched_off?: string }[];
@@ -18,7 +19,12 @@ export async function about({ target, output }: Call): Promise<void> {
   const told = await jsonOf<About>(await ask(target(), { method: 'GET', path: '/about' }));
   if (output.format !== 'table') return output.one(told);
   const { doctor } = told;
-  output.one({ node: told.node_id, address: told.public_url, ...told.versions });
+  output.one({
+    node: told.node_id,
+    address: told.public_url,
+    ...told.versions,
+    longest_stop_ms: told.event_loop.longest_stop_ms,
+  });
   const set = told.settings.filter(({ is_default }) => !is_default);
   output.note('\nSettings that are not the default:');
   output.list(
