@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { bestFit, domainOf, fit, looksLikeDomain } from './domains.ts';
+import { bestFit, domainOf, fit, looksLikeDomain, namesSite } from './domains.ts';
 
 test.each<[string, string | undefined]>([
   ['shop.example', 'shop.example'],
@@ -30,6 +30,11 @@ describe('an address of an item', () => {
     ['https://*.shop.example/login', 'a.b.shop.example'],
     ['http://localhost:3000/', 'localhost:3000'],
     ['shop.example', 'shop.example:8443'],
+    ['https://shop.example', 'https://shop.example:8443'],
+    ['http://shop.example', 'https://shop.example'],
+    ['shop.example', 'http://shop.example'],
+    ['https://shop.example:443', 'https://shop.example'],
+    ['https://shop.example:8443', 'shop.example'],
   ])('%s fits %s', (address, domain) => expect(fit(address, domain)).toBeGreaterThan(0));
 
   test.each<[string, string]>([
@@ -45,8 +50,25 @@ describe('an address of an item', () => {
     ['https://shop.example@evil.example', 'shop.example'],
     ['android://hash@com.shop', 'com.shop'],
     ['http://localhost:3000/', 'localhost:4000'],
+    ['https://shop.example', 'http://shop.example'], // what is sent there can be read on its way
+    ['https://shop.example:8443', 'https://shop.example'],
     ['', 'shop.example'],
   ])('%s does not fit %s', (address, domain) => expect(fit(address, domain)).toBe(0));
+});
+
+test('addresses name a page by its origin, whatever follows it', () => {
+  const addresses = ['https://shop.example/login', '*.pay.example'];
+  expect(namesSite(addresses, `https://shop.example/oauth?state=${'x'.repeat(5000)}`)).toBe(true);
+  expect(namesSite(addresses, 'https://eu.pay.example/')).toBe(true);
+  for (const page of [
+    'https://shop.example@evil.example/',
+    'https://evil.example/?https://shop.example',
+    'about:blank',
+  ])
+    expect(namesSite(addresses, page)).toBe(false);
+  for (const page of ['blob:https://shop.example/1', 'null', '', 'data:text/html,https://shop.example'])
+    expect(namesSite(addresses, page)).toBe(false);
+  expect(namesSite([], 'shop.example')).toBe(false);
 });
 
 test('the whole name fits better than www, that better than a wildcard, and a long wildcard better than a short one', () => {

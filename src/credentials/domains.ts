@@ -6,6 +6,8 @@ interface Site {
   host: string;
   /** As it was written; undefined for the scheme's own. */
   port: string | undefined;
+  /** As it was written; undefined for a name alone. */
+  scheme: 'http:' | 'https:' | undefined;
 }
 
 /**
@@ -20,20 +22,29 @@ export function domainOf(text: string): string | undefined {
 }
 
 /**
- * How well an address of an item fits a domain; 0 for not at all, and a higher number is a better fit. A name below or
- * above another does not fit by itself: both shop.example and evil.example are below `example`, and a password must not
- * reach a site that its item does not name.
+ * How well an address of an item fits a site, which is a domain or the address of a page; 0 for not at all, and a higher
+ * number is a better fit. A name below or above another does not fit by itself: both shop.example and evil.example are
+ * below `example`, and a password must not reach a site that its item does not name.
  */
-export function fit(address: string, domain: string): number {
+export function fit(address: string, of: string): number {
   const wildcard = /^(https?:\/\/)?\*\.(?=[^*]+$)/i;
-  const [item, site] = [siteOf(address.replace(wildcard, '$1')), siteOf(domain)];
+  const [item, site] = [siteOf(address.replace(wildcard, '$1')), siteOf(of)];
   if (!item || !site) return 0;
-  if (item.port !== undefined && site.port !== undefined && item.port !== site.port) return 0;
+  // What is written for https is not sent where others can read it.
+  if (item.scheme === 'https:' && site.scheme === 'http:') return 0;
+  const port = site.port ?? (site.scheme && ownPort[site.scheme]);
+  if (item.port !== undefined && port !== undefined && item.port !== port) return 0;
   // A longer suffix of a wildcard is a closer match.
   if (wildcard.test(address)) return isBelow(site.host, item.host) ? 1 + item.host.length : 0;
   if (item.host === site.host) return 4000;
   // `www.` is the same site by convention.
   return withoutWww(item.host) === withoutWww(site.host) ? 3000 : 0;
+}
+
+/** Whether addresses of an item name a site: a domain, or the address of a page, of which the origin counts. */
+export function namesSite(addresses: readonly string[], site: string): boolean {
+  const of = /^https?:/i.test(site) && URL.canParse(site) ? new URL(site).origin : site;
+  return addresses.some((address) => fit(address, of) > 0);
 }
 
 /** The item that fits a domain best; among equals the first. */
@@ -58,17 +69,18 @@ export function looksLikeDomain(text: string): boolean {
 function siteOf(text: string): Site | undefined {
   const given = text.trim();
   if (given === '' || given.length > 2048 || /\s/.test(given)) return undefined;
-  const address = /^[a-z][a-z0-9+.-]*:\/\//i.test(given) ? given : `http://${given}`;
+  const hasScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(given);
+  const address = hasScheme ? given : `http://${given}`;
   if (!/^https?:/i.test(address) || !URL.canParse(address)) return undefined;
-  const { hostname, username, password } = new URL(address);
+  const { hostname, port, protocol, username, password } = new URL(address);
   if (username !== '' || password !== '') return undefined;
   const host = hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
   if (isIP(host) === 0 && !isName(host)) return undefined;
   // The URL parser drops a scheme's own port, which tells apart nothing.
-  const { port } = new URL(address);
-  return { host, port: port === '' ? undefined : port };
+  return { host, port: port === '' ? undefined : port, scheme: hasScheme ? (protocol as Site['scheme']) : undefined };
 }
 
+const ownPort = { 'http:': '80', 'https:': '443' };
 const isName = (name: string) => name.length <= 253 && name.split('.').every((part) => label.test(part));
 const isBelow = (name: string, parent: string) => isIP(name) === 0 && name.endsWith(`.${parent}`);
 const withoutWww = (host: string) => host.replace(/^www\./, '');

@@ -15,6 +15,7 @@ import { credentialService, type CredentialService } from './service.ts';
 
 const owner = { keyId: 'k', keyName: 'k', projectId: null };
 const projectId = 'proj';
+const other = 'proj_other';
 const secret = 'JBSWY3DPEHPK3PXP';
 
 let store: Awaited<ReturnType<typeof openTestStore>>;
@@ -28,8 +29,9 @@ const removed: object[] = [];
 beforeAll(async () => {
   connect = await startConnect('connect-token', [
     { vault: 'Team', title: 'Shop', urls: ['https://shop.example'], username: 'connect', password: 'a', otp: secret },
-    { vault: 'Team', title: 'Twice', username: 'first', password: 'a' },
-    { vault: 'Team', title: 'Twice', username: 'second', password: 'a', otp: 'n0t a secret!' },
+    { vault: 'Team', title: 'Twice', urls: ['shop.example'], username: 'first', password: 'a' },
+    { vault: 'Team', title: 'Twice', urls: ['shop.example'], username: 'second', password: 'a', otp: 'n0t a secret!' },
+    { vault: 'Team', title: 'No site', username: 'nowhere', password: 'a' },
   ]);
   vault = await startVault('vault-token', {
     'logins/shop': { data: { username: 'vault' }, custom: { url: '*.example' } },
@@ -39,12 +41,21 @@ beforeAll(async () => {
   ]);
   store = await openTestStore();
   const secrets = secretStore(store.db, await openKeys(store.dataDir, ''));
-  await orgStore(store.db).ensureDefaultProject(projectId);
+  const projects = orgStore(store.db);
+  await projects.ensureDefaultProject(projectId);
+  await projects.insertProject(other, 'Other');
   const events = eventBus();
   events.on('credential_provider.removed', (facts) => void removed.push(facts));
   const request = directRequests({ allow: destinations({ allow: parseAllowList('127.0.0.1') }) });
   const room = { db: store.db, secrets, events };
-  providers = providerService({ ...room, refuseHost: async () => undefined, request, version: '1', log: silent });
+  providers = providerService({
+    ...room,
+    projectId: async (idOrName) => (await projects.findProjectByIdOrName(idOrName))?.id,
+    refuseHost: async () => undefined,
+    request,
+    version: '1',
+    log: silent,
+  });
   credentials = credentialService(room);
   lookup = credentialLookup({ credentials, providers, log: silent });
 });
@@ -66,7 +77,7 @@ const add = (kind: Kind, changes: Partial<CreateProvider> = {}) => {
     vault: { provider_type: 'vault' as const, token: 'vault-token', server_url: vault.url },
     own: { provider_type: 'http' as const, token: 'own-token', server_url: own.url },
   };
-  return providers.create(owner, { name: kind, ...kinds[kind], ...changes });
+  return providers.create(owner, projectId, { name: kind, ...kinds[kind], ...changes });
 };
 const resolve = (credential: CredentialReference, domain = 'shop.example') =>
   lookup.resolve({ projectId, credential, domain });
@@ -79,7 +90,7 @@ describe('a credential is found', () => {
       values: { a: '1' },
       totp_secret: secret,
     });
-    const link = await lookup.link(projectId, { name: 'SHOP' });
+    const link = await lookup.link({ projectId }, { name: 'SHOP' });
     expect(link).toEqual({ credentialId: id });
     await credentials.update(projectId, id, { name: 'Renamed' });
     expect(await lookup.describe(projectId, link)).toEqual({ name: 'Renamed' });
@@ -99,13 +110,14 @@ describe('a credential is found', () => {
 
   test('by a path of a provider, which may be renamed too', async () => {
     const { id } = await add('connect');
-    const link = await lookup.link(projectId, { provider: 'CONNECT', path: 'Team/Shop' });
+    const link = await lookup.link({ projectId }, { provider: 'CONNECT', path: 'Team/Shop' });
     expect(link).toEqual({ providerId: id, path: 'Team/Shop' });
     await providers.update(owner, id, { name: 'Renamed' });
     expect(await lookup.describe(projectId, link)).toEqual({ provider: 'Renamed', path: 'Team/Shop' });
-    expect(await lookup.resolve({ projectId, credential: link })).toMatchObject({
-      values: { username: 'connect' },
-      totp: { secret },
+    expect(await lookup.resolve({ projectId, credential: link, domain: 'shop.example' })).toEqual({
+      values: { username: 'connect', password: 'a' },
+      totp: expect.objectContaining({ secret }),
+      hosts: ['https://shop.example'],
     });
     await add('vault');
     expect(await resolve({ provider: 'vault', path: 'secret/logins/shop' })).toMatchObject({
@@ -119,6 +131,7 @@ describe('a credential is found', () => {
     expect(await resolve({ provider: 'connect', path: 'item2' })).toEqual({
       values: expect.objectContaining({ username: 'second' }),
       totp: undefined,
+      hosts: ['shop.example'],
     });
   });
 
@@ -130,7 +143,7 @@ describe('a credential is found', () => {
       (await resolve(credential, domain)).values['username'];
     expect(await who({ provider: 'own', auto: true })).toBe('own');
     expect(await who({ auto: true })).toBe('vault');
-    const first = await providers.idOf('vault');
+    const first = await providers.idOf({ projectId }, 'vault');
     await providers.update(owner, first, { priority: 9 });
     expect(await who({ auto: true })).toBe('connect');
     expect(await who({ auto: true }, 'other.example')).toBe('vault');
@@ -178,6 +191,145 @@ describe('a store that is down', () => {
   });
 });
 
+describe('a project', () => {
+  const stranger = { ...owner, projectId: other };
+  const all: CredentialReference[] = [
+    { provider: 'own', path: 'Own/Shop' },
+    { provider: 'own', auto: true },
+  ];
+  const resolveThere = (credential: CredentialReference) =>
+    lookup.resolve({ projectId: other, credential, domain: 'shop.example' });
+
+  test('uses the providers that are shared with it, and others are not there', async () => {
+    const { id, projects } = await add('own');
+    expect(projects).toEqual([projectId]);
+    const linked = await lookup.link({ projectId }, { provider: 'own', path: 'Own/Shop' });
+    own.state.requests.length = 0;
+    for (const reference of [...all, { provider: id, path: 'Own/Shop' }]) {
+      const there = { ...reference, provider: 'nothing' };
+      const [unshared, missing] = await Promise.all(
+        [reference, there].map((one) => lookup.link({ projectId: other }, one).catch((error: Error) => error)),
+      );
+      expect(unshared).toMatchObject({ code: 'invalid_input' });
+      expect((unshared as Error).message.replace(reference.provider!, 'nothing')).toBe((missing as Error).message);
+      await expect(resolveThere(reference)).rejects.toMatchObject({ code: 'invalid_input' });
+    }
+    await expect(resolveThere({ auto: true })).rejects.toThrow(
+      /No enabled credential provider is shared with the project/,
+    );
+    await expect(
+      lookup.resolve({ projectId: other, credential: linked, domain: 'shop.example' }),
+    ).rejects.toMatchObject({ code: 'provider_not_found' });
+    expect(await lookup.describe(other, linked)).toBeUndefined();
+    expect(await providers.list(stranger, { limit: 10, offset: 0 })).toEqual([]);
+    await expect(providers.get(stranger, id)).rejects.toMatchObject({ code: 'provider_not_found' });
+    expect(own.state.requests).toEqual([]);
+    await expect(lookup.link({ projectId: other, orgWide: true }, all[0]!)).rejects.toThrow(
+      `'own' is not shared with project ${other}. Add the project to projects with PATCH /org/credential_providers/${id}`,
+    );
+  });
+
+  test('is given a provider by its id or name, and all are by *', async () => {
+    const { id } = await add('own', { projects: ['Other', other] });
+    expect(await providers.get(owner, id)).toMatchObject({ projects: [other] });
+    await expect(resolve(all[0]!)).rejects.toMatchObject({ code: 'invalid_input' });
+    for (const reference of [...all, { auto: true }]) expect((await resolveThere(reference)).values).toBeDefined();
+    expect(await providers.update(owner, id, { projects: [projectId, 'OTHER'] })).toMatchObject({
+      projects: [projectId, other],
+    });
+    expect(await providers.get(stranger, id)).toMatchObject({ projects: [other] });
+    expect(await providers.update(owner, id, { projects: ['*', other] })).toMatchObject({ projects: ['*'] });
+    expect(await providers.list(stranger, { limit: 10, offset: 0 })).toMatchObject([{ projects: ['*'] }]);
+    expect((await resolve(all[0]!)).values).toBeDefined();
+    expect(await providers.update(owner, id, { projects: [] })).toMatchObject({ projects: [] });
+    await expect(resolve(all[0]!)).rejects.toMatchObject({ code: 'invalid_input' });
+    await expect(providers.update(owner, id, { projects: ['nothing'] })).rejects.toThrow(/no project is 'nothing'/);
+  });
+
+  test('that is deleted leaves the list', async () => {
+    await orgStore(store.db).insertProject('proj_gone', 'Gone');
+    const { id } = await add('own', { projects: [projectId, 'Gone'] });
+    await orgStore(store.db).deleteProject('proj_gone');
+    expect(await providers.get(owner, id)).toMatchObject({ projects: [projectId] });
+  });
+});
+
+describe('an item', () => {
+  const at = (credential: CredentialReference, domain: string, loginUrl?: string) =>
+    lookup.resolve({ projectId, credential, domain, loginUrl });
+
+  test.each<[string, CredentialReference, string, string | undefined, string]>([
+    ['a domain', { provider: 'connect', path: 'Team/Shop' }, 'evil.example', undefined, 'evil.example'],
+    ['a name below', { provider: 'connect', path: 'Team/Shop' }, 'a.shop.example', undefined, 'a.shop.example'],
+    [
+      'a login page',
+      { provider: 'connect', path: 'Team/Shop' },
+      'shop.example',
+      'https://evil.example/x',
+      'https://evil.example',
+    ],
+    [
+      'a login page found by the site',
+      { provider: 'connect', auto: true },
+      'shop.example',
+      'https://evil.example/x',
+      'https://evil.example',
+    ],
+    [
+      'a login page found in any store',
+      { auto: true },
+      'shop.example',
+      'https://evil.example/x',
+      'https://evil.example',
+    ],
+    ['a login page without TLS', { auto: true }, 'shop.example', 'http://shop.example/', 'http://shop.example'],
+    ['a site at all', { provider: 'connect', path: 'Team/No site' }, 'shop.example', undefined, 'shop.example'],
+  ])('that does not name %s is not opened for it', async (_, credential, domain, loginUrl, site) => {
+    await add('connect');
+    connect.state.requests.length = 0;
+    await expect(at(credential, domain, loginUrl)).rejects.toMatchObject({
+      code: 'item_not_for_site',
+      message: expect.stringContaining(`does not name ${site},`),
+    });
+    expect(connect.state.requests.filter((path) => /items\/./.test(path))).toEqual([]);
+    const link = await lookup.link({ projectId }, credential);
+    expect(await lookup.refusal({ projectId, credential: link, domain, loginUrl })).toMatchObject({
+      code: 'item_not_for_site',
+    });
+  });
+
+  test('of a Vault is held against its own sites too', async () => {
+    await add('vault');
+    const path = { provider: 'vault', path: 'secret/logins/shop' };
+    await expect(at(path, 'shop.test')).rejects.toMatchObject({ code: 'item_not_for_site' });
+    expect(await at(path, 'shop.example', 'https://www.shop.example/login')).toMatchObject({ hosts: ['*.example'] });
+  });
+
+  test('is not refused before a login while its store does not answer, or does not have it yet', async () => {
+    await add('connect');
+    const refusal = async (path: string) =>
+      lookup.refusal({
+        projectId,
+        credential: await lookup.link({ projectId }, { provider: 'connect', path }),
+        domain: 'shop.example',
+      });
+    expect(await refusal('Team/Shop')).toBeUndefined();
+    expect(await refusal('Team/Later')).toBeUndefined();
+    connect.state.fault = 'sealed';
+    await providers.update(owner, await providers.idOf({ projectId }, 'connect'), { cache_ttl_seconds: 0 });
+    expect(await refusal('Team/No site')).toBeUndefined();
+  });
+
+  test('gives other fields than those of every login where the provider names them', async () => {
+    const { id } = await add('connect');
+    expect((await at({ auto: true }, 'shop.example')).values).toEqual({ username: 'connect', password: 'a' });
+    expect(await providers.update(owner, id, { fields: [' Account Number '] })).toMatchObject({
+      fields: ['Account Number'],
+    });
+    expect((await at({ auto: true }, 'shop.example')).values).toMatchObject({ account_number: '4711' });
+  });
+});
+
 describe('a provider', () => {
   test('keeps its token to the store it was sent for', async () => {
     const { id } = await add('own');
@@ -191,12 +343,12 @@ describe('a provider', () => {
   test('changed twice at once has both changes', async () => {
     const { id } = await add('own');
     await Promise.all([providers.update(owner, id, { priority: 5 }), providers.update(owner, id, { enabled: false })]);
-    expect(await providers.get(id)).toMatchObject({ priority: 5, enabled: false });
+    expect(await providers.get(owner, id)).toMatchObject({ priority: 5, enabled: false });
   });
 
   test('is deleted with its token, and says so', async () => {
     const { id } = await add('own');
-    const link = await lookup.link(projectId, { provider: id, auto: true });
+    const link = await lookup.link({ projectId }, { provider: id, auto: true });
     await providers.remove(owner, id);
     expect(removed).toEqual([{ providerId: id }]);
     expect(await store.db.rows(sql`select * from secrets`)).toEqual([]);
@@ -210,7 +362,7 @@ describe('a provider', () => {
     const { id } = await add('own');
     const member = { ...owner, projectId };
     for (const attempt of [
-      () => providers.create(member, { provider_type: 'onepassword', name: 'x', token: 't' }),
+      () => providers.create(member, projectId, { provider_type: 'onepassword', name: 'x', token: 't' }),
       () => providers.update(member, id, { enabled: false }),
       () => providers.remove(member, id),
       () => providers.test(member, id),
@@ -229,5 +381,5 @@ test.each<[CredentialReference, RegExp]>([
   [{ name: 'nothing' }, /no credential of this project is named 'nothing'/],
   [{ provider: 'nothing', path: 'a' }, /no credential provider is 'nothing'/],
 ])('the reference %j is refused', async (reference, message) =>
-  expect(lookup.link(projectId, reference)).rejects.toThrow(message),
+  expect(lookup.link({ projectId }, reference)).rejects.toThrow(message),
 );

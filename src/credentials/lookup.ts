@@ -1,5 +1,6 @@
-import { errors } from '../errors.ts';
+import { errors, ServiceError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
+import type { Asker, ItemWanted } from './providers/items.ts';
 import type { ProviderService } from './providers/service.ts';
 import type { CredentialService, OpenCredential, SavedLogin } from './service.ts';
 import { parseTotp, totpCode, type Totp, type TotpCode } from './totp.ts';
@@ -19,8 +20,10 @@ export type CredentialLink =
 export interface Wanted {
   projectId: string;
   credential: CredentialLink | CredentialReference;
-  /** The site, for credentials that are found by it. */
+  /** The site. Items of providers are found by it, and have to name it. */
   domain?: string | undefined;
+  /** The page of the login; items of providers have to name its host too. */
+  loginUrl?: string | undefined;
 }
 
 export type CredentialLookup = ReturnType<typeof credentialLookup>;
@@ -38,30 +41,26 @@ export function credentialLookup({
   now?: () => number;
 }) {
   /** Checks a reference, and turns its names into ids. */
-  async function link(projectId: string, reference: CredentialReference): Promise<CredentialLink> {
+  async function link(asker: Asker, reference: CredentialReference): Promise<CredentialLink> {
     const { name, provider, path, auto } = reference;
     const ways = [name !== undefined, path !== undefined, auto === true].filter(Boolean).length;
     if (ways !== 1 || (name !== undefined && provider !== undefined))
       throw errors.invalid_input({
         detail: 'credential must be one of {name}, {provider, path} and {provider, auto: true}.',
       });
-    if (name !== undefined) return { credentialId: await credentials.idOf(projectId, name) };
+    if (name !== undefined) return { credentialId: await credentials.idOf(asker.projectId, name) };
     if (path === undefined)
-      return { providerId: provider === undefined ? null : await providers.idOf(provider), auto: true };
+      return { providerId: provider === undefined ? null : await providers.idOf(asker, provider), auto: true };
     if (provider === undefined) throw errors.invalid_input({ detail: 'credential.path needs credential.provider.' });
-    return { providerId: await providers.idOf(provider), path };
+    return { providerId: await providers.idOf(asker, provider), path };
   }
 
-  async function resolve({ projectId, credential, domain }: Wanted): Promise<OpenCredential> {
-    const found = isLink(credential) ? credential : await link(projectId, credential);
+  async function resolve(wanted: Wanted): Promise<OpenCredential> {
+    const { projectId, credential } = wanted;
+    const found = isLink(credential) ? credential : await link({ projectId }, credential);
     if ('credentialId' in found) return credentials.open(projectId, found.credentialId);
-    if ('path' in found) return opened(await providers.open(found.providerId, found.path));
-    if (domain === undefined) throw new Error('A credential that is found by its site needs the site.');
-    return opened(await providers.openFor(domain, found.providerId ?? undefined));
-  }
-
-  function opened({ values, totp }: { values: Record<string, string>; totp?: string | undefined }): OpenCredential {
-    return { values, totp: totp === undefined ? undefined : readable(totp) };
+    const { values, totp, hosts } = await providers.open(itemOf(wanted, found));
+    return { values, totp: totp === undefined ? undefined : readable(totp), hosts };
   }
 
   /** A login without codes is better than none: what the store has for codes may be for another program. */
@@ -78,6 +77,24 @@ export function credentialLookup({
     link,
     resolve,
 
+    /**
+     * Why a stored link cannot be used for a connection, as far as that is certain; nothing secret is read. A store that does not
+     * answer now, or has no such item yet, may answer when a login asks it.
+     */
+    async refusal({
+      credential,
+      ...wanted
+    }: Wanted & { credential: CredentialLink }): Promise<ServiceError | undefined> {
+      if ('credentialId' in credential) return undefined;
+      try {
+        await providers.check(itemOf(wanted, credential));
+      } catch (error) {
+        if (!(error instanceof ServiceError)) throw error;
+        if (error.code === 'item_not_for_site' || error.code === 'provider_not_found') return error;
+      }
+      return undefined;
+    },
+
     /** What a stored link is called now. Undefined when the credential or provider is deleted. */
     async describe(projectId: string, stored: CredentialLink): Promise<CredentialReference | undefined> {
       if ('credentialId' in stored) {
@@ -86,7 +103,7 @@ export function credentialLookup({
       }
       const rest = 'path' in stored ? { path: stored.path } : { auto: true };
       if (stored.providerId === null) return rest;
-      const provider = await providers.nameOf(stored.providerId);
+      const provider = await providers.nameOf(projectId, stored.providerId);
       return provider === undefined ? undefined : { provider, ...rest };
     },
 
@@ -98,6 +115,14 @@ export function credentialLookup({
 
     save: (login: SavedLogin) => credentials.save(login),
   };
+}
+
+type ItemLink = Exclude<CredentialLink, { credentialId: string }>;
+
+function itemOf({ projectId, domain, loginUrl }: Omit<Wanted, 'credential'>, link: ItemLink): ItemWanted {
+  if (domain === undefined) throw new Error('An item of a credential provider needs the site that it is for.');
+  const providerId = link.providerId ?? undefined;
+  return { projectId, providerId, path: 'path' in link ? link.path : undefined, domain, loginUrl };
 }
 
 const isLink = (credential: CredentialLink | CredentialReference): credential is CredentialLink =>

@@ -13,6 +13,11 @@ export interface OpenCredential {
   values: Record<string, string>;
   totp?: Totp | undefined;
   ssoProvider?: string | undefined;
+  /**
+   * The sites that an item of a provider names, as it has them; `namesSite` holds an address against them, and the values and
+   * codes are typed nowhere else. Undefined for a credential of the project itself, whose owner says where it is typed.
+   */
+  hosts?: readonly string[] | undefined;
 }
 
 /** What a login leaves behind: the values that a person typed. */

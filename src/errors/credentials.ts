@@ -21,10 +21,16 @@ export const credentialErrors = {
   ),
   provider_not_found: entry(
     404,
-    'No credential provider has that id.',
+    'No credential provider has that id, or it is not shared with the project.',
     (p: { provider: string }) => `No credential provider is '${p.provider}'. GET /org/credential_providers lists them.`,
   ),
   provider_item_not_found: entry(404, 'The credential provider has no such item.', (p: { detail: string }) => p.detail),
+  item_not_for_site: entry(
+    400,
+    'The item of the credential provider does not name the site, so it is not typed there.',
+    (p: { item: string; provider: string; site: string }) =>
+      `The item ${p.item} of credential provider '${p.provider}' does not name ${p.site}, and is typed only at sites that it names. Add ${p.site} to the sites of the item.`,
+  ),
   provider_refused: entry(
     422,
     'The store behind the credential provider refuses the token, or the provider is disabled.',

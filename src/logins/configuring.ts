@@ -1,5 +1,5 @@
 import { domainOf } from '../credentials/domains.ts';
-import type { CredentialLookup } from '../credentials/lookup.ts';
+import type { CredentialLink, CredentialLookup } from '../credentials/lookup.ts';
 import { errors, ServiceError } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
@@ -14,7 +14,7 @@ import { inputStore } from './input-store.ts';
 import { runStore } from './run-store.ts';
 import type { LoginRunner } from './runner.ts';
 import type { Connection, ConnectionList, CreateConnection, UpdateConnection } from './schema.ts';
-import { connectionStore, linkColumns, type ConnectionRow, type ConnectionSettings } from './store.ts';
+import { connectionStore, linkColumns, linkOf, type ConnectionRow, type ConnectionSettings } from './store.ts';
 
 const defaultInterval = 3600;
 
@@ -22,7 +22,7 @@ export interface ConfiguringOptions {
   db: Db;
   profiles: Pick<ProfileService, 'choose' | 'create'>;
   proxies: Pick<ProxyService, 'list' | 'refuseUnknown'>;
-  lookup: Pick<CredentialLookup, 'link'>;
+  lookup: Pick<CredentialLookup, 'link' | 'refusal'>;
   runner: Pick<LoginRunner, 'forget' | 'cancel'>;
   log: Log;
 }
@@ -51,6 +51,15 @@ export function connectionConfiguring(options: ConfiguringOptions & { finding: F
     return gone;
   }
 
+  /** An item of a provider is typed only at sites that it names: said when a connection is made, rather than at its login. */
+  async function refuseForeign(
+    { project_id: projectId, domain, login_url: loginUrl }: Pick<ConnectionRow, 'project_id' | 'domain' | 'login_url'>,
+    credential: CredentialLink,
+  ): Promise<void> {
+    const why = await lookup.refusal({ projectId, credential, domain, loginUrl: loginUrl ?? undefined });
+    if (why?.code === 'item_not_for_site') throw why;
+  }
+
   return {
     proxyId,
 
@@ -58,11 +67,13 @@ export function connectionConfiguring(options: ConfiguringOptions & { finding: F
       const { projectId } = asking;
       const domain = siteOf('domain', request.domain);
       refuseTelemetry(request.browser_telemetry);
-      const link = request.credential && (await lookup.link(projectId, request.credential));
+      const link = request.credential && (await lookup.link(asking, request.credential));
+      const login_url = request.login_url ? pageOf(request.login_url) : null;
+      if (link) await refuseForeign({ project_id: projectId, domain, login_url }, link);
       const proxy_id = (request.proxy && (await proxyId(projectId, request.proxy))) ?? null;
       const health_check_interval = request.health_check_interval ?? defaultInterval;
       const settings: ConnectionSettings = {
-        login_url: request.login_url ? pageOf(request.login_url) : null,
+        login_url,
         allowed_domains: sitesOf(request.allowed_domains ?? []),
         ...linkColumns(link),
         proxy_id,
@@ -100,12 +111,15 @@ export function connectionConfiguring(options: ConfiguringOptions & { finding: F
 
     async update(asking: Asking, id: string, request: UpdateConnection): Promise<Connection> {
       const { projectId } = asking;
-      await find(projectId, id);
+      const before = await find(projectId, id);
       refuseTelemetry(request.browser_telemetry);
       const link =
         request.credential === undefined
           ? undefined
-          : linkColumns(request.credential ? await lookup.link(projectId, request.credential) : undefined);
+          : linkColumns(request.credential ? await lookup.link(asking, request.credential) : undefined);
+      const after = changed(before, request, { link, proxy: undefined });
+      const used = request.credential || request.login_url ? linkOf({ ...before, ...after }) : undefined;
+      if (used) await refuseForeign({ ...before, ...after }, used);
       const proxy = request.proxy && (await proxyId(projectId, request.proxy));
       // Two changes at once, or a change while a login ends, must not undo each other.
       await db.transaction(async (tx) => {

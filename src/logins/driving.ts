@@ -126,7 +126,10 @@ export function loginDriving({ db, inputs, keeping, runFlow, nextCheckAt, metric
     );
     let codeUsed = false;
     let asked: FlowState['fields'] = [];
-    const flow = async () => {
+    const flow = async (): Promise<FlowOutcome> => {
+      // Before any page is opened: a page of a host that the item does not name has no part in this.
+      const refused = await keeping.refusal(connection);
+      if (refused) return { status: 'FAILED', errorCode: refused.code, errorMessage: refused.message, typed: {} };
       const given = await keeping.given(connection, kind);
       return runFlow({
         ...given,

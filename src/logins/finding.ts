@@ -11,6 +11,8 @@ export interface Asking {
   projectId: string;
   /** The key of the request, or the key that an invitee's flow was started with. Addresses in answers are valid for as long as it is. */
   keyId: string;
+  /** The key is of the whole organisation. */
+  orgWide?: boolean;
   /** Of an invitee. */
   flowId?: string;
 }

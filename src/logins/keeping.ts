@@ -2,7 +2,7 @@ import type { CredentialLookup } from '../credentials/lookup.ts';
 import type { Log } from '../lib/log.ts';
 import type { Db } from '../store/db.ts';
 import type { Secrets } from '../store/secrets.ts';
-import type { FlowInput, FlowOutcome, Passkey } from './flow/types.ts';
+import type { FlowErrorCode, FlowInput, FlowOutcome, Passkey } from './flow/types.ts';
 import type { RunRow } from './run-store.ts';
 import { connectionStore, linkOf, type ConnectionRow, type Learned } from './store.ts';
 
@@ -19,6 +19,16 @@ export const flowConnection = (row: ConnectionRow): FlowInput['connection'] => (
   ssoProvider: row.sso_provider ?? undefined,
 });
 
+/** What is looked up for a connection; undefined when it has no credential. */
+function wantedOf(row: ConnectionRow) {
+  const { project_id: projectId, domain, login_url } = row;
+  const credential = linkOf(row);
+  return credential && { projectId, credential, domain, loginUrl: login_url ?? undefined };
+}
+
+const notShared =
+  'The credential provider of this connection is not shared with its project. Give the connection another credential, or share the provider by its projects.';
+
 type AtHand =
   'connection' | 'flowType' | 'credential' | 'totp' | 'lastTotpCounter' | 'recipe' | 'passkeys' | 'mayEnrol';
 
@@ -31,7 +41,7 @@ export function loginKeeping({
 }: {
   db: Db;
   secrets: Secrets;
-  lookup: Pick<CredentialLookup, 'resolve' | 'totpCode' | 'save'>;
+  lookup: Pick<CredentialLookup, 'resolve' | 'refusal' | 'totpCode' | 'save'>;
   log: Log;
 }) {
   async function passkeys(connectionId: string): Promise<Passkey[] | undefined> {
@@ -48,11 +58,19 @@ export function loginKeeping({
     });
 
   return {
+    /** Why the credential of a connection cannot be used at all, whatever the page asks for. */
+    async refusal(connection: ConnectionRow): Promise<{ code: FlowErrorCode; message: string } | undefined> {
+      const wanted = wantedOf(connection);
+      const why = wanted && (await lookup.refusal(wanted));
+      if (why?.code === 'item_not_for_site') return { code: 'domain_not_allowed', message: why.message };
+      return why && { code: 'credentials_invalid', message: notShared };
+    },
+
     /** The credential is opened each time it is asked for: it may have changed. */
     async given(connection: ConnectionRow, kind: RunRow['kind']): Promise<Pick<FlowInput, AtHand>> {
-      const { id, project_id: projectId, domain, totp_counter: counter } = connection;
+      const { id, totp_counter: counter } = connection;
       const link = linkOf(connection);
-      const wanted = link && { projectId, credential: link, domain };
+      const wanted = wantedOf(connection);
       return {
         connection: flowConnection(connection),
         flowType: kind === 'reauth' ? 'REAUTH' : 'LOGIN',

@@ -57,9 +57,9 @@ export function loginRoutes(room: Room): FastifyPluginAsyncTypebox {
 function asking(request: FastifyRequest): Asking {
   const projectId = projectOf(request).id;
   const { invitee } = request;
-  return invitee
-    ? { projectId, keyId: invitee.keyId, flowId: invitee.flowId }
-    : { projectId, keyId: callerOf(request).keyId };
+  if (invitee) return { projectId, keyId: invitee.keyId, flowId: invitee.flowId };
+  const { keyId, projectId: bound } = callerOf(request);
+  return { projectId, keyId, orgWide: bound === null };
 }
 
 function connectionRoutes({ logins }: Room): FastifyPluginAsyncTypebox {
@@ -74,7 +74,7 @@ function connectionRoutes({ logins }: Room): FastifyPluginAsyncTypebox {
           body: CreateConnection,
           response: {
             201: Connection,
-            ...refusals('provider_not_found'),
+            ...refusals('item_not_for_site'),
             ...refusedAs(
               Type.Object({
                 ...ErrorBody.properties,
@@ -130,7 +130,7 @@ function connectionRoutes({ logins }: Room): FastifyPluginAsyncTypebox {
           tags,
           params,
           body: UpdateConnection,
-          response: { 200: Connection, ...refusals('connection_not_found', 'provider_not_found') },
+          response: { 200: Connection, ...refusals('connection_not_found', 'item_not_for_site') },
         },
       },
       (request) => logins.update(asking(request), request.params.id, request.body),

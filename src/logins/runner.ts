@@ -26,7 +26,7 @@ export interface FlowWish extends Omit<BrowserWish, 'signal'> {
 export interface RunnerOptions extends Omit<DrivingOptions, 'keeping'> {
   secrets: Secrets;
   browsers: LoginBrowsers;
-  lookup: Pick<CredentialLookup, 'resolve' | 'totpCode' | 'save'>;
+  lookup: Pick<CredentialLookup, 'resolve' | 'refusal' | 'totpCode' | 'save'>;
   nodeId: string;
 }
 

@@ -62,6 +62,8 @@ export interface Entry {
   username?: string;
   password?: string;
   otp?: string;
+  /** Further fields, by their labels. */
+  others?: Record<string, string>;
 }
 
 const found = (body: unknown): Answer => ({ status: 200, body });
@@ -78,12 +80,13 @@ export function startConnect(token: string, entries: Entry[]) {
     ...(entry.urls ? { urls: entry.urls.map((href, i) => ({ label: 'website', primary: i === 0, href })) } : {}),
     version: 1,
   });
-  const fields = ({ username, password, otp }: Entry) => [
+  const fields = ({ username, password, otp, others = {} }: Entry) => [
     { id: 'username', type: 'STRING', purpose: 'USERNAME', label: 'username', value: username },
     { id: 'password', type: 'CONCEALED', purpose: 'PASSWORD', label: 'password', value: password },
     { id: 'notesPlain', type: 'STRING', purpose: 'NOTES', label: 'notesPlain', value: 'a note' },
     { id: 'x1', type: 'STRING', label: 'Account Number', value: '4711', section: { id: 's' } },
     { id: 'x2', type: 'STRING', label: 'empty' },
+    ...Object.entries(others).map(([label, value]) => ({ id: label, type: 'CONCEALED', label, value })),
     ...(otp ? [{ id: 'TOTP_1', type: 'OTP', label: 'one-time password', value: otp, totp: '123456' }] : []),
   ];
   return startStore((path, _, headers) => {
@@ -151,7 +154,7 @@ export function startOwnStore(token: string, entries: (Entry & { id: string })[]
         items: entries.map(({ id, title, vault, urls }) => ({ id, title, vault_name: vault, vault_id: 'v', urls })),
       });
     const entry = entries.find(({ id }) => path === `/items/${id}`);
-    const { username = '', password = '', otp } = entry ?? {};
-    return entry && found({ values: { username, password }, ...(otp ? { totp_secret: otp } : {}) });
+    const { username = '', password = '', otp, others } = entry ?? {};
+    return entry && found({ values: { username, password, ...others }, ...(otp ? { totp_secret: otp } : {}) });
   });
 }

@@ -38,6 +38,39 @@ export function contentsOfTable(table: Record<string, unknown>): Contents {
   return contentsOf(fields);
 }
 
+/** What every login may type of an item, by the names that people give it. */
+const loginNames = new Set([
+  'username',
+  'user',
+  'userid',
+  'login',
+  'loginid',
+  'loginname',
+  'accountname',
+  'email',
+  'emailaddress',
+  'mail',
+  'useremail',
+  'loginemail',
+  'password',
+  'passwd',
+  'pass',
+  'pwd',
+  'passphrase',
+  'passwort',
+  'kennwort',
+]);
+
+/**
+ * The values that pages may ask for: those of every login, and the fields that the provider names. An item of a store has more
+ * than a login needs, such as recovery codes and card numbers, and the labels of a page must not choose among them.
+ */
+export function forLogins({ values, totp }: Contents, fields: readonly string[]): Contents {
+  const named = new Set(fields.map(keyOf));
+  const typed = Object.entries(values).filter(([key]) => loginNames.has(key.replaceAll('_', '')) || named.has(key));
+  return { values: Object.fromEntries(typed), totp };
+}
+
 const totpNames = new Set([
   'totp',
   'totp_secret',

@@ -2,6 +2,7 @@ import type { RequestDirectly } from '../../chromium/egress/direct-request.ts';
 import { errors, type ServiceError } from '../../errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { connectSource } from './connect.ts';
+import { forLogins } from './fields.ts';
 import { httpSource } from './http.ts';
 import { itemLists } from './lists.ts';
 import type { ProviderTest } from './schema.ts';
@@ -10,6 +11,19 @@ import { SourceFailure, type Contents, type Source, type SourceItem } from './so
 import type { ProviderRow } from './store.ts';
 import { turns } from './turns.ts';
 import { vaultSource } from './vault.ts';
+
+/** Names one item: by its path, or by what the list shows. */
+export interface Which {
+  choose: (items: readonly SourceItem[]) => SourceItem | undefined;
+  path?: string | undefined;
+}
+
+export interface OpenItem extends Contents {
+  /** The sites that the item names, as it has them. */
+  hosts: readonly string[];
+}
+
+export type StoreReader = ReturnType<typeof storeReader>;
 
 /** Asks the stores behind providers, a few at a time. */
 export function storeReader({
@@ -51,6 +65,14 @@ export function storeReader({
     }
   }
 
+  /** The item at the path, where the store can tell without a list; else the one that `choose` finds. */
+  async function itemOf(source: Source, row: ProviderRow, { choose, path }: Which): Promise<SourceItem | undefined> {
+    const there = path === undefined ? undefined : await source.itemAt?.(path);
+    if (there) return there;
+    const provider = { id: row.id, revision: row.revision, ttlMs: row.cache_ttl_seconds * 1000 };
+    return lists.find(provider, choose, () => source.items());
+  }
+
   return {
     /** A store that does not answer is a result, not an error. */
     async test(row: ProviderRow): Promise<ProviderTest> {
@@ -66,18 +88,17 @@ export function storeReader({
     items: (row: ProviderRow): Promise<SourceItem[]> =>
       using(row, (source) => lists.read(row.id, row.revision, () => source.items())),
 
-    /** What is at the path, where the store can tell without a list; else what is in the item that `choose` finds. */
-    read: (
-      row: ProviderRow,
-      choose: (items: readonly SourceItem[]) => SourceItem | undefined,
-      path?: string,
-    ): Promise<Contents | undefined> =>
+    /** An item without its secrets. */
+    find: (row: ProviderRow, which: Which): Promise<SourceItem | undefined> =>
+      using(row, (source) => itemOf(source, row, which)),
+
+    /** An item with what logins may type of it. `admit` throws before anything secret is read. */
+    read: (row: ProviderRow, which: Which, admit: (item: SourceItem) => void): Promise<OpenItem | undefined> =>
       using(row, async (source) => {
-        const there = path === undefined ? undefined : await source.readPath?.(path);
-        if (there) return there;
-        const provider = { id: row.id, revision: row.revision, ttlMs: row.cache_ttl_seconds * 1000 };
-        const item = await lists.find(provider, choose, () => source.items());
-        return item && source.read(item);
+        const item = await itemOf(source, row, which);
+        if (!item) return undefined;
+        admit(item);
+        return { ...forLogins(await source.read(item), row.fields), hosts: item.urls ?? [] };
       }),
 
     forget: lists.forget,

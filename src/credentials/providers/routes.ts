@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { callerOf } from '../../api/caller.ts';
+import { callerOf, projectOf } from '../../api/caller.ts';
 import { sendPage } from '../../api/paging.ts';
 import { empty, listOf, refusals } from '../../api/schema.ts';
 import { CreateProvider, Provider, ProviderItems, ProviderList, ProviderTest, UpdateProvider } from './schema.ts';
@@ -16,16 +16,18 @@ export function providerRoutes({ providers }: { providers: ProviderService }): F
     app.post(
       '/org/credential_providers',
       {
-        config,
+        config: { access: 'project' },
         schema: {
           operationId: 'createCredentialProvider',
-          summary: 'Connect a store of credentials. Whether it answers is what test is for.',
+          summary:
+            'Connect a store of credentials, for the project of the request or those in projects. Whether it answers is what test is for.',
           tags,
           body: CreateProvider,
           response: { 201: Provider, ...refusals('already_exists', 'provider_host_refused') },
         },
       },
-      async (request, reply) => reply.code(201).send(await providers.create(callerOf(request), request.body)),
+      async (request, reply) =>
+        reply.code(201).send(await providers.create(callerOf(request), projectOf(request).id, request.body)),
     );
 
     app.get(
@@ -34,13 +36,13 @@ export function providerRoutes({ providers }: { providers: ProviderService }): F
         config,
         schema: {
           operationId: 'listCredentialProviders',
-          summary: 'List credential providers, oldest first.',
+          summary: 'List credential providers, oldest first. A key of one project sees those that are shared with it.',
           tags,
           querystring: ProviderList,
           response: { 200: listOf(Provider, 'A page of credential providers.') },
         },
       },
-      async (request, reply) => sendPage(reply, request.query, await providers.list(request.query)),
+      async (request, reply) => sendPage(reply, request.query, await providers.list(callerOf(request), request.query)),
     );
 
     app.get(
@@ -55,7 +57,7 @@ export function providerRoutes({ providers }: { providers: ProviderService }): F
           response: { 200: Provider, ...refusals('provider_not_found') },
         },
       },
-      (request) => providers.get(request.params.id),
+      (request) => providers.get(callerOf(request), request.params.id),
     );
 
     app.patch(

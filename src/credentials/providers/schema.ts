@@ -37,6 +37,16 @@ const Mounts = Type.Array(Type.String({ minLength: 1, maxLength: 255, pattern: '
   description: 'Of type vault: the mounts to look at; none for every one that the token sees. Corral extension.',
 });
 
+const Projects = Type.Array(Type.String({ minLength: 1, maxLength: 255 }), {
+  maxItems: 1000,
+  description: 'The projects that may use it, by id or name; ["*"] for all. Corral extension.',
+});
+const Fields = Type.Array(Type.String({ minLength: 1, maxLength: 255 }), {
+  maxItems: 100,
+  description:
+    'Labels of fields that logins may type besides user name, mail address, password and one-time code. Corral extension.',
+});
+
 export const CreateProvider = named(
   'CreateCredentialProviderRequest',
   Type.Object({
@@ -50,6 +60,12 @@ export const CreateProvider = named(
     ca_bundle: Type.Optional(CaBundle),
     namespace: Type.Optional(Namespace),
     mounts: Type.Optional(Mounts),
+    projects: Type.Optional({
+      ...Projects,
+      description:
+        'The projects that may use it, by id or name; ["*"] for all. Left out: the project of the request. Corral extension.',
+    } as typeof Projects),
+    fields: Type.Optional(Fields),
   }),
 );
 
@@ -71,6 +87,8 @@ export const UpdateProvider = named(
     } as typeof CaBundle),
     namespace: Type.Optional(Namespace),
     mounts: Type.Optional(Mounts),
+    projects: Type.Optional(Projects),
+    fields: Type.Optional(Fields),
   }),
 );
 
@@ -89,6 +107,13 @@ export const Provider = named(
     has_ca_bundle: Type.Optional(Type.Boolean()),
     namespace: Type.Optional(Type.String()),
     mounts: Type.Optional(Type.Array(Type.String())),
+    projects: Type.Optional(
+      Type.Array(Type.String(), {
+        description:
+          'The ids of the projects that may use it; ["*"] for all. A key of one project sees its own id only.',
+      }),
+    ),
+    fields: Type.Optional(Type.Array(Type.String())),
   }),
 );
 

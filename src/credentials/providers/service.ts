@@ -7,11 +7,11 @@ import type { Log } from '../../lib/log.ts';
 import type { Db } from '../../store/db.ts';
 import { unlessTaken } from '../../store/names.ts';
 import type { Secrets } from '../../store/secrets.ts';
-import { bestFit } from '../domains.ts';
 import type { CreateProvider, Provider, ProviderList, ProviderTest, UpdateProvider } from './schema.ts';
+import { isShared, providerItems } from './items.ts';
 import { storeReader } from './reader.ts';
 import { changedSettings, newSettings, type RefuseHost } from './settings.ts';
-import type { Contents, SourceItem } from './source.ts';
+import type { SourceItem } from './source.ts';
 import { providerStore, type NewProvider, type ProviderRow } from './store.ts';
 
 /** The kind under which a provider's token is kept in the secrets. */
@@ -23,6 +23,7 @@ export function providerService({
   db,
   secrets,
   events,
+  projectId: idOfProject,
   refuseHost,
   request,
   version,
@@ -31,6 +32,8 @@ export function providerService({
   db: Db;
   secrets: Secrets;
   events: EventBus;
+  /** The id of the project that has this id or name. */
+  projectId: (idOrName: string) => Promise<string | undefined>;
   refuseHost: RefuseHost;
   request: RequestDirectly;
   /** Of the service, for stores that want to know who asks. */
@@ -40,18 +43,33 @@ export function providerService({
   const store = providerStore(db);
   const stores = storeReader({ token: async (id) => (await secrets.get(tokenOf, id)) ?? '', request, version, log });
 
-  async function find(id: string): Promise<ProviderRow> {
+  /** For a project, a provider that is not shared with it is not there. */
+  async function find(id: string, projectId: string | null = null): Promise<ProviderRow> {
     const row = await store.find(id);
-    if (!row) throw errors.provider_not_found({ provider: id });
+    if (!row || (projectId !== null && !isShared(row, projectId))) throw errors.provider_not_found({ provider: id });
     return row;
   }
 
+  async function projectIds(given: readonly string[]): Promise<string[]> {
+    if (given.includes('*')) return ['*'];
+    const ids = new Set<string>();
+    for (const idOrName of given) {
+      const id = await idOfProject(idOrName);
+      if (id === undefined)
+        throw errors.invalid_input({ detail: `projects: no project is '${idOrName}'. GET /org/projects lists them.` });
+      ids.add(id);
+    }
+    return [...ids];
+  }
+
   return {
-    async create(caller: Caller, request: CreateProvider): Promise<Provider> {
+    /** `projectId`: the project that the caller works in, with which it is shared unless the request says otherwise. */
+    async create(caller: Caller, projectId: string, request: CreateProvider): Promise<Provider> {
       orgWide(caller);
       const { name, token } = request;
       const id = newId('credprov_');
-      const row = { id, ...(await newSettings(request, refuseHost)) };
+      const projects = request.projects ? await projectIds(request.projects) : [projectId];
+      const row = { id, ...(await newSettings(request, projects, refuseHost)) };
       const made = await unlessTaken(named(name), () =>
         db.transaction(async (tx) => {
           const inserted = await providerStore(tx).insert(row);
@@ -59,19 +77,21 @@ export function providerService({
           return inserted;
         }),
       );
-      return toProvider(made);
+      return toProvider(made, caller);
     },
 
-    async list(filter: ProviderList): Promise<Provider[]> {
-      return (await store.list(filter)).map(toProvider);
+    async list(caller: Caller, filter: ProviderList): Promise<Provider[]> {
+      return (await store.list(filter, caller.projectId)).map((row) => toProvider(row, caller));
     },
 
-    get: async (id: string): Promise<Provider> => toProvider(await find(id)),
+    get: async (caller: Caller, id: string): Promise<Provider> => toProvider(await find(id, caller.projectId), caller),
 
     async update(caller: Caller, id: string, request: UpdateProvider): Promise<Provider> {
       orgWide(caller);
       // Names are looked up before the row is locked: a slow name server must not hold up a transaction.
-      const wanted = await changedSettings(await find(id), request, refuseHost);
+      const row = await find(id);
+      const projects = request.projects && (await projectIds(request.projects));
+      const wanted = await changedSettings(row, request, projects, refuseHost);
       const changed = await unlessTaken(named(request.name ?? null), () =>
         db.transaction(async (tx) => {
           const row = await providerStore(tx).lock(id);
@@ -80,7 +100,7 @@ export function providerService({
           return (await providerStore(tx).change(onlyAsked(row, wanted, request)))!;
         }),
       );
-      return toProvider(changed);
+      return toProvider(changed, caller);
     },
 
     async remove(caller: Caller, id: string): Promise<void> {
@@ -107,57 +127,8 @@ export function providerService({
     },
 
     // For rooms that log in.
-
-    /** The id of the provider that a request names by name or id. */
-    async idOf(idOrName: string): Promise<string> {
-      const row = await store.findByIdOrName(idOrName);
-      if (row) return row.id;
-      throw errors.invalid_input({
-        detail: `credential.provider: no credential provider is '${idOrName}'. GET /org/credential_providers lists them.`,
-      });
-    },
-
-    /** The current name; undefined when the provider is deleted. */
-    nameOf: async (id: string): Promise<string | undefined> => (await store.find(id))?.name,
-
-    /** What is at a path of a provider. */
-    async open(id: string, path: string): Promise<Contents> {
-      const row = await find(id);
-      refuseDisabled(row);
-      const contents = await stores.read(row, (items) => atPath(items, path, row), path);
-      if (contents) return contents;
-      throw errors.provider_item_not_found({
-        detail: `Credential provider '${row.name}' has no item '${path}'. GET /org/credential_providers/${id}/items lists them.`,
-      });
-    },
-
-    /**
-     * What fits a domain best, in one provider or in all that are enabled, in their order. A store that does not answer ends
-     * the search: what a later one has may be outdated, and wrong passwords lock accounts.
-     */
-    async openFor(domain: string, id?: string): Promise<Contents> {
-      const rows = id === undefined ? await store.enabled() : [await find(id)];
-      for (const row of rows) {
-        refuseDisabled(row);
-        const contents = await stores.read(row, (items) => bestFit(items, domain));
-        if (contents) return contents;
-      }
-      throw errors.provider_item_not_found({
-        detail: `No item of ${rows.length === 1 ? `credential provider '${rows[0]!.name}'` : 'the enabled credential providers'} is for '${domain}'. Add the site to an item, or *.example.com for all below a name.`,
-      });
-    },
+    ...providerItems({ store, stores, find }),
   };
-}
-
-/** Two items of one path cannot be told apart by it; their ids can. */
-function atPath(items: readonly SourceItem[], path: string, { name }: ProviderRow): SourceItem | undefined {
-  const found = items.filter(
-    (item) => item.path === path || item.id === path || `${item.vault_id}/${item.id}` === path,
-  );
-  if (found.length < 2) return found[0];
-  throw errors.provider_item_not_found({
-    detail: `Credential provider '${name}' has ${found.length} items '${path}'. Use the id of the one you mean as the path.`,
-  });
 }
 
 /** The changes that a request asked for, on what the row is now. */
@@ -166,25 +137,17 @@ function onlyAsked(row: ProviderRow, wanted: NewProvider, request: UpdateProvide
   return { ...row, ...Object.fromEntries(asked.map((field) => [field, wanted[field as keyof NewProvider]])) };
 }
 
-function refuseDisabled({ name, enabled }: ProviderRow) {
-  if (!enabled)
-    throw errors.provider_refused({
-      provider: name,
-      detail: 'it is disabled. Send enabled: true with PATCH /org/credential_providers/{id}.',
-    });
-}
-
 function orgWide(caller: Caller) {
   if (caller.projectId !== null)
     throw errors.forbidden({
       detail:
-        'This key is for one project; credential providers serve all projects, and take an organisation-wide key.',
+        'This key is for one project; credential providers belong to the organisation, and take an organisation-wide key.',
     });
 }
 
 const named = (name: string | null) => ({ index: 'credential_providers_name', thing: 'credential provider', name });
 
-function toProvider(row: ProviderRow): Provider {
+function toProvider(row: ProviderRow, { projectId }: Caller): Provider {
   return {
     id: row.id,
     provider_type: row.provider_type,
@@ -198,5 +161,8 @@ function toProvider(row: ProviderRow): Provider {
     ...(row.ca_bundle === null ? {} : { has_ca_bundle: true }),
     ...(row.namespace === null ? {} : { namespace: row.namespace }),
     ...(row.mounts === null ? {} : { mounts: row.mounts }),
+    // Which other projects there are is nothing for a key of one.
+    projects: row.projects.filter((one) => projectId === null || one === '*' || one === projectId),
+    fields: row.fields,
   };
 }

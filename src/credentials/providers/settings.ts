@@ -60,8 +60,16 @@ function mountNames(mounts: string[]): string[] | null {
   return names.length === 0 ? null : [...new Set(names)];
 }
 
+const fieldNames = (fields: string[]) => [
+  ...new Set(fields.map((field) => field.trim()).filter((field) => field !== '')),
+];
+
 /** What a new provider is made with, after all checks. */
-export async function newSettings(request: CreateProvider, refuseHost: RefuseHost): Promise<Omit<NewProvider, 'id'>> {
+export async function newSettings(
+  request: CreateProvider,
+  projects: string[],
+  refuseHost: RefuseHost,
+): Promise<Omit<NewProvider, 'id'>> {
   const { provider_type, name, server_url, ca_bundle } = request;
   refuseMeaningless(provider_type, request);
   if (ca_bundle) refuseNoPem(ca_bundle);
@@ -75,6 +83,8 @@ export async function newSettings(request: CreateProvider, refuseHost: RefuseHos
     ca_bundle: ca_bundle || null,
     namespace: request.namespace || null,
     mounts: mountNames(request.mounts ?? []),
+    projects,
+    fields: fieldNames(request.fields ?? []),
   };
 }
 
@@ -82,6 +92,7 @@ export async function newSettings(request: CreateProvider, refuseHost: RefuseHos
 export async function changedSettings(
   row: ProviderRow,
   request: UpdateProvider,
+  projects: string[] | undefined,
   refuseHost: RefuseHost,
 ): Promise<NewProvider> {
   const { server_url, ca_bundle, token } = request;
@@ -105,6 +116,8 @@ export async function changedSettings(
     ca_bundle: ca_bundle === undefined ? row.ca_bundle : ca_bundle || null,
     namespace: request.namespace === undefined ? row.namespace : request.namespace || null,
     mounts: request.mounts === undefined ? row.mounts : mountNames(request.mounts),
+    projects: projects ?? row.projects,
+    fields: request.fields === undefined ? row.fields : fieldNames(request.fields),
   };
   refuseMeaningless(row.provider_type, next);
   if (ca_bundle) refuseNoPem(ca_bundle);

@@ -14,6 +14,7 @@ export interface SourceItem {
   vault_id: string;
   vault_name: string;
   path: string;
+  /** The sites that the entry names. It is typed nowhere else. */
   urls?: string[];
 }
 
@@ -28,8 +29,8 @@ export interface Source {
   vaults(): Promise<SourceVault[]>;
   items(): Promise<SourceItem[]>;
   read(item: SourceItem): Promise<Contents>;
-  /** Reads what is at a path without a list, where a store can. Undefined when nothing is there. */
-  readPath?(path: string): Promise<Contents | undefined>;
+  /** The item at a path without a list, where a store can. Undefined when nothing is there. */
+  itemAt?(path: string): Promise<SourceItem | undefined>;
 }
 
 /** What a source is made of. */

@@ -9,7 +9,7 @@ import {
 import { destinations, parseAllowList } from '../../chromium/egress/destinations.ts';
 import { directRequests } from '../../chromium/egress/direct-request.ts';
 import { connectSource } from './connect.ts';
-import { contentsOf } from './fields.ts';
+import { contentsOf, forLogins } from './fields.ts';
 import { httpSource } from './http.ts';
 import { contents, listed, serviceAccountSource } from './service-account.ts';
 import { SourceFailure } from './source.ts';
@@ -94,18 +94,24 @@ describe('a Vault', () => {
     });
     const shop = items.find(({ title }) => title === 'shop.example')!;
     expect(await source.read(shop)).toEqual({ values: { username: 'ann', password: 'p4ss', port: '8080' }, totp: otp });
-    expect(await source.readPath!('teams/kv/deploy key')).toEqual({ values: { key: 'k' }, totp: undefined });
-    expect(await source.readPath!('/teams/kv/logins/eu/intranet')).toMatchObject({ values: { pin: '1' } });
-    for (const path of ['teams/kv/gone', 'teams/kv/never', 'teams/kv/', 'other/x', ''])
-      expect(await source.readPath!(path)).toBeUndefined();
-    expect((await failure(source.readPath!('teams/kv/../../sys/seal'))).code).toBe('bad_answer');
+    const key = await source.itemAt!('teams/kv/deploy key');
+    expect(key).toEqual(items.find(({ title }) => title === 'deploy key'));
+    expect(await source.read(key!)).toEqual({ values: { key: 'k' }, totp: undefined });
+    expect(await source.itemAt!('/teams/kv/logins/eu/intranet')).toMatchObject({
+      path: 'teams/kv/logins/eu/intranet',
+      urls: ['https://intranet.example', '*.intranet.example'],
+    });
+    for (const path of ['teams/kv/never', 'teams/kv/', 'other/x', ''])
+      expect(await source.itemAt!(path)).toBeUndefined();
+    expect((await failure(source.read((await source.itemAt!('teams/kv/gone'))!))).code).toBe('not_found');
+    expect((await failure(source.itemAt!('teams/kv/../../sys/seal'))).code).toBe('bad_answer');
   });
 
   test('is asked for the mounts and in the namespace that were set', async () => {
     const store = await opened(startVault('tok', secrets, { namespace: 'team-a' }));
     const settings = { ...plain, serverUrl: store.url, namespace: 'team-a', mounts: ['secret'] };
     expect(await vaultSource(settings, request).vaults()).toEqual([{ id: 'secret', name: 'secret' }]);
-    expect(await vaultSource(settings, request).readPath!('secret/deploy key')).toMatchObject({ values: { key: 'k' } });
+    expect(await vaultSource(settings, request).itemAt!('secret/deploy key')).toMatchObject({ title: 'deploy key' });
     expect(store.state.requests).not.toContain('/v1/sys/internal/ui/mounts');
     expect((await failure(vaultSource({ ...settings, token: 'x' }, request).vaults())).code).toBe('token_refused');
   });
@@ -257,4 +263,29 @@ test('the first field of a name wins, and those of the store itself come before 
       other('long', 'x'.repeat(10_001)),
     ]),
   ).toEqual({ values: { password: 'new', e_mail: 'a' }, totp: undefined });
+});
+
+test('logins get what every login needs of an item, and the fields that the provider names', () => {
+  const values = {
+    username: 'ann',
+    e_mail: 'ann@shop.example',
+    password: 'p4ss',
+    old_password: 'p3ss',
+    pin: '1234',
+    account_number: '4711',
+    recovery_code: 'r3c',
+    api_key: 'k',
+    secret: 's',
+  };
+  expect(forLogins({ values, totp: otp }, [])).toEqual({
+    values: { username: 'ann', e_mail: 'ann@shop.example', password: 'p4ss' },
+    totp: otp,
+  });
+  expect(Object.keys(forLogins({ values }, ['Account Number', 'PIN', 'nothing']).values)).toEqual([
+    'username',
+    'e_mail',
+    'password',
+    'pin',
+    'account_number',
+  ]);
 });

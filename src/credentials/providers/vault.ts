@@ -10,6 +10,12 @@ const mostFolders = 500;
 const deepest = 10;
 const atOnce = 8;
 
+interface Place {
+  mount: string;
+  /** Below the mount. */
+  path: string;
+}
+
 const Mounts = object({ data: object({ secret: table(object({ type: text(255) })) }) });
 const Keys = object({ data: object({ keys: list(text(4096)) }) });
 const Metadata = object({ data: record });
@@ -30,13 +36,16 @@ export function vaultSource(settings: SourceSettings, request: RequestDirectly):
   };
   const ask = asking({ ...settings, serverUrl }, headers, request);
 
+  let known = settings.mounts;
+
   /** The mounts to look at, without the slash at their ends. */
   async function mounts(): Promise<string[]> {
-    if (settings.mounts) return settings.mounts;
+    if (known) return known;
     const { data } = await ask('/v1/sys/internal/ui/mounts', Mounts);
-    return Object.entries(data.secret)
+    known = Object.entries(data.secret)
       .filter(([, mount]) => mount.type === 'kv' && version(mount) === '2')
       .map(([path]) => path.replace(/\/$/, ''));
+    return known;
   }
 
   const keysBelow = async (mount: string, folder: string): Promise<string[]> =>
@@ -44,7 +53,7 @@ export function vaultSource(settings: SourceSettings, request: RequestDirectly):
     [];
 
   /** The paths of all secrets of a mount, folder by folder. */
-  async function walk(mount: string, found: { mount: string; path: string }[]) {
+  async function walk(mount: string, found: Place[]) {
     let folders = [''];
     let visited = 0;
     for (let depth = 0; folders.length > 0 && depth < deepest; depth++) {
@@ -60,25 +69,24 @@ export function vaultSource(settings: SourceSettings, request: RequestDirectly):
     }
   }
 
-  async function item({ mount, path }: { mount: string; path: string }): Promise<SourceItem> {
-    const metadata = await orUndefined(ask(`/v1/${encoded(mount)}/metadata/${encoded(path)}`, Metadata));
+  const metadataOf = ({ mount, path }: Place) =>
+    orUndefined(ask(`/v1/${encoded(mount)}/metadata/${encoded(path)}`, Metadata));
+
+  function item({ mount, path }: Place, metadata: Awaited<ReturnType<typeof metadataOf>>): SourceItem {
     const urls = sitesOf(metadata?.data['custom_metadata'], path);
     const title = path.slice(path.lastIndexOf('/') + 1);
     const whole = `${mount}/${path}`;
     return { id: whole, title, vault_id: mount, vault_name: mount, path: whole, ...(urls.length > 0 ? { urls } : {}) };
   }
 
-  async function readPath(path: string) {
+  async function placeOf(path: string): Promise<Place | undefined> {
     const whole = path.replace(/^\/+/, '');
     // Mounts may have slashes in their names, so the longest one that the path begins with is meant.
     const mount = (await mounts())
       .filter((name) => whole.startsWith(`${name}/`))
       .sort((a, b) => b.length - a.length)[0];
     if (mount === undefined || whole.length === mount.length + 1) return undefined;
-    const secret = await orUndefined(
-      ask(`/v1/${encoded(mount)}/data/${encoded(whole.slice(mount.length + 1))}`, Secret),
-    );
-    return secret && contentsOfTable(secret.data.data);
+    return { mount, path: whole.slice(mount.length + 1) };
   }
 
   return {
@@ -89,18 +97,23 @@ export function vaultSource(settings: SourceSettings, request: RequestDirectly):
     },
 
     async items() {
-      const found: { mount: string; path: string }[] = [];
+      const found: Place[] = [];
       for (const mount of await mounts()) await walk(mount, found);
-      return several(found, item);
+      return several(found, async (place) => item(place, await metadataOf(place)));
     },
 
-    async read({ path }) {
-      const contents = await readPath(path);
-      if (!contents) throw new SourceFailure('not_found', `There is no secret at ${path}, or it was deleted.`);
-      return contents;
+    async itemAt(path) {
+      const place = await placeOf(path);
+      const metadata = place && (await metadataOf(place));
+      return metadata && item(place, metadata);
     },
 
-    readPath,
+    async read({ vault_id: mount, path: whole }) {
+      const path = whole.slice(mount.length + 1);
+      const secret = await orUndefined(ask(`/v1/${encoded(mount)}/data/${encoded(path)}`, Secret));
+      if (!secret) throw new SourceFailure('not_found', `There is no secret at ${whole}, or it was deleted.`);
+      return contentsOfTable(secret.data.data);
+    },
   };
 }
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Registry } from 'prom-client';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import type { CredentialLookup } from '../../../src/credentials/lookup.ts';
+import type { ServiceError } from '../../../src/errors.ts';
 import { keyring } from '../../../src/lib/seal.ts';
 import { silent } from '../../../src/lib/log.ts';
 import { newId } from '../../../src/lib/ids.ts';
@@ -117,10 +118,13 @@ export function loginRoom(store: LoginTestStore, nodeId = 'node_a', slotMs?: num
     saved: [] as object[],
     /** What every credential holds. */
     values: {} as Record<string, string>,
+    /** Why no credential can be used. */
+    refusal: undefined as ServiceError | undefined,
   };
-  const lookup: Pick<CredentialLookup, 'link' | 'resolve' | 'totpCode' | 'save'> = {
+  const lookup: Pick<CredentialLookup, 'link' | 'resolve' | 'refusal' | 'totpCode' | 'save'> = {
     link: async (_project, { name }) => ({ credentialId: name! }),
     resolve: async () => ({ values: edge.values }),
+    refusal: async () => edge.refusal,
     totpCode: async () => undefined,
     async save(login) {
       edge.saved.push(login);
