@@ -254,7 +254,7 @@ test('follow an invocation while it runs, and keep the audit log', async () => {
   await context.close();
 });
 
-test('give a project a limit, and check a credential provider', async () => {
+test('give a project a limit, and check and share a credential provider', async () => {
   const { page, room, complaints, context } = await signedIn();
   await room('Projects');
   await page.getByRole('button', { name: 'New project' }).click();
@@ -279,6 +279,12 @@ test('give a project a limit, and check a credential provider', async () => {
   await row.getByRole('button', { name: 'Check' }).click();
   await row.getByText('The check failed').waitFor();
   await expectGoodLook(page, 'credentials');
+  await row.getByRole('cell', { name: 'Default', exact: true }).waitFor();
+  await row.getByRole('button', { name: 'Share' }).click();
+  await page.getByRole('dialog').getByRole('textbox', { name: 'Projects' }).click();
+  await page.getByRole('option', { name: 'shop' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+  await row.getByRole('cell', { name: 'Default, shop', exact: true }).waitFor();
   await row.getByRole('button', { name: 'Remove' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
   await row.waitFor({ state: 'detached' });

@@ -1,4 +1,4 @@
-import { Alert, Button, Group, PasswordInput, Select, Stack, Text, TextInput, Title } from '@mantine/core';
+import { Alert, Button, Group, MultiSelect, PasswordInput, Select, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useState } from 'react';
 import { api, ask, askPage } from '../api/client.ts';
 import { useAct, useLive } from '../api/live.ts';
@@ -8,7 +8,7 @@ import { Listing, type Column } from '../parts/listing.tsx';
 import { Destroy, Refusal, State } from '../parts/parts.tsx';
 import { Time } from '../parts/time.tsx';
 
-/** Stores elsewhere that logins ask for credentials. They belong to the organisation: a key of one project is refused. */
+/** Stores elsewhere that logins ask for credentials. They belong to the organisation, and projects use those that are shared with them. */
 export function Providers() {
   const providers = useLive(['providers'], () =>
     askPage(api.GET('/org/credential_providers', { params: { query: { limit: 100 } } })),
@@ -43,11 +43,48 @@ const columns: Column<CredentialProvider>[] = [
   { name: 'Status', cell: ({ enabled }) => <State of={enabled ? 'enabled' : 'disabled'} /> },
   { name: 'Kind', wide: true, cell: ({ provider_type }) => kinds[provider_type] },
   { name: 'Address', wide: true, cell: ({ server_url }) => <span className="wrap">{server_url ?? '–'}</span> },
+  { name: 'Projects', wide: true, cell: ({ projects = [] }) => <Shared ids={projects} /> },
   { name: 'Changed', wide: true, cell: ({ updated_at }) => <Time at={updated_at} /> },
   { name: '', cell: (provider) => <Acts provider={provider} /> },
 ];
 
-function Acts({ provider: { id, name, enabled } }: { provider: CredentialProvider }) {
+const useProjects = () =>
+  useLive(['projects', 'names'], () => askPage(api.GET('/org/projects', { params: { query: { limit: 100 } } })));
+
+/** The projects that may use a provider. */
+function Shared({ ids }: { ids: string[] }) {
+  const projects = useProjects();
+  if (ids.includes('*')) return 'all';
+  const names = ids.map((id) => projects.data?.items.find((project) => project.id === id)?.name ?? id);
+  return <bdi className="wrap">{names.join(', ') || 'none'}</bdi>;
+}
+
+function Share({ provider: { id, projects: now = [] }, close }: { provider: CredentialProvider; close: () => void }) {
+  const projects = useProjects();
+  const [ids, setIds] = useState(now);
+  const save = useAct(
+    () => ask(api.PATCH('/org/credential_providers/{id}', { params: { path: { id } }, body: { projects: ids } })),
+    close,
+  );
+  const named = projects.data?.items.map((project) => ({ value: project.id, label: project.name })) ?? [];
+  const beyond = now.filter((one) => one !== '*' && !named.some(({ value }) => value === one));
+  return (
+    <Form label="Save" act={save} send={() => save.mutate(undefined)}>
+      <MultiSelect
+        label="Projects"
+        description="Their logins may use the items of this provider, at the sites that each item names."
+        data={[{ value: '*', label: 'All projects' }, ...named, ...beyond]}
+        value={ids}
+        onChange={setIds}
+        searchable
+        data-autofocus
+      />
+    </Form>
+  );
+}
+
+function Acts({ provider }: { provider: CredentialProvider }) {
+  const { id, name, enabled } = provider;
   const at = { params: { path: { id } } };
   const check = useAct(() => ask(api.POST('/org/credential_providers/{id}/test', at)));
   const turn = useAct(() => ask(api.PATCH('/org/credential_providers/{id}', { ...at, body: { enabled: !enabled } })));
@@ -60,6 +97,9 @@ function Acts({ provider: { id, name, enabled } }: { provider: CredentialProvide
         <Button size="xs" variant="subtle" loading={turn.isPending} onClick={() => turn.mutate(undefined)}>
           {enabled ? 'Disable' : 'Enable'}
         </Button>
+        <Dialog label="Share" title={`Share ${name}`} variant="subtle">
+          {(close) => <Share provider={provider} close={close} />}
+        </Dialog>
         <Destroy
           label="Remove"
           size="xs"

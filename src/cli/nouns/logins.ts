@@ -67,7 +67,7 @@ export const providers: readonly Verb[] = [
   {
     name: 'list',
     operation: 'listCredentialProviders',
-    columns: ['id', 'name', 'provider_type', 'enabled', 'priority', 'server_url'],
+    columns: ['id', 'name', 'provider_type', 'enabled', 'priority', 'projects', 'server_url'],
     examples: [
       ['', 'in the order they are asked'],
       ['-o json', 'for a program'],
@@ -87,6 +87,7 @@ export const providers: readonly Verb[] = [
     examples: [
       ['provider_1 --no-enabled', 'ask it no more'],
       ['provider_1 --priority 2', 'another place in the order'],
+      ['provider_1 --projects shop --projects support', 'these projects may use it'],
     ],
   },
   {

@@ -20,6 +20,12 @@ test.each([
   ['an empty value', field('password', 'password'), { password: '' }, undefined],
   ['a new password', field('password', 'new_password'), { password: 'a' }, undefined],
   ['a code', field('code', 'code'), { code: '123456' }, undefined],
+  [
+    'no password outside of a password field',
+    field('text', 'text', { label: 'Password' }),
+    { password: 'a' },
+    undefined,
+  ],
   ['nothing that fits', field('identifier', 'username'), { password: 'a' }, undefined],
 ])('a field takes %s', (_name, asked, values, found) => {
   expect(valueFor(asked, values)?.value).toBe(found);

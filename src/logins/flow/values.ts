@@ -87,10 +87,13 @@ export function valueFor(field: ReadField, values: Record<string, string>): Foun
     named(namesOf(field.key)) ??
     named((substitutes[field.key] ?? []).flatMap(namesOf)) ??
     named(ownNames(field));
-  if (!found) return undefined;
+  if (!found || (field.type !== 'password' && isPassword(found.name))) return undefined;
   const value = field.options ? optionFor(field, found.value) : found.value;
   return value === undefined ? undefined : { name: found.name, value };
 }
+
+/** What is surely a password is typed where the page asks for one, whatever another field is labelled. */
+const isPassword = (name: string) => /^(?:password|passwd|pwd|passphrase|passwort|kennwort)$/.test(plain(name));
 
 /** The name under which a person's value is kept: the credential's own when it has one for this field. */
 export function nameFor(field: ReadField, values: Record<string, string>): string {
