@@ -30,7 +30,16 @@ await script(async () => {
  * every user.
  */
 function attacksOnSessions() {
-  const onTheService = ['bad-keys', 'docs', 'keys', 'memory', 'node-credentials', 'project-caps', 'websocket'];
+  const onTheService = [
+    'bad-keys',
+    'docs',
+    'keys',
+    'memory',
+    'node-credentials',
+    'project-caps',
+    'provider-items',
+    'websocket',
+  ];
   const files = readdirSync(join(root, 'test/attacks')).filter((name) => name.endsWith('.test.ts'));
   return files
     .filter((name) => !onTheService.includes(name.replace('.test.ts', '')))

@@ -159,3 +159,27 @@ test('a database of every earlier version becomes what a new one is, and keeps i
     }
   }
 });
+
+test('providers of credentials stay shared with the projects that use them', async () => {
+  const { pool } = await databaseUpTo(names.indexOf('0021_provider_projects'));
+  try {
+    await pool.query(`insert into projects (id, name) values ('proj_named', 'named'), ('proj_auto', 'auto'), ('proj_none', 'none');
+      insert into credential_providers (id, provider_type, name, enabled) values ('credprov_off', 'http', 'off', false);
+      insert into profiles (id, project_id, name) values ('prof_named', 'proj_named', 'p'), ('prof_auto', 'proj_auto', 'p'), ('prof_none', 'proj_none', 'p');
+      insert into auth_connections (id, project_id, profile_id, domain, credential_kind, provider_id) values
+        ('ma_named', 'proj_named', 'prof_named', 'a.example', 'auto_of', 'credprov_a'),
+        ('ma_auto', 'proj_auto', 'prof_auto', 'a.example', 'auto', null),
+        ('ma_none', 'proj_none', 'prof_none', 'a.example', null, null)`);
+    await migrate(
+      database(pool, async () => {}),
+      silent,
+    );
+    const { rows } = await pool.query('select id, projects from credential_providers order by id');
+    expect(rows.map(({ id, projects }) => [id, projects.toSorted()])).toEqual([
+      ['credprov_a', ['proj_a', 'proj_auto', 'proj_named']],
+      ['credprov_off', ['proj_a']],
+    ]);
+  } finally {
+    await pool.end();
+  }
+});

@@ -281,8 +281,9 @@ test('give a project a limit, and check and share a credential provider', async 
   await expectGoodLook(page, 'credentials');
   await row.getByRole('cell', { name: 'Default', exact: true }).waitFor();
   await row.getByRole('button', { name: 'Share' }).click();
-  await page.getByRole('dialog').getByRole('textbox', { name: 'Projects' }).click();
+  await page.getByRole('dialog').getByRole('combobox', { name: 'Projects' }).click();
   await page.getByRole('option', { name: 'shop' }).click();
+  await page.keyboard.press('Tab'); // the list of projects closes
   await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
   await row.getByRole('cell', { name: 'Default, shop', exact: true }).waitFor();
   await row.getByRole('button', { name: 'Remove' }).click();

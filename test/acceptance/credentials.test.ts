@@ -132,6 +132,8 @@ describe('a credential provider', () => {
       priority: 0,
       cache_ttl_seconds: 300,
       server_url: null,
+      projects: [await defaultProject()],
+      fields: [],
       created_at: expect.any(String),
       updated_at: expect.any(String),
     });
@@ -165,6 +167,42 @@ describe('a credential provider', () => {
     await expect(sdk.credentialProviders.test(created.id)).rejects.toThrow(Kernel.NotFoundError);
   });
 
+  test('is for the project in which it is made, for those it names, or for all', async () => {
+    const project = await sdk.projects.create({ name: 'Sharing' });
+    const there = { 'x-kernel-project-id': project.id };
+    const request = { provider_type: 'onepassword', token: 't' };
+    const path = '/org/credential_providers';
+    const own = await service.call('POST', path, { ...request, name: 'theirs' }, there);
+    expect(own).toMatchObject({ status: 201, body: { projects: [project.id] } });
+    const changed = await service.call('PATCH', `${path}/${own.body.id}`, {
+      projects: ['sharing', 'Default'],
+      fields: ['PIN'],
+    });
+    expect(changed.body).toMatchObject({ projects: [project.id, await defaultProject()], fields: ['PIN'] });
+    const all = await create({ name: 'all', projects: ['*'] });
+    expect(all).toMatchObject({ status: 201, body: { projects: ['*'] } });
+    await create({ name: 'hidden', projects: [] });
+    const { body: key } = await service.call('POST', '/org/api_keys', { name: 'bound', project_id: project.id });
+    const bound = { authorization: `Bearer ${key.key}` };
+    const seen = await service.call('GET', path, undefined, bound);
+    expect(seen.body).toMatchObject([
+      { name: 'theirs', projects: [project.id] },
+      { name: 'all', projects: ['*'] },
+    ]);
+    for (const { name } of (await service.call('GET', path)).body as { name: string }[])
+      expect(await service.call('POST', path, { ...request, name }, bound)).toMatchObject({ status: 403 });
+    const credential = { provider: 'hidden', auto: true };
+    expect(
+      await service.call('POST', '/auth/connections', { domain: 'a.example', profile_name: 'a', credential }, bound),
+    ).toMatchObject({ status: 400, body: { message: expect.stringContaining("no credential provider is 'hidden'") } });
+    expect(
+      await service.call('POST', '/auth/connections', { domain: 'a.example', profile_name: 'a', credential }, there),
+    ).toMatchObject({ status: 400, body: { message: expect.stringContaining('is not shared with project') } });
+    await sdk.projects.delete(project.id);
+    expect((await service.call('GET', `${path}/${own.body.id}`)).body.projects).toEqual([await defaultProject()]);
+    for (const { id } of (await service.call('GET', path)).body) await service.call('DELETE', `${path}/${id}`);
+  });
+
   test.each<[string, object, RegExp]>([
     ['no token', { token: '' }, /token must have at least 1/],
     ['a token with a line break', { token: 'a\r\nX-Vault-Token: b' }, /token has characters/],
@@ -185,6 +223,7 @@ describe('a credential provider', () => {
       /mounts has a name/,
     ],
     ['certificates that are none', { server_url: 'https://8.8.8.8', ca_bundle: 'x' }, /ca_bundle is not a list of PEM/],
+    ['a project that is none', { projects: ['nothing'] }, /projects: no project is 'nothing'/],
     ['a time out of bounds', { cache_ttl_seconds: 86_401 }, /at most 86400/],
   ])('is not made with %s', async (_, body, message) =>
     expect(await create(body)).toMatchObject({ status: 400, body: { message: expect.stringMatching(message) } }),

@@ -6,11 +6,14 @@ alter table credential_providers
   -- Fields of items that logins may type besides user name, mail address, password and one-time code.
   add column fields text[] not null default '{}';
 
+-- No event: nobody has changed a provider.
+alter table credential_providers disable trigger credential_providers_told;
 update credential_providers v set projects = array(
   select id from projects where is_default and deleted_at is null
   union
   select project_id from auth_connections c
     where c.provider_id = v.id or (c.credential_kind = 'auto' and v.enabled));
+alter table credential_providers enable trigger credential_providers_told;
 
 -- A deleted project leaves the lists.
 create function unshare_providers() returns trigger language plpgsql as $$
