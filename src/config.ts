@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { sessionsBytes } from './lib/machine-memory.ts';
 import { nearest } from './lib/nearest.ts';
+import { commaList, withoutEnd } from './lib/text.ts';
 
 /** Every setting, once: its name, its meaning, and how its text is parsed. docs/settings.md is generated from these lines. */
 export const settings = {
@@ -359,10 +360,7 @@ function path(value: string) {
 }
 
 function list(value: string): readonly string[] {
-  return value
-    .split(',')
-    .map((part) => part.trim())
-    .filter(Boolean);
+  return commaList(value);
 }
 
 function spares(value: string): { readonly headless: number; readonly headful: number } {
@@ -433,7 +431,7 @@ function httpUrl(value: string) {
   if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol)) {
     throw new Error(`is '${value}'; it takes an address such as https://browsers.example.com.`);
   }
-  return value.replace(/\/+$/, '');
+  return withoutEnd(value, '/');
 }
 
 function wildcardUrl(value: string) {

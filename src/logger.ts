@@ -73,5 +73,5 @@ export function redactText(text: string): string {
   return text
     .replace(/\b(sk_)[A-Za-z0-9]{8,}/g, '$1[secret]')
     .replace(/([?&](?:jwt|token|key|apiKey)=)[^&\s"\\]+/gi, '$1[secret]')
-    .replace(/(\w+:\/\/[^/\s:@"]*:)[^@/\s"]+@/g, '$1[secret]@');
+    .replace(/(:\/\/[^/\s:@"]*:)[^@/\s"]+@/g, '$1[secret]@');
 }

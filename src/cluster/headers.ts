@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { hopByHop } from '../lib/hop-by-hop.ts';
+import { hopByHop, namedByConnection } from '../lib/hop-by-hop.ts';
 import { credentialHeader } from './credential.ts';
 
 /** Further headers that are not forwarded, since they are written anew. */
@@ -38,10 +38,3 @@ export function answeredHeaders(
     ),
   );
 }
-
-const namedByConnection = (value: string | string[] | undefined) =>
-  new Set(
-    String(value ?? '')
-      .toLowerCase()
-      .split(/\s*,\s*/),
-  );

@@ -1,5 +1,6 @@
 import { Secret, TOTP } from 'otpauth';
 import { errors } from '../errors.ts';
+import { withoutEnd } from '../lib/text.ts';
 
 const algorithms = ['SHA1', 'SHA256', 'SHA512'] as const;
 
@@ -60,7 +61,7 @@ const isAlgorithm = (text: string): text is Totp['algorithm'] => (algorithms as 
 
 /** Sites show secrets in groups, with blanks or dashes between them. */
 function base32(text: string, refuse: (what: string) => Error): string {
-  const secret = text.replace(/[\s-]/g, '').replace(/=+$/, '').toUpperCase();
+  const secret = withoutEnd(text.replace(/[\s-]/g, ''), '=').toUpperCase();
   if (secret === '') throw refuse('has no secret. Send the base32 text that the site shows.');
   const wrong = /[^A-Z2-7]/.exec(secret);
   if (wrong)

@@ -140,5 +140,6 @@ function checkManifest(json: string) {
  * so that nothing is scanned twice: with a megabyte of unclosed ones that would take minutes.
  */
 function withoutComments(json: string): string {
+  // not linear: each way ends with what may be missing, or with $, so that no search fails
   return json.replace(/("(?:[^"\\]|\\.)*"?)|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g, (_, quoted?: string) => quoted ?? '');
 }

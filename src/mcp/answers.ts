@@ -8,7 +8,7 @@ export const MOST_CHARACTERS = 16_000;
 const UNSAID = new Set(['cdp_ws_url', 'webdriver_ws_url', 'base_url', 'key', 'jwt']);
 
 /** What a tool must not be given, because the model, and what keeps its words, would know it. */
-const SECRET = /^(.*password.*|.*secret.*|.*token.*|values|field_values|passphrase|private_key)$/i;
+const SECRET = /password|secret|token|^(?:values|field_values|passphrase|private_key)$/i;
 
 /** A screenshot fits, and a video does not: what is read here is held in memory. */
 const MOST_BYTES = 8_000_000;

@@ -1,4 +1,5 @@
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { commaList } from '../lib/text.ts';
 import { frequentTools } from './frequent.ts';
 import type { Host } from './host.ts';
 import { ToolFailure } from './host.ts';
@@ -61,5 +62,5 @@ export async function mcpServer(host: Host): Promise<McpServer> {
 }
 
 export function toolsets(list: string | undefined): Set<string> {
-  return new Set((list ?? '').split(',').flatMap((name) => name.trim() || []));
+  return new Set(commaList(list ?? ''));
 }

@@ -72,7 +72,7 @@ function bounded<T>(most: number) {
 
 /** An IPv6 address counts as its /64, because its owner usually has all of it. */
 export function placeOf(address: string): string {
-  const bare = address.replace(/%.*$/, '').replace(/^::ffff:(?=\d+\.)/i, '');
+  const bare = address.split('%', 1)[0]!.replace(/^::ffff:(?=\d+\.)/i, '');
   if (!isIPv6(bare)) return bare;
   const [head = '', tail] = bare.split('::');
   const before = head === '' ? [] : head.split(':');

@@ -1,6 +1,6 @@
-import { X509Certificate } from 'node:crypto';
 import type { EgressError } from '../chromium/egress/refusals.ts';
 import { errors } from '../errors.ts';
+import { hasCertificates } from '../lib/pem.ts';
 import { proxyHost } from './hosts.ts';
 import type { ConfigRequest } from './schema.ts';
 import type { ProxyRow } from './store.ts';
@@ -19,7 +19,7 @@ export async function customConfig(asked: ConfigRequest, protocol: ProxyRow['pro
   }
   if (ca_bundle !== undefined) {
     if (protocol !== 'https') throw refuse('config.ca_bundle is for proxies with protocol https.');
-    if (!isPem(ca_bundle)) throw refuse('config.ca_bundle is not a list of PEM certificates.');
+    if (!hasCertificates(ca_bundle)) throw refuse('config.ca_bundle is not a list of PEM certificates.');
   }
   // A name that does not resolve today may resolve tomorrow; its addresses are checked again for every connection.
   const why = await refuseHost(host.includes(':') ? `[${host}]` : host, port);
@@ -33,14 +33,4 @@ export async function customConfig(asked: ConfigRequest, protocol: ProxyRow['pro
     },
     password,
   };
-}
-
-function isPem(text: string): boolean {
-  const blocks = text.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g);
-  if (!blocks) return false;
-  try {
-    return blocks.every((block) => new X509Certificate(block).fingerprint256 !== '');
-  } catch {
-    return false;
-  }
 }

@@ -213,11 +213,12 @@ function fill(template: string, values: Partial<Record<Placeholder, string>>): s
   );
 }
 
+// not linear: the placeholders are above, and none has a repetition
 const places = new RegExp(`\\{(${placeholders.join('|')})\\}`, 'gi');
 
 const withoutPlaces = (text: string) => text.replaceAll(/\{\w+\}/g, '').replaceAll(/\[[^[\]{}]*\]/g, '');
 const mentions = ({ host, username = '', password = '' }: Upstream, name: Placeholder) =>
-  new RegExp(`\\{${name}\\}`, 'i').test(`${host} ${username} ${password}`);
+  `${host} ${username} ${password}`.toLowerCase().includes(`{${name}}`);
 const isPlaceholder = (name: string): name is Placeholder => (placeholders as readonly string[]).includes(name);
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

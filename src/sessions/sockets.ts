@@ -9,6 +9,7 @@ import { besideDisplay } from '../chromium/pages/beside-display.ts';
 import { attachScreencast } from '../chromium/pages/screencast.ts';
 import { errors, ServiceError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
+import { withoutEnd } from '../lib/text.ts';
 import { answerHandshake, wantsWebSocket } from '../lib/ws-handshake.ts';
 import { newId } from '../lib/ids.ts';
 import type { Heartbeat } from '../lib/heartbeat.ts';
@@ -242,7 +243,7 @@ export function serveSessionSockets(
     const [path = '', query] = request.url.split('?', 2);
     const search = new URLSearchParams(query);
     refuseHandshake(request);
-    const place = path.replace(/\/+$/, '');
+    const place = withoutEnd(path, '/');
     await nodes.ready();
     const entry = path === '/' ? path : place;
     if (inside === undefined && entrance.serves(entry)) {

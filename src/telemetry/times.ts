@@ -2,12 +2,13 @@ import { errors } from '../errors.ts';
 
 const rfc3339 = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/;
 const unitMs: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-const duration = /^(?:\d{1,9}(?:\.\d{1,6})?(?:ms|s|m|h|d))+$/;
+const part = String.raw`(\d{1,9}(?:\.\d{1,6})?)(ms|s|m|h|d)`;
+const duration = new RegExp(`^(?:${part})+$`);
 
 /** A time, or how long before `nowMs`, in microseconds since 1970. */
 export function sinceUs(text: string, nowMs: number): number {
   if (duration.test(text)) {
-    const parts = [...text.matchAll(/([\d.]+)([a-z]+)/g)];
+    const parts = [...text.matchAll(new RegExp(part, 'g'))];
     const ms = parts.reduce((sum, [, count, unit]) => sum + Number(count) * unitMs[unit!]!, 0);
     return Math.max(0, Math.round((nowMs - ms) * 1000));
   }

@@ -151,7 +151,8 @@ const clientCount = (clients: Browser['clients']) =>
 function readTags(text: string): Record<string, string> | undefined {
   const pairs = text
     .split(',')
-    .map((part) => /^\s*([^=]+?)\s*=\s*(.*?)\s*$/.exec(part))
-    .flatMap((match) => (match ? [[match[1]!, match[2]!] as const] : []));
+    .map((part) => [part.indexOf('='), part] as const)
+    .flatMap(([at, part]) => (at === -1 ? [] : [[part.slice(0, at).trim(), part.slice(at + 1).trim()] as const]))
+    .filter(([name]) => name !== '');
   return pairs.length > 0 ? Object.fromEntries(pairs) : undefined;
 }

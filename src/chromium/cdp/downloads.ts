@@ -1,4 +1,5 @@
 import { normalize } from 'node:path/posix';
+import { withoutEnd } from '../../lib/text.ts';
 import { HOME } from '../sandbox/mounts.ts';
 import { downloads as DOWNLOADS, incoming as INCOMING } from '../sandbox/session-files.ts';
 import type { Params } from './protocol.ts';
@@ -69,7 +70,7 @@ export function meantDownloads(params: object): object {
   if ((behavior !== 'allow' && behavior !== 'allowAndName') || typeof downloadPath !== 'string') return params;
   const named = behavior === 'allowAndName';
   if (named && /[/\\]playwright-artifacts-[^/\\]{1,32}$/.test(downloadPath)) return meant;
-  const path = `${normalize(downloadPath)}/`.replace(/\/+$/, '/');
+  const path = `${withoutEnd(normalize(downloadPath), '/')}/`;
   if (!named && path === `${DOWNLOADS}/`) return meant;
   return [`${HOME}/`, '/tmp/'].some((root) => path.startsWith(root)) ? params : meant;
 }

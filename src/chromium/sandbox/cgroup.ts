@@ -88,6 +88,7 @@ function v1(mounts: string, own: string, freezeMs: number): Cgroups | undefined 
     for (const controller of CONTROLLERS) {
       const name = controller === 'io' ? 'blkio' : controller;
       if (!options.split(',').includes(name)) continue;
+      // not linear: the kernel writes the text, and CONTROLLERS has the names
       const path = own.match(new RegExp(`^\\d+:(?:[^:]*,)?${name}(?:,[^:]*)?:(.*)$`, 'm'))?.[1];
       const place = path === undefined ? undefined : topmostWritable(mount, path);
       if (place !== undefined && makeGroup(join(place, GROUP))) places[controller] = join(place, GROUP);
@@ -203,6 +204,7 @@ function cgroup(version: 'v1' | 'v2', at: Places, freezeMs: number): Cgroup & { 
     memory() {
       if (at.memory === undefined) return undefined;
       const stat = attemptRead(join(at.memory, 'memory.stat'));
+      // not linear: the kernel writes the text, and the keys are below
       const value = (key: string) => Number(stat.match(new RegExp(`^${key} (\\d+)$`, 'm'))?.[1] ?? 0);
       return version === 'v1'
         ? value('total_rss') + value('total_shmem')

@@ -202,7 +202,7 @@ async function thatRuns(path: string | undefined): Promise<BrowserBinary | undef
   if (path === undefined) return undefined;
   try {
     const { stdout } = await promisify(execFile)(path, ['--version'], { timeout: TRIAL_MS, env: {} });
-    return { path, version: /\d+(\.\d+){3}/.exec(stdout)?.[0] ?? 'unknown' };
+    return { path, version: /\d{1,9}(\.\d{1,9}){3}/.exec(stdout)?.[0] ?? 'unknown' };
   } catch {
     return undefined;
   }

@@ -178,7 +178,7 @@ function livingUids(): Set<number> {
   const found = new Set<number>();
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name)) continue;
-    const uids = /^Uid:\s+(.*)$/m.exec(readIfThere(`/proc/${name}/status`))?.[1] ?? '';
+    const uids = /^Uid:\t(.*)/m.exec(readIfThere(`/proc/${name}/status`))?.[1] ?? '';
     for (const uid of uids.split('\t')) found.add(Number(uid));
   }
   return found;

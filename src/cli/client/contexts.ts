@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { withoutEnd } from '../../lib/text.ts';
 import { UsageError } from '../fault.ts';
 import type { Target } from './http.ts';
 
@@ -115,5 +116,5 @@ function orRefuse(found: Found | undefined, env: Environment): Found {
 export function checked(url: string, name: string): string {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw new UsageError(`${name} takes an address that begins with http:// or https://, not '${url}'.`);
-  return url.replace(/\/+$/, '');
+  return withoutEnd(url, '/');
 }

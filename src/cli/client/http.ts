@@ -1,5 +1,6 @@
 import { request as plain, type IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
+import { withoutEnd } from '../../lib/text.ts';
 import { exit, Fault, Refused } from '../fault.ts';
 
 export interface Target {
@@ -120,7 +121,7 @@ export async function* eventsOf<T>(answer: AsyncIterable<Buffer>): AsyncGenerato
 }
 
 export function addressOf(target: Target, path: string, query: Record<string, unknown> = {}): URL {
-  const url = new URL(`${target.url.replace(/\/+$/, '')}${path}`);
+  const url = new URL(`${withoutEnd(target.url, '/')}${path}`);
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined) continue;
     if (Array.isArray(value)) for (const one of value) url.searchParams.append(name, String(one));

@@ -1,6 +1,7 @@
 import { statSync, createWriteStream } from 'node:fs';
 import { basename, join, posix } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { withoutEnd } from '../../lib/text.ts';
 import { ask, askJson, bytesOf, whole, type Question, type Target } from '../client/http.ts';
 import { fillPath } from '../client/operations.ts';
 import { Refused, UsageError } from '../fault.ts';
@@ -36,7 +37,11 @@ async function upload(call: Call, from: string, session: string, to: string): Pr
   const found = statSync(from, { throwIfNoEntry: false });
   if (!found) throw new UsageError(`There is no ${from} on this machine.`);
   const target = call.target();
-  const asked = { method: 'GET', path: inside(session, 'file_info'), query: { path: to.replace(/(?<=.)\/+$/, '') } };
+  const asked = {
+    method: 'GET',
+    path: inside(session, 'file_info'),
+    query: { path: withoutEnd(to, '/') || to.slice(0, 1) },
+  };
   const there = await orNothing(askJson<{ is_dir: boolean }>(target, asked));
   const into = to.endsWith('/') || there?.is_dir ? posix.join(to, basename(from)) : to;
   if (!found.isDirectory()) {

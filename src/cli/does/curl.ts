@@ -30,7 +30,7 @@ export async function browserCurl(call: Call): Promise<void> {
 }
 
 function pairOf(header: string): [string, string] {
-  const found = /^([^:\s]+):\s*(.*)$/s.exec(header);
+  const found = /^([^:\s]+):/.exec(header);
   if (!found) throw new UsageError(`--header takes "Name: value", not '${header}'.`);
-  return [found[1]!, found[2]!];
+  return [found[1]!, header.slice(found[0].length).trimStart()];
 }

@@ -88,5 +88,5 @@ function keyOf(label: string): string {
     .trim()
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}]+/gu, '_');
-  return words.replaceAll(/^_+|_+$/g, '').slice(0, 255);
+  return words.replaceAll(/^_|_$/g, '').slice(0, 255);
 }

@@ -1,6 +1,7 @@
-import { X509Certificate } from 'node:crypto';
 import type { EgressError } from '../../chromium/egress/refusals.ts';
 import { errors } from '../../errors.ts';
+import { hasCertificates } from '../../lib/pem.ts';
+import { withoutEnd, withoutStart } from '../../lib/text.ts';
 import type { CreateProvider, ProviderType, UpdateProvider } from './schema.ts';
 import type { NewProvider, ProviderRow } from './store.ts';
 
@@ -22,7 +23,7 @@ async function serverAddress(text: string, refuseHost: RefuseHost): Promise<stri
   if (why?.code === 'destination_refused')
     throw errors.provider_host_refused({ host: url.host, remedy: why.remedy ?? '' });
   if (why?.code === 'bad_request') throw wrong;
-  return url.href.replace(/\/+$/, '');
+  return withoutEnd(url.href, '/');
 }
 
 /** Each type has the fields that mean something for it. */
@@ -43,18 +44,12 @@ function refuseMeaningless(
 }
 
 function refuseNoPem(text: string) {
-  const blocks = text.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g);
-  try {
-    if (blocks?.every((block) => new X509Certificate(block).fingerprint256 !== '')) return;
-  } catch {
-    // It is refused below.
-  }
-  throw refuse('ca_bundle is not a list of PEM certificates.');
+  if (!hasCertificates(text)) throw refuse('ca_bundle is not a list of PEM certificates.');
 }
 
 /** Mounts without slashes at their ends, each once. */
 function mountNames(mounts: string[]): string[] | null {
-  const names = mounts.map((mount) => mount.replaceAll(/^\/+|\/+$/g, ''));
+  const names = mounts.map((mount) => withoutStart(withoutEnd(mount, '/'), '/'));
   if (names.some((name) => name.split('/').some((part) => part === '' || part === '.' || part === '..')))
     throw refuse('mounts has a name that is not a path, such as secret or teams/kv.');
   return names.length === 0 ? null : [...new Set(names)];

@@ -1,6 +1,7 @@
 import { EgressError } from '../../chromium/egress/refusals.ts';
 import type { RequestDirectly } from '../../chromium/egress/direct-request.ts';
 import type { Check } from '../../lib/shape.ts';
+import { withoutEnd } from '../../lib/text.ts';
 
 export interface SourceVault {
   id: string;
@@ -73,7 +74,7 @@ export function asking(
   const end = performance.now() + operationMs;
   return async (path, shape, query = {}) => {
     const url = new URL(serverUrl);
-    url.pathname = `${url.pathname.replace(/\/+$/, '')}${path}`;
+    url.pathname = `${withoutEnd(url.pathname, '/')}${path}`;
     url.search = new URLSearchParams(query).toString();
     const left = Math.ceil(end - performance.now());
     if (left <= 0) throw new SourceFailure('timeout', `${url.host} was not done within ${operationMs / 1000} s.`);

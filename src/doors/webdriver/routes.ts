@@ -96,7 +96,8 @@ export function webdriverRoutes({ sessions, gate, limit, log }: Deps): FastifyPl
 
   function ask(request: FastifyRequest, reply: FastifyReply): Promise<IncomingMessage> {
     const gone = hungUp(reply);
-    const [, rest = ''] = /^(?:\/wd\/hub)?\/session\/[^/?]+(.*)$/s.exec(request.url) ?? [];
+    const session = /^(?:\/wd\/hub)?\/session\/[^/?]+/.exec(request.url)?.[0];
+    const rest = session === undefined ? '' : request.url.slice(session.length);
     // Files for uploads: Selenium has renamed the path, chromedriver has not.
     const path = rest === '/se/file' ? '/file' : rest;
     const command = { method: request.method, rest: path, body: bytesOf(request) };

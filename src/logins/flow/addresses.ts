@@ -6,7 +6,7 @@ const guessedPaths = ['/login', '/signin', '/users/sign_in', '/auth/login', '/ac
 
 /** Parameters of addresses that hand a login over. They are of no use later, and may be secret. */
 const passing =
-  /^(code|state|session_state|nonce|ticket|samlresponse|relaystate|.*token.*|sid|.*session.*|auth.*|sig.*|hmac|key|secret|pass.*|otp|jwt|assertion|iss|error.*)$/i;
+  /token|session|^(?:auth|sig|pass|error)|^(?:code|state|nonce|ticket|samlresponse|relaystate|sid|hmac|key|secret|otp|jwt|assertion|iss)$/i;
 
 /** Where a login may begin, in the order to try them. */
 export function entryAddresses(connection: FlowConnection, recipe?: Recipe): string[] {
@@ -41,8 +41,9 @@ export function keptAddress(url: string): string {
   const kept = new URL(url);
   kept.username = '';
   kept.password = '';
-  for (const [name, value] of new URL(url).searchParams)
-    if (passing.test(name) || value.length > 40) kept.searchParams.delete(name);
+  const asked = [...kept.searchParams];
+  const dropped = new Set(asked.flatMap(([name, value]) => (passing.test(name) || value.length > 40 ? [name] : [])));
+  if (dropped.size > 0) kept.search = new URLSearchParams(asked.filter(([name]) => !dropped.has(name))).toString();
   if (!/^#!?\/[\w/.-]*$/.test(kept.hash)) kept.hash = '';
   return kept.href;
 }

@@ -1,4 +1,5 @@
 import { ofPurpose, type Group } from './groups.ts';
+import { hasMail, maskedTarget } from './masked.ts';
 import { gap, isClickable, pathOf, type Item, type Page } from './page.ts';
 import { providerOf } from './providers.ts';
 import type { ChoiceType, MfaType, ReadChoice } from './types.ts';
@@ -28,10 +29,6 @@ export function ssoOptions(of: Page, login: Group | undefined): Option[] {
   });
   return found.filter(({ item }, at) => found.findIndex((other) => other.item.label === item.label) === at);
 }
-
-/** `a***@example.com`, `•••• 42`, `+49 *** 17`: where a code goes. */
-const masked =
-  /[\p{L}\p{N}._%+*•·…-]*[*•·…●xX]{2,}[\p{L}\p{N}._%+*•·…●@-]*(?:\s?[\d*•●]{2,})*|[\p{L}\p{N}._%+-]+@[\p{L}\p{N}.-]+\.\p{L}{2,}|(?:ending in|endet auf|…|\.{3})\s?\d{2,4}|\+?\d[\d\s()-]*[*•●xX]{2,}[\d\s*•●xX-]*/u;
 
 const hardwareKey = words({
   en: 'security key|hardware key|yubikey|usb key|fido|u2f|webauthn|passkey*',
@@ -83,7 +80,7 @@ export function factorOptions(of: Page, onCode: boolean): Option[] {
     const factor = factorOf(says);
     if (factor === undefined) continue;
     if (onCode && !isRadio && factor.mfaType !== 'switch' && !leadsElsewhere(item)) continue;
-    const target = masked.exec(says)?.[0]?.trim();
+    const target = maskedTarget(says);
     found.push({ item, type: 'mfa_method', ...factor, ...(target ? { target } : {}) });
   }
   return found;
@@ -120,14 +117,12 @@ function choiceText({ el, label, control }: Item): string {
   return [...new Set(own.filter((part) => part !== ''))].join(' ');
 }
 
-const mail = /[\p{L}\p{N}._%+-]+@[\p{L}\p{N}.-]+\.\p{L}{2,}/u;
-
 /** Accounts that a person has used before. */
 export function accountOptions(of: Page): Option[] {
   const clickable = of.items.filter((item) => isClickable(item) && !item.el.href?.startsWith('mailto:'));
   const withMail = clickable.filter(
     ({ label, el }) =>
-      mail.test(`${label} ${el.description ?? ''}`) && !action.goBack.in(label) && !action.logOut.in(label),
+      hasMail(`${label} ${el.description ?? ''}`) && !action.goBack.in(label) && !action.logOut.in(label),
   );
   const others = clickable.filter(({ label }) => otherAccount.in(label));
   const asked = demand.chooseAccount.in(
@@ -273,7 +268,7 @@ function idBase(item: Item, type: ChoiceType, provider?: string, mfaType?: MfaTy
     item.el.name ?? item.el.id ?? (item.el.href === undefined ? '' : pathOf(item.el.href).split('/').at(-1)) ?? '';
   const slug = plain(/^[\w-]{2,40}$/.test(name) && !/\d{3}/.test(name) ? name : item.label)
     .replace(/[^a-z0-9]+/g, '_')
-    .replace(/^_+|_+$/g, '')
+    .replace(/^_|_$/g, '')
     .slice(0, 40);
   return slug === '' ? type : `${type === 'auth_method' ? 'auth' : 'method'}_${slug}`;
 }

@@ -1,3 +1,4 @@
+import { withoutEnd } from '../../lib/text.ts';
 import type { Box, El, FrameSnapshot, Snapshot, TextBlock } from './snapshot.ts';
 import { attributeWords } from './words/match.ts';
 
@@ -95,8 +96,7 @@ function labelOf(el: El, control: ControlKind): string {
   const named = control === 'button' || control === 'link' || control === 'tab' ? [] : el.labels;
   const candidates = [...named, el.accessibleName, el.placeholder, el.title, el.near, el.name, el.id];
   const found = candidates.find((name) => name !== undefined && name.trim() !== '') ?? '';
-  return found
-    .replace(/[\s:*：＊]+$/u, '')
+  return withoutEnd(found, /[\s:*：＊]/u)
     .trim()
     .slice(0, 120);
 }

@@ -155,7 +155,7 @@ export function providerOf(item: Item): { id: string; name: string } | undefined
 
 /** "Sign in with Example ID" → example_id. */
 function slug(label: string): string {
-  const name = /(?:with|using|via|mit|über|avec|par|con|com|met|przez|ile|med)\s+(.+)$/i.exec(label)?.[1] ?? label;
+  const name = /(?:with|using|via|mit|über|avec|par|con|com|met|przez|ile|med)\s+(\S.*)/i.exec(label)?.[1] ?? label;
   return (
     plain(name)
       .replace(/[^a-z0-9]+/g, '_')

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { errors } from '../../errors.ts';
-import { hopByHop } from '../../lib/hop-by-hop.ts';
+import { hopByHop, namedByConnection } from '../../lib/hop-by-hop.ts';
 
 /** Headers that describe a connection or a body. The browser writes them itself. */
 const ofTheConnection = new Set([...hopByHop, 'host', 'content-length', 'expect', 'trailers']);
@@ -35,7 +35,7 @@ export function checkedHeaders(headers: Record<string, string>): [string, string
 
 /** The headers of a request that is forwarded as it came. */
 export function handedOn(headers: IncomingHttpHeaders): [string, string][] {
-  const named = new Set((headers.connection ?? '').toLowerCase().split(/\s*,\s*/));
+  const named = namedByConnection(headers.connection);
   return Object.entries(headers).flatMap(([name, value]): [string, string][] => {
     if (value === undefined || ofTheConnection.has(name) || named.has(name)) return [];
     if (ofTheCourier.some((pattern) => pattern.test(name)) || saidByTheClient(name, String(value))) return [];

@@ -17,7 +17,7 @@ export const hearConsole =
 /** One line for a person: time, level, what was said, and where it was thrown. */
 export function consoleLine({ ts, data = {} }: ConsoleEvent): string {
   const { level = 'exception', text = '', args, source_url: url, line } = data;
-  const said = (args ?? [text]).join(' ').replace(/\s*\n\s*/g, ' ⏎ ');
+  const said = (args ?? [text]).join(' ').replace(/\s+/g, (blanks) => (blanks.includes('\n') ? ' ⏎ ' : blanks));
   const where = url === undefined ? '' : ` (${url}${line === undefined ? '' : `:${line + 1}`})`;
   return `${new Date(ts / 1000).toISOString()} ${level}: ${said}${where}`;
 }

@@ -86,7 +86,7 @@ export function harEntry(exchange: Exchange): HarEntry {
 }
 
 function requestOf(data: Data, httpVersion: string): HarEntry['request'] {
-  const url = (textIn(data, 'url') ?? '').replace(/#.*$/s, ''); // HAR has addresses without fragments
+  const url = (textIn(data, 'url') ?? '').split('#', 1)[0]!; // HAR has addresses without fragments
   const headers = headersOf(data);
   const posted = textIn(data, 'post_data');
   return {

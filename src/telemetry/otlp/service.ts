@@ -1,5 +1,6 @@
 import type { Log } from '../../lib/log.ts';
 import type { TelemetryEvent } from '../../lib/telemetry.ts';
+import { withoutEnd } from '../../lib/text.ts';
 import { inMainFrame } from '../export/pages.ts';
 import { numberIn, textIn } from '../export/source.ts';
 import { loadPackages, type Attributes, type Exporter, type Span, type Time } from './packages.ts';
@@ -50,7 +51,7 @@ export async function otlpService({ endpoint, headers, version, nodeId, log }: O
     exportTimeoutMillis: exportSeconds * 1000,
   });
   const reach = (path: string) => ({
-    url: endpoint.replace(/\/+$/, '') + path,
+    url: withoutEnd(endpoint, '/') + path,
     headers,
     timeoutMillis: exportSeconds * 1000,
     concurrencyLimit: 2,

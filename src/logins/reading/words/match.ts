@@ -62,7 +62,9 @@ function patternsOf(table: WordTable): { one: RegExp; every: RegExp } {
     ...(spaced.length > 0 ? [`(?<![\\p{L}\\p{N}])(?:${spaced.join('|')})(?![\\p{L}\\p{N}])`] : []),
     ...(glued.length > 0 ? [`(?:${glued.map(escape).join('|')})`] : []),
   ];
+  // The words are those of this program. A search begins where a word does, and reads it to its end once for each phrase.
   const source = alternatives.join('|');
+  // not linear: of the words above
   return { one: new RegExp(source, 'u'), every: new RegExp(source, 'gu') };
 }
 

@@ -1,0 +1,24 @@
+/**
+ * What others write is taken apart here in one pass. A regular expression for the same begins anew at each place of the text, and 16 KiB of
+ * slashes then take half a second.
+ */
+
+/** A text without what it has of a character at its end: a character, or an expression for one. */
+export function withoutEnd(text: string, character: string | RegExp): string {
+  const isOne = (one: string) => (typeof character === 'string' ? one === character : character.test(one));
+  let end = text.length;
+  while (end > 0 && isOne(text[end - 1]!)) end--;
+  return text.slice(0, end);
+}
+
+/** The same, at its beginning. */
+export function withoutStart(text: string, character: string): string {
+  let start = 0;
+  while (text[start] === character) start++;
+  return text.slice(start);
+}
+
+/** What a list with commas names, such as a header's: without blanks around it, and without what is empty. */
+export function commaList(text: string): string[] {
+  return text.split(',').flatMap((item) => item.trim() || []);
+}
