@@ -1,7 +1,7 @@
 import { wholeUtf8 } from '../../lib/utf8.ts';
+import { REDACTED, withoutSecretPairs, withoutSecretParts, withoutSecretsInJson } from './secret-fields.ts';
 
-/** What must not be told is replaced with this. */
-export const REDACTED = '[redacted]';
+export { REDACTED };
 
 const STRUCTURED_BYTES = 8 * 1024;
 const TEXT_BYTES = 4 * 1024;
@@ -19,32 +19,19 @@ const secretHeaders = new Set([
   'x-amz-security-token',
 ]);
 
-/** Fields that hold what people type into password fields and fields for one-time codes. */
-const SECRET_FIELD =
-  '(?:[\\w.\\-\\[\\]]{0,64}(?:passw(?:or)?d|passphrase|passcode|pwd|secret|one[-_]?time[-_]?code|cvv|cvc)[\\w.\\-\\[\\]]{0,64}|(?:[\\w.\\-]{0,64}[_.\\-])?otp|totp|pin|jwt|api[-_]?key|(?:access|refresh|id|auth|session)[-_]?token)';
-/** Names that forms give to fields for one-time codes, and OAuth to its own. In JSON an error has a `code` too: only digits are cut there. */
-const CODE_FIELD =
-  '(?:(?:[\\w.\\-]{0,64}[_.\\-])?(?:code|tan|mfa|2fa)|(?:verification|security|auth|login|sms|mail|email|backup)code)';
-const inPairs = new RegExp(`((?:^|[&?#])(?:${SECRET_FIELD}|${CODE_FIELD})=)[^&#\\s"'<>]*`, 'gi');
-const inJson = new RegExp(`("${SECRET_FIELD}"\\s*:\\s*)(?:"(?:[^"\\\\]|\\\\.)*(?:"|\\\\?$)|-?\\d[\\d.eE+\\-]*)`, 'gi');
-const codesInJson = new RegExp(`("${CODE_FIELD}"\\s*:\\s*)"[\\d\\s-]{4,12}"`, 'gi');
-const inParts = new RegExp(
-  `(name="?(?:${SECRET_FIELD}|${CODE_FIELD})"?[^\\r\\n]*\\r?\\n(?:[^\\r\\n]+\\r?\\n)*\\r?\\n)[\\s\\S]*?(?=\\r?\\n--|$)`,
-  'gi',
-);
 /**
  * A JSON Web Token, wherever it stands: the `base_url` of a session has one in its path. Its first two parts are JSON objects. The search
  * begins where a word does, or after an escaped character: from every letter, a hostile page could make it take long.
  */
 const webTokens = /(?:(?<![\w-])|(?<=%[\dA-Fa-f]{2}))eyJ[\w-]{6,}\.eyJ[\w-]{2,}\.[\w-]*/g;
-const credentials = /(\b[a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/?#@"'<>]+@/gi;
+const credentials = /(:\/\/)[^\s/?#@"'<>]+@/g;
 
 /** An address without its credentials and tokens, and without the values of password fields that a form sent with GET. */
 export function cleanUrl(url: string): string {
   const cut = url.length > MOST_URL ? `${url.slice(0, MOST_URL)}…` : url;
   if (cut.startsWith('data:')) return cut.length > MOST_DATA_URL ? `${cut.slice(0, MOST_DATA_URL)}…` : cut;
   const known = withoutTokens(cut.includes('@') ? cut.replace(credentials, `$1${REDACTED}@`) : cut);
-  return known.includes('=') ? known.replace(inPairs, `$1${REDACTED}`) : known;
+  return withoutSecretPairs(known);
 }
 const withoutTokens = (text: string) => (text.includes('.eyJ') ? text.replace(webTokens, REDACTED) : text);
 const MOST_URL = 16_384;
@@ -83,10 +70,7 @@ export function bodyLimit(contentType: string): number | undefined {
 export function cleanBody(body: string, bytes: number): string | undefined {
   const text = cutBytes(body, bytes);
   if (/[\0\uFFFD]/.test(text)) return undefined;
-  let clean = withoutTokens(text).replace(inPairs, `$1${REDACTED}`);
-  if (clean.includes('":') || clean.includes('" :'))
-    clean = clean.replace(inJson, `$1"${REDACTED}"`).replace(codesInJson, `$1"${REDACTED}"`);
-  if (clean.includes('name=')) clean = clean.replace(inParts, `$1${REDACTED}`);
+  const clean = withoutSecretParts(withoutSecretsInJson(withoutSecretPairs(withoutTokens(text))));
   return clean.includes('@') ? clean.replace(credentials, `$1${REDACTED}@`) : clean;
 }
 
