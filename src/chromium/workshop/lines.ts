@@ -5,7 +5,7 @@ export const LONGEST_LINE = 64 * 1024;
 
 /** What is read in one window of time: characters, and a price for each line. A program that prints without end gets no more of the service. */
 const WINDOW_MS = 100;
-const MOST_IN_WINDOW = 2 ** 20;
+const MOST_IN_WINDOW = 2 ** 18;
 const PRICE_OF_LINE = 50;
 
 /** Calls `onLine` for every line of a text stream; what is beyond the longest line is left out. The rest of the stream is the last line. */
