@@ -20,6 +20,7 @@ const checks = [
   },
   { name: 'types', run: () => listen('tsc', ['--project', 'tsconfig.json']) },
   { name: 'types, console', run: () => withApiTypes('tsc', ['--project', 'console/tsconfig.json']) },
+  { name: 'regexes', run: () => listen(process.execPath, ['scripts/regexes.mjs']) },
   { name: 'rooms', run: () => listen(process.execPath, ['scripts/rooms.mjs']) },
   { name: 'openapi and docs', run: emittedFilesAreCurrent, mend: 'npm run openapi' },
 ];
