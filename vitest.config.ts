@@ -56,6 +56,7 @@ const longest = [
   'acceptance/doors',
   'acceptance/hosted-login',
   'attacks/descriptors',
+  'attacks/slow-text',
 ];
 
 class LongestFirst extends BaseSequencer {

@@ -38,6 +38,7 @@ function attacksOnSessions() {
     'node-credentials',
     'project-caps',
     'provider-items',
+    'slow-text',
     'websocket',
   ];
   const files = readdirSync(join(root, 'test/attacks')).filter((name) => name.endsWith('.test.ts'));

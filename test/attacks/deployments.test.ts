@@ -15,7 +15,7 @@ import { outcomeOf, readReports } from '../../src/chromium/workshop/worker.ts';
 import { redactor } from '../../src/deployments/redact.ts';
 import { silent } from '../../src/lib/log.ts';
 import { sql } from '../../src/store/sql.ts';
-import { deploy, startRepository } from '../support/apps.ts';
+import { bareSdk as sdk, deploy, startRepository } from '../support/apps.ts';
 import { zipOf } from '../support/extension-zip.ts';
 import { requireSandbox } from '../support/sandbox.ts';
 import { startService, type Service } from '../support/service.ts';
@@ -180,13 +180,6 @@ describe('the packages that a build has downloaded', () => {
   });
 });
 
-/** A package as the SDK is for the service: a registry of apps. With it in the zip, nothing is installed. */
-const sdk = {
-  'node_modules/@onkernel/sdk/package.json': '{"name":"@onkernel/sdk","main":"index.js"}',
-  'node_modules/@onkernel/sdk/index.js': 'exports.apps = require("./core/app-framework.js").apps;',
-  'node_modules/@onkernel/sdk/core/app-framework.js':
-    'exports.apps = []; exports.appRegistry = { getApps: () => exports.apps };',
-};
 const hostile = `
 const { apps } = require('@onkernel/sdk');
 const fs = require('node:fs');

@@ -124,6 +124,14 @@ import { Kernel } from '@onkernel/sdk';
 new Kernel().app('from-git').action('run', async (ctx) => 'from git');
 `;
 
+/** A package as the SDK is for the service: a registry of apps. With it in the zip, nothing is installed. */
+export const bareSdk = {
+  'node_modules/@onkernel/sdk/package.json': '{"name":"@onkernel/sdk","main":"index.js"}',
+  'node_modules/@onkernel/sdk/index.js': 'exports.apps = require("./core/app-framework.js").apps;',
+  'node_modules/@onkernel/sdk/core/app-framework.js':
+    'exports.apps = []; exports.appRegistry = { getApps: () => exports.apps };',
+};
+
 export const plainApp = () => zipOf({ 'index.js': plain, 'package.json': packageJson(['@onkernel/sdk']) });
 export const typescriptApp = () =>
   zipOf({ ...typescript, 'package.json': packageJson(['@onkernel/sdk', 'playwright-core']) });
