@@ -22,7 +22,8 @@ export function parseQuery(text: string): Record<string, unknown> {
 
 function add(map: Record<string, unknown>, name: string, value: string) {
   const there = map[name];
-  map[name] = there === undefined || isMap(there) ? value : [there, value].flat();
+  if (Array.isArray(there)) there.push(value);
+  else map[name] = there === undefined || isMap(there) ? value : [there, value];
 }
 
 const isMap = (value: unknown): value is Record<string, unknown> =>

@@ -22,3 +22,16 @@ test('a long value that is cut is hidden as far as it is there', () => {
 test('short values stay, since they are no secrets', () => {
   expect(redactor(['1', 'true', ''])('1 is true')).toBe('1 is true');
 });
+
+test('values that overlap are hidden together, and none hides the end of another', () => {
+  expect(redactor(['abcdef', 'defghi'])('-abcdefghi-')).toBe('-[redacted]-');
+  expect(redactor(['abcdef', 'xxabcdefxx'])('xxabcdefxx abcdef')).toBe('[redacted] [redacted]');
+});
+
+test('of long values with the same beginning, the one that is there is hidden as far as it goes', () => {
+  const head = 'abcdefgh'.repeat(8);
+  const redact = redactor([`${head}-one-`, `${head}-other`, `${head}-one-more`]);
+  expect(redact(`${head}-one-more|${head}-other|${head}-on|${head}`)).toBe(
+    '[redacted]|[redacted]|[redacted]|[redacted]',
+  );
+});

@@ -1,4 +1,5 @@
 import type http from 'node:http';
+import { hopByHop } from '../../lib/hop-by-hop.ts';
 import { EgressError } from './refusals.ts';
 
 /** How the gateway parses requests and writes their headers. All client input is treated as hostile. */
@@ -35,12 +36,6 @@ export function parseAbsolute(target: string) {
   }
   return { ...parseAuthority(authority, 80), authority, path: path?.startsWith('?') ? `/${path}` : (path ?? '/') };
 }
-
-const hopByHop = new Set(
-  'connection keep-alive proxy-connection proxy-authorization proxy-authenticate te trailer transfer-encoding upgrade'.split(
-    ' ',
-  ),
-);
 
 /** The end-to-end headers, without hop-by-hop headers and those that `Connection` names. */
 export function endToEnd(rawHeaders: readonly string[], without: readonly string[] = []): string[] {

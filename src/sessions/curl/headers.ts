@@ -126,7 +126,8 @@ export function passedBack(
     if (ofTheOrigin.has(name) || ofTheOriginToo.test(name) || (byBrowser && name === 'set-cookie')) continue;
     if (name === 'content-encoding' || (name === 'content-length' ? encoded : ofTheConnection.has(name))) continue;
     const there = kept[name];
-    kept[name] = there === undefined ? value : [there, value].flat();
+    if (Array.isArray(there)) there.push(value);
+    else kept[name] = there === undefined ? value : [there, value];
   }
   kept['content-security-policy'] = "default-src 'none'; sandbox";
   kept['referrer-policy'] = 'no-referrer';

@@ -1,0 +1,321 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { parseBody } from '../src/api/body.ts';
+import { parseQuery } from '../src/api/query.ts';
+import { destinationOf as destinationOfRequest } from '../src/chromium/cdp/network-facts.ts';
+import { chord, characterKey, isAmerican, keyNamed } from '../src/chromium/computer/keys.ts';
+import { parseAllowList } from '../src/chromium/egress/destinations.ts';
+import { endToEnd, parseAbsolute, parseAuthority } from '../src/chromium/egress/http-words.ts';
+import { basicLogin, bypassRules, namedProxy } from '../src/chromium/egress/named-proxy.ts';
+import { loginRefused } from '../src/chromium/egress/proxy-handshake.ts';
+import { inHostsFile } from '../src/chromium/egress/resolver.ts';
+import { gatewayRefusal, transportError } from '../src/chromium/pages/net-errors.ts';
+import { addressOf, destinationOf } from '../src/chromium/pages/viewer-messages.ts';
+import { widgetAt } from '../src/chromium/telemetry/captcha.ts';
+import { bodyLimit, cleanBody, cleanHeaders, cleanUrl, cutBytes, cutText } from '../src/chromium/telemetry/redact.ts';
+import {
+  withoutSecretPairs,
+  withoutSecretParts,
+  withoutSecretsInJson,
+} from '../src/chromium/telemetry/secret-fields.ts';
+import { outcomeOf } from '../src/chromium/workshop/worker.ts';
+import { answeredHeaders, passedOnHeaders } from '../src/cluster/headers.ts';
+import { domainOf, fit, looksLikeDomain } from '../src/credentials/domains.ts';
+import { contentsOfTable } from '../src/credentials/providers/fields.ts';
+import { parseTotp } from '../src/credentials/totp.ts';
+import { readForm } from '../src/deployments/form.ts';
+import { redactor } from '../src/deployments/redact.ts';
+import { readSince } from '../src/deployments/since.ts';
+import { inches } from '../src/doors/browserless/paper.ts';
+import { storeIdOf } from '../src/extensions/crx.ts';
+import { accepts } from '../src/lib/accept-encoding.ts';
+import { namedByConnection } from '../src/lib/hop-by-hop.ts';
+import { nearest } from '../src/lib/nearest.ts';
+import { hasCertificates } from '../src/lib/pem.ts';
+import { parseKey } from '../src/lib/seal.ts';
+import { commaList, withoutEnd, withoutStart } from '../src/lib/text.ts';
+import { toldAddress } from '../src/lib/told-address.ts';
+import { redactText } from '../src/logger.ts';
+import { keptAddress, pageAddress, shownAddress } from '../src/logins/flow/addresses.ts';
+import { hostOf, ssoProviderOf } from '../src/logins/flow/hosts.ts';
+import { isSecretName } from '../src/logins/flow/values.ts';
+import { isLockedText } from '../src/logins/reading/errors.ts';
+import { hasMail, maskedTarget } from '../src/logins/reading/masked.ts';
+import { isLoginPath, isLogoutPath, isSureLoginPath, pathOf } from '../src/logins/reading/page.ts';
+import { read } from '../src/logins/reading/read.ts';
+import { attributeWords, plain, words as wordsOf } from '../src/logins/reading/words/match.ts';
+import { cut, refuseSecrets, segment } from '../src/mcp/answers.ts';
+import { sectionsOf } from '../src/mcp/docs.ts';
+import { toolsets } from '../src/mcp/server.ts';
+import { placeOf } from '../src/org/strangers.ts';
+import { bypassHosts, proxyHost } from '../src/proxies/hosts.ts';
+import { checkedHeaders, handedOn, passedBack } from '../src/sessions/curl/headers.ts';
+import { plainName } from '../src/sessions/live-view/session-files.ts';
+import { consoleLine } from '../src/sessions/logs/console.ts';
+import { byteRange } from '../src/sessions/replays/range.ts';
+import { numberOf } from '../src/telemetry/export/source.ts';
+import { pngSize } from '../src/telemetry/export/trace-lines.ts';
+import { headOf, withoutForms } from '../src/telemetry/record.ts';
+import { sinceUs, untilUs } from '../src/telemetry/times.ts';
+import { button, form, heading, input, link, password, radio, snapshot, words } from './support/logins/snapshot.ts';
+
+const src = join(import.meta.dirname, '../src');
+const secrets = Array.from({ length: 200 }, (_, at) => `secret_${'a'.repeat(20 + (at % 40))}${at}`);
+const redact = redactor(secrets);
+const someWords = wordsOf({ en: 'log in|sign in*|password', de: 'anmelden|passwort*' });
+
+const address = (text: string) => `https://a.example/?a=${text}`;
+
+/** What takes a text that a client, a page or the network chooses, by file and name; and how it takes it. */
+const functions: Record<string, (text: string) => unknown> = {
+  'api/body.ts parseBody': parseBody,
+  'api/query.ts parseQuery': parseQuery,
+  'chromium/cdp/network-facts.ts destinationOf': (text) => destinationOfRequest(address(text)),
+  'chromium/computer/keys.ts characterKey': characterKey,
+  'chromium/computer/keys.ts chord': chord,
+  'chromium/computer/keys.ts isAmerican': isAmerican,
+  'chromium/computer/keys.ts keyNamed': keyNamed,
+  'chromium/egress/destinations.ts parseAllowList': parseAllowList,
+  'chromium/egress/http-words.ts endToEnd': (text) => endToEnd(['Connection', text, 'A', 'b']),
+  'chromium/egress/http-words.ts parseAbsolute': (text) => parseAbsolute(`http://${text}`),
+  'chromium/egress/http-words.ts parseAuthority': (text) => parseAuthority(text),
+  'chromium/egress/named-proxy.ts basicLogin': basicLogin,
+  'chromium/egress/named-proxy.ts bypassRules': (text) =>
+    bypassRules(text)({ scheme: 'http', host: text.slice(0, 255), port: 80 }),
+  'chromium/egress/named-proxy.ts namedProxy': namedProxy,
+  'chromium/egress/proxy-handshake.ts loginRefused': loginRefused,
+  'chromium/egress/resolver.ts inHostsFile': (text) => inHostsFile(text, 'a.example'),
+  'chromium/pages/net-errors.ts gatewayRefusal': gatewayRefusal,
+  'chromium/pages/net-errors.ts transportError': transportError,
+  'chromium/pages/viewer-messages.ts addressOf': addressOf,
+  'chromium/pages/viewer-messages.ts destinationOf': (text) => destinationOf(text, 'https://search.example/?q=%s'),
+  'chromium/telemetry/captcha.ts widgetAt': (text) => widgetAt(address(text)),
+  'chromium/telemetry/redact.ts bodyLimit': bodyLimit,
+  'chromium/telemetry/redact.ts cleanBody': (text) => cleanBody(text, 2 ** 20),
+  'chromium/telemetry/redact.ts cleanHeaders': (text) => cleanHeaders({ a: text }),
+  'chromium/telemetry/redact.ts cleanUrl': (text) => cleanUrl(address(text)),
+  'chromium/telemetry/redact.ts cutBytes': (text) => cutBytes(text, 2 ** 20),
+  'chromium/telemetry/redact.ts cutText': (text) => cutText(text, 2 ** 20),
+  'chromium/telemetry/secret-fields.ts withoutSecretPairs': withoutSecretPairs,
+  'chromium/telemetry/secret-fields.ts withoutSecretParts': withoutSecretParts,
+  'chromium/telemetry/secret-fields.ts withoutSecretsInJson': withoutSecretsInJson,
+  'chromium/workshop/worker.ts outcomeOf': outcomeOf,
+  'cluster/headers.ts answeredHeaders': (text) => answeredHeaders({ connection: text }),
+  'cluster/headers.ts passedOnHeaders': (text) =>
+    passedOnHeaders({ url: '/', rawHeaders: ['a', 'b'], headers: { connection: text } } as never),
+  'credentials/domains.ts domainOf': domainOf,
+  'credentials/domains.ts fit': (text) => fit(text, 'shop.example'),
+  'credentials/domains.ts looksLikeDomain': looksLikeDomain,
+  'credentials/providers/fields.ts contentsOfTable': (text) => contentsOfTable({ [text]: text }),
+  'credentials/totp.ts parseTotp': (text) => parseTotp(text),
+  'deployments/form.ts readForm': (text) => readForm(new Map([['env_vars', text]]), true),
+  'deployments/form.ts readForm, a name': (text) => readForm(new Map([[`env_vars[${text}`, '']]), true),
+  'deployments/redact.ts redactor': redact,
+  'deployments/redact.ts redactor, the text as a secret': (text) => redactor([text])(text),
+  'deployments/since.ts readSince': (text) => readSince(text),
+  'doors/browserless/paper.ts inches': inches,
+  'extensions/crx.ts storeIdOf': (text) => storeIdOf(address(text)),
+  'lib/accept-encoding.ts accepts': (text) => accepts(text, 'br'),
+  'lib/hop-by-hop.ts namedByConnection': namedByConnection,
+  'lib/nearest.ts nearest': (text) => nearest(text, ['headless', 'timeout_seconds', 'profile']),
+  'lib/pem.ts hasCertificates': hasCertificates,
+  'lib/seal.ts parseKey': parseKey,
+  'lib/text.ts commaList': commaList,
+  'lib/text.ts withoutEnd': (text) => [withoutEnd(text, '/'), withoutEnd(text, /[\s:*]/)],
+  'lib/text.ts withoutStart': (text) => withoutStart(text, '/'),
+  'lib/told-address.ts toldAddress': (text) => toldAddress(address(text)),
+  'logger.ts redactText': redactText,
+  'logins/flow/addresses.ts keptAddress': (text) => keptAddress(address(text)),
+  'logins/flow/addresses.ts pageAddress': (text) => pageAddress(address(text)),
+  'logins/flow/addresses.ts shownAddress': (text) => shownAddress(address(text)),
+  'logins/flow/hosts.ts hostOf': (text) => hostOf(address(text)),
+  'logins/flow/hosts.ts ssoProviderOf': (text) => ssoProviderOf(address(text)),
+  'logins/flow/values.ts isSecretName': isSecretName,
+  'logins/reading/errors.ts isLockedText': (text) => isLockedText(text, true),
+  'logins/reading/masked.ts hasMail': hasMail,
+  'logins/reading/masked.ts maskedTarget': maskedTarget,
+  'logins/reading/page.ts isLoginPath': isLoginPath,
+  'logins/reading/page.ts isLogoutPath': isLogoutPath,
+  'logins/reading/page.ts isSureLoginPath': isSureLoginPath,
+  'logins/reading/page.ts pathOf': (text) => pathOf(address(text)),
+  // A page's texts are a few KiB each, and hundreds of words are looked for in them.
+  'logins/reading/read.ts read': (text) => {
+    const said = text.slice(0, text.length / 16);
+    const parts = [
+      heading(said),
+      words(said),
+      ...form([input(said), password(said), radio(said), button(said)]),
+      link(said, '/x'),
+    ];
+    return read(snapshot(parts, { url: 'https://shop.example/login' }), { domain: 'shop.example' });
+  },
+  'logins/reading/words/match.ts attributeWords': attributeWords,
+  'logins/reading/words/match.ts plain': plain,
+  'logins/reading/words/match.ts words': (text) => [someWords.in(text), someWords.count(text)],
+  'mcp/answers.ts cut': (text) => cut(text, ''),
+  'mcp/answers.ts refuseSecrets': (text) => refuseSecrets({ [text]: text }),
+  'mcp/answers.ts segment': segment,
+  'mcp/docs.ts sectionsOf': (text) => sectionsOf('page', text),
+  'mcp/server.ts toolsets': toolsets,
+  'org/strangers.ts placeOf': placeOf,
+  'proxies/hosts.ts bypassHosts': (text) => bypassHosts([text]),
+  'proxies/hosts.ts proxyHost': proxyHost,
+  'sessions/curl/headers.ts checkedHeaders': (text) => checkedHeaders({ [text]: text }),
+  'sessions/curl/headers.ts handedOn': (text) => handedOn({ connection: text, 'user-agent': text, accept: text }),
+  'sessions/curl/headers.ts passedBack': (text) => passedBack(text.match(/.{1,8}/gs)!.map((value) => ['a', value])),
+  'sessions/live-view/session-files.ts plainName': plainName,
+  'sessions/logs/console.ts consoleLine': (text) => consoleLine({ ts: 0, data: { args: [text] } }),
+  'sessions/replays/range.ts byteRange': (text) => byteRange(text, 1000),
+  'telemetry/export/source.ts numberOf': numberOf,
+  'telemetry/export/trace-lines.ts pngSize': pngSize,
+  'telemetry/record.ts headOf': headOf,
+  'telemetry/record.ts withoutForms': (text) => withoutForms(text, ['password', 'a'.repeat(60)]),
+  'telemetry/times.ts sinceUs': (text) => sinceUs(text, Date.now()),
+  'telemetry/times.ts untilUs': untilUs,
+};
+
+/** Of what is repeated, each is what some search reads in vain: a character, or what begins like something that is looked for. */
+const repeated = [
+  ...' /=-_.:"\\%#&*,@<[(0ax\n\t•é',
+  '\r\n',
+  '😀',
+  '-----BEGIN CERTIFICATE-----',
+  'name="pwd',
+  'name="password"\r\n',
+  '&password',
+  '&a=1',
+  '"password":"',
+  '"code" : ',
+  'eyJ',
+  'eyJhbGciOi.eyJ',
+  'http://a:',
+  '://a@',
+  'a.b@',
+  '+49 (',
+  '**',
+  'sign in with ',
+  'secret_aaaaaaaaaaaaaaaaaaaa',
+  'sk_',
+  '/*',
+  '1h',
+  '%41',
+  '{"a":',
+];
+const LENGTH = 64 * 1024;
+/** What takes less is the machine's noise, and the collection of garbage. The square of a text takes many times as long. */
+const NOISE_MS = 50;
+
+/** Processor time in milliseconds: the smallest of some runs, since noise only adds. */
+function cost(run: (text: string) => unknown, text: string, runs: number): number {
+  let least = Infinity;
+  for (let count = 0; count < runs; count++) {
+    const before = process.cpuUsage();
+    try {
+      run(text);
+    } catch {
+      // A refusal is an answer too.
+    }
+    const { user, system } = process.cpuUsage(before);
+    least = Math.min(least, (user + system) / 1000);
+  }
+  return least;
+}
+
+/** Made once, by way of bytes: a text that was put together lazily is put together again by whoever reads it first. */
+const texts = repeated.map((unit) => {
+  const ofLength = (length: number) => Buffer.from(`${unit.repeat(length / unit.length)}\u0001`).toString();
+  return { unit, short: [ofLength(LENGTH / 8), ofLength(LENGTH / 4)], long: [ofLength(LENGTH), ofLength(2 * LENGTH)] };
+});
+
+/** A sentence if twice the text takes more than three times as long. What takes long is compared where it still ends. */
+function slower(run: (text: string) => unknown, { unit, short, long }: (typeof texts)[number]): string | undefined {
+  const [one, two] = (cost(run, short[0]!, 1) < NOISE_MS / 3 ? long : short) as [string, string];
+  if (cost(run, two, 1) < NOISE_MS) return undefined;
+  const [once, twice] = [cost(run, one, 4), cost(run, two, 4)];
+  return twice < NOISE_MS || twice <= 3 * once
+    ? undefined
+    : `${one.length} characters of ${JSON.stringify(unit)}: ${once.toFixed(1)} ms, twice as many ${twice.toFixed(1)} ms`;
+}
+
+test.each(Object.entries(functions))(
+  '%s takes a text of twice the length in at most three times the time',
+  (name, run) => {
+    const some = name.endsWith(' read') ? texts.filter((_, at) => at % 6 === 0) : texts;
+    let found: string | undefined;
+    for (const text of some) found ??= slower(run, text);
+    expect(found).toBeUndefined();
+  },
+);
+
+/** Rooms whose text is the operator's or the service's own. */
+const ownRooms =
+  /^(cli|store|docs|console|app|errors)\/|^chromium\/(sandbox|guest|recorder|display|browser|workshop)\/|^logins\/hosted\//;
+
+/** What takes a text that the service or its operator has written: ids, paths of files, names of methods. */
+const own = new Set([
+  'api/schema.ts bytesAs',
+  'api/schema.ts empty',
+  'api/schema.ts named',
+  'api/server.ts mayChange',
+  'chromium/cdp/switchboard.ts newSession',
+  'chromium/egress/http-words.ts refuseTrace',
+  'chromium/forms/page-script.ts inPage',
+  'chromium/forms/page-script.ts inReadPage',
+  'chromium/forms/traffic.ts pageTraffic',
+  'chromium/telemetry/interaction-script.ts interactionScript',
+  'chromium/telemetry/target.ts isWorker',
+  'chromium/telemetry/target.ts wireType',
+  'cluster/credential.ts digestOf',
+  'cluster/forward.ts wayTo',
+  'credentials/providers/service-account.ts serviceAccountSource',
+  'doors/browserless/page.ts asRefusal',
+  'doors/steel/scrape.ts asDataUrl',
+  'extensions/archive.ts checkExtension',
+  'extensions/archive.ts checkZip',
+  'extensions/archive.ts unpackExtension',
+  'extensions/chrome-store.ts fetchCrx',
+  'extensions/uploads.ts uploads',
+  'lib/disk-space.ts diskSpace',
+  'lib/files.ts createOnce',
+  'lib/files.ts readIfThere',
+  'lib/files.ts replaceFile',
+  'lib/forwarded-routes.ts isCreation',
+  'lib/forwarded-routes.ts mayBeElsewhere',
+  'lib/ids.ts pick',
+  'lib/look.ts coloursFor',
+  'logger.ts openLogger',
+  'logins/flow/decision.ts frameSentence',
+  'logins/flow/signs.ts hashOf',
+  'mcp/answers.ts text',
+  'mcp/docs.ts readPage',
+  'mcp/docs.ts searchDocs',
+  'org/api-keys.ts hashOf',
+  'proxies/upstreams.ts readUpstreams',
+  'sessions/live-view/assets.ts liveViewAsset',
+  'sessions/logs/service.ts openKeptLog',
+  'sessions/replays/files.ts replayFiles',
+  'sessions/request.ts rowFor',
+  'sessions/roster.ts notFoundIfEnded',
+  'telemetry/cursor.ts cursorOf',
+  'telemetry/cursor.ts seqOf',
+  'telemetry/otlp/service.ts isSent',
+  'telemetry/service-events.ts liveViewConnect',
+  'telemetry/service-events.ts liveViewDisconnect',
+  'telemetry/service-events.ts serviceCrashed',
+]);
+
+test('every exported function that takes a text is in the table above, or is one of those for texts of our own', () => {
+  const files = readdirSync(src, { recursive: true, encoding: 'utf8' });
+  const sources = files.filter((file) => /(?<!\.test|\.d)\.ts$/.test(file) && !ownRooms.test(file));
+  const missing = sources.flatMap(textFunctionsOf).filter((name) => !(name in functions) && !own.has(name));
+  expect(missing).toEqual([]);
+});
+
+/** The exported functions of a source whose first parameter is a string, or may be one. */
+function textFunctionsOf(file: string): string[] {
+  const code = readFileSync(join(src, file), 'utf8');
+  const exported =
+    /^export (?:async )?(?:function\*? |const )(\w+)(?: = (?:async )?)?(?:<[^>]*>)?\(\s*\w+\??:\s*string\b(?!\[)/gm;
+  return [...code.matchAll(exported)].map(([, name]) => `${file} ${name}`);
+}
