@@ -75,6 +75,7 @@ export function connectionConfiguring(options: ConfiguringOptions & { finding: F
       const settings: ConnectionSettings = {
         login_url,
         allowed_domains: sitesOf(request.allowed_domains ?? []),
+        sso_hosts: {},
         ...linkColumns(link),
         proxy_id,
         health_check_interval,
@@ -86,7 +87,8 @@ export function connectionConfiguring(options: ConfiguringOptions & { finding: F
       };
       const profile = await profileOf(projectId, request.profile_name);
       const id = newId('ma_');
-      const row = { id, project_id: projectId, profile_id: profile.id, domain };
+      const plain_http = isPlain(request.domain);
+      const row = { id, project_id: projectId, profile_id: profile.id, domain, plain_http };
       try {
         await store.insert({ ...row, ...settings, next_check_at: jittered(health_check_interval) });
       } catch (error) {
@@ -173,6 +175,8 @@ function changed(
     ...named.link,
     login_url: login_url === undefined ? row.login_url : login_url === '' ? null : pageOf(login_url),
     allowed_domains: allowed_domains ? sitesOf(allowed_domains) : row.allowed_domains,
+    // They were confirmed for what was typed there, which is not what another credential has.
+    sso_hosts: named.link ? {} : row.sso_hosts,
     proxy_id: named.proxy === undefined ? row.proxy_id : named.proxy,
     health_check_interval: request.health_check_interval ?? row.health_check_interval,
     health_checks: request.health_checks ?? row.health_checks,
@@ -220,8 +224,16 @@ function siteOf(field: string, text: string): string {
   });
 }
 
+/** Without a scheme a site is reached by https. */
+const isPlain = (text: string) => /^http:/i.test(text.trim());
+
 const sitesOf = (domains: readonly string[]) => [
-  ...new Set(domains.map((domain) => siteOf('allowed_domains', domain.replace(/^\*\./, '')))),
+  ...new Set(
+    domains.map((text) => {
+      const site = siteOf('allowed_domains', text.replace(/^(https?:\/\/)?\*\./i, '$1'));
+      return isPlain(text) ? `http://${site}` : site;
+    }),
+  ),
 ];
 
 function pageOf(text: string): string {

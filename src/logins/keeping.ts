@@ -13,10 +13,12 @@ const passkeysOf = 'auth connection passkeys';
 export const flowConnection = (row: ConnectionRow): FlowInput['connection'] => ({
   id: row.id,
   domain: row.domain,
+  plainHttp: row.plain_http,
   loginUrl: row.login_url ?? undefined,
   allowedDomains: row.allowed_domains,
   postLoginUrl: row.post_login_url ?? undefined,
   ssoProvider: row.sso_provider ?? undefined,
+  ssoHosts: row.sso_hosts,
 });
 
 /** What is looked up for a connection; undefined when it has no credential. */
@@ -94,6 +96,9 @@ export function loginKeeping({
     ): Promise<Learned> {
       const { id, project_id: projectId, domain, profile_name: profile } = now;
       const found: Learned = { totpCounter: outcome.totpCounter };
+      const hosts = succeeded ? outcome.ssoHosts : undefined;
+      // A login may lead there again. What is typed there without a person is what a person typed there, once it is kept.
+      if (hosts) found.ssoHosts = Object.fromEntries(Object.keys(hosts).map((host) => [host, []]));
       try {
         if (outcome.passkeys?.length) found.hasPasskeys = await keepPasskeys(id, outcome.passkeys);
         const link = linkOf(began);
@@ -110,7 +115,10 @@ export function loginKeeping({
             totpSecret: outcome.totpSecret,
             ssoProvider: outcome.ssoProvider,
           });
-          if (isSame) found.credentialId = saved.id;
+          if (isSame) {
+            found.credentialId = saved.id;
+            if (hosts) found.ssoHosts = hosts;
+          }
         }
       } catch (error) {
         log.error({ connection: id, error: (error as Error).message }, 'login.not_kept');

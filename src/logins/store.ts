@@ -11,8 +11,10 @@ export interface ConnectionRow {
   profile_id: string;
   profile_name: string | null;
   domain: string;
+  plain_http: boolean;
   login_url: string | null;
   allowed_domains: string[];
+  sso_hosts: Record<string, string[]>;
   credential_kind: 'stored' | 'item' | 'auto_of' | 'auto' | null;
   credential_id: string | null;
   provider_id: string | null;
@@ -50,6 +52,7 @@ export type ConnectionSettings = Pick<
   ConnectionRow,
   | 'login_url'
   | 'allowed_domains'
+  | 'sso_hosts'
   | 'credential_kind'
   | 'credential_id'
   | 'provider_id'
@@ -68,6 +71,7 @@ export interface NewConnection extends ConnectionSettings {
   project_id: string;
   profile_id: string;
   domain: string;
+  plain_http: boolean;
   next_check_at: Date;
 }
 
@@ -76,6 +80,8 @@ export interface Learned {
   status?: ConnectionStatus;
   postLoginUrl?: string | undefined;
   ssoProvider?: string | undefined;
+  /** Added to those that are known. */
+  ssoHosts?: Record<string, string[]> | undefined;
   requirements?: Requirements | undefined;
   recipe?: Recipe | undefined;
   totpCounter?: number | undefined;
@@ -94,11 +100,11 @@ export type ConnectionStore = ReturnType<typeof connectionStore>;
 export function connectionStore(db: Db) {
   return {
     async insert(row: NewConnection): Promise<void> {
-      await db.rows(sql`insert into auth_connections (id, project_id, profile_id, domain, login_url, allowed_domains, credential_kind,
+      await db.rows(sql`insert into auth_connections (id, project_id, profile_id, domain, plain_http, login_url, allowed_domains, credential_kind,
           credential_id, provider_id, provider_path, proxy_id, health_check_interval, health_checks, auto_reauth, save_credentials,
           record_session, browser_telemetry, next_check_at)
-        values (${row.id}, ${row.project_id}, ${row.profile_id}, ${row.domain}, ${row.login_url}, ${row.allowed_domains},
-          ${row.credential_kind}, ${row.credential_id}, ${row.provider_id}, ${row.provider_path}, ${row.proxy_id},
+        values (${row.id}, ${row.project_id}, ${row.profile_id}, ${row.domain}, ${row.plain_http}, ${row.login_url},
+          ${row.allowed_domains}, ${row.credential_kind}, ${row.credential_id}, ${row.provider_id}, ${row.provider_path}, ${row.proxy_id},
           ${row.health_check_interval}, ${row.health_checks}, ${row.auto_reauth}, ${row.save_credentials}, ${row.record_session},
           ${row.browser_telemetry ?? null}, ${row.next_check_at})`);
     },
@@ -138,7 +144,7 @@ export function connectionStore(db: Db) {
     /** `nextCheckAt` only when the schedule changed. */
     async change(id: string, row: ConnectionSettings, nextCheckAt: Date | null): Promise<void> {
       await db.rows(sql`update auth_connections set login_url = ${row.login_url},
-          allowed_domains = ${row.allowed_domains}, credential_kind = ${row.credential_kind}, credential_id = ${row.credential_id},
+          allowed_domains = ${row.allowed_domains}, sso_hosts = ${row.sso_hosts}::jsonb, credential_kind = ${row.credential_kind}, credential_id = ${row.credential_id},
           provider_id = ${row.provider_id}, provider_path = ${row.provider_path}, proxy_id = ${row.proxy_id},
           health_check_interval = ${row.health_check_interval}, health_checks = ${row.health_checks},
           auto_reauth = ${row.auto_reauth}, save_credentials = ${row.save_credentials}, record_session = ${row.record_session},
@@ -157,6 +163,7 @@ export function connectionStore(db: Db) {
           status = coalesce(${found.status ?? null}, status),
           post_login_url = coalesce(${found.postLoginUrl ?? null}, post_login_url),
           sso_provider = coalesce(${found.ssoProvider ?? null}, sso_provider),
+          sso_hosts = sso_hosts || ${found.ssoHosts ?? {}}::jsonb,
           requirements = coalesce(${found.requirements ?? null}::jsonb, requirements),
           recipe = coalesce(${found.recipe ?? null}::jsonb, recipe),
           totp_counter = greatest(${found.totpCounter ?? null}::bigint, totp_counter),

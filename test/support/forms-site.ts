@@ -103,14 +103,15 @@ const pages: Record<string, string> = {
   '/thief': page(
     'Thief',
     `<input name="mine"><input name="other">
-    <script>document.querySelector('[name=mine]').onkeydown = (event) => event.key === 'c' && document.querySelector('[name=other]').focus();</script>`,
+    <script>let keys = 0; document.querySelector('[name=mine]').onkeydown = () => ++keys === 3 && document.querySelector('[name=other]').focus();</script>`,
   ),
   '/rewriting': page(
     'Rewriting',
     `<input name="late"><input name="tidy"><input name="short" maxlength="3"><p></p>
     <script>
       const [late, tidy, short] = document.querySelectorAll('input');
-      late.addEventListener('keydown', (event) => event.key === 'd' && late.select(), { once: true });
+      let keys = 0;
+      late.addEventListener('keydown', () => ++keys === 4 && late.select());
       tidy.oninput = () => (tidy.value = tidy.value.replaceAll(' ', ''));
       document.onkeyup = () => (document.querySelector('p').textContent = [late, tidy, short].map(({ value }) => value).join('/'));
     </script>`,

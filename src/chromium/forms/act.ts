@@ -1,9 +1,10 @@
 import { flag, oneOf } from '../../lib/shape.ts';
-import { characterKey, chord, isAmerican, type Key } from '../computer/keys.ts';
+import { chord, type Key } from '../computer/keys.ts';
+import { mustAllowIn } from './allowed.ts';
 import type { AttachedPage } from './attached-pages.ts';
 import { isGone, pointing, sentences, type PointingDeps } from './pointing.ts';
 import type { Referred, References } from './references.ts';
-import { FormsError, type Action } from './types.ts';
+import { FormsError, type Action, type Allow } from './types.ts';
 
 /** Longer texts are put in at once: no person types them. */
 const MOST_TYPED = 200;
@@ -12,17 +13,22 @@ const MOST_TEXT = 10_000;
 const isOutcome = oneOf('done', 'stale', 'unfit', 'disabled');
 const isKept = oneOf('all', 'part', 'nothing');
 const isCheckedness = oneOf('on', 'off', 'stale', 'unfit');
+const isEdited = oneOf('done', 'stale', 'lost');
+
+/** A key that does not say which: pages know it from phones and input methods. It is sent to whatever has the focus. */
+const someKey: Key = { key: 'Unidentified', code: '', keyCode: 229, keysym: 0 };
 
 export interface ActDeps extends PointingDeps {
   references: References;
 }
 
 /**
- * Acts on a page by the mouse and the keyboard, as a person would. Keys are sent to the process of the element's frame and only while the
- * element has the focus, so that a page that moves the focus or its frames about does not get what was meant for another.
+ * Acts on a page by the mouse and the keyboard, as a person would. Text is the exception: a key is sent to whatever has the focus when it
+ * arrives, in any frame, and a page can move the focus between any two messages. So text is put into the element by a call in its
+ * document, which puts it there or nowhere, and keys that say nothing are pressed around it for the page to hear.
  */
 export function actor({ references, ...deps }: ActDeps) {
-  const { commands } = deps;
+  const { commands, calls } = deps;
   const { step } = commands.patience;
   const { ask, click } = pointing(deps);
 
@@ -53,39 +59,37 @@ export function actor({ references, ...deps }: ActDeps) {
     });
   }
 
-  const strike = (sessionId: string, key: Key) =>
-    Promise.all([press(sessionId, key, true), press(sessionId, key, false)]);
-
-  async function mustHaveFocus(target: Referred): Promise<void> {
-    if (!(await ask(target, flag, 'focused')))
+  async function edit(target: Referred, how: 'insert' | 'empty', ...text: string[]): Promise<void> {
+    const { frame, look, index } = target;
+    const outcome = await calls.callWith(frame, step, isEdited, how, look, index, ...text);
+    if (outcome === 'stale') throw new FormsError('stale', sentences.stale);
+    if (outcome === 'lost')
       throw new FormsError('unreachable', 'The page took the focus away from the element while it was typed into.');
   }
 
   async function write(target: Referred, text: string): Promise<void> {
     const { sessionId } = target.frame;
     const characters = Array.from(text);
-    if (characters.length > MOST_TYPED) {
-      await mustHaveFocus(target);
-      await commands.send(step, sessionId, 'Input.insertText', { text });
-      return;
-    }
+    if (characters.length > MOST_TYPED) return edit(target, 'insert', text);
     for (const character of characters) {
-      await mustHaveFocus(target);
-      if (isAmerican(character) && !/[\n\r\t]/.test(character)) await strike(sessionId, characterKey(character));
-      else await commands.send(step, sessionId, 'Input.insertText', { text: character });
+      await press(sessionId, someKey, true);
+      await edit(target, 'insert', character);
+      await press(sessionId, someKey, false);
     }
   }
 
-  async function type(page: AttachedPage, target: Referred, text: string, clear: boolean): Promise<void> {
+  async function type(
+    page: AttachedPage,
+    target: Referred,
+    { text, allow, clear }: { text: string; allow: Allow; clear: boolean },
+  ): Promise<void> {
     if (text.length > MOST_TEXT) throw new FormsError('unfit', `A text has at most ${MOST_TEXT} characters.`);
+    await mustAllowIn(calls, target.frame, allow);
     // A page whose scripts have not run yet may drop what is typed. A page that focuses its field late may select the text, so that
     // the next key replaces it. In both cases the text is typed again.
     for (let tries = 1; ; tries++) {
       await focus(page, target);
-      if ((clear || tries > 1) && (await ask(target, flag, 'emptied'))) {
-        await mustHaveFocus(target);
-        await strike(target.frame.sessionId, chordOf('BackSpace')[0]!);
-      }
+      if (clear || tries > 1) await edit(target, 'empty');
       await write(target, text);
       const kept = text === '' ? 'all' : await ask(target, isKept, 'holds', text.length);
       // A field that brings what is typed into another form may be shorter for good.
@@ -107,13 +111,20 @@ export function actor({ references, ...deps }: ActDeps) {
     page.traffic.mark();
     switch (action.kind) {
       case 'type':
-        return type(page, references.get(action.ref), action.text, action.clear ?? false);
+        return type(page, references.get(action.ref), { clear: false, ...action });
       case 'click':
         return click(page, references.get(action.ref));
+      case 'pick': {
+        const target = references.get(action.ref);
+        await mustAllowIn(calls, target.frame, action.allow);
+        return click(page, target);
+      }
       case 'check':
         return check(page, references.get(action.ref), action.on);
       case 'choose': {
-        const outcome = await ask(references.get(action.ref), isOutcome, 'choose', action.value);
+        const { frame, look, index } = references.get(action.ref);
+        await mustAllowIn(calls, frame, action.allow);
+        const outcome = await calls.callWith(frame, step, isOutcome, 'choose', look, index, action.value);
         if (outcome === 'unfit') throw new FormsError('unfit', 'The element has no such option.');
         if (outcome !== 'done') throw new FormsError(outcome === 'stale' ? 'stale' : 'unreachable', sentences[outcome]);
         return;

@@ -1,12 +1,11 @@
 import type { LocalClient } from '../cdp/local-client.ts';
+import { isAllowed, mustAllow } from './allowed.ts';
 import type { AttachedPage, AttachedPages } from './attached-pages.ts';
 import { isAuthRequired, isPaused } from './shapes.ts';
-import { FormsError, type BasicChallenge } from './types.ts';
+import { FormsError, type BasicAnswer, type BasicChallenge } from './types.ts';
 
-interface Answer {
+interface Answer extends BasicAnswer {
   origin: string;
-  username: string;
-  password: string;
 }
 
 /**
@@ -17,8 +16,8 @@ const patterns = (['Document', 'XHR', 'Fetch'] as const).map((resourceType) => (
 
 /**
  * HTTP Basic and Digest. A challenge is answered with nothing, so that the page shows what it shows to those who do not know the password,
- * and is remembered for the snapshot. A user and password are given to the origin that they are meant for, and once: a second challenge
- * means that they are wrong.
+ * and is remembered for the snapshot. A user and password are given to the origin that they are meant for, for the page itself and not for
+ * what its scripts and frames fetch, and once: a second challenge means that they are wrong.
  */
 export function basicAuth(client: LocalClient, pages: AttachedPages) {
   const challenges = new WeakMap<AttachedPage, BasicChallenge>();
@@ -43,13 +42,13 @@ export function basicAuth(client: LocalClient, pages: AttachedPages) {
       password?: string;
     }) => client.send('Fetch.continueWithAuth', { requestId, authChallengeResponse }, sessionId);
     if (source === 'Proxy') return give({ response: 'Default' });
-    if (page && answer?.origin === origin) {
-      answers.delete(page);
-      const tried = refused.get(page) ?? new Set();
-      refused.set(page, tried.add(origin));
-      return give({ response: 'ProvideCredentials', username: answer.username, password: answer.password });
-    }
     if (page && resourceType === 'Document' && frameId === page.pageId) {
+      if (answer?.origin === origin && isAllowed(answer.allow, origin)) {
+        answers.delete(page);
+        const tried = refused.get(page) ?? new Set();
+        refused.set(page, tried.add(origin));
+        return give({ response: 'ProvideCredentials', username: answer.username, password: answer.password });
+      }
       const named = realm === '' ? {} : { realm: realm.slice(0, 200) };
       const isRefused = refused.get(page)?.has(origin) ?? false;
       challenges.set(page, { origin: origin.slice(0, 300), ...named, refused: isRefused });
@@ -58,19 +57,23 @@ export function basicAuth(client: LocalClient, pages: AttachedPages) {
   });
 
   return {
-    challengeOf(page: AttachedPage): BasicChallenge | undefined {
-      const challenge = page.traffic.status === 401 ? challenges.get(page) : undefined;
+    /** `origin` is that of the page's document: a challenge that another one has left behind is not the page's. */
+    challengeOf(page: AttachedPage, origin: string): BasicChallenge | undefined {
+      const last = page.traffic.status === 401 ? challenges.get(page) : undefined;
+      const challenge = last?.origin === origin ? last : undefined;
       if (challenge) reported.set(page, challenge);
       else reported.delete(page);
       return challenge;
     },
-    /** The next challenge of the origin is answered with this. */
-    answer(page: AttachedPage, { username, password }: { username: string; password: string }): void {
+    /** While `load` runs, a challenge of the origin to the page itself is answered with this. */
+    async answer<T>(page: AttachedPage, given: BasicAnswer, load: () => Promise<T>): Promise<T> {
       const challenge = reported.get(page);
       if (!challenge) throw new FormsError('unfit', 'The page has not asked for a user and password.');
+      mustAllow(given.allow, challenge.origin);
       reported.delete(page);
       challenges.delete(page);
-      answers.set(page, { origin: challenge.origin, username, password });
+      answers.set(page, { ...given, origin: challenge.origin });
+      return load().finally(() => answers.delete(page));
     },
   };
 }

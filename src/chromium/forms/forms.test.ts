@@ -9,6 +9,7 @@ let server: MuxServer;
 let site: Awaited<ReturnType<typeof formsSite>>;
 let forms: Forms;
 let page: string;
+const allow = () => true;
 
 beforeAll(async () => {
   site = await formsSite();
@@ -117,7 +118,7 @@ test('frames of other sites are read and used, wherever they are on the page', a
   expect(hidden).toMatchObject({ origin: site.url, visible: false });
   expect(element(hidden, { name: 'code' }).visible).toBe(false);
 
-  await forms.act(page, { kind: 'type', ref: element(other, { name: 'code' }).ref, text: 'ab12' });
+  await forms.act(page, { kind: 'type', ref: element(other, { name: 'code' }).ref, text: 'ab12', allow });
   await forms.act(page, { kind: 'click', ref: element(other, { accessibleName: 'Check' }).ref });
   await rest();
   expect(words(await forms.snapshot(page))).toContain('Got 4');
@@ -127,11 +128,11 @@ test('a form is filled in by mouse and keyboard, and what it leaves in the brows
   const snapshot = await at('/login');
   const before = await forms.state(page);
   const ref = (where: Partial<El>) => element(snapshot, where).ref;
-  await forms.act(page, { kind: 'type', ref: ref({ name: 'user' }), text: 'alice@example.org' });
-  await forms.act(page, { kind: 'type', ref: ref({ name: 'pass' }), text: 'Secret 1!', clear: true });
-  await forms.act(page, { kind: 'type', ref: ref({ name: 'tenant' }), text: 'nörth' });
+  await forms.act(page, { kind: 'type', ref: ref({ name: 'user' }), text: 'alice@example.org', allow });
+  await forms.act(page, { kind: 'type', ref: ref({ name: 'pass' }), text: 'Secret 1!', clear: true, allow });
+  await forms.act(page, { kind: 'type', ref: ref({ name: 'tenant' }), text: 'nörth', allow });
   await forms.act(page, { kind: 'check', ref: ref({ type: 'checkbox' }), on: true });
-  await forms.act(page, { kind: 'choose', ref: ref({ tag: 'select' }), value: 'ldap' });
+  await forms.act(page, { kind: 'choose', ref: ref({ tag: 'select' }), value: 'ldap', allow });
   const filled = await forms.snapshot(page);
   expect(element(filled, { name: 'user' }).filled).toBe(true);
   expect(element(filled, { type: 'checkbox' }).checked).toBe(true);
@@ -165,7 +166,7 @@ test('the storage of a site is compared without running its scripts', async () =
 
 test('fields that a framework controls get real keys, and what a click begins is waited for', async () => {
   const field = element(await at('/controlled'), { id: 'name' });
-  await forms.act(page, { kind: 'type', ref: field.ref, text: 'alice' });
+  await forms.act(page, { kind: 'type', ref: field.ref, text: 'alice', allow });
   const typed = await forms.snapshot(page);
   expect(words(typed)).toContain('5 keys, 5 characters');
   await forms.act(page, { kind: 'click', ref: element(typed, { accessibleName: 'Next' }).ref });
@@ -176,7 +177,7 @@ test('fields that a framework controls get real keys, and what a click begins is
 test('boxes of one character are typed into one by one', async () => {
   const boxes = (await at('/boxes')).frames[0]!.elements;
   for (const [i, digit] of '314159'.split('').entries())
-    await forms.act(page, { kind: 'type', ref: boxes[i]!.ref, text: digit });
+    await forms.act(page, { kind: 'type', ref: boxes[i]!.ref, text: digit, allow });
   expect(words(await forms.snapshot(page))).toContain('Complete: 314159');
 });
 
@@ -196,7 +197,7 @@ test('a page that another one opens is there with its opener', async () => {
   const { pageId } = (await opened())!;
   await forms.settled(pageId, { deadlineMs: 30_000 });
   const popup = await forms.snapshot(pageId);
-  await forms.act(pageId, { kind: 'type', ref: element(popup, { name: 'user' }).ref, text: 'alice' });
+  await forms.act(pageId, { kind: 'type', ref: element(popup, { name: 'user' }).ref, text: 'alice', allow });
   await forms.act(pageId, { kind: 'click', ref: element(popup, { accessibleName: 'Done' }).ref });
   await expect.poll(opened).toBeUndefined();
   await expect(forms.snapshot(pageId)).rejects.toMatchObject({ fault: 'page_gone' });
@@ -213,7 +214,7 @@ test('what a dialog said is in the next snapshot', async () => {
 
 test('nothing is typed into an element that was not read', async () => {
   const mine = element(await at('/thief'), { name: 'mine' });
-  await expect(forms.act(page, { kind: 'type', ref: mine.ref, text: 'abcde' })).rejects.toMatchObject({
+  await expect(forms.act(page, { kind: 'type', ref: mine.ref, text: 'abcde', allow })).rejects.toMatchObject({
     fault: 'unreachable',
   });
 
@@ -223,7 +224,7 @@ test('nothing is typed into an element that was not read', async () => {
   await client.evaluate('document.querySelector("iframe").src = "/thief"', sessionId);
   const thief = async () => all(await forms.snapshot(page)).find(({ name }) => name === 'mine');
   await expect.poll(thief).toBeDefined();
-  await expect(forms.act(page, { kind: 'type', ref: code.ref, text: '123456' })).rejects.toMatchObject({
+  await expect(forms.act(page, { kind: 'type', ref: code.ref, text: '123456', allow })).rejects.toMatchObject({
     fault: 'stale',
   });
   expect(await thief()).toMatchObject({ filled: false });
@@ -237,7 +238,7 @@ test('a field that loses the beginning of what is typed is typed into once more,
     ['tidy', 'g h i'],
     ['short', 'jklm'],
   ] as const)
-    await forms.act(page, { kind: 'type', ref: element(snapshot, { name }).ref, text });
+    await forms.act(page, { kind: 'type', ref: element(snapshot, { name }).ref, text, allow });
   await rest();
   expect(words(await forms.snapshot(page))).toContain('abcdef/ghi/jkl');
 });
@@ -248,10 +249,10 @@ test('HTTP Basic is answered for the origin that asked, once', async () => {
   const asked = await forms.snapshot(page);
   expect(asked.basicAuth).toEqual({ origin: site.url, realm: 'The vault', refused: false });
   expect(words(asked)).toContain('Who are you?');
-  expect(await forms.basicAuth(page, { username: 'alice', password: 'wrong' })).toEqual({ status: 401 });
+  expect(await forms.basicAuth(page, { username: 'alice', password: 'wrong', allow })).toEqual({ status: 401 });
   await rest();
   expect((await forms.snapshot(page)).basicAuth).toMatchObject({ refused: true });
-  expect(await forms.basicAuth(page, { username: 'alice', password: 'right' })).toEqual({ status: 200 });
+  expect(await forms.basicAuth(page, { username: 'alice', password: 'right', allow })).toEqual({ status: 200 });
   await rest();
   const inside = await forms.snapshot(page);
   expect(inside).toMatchObject({ title: 'Welcome', httpStatus: 200 });
@@ -274,7 +275,7 @@ test('a passkey is created in one page and used in another', async () => {
 
   const others = openForms(server.mux);
   const second = await others.open(`${site.otherUrl}/passkey`);
-  await others.passkeys.add(second, [passkey!]);
+  await others.passkeys.add(second, [passkey!], allow);
   const snapshot = await others.snapshot(second);
   await others.act(second, { kind: 'click', ref: element(snapshot, { id: 'use' }).ref });
   await expect.poll(async () => words(await others.snapshot(second))).toContain('used');
@@ -292,7 +293,7 @@ test('an element is found again by any of its selectors', async () => {
     }
   expect(await forms.find(page, ['input', '#not-there'])).toBeUndefined();
   const code = (await forms.find(page, ['input[name="code"]']))!;
-  await forms.act(page, { kind: 'type', ref: code, text: '1234' });
+  await forms.act(page, { kind: 'type', ref: code, text: '1234', allow });
   expect(element((await forms.snapshot(page)).frames[1]!, { name: 'code' }).filled).toBe(true);
 });
 

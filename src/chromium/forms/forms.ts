@@ -148,8 +148,7 @@ export function openForms(mux: Mux, patience: Patience = usual): Forms {
 
     async basicAuth(pageId, answer) {
       const page = await use(pageId);
-      basic.answer(page, answer);
-      return again(page);
+      return basic.answer(page, answer, () => again(page));
     },
 
     passkeys: {
@@ -158,9 +157,9 @@ export function openForms(mux: Mux, patience: Patience = usual): Forms {
         return passkeys.enable(pageId);
       },
       exported: () => passkeys.exported(),
-      async add(pageId, those) {
+      async add(pageId, those, allow) {
         await ready();
-        return passkeys.add(pageId, those);
+        return passkeys.add(pageId, those, allow);
       },
     },
 

@@ -165,7 +165,7 @@ const install = String.raw`(() => {
   };
   ${lookScript}
   ${reachScript}
-  const world = { look, find, aim, quiet, focused, focus, holds, emptied, choose, checkedness, storage };
+  const world = { look, find, aim, quiet, focused, focus, holds, insert, empty, choose, checkedness, storage };
   Object.defineProperty(globalThis, 'corralForms', { value: world });
   return world;
 })()`;

@@ -1,5 +1,6 @@
 import { list, object, text } from '../../lib/shape.ts';
 import type { LocalClient } from '../cdp/local-client.ts';
+import { isAllowed } from './allowed.ts';
 import type { AttachedPage, AttachedPages, PageCommands } from './attached-pages.ts';
 import { isPasskey } from './shapes.ts';
 import { FormsError, type Passkey, type Passkeys } from './types.ts';
@@ -80,10 +81,14 @@ export function pagePasskeys(client: LocalClient, pages: AttachedPages, commands
       return [...known.values()];
     },
 
-    async add(pageId, passkeys) {
+    async add(pageId, passkeys, allow) {
       if (passkeys.length > MOST_PASSKEYS) throw new FormsError('unfit', `At most ${MOST_PASSKEYS} passkeys fit.`);
-      await give(pages.get(pageId), passkeys);
-      for (const passkey of passkeys) note(passkey);
+      // A passkey names a host and no scheme. The browser gives it to https alone, and to the machine itself.
+      const own = passkeys.filter(({ rpId }) =>
+        ['https', 'http'].some((scheme) => isAllowed(allow, `${scheme}://${rpId}`)),
+      );
+      await give(pages.get(pageId), own);
+      for (const passkey of own) note(passkey);
     },
   };
 }

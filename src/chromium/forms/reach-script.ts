@@ -51,14 +51,28 @@ export const reachScript = String.raw`
     const has = (tag === 'input' || tag === 'textarea' ? element.value : wordsOf(element)).length;
     return has >= (element.maxLength > 0 ? Math.min(length, element.maxLength) : length) ? 'all' : 'part';
   };
-  /** Selects what is in it, so that the next key replaces it. Answers whether there is anything. */
-  const emptied = (look, index) => {
+  /**
+   * Edits as the keyboard does, in this document and at this moment. A key is sent to whatever has the focus when it arrives, which may be
+   * a frame of another site by then; this reaches the element or nothing.
+   */
+  const edit = method(Document.prototype, 'execCommand');
+  const insert = (look, index, text) => {
+    if (!kin(look, index)) return 'stale';
+    if (deepActive() !== kin(look, index)) return 'lost';
+    edit(document, 'insertText', false, text);
+    return 'done';
+  };
+  const empty = (look, index) => {
     const element = kin(look, index);
-    if (!element || !hasValue(element)) return false;
+    if (!element) return 'stale';
+    if (deepActive() !== element) return 'lost';
+    if (!hasValue(element)) return 'done';
     const tag = tagOf(element);
     if (tag === 'input' || tag === 'textarea') element.select();
     else getSelection().selectAllChildren(element);
-    return true;
+    if (deepActive() !== element) return 'lost';
+    edit(document, 'delete');
+    return 'done';
   };
   const choose = (look, index, value) => {
     const element = kin(look, index);

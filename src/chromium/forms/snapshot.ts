@@ -103,7 +103,7 @@ export interface SnapshotDeps {
   frames: PageFrames;
   calls: WorldCalls;
   references: References;
-  challengeOf: (page: AttachedPage) => BasicChallenge | undefined;
+  challengeOf: (page: AttachedPage, origin: string) => BasicChallenge | undefined;
 }
 
 export async function takeSnapshot(
@@ -158,7 +158,7 @@ export async function takeSnapshot(
   }));
   const [first, ...rest] = told;
   rest.sort((a, b) => Number(b.visible) - Number(a.visible) || a.box!.y - b.box!.y || a.box!.x - b.box!.x);
-  const basicAuth = challengeOf(page);
+  const basicAuth = challengeOf(page, mainLook.origin);
   const { status } = page.traffic;
   return {
     url: mainLook.url,

@@ -134,12 +134,17 @@ export interface PageInfo {
   readonly opener?: string;
 }
 
+/** Whether a value may reach documents of an origin, such as `https://shop.example`. It is not asked about opaque origins. */
+export type Allow = (origin: string) => boolean;
+
 export type Action =
-  /** Clicks into the field and types. With `clear` what was in it is replaced. */
-  | { kind: 'type'; ref: string; text: string; clear?: boolean }
+  /** Clicks into the field and types, where the field's document and all documents around it are allowed. With `clear` what was in it is replaced. */
+  | { kind: 'type'; ref: string; text: string; allow: Allow; clear?: boolean }
   | { kind: 'click'; ref: string }
-  /** An option of a select, by its value. */
-  | { kind: 'choose'; ref: string; value: string }
+  /** A click that gives something away, such as the answer that a radio button stands for. Allowed as typing is. */
+  | { kind: 'pick'; ref: string; allow: Allow }
+  /** An option of a select, by its value. Allowed as typing is. */
+  | { kind: 'choose'; ref: string; value: string; allow: Allow }
   | { kind: 'check'; ref: string; on: boolean }
   /** `Enter`, `Tab`, `Escape`, …: on this element, or on what has the focus. */
   | { kind: 'press'; key: string; ref?: string };
@@ -184,15 +189,19 @@ export type FormsFault =
   /** The element cannot be clicked or typed into: hidden, covered, disabled, or it gives the focus away. */
   | 'unreachable'
   /** The action does not fit the element, or the address is no address. */
-  | 'unfit';
+  | 'unfit'
+  /** The value is not for the document of the element, or not for one around it. `origin` says whose it is, unless it is opaque. */
+  | 'foreign';
 
 export class FormsError extends Error {
   override readonly name = 'FormsError';
   readonly fault: FormsFault;
+  readonly origin: string | undefined;
 
-  constructor(fault: FormsFault, message: string) {
+  constructor(fault: FormsFault, message: string, origin?: string) {
     super(message);
     this.fault = fault;
+    this.origin = origin;
   }
 }
 
@@ -216,13 +225,22 @@ export interface Forms {
   state(pageId: string): Promise<StateFingerprint>;
   /** The state with the storage of an origin, as it is before scripts of the origin have run. */
   stored(origin: string): Promise<StateFingerprint>;
-  /** Answers the challenge of the snapshot's `basicAuth` by loading the page again. Sent to that origin only, and once. */
-  basicAuth(pageId: string, answer: { username: string; password: string }): Promise<Navigated>;
+  /**
+   * Answers the challenge of the snapshot's `basicAuth` by loading the page again. Sent to that origin only, if it is allowed, for the
+   * page itself, and once.
+   */
+  basicAuth(pageId: string, answer: BasicAnswer): Promise<Navigated>;
   readonly passkeys: Passkeys;
   /** The first selector that names exactly one element that a person can use. The reference is good for `act`. */
   find(pageId: string, selectors: readonly string[]): Promise<string | undefined>;
   /** Lets go of the browser: its passkeys and answers are forgotten, its pages stay. */
   dispose(): void;
+}
+
+export interface BasicAnswer {
+  readonly username: string;
+  readonly password: string;
+  readonly allow: Allow;
 }
 
 export interface Navigated {
@@ -235,6 +253,9 @@ export interface Passkeys {
   enable(pageId: string): Promise<void>;
   /** Those that pages created or used since they were enabled. */
   exported(): Promise<Passkey[]>;
-  /** Gives the passkeys to the page, as if they had been created in it. */
-  add(pageId: string, passkeys: readonly Passkey[]): Promise<void>;
+  /**
+   * Gives the passkeys to the page, as if they had been created in it. `allow` is asked about the site of each one, by https and by http;
+   * those of other sites are left out.
+   */
+  add(pageId: string, passkeys: readonly Passkey[], allow: Allow): Promise<void>;
 }

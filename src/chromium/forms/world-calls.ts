@@ -31,6 +31,27 @@ export function worldCalls(commands: PageCommands) {
     callAgain: <T>(frame: FrameWorld, ms: number, is: Check<T>, name: string, ...args: unknown[]): Promise<T> =>
       evaluate(frame, ms, is, inReadPage(callOf(name, args))),
 
+    /** The origin of a frame's document: `null` when it is opaque. No name in a page hides it, since a global has it as its own. */
+    originOf: <T>(frame: FrameWorld, ms: number, is: Check<T>): Promise<T> =>
+      evaluate(frame, ms, is, 'globalThis.origin'),
+
+    /** The same as `callAgain` with arguments that are no part of a script: clients of the session can read scripts. */
+    async callWith<T>(
+      { contextId, sessionId }: FrameWorld,
+      ms: number,
+      is: Check<T>,
+      name: string,
+      ...args: (number | string)[]
+    ): Promise<T> {
+      const answer = await commands.ask(ms, sessionId, isEvaluated, 'Runtime.callFunctionOn', {
+        functionDeclaration: `function (...args) { return ${inReadPage(name)}(...args) }`,
+        executionContextId: contextId,
+        arguments: args.map((value) => ({ value })),
+        returnByValue: true,
+      });
+      return valueOf(is, answer);
+    },
+
     /** Calls a function of JavaScript on an element. */
     async on<T>(
       { objectId, sessionId }: { objectId: string; sessionId: string },

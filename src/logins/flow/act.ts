@@ -1,7 +1,7 @@
 import type { OpenCredential } from '../../credentials/service.ts';
 import { parseTotp, totpCode } from '../../credentials/totp.ts';
 import type { ReadChoice, ReadField, Step } from '../reading/types.ts';
-import { FormsError, type Action } from './browser.ts';
+import { FormsError, type Action, type Allow } from './browser.ts';
 import { choiceKey, wantedProvider } from './choose.ts';
 import { stepKey } from './decision.ts';
 import { FlowEnd } from './ends.ts';
@@ -10,7 +10,8 @@ import { pause, type Flow, type Look } from './flow.ts';
 import { lookNow, rememberPages } from './look.ts';
 import { learnChoice, learnStep } from './recipe.ts';
 import type { FlowStateName } from './states.ts';
-import { valueFor } from './values.ts';
+import { allowFor, mayTypeAt, type Origin } from './typing.ts';
+import { valueFor, type FoundValue } from './values.ts';
 
 const mostActs = 40;
 const mostVisits = 3;
@@ -36,6 +37,10 @@ export async function act(
     case 'basic':
       await noteBaseline(flow, look);
       return basic(flow, look, credential);
+    case 'trust':
+      flow.pending.choiceId = undefined;
+      flow.confirmed.set(decision.host, new Set());
+      return 'looking';
     case 'passkey':
       await noteBaseline(flow, look);
       return passkey(flow, look);
@@ -84,6 +89,7 @@ async function choose(flow: Flow, look: Look, choice: ReadChoice): Promise<FlowS
   flow.pending.choiceId = undefined;
   flow.tried.add(choiceKey(look, choice));
   if (choice.type === 'sso_provider') {
+    flow.ssoChosen ||= byPerson;
     // The credential is for the site, unless it or the connection names the provider.
     flow.ssoByPerson ||= byPerson || wantedProvider(flow, flow.credential) === undefined;
     flow.ssoProvider = choice.provider ?? choice.label;
@@ -116,17 +122,17 @@ async function clickOn(flow: Flow, action: Action): Promise<void> {
   try {
     await flow.browser.act(flow.pageId, action);
   } catch (error) {
-    if (!(error instanceof FormsError) || error.fault === 'frozen') throw error;
+    if (!(error instanceof FormsError) || error.fault === 'frozen' || error.fault === 'foreign') throw error;
   }
 }
 
 async function basic(flow: Flow, look: Look, credential: OpenCredential | undefined): Promise<FlowStateName> {
   const values = credential?.values ?? {};
-  const [name, password] = basicFields.map((field) => {
+  const [name, password] = basicFields.map((field): Partial<FoundValue> & Origin => {
     const given = flow.pending.values.get(field.id);
     return {
       from: given === undefined ? 'credential' : 'person',
-      value: given ?? valueFor(field, values)?.value,
+      ...(given === undefined ? valueFor(field, values) : { value: given }),
     } as const;
   });
   if (flow.basicSent > 0 && flow.pending.values.size === 0)
@@ -144,7 +150,8 @@ async function basic(flow: Flow, look: Look, credential: OpenCredential | undefi
   flow.pending = { values: new Map() };
   flow.requirements.basic = true;
   flow.requirements.keys = ['username', 'password'];
-  await flow.browser.basicAuth(flow.pageId, { username: name.value, password: password.value });
+  const allow: Allow = (origin) => [name, password].every((one) => allowFor(flow, one, credential)(origin));
+  await flow.browser.basicAuth(flow.pageId, { username: name.value, password: password.value, allow });
   flow.steps.push({ page: look.snapshot.basicAuth?.origin ?? '', kind: 'basic', fills: [] });
   return 'responding';
 }
@@ -170,7 +177,7 @@ async function passkey(flow: Flow, look: Look): Promise<FlowStateName> {
   await enablePasskeys(flow);
   flow.requirements.passkey = true;
   await rememberPages(flow);
-  await clickOn(flow, { kind: 'click', ref: target.ref });
+  await clickOn(flow, { kind: 'pick', ref: target.ref, allow: (origin) => mayTypeAt(flow, origin) });
   flow.steps.push({
     page: look.snapshot.url.split(/[?#]/)[0] ?? '',
     kind: 'passkey',
@@ -184,7 +191,8 @@ export async function enablePasskeys(flow: Flow): Promise<void> {
   if (flow.passkeysEnabled) return;
   flow.passkeysEnabled = true;
   await flow.browser.passkeys.enable(flow.pageId);
-  if (flow.input.passkeys?.length) await flow.browser.passkeys.add(flow.pageId, flow.input.passkeys);
+  if (flow.input.passkeys?.length)
+    await flow.browser.passkeys.add(flow.pageId, flow.input.passkeys, flow.hosts.passkeys);
 }
 
 /** Sets up codes of an authenticator app with the secret that the page shows, where the flow may keep it. */

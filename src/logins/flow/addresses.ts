@@ -1,4 +1,4 @@
-import { hostOf } from './hosts.ts';
+import { allowedHosts, hostOf } from './hosts.ts';
 import type { FlowConnection, Recipe } from './types.ts';
 
 /** Paths that sites have their login at. They are tried only after every link was followed. */
@@ -13,7 +13,8 @@ export function entryAddresses(connection: FlowConnection, recipe?: Recipe): str
   const roots = rootAddresses(connection);
   return unique([
     ...(connection.loginUrl ? [connection.loginUrl] : []),
-    ...(recipe ? [recipe.entryUrl] : []),
+    // One that was learned when http was good enough.
+    ...(recipe && allowedHosts(connection).safe(recipe.entryUrl) ? [recipe.entryUrl] : []),
     ...roots,
   ]);
 }
@@ -24,15 +25,14 @@ export function guessedAddresses(connection: FlowConnection, seen: string | unde
   return root === undefined ? [] : guessedPaths.map((path) => new URL(path, root).href);
 }
 
-/** The start page of the domain. Without a scheme it is https first, since passwords follow. */
-function rootAddresses({ domain, loginUrl }: FlowConnection): string[] {
+/** The start page of the domain: https, unless the connection says `http:`, since a password follows. */
+function rootAddresses({ domain, plainHttp, loginUrl }: FlowConnection): string[] {
   const name = domain.replace(/^(https?:\/\/)?\*\./i, '$1');
-  if (/^https?:\/\//i.test(name)) return URL.canParse(name) ? [new URL('/', name).href] : [];
-  const candidates = [`https://${name}/`, `http://${name}/`].filter((url) => URL.canParse(url));
+  const root = /^https?:\/\//i.test(name) ? name : `${plainHttp ? 'http' : 'https'}://${name}`;
+  const host = hostOf(root);
+  if (host === undefined) return [];
   // A login_url on the same host knows the scheme and the port.
-  const host = candidates[0] && hostOf(candidates[0]);
-  if (loginUrl !== undefined && host !== undefined && hostOf(loginUrl) === host) return [new URL('/', loginUrl).href];
-  return candidates;
+  return [new URL('/', loginUrl !== undefined && hostOf(loginUrl) === host ? loginUrl : root).href];
 }
 
 /** An address to keep: without what handed the login over. A fragment stays when it is a route of the page. */

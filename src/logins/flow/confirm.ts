@@ -12,6 +12,7 @@ import { isOffer, lookElsewhere, saysOf } from './second-look.ts';
 import { labelsOf, marksOf, saysOver, sizeOf } from './signs.ts';
 import type { FlowStateName } from './states.ts';
 import type { FlowOutcome } from './types.ts';
+import { mayBeAt } from './typing.ts';
 
 /** Links and buttons that a page must have beyond those of the login page to count as the application. */
 const leastNewControls = 4;
@@ -51,7 +52,7 @@ async function entryNow(
   const url = entryOf(flow, postLoginUrl);
   if (pageAddress(url) === pageAddress(second.snapshot.url)) return saysOf(second.reading);
   const entry = await lookElsewhere(watcher(flow), url, signal);
-  if (!entry || (entry.snapshot.httpStatus ?? 200) >= 400 || !flow.hosts.allows(entry.snapshot.url)) return undefined;
+  if (!entry || (entry.snapshot.httpStatus ?? 200) >= 400 || !mayBeAt(flow, entry.snapshot.url)) return undefined;
   const says = saysOf(entry.reading);
   if (says !== 'out' || saysOf(second.reading) === 'out') return says;
   const third = await lookElsewhere(watcher(flow), second.snapshot.url, signal);
@@ -97,7 +98,7 @@ async function weigh(
   const no = (why: string, out = false) => ({ holds: false, why, out });
   const yes = (why: string) => ({ holds: true, why, out: false });
   if (!second) return no('The address did not answer in a second page.');
-  if (!flow.hosts.allows(second.snapshot.url)) return no('The second page went to a host that is not allowed.');
+  if (!mayBeAt(flow, second.snapshot.url)) return no('The second page went to a host that is not allowed.');
   const { error } = look.reading;
   if (error?.fresh && (error.kind !== 'other' || saysOf(look.reading) !== 'in'))
     return no('The page shows a new error text.');
@@ -245,5 +246,8 @@ async function success(
       requirements: flow.requirements,
     }),
     typed: flow.typed,
+    ...(flow.confirmed.size > 0 && {
+      ssoHosts: Object.fromEntries(Array.from(flow.confirmed, ([host, names]) => [host, [...names]])),
+    }),
   };
 }

@@ -1,10 +1,12 @@
 import type { OpenCredential } from '../../credentials/service.ts';
 import { chooseAlone } from './choose.ts';
-import { ending, foreignFrame, frameSentence, lockedOut, stepKey, type Decision } from './decision.ts';
+import { ending, foreignFrame, lockedOut, stepKey, type Decision } from './decision.ts';
 import { isAttended, isSpent, type Flow, type Look } from './flow.ts';
 import { judgeAnswer } from './judge.ts';
 import { planFill, type FillPlan } from './plan.ts';
 import { isOffer } from './second-look.ts';
+import { hostOf, isHttps } from './hosts.ts';
+import { mayBeAt, mayTypeAt, refusal } from './typing.ts';
 
 /** Looks at an empty page before it counts as empty. */
 const mostBlankWaits = 5;
@@ -22,17 +24,36 @@ export function decide(flow: Flow, look: Look, credential: OpenCredential | unde
 
 /** A flow types and clicks only on hosts that the connection allows. */
 function wrongPlace(flow: Flow, { snapshot, reading }: Look): Decision | undefined {
-  const { protocol, host } = URL.canParse(snapshot.url) ? new URL(snapshot.url) : { protocol: '', host: '' };
+  const protocol = URL.canParse(snapshot.url) ? new URL(snapshot.url).protocol : '';
   if (protocol === 'chrome-error:')
     return ending('network_error', 'The site did not answer; the browser shows an error page.');
-  if (protocol !== 'http:' && protocol !== 'https:') return undefined;
-  if (!flow.hosts.allows(snapshot.url))
-    return ending(
-      'domain_not_allowed',
-      `The login went to ${host}, which the connection does not allow. Add it to allowed_domains if it belongs to the site.`,
-    );
+  const asks = reading.fields.length > 0;
+  const isWeb = protocol === 'http:' || protocol === 'https:';
+  // Of a page such as about:blank or blob: the address does not tell whose it is.
+  const origin = isWeb ? snapshot.url : (snapshot.frames.find(({ main }) => main)?.origin ?? '');
+  if (isWeb && !mayBeAt(flow, origin)) return toConfirm(flow, origin) ?? notAllowed(flow, origin);
+  if (asks && !mayTypeAt(flow, origin)) return notAllowed(flow, origin);
   const frame = reading.fields.map((field) => foreignFrame(flow, snapshot, field)).find((one) => one !== undefined);
-  return frame === undefined ? undefined : ending('domain_not_allowed', frameSentence(frame));
+  return frame && notAllowed(flow, frame.origin);
+}
+
+const notAllowed = (flow: Flow, origin: string) =>
+  ending('domain_not_allowed', refusal(flow, origin === 'null' ? undefined : origin, flow.credential));
+
+/** The person chose an identity provider, and this is where it led. Whose host that is, only the person can tell. */
+function toConfirm(flow: Flow, url: string): Decision | undefined {
+  const host = isHttps(url) ? hostOf(url) : undefined;
+  if (!flow.ssoChosen || host === undefined) return undefined;
+  const id = `continue_at_${host}`;
+  if (flow.pending.choiceId === id) return { do: 'trust', host, why: `A person has confirmed ${host}.` };
+  const label = `Continue at ${host}`;
+  const description = 'The login went there. Continue if this is the host of your identity provider.';
+  return {
+    do: 'ask',
+    fields: [],
+    choices: [{ id, ref: '', type: 'other', label, description, selectors: [] }],
+    why: `The login went to ${host}, which a person has to confirm.`,
+  };
 }
 
 /** Pages that no click leads on from. */

@@ -2,6 +2,7 @@ import type { ReadChoice, ReadField, Step } from '../reading/types.ts';
 import { FlowEnd } from './ends.ts';
 import type { Flow, Look } from './flow.ts';
 import type { FillPlan } from './plan.ts';
+import { mayTypeAt } from './typing.ts';
 
 /** What to do with a page. Each has a sentence for `explain`. */
 export type Decision = { why: string } &
@@ -20,6 +21,8 @@ export type Decision = { why: string } &
       }
     | { do: 'external'; message: string; fields: ReadField[]; choices: ReadChoice[] }
     | { do: 'basic' }
+    /** The person has confirmed the host. */
+    | { do: 'trust'; host: string }
     | { do: 'passkey' }
     | { do: 'enrol' }
     | { do: 'wait' }
@@ -33,15 +36,11 @@ export function ending(code: FlowEnd['code'], message: string, websiteError?: st
   return { do: 'end', why: message, end: new FlowEnd(code, message, { websiteError }) };
 }
 
-/** The host of the frame that a field is in, when the connection does not allow it. */
-export function foreignFrame(flow: Flow, { frames }: Look['snapshot'], { ref }: ReadField): string | undefined {
+/** The frame that a field is in, when nothing may be typed into it. The browser has the last word, when it types. */
+export function foreignFrame(flow: Flow, { frames }: Look['snapshot'], { ref }: ReadField) {
   const frame = frames.find(({ elements }) => elements.some((element) => element.ref === ref));
-  if (!frame || frame.main || !/^https?:/.test(frame.url) || flow.hosts.allows(frame.url)) return undefined;
-  return new URL(frame.url).host;
+  return frame && !frame.main && !mayTypeAt(flow, frame.origin) ? frame : undefined;
 }
-
-export const frameSentence = (host: string) =>
-  `The login form is in a frame of ${host}, which the connection does not allow. Add it to allowed_domains if it belongs to the site.`;
 
 export const stepKey = (look: Look, { why, label }: Step) => `step ${look.key} ${why} ${label}`;
 

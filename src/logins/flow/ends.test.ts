@@ -120,10 +120,25 @@ describe('a login ends with the right reason', () => {
       values: good,
       code: 'network_error',
     },
-    'a site without a login form that does not speak TLS': {
-      script: { ...at({ kind: 'unknown' }), route: (url) => (url.startsWith('https:') ? undefined : 'only') },
+    'a site that does not speak TLS, of which the connection does not say so': {
+      script: { ...shop(), route: (url) => (url.startsWith('https:') ? undefined : 'login') },
       values: good,
-      code: 'login_form_not_found',
+      code: 'network_error',
+    },
+    'a login that is led from https to http': {
+      script: { ...at({ kind: 'login', ...login }, { url: 'http://shop.example/login' }) },
+      values: good,
+      code: 'domain_not_allowed',
+    },
+    'a site that hands its login to an identity provider that nobody named': {
+      script: { ...at({ kind: 'login', ...login }, { url: 'https://login.microsoftonline.com/' }) },
+      values: good,
+      code: 'domain_not_allowed',
+    },
+    'an item of a provider that does not name the site': {
+      script: shop(),
+      input: { credential: async () => ({ values: good, hosts: ['https://other.example'] }) },
+      code: 'domain_not_allowed',
     },
     'a site without a login form': { script: at({ kind: 'unknown' }), values: good, code: 'login_form_not_found' },
     'a passkey that is not there': {

@@ -2,13 +2,22 @@ import type { OpenCredential } from '../../credentials/service.ts';
 import type { ReadField, SubmittedPart } from '../reading/types.ts';
 import { FormsError } from './browser.ts';
 import { nextCode } from './codes.ts';
-import { foreignFrame, frameSentence } from './decision.ts';
 import { FlowEnd } from './ends.ts';
 import { hideTyped, isSpent, passwordKey, type Flow, type Look } from './flow.ts';
+import { hostOf } from './hosts.ts';
 import { lookNow, rememberPages } from './look.ts';
 import { codeChannel, isCode, memoryKey, type Fill, type FillPlan } from './plan.ts';
 import { learnFill, unlearn } from './recipe.ts';
+import { allowFor } from './typing.ts';
 import { missingKeys, nameFor } from './values.ts';
+
+type Filled = Fill & { value: string };
+
+interface Typing {
+  flow: Flow;
+  look: Look;
+  credential: OpenCredential | undefined;
+}
 
 /** Types what the plan has and submits it. True when something was submitted, false when the page wants another look first. */
 export async function fill(
@@ -18,9 +27,8 @@ export async function fill(
   credential: OpenCredential | undefined,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const fills: (Fill & { value: string })[] = [];
+  const fills: Filled[] = [];
   for (const one of plan.fills) {
-    assertAllowed(flow, look, one.field);
     const value = one.value ?? (await nextCode(flow, signal));
     // A code that cannot be made any more is asked of a person by the next look.
     if (value === undefined) return false;
@@ -34,7 +42,8 @@ export async function fill(
     hideTyped(flow, one.field, value);
   }
   // Some pages submit by themselves with the last character.
-  const typed = (await typeAll(flow, look, fills)) ? await afterTyping(flow, look, fills) : undefined;
+  const typing: Typing = { flow, look, credential };
+  const typed = (await typeAll(typing, fills)) ? await afterTyping(typing, fills) : undefined;
   for (const one of fills) remember(flow, look, one, credential);
   learnFill(flow, look, fills);
   flow.pending = { values: new Map() };
@@ -71,7 +80,7 @@ export async function fill(
 }
 
 /** Counts before the submit: what is submitted by the page itself, or while the browser fails, counts too. */
-function countPasswords(flow: Flow, fills: readonly (Fill & { value: string })[], by: 1 | -1): void {
+function countPasswords(flow: Flow, fills: readonly Filled[], by: 1 | -1): void {
   for (const { field, value } of fills)
     if (field.type === 'password') {
       const key = passwordKey(flow, value);
@@ -81,10 +90,12 @@ function countPasswords(flow: Flow, fills: readonly (Fill & { value: string })[]
 }
 
 /** Types everything. False when the page went on before the end: it does so with the last character of a code, mostly. */
-async function typeAll(flow: Flow, look: Look, fills: readonly (Fill & { value: string })[]): Promise<boolean> {
-  for (const [index, { field, value }] of fills.entries()) {
+async function typeAll(typing: Typing, fills: readonly Filled[]): Promise<boolean> {
+  const { flow, look } = typing;
+  for (const [index, filled] of fills.entries()) {
+    const { field } = filled;
     try {
-      await typeInto(flow, field, value);
+      await typeInto(typing, filled);
     } catch (error) {
       if (!isPassing(error) && !isUnusable(error)) throw error;
       // What the page says to a code is judged by the next look, whether it is gone, barred or emptied now.
@@ -107,22 +118,20 @@ async function wentOn(flow: Flow, look: Look, field: ReadField): Promise<boolean
   }
 }
 
-/** A frame of another site gets nothing typed, wherever it is shown. */
-function assertAllowed(flow: Flow, { snapshot }: Look, field: ReadField): void {
-  const host = foreignFrame(flow, snapshot, field);
-  if (host !== undefined) throw new FlowEnd('domain_not_allowed', frameSentence(host));
-}
-
-async function typeInto(flow: Flow, field: ReadField, value: string): Promise<void> {
+async function typeInto({ flow, credential }: Typing, { field, value, ...origin }: Filled): Promise<void> {
   const { browser, pageId } = flow;
+  const allow = allowFor(flow, origin, credential);
   if (field.options) {
     const radio = field.options.find((option) => option.value === value)?.ref;
-    await browser.act(pageId, radio ? { kind: 'click', ref: radio } : { kind: 'choose', ref: field.ref, value });
+    await browser.act(
+      pageId,
+      radio ? { kind: 'pick', ref: radio, allow } : { kind: 'choose', ref: field.ref, value, allow },
+    );
     return;
   }
   const boxes = field.refs ?? [];
   if (boxes.length <= 1) {
-    await browser.act(pageId, { kind: 'type', ref: field.ref, text: value, clear: true });
+    await browser.act(pageId, { kind: 'type', ref: field.ref, text: value, clear: true, allow });
     return;
   }
   const characters = Array.from(value.replace(/[\s-]/g, ''));
@@ -130,7 +139,7 @@ async function typeInto(flow: Flow, field: ReadField, value: string): Promise<vo
     const text = characters[index];
     if (text === undefined) return;
     try {
-      await browser.act(pageId, { kind: 'type', ref, text, clear: true });
+      await browser.act(pageId, { kind: 'type', ref, text, clear: true, allow });
     } catch (error) {
       // The page took the code with its last character, and is gone or barred already. Some put all of it in at the first box.
       if (index > 0 && (isPassing(error) || isUnusable(error))) return;
@@ -140,11 +149,8 @@ async function typeInto(flow: Flow, field: ReadField, value: string): Promise<vo
 }
 
 /** The page after typing. Undefined when it went on by itself. Scripts that start late empty fields: those are typed again, once. */
-async function afterTyping(
-  flow: Flow,
-  look: Look,
-  fills: readonly (Fill & { value: string })[],
-): Promise<Look | undefined> {
+async function afterTyping(typing: Typing, fills: readonly Filled[]): Promise<Look | undefined> {
+  const { flow, look } = typing;
   try {
     const typed = await lookNow(flow);
     const emptied = fills.filter(
@@ -152,9 +158,9 @@ async function afterTyping(
         !field.options && !isCode(field) && typed.reading.fields.some(({ id, filled }) => id === field.id && !filled),
     );
     if (emptied.length === 0 || typed.key !== look.key) return typed;
-    for (const { field, value } of emptied) {
-      const now = typed.reading.fields.find(({ id }) => id === field.id);
-      if (now) await typeInto(flow, now, value);
+    for (const one of emptied) {
+      const now = typed.reading.fields.find(({ id }) => id === one.field.id);
+      if (now) await typeInto(typing, { ...one, field: now });
     }
     return await lookNow(flow);
   } catch (error) {
@@ -209,7 +215,7 @@ async function submit(flow: Flow, { reading }: Look, planned: Look, last: ReadFi
 function remember(
   flow: Flow,
   look: Look,
-  { field, value, from, name }: Fill & { value: string },
+  { field, value, from, name }: Filled,
   credential: OpenCredential | undefined,
 ): void {
   const { requirements } = flow;
@@ -227,7 +233,9 @@ function remember(
   const key = own ?? (field.key === 'text' ? nameFor(field, {}) : field.key);
   if (field.key !== 'new_password' && !requirements.keys.includes(key)) requirements.keys.push(key);
   if (from !== 'person') return;
-  flow.typed[nameFor(field, values)] = value;
+  const kept = nameFor(field, values);
+  flow.typed[kept] = value;
+  flow.confirmed.get(hostOf(look.snapshot.url) ?? '')?.add(kept);
   flow.personal.set(field.key === 'new_password' ? 'password' : memoryKey(field), value);
 }
 

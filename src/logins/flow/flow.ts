@@ -122,6 +122,10 @@ export interface Flow {
   lastNote?: string | undefined;
   /** A person chose an identity provider: the credential's values are not for it unless it says so. */
   ssoByPerson: boolean;
+  /** The person did choose it: a host that is not known is shown to the person then, to be confirmed. */
+  ssoChosen: boolean;
+  /** Hosts that the person has confirmed, with the names of the values that were typed there. */
+  confirmed: Map<string, Set<string>>;
   basicSent: number;
   /** The credential as it was for the last look. */
   credential?: OpenCredential | undefined;
@@ -182,6 +186,8 @@ export function newFlow(input: FlowInput, read: Reader): Flow {
     requirements: { keys: [], totp: false, codes: [], external: false, passkey: false, basic: false },
     asked: { fields: [], choices: [] },
     ssoByPerson: false,
+    ssoChosen: false,
+    confirmed: new Map(),
     basicSent: 0,
     checked: false,
     foundLoggedIn: false,

@@ -34,7 +34,7 @@ export async function checkWith(
   const { look, steady } = seen;
   const says = saysThen(look, recipe);
   if (says === 'out') return 'needs_auth';
-  if (!allowedHosts(connection).allows(look.snapshot.url)) return 'unknown';
+  if (!allowedHosts(connection).own(look.snapshot.url)) return 'unknown';
   const shown = steady && ended !== undefined ? evidence(look, recipe) : steady && says === 'in';
   const before = recipe?.success.entrySays;
   // A form that is always at its address says nothing.

@@ -2,7 +2,11 @@ import { expect, test } from 'vitest';
 import { entryAddresses, keptAddress, shownAddress } from './addresses.ts';
 import { allowedHosts } from './hosts.ts';
 
-const connection = { id: 'con_1', domain: 'shop.example', allowedDomains: ['*.login.example', 'https://id.example/x'] };
+const connection = {
+  id: 'con_1',
+  domain: 'shop.example',
+  allowedDomains: ['*.login.example', 'https://id.example/x', 'http://plain.example', 'ours.auth0.com', 'b2clogin.com'],
+};
 
 test.each([
   ['https://shop.example/login', true],
@@ -10,15 +14,22 @@ test.each([
   ['https://accounts.shop.example/', true],
   ['https://eu.login.example/', true],
   ['https://id.example/', true],
-  ['https://accounts.google.com/o/oauth2', true],
-  ['https://tenant.okta.com/', true],
+  ['http://shop.example/login', false],
+  ['http://plain.example/', true],
+  ['https://plain.example/', true],
+  ['https://accounts.google.com/o/oauth2', false],
+  ['https://tenant.okta.com/', false],
+  ['https://ours.auth0.com/', true],
+  ['https://theirs.auth0.com/', false],
+  ['https://below.ours.auth0.com/', false],
+  ['https://theirs.b2clogin.com/', false],
   ['https://notshop.example/', false],
   ['https://shop.example.evil.example/', false],
   ['https://okta.com.evil.example/', false],
   ['https://shop.example@evil.example/', false],
   ['data:text/html,shop.example', false],
 ])('%s may be typed into: %s', (url, allowed) => {
-  expect(allowedHosts(connection).allows(url)).toBe(allowed);
+  expect(allowedHosts(connection).safe(url)).toBe(allowed);
 });
 
 test('an address of an IP has nothing below it', () => {
@@ -26,8 +37,19 @@ test('an address of an IP has nothing below it', () => {
   expect([own('http://127.0.0.1:4000/'), own('http://8.127.0.0.1.example/')]).toEqual([true, false]);
 });
 
+test('http is for the host that the connection says it for', () => {
+  const { safe } = allowedHosts({ ...connection, loginUrl: 'http://shop.example:8080/in' });
+  expect(['http://shop.example/', 'http://www.shop.example/', 'http://pay.shop.example/'].map(safe)).toEqual([
+    true,
+    true,
+    false,
+  ]);
+  expect(allowedHosts({ ...connection, plainHttp: true }).safe('http://pay.shop.example/')).toBe(true);
+});
+
 test('a login begins at login_url, then at the start page with the same scheme and port', () => {
-  expect(entryAddresses(connection)).toEqual(['https://shop.example/', 'http://shop.example/']);
+  expect(entryAddresses(connection)).toEqual(['https://shop.example/']);
+  expect(entryAddresses({ ...connection, plainHttp: true })).toEqual(['http://shop.example/']);
   const loginUrl = 'http://shop.example:8080/in?x=1';
   expect(entryAddresses({ ...connection, loginUrl })).toEqual([loginUrl, 'http://shop.example:8080/']);
 });

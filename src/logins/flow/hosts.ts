@@ -2,8 +2,8 @@ import { isIP } from 'node:net';
 import type { FlowConnection } from './types.ts';
 
 /**
- * Hosts of identity providers that every connection may use, with the provider's word in the API. A name stands for
- * itself, `*.` for every name below it.
+ * Hosts that belong to one identity provider alone, with the provider's word in the API. What is typed there reaches that provider and
+ * nobody else. They count only in a login that goes by that provider.
  */
 const ssoHosts: Record<string, readonly string[]> = {
   google: ['accounts.google.com', 'myaccount.google.com', 'accounts.youtube.com'],
@@ -15,74 +15,115 @@ const ssoHosts: Record<string, readonly string[]> = {
     'login.windows.net',
     'login.live.com',
     'account.live.com',
-    '*.b2clogin.com',
-    '*.ciamlogin.com',
   ],
-  okta: ['*.okta.com', '*.oktapreview.com', '*.okta-emea.com', '*.okta-gov.com'],
-  auth0: ['*.auth0.com'],
   apple: ['appleid.apple.com', 'account.apple.com', 'idmsa.apple.com'],
   github: ['github.com'],
-  facebook: ['facebook.com', '*.facebook.com'],
-  linkedin: ['linkedin.com', '*.linkedin.com'],
-  cognito: ['*.amazoncognito.com'],
-  onelogin: ['*.onelogin.com'],
-  ping: [
-    '*.pingidentity.com',
-    '*.pingone.com',
-    '*.pingone.eu',
-    '*.pingone.ca',
-    '*.pingone.asia',
-    '*.pingone.com.au',
-    '*.pingone.sg',
-  ],
+  facebook: ['facebook.com', 'www.facebook.com', 'm.facebook.com'],
+  linkedin: ['linkedin.com', 'www.linkedin.com'],
 };
 
-/** Where a flow may type and click. */
+/** Domains of which everyone can get a name. One that is below them stands for itself, and never for the names of others. */
+const shared = [
+  'auth0.com',
+  'okta.com',
+  'oktapreview.com',
+  'okta-emea.com',
+  'okta-gov.com',
+  'b2clogin.com',
+  'ciamlogin.com',
+  'amazoncognito.com',
+  'onelogin.com',
+  'pingidentity.com',
+  'pingone.com',
+  'pingone.eu',
+  'pingone.ca',
+  'pingone.asia',
+  'pingone.com.au',
+  'pingone.sg',
+];
+
+interface Site {
+  host: string;
+  /** Itself alone, with `www.` before it, which is the same site by convention, or every name below it. */
+  reach: 'itself' | 'www' | 'below';
+  /** The connection says `http:` for it. */
+  plain: boolean;
+}
+
+/** The hosts of a connection. The port does not count: a site's login often runs on another port of the same machine. */
 export interface AllowedHosts {
   /** Of the connection itself: its domain, the host of its login_url, its allowed_domains. */
   own(url: string): boolean;
+  /** The same by https, or by http where the connection says so: what is typed there cannot be read on its way. */
+  safe(url: string): boolean;
+  /** A host that a person confirmed in an earlier login, with the names of the values that the person typed there. */
+  learned(url: string): readonly string[] | undefined;
   /** The provider's word, for an address of a well-known identity provider. */
   sso(url: string): string | undefined;
-  allows(url: string): boolean;
+  /** The connection's own passkeys may be for this host: for one of its hosts, or for a name above one. */
+  passkeys(url: string): boolean;
 }
 
-export function allowedHosts({ domain, loginUrl, allowedDomains }: FlowConnection): AllowedHosts {
-  const login = loginUrl === undefined ? undefined : hostOf(loginUrl);
-  const own = [domain, ...allowedDomains].flatMap((name) => ownPattern(name) ?? []);
-  const isOwn = (url: string) => {
+export function allowedHosts({
+  domain,
+  plainHttp,
+  loginUrl,
+  allowedDomains,
+  ssoHosts: learned = {},
+}: FlowConnection): AllowedHosts {
+  const sites = [
+    ...siteOf(domain, plainHttp),
+    ...allowedDomains.flatMap((name) => siteOf(name)),
+    ...(loginUrl === undefined ? [] : siteOf(loginUrl, false, 'www')),
+  ];
+  const of = (url: string) => {
     const host = hostOf(url);
-    return host !== undefined && (host === login || own.some((pattern) => covers(pattern, host)));
+    return host === undefined ? [] : sites.filter((site) => covers(site, host));
+  };
+  const learnedAt = (url: string) => {
+    const host = isHttps(url) ? hostOf(url) : undefined;
+    return host !== undefined && Object.hasOwn(learned, host) ? learned[host] : undefined;
   };
   return {
-    own: isOwn,
+    own: (url) => of(url).length > 0,
+    safe: (url) => of(url).some(({ plain }) => plain || isHttps(url)),
+    learned: learnedAt,
     sso: ssoProviderOf,
-    allows: (url) => isOwn(url) || ssoProviderOf(url) !== undefined,
+    passkeys: (url) => {
+      const host = hostOf(url);
+      const isAbove = (one: string) => host !== undefined && one.endsWith(`.${host}`);
+      return of(url).length > 0 || [...sites.map((site) => site.host), ...Object.keys(learned)].some(isAbove);
+    },
   };
 }
 
 export function ssoProviderOf(url: string): string | undefined {
   const host = hostOf(url);
-  if (host === undefined) return undefined;
-  return Object.entries(ssoHosts).find(([, patterns]) => patterns.some((pattern) => fits(pattern, host)))?.[0];
+  if (host === undefined || !isHttps(url)) return undefined;
+  return Object.entries(ssoHosts).find(([, hosts]) => hosts.includes(host))?.[0];
 }
 
-/** The host of a web address, without its port: a site's login often runs on another port of the same machine. */
+/** The host of a web address, without its port. */
 export function hostOf(url: string): string | undefined {
   if (!URL.canParse(url)) return undefined;
   const { protocol, hostname } = new URL(url);
   return protocol === 'http:' || protocol === 'https:' ? bare(hostname) : undefined;
 }
 
+export const isHttps = (url: string) => /^https:/i.test(url);
+
 /** People write a domain as a name, with `*.`, with a port, or as an address. */
-function ownPattern(text: string): string | undefined {
+function siteOf(text: string, plainHttp = false, reach: Site['reach'] = 'below'): Site[] {
   const name = text.trim().replace(/^(https?:\/\/)?\*\./i, '$1');
-  return hostOf(/^https?:\/\//i.test(name) ? name : `http://${name}`)?.replace(/^www\./, '');
+  const host = hostOf(/^https?:\/\//i.test(name) ? name : `https://${name}`)?.replace(/^www\./, '');
+  if (host === undefined) return [];
+  const isShared = shared.some((one) => host === one || host.endsWith(`.${one}`));
+  const plain = plainHttp || /^http:/i.test(name);
+  return [{ host, reach: isIP(host) !== 0 || isShared ? 'itself' : reach, plain }];
 }
 
-/** A domain stands for itself and for every name below it. An IP address has nothing below it. */
-const covers = (domain: string, host: string) => host === domain || (isIP(domain) === 0 && host.endsWith(`.${domain}`));
-const fits = (pattern: string, host: string) =>
-  pattern.startsWith('*.') ? host.endsWith(pattern.slice(1)) : host === pattern;
+const covers = ({ host: own, reach }: Site, host: string) =>
+  host === own || (reach === 'www' && host === `www.${own}`) || (reach === 'below' && host.endsWith(`.${own}`));
 const bare = (hostname: string) =>
   hostname
     .toLowerCase()

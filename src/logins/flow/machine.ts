@@ -3,6 +3,7 @@ import { act, enablePasskeys } from './act.ts';
 import { entryAddresses, guessedAddresses, shownAddress } from './addresses.ts';
 import { FormsError } from './browser.ts';
 import { checkWith } from './health.ts';
+import { isHttps } from './hosts.ts';
 import { confirm } from './confirm.ts';
 import { decide } from './decide.ts';
 import type { Decision } from './decision.ts';
@@ -17,6 +18,7 @@ import { replayed } from './replay.ts';
 import { labelsOf } from './signs.ts';
 import { flowStates, type FlowStateName, type Stay } from './states.ts';
 import type { FlowInput, FlowOutcome } from './types.ts';
+import { credentialAt, refusal } from './typing.ts';
 import { awaitChange } from './wait.ts';
 
 type Handler = (flow: Flow, signal: AbortSignal) => Promise<FlowStateName | FlowOutcome>;
@@ -51,7 +53,7 @@ export async function runWith(read: Reader, input: FlowInput): Promise<FlowOutco
       state = next;
     }
   } catch (error) {
-    const end = endOf(error, input.signal);
+    const end = endOf(flow, error);
     if (flow.decision?.do !== 'end') explain(flow, state, end.message);
     return {
       ...(await learned(flow)),
@@ -155,8 +157,12 @@ async function nextAddress(flow: Flow): Promise<FlowStateName> {
     flow.unanswered.push({ url, error });
   }
   const { answered, unanswered } = flow;
-  if (answered === undefined)
-    throw new FlowEnd('network_error', `The site does not answer: ${unanswered[0]?.error ?? 'it has no address'}.`);
+  if (answered === undefined) {
+    const plain = unanswered.some(({ url }) => !isHttps(url));
+    const remedy = plain ? '' : ' If it has no https, set login_url to its address with http://.';
+    const error = unanswered[0]?.error ?? 'it has no address';
+    throw new FlowEnd('network_error', `The site does not answer: ${error}.${remedy}`);
+  }
   const barred = unanswered.find(({ url }) => mayHaveForm(flow, url, answered));
   if (barred)
     throw new FlowEnd(
@@ -214,12 +220,9 @@ async function look(flow: Flow, signal: AbortSignal): Promise<FlowStateName> {
 /** A look-up that fails leads to a question for the person, not to the end. */
 async function credentialFor(flow: Flow, { snapshot }: Look): Promise<OpenCredential | undefined> {
   const credential = await flow.input.credential().catch(() => undefined);
-  const provider = flow.hosts.own(snapshot.url) ? undefined : flow.hosts.sso(snapshot.url);
+  for (const value of Object.values(credential?.values ?? {})) flow.scrub.add(value);
   // The password of the site is not typed at an identity provider that a person chose, unless it is that one's.
-  const foreign = provider !== undefined && flow.ssoByPerson && credential?.ssoProvider?.toLowerCase() !== provider;
-  if (!credential || foreign) return undefined;
-  for (const value of Object.values(credential.values)) flow.scrub.add(value);
-  return credential;
+  return credential && credentialAt(flow, credential, snapshot.url);
 }
 
 /** What the judgement of the last answer means for what follows. */
@@ -242,6 +245,7 @@ function takeNote(flow: Flow, seen: Look, decision: Decision): void {
   else flow.credentialRefused = true;
   flow.personal.clear();
   flow.typed = {};
+  for (const names of flow.confirmed.values()) names.clear();
   flow.pending = { values: new Map() };
   flow.silent = 0;
   unlearn(flow);
@@ -296,10 +300,12 @@ async function respond(flow: Flow, signal: AbortSignal): Promise<FlowStateName> 
   }
 }
 
-function endOf(error: unknown, signal: AbortSignal): FlowEnd {
-  if (signal.aborted) return new FlowEnd('flow_failed', 'The flow was cancelled.', { status: 'CANCELED' });
+function endOf(flow: Flow, error: unknown): FlowEnd {
+  if (flow.input.signal.aborted) return new FlowEnd('flow_failed', 'The flow was cancelled.', { status: 'CANCELED' });
   if (error instanceof FlowEnd) return error;
   if (error instanceof FormsError) {
+    if (error.fault === 'foreign')
+      return new FlowEnd('domain_not_allowed', refusal(flow, error.origin, flow.credential));
     if (error.fault === 'stale' || error.fault === 'unreachable')
       return new FlowEnd('element_not_found', `An element of the page could not be used: ${error.message}`);
     return new FlowEnd('browser_error', `The browser could not go on: ${error.message}`);

@@ -11,8 +11,12 @@ export type { Recipe, Requirements } from './recipe-types.ts';
 export interface FlowConnection {
   id: string;
   domain: string;
+  /** The domain was given with `http:`. */
+  plainHttp?: boolean | undefined;
   loginUrl?: string | undefined;
   allowedDomains: readonly string[];
+  /** Hosts of identity providers that a person confirmed in an earlier login, with the names of the values that were typed there. */
+  ssoHosts?: Readonly<Record<string, readonly string[]>> | undefined;
   /** Where the last successful login ended. */
   postLoginUrl?: string | undefined;
   /** The SSO provider that a person chose before, or that the credential names. */
@@ -158,6 +162,8 @@ export interface FlowOutcome {
   /** What the login needed, for can_reauth. Unset when the flow learned nothing about it. */
   requirements?: Requirements | undefined;
   ssoProvider?: string | undefined;
+  /** Hosts that a person confirmed, with the names of the values that the person typed there. Set on SUCCESS. */
+  ssoHosts?: Record<string, string[]> | undefined;
   /** Passkeys to seal for this connection, with their newest sign counts, whatever the status is. Unset when there are none. Secret. */
   passkeys?: Passkey[] | undefined;
 }

@@ -1,0 +1,31 @@
+import { text } from '../../lib/shape.ts';
+import type { FrameWorld } from './frames.ts';
+import { FormsError, type Allow } from './types.ts';
+import type { WorldCalls } from './world-calls.ts';
+
+const isOrigin = text(300);
+
+/**
+ * The check before a secret leaves. An opaque origin (a sandboxed frame, `data:`) belongs to no site and is never allowed. The origin is
+ * the document's own, so `about:srcdoc` and `blob:` count as the site that made them.
+ */
+export const isAllowed = (allow: Allow, origin: string): boolean => isWeb(origin) && allow(origin);
+
+export function mustAllow(allow: Allow, origin: string): void {
+  if (isAllowed(allow, origin)) return;
+  const whose = isWeb(origin) ? `of ${origin}` : 'without a site of its own';
+  throw new FormsError('foreign', `The value is not for a document ${whose}.`, isWeb(origin) ? origin : undefined);
+}
+
+/**
+ * Holds the document that an element is in, and every document around it, against what a value is for. It stays true for as long as the
+ * element can be used: a world belongs to one document, the origin of a document does not change, and a document that goes takes the
+ * documents in its frames with it.
+ */
+export async function mustAllowIn(calls: WorldCalls, frame: FrameWorld, allow: Allow): Promise<void> {
+  for (let at: FrameWorld | undefined = frame; at; at = at.parent)
+    mustAllow(allow, await calls.originOf(at, calls.patience.step, isOrigin));
+}
+
+const isWeb = (origin: string) =>
+  /^https?:\/\//.test(origin) && URL.canParse(origin) && new URL(origin).origin === origin;

@@ -1,0 +1,78 @@
+import { fit } from '../../credentials/domains.ts';
+import type { OpenCredential } from '../../credentials/service.ts';
+import type { Allow } from './browser.ts';
+import { wantedProvider } from './choose.ts';
+import type { Flow } from './flow.ts';
+import { hostOf, isHttps } from './hosts.ts';
+import type { Fill } from './plan.ts';
+
+/** What a value is: who gave it, and its name in the credential. */
+export type Origin = Pick<Fill, 'from' | 'name'>;
+
+/**
+ * Where a value may be typed. The browser asks it for the document of the field and for each one around it, in the moment of typing:
+ * whatever has led there, a page, a recipe or a person, nothing is typed elsewhere.
+ */
+export const allowFor =
+  (flow: Flow, value: Origin, credential: OpenCredential | undefined): Allow =>
+  (origin) =>
+    (value.from === 'person' || isNamed(credential, origin)) &&
+    (flow.hosts.safe(origin) || isAtProvider(flow, value, credential, origin));
+
+/** A provider's item is typed only where the item itself names the host. */
+const isNamed = (credential: OpenCredential | undefined, origin: string) =>
+  credential?.hosts === undefined || credential.hosts.some((host) => fit(host, origin) > 0);
+
+/**
+ * The host of an identity provider. A person's values go to those that the person confirmed, in this login or an earlier one, and to the
+ * provider that was chosen. The credential's go there if they are what the person typed there, or if they are for that provider.
+ */
+function isAtProvider(flow: Flow, { from, name }: Origin, credential: OpenCredential | undefined, origin: string) {
+  const learned = flow.hosts.learned(origin);
+  const provider = flow.hosts.sso(origin);
+  if (from === 'person')
+    return learned !== undefined || isConfirmed(flow, origin) || isSame(provider, wantedProvider(flow, credential));
+  if (name !== undefined && learned?.includes(name)) return true;
+  return (
+    isSame(provider, credential?.ssoProvider) ||
+    (!flow.ssoByPerson && isSame(provider, wantedProvider(flow, credential)))
+  );
+}
+
+/** Pages that a login may lead through: of the connection, or of the identity provider that it goes by. */
+export const mayBeAt = (flow: Flow, url: string): boolean =>
+  flow.hosts.own(url) || isAtProvider(flow, { from: 'person' }, flow.credential, url);
+
+/** Documents that a person's values, at least, may be typed into. */
+export const mayTypeAt = (flow: Flow, origin: string): boolean =>
+  allowFor(flow, { from: 'person' }, flow.credential)(origin);
+
+/** What of the credential is for the page. A value that is not is asked of the person instead. */
+export function credentialAt(flow: Flow, credential: OpenCredential, url: string): OpenCredential | undefined {
+  if (flow.hosts.own(url)) return credential;
+  const allowed = (value: Origin) => isAtProvider(flow, value, credential, url);
+  const values = Object.entries(credential.values).filter(([name]) => allowed({ from: 'credential', name }));
+  if (values.length === 0) return undefined;
+  const totp = allowed({ from: 'code' }) ? credential.totp : undefined;
+  return { ...credential, values: Object.fromEntries(values), totp };
+}
+
+export const isConfirmed = (flow: Flow, url: string) => isHttps(url) && flow.confirmed.has(hostOf(url) ?? '');
+
+/** Why nothing is typed there, and what to do about it. Without an origin the document belongs to no site. */
+export function refusal(flow: Flow, origin: string | undefined, credential?: OpenCredential): string {
+  const host = origin === undefined ? undefined : hostOf(origin);
+  if (origin === undefined || host === undefined)
+    return 'The login form is in a document that belongs to no site, such as a sandboxed frame. Nothing is typed into it.';
+  const named = new URL(origin).host;
+  if (flow.hosts.own(origin) && !flow.hosts.safe(origin))
+    return `The login is at http://${named}, without https, and nothing is typed there. If the site has no https, say so: set login_url, or the entry of allowed_domains, to an address that begins with http://.`;
+  if (flow.hosts.safe(origin) && !isNamed(credential, origin))
+    return `The login is at ${named}, which the item of the credential does not name. Add it to the addresses of the item if the password is for it.`;
+  const provider = flow.hosts.sso(origin);
+  const also = provider === undefined ? '' : `, or set sso_provider of the credential to ${provider}`;
+  return `The login is at ${named}, which the connection does not allow. Add it to allowed_domains if it belongs to the site${also}.`;
+}
+
+const isSame = (provider: string | undefined, wanted: string | undefined) =>
+  provider !== undefined && wanted?.toLowerCase() === provider;
