@@ -30,6 +30,7 @@ const longest = [
   'acceptance/auth-nodes',
   'acceptance/logins-flow',
   'attacks/disk',
+  'attacks/passwords',
   'acceptance/pool-belongings',
   'acceptance/console',
   'acceptance/extensions',

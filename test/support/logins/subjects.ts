@@ -39,7 +39,7 @@ export async function startCase(about: LoginCase): Promise<Subject> {
   return {
     name: about.name,
     loginUrl: site.url + (about.entry ?? '/'),
-    allowedDomains: about.second === 'allowed' ? ['127.0.0.2'] : [],
+    allowedDomains: about.second === 'allowed' ? ['http://127.0.0.2'] : [],
     values: about.values ?? { username: about.account.username, password: about.account.password },
     totp: about.account.totp,
     ends: about.ends,

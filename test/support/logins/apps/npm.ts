@@ -159,7 +159,7 @@ export const oidc: App = {
     return {
       loginUrl: `http://${site}/`,
       hosts: [site, provider],
-      allowedDomains: ['127.0.0.2'],
+      allowedDomains: ['http://127.0.0.2'],
       values,
       choice: /Example ID/,
       async loggedIn(page) {
