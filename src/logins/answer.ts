@@ -87,6 +87,7 @@ export function toConnection(row: ConnectionRow, flow: RunRow | undefined, addre
     ...(row.login_url === null ? {} : { login_url: row.login_url }),
     ...(row.post_login_url === null ? {} : { post_login_url: row.post_login_url }),
     allowed_domains: row.allowed_domains,
+    confirmed_hosts: Object.keys(row.sso_hosts).sort(),
     ...(credential ? { credential } : {}),
     ...(row.proxy_id === null ? {} : { proxy_id: row.proxy_id }),
     health_check_interval: row.health_check_interval,

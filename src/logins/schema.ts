@@ -225,6 +225,12 @@ export const Connection = named(
     login_url: Optional(Type.String()),
     post_login_url: Optional(Type.String({ description: 'Where the last login ended; checks begin there.' })),
     allowed_domains: Optional(Type.Array(Type.String())),
+    confirmed_hosts: Optional(
+      Type.Array(Type.String(), {
+        description:
+          'Hosts of identity providers that a person confirmed in a login that succeeded. Another `credential` clears them. Corral extension.',
+      }),
+    ),
     credential: Optional(CredentialReference),
     proxy_id: Optional(Type.String()),
     health_check_interval: Optional(nullable(Interval)),

@@ -45,13 +45,13 @@ describe('a connection', () => {
   test('makes its profile, keeps to its defaults, and has no flow before the first one', async () => {
     const made = await create({
       domain: 'https://Shop.Example/login',
-      allowed_domains: ['*.id.example', 'id.example'],
+      allowed_domains: ['*.id.example', 'id.example', 'http://Plain.example/login'],
     });
     expect(made).toMatchObject({
       domain: 'shop.example',
       profile_name: 'ann',
       status: 'NEEDS_AUTH',
-      allowed_domains: ['id.example'],
+      allowed_domains: ['id.example', 'http://plain.example'],
       health_check_interval: 3600,
       health_checks: true,
       auto_reauth: true,
@@ -191,6 +191,33 @@ describe('a login', () => {
     expect(await room.logins.timeline(asking, id, { limit: 20, offset: 0 })).toEqual([
       expect.objectContaining({ type: 'login', status: 'SUCCESS', step: 'COMPLETED', previous_status: 'NEEDS_AUTH' }),
     ]);
+  });
+
+  test('keeps the hosts that a person confirmed with what was typed there, until the credential is another', async () => {
+    const { id } = await create({ domain: 'http://shop.example' });
+    const logIn = async (more: Partial<FlowOutcome>) => {
+      let given: FlowInput['connection'] | undefined;
+      room.edge.flow = async ({ connection }) => ((given = connection), { ...success, ...more });
+      await room.logins.login(asking, id, {});
+      await followed(id);
+      return given;
+    };
+    const typed = { username: 'ann', password: 'p1' };
+    expect(await logIn({ typed, ssoHosts: { 'id.example': ['username', 'password'] } })).toMatchObject({
+      domain: 'shop.example',
+      plainHttp: true,
+      ssoHosts: {},
+    });
+    // Nothing was typed that is kept, so nothing is typed there by itself.
+    expect(await logIn({ ssoHosts: { 'other.example': ['password'] } })).toMatchObject({
+      ssoHosts: { 'id.example': ['username', 'password'] },
+    });
+    expect(await logIn({})).toMatchObject({
+      ssoHosts: { 'id.example': ['username', 'password'], 'other.example': [] },
+    });
+    expect(await get(id)).toMatchObject({ confirmed_hosts: ['id.example', 'other.example'] });
+    await room.logins.update(asking, id, { credential: null });
+    expect(await logIn({})).toMatchObject({ ssoHosts: {} });
   });
 
   test.each<[string, Partial<FlowOutcome>, string | undefined]>([

@@ -231,6 +231,29 @@ test('nothing is typed into an element that was not read', async () => {
   await client.close();
 });
 
+test('a value goes to documents that are allowed, and whose surroundings are', async () => {
+  const [main, other] = (await at('/login')).frames as [FrameSnapshot, FrameSnapshot];
+  const [own, inner] = [element(main, { name: 'user' }).ref, element(other, { name: 'code' }).ref];
+  const only = (...origins: string[]) => ({ text: 'abc', allow: (origin: string) => origins.includes(origin) });
+  const foreign = (origin: string) => ({ fault: 'foreign', origin });
+
+  await forms.act(page, { kind: 'type', ref: own, ...only(site.url) });
+  const type = (ref: string, ...origins: string[]) => forms.act(page, { kind: 'type', ref, ...only(...origins) });
+  await expect(type(own, site.otherUrl)).rejects.toMatchObject(foreign(site.url));
+  await expect(type(inner, site.url)).rejects.toMatchObject(foreign(site.otherUrl));
+  await expect(type(inner, site.otherUrl)).rejects.toMatchObject(foreign(site.url));
+  const ref = element(main, { tag: 'select' }).ref;
+  const { allow: never } = only();
+  await expect(forms.act(page, { kind: 'choose', ref, value: 'ldap', allow: never })).rejects.toMatchObject({
+    fault: 'foreign',
+  });
+  await expect(forms.act(page, { kind: 'pick', ref, allow: never })).rejects.toMatchObject({ fault: 'foreign' });
+  const after = await forms.snapshot(page);
+  expect(element(after.frames[1]!, { name: 'code' }).filled).toBe(false);
+  expect(element(after, { tag: 'select' }).options![0]!.selected).toBe(true);
+  await type(inner, site.url, site.otherUrl);
+});
+
 test('a field that loses the beginning of what is typed is typed into once more, and one that changes it is left so', async () => {
   const snapshot = await at('/rewriting');
   for (const [name, text] of [
@@ -249,6 +272,8 @@ test('HTTP Basic is answered for the origin that asked, once', async () => {
   const asked = await forms.snapshot(page);
   expect(asked.basicAuth).toEqual({ origin: site.url, realm: 'The vault', refused: false });
   expect(words(asked)).toContain('Who are you?');
+  const foreign = { username: 'alice', password: 'right', allow: () => false };
+  await expect(forms.basicAuth(page, foreign)).rejects.toMatchObject({ fault: 'foreign', origin: site.url });
   expect(await forms.basicAuth(page, { username: 'alice', password: 'wrong', allow })).toEqual({ status: 401 });
   await rest();
   expect((await forms.snapshot(page)).basicAuth).toMatchObject({ refused: true });
@@ -275,6 +300,8 @@ test('a passkey is created in one page and used in another', async () => {
 
   const others = openForms(server.mux);
   const second = await others.open(`${site.otherUrl}/passkey`);
+  await others.passkeys.add(second, [passkey!], () => false);
+  expect(await others.passkeys.exported()).toEqual([]);
   await others.passkeys.add(second, [passkey!], allow);
   const snapshot = await others.snapshot(second);
   await others.act(second, { kind: 'click', ref: element(snapshot, { id: 'use' }).ref });

@@ -35,6 +35,7 @@ const notForInvitees = [
   'credential',
   'proxy_id',
   'allowed_domains',
+  'confirmed_hosts',
   'browser_telemetry',
   'browser_session_id',
 ] as const;

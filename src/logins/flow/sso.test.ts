@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest';
+import { good, login, origin, run, shop, type Case } from '../../../test/support/logins/scripted-flow.ts';
+import { choice, type SiteState } from '../../../test/support/logins/scripted-site.ts';
+
+const host = 'acme.okta.com';
+const theirs = { username: 'alice-planted', password: 'planted-new' };
+const connection = { id: 'con_1', domain: 'shop.example', allowedDomains: [] };
+
+/** A site with two ways in, of which one leads to a host of an identity provider that nobody has named. */
+const withProvider = (url = `https://${host}/login`) => {
+  const enters = (site: SiteState) => (site.cookies.set('session', '1'), (site.loggedIn = true), 'home');
+  return shop({
+    login: {
+      url: `${origin}/login`,
+      reading: {
+        kind: 'choice',
+        choices: [
+          choice('sso_provider', 'sso', { provider: 'okta', label: 'Okta' }),
+          choice('sign_in_method', 'mail', { label: 'E-mail' }),
+        ],
+      },
+      click: { sso: () => 'provider' },
+    },
+    provider: { url, reading: { kind: 'login', ...login }, click: { submit: enters } },
+  });
+};
+const start = (more: Partial<Case> = {}) => run({ script: withProvider(), values: good, ...more });
+const reauth = (ssoHosts: Record<string, string[]>, more: Partial<Case['input']> = {}) =>
+  start({
+    input: { flowType: 'REAUTH', connection: { ...connection, ssoProvider: 'okta', ssoHosts }, ...more },
+  });
+
+test('a person confirms the host that the chosen identity provider is at, and types there what is for it', async () => {
+  const { outcome, reports, site, typed } = await start({
+    submits: [{ choiceId: 'sso' }, { choiceId: `continue_at_${host}` }, { fieldValues: theirs }],
+  });
+  expect(outcome).toMatchObject({ status: 'SUCCESS', ssoHosts: { [host]: ['username', 'password'] } });
+  expect(reports.flatMap(({ choices }) => choices.map(({ label }) => label))).toContain(`Continue at ${host}`);
+  expect(site.submits).toEqual([theirs]);
+  expect(typed).toEqual(theirs);
+});
+
+test('nothing is typed at a host that the person does not confirm', async () => {
+  const { outcome, site } = await start({ submits: [{ choiceId: 'sso' }] });
+  expect(outcome).toMatchObject({ status: 'EXPIRED', errorCode: 'awaiting_input_timeout' });
+  expect([site.submits, [...site.values]]).toEqual([[], []]);
+});
+
+test('a host without https cannot be confirmed', async () => {
+  const { outcome } = await start({ script: withProvider(`http://${host}/login`), submits: [{ choiceId: 'sso' }] });
+  expect(outcome).toMatchObject({ errorCode: 'domain_not_allowed' });
+});
+
+test('without a person, values are typed at a confirmed host that a person typed there', async () => {
+  const known = await reauth({ [host]: ['username', 'password'] });
+  expect(known.outcome.status).toBe('SUCCESS');
+  expect(known.site.submits).toEqual([good]);
+
+  const other = await reauth({ [host]: ['username'] });
+  expect(other.outcome.status).toBe('EXPIRED');
+  expect([...other.site.values.values()]).not.toContain(good.password);
+
+  const named = await reauth({}, { connection: { ...connection, ssoProvider: 'okta', allowedDomains: [host] } });
+  expect(named.outcome.status).toBe('SUCCESS');
+});
+
+test('an item of a provider is typed at the hosts that it names, of those that the connection allows', async () => {
+  const item = (hosts: string[]) => async () => ({ values: good, ssoProvider: 'okta', hosts });
+  const allowed = { connection: { ...connection, allowedDomains: [host] } };
+  const both = await reauth({}, { ...allowed, credential: item([`https://${host}`]) });
+  expect(both.site.submits).toEqual([good]);
+  for (const input of [
+    { ...allowed, credential: item(['shop.example']) },
+    { connection, credential: item([`https://${host}`]) },
+  ]) {
+    const { outcome, site } = await reauth({}, input);
+    expect(outcome.errorCode).toBe('domain_not_allowed');
+    expect(site.submits).toEqual([]);
+  }
+});
