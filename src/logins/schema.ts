@@ -13,7 +13,7 @@ const LoginUrl = Type.Unsafe<string>({
 const Domains = Type.Array(Text(2048, { minLength: 1 }), {
   maxItems: 100,
   description:
-    'Further sites that a login may lead through. Identity providers that are widely used are allowed already.',
+    'Further sites that a login may lead through, each with the names below it. A host of an identity provider with many customers (`acme.okta.com`) stands for itself. With `http://` before it, values are typed there without https too.',
 });
 
 // Configuration
@@ -56,7 +56,8 @@ export const CreateConnection = named(
     {
       domain: Text(2048, {
         minLength: 1,
-        description: 'The site, such as `shop.example`. Of a whole address, the host is kept.',
+        description:
+          'The site, such as `shop.example`. Of a whole address, the host is kept, and that it begins with `http:`: otherwise nothing is typed without https.',
       }),
       profile_name: {
         ...SlugName,
