@@ -124,6 +124,8 @@ export interface Flow {
   ssoByPerson: boolean;
   /** The person did choose it: a host that is not known is shown to the person then, to be confirmed. */
   ssoChosen: boolean;
+  /** Whose pages the login is at: empty for the connection's own, otherwise the host of an identity provider. */
+  place: string;
   /** Hosts that the person has confirmed, with the names of the values that were typed there. */
   confirmed: Map<string, Set<string>>;
   basicSent: number;
@@ -187,6 +189,7 @@ export function newFlow(input: FlowInput, read: Reader): Flow {
     asked: { fields: [], choices: [] },
     ssoByPerson: false,
     ssoChosen: false,
+    place: '',
     confirmed: new Map(),
     basicSent: 0,
     checked: false,

@@ -3,7 +3,7 @@ import { act, enablePasskeys } from './act.ts';
 import { entryAddresses, guessedAddresses, shownAddress } from './addresses.ts';
 import { FormsError } from './browser.ts';
 import { checkWith } from './health.ts';
-import { isHttps } from './hosts.ts';
+import { hostOf, isHttps } from './hosts.ts';
 import { confirm } from './confirm.ts';
 import { decide } from './decide.ts';
 import type { Decision } from './decision.ts';
@@ -209,12 +209,23 @@ async function look(flow: Flow, signal: AbortSignal): Promise<FlowStateName> {
   const seen = await lookAt(flow, signal, 10_000);
   if (flow.fills === 0 && seen.reading.kind !== 'signed_in')
     for (const label of labelsOf(seen.snapshot)) flow.strange.add(label);
+  changePlace(flow, seen);
   flow.credential = await credentialFor(flow, seen);
   const decision = await replayed(flow, seen, flow.credential, decide(flow, seen, flow.credential));
   explain(flow, 'looking', decision.why, seen);
   flow.decision = decision;
   takeNote(flow, seen, decision);
   return follow(flow, decision);
+}
+
+/** What a person gave for the site is not typed at an identity provider, and what is for the provider not at the site. */
+function changePlace(flow: Flow, { snapshot: { url } }: Look): void {
+  const host = hostOf(url);
+  const place = host === undefined ? flow.place : flow.hosts.own(url) ? '' : host;
+  if (place === flow.place) return;
+  flow.place = place;
+  flow.personal.clear();
+  flow.pending = { values: new Map(), choiceId: flow.pending.choiceId };
 }
 
 /** A look-up that fails leads to a question for the person, not to the end. */

@@ -40,6 +40,24 @@ test('a person confirms the host that the chosen identity provider is at, and ty
   expect(typed).toEqual(theirs);
 });
 
+test('what a person typed at the site is not typed at the identity provider', async () => {
+  const script = withProvider();
+  const ways = script.pages['login']!;
+  script.pages['login'] = {
+    ...ways,
+    reading: { kind: 'login', ...login },
+    click: { submit: () => 'ways' },
+  };
+  script.pages['ways'] = { ...ways, url: `${origin}/ways` };
+  const { outcome, site } = await start({
+    script,
+    values: {},
+    submits: [{ fieldValues: good }, { choiceId: 'sso' }, { choiceId: `continue_at_${host}` }],
+  });
+  expect(outcome.errorCode).toBe('awaiting_input_timeout');
+  expect(site.submits).toEqual([good]);
+});
+
 test('nothing is typed at a host that the person does not confirm', async () => {
   const { outcome, site } = await start({ submits: [{ choiceId: 'sso' }] });
   expect(outcome).toMatchObject({ status: 'EXPIRED', errorCode: 'awaiting_input_timeout' });
