@@ -1,4 +1,4 @@
-import { fit } from '../../credentials/domains.ts';
+import { namesSite } from '../../credentials/domains.ts';
 import type { OpenCredential } from '../../credentials/service.ts';
 import type { Allow } from './browser.ts';
 import { wantedProvider } from './choose.ts';
@@ -21,7 +21,7 @@ export const allowFor =
 
 /** A provider's item is typed only where the item itself names the host. */
 const isNamed = (credential: OpenCredential | undefined, origin: string) =>
-  credential?.hosts === undefined || credential.hosts.some((host) => fit(host, origin) > 0);
+  credential?.hosts === undefined || namesSite(credential.hosts, origin);
 
 /**
  * The host of an identity provider. A person's values go to those that the person confirmed, in this login or an earlier one, and to the
