@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { errors } from '../errors.ts';
 import { pick } from '../lib/ids.ts';
 import { CannotOpen } from '../lib/seal.ts';
@@ -28,6 +29,7 @@ export function consoleLinks(room: {
 }) {
   const { db, secrets, keys, now = Date.now } = room;
   const wrongCodes = strangers(now);
+  const codes = nextList(() => linkStore(db).owners());
 
   return {
     /** A code that signs in once, to one project or to all. */
@@ -39,11 +41,14 @@ export function consoleLinks(room: {
       return code;
     },
 
-    /** The key that the code is exchanged for. `from` is the client's address: one that guesses has to wait. */
+    /**
+     * The key that the code is exchanged for. `from` is the client's address: one that guesses has to wait before it may try another wrong
+     * code. A right one is taken from there too, since others may share the address.
+     */
     async exchange(code: string, from: string): Promise<CreatedApiKey> {
-      const refusal = wrongCodes.refusal(from);
-      if (refusal) throw refusal;
       const owner = ownerOf(code);
+      const refusal = wrongCodes.refusal(from);
+      if (refusal && !(await codes()).has(owner)) throw refusal;
       // In one transaction: a code whose key could not be made still works.
       const created = await db.transaction(async (tx) => {
         const link = await openLink(secrets, owner, tx);
@@ -57,6 +62,21 @@ export function consoleLinks(room: {
       });
     },
   };
+}
+
+/**
+ * A list that is read after the question, and at most once a second for all questions together: guesses cost no query each, and a code that
+ * was made a moment ago is in it.
+ */
+function nextList<T>(read: () => Promise<T>): () => Promise<T> {
+  let next: Promise<T> | undefined;
+  let readAt = -Infinity;
+  return () =>
+    (next ??= sleep(Math.max(0, readAt + 1000 - performance.now())).then(() => {
+      next = undefined;
+      readAt = performance.now();
+      return read();
+    }));
 }
 
 /** The address that a person opens. `publicUrl` has no slash at its end. */

@@ -13,6 +13,12 @@ export function linkStore(db: Db) {
       return row !== undefined;
     },
 
+    /** The owners of all links. There are few: they are removed when they are used, and after a day. */
+    async owners(): Promise<Set<string>> {
+      const rows = await db.rows<{ owner: string }>(sql`select owner from secrets where kind = ${linkKind}`);
+      return new Set(rows.map(({ owner }) => owner));
+    },
+
     /** Removes the links that were never used, long after they stopped working. */
     async forgetOld(): Promise<void> {
       await db.rows(sql`delete from secrets where kind = ${linkKind} and updated_at < now() - interval '1 day'`);

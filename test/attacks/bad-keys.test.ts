@@ -1,9 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startService, type Service } from '../support/service.ts';
 import { upgrade } from '../support/upgrade.ts';
 
 let service: Service;
 let queries = 0;
+let codeQueries = 0;
 beforeAll(async () => {
   service = await startService({ CORRAL_TRUST_PROXY: '127.0.0.1' });
   const { db } = service.app.store;
@@ -11,11 +13,18 @@ beforeAll(async () => {
     const original = db[name].bind(db) as (...args: unknown[]) => unknown;
     Object.assign(db, {
       [name]: (...args: unknown[]) => {
-        if (JSON.stringify(args).includes('api_keys')) queries += 1;
+        const query = JSON.stringify(args);
+        if (query.includes('api_keys')) queries += 1;
+        if (query.includes('secrets')) codeQueries += 1;
         return original(...args);
       },
     });
   }
+  const transaction = db.transaction.bind(db);
+  db.transaction = (work) => {
+    codeQueries += 1;
+    return transaction(work);
+  };
 });
 afterAll(() => service?.close());
 
@@ -50,6 +59,25 @@ test('a client that guesses keys has to wait, costs no query each, and keeps no 
     await expect.poll(async () => (await service.call('GET', '/browsers', undefined, headers)).status).toBe(200);
   }
   expect((await guess(1000, '203.0.113.8')).status).toBe(401);
+});
+
+test('a client that guesses sign-in codes has to wait, costs no query each, and keeps nobody at its address out', async () => {
+  const from = '203.0.113.14';
+  const signIn = (code: string) =>
+    service.call('POST', '/console/sign_in', { code }, { authorization: '', 'x-forwarded-for': from });
+  const guesses = async (count: number) =>
+    Promise.all(Array.from({ length: count }, async () => (await signIn(randomBytes(20).toString('hex'))).status));
+  await guesses(40);
+  codeQueries = 0;
+  const statuses = await guesses(200);
+  // Every three seconds one guess is looked up again. The list of codes is read once for all that wait for it.
+  expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(150);
+  expect(new Set([...statuses, 401])).toEqual(new Set([401, 429]));
+  expect(codeQueries).toBeLessThan(50);
+
+  const code = await service.app.links.create();
+  expect(await signIn(code)).toMatchObject({ status: 201, body: { name: 'console' } });
+  expect((await signIn(code)).status).not.toBe(201);
 });
 
 test('an IPv6 client is its /64, and another address is not counted along', async () => {
