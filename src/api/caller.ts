@@ -37,6 +37,11 @@ export interface SessionTokens {
 declare module 'fastify' {
   interface FastifyContextConfig {
     access?: Access;
+    /**
+     * Whether the key of a deployment may call the route. An app works with what its project has, so routes with access `project` are for it
+     * and those with access `org` are not, unless they say otherwise.
+     */
+    apps?: boolean;
     /** Where clients of other services put their key, the header first; the Authorization header holds as well. */
     keyIn?: { query?: string; header?: string };
     /**
@@ -91,6 +96,12 @@ export async function admit(
     return;
   }
   request.caller = await gate.authenticate(given, request.clientIp);
+  const { apps = access === 'project' } = request.routeOptions.config;
+  if (request.caller.deployed && !apps)
+    throw errors.forbidden({
+      detail:
+        'The key of a deployment works with browsers and with what is stored in its project. Keys, projects, limits, providers, deployments and the audit log take a key of your own.',
+    });
   if (access === 'project') request.project = await gate.resolveProject(request.caller, selectorOf(request));
 }
 

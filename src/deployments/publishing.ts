@@ -13,7 +13,6 @@ const latest = 'latest';
 export interface Keys {
   /** A key of the project that is listed nowhere. */
   createHidden(projectId: string, name: string, within: Db): Promise<{ id: string; key: string }>;
-  isHidden(id: string): Promise<boolean>;
   removeHidden(id: string): Promise<void>;
 }
 

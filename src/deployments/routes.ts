@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type, type TSchema } from 'typebox';
 import { partsOf } from '../api/body-clock.ts';
-import { callerOf, projectOf } from '../api/caller.ts';
+import { projectOf } from '../api/caller.ts';
 import { sendPage } from '../api/paging.ts';
 import { empty, eventsOf, listOf, refusals } from '../api/schema.ts';
 import { eventStream } from '../api/sse.ts';
@@ -65,6 +65,7 @@ export function deploymentRoutes(room: DeploymentRoom): FastifyPluginAsyncTypebo
     app.delete(
       '/deployments/:id',
       {
+        config: { apps: false },
         schema: {
           operationId: 'deleteDeployment',
           summary: 'Stop a deployment: its invocations end, and its key, source and build are removed.',
@@ -153,7 +154,7 @@ function formRoutes({ deployments, takeIn }: DeploymentRoom): FastifyPluginAsync
     forms.post(
       '/deployments',
       {
-        config: { body: 'form' },
+        config: { body: 'form', apps: false }, // what it deploys would have a key that outlives it
         validatorCompiler: anything,
         schema: {
           operationId: 'createDeployment',
@@ -171,8 +172,7 @@ function formRoutes({ deployments, takeIn }: DeploymentRoom): FastifyPluginAsync
         withForm(request, async (fields, zip) => {
           const { entrypoint, git, ...rest } = readForm(fields, zip !== undefined);
           const source = zip ? { zip, entrypoint: entrypoint! } : { git: git! };
-          const { keyId } = callerOf(request);
-          return reply.code(201).send(await deployments.create(projectOf(request).id, { ...rest, source }, keyId));
+          return reply.code(201).send(await deployments.create(projectOf(request).id, { ...rest, source }));
         }),
     );
   };

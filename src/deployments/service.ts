@@ -26,7 +26,7 @@ export interface NewSource {
 export function deploymentService(deps: {
   db: Db;
   secrets: DeploymentSecrets;
-  keys: Pick<Keys, 'isHidden' | 'removeHidden'>;
+  keys: Pick<Keys, 'removeHidden'>;
   /** The region of this node, and others that mean the same. */
   region: string;
   /** Why nothing can be run here; undefined when it can. */
@@ -43,12 +43,7 @@ export function deploymentService(deps: {
     return row;
   }
 
-  async function create(projectId: string, request: NewSource, keyId: string): Promise<Deployment> {
-    if (await keys.isHidden(keyId))
-      throw errors.forbidden({
-        detail:
-          'The key of a deployment cannot deploy: what it deploys would have a key that outlives it. Use a key of your own.',
-      });
+  async function create(projectId: string, request: NewSource): Promise<Deployment> {
     const refusal = deps.refusal();
     if (refusal !== undefined) throw errors.no_sandbox({ reason: refusal });
     const asked = request.region;

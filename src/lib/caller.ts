@@ -4,6 +4,8 @@ export interface Caller {
   readonly keyName: string;
   /** The one project this key is for; null for the whole organisation. */
   readonly projectId: string | null;
+  /** The key of a deployment. */
+  readonly deployed?: true;
 }
 
 /** A person without a key who takes part in one flow, by a token for it. */

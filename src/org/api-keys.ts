@@ -45,10 +45,6 @@ export function apiKeyService({ db, changed }: { db: Db; changed: () => void }) 
     const maker = await store.findKey(caller.keyId, null);
     if (!maker || maker.deleted_at)
       throw errors.unauthorized({ detail: 'This key is not known here, or was revoked.' });
-    if (maker.hidden)
-      throw errors.forbidden({
-        detail: 'The key of a deployment cannot make other keys: they would outlive it. Use a key of your own.',
-      });
     // Signing in is not lending: a person who is signed in for a day makes the keys of programs, which last.
     if (maker.created_by === consoleSignIn.keyId) return null;
     const end = maker.expires_at;
@@ -151,8 +147,6 @@ export function apiKeyService({ db, changed }: { db: Db; changed: () => void }) 
     /** The key of a console that was signed in to by a link. It is listed, and can be revoked as any other. */
     createForConsole: (projectId: string | null, within: Db): Promise<CreatedApiKey> =>
       insert(within, consoleSignIn, 'console', projectId, consoleDays),
-
-    isHidden: async (id: string): Promise<boolean> => (await store.findKey(id, null))?.hidden ?? false,
 
     async removeHidden(id: string): Promise<void> {
       await store.deleteKey(id);

@@ -37,7 +37,7 @@ export function gatekeeper({ db, trusted, now = Date.now }: { db: Db; trusted: (
         detail: `This key expired at ${row.expires_at.toISOString()}. Rotate it or create another.`,
       });
     }
-    return { keyId: row.id, keyName: row.name, projectId: row.project_id };
+    return { keyId: row.id, keyName: row.name, projectId: row.project_id, ...(row.hidden && { deployed: true }) };
   }
 
   /** The project that the header names, within the scope of the key. */

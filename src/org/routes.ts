@@ -11,6 +11,8 @@ import * as shape from './schema.ts';
 
 const Id = Type.Object({ id: Type.String() });
 const config = { access: 'org' } as const;
+/** An app may read which project it is in, and what that may use. */
+const readable = { ...config, apps: true } as const;
 
 type App = Parameters<FastifyPluginAsyncTypebox>[0];
 
@@ -51,7 +53,7 @@ function projectRoutes(app: App, { projects }: OrgRoom) {
   app.get(
     '/org/projects',
     {
-      config,
+      config: readable,
       schema: {
         operationId: 'listProjects',
         summary: 'List projects.',
@@ -69,7 +71,7 @@ function projectRoutes(app: App, { projects }: OrgRoom) {
   app.get(
     '/org/projects/:id',
     {
-      config,
+      config: readable,
       schema: {
         operationId: 'getProject',
         summary: 'Get a project by id or name.',
@@ -127,7 +129,7 @@ function limitRoutes(app: App, { limits }: OrgRoom) {
   app.get(
     '/org/projects/:id/limits',
     {
-      config,
+      config: readable,
       schema: {
         operationId: 'getProjectLimits',
         summary: 'Get the caps of a project.',
@@ -158,7 +160,7 @@ function limitRoutes(app: App, { limits }: OrgRoom) {
   app.get(
     '/org/limits',
     {
-      config,
+      config: readable,
       schema: {
         operationId: 'getOrgLimits',
         summary: 'Get the caps of the organisation.',

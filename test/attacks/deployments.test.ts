@@ -14,7 +14,6 @@ import { cutLines } from '../../src/chromium/workshop/lines.ts';
 import { outcomeOf, readReports } from '../../src/chromium/workshop/worker.ts';
 import { redactor } from '../../src/deployments/redact.ts';
 import { silent } from '../../src/lib/log.ts';
-import { sql } from '../../src/store/sql.ts';
 import { bareSdk as sdk, deploy, startRepository } from '../support/apps.ts';
 import { zipOf } from '../support/extension-zip.ts';
 import { requireSandbox } from '../support/sandbox.ts';
@@ -318,26 +317,74 @@ describe('an app that is hostile', () => {
     }
   }, 180_000);
 
-  test('has a key that makes no key, rotates none, deploys nothing, and reaches no other project', async () => {
+  test('has a key that changes no key of its project, not its name, deploys and stops nothing, and reaches no other project', async () => {
     const key = JSON.parse((await invoke('key')).output!) as string;
     const headers = { authorization: `Bearer ${key}` };
     const other = await client.projects.create({ name: 'neighbour' });
-    const own = await service.app.store.db.row<{ id: string }>(sql`select id from api_keys where hidden`);
-    const [listed] = (await client.apiKeys.list()).getPaginatedItems();
+    const [own] = (await service.sdk(key).projects.list()).getPaginatedItems();
+    const theirs = await client.apiKeys.create({ name: 'of a person', project_id: own!.id });
+    const [deployment] = (await client.deployments.list()).getPaginatedItems();
     const call = async (method: string, path: string, body?: unknown, more: Record<string, string> = {}) =>
       (await service.call(method, path, body, { ...headers, ...more })).status;
-    expect(await call('POST', '/org/api_keys', { name: 'longer' })).toBe(403);
-    expect(await call('POST', `/org/api_keys/${own!.id}/rotate`, {})).toBe(404);
-    expect(await call('POST', `/org/api_keys/${listed!.id}/rotate`, {})).toBe(404);
-    expect(await call('DELETE', `/org/api_keys/${own!.id}`)).toBe(404);
-    expect(await call('POST', '/org/projects', { name: 'more' })).toBe(403);
+    expect(await call('PATCH', `/org/api_keys/${theirs.id}`, { name: 'mine' })).toBe(403);
+    expect(await call('POST', `/org/api_keys/${theirs.id}/rotate`, { expire_in_days: 0 })).toBe(403);
+    expect(await call('DELETE', `/org/api_keys/${theirs.id}`)).toBe(403);
+    expect(await client.apiKeys.retrieve(theirs.id)).toMatchObject({ name: 'of a person', expires_at: null });
+    expect(await call('PATCH', `/org/projects/${own!.id}`, { name: 'mine' })).toBe(403);
+    expect(await call('DELETE', `/deployments/${deployment!.id}`)).toBe(403);
     const app = new Kernel({ apiKey: key, baseURL: service.url, maxRetries: 0 });
     const file = await toFile(await zipOf({ ...sdk, 'index.js': hostile }), 'app.zip');
     await expect(app.deployments.create({ file, entrypoint_rel_path: 'index.js' })).rejects.toMatchObject({
       status: 403,
     });
-    expect(await call('PATCH', `/org/projects/${other.id}/limits`, { max_concurrent_sessions: 9 })).toBe(403);
     expect(await call('GET', '/deployments', undefined, { 'x-kernel-project-id': other.id })).not.toBe(200);
+  });
+
+  /** What its key is refused, and why. It may call every other operation. */
+  const refused = {
+    getAbout: 'the operator’s',
+    metrics: 'the operator’s',
+    createProject: 'of the organisation',
+    updateProject: 'a new name stays',
+    deleteProject: 'of the organisation',
+    updateProjectLimits: 'of the organisation',
+    updateOrgLimits: 'of the organisation',
+    createApiKey: 'would outlive it',
+    listApiKeys: 'no app needs it',
+    getApiKey: 'no app needs it',
+    updateApiKey: 'keys of others',
+    deleteApiKey: 'keys of others',
+    rotateApiKey: 'keys of others, and a successor would outlive it',
+    listAuditLogs: 'what people did, and from where',
+    exportAuditLogs: 'what people did, and from where',
+    createCredentialProvider: 'of the organisation',
+    listCredentialProviders: 'of the organisation',
+    getCredentialProvider: 'of the organisation',
+    updateCredentialProvider: 'of the organisation',
+    deleteCredentialProvider: 'of the organisation',
+    testCredentialProvider: 'of the organisation',
+    listCredentialProviderItems: 'what is in people’s vaults',
+    createDeployment: 'would have a key that outlives it',
+    deleteDeployment: 'apps of others',
+  };
+
+  test('has a key that is refused what outlives it, of all operations of the reference', async () => {
+    const key = JSON.parse((await invoke('key')).output!) as string;
+    const { paths } = (await service.call('GET', '/openapi.json')).body as {
+      paths: Record<string, Record<string, { operationId: string }>>;
+    };
+    const answered: string[] = [];
+    for (const [path, methods] of Object.entries(paths))
+      for (const [method, { operationId }] of Object.entries(methods)) {
+        const answer = await fetch(`${service.url}${path.replaceAll(/\{[^}]+\}/g, 'none')}`, {
+          method: method.toUpperCase(),
+          headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+          ...(method !== 'get' && { body: '5' }), // what is let in is refused for its body
+        });
+        await answer.body?.cancel(); // some are streams
+        if (answer.status === 403) answered.push(operationId);
+      }
+    expect(answered.sort()).toEqual(Object.keys(refused).sort());
   });
 
   test('gives no other project an invocation to read, end or tie a browser to', async () => {

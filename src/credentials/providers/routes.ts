@@ -16,7 +16,7 @@ export function providerRoutes({ providers }: { providers: ProviderService }): F
     app.post(
       '/org/credential_providers',
       {
-        config: { access: 'project' },
+        config: { access: 'project', apps: false },
         schema: {
           operationId: 'createCredentialProvider',
           summary:
