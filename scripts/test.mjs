@@ -33,6 +33,7 @@ function attacksOnSessions() {
   const onTheService = [
     'bad-keys',
     'docs',
+    'headers',
     'keys',
     'memory',
     'node-credentials',

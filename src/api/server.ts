@@ -12,6 +12,7 @@ import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import { errors, ServiceError } from '../errors.ts';
 import { Overdue } from '../lib/deadline.ts';
 import { newId } from '../lib/ids.ts';
+import { nosniff, UnsniffedResponse } from '../lib/nosniff.ts';
 import { isUndeclared } from './answers.ts';
 import { clockOf, guarded, hasBody, watchBodies } from './body-clock.ts';
 import { countedAnswer, countedBody } from './large.ts';
@@ -67,6 +68,7 @@ export async function httpServer(options: {
     genReqId: () => newId('req_'),
     requestIdHeader: false,
     bodyLimit,
+    http: { ServerResponse: UnsniffedResponse },
     requestTimeout: 0, // a large upload may take long; body-clock.ts bounds the time without progress
     rewriteUrl: (request) => modernPath(frontPage(request, pathAt(request.headers.host, request.url ?? '/'))),
     routerOptions: { querystringParser: parseQuery, maxParamLength: 1024, ignoreTrailingSlash: true },
@@ -234,9 +236,14 @@ function clientErrorHandler(error: NodeJS.ErrnoException, socket: Socket) {
     code: 'bad_request',
     message: `This is not HTTP that we can read: ${STATUS_CODES[status]}.`,
   });
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  );
+  const headers = {
+    ...nosniff,
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(body),
+    Connection: 'close',
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
 }
 
 const digestOf = (body: string) => createHash('sha256').update(body).digest('base64url');

@@ -60,7 +60,6 @@ export function consoleWeb({ folder = builtConsole, frames }: { folder?: string;
           'Content-Type': type,
           'Cache-Control': 'public, max-age=31536000, immutable',
           Vary: 'Accept-Encoding',
-          'X-Content-Type-Options': 'nosniff',
           'Cross-Origin-Resource-Policy': 'same-origin',
           ...(coding && { 'Content-Encoding': coding }),
         },

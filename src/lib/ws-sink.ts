@@ -3,6 +3,7 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { memory, type Group, type Share } from './byte-budget.ts';
 import { startHeartbeat, type Heartbeat } from './heartbeat.ts';
+import { nosniff } from './nosniff.ts';
 import { pacedWriter } from './paced-writer.ts';
 import { appendFrame, BINARY, CLOSE, closePayload, PING, PONG, TEXT } from './ws-frames.ts';
 import { answerHandshake } from './ws-handshake.ts';
@@ -231,7 +232,7 @@ function greet(socket: Duplex, accept: string, requestId: string | undefined): v
 }
 
 function refuse(socket: Duplex, status: number, headers: Record<string, string>): void {
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const lines = Object.entries({ ...headers, ...nosniff }).map(([name, value]) => `${name}: ${value}\r\n`);
   const words = status === 426 ? '426 Upgrade Required' : '400 Bad Request';
   socket.end(`HTTP/1.1 ${words}\r\n${lines.join('')}Connection: close\r\nContent-Length: 0\r\n\r\n`);
 }

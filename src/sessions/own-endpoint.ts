@@ -1,6 +1,7 @@
 import http, { type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { UnsniffedResponse } from '../lib/nosniff.ts';
 
 /** A websocket upgrade from inside a session. */
 export interface InsideUpgrade {
@@ -21,6 +22,7 @@ export const ownEndpointOnly =
 export function ownEndpoints(upgrade: (given: InsideUpgrade) => void) {
   const sessions = new WeakMap<Duplex, string>();
   const server = http.createServer({
+    ServerResponse: UnsniffedResponse,
     maxHeaderSize: 16 * 1024,
     headersTimeout: 10_000,
     requestTimeout: 10_000,

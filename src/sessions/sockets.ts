@@ -12,6 +12,7 @@ import type { Log } from '../lib/log.ts';
 import { withoutEnd } from '../lib/text.ts';
 import { answerHandshake, wantsWebSocket } from '../lib/ws-handshake.ts';
 import { newId } from '../lib/ids.ts';
+import { nosniff } from '../lib/nosniff.ts';
 import type { Heartbeat } from '../lib/heartbeat.ts';
 import { serveWebSocket, type Upgrade, type WebSocketReceiver, type WebSocketSink } from '../lib/ws-sink.ts';
 import type { Addresses, LapseOf, Minter, Purpose } from './addresses.ts';
@@ -376,6 +377,7 @@ function refuse(socket: Duplex, error: Error, requestId: string, log: Log): void
   const body = JSON.stringify({ code: answer.code, message: answer.message, request_id: requestId });
   const headers = {
     ...answer.extras.headers,
+    ...nosniff,
     'X-Request-Id': requestId,
     'Content-Type': 'application/json',
     'Content-Length': Buffer.byteLength(body),

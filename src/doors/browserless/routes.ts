@@ -12,7 +12,6 @@ const bodyLimit = 6 * 1024 * 1024;
 /** Results are untrusted: a browser that shows one must not let it act on the origin of the service. */
 const guarded = {
   'Content-Security-Policy': 'sandbox',
-  'X-Content-Type-Options': 'nosniff',
   'Cache-Control': 'no-store',
 };
 

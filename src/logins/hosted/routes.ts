@@ -34,10 +34,7 @@ export function hostedLoginRoutes(): FastifyPluginAsyncTypebox {
       async (request, reply) => {
         const asset = await hostedAsset(request.params.name);
         if (!asset) throw errors.not_found({ detail: 'The login page has no such file.' });
-        return reply
-          .headers({ 'Cache-Control': 'no-cache', 'X-Content-Type-Options': 'nosniff' })
-          .type(asset.type)
-          .send(asset.body);
+        return reply.header('Cache-Control', 'no-cache').type(asset.type).send(asset.body);
       },
     );
 

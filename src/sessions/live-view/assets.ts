@@ -60,7 +60,6 @@ export async function liveViewAsset(path: string, accepted = ''): Promise<LiveVi
       // Nodes of another version have other hashes. During an upgrade, a page may come from one and ask another.
       'Cache-Control': path === bundle.name ? 'public, max-age=31536000, immutable' : 'no-cache',
       Vary: 'Accept-Encoding',
-      'X-Content-Type-Options': 'nosniff',
       ...(coding && { 'Content-Encoding': coding }),
     },
     body: bundle[coding ?? 'plain'],

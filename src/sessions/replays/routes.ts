@@ -155,7 +155,6 @@ async function send(
     'Accept-Ranges': 'bytes',
     'Cache-Control': 'private, max-age=3600',
     'Content-Disposition': `inline; filename="${id}.mp4"`,
-    'X-Content-Type-Options': 'nosniff',
   });
   if (range === 'unsatisfiable') {
     return void reply

@@ -78,7 +78,6 @@ function send(reply: FastifyReply, content: Readable, type: string, name: string
       'Content-Type': type,
       'Content-Disposition': `attachment; filename="${name}"`,
       'Cache-Control': 'no-store',
-      'X-Content-Type-Options': 'nosniff',
     })
     .send(content) as never;
 }
