@@ -54,6 +54,8 @@ const longest = [
   'acceptance/deployment-nodes',
   'acceptance/proxies',
   'acceptance/hang-ups',
+  'acceptance/unasked',
+  'attacks/headers',
   'acceptance/doors',
   'acceptance/hosted-login',
   'attacks/descriptors',

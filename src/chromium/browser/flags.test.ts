@@ -59,8 +59,10 @@ test('a headful browser searches with the engine of the service, if there is one
     DefaultSearchProviderName: 'find.test',
     DefaultSearchProviderSearchURL: 'https://find.test/a?q={searchTerms}&again={searchTerms}',
   });
-  expect(policyOf('headful')).toEqual({ BlockThirdPartyCookies: false, CommandLineFlagSecurityWarningsEnabled: false });
-  expect(policyOf('headless')).toEqual({ BlockThirdPartyCookies: false });
+  expect(policyOf('headful')).not.toHaveProperty('DefaultSearchProviderEnabled');
+  expect(policyOf('headful')).toMatchObject({ CommandLineFlagSecurityWarningsEnabled: false });
+  for (const kind of ['headful', 'headless'] as const)
+    expect(policyOf(kind)).toMatchObject({ BlockThirdPartyCookies: false, PasswordLeakDetectionEnabled: false });
   expect(policyOf('headless-shell')).toEqual({});
 });
 

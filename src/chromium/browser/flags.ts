@@ -78,6 +78,7 @@ const base = ({ userDataDir }: FlagOptions) => [
   '--use-mock-keychain', // the same question on macOS
   '--force-color-profile=srgb', // screenshots look the same on every machine
   '--export-tagged-pdf', // printed pages keep their structure for readers and agents
+  '--disable-auto-reload', // a page that failed to load is asked for again when the client says so, not every few seconds
   '--hide-crash-restore-bubble', // after a crash the service restores; the bubble would cover the page
   '--noerrdialogs', // no dialog can be clicked away by a script
   '--log-level=2', // errors only, so that the last 200 lines are useful
@@ -139,8 +140,22 @@ const headfulPolicy = (searchUrl: string) => ({
   }),
 });
 
-/** A session's own policy is added to it. The headless shell has none. */
+/** The languages that Chromium has dictionaries for. */
+const dictionaries =
+  'af bg ca cs cy da de el en-AU en-CA en-GB en-GB-oxendict en-US es es-419 es-AR es-ES es-MX es-US et fa fo fr he hi hr hu hy id it ko lt lv nb nl pl pt-BR pt-PT ro ru sh sk sl sq sr sv ta tg tr uk vi'.split(
+    ' ',
+  );
+
+/** Requests to Google that neither a page nor a client asks for. The headless shell makes none of them. */
+const silence = {
+  PasswordLeakDetectionEnabled: false, // asks whether a password leaked, at every login
+  SearchSuggestEnabled: false, // sends what a person types into the address bar to a search engine, letter by letter
+  SpellcheckLanguageBlocklist: dictionaries, // downloads a dictionary at the first text field, also with SpellcheckEnabled off
+};
+
+/** A session's own policy is added to it, and wins. The headless shell has none. */
 export const policyOf = (kind: BrowserKind, searchUrl = '') => ({
+  ...(kind !== 'headless-shell' && silence),
   ...(kind !== 'headless-shell' && { BlockThirdPartyCookies: false }), // Debian's Chromium keeps cookies and storage from frames of other sites
   ...(kind === 'headful' && headfulPolicy(searchUrl)),
 });
