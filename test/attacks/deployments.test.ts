@@ -188,6 +188,7 @@ const actions = {
   lies: async ({ invocation_id: id }) => { report({ done: id, output: 'no \\0 JSON' }); await new Promise(() => {}); },
   babbles: async () => { for (;;) { fs.writeSync(4, '\\n'.repeat(60000)); await new Promise((go) => setImmediate(go)); } },
   key: async () => process.env.KERNEL_API_KEY,
+  mounts: async () => fs.readFileSync('/proc/self/mountinfo', 'utf8'),
   waits: async () => new Promise(() => setInterval(() => {}, 1000)),
 };
 const getActions = () => Object.entries(actions).map(([name, handler]) => ({ name, handler }));
@@ -385,6 +386,19 @@ describe('an app that is hostile', () => {
         if (answer.status === 403) answered.push(operationId);
       }
     expect(answered.sort()).toEqual(Object.keys(refused).sort());
+  });
+
+  test('learns of the data directory where it is and its own ids, and no more', async () => {
+    const mounts = JSON.parse((await invoke('mounts')).output!) as string;
+    const [deployment] = (await client.deployments.list({ app_name: 'hostile' })).getPaginatedItems();
+    const shown = mounts.split('\n').flatMap((line) => {
+      const root = line.split(' ')[3] ?? '';
+      return root.startsWith(service.dataDir) ? [root.slice(service.dataDir.length)] : [];
+    });
+    const own = shown.find((path) => path.endsWith('/etc'))?.replace(/\/etc$/, '') ?? '';
+    expect(own).toMatch(/^\/workshop\/cells\/worker-[a-z0-9]{24}$/);
+    const parts = ['etc', 'home', 'extensions'].map((name) => `${own}/${name}`);
+    expect(shown.sort()).toEqual([...parts, '/workshop/bench', `/workshop/builds/${deployment!.id}/home`].sort());
   });
 
   test('gives no other project an invocation to read, end or tie a browser to', async () => {

@@ -55,6 +55,16 @@ test.runIf(!asRoot)('an ordinary user’s service lacks the same for /ready and 
   expect(await expectDoctorAgrees((path) => service.call('GET', path))).not.toContain('sandbox');
 });
 
+test('a session is told where the data directory is and its own id, and no more of it', () => {
+  for (const session of [mine, other]) {
+    const lines = readFileSync(`/proc/${init.get(session.session_id)}/mountinfo`, 'utf8').split('\n');
+    const shown = lines.map((line) => line.split(' ')[3] ?? '').filter((root) => root.startsWith(service.dataDir));
+    const own = ['etc', 'home', 'extensions', ...(session === other ? ['display/x11'] : [])];
+    const allowed = [join(service.dataDir, 'tools'), ...own.map((name) => join(dirOf(session), name))];
+    expect(shown.sort()).toEqual(allowed.sort());
+  }
+});
+
 describe.runIf(asRoot)('as root', () => {
   /** A shell on the host, outside of every namespace, as one session's uid. Everything it said. */
   async function outside(script: string, as = mine): Promise<string> {
