@@ -55,6 +55,7 @@ const longest = [
   'acceptance/proxies',
   'acceptance/hang-ups',
   'acceptance/unasked',
+  'acceptance/stealth',
   'attacks/headers',
   'acceptance/doors',
   'acceptance/hosted-login',

@@ -98,6 +98,7 @@ const isWindow = object({
   windowId: integer(0, 2 ** 31),
   bounds: object({ width: number(0, 1e6), height: number(0, 1e6) }),
 });
+const isScreenList = object({ screenInfos: list(object({ id: anyText })) });
 const isExtension = object({ id: anyText });
 const isCookieList = object({ cookies: list(object({ name: anyText, value: anyText })) });
 
@@ -138,6 +139,23 @@ function windowSizes(first: Viewport | undefined) {
   };
 }
 
+/** Gives a page of a headless browser its size, and the screen that of the largest window, bars included: pages see both. */
+function headlessSizes() {
+  let of: Viewport | undefined;
+  let screen = { width: 0, height: 0 };
+  return async (client: LocalClient, viewport: Viewport, windowId: number, sessionId: string): Promise<void> => {
+    if (of !== viewport) screen = { width: 0, height: 0 };
+    of = viewport;
+    const { width, height } = viewport;
+    await client.send('Browser.setContentsSize', { windowId, width, height }, sessionId);
+    const { bounds } = await client.ask(isWindow, 'Browser.getWindowForTarget', {}, sessionId);
+    const { screenInfos } = await client.ask(isScreenList, 'Emulation.getScreenInfos', {}, sessionId);
+    screen = { width: Math.max(screen.width, bounds.width), height: Math.max(screen.height, bounds.height) };
+    const screenId = screenInfos[0]?.id;
+    if (screenId !== undefined) await client.send('Emulation.updateScreen', { screenId, ...screen }, sessionId);
+  };
+}
+
 /** Builds the engine of a running browser. */
 export function engineOf(
   browser: Browser,
@@ -161,7 +179,7 @@ export function engineOf(
   void browser.exited.then(() => guest.close());
   const headful = browser.kind === 'headful';
   let wanted: Viewport | undefined;
-  const sizes = windowSizes(browser.windowSize);
+  const [sizes, fitHeadless] = [windowSizes(browser.windowSize), headlessSizes()];
   const hidden = hiddenPages(mux);
   let seated: Computer | undefined;
   /** Created on first use: a session that is only driven over CDP does not need it. */
@@ -181,18 +199,18 @@ export function engineOf(
    * Uses the page's own session: Chromium 156's headless shell crashes on getWindowForTarget at the browser's level for a
    * closing page.
    */
-  async function fit({ targetId, openerId }: Opened, { width, height }: Viewport): Promise<void> {
+  async function fit({ targetId, openerId }: Opened, viewport: Viewport): Promise<void> {
+    const { width, height } = viewport;
     const { sessionId } = await control().ask(isAttached, 'Target.attachToTarget', { targetId, flatten: true });
     const { windowId, bounds } = await control().ask(isWindow, 'Browser.getWindowForTarget', {}, sessionId);
     // Chromium makes a window that is set to the display's size one pixel smaller: never set the same size twice.
     const fits = headful && ((bounds.width === width && bounds.height === height) || sizes.isPopup(openerId, bounds));
-    if (!headful) await control().send('Browser.setContentsSize', { windowId, width, height }, sessionId);
+    if (!headful) await fitHeadless(control(), viewport, windowId, sessionId);
     else if (!fits) await control().send('Browser.setWindowBounds', { windowId, bounds: { width, height } }, sessionId);
     await control().send('Target.detachFromTarget', { sessionId });
   }
 
-  let fitting = 0;
-  let hears = false;
+  let [fitting, hears] = [0, false];
   /** Needed because new windows have the size the browser was started with. */
   async function fitNewPages() {
     if (!hears) {

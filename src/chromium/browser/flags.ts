@@ -92,7 +92,8 @@ const noAccounts = [
 /** For every window, popups too. A window manager places them: those with tabs over the whole display, popups as the page asks. */
 const window = ({ kind, viewport }: FlagOptions) => [
   `--window-size=${viewport.width},${viewport.height}`, // the window has the size of the requested viewport
-  ...(kind === 'headful' ? ['--window-position=0,0'] : []), // without a window manager it gets exactly this position: the whole display
+  ...(kind === 'headless-shell' ? [] : ['--window-position=0,0']), // without a window manager it gets exactly this position: the whole display
+  ...(kind === 'headless' ? [`--screen-info={${viewport.width}x${viewport.height}}`] : []), // the screen too: by itself it has 800x600, in which no such window fits
 ];
 
 const proxy = (port: number) => [
