@@ -95,6 +95,7 @@ const fileUsers = {
   'chromium/sandbox/disk-use.ts':
     "the session's directory itself, and /proc; the walk below is find's, which follows no link",
   'chromium/sandbox/memory-watch.ts': '/proc',
+  'chromium/sandbox/shared-memory.ts': '/proc',
   'chromium/sandbox/owners.ts': '/proc, and the claims of uids in /run',
   'chromium/sandbox/process-tree.ts': '/proc',
   'chromium/cdp/description.ts': "the protocol's description, in a package",

@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync } from 'node:fs';
+import { readFileSync, readdirSync, readlinkSync, statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { signal, startTime, tree } from '../../src/chromium/sandbox/process-tree.ts';
@@ -11,6 +11,8 @@ const PIDS = 200;
 const MEMORY_MB = 400;
 /** What this run's processes are known by among all of the machine. */
 const MARK = 100_000 + process.pid;
+/** As perl calls it. */
+const MEMFD_CREATE = process.arch === 'arm64' ? 279 : 319;
 const PATIENCE = { timeout: 90_000, interval: 200 };
 
 /**
@@ -126,6 +128,42 @@ describe('a session that takes all it can', { timeout: 120_000 }, () => {
     await clear(`sleep\x00${MARK}2`);
   });
 
+  // Each keeps 600 MB in memory that belongs to no process, where it may have 400.
+  test.each([
+    ['a memfd that is written and never mapped', 1],
+    ['many memfds that many processes have open', 20],
+  ])('gets no more of it by %s', async (_what, count) => {
+    const own = await create();
+    const each = Math.ceil(600 / count);
+    const write = `$f = syscall(${MEMFD_CREATE}, my $name = "x", 0); open F, ">&=", $f; for (1..${each}) { syswrite(F, "x" x 1048576) or exit 1 }`;
+    const perl = `$0 = "hidden-${MARK}"; for $n (1..${count - 1}) { last unless fork } ${write} sleep 600`;
+    await start(own, `exec perl -e '${perl}' hidden-${MARK}`);
+    const kept = () => pidsOf(`hidden-${MARK}`).reduce((sum, pid) => sum + memfds(pid), 0) / 2 ** 20;
+    await expect.poll(() => starved(own), PATIENCE).toBe(true);
+    await expect.poll(kept, PATIENCE).toBeLessThan(MEMORY_MB);
+    await clear(`hidden-${MARK}`);
+    await service.call('DELETE', `/browsers/${own}`);
+    await othersWorkOn();
+  });
+
+  test('gets no more of it by files in its /tmp', async () => {
+    const own = await create();
+    await start(own, `dd if=/dev/zero of=/tmp/x bs=1M count=600 status=none && exec sleep ${MARK}4`);
+    await expect.poll(() => starved(own), PATIENCE).toBe(true);
+    await expect.poll(() => [...pidsOf(`sleep ${MARK}4`), ...pidsOf(`sleep\x00${MARK}4`)], PATIENCE).toEqual([]);
+    await service.call('DELETE', `/browsers/${own}`);
+    await othersWorkOn();
+  });
+
+  test('has little room for files in its /run/user', async () => {
+    const said = await says(
+      mine,
+      'dd if=/dev/zero of=/run/user/x bs=1M count=600 2>&1; du -m /run/user/x; rm /run/user/x',
+    );
+    expect(said).toContain('No space left on device');
+    expect(Number(/^(\d+)\t/m.exec(said)![1])).toBeLessThanOrEqual(64);
+  });
+
   test('shares the processor with its neighbours as an equal, however many processes it keeps busy', async () => {
     const loop = (count: number, mark: string) =>
       `i=0; while [ $i -lt ${count} ]; do sh -c 'while :; do :; done' ${mark} & i=$((i+1)); done; wait`;
@@ -174,6 +212,10 @@ describe('a session that takes all it can', { timeout: 120_000 }, () => {
   const status = async (session: string, process: string) =>
     (await service.call('GET', `/browsers/${session}/process/${process}/status`)).body;
 
+  /** Processes of the session were ended. The kernel may have chosen its browser, and the session went with it. */
+  const starved = (session: string) =>
+    service.log.some((line) => line.includes(session) && /memory|crashed|session\.ended/.test(line));
+
   /** What the session's own log and the service's say. */
   const events = async (session: string) =>
     service.log.filter((line) => line.includes(session) && line.includes('memory')).join('\n');
@@ -184,6 +226,17 @@ const commandLine = (pid: number) => {
     return readFileSync(`/proc/${pid}/cmdline`, 'latin1');
   } catch {
     return '';
+  }
+};
+
+/** Bytes of the memfds that a process has open. */
+const memfds = (pid: number) => {
+  try {
+    const open = readdirSync(`/proc/${pid}/fd`).map((name) => `/proc/${pid}/fd/${name}`);
+    const held = open.filter((path) => readlinkSync(path).startsWith('/memfd:'));
+    return held.reduce((sum, path) => sum + statSync(path).blocks * 512, 0);
+  } catch {
+    return 0; // gone
   }
 };
 

@@ -64,7 +64,8 @@ export function startHelper(
 ): ChildProcess {
   const drop = process.getuid?.() === 0 ? stepDown(owner) : [];
   const args = ['--unshare-all', '--die-with-parent', '--new-session', '--clearenv', '--setenv', 'PATH', PATH];
-  args.push(...systemDirectories(), '--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp');
+  args.push(...systemDirectories(), '--proc', '/proc', '--dev', '/dev');
+  args.push('--size', String(64 * 2 ** 20), '--tmpfs', '/tmp');
   return withFilter('helper', stdio.length, (filter, words) => {
     const [file = '', ...rest] = [...drop, ...(sandboxed ? ['bwrap', ...words, ...args, '--'] : []), ...command];
     return spawn(file, rest, { stdio: andNoOther(...stdio, ...filter), cwd: '/', env: { PATH } });

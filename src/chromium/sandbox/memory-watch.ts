@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { setImmediate as yielded } from 'node:timers/promises';
-import { memoryOf, signal } from './process-tree.ts';
+import { memoryParts, signal } from './process-tree.ts';
+import { machineSharedMemory, sharedMemory } from './shared-memory.ts';
 
 /** A session whose memory is watched. */
 export interface Watched {
@@ -58,21 +59,27 @@ interface Seen {
   before: Task[];
   /** Looks since the count rose while no listed process was gone: one that is ended takes a moment to go. */
   waited: number;
+  /** The most that it may have in tmpfs and memfds: what was found there, and what the whole machine has gained since. */
+  shared: number;
 }
+/** Of the whole machine, at the last look. */
+let machineShared = 0;
 const sessions = new Map<Watched, Seen>();
 let timer: NodeJS.Timeout | undefined;
 
 /**
  * Reports sessions whose memory ran out. Where a control group limits memory, the kernel ends the largest process and counts that.
- * Where none does, this watch adds up the memory of each session's processes and ends the largest until the rest fits. It
- * reacts up to a second late, and does not see memory that no process has mapped (a memfd that was only written to).
+ * Where none does, this watch adds up the memory of each session's processes, its tmpfs and its memfds, and ends the largest processes until
+ * the rest fits. It reacts up to a second late.
  */
 export function watchMemory(session: Watched): () => void {
+  if (sessions.size === 0) machineShared = machineSharedMemory();
   sessions.set(session, {
     outOfMemory: session.outOfMemory() ?? 0,
     largest: [],
     before: [],
     waited: 0,
+    shared: 0,
   });
   timer ??= setTimeout(() => void look(), EVERY_MS).unref();
   return () => void sessions.delete(session);
@@ -151,9 +158,13 @@ function nameOf(pid: number): string {
 
 /** True when a process was ended. */
 async function bound(unbounded: readonly Watched[]): Promise<boolean> {
+  const gained = gainedShared();
   const { children, resident, bySession } = await processes();
   let ended = false;
   for (const session of unbounded) {
+    const seen = sessions.get(session);
+    if (!seen) continue; // over meanwhile
+    seen.shared += gained;
     const members = new Set<number>();
     const queue = session.leaders().flatMap((leader) => [leader, ...(bySession.get(leader) ?? [])]);
     for (let pid = queue.pop(); pid !== undefined; pid = queue.pop()) {
@@ -162,12 +173,11 @@ async function bound(unbounded: readonly Watched[]): Promise<boolean> {
       queue.push(...(children.get(pid) ?? []));
     }
     // An upper bound, since shared memory counts in full for each process. The exact shares cost more to read, so only when this exceeds the limit.
-    const upper = [...members].reduce((sum, pid) => sum + (resident.get(pid) ?? 0), 0);
+    const upper = [...members].reduce((sum, pid) => sum + (resident.get(pid) ?? 0), seen.shared);
     if (upper <= session.mostBytes) continue;
-    const sizes = [...members].map((pid) => ({ pid, bytes: memoryOf(pid) })).sort((a, b) => b.bytes - a.bytes);
-    let left = sizes.reduce((sum, { bytes }) => sum + bytes, 0);
-    if (left <= session.mostBytes) continue;
-    const took = left;
+    const { took, sizes } = await measured([...members], seen);
+    if (took <= session.mostBytes || !sessions.has(session)) continue;
+    let left = took;
     const listed = largest(sizes);
     const victims: Task[] = [];
     for (const { pid, bytes } of sizes) {
@@ -183,6 +193,36 @@ async function bound(unbounded: readonly Watched[]): Promise<boolean> {
     );
   }
   return ended;
+}
+
+/** What the machine's shared memory has grown by since the last look. What others free meanwhile hides at most the growth of one look. */
+function gainedShared(): number {
+  const now = machineSharedMemory();
+  const gained = Math.max(0, now - machineShared);
+  machineShared = now;
+  return gained;
+}
+
+/**
+ * What a session takes, and its processes, largest first. Shared memory is known twice: as what processes have mapped, and as files of tmpfs
+ * and memfds. Most of it is the same, so the larger of the two counts.
+ */
+async function measured(pids: readonly number[], seen: Seen) {
+  const { disks, held, complete } = await sharedMemory(pids);
+  const parts = pids.map((pid) => ({ pid, ...memoryParts(pid), held: held.get(pid) ?? 0 }));
+  const sum = (of: (part: (typeof parts)[number]) => number) => parts.reduce((total, part) => total + of(part), 0);
+  const files = disks + sum((part) => part.held);
+  seen.shared = complete ? files : Math.max(files, seen.shared);
+  const took =
+    sum(({ bytes, shared }) => bytes - shared) +
+    Math.max(
+      sum(({ shared }) => shared),
+      seen.shared,
+    );
+  const sizes = parts
+    .map(({ pid, bytes, shared, held }) => ({ pid, bytes: bytes - shared + Math.max(shared, held) }))
+    .sort((a, b) => b.bytes - a.bytes);
+  return { took, sizes };
 }
 
 /** Reads every process of the machine, and yields to the event loop in between. */

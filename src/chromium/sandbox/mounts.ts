@@ -8,6 +8,8 @@ export const HOME = '/home/corral';
 export const TOOLS = '/opt/corral';
 /** Where a worker finds the app it runs, read-only. */
 export const APP = '/opt/app';
+/** Where a session has files in memory. Each is bounded, and where no control group counts what is in them, the watch on memory does. */
+export const MEMORY_DISKS = ['/tmp', '/dev/shm', '/run/user'];
 /** Where X clients look for the display's socket. */
 export const X_SOCKETS = '/tmp/.X11-unix';
 /** Not in the home: there a session could put a link in the path of the service's writes. */
@@ -93,10 +95,10 @@ export function bubblewrap(source: string, { readable = [], gpu = false, tools, 
 
   add('--proc', '/proc'); // of the new pid namespace: only the session's processes
   add('--dev', '/dev');
-  add('--size', String(2 * 2 ** 30), '--tmpfs', '/dev/shm'); // bounded, for where no cgroup counts it
+  add('--size', String(2 * 2 ** 30), '--tmpfs', '/dev/shm');
   add('--remount-ro', '/dev');
   add('--perms', '1777', '--size', String(2 * 2 ** 30), '--tmpfs', '/tmp');
-  add('--dir', '/var/tmp', '--perms', '0700', '--tmpfs', '/run/user');
+  add('--dir', '/var/tmp', '--perms', '0700', '--size', String(64 * 2 ** 20), '--tmpfs', '/run/user'); // sockets and locks
   if (gpu)
     add(
       '--dev-bind',

@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, unlinkSync } from 'node:fs';
-import { chmod, chown, lstat, mkdir, open, readdir, rename, rmdir, unlink } from 'node:fs/promises';
+import { chmod, chown, lstat, mkdir, open, readdir, rename, rmdir, stat, statfs, unlink } from 'node:fs/promises';
 import net from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { errorCode } from '../../lib/error-code.ts';
@@ -99,6 +99,17 @@ export async function move(from: Entry, to: Entry): Promise<boolean> {
     unlessCode('ENOENT')(error);
     return false;
   }
+}
+
+const TMPFS = 0x01021994;
+
+/** The tmpfs that a process sees at an absolute path: which one it is, and what its files take. Undefined: there is none. */
+export async function memoryDisk(pid: number, path: string): Promise<{ dev: number; bytes: number } | undefined> {
+  const [first = '', ...rest] = path.split('/').slice(1);
+  return inDirectory(join(`/proc/${pid}/root`, first), rest, async (at) => {
+    const { type, bsize, blocks, bfree } = await statfs(at);
+    return type === TMPFS ? { dev: (await stat(at)).dev, bytes: (blocks - bfree) * bsize } : undefined;
+  });
 }
 
 /** A larger file is left as it is. Chromium's preferences have some 100 kB. */

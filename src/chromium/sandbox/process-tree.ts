@@ -123,15 +123,21 @@ export function treeMemory(leader: number): number {
 
 /** A process's private memory and its proportional share of shared memory. */
 export function memoryOf(pid: number): number {
+  return memoryParts(pid).bytes;
+}
+
+/** The same, and how much of it is shared memory: of tmpfs, memfds and mappings that processes share. */
+export function memoryParts(pid: number): { bytes: number; shared: number } {
   try {
     const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
-    return Number(/^Pss:\s+(\d+) kB/m.exec(rollup)?.[1] ?? 0) * 1024;
+    const of = (field: RegExp) => Number(field.exec(rollup)?.[1] ?? 0) * 1024;
+    return { bytes: of(/^Pss:\s+(\d+) kB/m), shared: of(/^Pss_Shmem:\s+(\d+) kB/m) };
   } catch {
     try {
       const [, resident, shared] = readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ').map(Number);
-      return (resident! - shared!) * 4096;
+      return { bytes: (resident! - shared!) * 4096, shared: 0 };
     } catch {
-      return 0;
+      return { bytes: 0, shared: 0 };
     }
   }
 }
