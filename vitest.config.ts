@@ -31,6 +31,7 @@ const longest = [
   'acceptance/logins-flow',
   'attacks/disk',
   'attacks/passwords',
+  'attacks/small-disk',
   'acceptance/pool-belongings',
   'acceptance/console',
   'acceptance/extensions',

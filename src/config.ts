@@ -133,9 +133,9 @@ export const settings = {
   ),
   sessionDisk: setting(
     'CORRAL_SESSION_DISK_MB',
-    '4096',
-    'the most a session may have on the disk, three quarters of it in one file, and a file for each 32 KiB of it; one with more is ended',
-    integer(64, 1_048_576),
+    '',
+    'the most a session may have on the disk, three quarters of it in one file, and a file for each 32 KiB of it; one with more is ended. The same bounds a build and a worker of a deployment. When empty, 4096, or a quarter of what is free above the reserve at start, if that is less',
+    optional(integer(64, 1_048_576)),
   ),
   diskReserve: setting(
     'CORRAL_DISK_RESERVE_MB',
@@ -146,7 +146,7 @@ export const settings = {
   projectStorage: setting(
     'CORRAL_PROJECT_STORAGE_MB',
     '20480',
-    'the most a project may store in replays, extensions, profile versions and deployments together; 0 for no limit',
+    'the most a project may store in replays, extensions, profile versions and deployments together, builds and their package caches as they are unpacked; 0 for no limit',
     integer(0, 1_073_741_824),
   ),
   chromium: setting('CORRAL_CHROMIUM', '', 'the full browser, when it is not where distributions put it', text),

@@ -52,7 +52,8 @@ export class ServiceError extends Error {
     super(message, extras.cause === undefined ? undefined : { cause: extras.cause });
     this.code = code;
     this.status = catalogue[code].status;
-    this.extras = extras;
+    const entry = catalogue[code];
+    this.extras = 'headers' in entry ? { ...extras, headers: { ...entry.headers, ...extras.headers } } : extras;
   }
 
   /** False where the same request would fail again: clients of this interface retry every 409 and 5xx otherwise. */

@@ -7,7 +7,7 @@ import { settingsInForce } from './settings-in-force.ts';
 
 /** What `GET /about` answers on this node. */
 export function openAbout(
-  { config, store, loop, opened }: Ground,
+  { config, store, loop, sessionDisk, opened }: Ground,
   {
     isolation,
     nodes,
@@ -25,6 +25,7 @@ export function openAbout(
     const found = {
       publicUrl: publicUrl(),
       internalUrl: internalUrl(),
+      sessionDisk: String(sessionDisk),
       maxSessions: String(capacity),
       warmSpares: `headless:${spares.headless},headful:${spares.headful}`,
       chromium: full?.path ?? '',

@@ -13,6 +13,7 @@ import { runs as runLine } from '../deployments/runs.ts';
 import { deploymentSecrets } from '../deployments/secrets.ts';
 import { deploymentService } from '../deployments/service.ts';
 import { deploymentStore } from '../deployments/store.ts';
+import type { DeploymentStatus } from '../deployments/state.ts';
 import type { Ending } from '../sessions/state.ts';
 import type { SessionService } from '../sessions/service.ts';
 import type { Egress } from './egress.ts';
@@ -21,6 +22,7 @@ import type { Organisation } from './organisation.ts';
 import { openWorkshop } from './workshop.ts';
 
 const mostAttempts = 3;
+const alive = new Set<DeploymentStatus | undefined>(['queued', 'in_progress', 'running']);
 const tidyMs = 30_000;
 /** Since this service exists. */
 const everyDay = 36_500;
@@ -71,6 +73,7 @@ export async function openDeployments(
 
   const { incoming, workers, build, caches, most } = await openWorkshop(ground, {
     ...deps,
+    countCache: (projectId, bytes) => org.storage.countMadeAgain('cache', projectId, bytes),
     async recipe(id) {
       const row = await deploymentRows.find(id);
       if (row?.status !== 'running') throw new WorkerError('Its deployment does not run any more.');
@@ -100,6 +103,7 @@ export async function openDeployments(
     build,
     uploads: incoming,
     storage: org.storage,
+    unpack: workers.prepare,
     linesOf: (row) => linesOf(row.id, sealed.redactorOf(row.id)),
     envOf: (row) => sealed.buildEnv(row.id),
     tokenOf: sealed.tokenOf,
@@ -123,7 +127,9 @@ export async function openDeployments(
     for (const { id, invocationId } of tied) if (over.has(invocationId)) await deps.endSession(id, 'deleted');
     const here = workers.deployments();
     const statuses = await deploymentRows.statuses(here);
-    for (const id of here) if (statuses.get(id) !== 'running') await workers.forget(id);
+    // A build that is published right now is unpacked already.
+    for (const id of here) if (!alive.has(statuses.get(id))) await workers.forget(id);
+    for (const id of await caches.projects()) if (await org.storage.overfull(id)) await caches.remove(id);
     for (const { id } of await deploymentRows.closedAmong(await caches.projects())) await caches.remove(id);
     await deployments.endClosedProjects();
     await deployments.tidyEnded(1);

@@ -2,13 +2,14 @@ import { chmod } from 'node:fs/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import { measureStops, metricsRegistry } from '../api/metrics.ts';
 import type { Probe } from '../api/status.ts';
+import type { DiskTaker } from '../chromium/sandbox/disk-use.ts';
 import { refuseStrangers } from '../cluster/agreement.ts';
 import type { Settler } from '../cluster/settlement.ts';
 import { relayChannel } from '../cluster/relay.ts';
 import { nodeStore } from '../cluster/store.ts';
 import { ConfigError, type Config } from '../config.ts';
 import { eventBus } from '../events.ts';
-import { diskSpace, type Space } from '../lib/disk-space.ts';
+import { diskSpace, sessionShare, type Space } from '../lib/disk-space.ts';
 import { loginChannel } from '../logins/run-store.ts';
 import { gatekeeper } from '../org/gatekeeper.ts';
 import type { Occupancy } from '../org/projects.ts';
@@ -83,6 +84,12 @@ export async function openGround(
     opened,
     upstreams,
     disk,
+    /** What one session, build or worker may have on the disk, in MiB. */
+    sessionDisk: config.sessionDisk ?? sessionShare(disk),
+    /** Each removes from the disk what can be made again, the cheapest first. Called when the disk is short. */
+    makers: [] as (() => Promise<void>)[],
+    /** What else is ended when that is not enough, as sessions are. */
+    takers: [] as (() => Iterable<DiskTaker>)[],
     masterKeys,
     store,
     secrets: secretStore(db, masterKeys),

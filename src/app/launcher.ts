@@ -12,7 +12,7 @@ const mostOfOneFile = 0.75;
 
 /** What starts browsers: the sandbox that this machine gives, the tools inside it, and the bounds of a session. */
 export async function openLauncher(ground: Ground, egress: Egress) {
-  const { config, opened, log } = ground;
+  const { config, sessionDisk, opened, log } = ground;
   const isolation = await openIsolation(ground);
   const toolbox = openToolbox(join(config.dataDir, 'tools'));
   opened(() => toolbox.ready.catch(() => {})); // it may still be being filled
@@ -28,7 +28,7 @@ export async function openLauncher(ground: Ground, egress: Egress) {
       memoryBytes: config.sessionMemory * 2 ** 20,
       pids: config.sessionPids,
       cpus: config.sessionCpus,
-      fileBytes: config.sessionDisk * 2 ** 20 * mostOfOneFile,
+      fileBytes: sessionDisk * 2 ** 20 * mostOfOneFile,
     },
     searchUrl: config.searchUrl,
     log,

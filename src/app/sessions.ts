@@ -33,7 +33,7 @@ export async function openSessions(
     refuseInvocation: (projectId: string, id: string) => Promise<void>;
   },
 ) {
-  const { config, store, events, disk, opened, occupancies, log } = ground;
+  const { config, store, events, disk, sessionDisk, opened, occupancies, log } = ground;
   const { isolation, launcher, missingParts } = await openLauncher(ground, egress);
   const { profiles, extensions } = await openBelongings(ground, org);
   const trial = launchTrial(launcher);
@@ -64,7 +64,12 @@ export async function openSessions(
     capacity: config.capacity,
     spares: config.spares,
     disk,
-    mostOnDisk: { bytes: config.sessionDisk * 2 ** 20, inodes: config.sessionDisk * filesPerMegabyte },
+    mostOnDisk: { bytes: sessionDisk * 2 ** 20, inodes: sessionDisk * filesPerMegabyte },
+    takers: () => ground.takers.flatMap((list) => [...list()]),
+    async makeRoom() {
+      for (const make of ground.makers)
+        await make().catch((error: Error) => log.warn({ error: error.message }, 'disk.room_not_made'));
+    },
     events,
     log,
   });

@@ -2,9 +2,11 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { sweep } from '../chromium/browser/launch.ts';
 import { destinations, parseAllowList } from '../chromium/egress/destinations.ts';
+import type { DiskTaker } from '../chromium/sandbox/disk-use.ts';
 import type { Isolation } from '../chromium/sandbox/isolation.ts';
 import { builder } from '../chromium/workshop/build.ts';
 import { packageCaches } from '../chromium/workshop/caches.ts';
+import { withInodes } from '../chromium/workshop/disk-watch.ts';
 import { openWorkbench } from '../chromium/workshop/workbench.ts';
 import { workerStarter } from '../chromium/workshop/worker.ts';
 import type { Cluster } from '../cluster/service.ts';
@@ -20,7 +22,7 @@ const leastForBuilds = 1024 * 2 ** 20;
 
 /** What builds and runs apps on this machine: the tools, the sandboxes and their bounds. */
 export async function openWorkshop(
-  { config, disk, log }: Ground,
+  { config, disk, sessionDisk, makers, takers, log }: Ground,
   deps: {
     egress: Egress;
     isolation: Isolation;
@@ -28,16 +30,20 @@ export async function openWorkshop(
     publicUrl: () => string;
     listensAt: () => string;
     recipe: (deploymentId: string) => Promise<Recipe>;
+    /** Counts the package cache of a project on this node. False: the project may not have so much. */
+    countCache: (projectId: string, bytes: number) => Promise<boolean>;
   },
 ) {
   const { egress, isolation, nodes, publicUrl } = deps;
   const dir = join(config.dataDir, 'workshop');
   const incoming = uploads(join(dir, 'uploads'), disk);
   const workbench = openWorkbench(join(dir, 'bench'), config.extraCertificates);
-  const diskBytes = config.sessionDisk * 2 ** 20;
+  const diskBytes = sessionDisk * 2 ** 20;
   const memoryBytes = config.appMemory * 2 ** 20;
   const limits = { memoryBytes, pids: workerPids, cpus: config.sessionCpus, fileBytes: diskBytes, diskBytes };
-  const common = { dir, isolation, workbench, disk, allow: egress.allow, log };
+  const cells = new Set<DiskTaker>();
+  takers.push(() => cells);
+  const common = { dir, isolation, workbench, disk, cells, allow: egress.allow, log };
   const most = config.maxInvocations ?? availableParallelism() * invocationsPerProcessor;
 
   /** What an app has to reach: this node first, then the others, and the hosts of sessions. */
@@ -61,7 +67,13 @@ export async function openWorkshop(
     log,
   });
   const { host, port } = serviceAddress(new URL(config.npmRegistry));
-  const caches = packageCaches({ dir: join(dir, 'caches'), isolation, log });
+  const caches = packageCaches({
+    dir: join(dir, 'caches'),
+    isolation,
+    most: withInodes(diskBytes),
+    count: deps.countCache,
+    log,
+  });
   const build = builder({
     ...common,
     caches,
@@ -73,5 +85,10 @@ export async function openWorkshop(
   await incoming.sweep();
   await sweep(join(dir, 'cells'));
   await workers.sweep();
+  void caches.weighAll();
+  makers.push(
+    () => caches.makeRoom(() => disk.short()),
+    () => workers.makeRoom(),
+  );
   return { incoming, workers, build, caches, most };
 }

@@ -1,4 +1,5 @@
 import { BuildError, type Built, type BuildJob } from '../chromium/workshop/build.ts';
+import { WorkerError } from '../chromium/workshop/worker.ts';
 import { errors, ServiceError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
 import type { ProjectStorage } from '../lib/storage.ts';
@@ -24,6 +25,8 @@ export interface BuildsDeps {
   /** The deployment's own variables, and those that every app gets. */
   envOf: (row: DeploymentRow) => Promise<Record<string, string>>;
   tokenOf: (id: string) => Promise<string | undefined>;
+  /** Unpacks a stored build on this node. Resolves with the bytes that it takes there. */
+  unpack: (id: string, bytes: () => AsyncIterable<Buffer>, cover: (bytes: number) => Promise<void>) => Promise<number>;
   /** Makes a built deployment run. */
   publish: (row: DeploymentRow, built: Built, lines: LineWriter) => Promise<void>;
   fail: (id: string, reason: string) => Promise<void>;
@@ -84,7 +87,11 @@ export function builds(deps: BuildsDeps) {
         take: keep.take,
         signal,
       });
-      await store.setBytes(row.id, await keep.end(), 'build');
+      const packed = await keep.end();
+      signal.throwIfAborted();
+      // It counts for its project by what it unpacks to, which may be a thousand times more.
+      const unpacked = await deps.unpack(row.id, () => chunksOf(store, row.id, 'build'), claim.cover);
+      await store.setBytes(row.id, Math.max(packed, unpacked), 'build');
       await deps.publish(row, built, lines);
     } catch (error) {
       await store.removeFiles(row.id, 'build').catch(() => {}); // it may have been stopped, and tidied up, while pieces were stored
@@ -173,7 +180,8 @@ export async function* chunksOf(
 }
 
 function reasonOf(error: unknown): string | undefined {
-  return error instanceof BuildError || error instanceof ServiceError ? error.message : undefined;
+  const told = error instanceof BuildError || error instanceof WorkerError || error instanceof ServiceError;
+  return told ? error.message : undefined;
 }
 
 function withLines(reason: string, lines: string[]): string {

@@ -2,8 +2,8 @@ import { access, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Isolation } from '../chromium/sandbox/isolation.ts';
 import { removeTree } from '../chromium/sandbox/outside.ts';
-import { unpackBuild } from '../chromium/workshop/artifact.ts';
-import type { Worker } from '../chromium/workshop/worker.ts';
+import { unpackBuild, type Unpacked } from '../chromium/workshop/artifact.ts';
+import { WorkerError, type Worker } from '../chromium/workshop/worker.ts';
 import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 
@@ -23,6 +23,9 @@ export interface Recipe {
   env: Record<string, string>;
   bytes: () => AsyncIterable<Buffer>;
 }
+
+/** Hears how much of a build was unpacked so far, and throws when that is too much. */
+export type Cover = (bytes: number) => Promise<void>;
 
 export type StartWorker = (start: {
   id: string;
@@ -52,65 +55,111 @@ export function workerPool(deps: {
   const { dir, isolation, start, recipe, log } = deps;
   const idle = new Map<string, { worker: Worker; since: number }[]>();
   const all = new Map<Worker, string>();
-  const unpacked = new Map<string, Promise<string>>();
+  const unpacked = new Map<string, Promise<Unpacked>>();
+  const unpacking = new Set<AbortController>();
   const leaving = new Map<string, Promise<void>>();
   const taking: string[] = [];
   const starts = new Set<Promise<Worker>>();
+  let room: Promise<void> | undefined;
   const closing = new AbortController();
   let closed = false;
 
   /** The build on this node's disk, fetched when it is first needed. */
-  function buildOf(id: string, bytes: Recipe['bytes']): Promise<string> {
-    const there = unpacked.get(id) ?? unpack(id, bytes);
+  function buildOf(id: string, bytes: Recipe['bytes'], cover?: Cover): Promise<Unpacked> {
+    const there = unpacked.get(id) ?? unpack(id, bytes, cover);
     unpacked.delete(id); // so that the builds are in the order of their last use
     unpacked.set(id, there);
     there.catch(() => unpacked.delete(id));
     return there;
   }
 
-  async function unpack(id: string, bytes: Recipe['bytes']): Promise<string> {
+  async function unpack(id: string, bytes: Recipe['bytes'], cover: Cover | undefined): Promise<Unpacked> {
     const at = join(dir, 'builds', id);
-    await leaving.get(id);
-    await removeTree(at, isolation);
-    const { diskBytes, short } = deps;
-    const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(unpackMs)]);
-    return unpackBuild(at, bytes(), isolation, { diskBytes, short, signal });
+    const giveUp = new AbortController();
+    unpacking.add(giveUp);
+    try {
+      await leaving.get(id);
+      await removeTree(at, isolation);
+      const { diskBytes } = deps;
+      const short = async () => {
+        if (deps.short()) await leaveUnused();
+        return deps.short();
+      };
+      const signal = AbortSignal.any([closing.signal, giveUp.signal, AbortSignal.timeout(unpackMs)]);
+      return await unpackBuild(at, bytes(), isolation, { diskBytes, short, cover, signal });
+    } finally {
+      unpacking.delete(giveUp);
+    }
   }
 
-  /** A warm worker of the deployment, or a new one. What a new one prints while it loads goes to `onLine`. */
-  async function take(deploymentId: string, onLine: (line: string) => void): Promise<Worker> {
+  /** Runs while the deployment's build must stay. */
+  async function keeping<T>(deploymentId: string, work: Promise<T>): Promise<T> {
     taking.push(deploymentId);
-    const start = startOrTake(deploymentId, onLine);
-    starts.add(start);
     try {
-      return await start;
+      return await work;
     } finally {
-      starts.delete(start);
       taking.splice(taking.indexOf(deploymentId), 1);
       leaveOldest();
     }
   }
 
-  /** Builds that no worker runs are kept for the next one, but not all of them: each may fill as much of the disk as a session. */
-  function leaveOldest() {
+  /** A warm worker of the deployment, or a new one. What a new one prints while it loads goes to `onLine`. */
+  async function take(deploymentId: string, onLine: (line: string) => void): Promise<Worker> {
+    const start = startOrTake(deploymentId, onLine);
+    starts.add(start);
+    return keeping(deploymentId, start).finally(() => starts.delete(start));
+  }
+
+  /** Builds that no worker runs, the one that was used longest ago first. */
+  function unusedBuilds(): string[] {
     const used = new Set([...all.values(), ...taking]);
-    const unused = [...unpacked.keys()].filter((id) => !used.has(id));
-    for (const id of unused.slice(0, Math.max(0, unused.length - mostKept))) {
-      unpacked.delete(id);
-      const left = removeTree(join(dir, 'builds', id), isolation)
-        .catch((error: Error) => log.warn({ error: error.message }, 'workshop.directory_left'))
-        .finally(() => leaving.delete(id));
-      leaving.set(id, left);
-    }
+    return [...unpacked.keys()].filter((id) => !used.has(id));
+  }
+
+  function leave(id: string): Promise<void> {
+    unpacked.delete(id);
+    const left = removeTree(join(dir, 'builds', id), isolation)
+      .catch((error: Error) => log.warn({ error: error.message }, 'workshop.directory_left'))
+      .finally(() => leaving.delete(id));
+    leaving.set(id, left);
+    return left;
+  }
+
+  /** Unused builds are kept for the next worker, but not all of them: each may fill as much of the disk as a session. */
+  function leaveOldest() {
+    const unused = unusedBuilds();
+    for (const id of unused.slice(0, Math.max(0, unused.length - mostKept))) void leave(id);
+  }
+
+  /** One at a time: a second caller would find nothing that the first one is not removing already, and conclude that there is no more. */
+  function leaveUnused(): Promise<void> {
+    room ??= leaveWhileShort().finally(() => (room = undefined));
+    return room;
+  }
+
+  /** First the builds that no worker uses, then idle workers with theirs. All of it can be made again. */
+  async function leaveWhileShort(): Promise<void> {
+    for (const id of unusedBuilds()) if (deps.short()) await leave(id);
+    if (!deps.short()) return;
+    await Promise.all([...idle.values()].flat().map(({ worker }) => drop(worker)));
+    for (const id of unusedBuilds()) if (deps.short()) await leave(id);
+  }
+
+  /** Removes builds while the disk is short. What is being unpacked is given up last: somebody waits for it. */
+  async function makeRoom(): Promise<void> {
+    await leaveUnused();
+    if (!deps.short()) return;
+    for (const one of unpacking) one.abort(new WorkerError('The disk of the node is full. Run it again later.'));
+    await Promise.allSettled(unpacked.values());
   }
 
   async function startOrTake(deploymentId: string, onLine: (line: string) => void): Promise<Worker> {
     for (let kept = idle.get(deploymentId)?.pop(); kept; kept = idle.get(deploymentId)?.pop()) {
       if (kept.worker.alive && kept.worker.current) return kept.worker;
-      drop(kept.worker);
+      void drop(kept.worker);
     }
     const { entry, env, bytes } = await recipe(deploymentId);
-    const app = await buildOf(deploymentId, bytes);
+    const { home: app } = await buildOf(deploymentId, bytes);
     await access(app).catch(() => unpacked.delete(deploymentId));
     const worker = await start({ id: newId(), app, entry, env, onLine });
     all.set(worker, deploymentId);
@@ -133,25 +182,32 @@ export function workerPool(deps: {
 
   function dropOldest() {
     const [oldest] = [...idle.values()].flat().sort((a, b) => a.since - b.since);
-    if (oldest) drop(oldest.worker);
+    if (oldest) void drop(oldest.worker);
   }
 
-  function drop(worker: Worker) {
+  function drop(worker: Worker): Promise<void> {
     for (const [id, kept] of idle) {
       const rest = kept.filter((one) => one.worker !== worker);
       if (rest.length > 0) idle.set(id, rest);
       else idle.delete(id);
     }
-    void worker.stop().catch((error: Error) => log.warn({ error: error.message }, 'worker.not_stopped'));
+    return worker.stop().catch((error: Error) => log.warn({ error: error.message }, 'worker.not_stopped'));
   }
 
   const timer = setInterval(() => {
-    for (const { worker, since } of [...idle.values()].flat()) if (Date.now() - since > idleMs) drop(worker);
+    for (const { worker, since } of [...idle.values()].flat()) if (Date.now() - since > idleMs) void drop(worker);
   }, lookMs).unref();
 
   return {
     take,
     giveBack,
+
+    /** Unpacks a build for the first time. Resolves with what it takes on a disk. */
+    async prepare(deploymentId: string, bytes: Recipe['bytes'], cover: Cover): Promise<number> {
+      return (await keeping(deploymentId, buildOf(deploymentId, bytes, cover))).bytes;
+    },
+
+    makeRoom,
     count: () => all.size,
     deployments: () => [...new Set([...all.values(), ...unpacked.keys()])],
 

@@ -33,6 +33,6 @@ export const orgErrors = {
     507,
     'The project has stored as much as it may.',
     (p: { used: number; most: number }) =>
-      `The project stores ${p.used} MiB of replays, extensions and profile versions, what is under way included, and may store ${p.most} MiB (CORRAL_PROJECT_STORAGE_MB). Delete profiles or extensions, or wait until replays expire.`,
+      `The project stores ${p.used} MiB of replays, extensions, profile versions and deployments, what is under way included, and may store ${p.most} MiB (CORRAL_PROJECT_STORAGE_MB). Delete profiles or extensions, stop deployments, or wait until replays expire.`,
   ),
 };

@@ -62,18 +62,21 @@ export const requestErrors = {
     'Our fault.',
     (p: { requestId: string }) => `Something broke on our side. Quote request ${p.requestId} when you report it.`,
   ),
-  storage_full: entry(
-    500,
-    'The disk is full.',
-    (p: { path: string }) =>
-      `There is no space left below ${p.path}, except what is reserved for the database (CORRAL_DISK_RESERVE_MB). Make room, or set CORRAL_DATA_DIR to another disk.`,
-  ),
   node_unreachable: entry(
     502,
     'The node that runs the session does not answer.',
     (p: { node: string; detail: string }) =>
       `The node ${p.node}, which has to answer this, cannot be reached (${p.detail}). If it is gone, its sessions are ended within seconds. Try again in a moment.`,
   ),
+  storage_full: {
+    ...entry(
+      503,
+      'The disk is full. What can be made again is removed and the largest sessions are ended, so another attempt may succeed.',
+      (p: { path: string }) =>
+        `There is no space left below ${p.path}, except what is reserved for the database (CORRAL_DISK_RESERVE_MB). Try again in a moment. If that does not help, make room, or set CORRAL_DATA_DIR to another disk.`,
+    ),
+    headers: { 'Retry-After': '5' },
+  },
   store_unavailable: entry(
     503,
     'The database does not answer.',

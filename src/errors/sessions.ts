@@ -37,6 +37,12 @@ export const sessionErrors = {
     'The session has as many websockets as it may.',
     (p: { most: number }) => `This session has ${p.most} open websockets, which is the most. Close one first.`,
   ),
+  disk_overused: entry(
+    429,
+    'Sessions of the project were ended because the disk was short, so it waits before its next one. The wait doubles each time.',
+    (p: { seconds: number }) =>
+      `A session of this project was ended because the disk of the node was short. The project may create the next one in ${p.seconds} s. Let sessions write less to the disk.`,
+  ),
   rate_limit_exceeded: entry(
     429,
     'Too many sessions were created in the last minute.',

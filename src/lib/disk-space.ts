@@ -17,6 +17,8 @@ export interface DiskSpace {
   short(space?: Space): boolean;
   /** The free space above the reserve, in units of the reserve: 1 for as much again, less than 0 when it is short. */
   distance(space?: Space): number;
+  /** The free space above the reserve. */
+  roomBytes(space?: Space): number;
 }
 
 const defaultReserve = 2 ** 30;
@@ -34,7 +36,17 @@ export function diskSpace(path: string, reserveBytes?: number, read: () => Space
   const reservedInodes = Math.min(mostReservedInodes, inodes * smallPart);
   const distance = ({ freeBytes, freeInodes } = read()) =>
     Math.min(freeBytes / reserve, reservedInodes === 0 ? Infinity : freeInodes / reservedInodes) - 1;
-  return { path, read, distance, short: (space) => distance(space) < 0 };
+  const roomBytes = ({ freeBytes } = read()) => Math.max(0, freeBytes - reserve);
+  return { path, read, distance, roomBytes, short: (space) => distance(space) < 0 };
+}
+
+const mostPerSession = 4096;
+const leastPerSession = 64;
+
+/** What one session may have when no setting says it, in MiB: on a small disk no one session takes more than a quarter of the room. */
+export function sessionShare(disk: Pick<DiskSpace, 'roomBytes'>): number {
+  const quarter = Math.floor(disk.roomBytes() / 4 / 2 ** 20);
+  return Math.min(mostPerSession, Math.max(leastPerSession, quarter));
 }
 
 const BTRFS = 0x9123683e;

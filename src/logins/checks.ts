@@ -34,6 +34,7 @@ const busy = new Set<ErrorCode>([
   'capacity_exhausted',
   'session_limit_reached',
   'storage_full',
+  'disk_overused',
   'shutting_down',
   'flow_in_progress',
 ]);

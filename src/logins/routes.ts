@@ -36,6 +36,7 @@ const ofStart = [
   ...ofLaunch,
   'capacity_exhausted',
   'session_limit_reached',
+  'disk_overused',
   'shutting_down',
   'profile_not_found',
   'proxy_type_unavailable',

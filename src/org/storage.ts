@@ -11,7 +11,7 @@ export type StorageService = ReturnType<typeof storageService>;
 
 /**
  * What a project stores: replays, extensions, profile versions, deployments, and all of these that are being written. They count
- * together. A writer claims space first, under a lock of the project, so that two concurrent writers cannot both claim
+ * together, a build by what it unpacks to. A writer claims space first, under a lock of the project, so that two concurrent writers cannot both claim
  * the last of it.
  */
 export function storageService({ db, nodeId, mostBytes }: { db: Db; nodeId: string; mostBytes: number }) {
@@ -19,7 +19,7 @@ export function storageService({ db, nodeId, mostBytes }: { db: Db; nodeId: stri
     return db.transaction(async (tx) => {
       const store = storageStore(tx);
       await store.lock(projectId);
-      const used = await store.usedBytes(projectId);
+      const used = await store.usedBytes(projectId, false);
       if (used + bytes > mostBytes) throw errors.project_storage_full({ used: inMb(used), most: inMb(mostBytes) });
       await store.grow(id, projectId, nodeId, bytes);
     });
@@ -49,6 +49,30 @@ export function storageService({ db, nodeId, mostBytes }: { db: Db; nodeId: stri
 
   return {
     claim,
+
+    /**
+     * Counts something on this node that can be made again, such as a cache; 0 bytes for nothing. False: there is no room for it beside the
+     * rest that the project stores, and it is not counted.
+     */
+    async countMadeAgain(what: string, projectId: string, bytes: number): Promise<boolean> {
+      if (mostBytes === 0) return true;
+      const id = `${what} ${nodeId} ${projectId}`;
+      return db.transaction(async (tx) => {
+        const store = storageStore(tx);
+        await store.lock(projectId);
+        await store.release(id);
+        if (bytes === 0) return true;
+        if ((await store.usedBytes(projectId, true)) + bytes > mostBytes) return false;
+        await store.grow(id, projectId, nodeId, bytes, true);
+        return true;
+      });
+    },
+
+    /** Whether the project stores too much, if what can be made again is counted. It is to be removed then. */
+    async overfull(projectId: string): Promise<boolean> {
+      return mostBytes > 0 && (await storageStore(db).usedBytes(projectId, true)) > mostBytes;
+    },
+
     /** Releases the claims of a node that is gone; also this node's own old claims, before it starts. */
     async nodeLost(lost: string, within: Db = db): Promise<() => void> {
       await storageStore(within).releaseOf(lost);

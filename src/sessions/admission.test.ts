@@ -21,7 +21,7 @@ afterAll(() => database?.close());
 
 function house({ capacity = 1, spares = { headless: 0, headful: 0 }, cap = null as number | null } = {}) {
   const roster = sessionRoster();
-  const disk = { path: '/data', full: false, short: () => disk.full };
+  const disk = { path: '/data', full: false, mendable: false, short: () => disk.full };
   const started: FakeEngine[] = [];
   const removed: string[] = [];
   const admitting = admission({
@@ -39,6 +39,8 @@ function house({ capacity = 1, spares = { headless: 0, headful: 0 }, cap = null 
     capacity,
     spares,
     disk,
+    relieve: () => (disk.mendable ? Promise.resolve().then(() => void (disk.full = false)) : undefined),
+    offenders: { secondsLeft: (projectId) => (projectId === 'offender' ? 7 : 0) },
     log: silent,
   });
   const spareCount = () => admitting.counts().spares.headless + admitting.counts().spares.headful;
@@ -81,11 +83,27 @@ test('a create waits for the place of a session that is ending, and is refused w
   await expect(tooLate).rejects.toMatchObject({ code: 'shutting_down' });
 });
 
-test('no session is begun when only the reserve of the disk is left', () => {
-  const { refuseIfShort, disk } = house();
-  refuseIfShort();
+test('no session is begun when only the reserve of the disk is left, unless room can be made', async () => {
+  const { waitForDisk, disk } = house();
+  await waitForDisk('proj_test');
   disk.full = true;
-  expect(refuseIfShort).toThrow(refusal('storage_full'));
+  await expect(waitForDisk('proj_test')).rejects.toMatchObject({
+    code: 'storage_full',
+    status: 503,
+    extras: { headers: { 'Retry-After': '5' } },
+  });
+  disk.mendable = true;
+  await waitForDisk('proj_test');
+  expect(disk.full).toBe(false);
+});
+
+test('a project whose session was ended for the disk waits before the next one', async () => {
+  const { waitForDisk } = house();
+  await expect(waitForDisk('offender')).rejects.toMatchObject({
+    code: 'disk_overused',
+    status: 429,
+    extras: { headers: { 'Retry-After': '7' } },
+  });
 });
 
 test('a spare is taken by a session of its shape only, and given up for one that has to start its own browser', async () => {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine } from '../chromium/engine.ts';
 import { errors } from '../errors.ts';
 import type { DiskSpace } from '../lib/disk-space.ts';
@@ -5,11 +6,13 @@ import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import { uniqueViolation } from '../store/db.ts';
 import type { BrowserOptions, Browsers } from './browsers.ts';
+import type { diskOffenders } from './disk-offenders.ts';
 import { defaultViewport, shapeOf, spareOptions } from './request.ts';
 import type { Roster } from './roster.ts';
 import { warmSpares, type Shape, type Spare } from './spares.ts';
 import { sessionStore, type NewSession, type SessionStore } from './store.ts';
 
+const longestReliefMs = 10_000;
 const retrySoon = { headers: { 'Retry-After': '5' } };
 
 export type Admission = ReturnType<typeof admission>;
@@ -23,6 +26,8 @@ export function admission({
   capacity,
   spares: wanted,
   disk,
+  relieve,
+  offenders,
   log,
 }: {
   store: SessionStore;
@@ -33,6 +38,9 @@ export function admission({
   capacity: number;
   spares: Record<Shape, number>;
   disk: Pick<DiskSpace, 'path' | 'short'>;
+  /** Makes room on a disk that is short. Resolves when it is done, or cannot. */
+  relieve: () => Promise<void> | undefined;
+  offenders: Pick<ReturnType<typeof diskOffenders>, 'secondsLeft'>;
   log: Log;
 }) {
   /** Places taken by sessions, from before the launch until after the end. */
@@ -61,8 +69,24 @@ export function admission({
     if (disk.short()) throw errors.storage_full({ path: disk.path });
   }
 
+  function refuseOffender(projectId: string) {
+    const seconds = offenders.secondsLeft(projectId);
+    if (seconds > 0) throw errors.disk_overused({ seconds }, { headers: { 'Retry-After': String(seconds) } });
+  }
+
   return {
-    refuseIfShort,
+    /** On a disk that is short a create waits until room was made, which takes seconds at most. A project that has filled it waits longer. */
+    async waitForDisk(projectId: string): Promise<void> {
+      refuseOffender(projectId);
+      const late = sleep(longestReliefMs, undefined, { ref: false });
+      for (const until = performance.now() + longestReliefMs; disk.short() && performance.now() < until;) {
+        const relief = relieve();
+        if (!relief) break;
+        await Promise.race([relief, late]);
+        refuseOffender(projectId); // it may have been its session that was ended
+      }
+      refuseIfShort();
+    },
 
     /** A deleted session keeps its place until all of it is gone. That takes milliseconds, so a create waits for it. */
     async takePlace(): Promise<void> {

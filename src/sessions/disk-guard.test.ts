@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { DiskUse } from '../chromium/sandbox/disk-use.ts';
+import type { DiskTaker, DiskUse } from '../chromium/sandbox/disk-use.ts';
 import type { Browser } from '../chromium/browser/launch.ts';
 import { diskSpace } from '../lib/disk-space.ts';
 import { silent } from '../lib/log.ts';
@@ -14,6 +14,9 @@ function house() {
   const others = { bytes: 10 * MB, inodes: 100 };
   const sessions = new Map<string, ReturnType<typeof session>>();
   const ended: [string, string][] = [];
+  /** Of the others: what can be made again. */
+  const remade = { bytes: 0 };
+  const takers: DiskTaker[] = [];
   const total = { bytes: 1000 * MB, inodes: 50_000 };
 
   function session(id: string) {
@@ -54,6 +57,11 @@ function house() {
     space,
     most,
     sessions: () => sessions.values(),
+    takers: () => takers,
+    async makeRoom() {
+      others.bytes -= remade.bytes;
+      remade.bytes = 0;
+    },
     async end(id, reason) {
       ended.push([id, reason]);
       sessions.delete(id);
@@ -61,7 +69,7 @@ function house() {
     },
     log: silent,
   });
-  return { session, others, ended, space, close: () => guard.close() };
+  return { session, others, remade, takers, guard, ended, space, close: () => guard.close() };
 }
 
 beforeEach(() => void vi.useFakeTimers());
@@ -131,5 +139,51 @@ test('where sessions are not what fills the disk, they are left alone', async ()
   expect(ended).toEqual([]);
   expect(small.stopped).toBe(false);
   expect(small.looks).toBeLessThan(5);
+  close();
+});
+
+test('what can be made again is removed before any session is ended', async () => {
+  const { session, others, remade, ended, space, close } = house();
+  const large = session('large');
+  large.use.bytes = 60 * MB;
+  others.bytes += remade.bytes = 900 * MB;
+  expect(space.short()).toBe(true);
+  await pass(500);
+  expect(space.short()).toBe(false);
+  expect(ended).toEqual([]);
+  close();
+});
+
+test('a build that fills the disk is ended, and no session that has less', async () => {
+  const { session, others, takers, ended, space, close } = house();
+  session('small').use.bytes = 60 * MB;
+  const build = { bytes: 890 * MB, inodes: 10 };
+  others.bytes += build.bytes;
+  takers.push({
+    use: async () => build,
+    async end(detail) {
+      ended.push(['build', detail]);
+      others.bytes -= build.bytes;
+    },
+  });
+  await pass(500);
+  expect(space.short()).toBe(false);
+  expect(ended).toEqual([['build', 'It had 890 MiB in 10 files on the disk.']]);
+  close();
+});
+
+test('sessions that all sleep are left alone when room is asked for', async () => {
+  const { session, others, remade, guard, ended, space, close } = house();
+  const sleeper = session('sleeper');
+  sleeper.awake = false;
+  sleeper.use.bytes = 60 * MB;
+  await pass(500);
+  others.bytes += 900 * MB;
+  remade.bytes = 10 * MB;
+  await guard.relieve();
+  expect(remade.bytes).toBe(0);
+  expect(space.short()).toBe(true);
+  expect(ended).toEqual([]);
+  expect(sleeper.stopped).toBe(false);
   close();
 });

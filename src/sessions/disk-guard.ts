@@ -1,4 +1,4 @@
-import type { DiskUse } from '../chromium/sandbox/disk-use.ts';
+import type { DiskTaker, DiskUse } from '../chromium/sandbox/disk-use.ts';
 import type { DiskSpace, Space } from '../lib/disk-space.ts';
 import type { Log } from '../lib/log.ts';
 import type { LiveSession } from './live-session.ts';
@@ -29,6 +29,14 @@ interface Seen {
   looked: boolean;
 }
 
+/** What can be ended on a disk that is short. */
+interface Found {
+  /** Undefined: it is no session. */
+  id: string | undefined;
+  use: DiskUse;
+  leave(detail: string): Promise<void>;
+}
+
 export type DiskGuard = ReturnType<typeof diskGuard>;
 type Guarded = Pick<LiveSession, 'id' | 'awake' | 'ending' | 'uptimeMs' | 'still'>;
 
@@ -39,12 +47,15 @@ type Guarded = Pick<LiveSession, 'id' | 'awake' | 'ending' | 'uptimeMs' | 'still
  * sum could exceed its limit. How full the disk is takes one cheap call, made ten times a second while a session is awake, and not at all
  * otherwise. A session is frozen while it is measured, so that it cannot move files out of sight.
  *
- * When only the reserve is left, every session that is awake is frozen at once, and the largest are ended until there is room again.
+ * When only the reserve is left, every session that is awake is frozen at once, what can be made again is removed, and if that is not
+ * enough, the largest sessions are ended until there is room again.
  */
 export function diskGuard({
   space,
   most,
   sessions,
+  takers,
+  makeRoom,
   end,
   log,
 }: {
@@ -52,6 +63,10 @@ export function diskGuard({
   /** The most one session may use. */
   most: DiskUse;
   sessions: () => Iterable<Guarded>;
+  /** What else is ended when the disk is short. */
+  takers: () => Iterable<DiskTaker>;
+  /** Removes what can be made again. Never rejects. */
+  makeRoom: () => Promise<void>;
   end: (id: string, reason: Ending, detail: string) => Promise<void>;
   log: Log;
 }) {
@@ -72,15 +87,21 @@ export function diskGuard({
     timer = undefined;
     const awake = [...sessions()].filter((session) => session.awake);
     const now = space.read();
-    if (!space.short(now)) helpless = undefined;
-    else if (!helpless || now.freeBytes < helpless.freeBytes / 2 || now.freeInodes < helpless.freeInodes / 2)
-      relief ??= relieve().finally(() => (relief = undefined));
+    void relieveIfShort(now);
     for (const session of awake) {
       if (looking.size >= looksAtOnce) break;
       if (isDue(session, now)) void check(session);
     }
     if (awake.length === 0 || closed) return;
     timer = setTimeout(tick, space.distance(now) < near && !helpless ? nearMs : everyMs);
+  }
+
+  /** Undefined: the disk is not short, or nothing more can be done about it. */
+  function relieveIfShort(now = space.read()): Promise<void> | undefined {
+    if (!space.short(now)) helpless = undefined;
+    else if (!helpless || now.freeBytes < helpless.freeBytes / 2 || now.freeInodes < helpless.freeInodes / 2)
+      relief ??= relieve().finally(() => (relief = undefined));
+    return relief;
   }
 
   function isDue({ id, uptimeMs }: Guarded, now: Space): boolean {
@@ -120,7 +141,11 @@ export function diskGuard({
       .finally(() => looking.delete(session.id));
   }
 
-  /** Freezes all sessions until their sizes are known, then ends the largest, one after the other. */
+  /**
+   * Freezes all sessions while what can be made again is removed. If that is not enough, ends the largest, one after the other: of sessions,
+   * and of builds and workers of apps. Sessions that
+   * all sleep write nothing, so they are not the cause and are left alone.
+   */
   async function relieve(): Promise<void> {
     const before = space.read();
     log.warn({ freeBytes: before.freeBytes, freeInodes: before.freeInodes }, 'disk.short');
@@ -128,16 +153,22 @@ export function diskGuard({
     let release = () => {};
     const released = new Promise<void>((resolve) => (release = resolve));
     try {
-      const found = await Promise.all([...sessions()].map((session) => measured(session, released)));
+      const all = [...sessions()];
+      const awake = all.some((session) => session.awake);
+      const [, found, others] = await Promise.all([
+        makeRoom(),
+        Promise.all(awake ? all.map((session) => measured(session, released)) : []),
+        Promise.all(Array.from(takers(), weighed)),
+      ]);
       const part = (use: DiskUse) => Math.max(use.bytes / most.bytes, use.inodes / most.inodes);
-      const largest = found
+      const largest = [...found, ...others]
         .filter((one) => one !== undefined)
         .filter(({ use }) => use.bytes >= leastHelp.bytes || use.inodes >= leastHelp.inodes)
         .sort((a, b) => part(b.use) - part(a.use));
-      for (const { id, use } of largest) {
+      for (const { id, use, leave } of largest) {
         if (!space.short()) break;
-        await end(id, 'disk_full', `It had ${words(use)}.`);
-        ended.push(id);
+        await leave(`It had ${words(use)}.`);
+        ended.push(id ?? 'a build or worker');
       }
     } finally {
       release();
@@ -148,13 +179,14 @@ export function diskGuard({
   }
 
   /** Resolves with the session's use; the session stays frozen until `released`. Undefined: it is gone, or its browser is being replaced. */
-  function measured(session: Guarded, released: Promise<void>): Promise<{ id: string; use: DiskUse } | undefined> {
+  function measured(session: Guarded, released: Promise<void>): Promise<Found | undefined> {
     return new Promise((resolve) => {
       const late = setTimeout(() => resolve(undefined), stillMs);
       session
         .still(async (browser) => {
           clearTimeout(late);
-          resolve({ id: session.id, use: await browser.diskUse(most) });
+          const { id } = session;
+          resolve({ id, use: await browser.diskUse(most), leave: (detail) => end(id, 'disk_full', detail) });
           await released;
         })
         .catch(() => resolve(undefined))
@@ -164,6 +196,7 @@ export function diskGuard({
 
   return {
     stir,
+    relieve: () => relieveIfShort(),
     forget: (id: string) => void seen.delete(id),
     /** Call it once no session is awake any more. */
     close() {
@@ -171,6 +204,14 @@ export function diskGuard({
       clearTimeout(timer);
     },
   };
+}
+
+/** Undefined: it is gone. */
+async function weighed(taker: DiskTaker): Promise<Found | undefined> {
+  return taker.use().then(
+    (use) => ({ id: undefined, use, leave: (detail) => taker.end(detail).catch(() => {}) }),
+    () => undefined,
+  );
 }
 
 function tooMuch(use: DiskUse, most: DiskUse): string | undefined {

@@ -93,7 +93,7 @@ export function sessionLaunching(deps: LaunchingDeps) {
       throw errors.engine_unavailable({
         detail: 'replay_buffer_seconds needs ffmpeg, which this machine does not have.',
       });
-    admission.refuseIfShort();
+    await admission.waitForDisk(projectId);
     const profile = request.profile && (await profiles.choose(projectId, request.profile));
     const wanted = request.extensions?.length ? await library.choose(projectId, request.extensions) : [];
     const options = {

@@ -39,6 +39,7 @@ export function sessionRoutes({
               ...ofLaunch,
               'already_exists',
               'session_limit_reached',
+              'disk_overused',
               'invocation_not_found',
               'invocation_over',
               'rate_limit_exceeded',

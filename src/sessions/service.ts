@@ -1,4 +1,4 @@
-import type { DiskUse } from '../chromium/sandbox/disk-use.ts';
+import type { DiskTaker, DiskUse } from '../chromium/sandbox/disk-use.ts';
 import type { EventBus } from '../events.ts';
 import type { ExtensionService } from '../extensions/service.ts';
 import type { DiskSpace } from '../lib/disk-space.ts';
@@ -12,6 +12,7 @@ import { admission as sessionAdmission } from './admission.ts';
 import type { Browsers } from './browsers.ts';
 import { sessionChanging } from './changing.ts';
 import { diskGuard } from './disk-guard.ts';
+import { diskOffenders } from './disk-offenders.ts';
 import { sessionEnding } from './ending.ts';
 import { sessionFinding } from './finding.ts';
 import { holdForms } from './forms.ts';
@@ -27,6 +28,9 @@ import type { SessionStore } from './store.ts';
 import type { Collect } from './telemetry.ts';
 
 export type SessionService = ReturnType<typeof sessionService>;
+
+/** On a disk with less free space than this, in reserves above the reserve, sessions that write too much are a danger to others. */
+const nearReserve = 4;
 
 /** The operations on sessions, composed of one file per noun: admission, launching, changing, lending, ending, finding. */
 export function sessionService(deps: {
@@ -50,6 +54,10 @@ export function sessionService(deps: {
   disk: DiskSpace;
   /** The most disk space one session may use. */
   mostOnDisk: DiskUse;
+  /** What else is ended, as sessions are, when the disk is short. */
+  takers: () => Iterable<DiskTaker>;
+  /** Removes from the disk what can be made again. Never rejects. */
+  makeRoom: () => Promise<void>;
   events: EventBus;
   log: Log;
 }) {
@@ -58,7 +66,12 @@ export function sessionService(deps: {
   browsers.onOutOfMemory((id, report) => roster.live.get(id)?.telemetry.outOfMemory(report));
   const extensions = loadedExtensions({ browsers, log });
   const parts = { ...deps, library: deps.extensions, extensions, roster };
-  const admission = sessionAdmission(parts);
+  const offenders = diskOffenders();
+  deps.events.on('session.ended', ({ projectId, reason }) => {
+    if (reason === 'disk_full' || (reason === 'disk_limit' && deps.disk.distance() < nearReserve))
+      offenders.add(projectId);
+  });
+  const admission = sessionAdmission({ ...parts, offenders, relieve: () => guard.relieve() });
   const ending = sessionEnding({
     ...parts,
     onGone(id) {
@@ -72,6 +85,8 @@ export function sessionService(deps: {
     space: deps.disk,
     most: deps.mostOnDisk,
     sessions: () => roster.live.values(),
+    takers: deps.takers,
+    makeRoom: deps.makeRoom,
     end: stop,
     log,
   });

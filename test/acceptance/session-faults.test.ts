@@ -249,7 +249,7 @@ describe('a browser that does not start', () => {
       try {
         const answer = await attempt();
         expect(answer, size).toMatchObject({
-          status: 500,
+          status: 503,
           body: { code: 'storage_full', message: expect.stringMatching(/no space left.*CORRAL_DATA_DIR/) },
         });
         await expect.poll(() => readdirSync(sessions)).toEqual([]);

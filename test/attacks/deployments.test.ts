@@ -100,14 +100,14 @@ describe('a build that was made to be unpacked', () => {
   beforeAll(async () => void (dir = await mkdtemp(join(tmpdir(), 'corral-builds-'))));
   afterAll(() => rm(dir, { recursive: true, force: true }));
 
-  async function archiveOf(fill: (at: string) => Promise<void>): Promise<Buffer> {
+  async function archiveOf(fill: (at: string) => Promise<void>, ...options: string[]): Promise<Buffer> {
     const at = await mkdtemp(join(dir, 'source-'));
     await fill(at);
-    const args = ['--create', '--gzip', `--file=${at}.tgz`, '--directory', at, '.'];
+    const args = ['--create', ...options, '--gzip', `--file=${at}.tgz`, '--directory', at, '.'];
     await promisify(execFile)('tar', args);
     return readFile(`${at}.tgz`);
   }
-  const unpack = (name: string, archive: Buffer, short = () => false) =>
+  const unpack = (name: string, archive: Buffer, short = async () => false) =>
     unpackBuild(join(dir, name), Readable.from([archive]), isolation, {
       diskBytes: 8 * MIB,
       short,
@@ -119,7 +119,7 @@ describe('a build that was made to be unpacked', () => {
       await writeFile(join(at, 'tool'), '');
       await chmod(join(at, 'tool'), 0o6777);
     });
-    const { mode, uid } = await stat(join(await unpack('rights', archive), 'tool'));
+    const { mode, uid } = await stat(join((await unpack('rights', archive)).home, 'tool'));
     expect({ mode: mode & 0o7777, uid }).toEqual({ mode: 0o755, uid: process.getuid?.() });
   });
 
@@ -132,12 +132,22 @@ describe('a build that was made to be unpacked', () => {
       await mkdir(join(at, 'many'));
       for (let count = 0; count < 1000; count++) await writeFile(join(at, 'many', String(count)), '');
     });
-    for (const [name, archive] of Object.entries({ zeros, files })) {
+    const hole = await archiveOf(async (at) => {
+      await writeFile(join(at, 'hole'), '');
+      await truncate(join(at, 'hole'), 2 ** 40);
+    }, '--sparse');
+    const holes = await archiveOf(async (at) => {
+      for (let count = 0; count < 10; count++) {
+        await writeFile(join(at, String(count)), '');
+        await truncate(join(at, String(count)), MIB);
+      }
+    }, '--sparse');
+    for (const [name, archive] of Object.entries({ zeros, files, hole, holes })) {
       await expect(unpack(name, archive)).rejects.toThrow('more on the disk than the 8 MiB');
       expect(existsSync(join(dir, name))).toBe(false);
     }
     const small = await archiveOf((at) => writeFile(join(at, 'file'), 'x'));
-    await expect(unpack('full', small, () => true)).rejects.toThrow('disk of the node is full');
+    await expect(unpack('full', small, async () => true)).rejects.toThrow('disk of the node is full');
     expect(existsSync(join(dir, 'full'))).toBe(false);
   }, 180_000);
 });
@@ -154,7 +164,13 @@ describe('the packages that a build has downloaded', () => {
   };
 
   test('are for builds of the same project only, whatever is among them, and do not stay for ever', async () => {
-    const caches = packageCaches({ dir: join(dir, 'caches'), isolation, log: silent });
+    const counted = new Map<string, number>();
+    const count = async (projectId: string, bytes: number) => {
+      counted.set(projectId, bytes);
+      return projectId !== 'full';
+    };
+    const most = { bytes: 8 * MIB, inodes: 1000 };
+    const caches = packageCaches({ dir: join(dir, 'caches'), isolation, most, count, log: silent });
     const [first, other, link, second] = [await cell('1'), await cell('2'), await cell('3'), await cell('4')];
     await caches.take('one', first);
     await mkdir(join(first, 'home/.npm'));
@@ -176,6 +192,25 @@ describe('the packages that a build has downloaded', () => {
     }
     expect(await caches.projects()).toHaveLength(16);
     expect(await caches.projects()).toContain('project-17');
+    let left = 16;
+    await caches.makeRoom(() => left-- > 14);
+    expect(await caches.projects()).toHaveLength(14);
+    expect(await caches.projects()).toContain('project-17');
+
+    // Counted by what they would be without their holes, and removed when that is too much.
+    for (const [project, megabytes] of Object.entries({ modest: 4, huge: 64, full: 1 })) {
+      const made = await cell(`sparse-${project}`);
+      await mkdir(join(made, 'home/.npm'));
+      await writeFile(join(made, 'home/.npm/hole'), '');
+      await truncate(join(made, 'home/.npm/hole'), megabytes * MIB);
+      await caches.keep(project, made);
+    }
+    expect(counted.get('modest')).toBeGreaterThanOrEqual(4 * MIB);
+    expect(await caches.projects()).toContain('modest');
+    for (const project of ['huge', 'full']) {
+      expect(counted.get(project)).toBe(0);
+      expect(await caches.projects()).not.toContain(project);
+    }
   });
 });
 

@@ -10,6 +10,13 @@ export interface DiskUse {
   readonly inodes: number;
 }
 
+/** Something that has files on the disk and can be ended for them. */
+export interface DiskTaker {
+  use(): Promise<DiskUse>;
+  /** Resolves when its files are gone. */
+  end(detail: string): Promise<void>;
+}
+
 /** A walk that takes longer is aborted and counts as over the limit: the session caused it. */
 const WALK_MS = 30_000;
 const BLOCK = 512;
@@ -28,12 +35,24 @@ export async function diskUse(dir: string, pids: readonly number[], most: DiskUs
   return { ...named, bytes: named.bytes + (await unnamed(pids, dev)) };
 }
 
-/** Blocks, number of links, and the file's device and inode. */
-const FORMAT = String.raw`%b %n %D:%i\n`;
+/**
+ * The files in a directory that no process changes any more, each by the larger of what it takes and what it seems to have: a file with holes
+ * takes nothing here, and everything once it is copied.
+ */
+export function fullUse(dir: string, most: DiskUse): Promise<DiskUse> {
+  return walk(dir, most, Math.max);
+}
+
+/** Blocks, size, number of links, and the file's device and inode. */
+const FORMAT = String.raw`%b %s %n %D:%i\n`;
 /** A session may remove its own user's read permission. Root reads such files; a service that is not root becomes root of a user namespace. */
 const AS_OWNER = ['unshare', '--user', '--map-root-user', '--'];
 
-async function walk(dir: string, most: DiskUse): Promise<DiskUse> {
+async function walk(
+  dir: string,
+  most: DiskUse,
+  weigh: (taken: number, size: number) => number = (taken) => taken,
+): Promise<DiskUse> {
   const find = ['find', '-P', dir, '-printf', FORMAT];
   const [file, ...args] = process.getuid?.() === 0 ? find : [...AS_OWNER, ...find];
   const child = spawn(file!, args, { stdio: andNoOther('ignore', 'pipe', 'ignore'), cwd: '/', env: { PATH } });
@@ -43,11 +62,11 @@ async function walk(dir: string, most: DiskUse): Promise<DiskUse> {
   let [bytes, inodes] = [0, 0];
   const read = async () => {
     for await (const line of createInterface({ input: child.stdout! })) {
-      const [blocks, names, which = ''] = line.split(' ');
+      const [blocks, size, names, which = ''] = line.split(' ');
       inodes++;
       const again = names !== '1' && links.has(which);
       if (names !== '1') links.add(which);
-      if (!again) bytes += Number(blocks) * BLOCK;
+      if (!again) bytes += weigh(Number(blocks) * BLOCK, Number(size));
       if (bytes > most.bytes || inodes > most.inodes) break;
     }
   };

@@ -6,6 +6,7 @@ import type { DiskSpace } from '../../lib/disk-space.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Destinations } from '../egress/destinations.ts';
 import type { Limits } from '../sandbox/cgroup-limits.ts';
+import type { DiskTaker } from '../sandbox/disk-use.ts';
 import type { Isolation } from '../sandbox/isolation.ts';
 import { TOOLS } from '../sandbox/mounts.ts';
 import { removeTree } from '../sandbox/outside.ts';
@@ -47,6 +48,7 @@ export interface BuildOptions {
   readonly caches: PackageCaches;
   readonly limits: Limits & { diskBytes: number };
   readonly disk: DiskSpace;
+  readonly cells: Set<DiskTaker>;
   readonly registry: { url: string; by: Destinations };
   readonly allow: Destinations;
   readonly seconds: number;
@@ -94,6 +96,7 @@ export function builder({
   caches,
   limits,
   disk,
+  cells,
   registry,
   allow,
   seconds,
@@ -145,6 +148,7 @@ export function builder({
       isolation,
       limits,
       disk,
+      cells,
       tools: workbench.dir,
       allow,
       onLine: job.onLine,

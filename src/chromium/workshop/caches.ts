@@ -1,6 +1,7 @@
 import { lstat, lutimes, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '../../lib/log.ts';
+import { fullUse, type DiskUse } from '../sandbox/disk-use.ts';
 import type { Isolation } from '../sandbox/isolation.ts';
 import { move, removeTree } from '../sandbox/outside.ts';
 
@@ -13,24 +14,56 @@ export type PackageCaches = ReturnType<typeof packageCaches>;
  * The packages that builds have downloaded, for each project by itself. A build runs code of its project, which may put anything there: so
  * no other project's build ever sees it.
  */
-export function packageCaches({ dir, isolation, log }: { dir: string; isolation: Isolation; log: Log }) {
+export function packageCaches({
+  dir,
+  isolation,
+  most,
+  count,
+  log,
+}: {
+  dir: string;
+  isolation: Isolation;
+  /** What one may have. */
+  most: DiskUse;
+  /** Counts it for its project; 0 for none. False: the project may not have so much. */
+  count: (projectId: string, bytes: number) => Promise<boolean>;
+  log: Log;
+}) {
   const kept = (projectId: string) => ({ dir, within: [], name: projectId });
   const inHome = (cell: string) => ({ dir: cell, within: ['home'], name: '.npm' });
   const names = () => readdir(dir).catch(() => [] as string[]);
-  const remove = (projectId: string) => removeTree(join(dir, projectId), isolation);
 
-  async function removeOldest(): Promise<void> {
+  async function remove(projectId: string): Promise<void> {
+    await removeTree(join(dir, projectId), isolation);
+    await count(projectId, 0);
+  }
+
+  /** The one that was used last comes first. */
+  async function byAge(): Promise<string[]> {
     const used = await Promise.all(
-      (await names()).map(async (name) => ({ name, at: (await lstat(join(dir, name))).mtimeMs })),
+      (await names()).map(async (name) => {
+        const found = await lstat(join(dir, name)).catch(() => undefined); // a build has taken it
+        return found ? [{ name, at: found.mtimeMs }] : [];
+      }),
     );
-    for (const { name } of used.sort((a, b) => b.at - a.at).slice(MOST)) await remove(name);
+    return used
+      .flat()
+      .sort((a, b) => b.at - a.at)
+      .map(({ name }) => name);
+  }
+
+  /** Removes it if it has more than it may, with holes in its files or without. */
+  async function weigh(projectId: string): Promise<void> {
+    const { bytes, inodes } = await fullUse(join(dir, projectId), most);
+    const fits = bytes <= most.bytes && inodes <= most.inodes && (await count(projectId, bytes));
+    if (!fits) await remove(projectId);
   }
 
   return {
     /** Moves it into the home of a build's cell. Of two builds of a project at the same time, one gets it: a rename succeeds once. */
     async take(projectId: string, cell: string): Promise<void> {
       await mkdir(dir, { recursive: true, mode: 0o700 });
-      await move(kept(projectId), inHome(cell));
+      if (await move(kept(projectId), inHome(cell))) await count(projectId, 0); // it is what its build has on the disk now
     },
 
     /** Keeps what the build has made of it. */
@@ -39,9 +72,24 @@ export function packageCaches({ dir, isolation, log }: { dir: string; isolation:
         await remove(projectId);
         if (!(await move(inHome(cell), kept(projectId)))) return;
         await lutimes(join(dir, projectId), new Date(), new Date()); // the build can set any time, and the oldest are removed
-        await removeOldest();
+        await weigh(projectId);
+        for (const name of (await byAge()).slice(MOST)) await remove(name);
       } catch (error) {
         log.warn({ error: (error as Error).message }, 'build.cache_not_kept');
+      }
+    },
+
+    /** After a start: counts those that are there. */
+    async weighAll(): Promise<void> {
+      for (const name of await names())
+        await weigh(name).catch((error: Error) => log.warn({ error: error.message }, 'build.cache_not_counted'));
+    },
+
+    /** Removes them while the disk is short, the one that was used longest ago first. */
+    async makeRoom(short: () => boolean): Promise<void> {
+      for (const name of (await byAge()).reverse()) {
+        if (!short()) return;
+        await remove(name);
       }
     },
 

@@ -7,7 +7,7 @@ import type { Destinations } from '../egress/destinations.ts';
 import { startGateway } from '../egress/gateway.ts';
 import { splice } from '../egress/splice.ts';
 import type { Limits } from '../sandbox/cgroup-limits.ts';
-import { diskUse } from '../sandbox/disk-use.ts';
+import { diskUse, type DiskTaker } from '../sandbox/disk-use.ts';
 import { addHosts, addNameServer, furnish, makeDirectories } from '../sandbox/furnish.ts';
 import type { Isolation } from '../sandbox/isolation.ts';
 import { lowered } from '../sandbox/lowered.ts';
@@ -48,6 +48,8 @@ export interface CellOptions {
   readonly disk: DiskSpace;
   readonly tools: string;
   readonly app?: string;
+  /** All cells that are open. */
+  readonly cells: Set<DiskTaker>;
   readonly allow: Destinations;
   readonly ways?: readonly Way[];
   readonly onLine: (line: string) => void;
@@ -126,7 +128,17 @@ export async function openCell(options: CellOptions): Promise<Cell> {
       complaint ??= `It needed more than the ${Math.round((limits.memoryBytes ?? 0) / MIB)} MiB of memory that it may take.`;
     });
     const most = withInodes(limits.diskBytes);
-    closers.push(watchDisk({ space: options.disk, most, measure: () => diskUse(dir, run.pids(), most), stop, log }));
+    const measure = () => diskUse(dir, run.pids(), most);
+    closers.push(watchDisk({ space: options.disk, most, measure, stop, log }));
+    const taker: DiskTaker = {
+      use: measure,
+      async end(detail) {
+        await stop(`The disk of the node was full. ${detail} Run it again later.`);
+        await removeTree(dir, isolation);
+      },
+    };
+    options.cells.add(taker);
+    closers.push(() => options.cells.delete(taker));
     process.go();
     const [egress, opened] = await Promise.all([process.egress, process.listeners]);
     const gateway = startGateway(egress(), { allow: options.allow, log });

@@ -7,6 +7,7 @@ import type { DiskSpace } from '../../lib/disk-space.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Destinations } from '../egress/destinations.ts';
 import type { Limits } from '../sandbox/cgroup-limits.ts';
+import type { DiskTaker } from '../sandbox/disk-use.ts';
 import type { Isolation } from '../sandbox/isolation.ts';
 import { APP, TOOLS } from '../sandbox/mounts.ts';
 import { waysTo } from './ways.ts';
@@ -41,6 +42,7 @@ export interface WorkerOptions {
   readonly workbench: Workbench;
   readonly limits: Limits & { diskBytes: number };
   readonly disk: DiskSpace;
+  readonly cells: Set<DiskTaker>;
   readonly allow: Destinations;
   /** The public URLs of this service's nodes, this one's first, and of the hosts of sessions. */
   readonly urls: () => string[];
@@ -70,7 +72,18 @@ const Report = Type.Union([
 ]);
 
 /** Starts workers, each in a cell of its own. Rejects with a sentence when the app does not load. */
-export function workerStarter({ dir, isolation, workbench, limits, disk, allow, urls, here, log }: WorkerOptions) {
+export function workerStarter({
+  dir,
+  isolation,
+  workbench,
+  limits,
+  disk,
+  cells,
+  allow,
+  urls,
+  here,
+  log,
+}: WorkerOptions) {
   return async function startWorker(start: {
     id: string;
     app: string;
@@ -97,6 +110,7 @@ export function workerStarter({ dir, isolation, workbench, limits, disk, allow, 
       isolation,
       limits,
       disk,
+      cells,
       tools: workbench.dir,
       app: start.app,
       allow,
