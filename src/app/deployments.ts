@@ -22,6 +22,7 @@ import type { Organisation } from './organisation.ts';
 import { openWorkshop } from './workshop.ts';
 
 const mostAttempts = 3;
+/** A build that is published right now is unpacked already. */
 const alive = new Set<DeploymentStatus | undefined>(['queued', 'in_progress', 'running']);
 const tidyMs = 30_000;
 /** Since this service exists. */
@@ -71,9 +72,8 @@ export async function openDeployments(
   const linesOf = async (owner: string, redact: Promise<(text: string) => string>) =>
     lineWriter({ store: logs, log, short: () => disk.short() }, owner, await redact);
 
-  const { incoming, workers, build, caches, most } = await openWorkshop(ground, {
+  const { incoming, workers, build, tidyCaches, most } = await openWorkshop(ground, {
     ...deps,
-    countCache: (projectId, bytes) => org.storage.countMadeAgain('cache', projectId, bytes),
     async recipe(id) {
       const row = await deploymentRows.find(id);
       if (row?.status !== 'running') throw new WorkerError('Its deployment does not run any more.');
@@ -127,10 +127,8 @@ export async function openDeployments(
     for (const { id, invocationId } of tied) if (over.has(invocationId)) await deps.endSession(id, 'deleted');
     const here = workers.deployments();
     const statuses = await deploymentRows.statuses(here);
-    // A build that is published right now is unpacked already.
     for (const id of here) if (!alive.has(statuses.get(id))) await workers.forget(id);
-    for (const id of await caches.projects()) if (await org.storage.overfull(id)) await caches.remove(id);
-    for (const { id } of await deploymentRows.closedAmong(await caches.projects())) await caches.remove(id);
+    await tidyCaches((ids) => deploymentRows.closedAmong(ids));
     await deployments.endClosedProjects();
     await deployments.tidyEnded(1);
     await deployments.stopReplaced();

@@ -14,6 +14,7 @@ import { workerPool, type Recipe } from '../deployments/workers.ts';
 import { uploads } from '../extensions/uploads.ts';
 import { serviceAddress, type Egress } from './egress.ts';
 import type { Ground } from './ground.ts';
+import type { Organisation } from './organisation.ts';
 
 const invocationsPerProcessor = 4;
 const workerPids = 512;
@@ -30,11 +31,11 @@ export async function openWorkshop(
     publicUrl: () => string;
     listensAt: () => string;
     recipe: (deploymentId: string) => Promise<Recipe>;
-    /** Counts the package cache of a project on this node. False: the project may not have so much. */
-    countCache: (projectId: string, bytes: number) => Promise<boolean>;
+    org: Organisation;
   },
 ) {
   const { egress, isolation, nodes, publicUrl } = deps;
+  const { storage } = deps.org;
   const dir = join(config.dataDir, 'workshop');
   const incoming = uploads(join(dir, 'uploads'), disk);
   const workbench = openWorkbench(join(dir, 'bench'), config.extraCertificates);
@@ -71,7 +72,7 @@ export async function openWorkshop(
     dir: join(dir, 'caches'),
     isolation,
     most: withInodes(diskBytes),
-    count: deps.countCache,
+    count: (projectId, bytes) => storage.countMadeAgain('cache', projectId, bytes),
     log,
   });
   const build = builder({
@@ -90,5 +91,11 @@ export async function openWorkshop(
     () => caches.makeRoom(() => disk.short()),
     () => workers.makeRoom(),
   );
-  return { incoming, workers, build, caches, most };
+
+  /** Removes the caches of closed projects, and of projects that need the room for something else. */
+  async function tidyCaches(closedAmong: (ids: string[]) => Promise<{ id: string }[]>): Promise<void> {
+    for (const { id } of await closedAmong(await caches.projects())) await caches.remove(id);
+    for (const id of await caches.projects()) if (await storage.overfull(id)) await caches.remove(id);
+  }
+  return { incoming, workers, build, tidyCaches, most };
 }

@@ -26,7 +26,10 @@ export interface BuildsDeps {
   envOf: (row: DeploymentRow) => Promise<Record<string, string>>;
   tokenOf: (id: string) => Promise<string | undefined>;
   /** Unpacks a stored build on this node. Resolves with the bytes that it takes there. */
-  unpack: (id: string, bytes: () => AsyncIterable<Buffer>, cover: (bytes: number) => Promise<void>) => Promise<number>;
+  unpack: (
+    id: string,
+    how: { bytes: () => AsyncIterable<Buffer>; cover: (bytes: number) => Promise<void>; signal: AbortSignal },
+  ) => Promise<number>;
   /** Makes a built deployment run. */
   publish: (row: DeploymentRow, built: Built, lines: LineWriter) => Promise<void>;
   fail: (id: string, reason: string) => Promise<void>;
@@ -88,9 +91,12 @@ export function builds(deps: BuildsDeps) {
         signal,
       });
       const packed = await keep.end();
-      signal.throwIfAborted();
       // It counts for its project by what it unpacks to, which may be a thousand times more.
-      const unpacked = await deps.unpack(row.id, () => chunksOf(store, row.id, 'build'), claim.cover);
+      const unpacked = await deps.unpack(row.id, {
+        bytes: () => chunksOf(store, row.id, 'build'),
+        cover: claim.cover,
+        signal,
+      });
       await store.setBytes(row.id, Math.max(packed, unpacked), 'build');
       await deps.publish(row, built, lines);
     } catch (error) {

@@ -2,10 +2,10 @@ import { access, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Isolation } from '../chromium/sandbox/isolation.ts';
 import { removeTree } from '../chromium/sandbox/outside.ts';
-import { unpackBuild, type Unpacked } from '../chromium/workshop/artifact.ts';
-import { WorkerError, type Worker } from '../chromium/workshop/worker.ts';
+import type { Worker } from '../chromium/workshop/worker.ts';
 import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
+import { unpackedBuilds } from './unpacked-builds.ts';
 
 /** A worker is replaced after this many actions, so that what an app leaks is freed. */
 const mostRuns = 100;
@@ -13,9 +13,6 @@ const mostRuns = 100;
 const grown = 0.6;
 const idleMs = 5 * 60_000;
 const lookMs = 15_000;
-const unpackMs = 120_000;
-/** Unpacked builds that stay without a worker. */
-const mostKept = 16;
 
 /** What a worker of a deployment needs. */
 export interface Recipe {
@@ -23,9 +20,6 @@ export interface Recipe {
   env: Record<string, string>;
   bytes: () => AsyncIterable<Buffer>;
 }
-
-/** Hears how much of a build was unpacked so far, and throws when that is too much. */
-export type Cover = (bytes: number) => Promise<void>;
 
 export type StartWorker = (start: {
   id: string;
@@ -55,102 +49,20 @@ export function workerPool(deps: {
   const { dir, isolation, start, recipe, log } = deps;
   const idle = new Map<string, { worker: Worker; since: number }[]>();
   const all = new Map<Worker, string>();
-  const unpacked = new Map<string, Promise<Unpacked>>();
-  const unpacking = new Set<AbortController>();
-  const leaving = new Map<string, Promise<void>>();
-  const taking: string[] = [];
   const starts = new Set<Promise<Worker>>();
-  let room: Promise<void> | undefined;
-  const closing = new AbortController();
   let closed = false;
-
-  /** The build on this node's disk, fetched when it is first needed. */
-  function buildOf(id: string, bytes: Recipe['bytes'], cover?: Cover): Promise<Unpacked> {
-    const there = unpacked.get(id) ?? unpack(id, bytes, cover);
-    unpacked.delete(id); // so that the builds are in the order of their last use
-    unpacked.set(id, there);
-    there.catch(() => unpacked.delete(id));
-    return there;
-  }
-
-  async function unpack(id: string, bytes: Recipe['bytes'], cover: Cover | undefined): Promise<Unpacked> {
-    const at = join(dir, 'builds', id);
-    const giveUp = new AbortController();
-    unpacking.add(giveUp);
-    try {
-      await leaving.get(id);
-      await removeTree(at, isolation);
-      const { diskBytes } = deps;
-      const short = async () => {
-        if (deps.short()) await leaveUnused();
-        return deps.short();
-      };
-      const signal = AbortSignal.any([closing.signal, giveUp.signal, AbortSignal.timeout(unpackMs)]);
-      return await unpackBuild(at, bytes(), isolation, { diskBytes, short, cover, signal });
-    } finally {
-      unpacking.delete(giveUp);
-    }
-  }
-
-  /** Runs while the deployment's build must stay. */
-  async function keeping<T>(deploymentId: string, work: Promise<T>): Promise<T> {
-    taking.push(deploymentId);
-    try {
-      return await work;
-    } finally {
-      taking.splice(taking.indexOf(deploymentId), 1);
-      leaveOldest();
-    }
-  }
+  const builds = unpackedBuilds({
+    ...deps,
+    dir: join(dir, 'builds'),
+    inUse: () => all.values(),
+    endIdle: () => Promise.all([...idle.values()].flat().map(({ worker }) => drop(worker))),
+  });
 
   /** A warm worker of the deployment, or a new one. What a new one prints while it loads goes to `onLine`. */
   async function take(deploymentId: string, onLine: (line: string) => void): Promise<Worker> {
     const start = startOrTake(deploymentId, onLine);
     starts.add(start);
-    return keeping(deploymentId, start).finally(() => starts.delete(start));
-  }
-
-  /** Builds that no worker runs, the one that was used longest ago first. */
-  function unusedBuilds(): string[] {
-    const used = new Set([...all.values(), ...taking]);
-    return [...unpacked.keys()].filter((id) => !used.has(id));
-  }
-
-  function leave(id: string): Promise<void> {
-    unpacked.delete(id);
-    const left = removeTree(join(dir, 'builds', id), isolation)
-      .catch((error: Error) => log.warn({ error: error.message }, 'workshop.directory_left'))
-      .finally(() => leaving.delete(id));
-    leaving.set(id, left);
-    return left;
-  }
-
-  /** Unused builds are kept for the next worker, but not all of them: each may fill as much of the disk as a session. */
-  function leaveOldest() {
-    const unused = unusedBuilds();
-    for (const id of unused.slice(0, Math.max(0, unused.length - mostKept))) void leave(id);
-  }
-
-  /** One at a time: a second caller would find nothing that the first one is not removing already, and conclude that there is no more. */
-  function leaveUnused(): Promise<void> {
-    room ??= leaveWhileShort().finally(() => (room = undefined));
-    return room;
-  }
-
-  /** First the builds that no worker uses, then idle workers with theirs. All of it can be made again. */
-  async function leaveWhileShort(): Promise<void> {
-    for (const id of unusedBuilds()) if (deps.short()) await leave(id);
-    if (!deps.short()) return;
-    await Promise.all([...idle.values()].flat().map(({ worker }) => drop(worker)));
-    for (const id of unusedBuilds()) if (deps.short()) await leave(id);
-  }
-
-  /** Removes builds while the disk is short. What is being unpacked is given up last: somebody waits for it. */
-  async function makeRoom(): Promise<void> {
-    await leaveUnused();
-    if (!deps.short()) return;
-    for (const one of unpacking) one.abort(new WorkerError('The disk of the node is full. Run it again later.'));
-    await Promise.allSettled(unpacked.values());
+    return builds.keeping(deploymentId, start).finally(() => starts.delete(start));
   }
 
   async function startOrTake(deploymentId: string, onLine: (line: string) => void): Promise<Worker> {
@@ -159,8 +71,8 @@ export function workerPool(deps: {
       void drop(kept.worker);
     }
     const { entry, env, bytes } = await recipe(deploymentId);
-    const { home: app } = await buildOf(deploymentId, bytes);
-    await access(app).catch(() => unpacked.delete(deploymentId));
+    const { home: app } = await builds.of(deploymentId, { bytes });
+    await access(app).catch(() => builds.lost(deploymentId));
     const worker = await start({ id: newId(), app, entry, env, onLine });
     all.set(worker, deploymentId);
     void worker.gone.then(() => all.delete(worker));
@@ -203,23 +115,19 @@ export function workerPool(deps: {
     giveBack,
 
     /** Unpacks a build for the first time. Resolves with what it takes on a disk. */
-    async prepare(deploymentId: string, bytes: Recipe['bytes'], cover: Cover): Promise<number> {
-      return (await keeping(deploymentId, buildOf(deploymentId, bytes, cover))).bytes;
+    async prepare(deploymentId: string, how: Parameters<typeof builds.of>[1]): Promise<number> {
+      return (await builds.keeping(deploymentId, builds.of(deploymentId, how))).bytes;
     },
 
-    makeRoom,
+    makeRoom: builds.makeRoom,
     count: () => all.size,
-    deployments: () => [...new Set([...all.values(), ...unpacked.keys()])],
+    deployments: () => [...new Set([...all.values(), ...builds.ids()])],
 
     /** Ends the workers of a deployment and removes its build from this node. */
     async forget(deploymentId: string): Promise<void> {
       idle.delete(deploymentId);
       await Promise.all([...all].filter(([, id]) => id === deploymentId).map(([worker]) => worker.stop()));
-      const build = unpacked.get(deploymentId);
-      if (!build) return;
-      unpacked.delete(deploymentId);
-      await build.catch(() => {});
-      await removeTree(join(dir, 'builds', deploymentId), isolation);
+      await builds.remove(deploymentId);
     },
 
     /** Removes what a killed service left. */
@@ -235,7 +143,7 @@ export function workerPool(deps: {
       closed = true;
       clearInterval(timer);
       idle.clear();
-      closing.abort();
+      builds.close();
       await Promise.all([...all.keys()].map((worker) => worker.stop()));
       await Promise.allSettled(starts);
     },

@@ -160,12 +160,7 @@ export function diskGuard({
         Promise.all(awake ? all.map((session) => measured(session, released)) : []),
         Promise.all(Array.from(takers(), weighed)),
       ]);
-      const part = (use: DiskUse) => Math.max(use.bytes / most.bytes, use.inodes / most.inodes);
-      const largest = [...found, ...others]
-        .filter((one) => one !== undefined)
-        .filter(({ use }) => use.bytes >= leastHelp.bytes || use.inodes >= leastHelp.inodes)
-        .sort((a, b) => part(b.use) - part(a.use));
-      for (const { id, use, leave } of largest) {
+      for (const { id, use, leave } of largestOf([...found, ...others], most)) {
         if (!space.short()) break;
         await leave(`It had ${words(use)}.`);
         ended.push(id ?? 'a build or worker');
@@ -212,6 +207,15 @@ async function weighed(taker: DiskTaker): Promise<Found | undefined> {
     (use) => ({ id: undefined, use, leave: (detail) => taker.end(detail).catch(() => {}) }),
     () => undefined,
   );
+}
+
+/** Those that help if they are ended, the largest first. */
+function largestOf(found: readonly (Found | undefined)[], most: DiskUse): Found[] {
+  const part = (use: DiskUse) => Math.max(use.bytes / most.bytes, use.inodes / most.inodes);
+  return found
+    .filter((one) => one !== undefined)
+    .filter(({ use }) => use.bytes >= leastHelp.bytes || use.inodes >= leastHelp.inodes)
+    .sort((a, b) => part(b.use) - part(a.use));
 }
 
 function tooMuch(use: DiskUse, most: DiskUse): string | undefined {

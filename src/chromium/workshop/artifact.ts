@@ -67,7 +67,9 @@ export async function unpackBuild(
     const tar = inHome(dir, { owner, sandboxed: isolation.sandboxed }, ['sh', '-c', UNPACK], signal);
     const look = () =>
       measure().then(
-        () => void (refused && tar.kill()),
+        () => {
+          if (refused) tar.kill();
+        },
         () => {}, // the next look, or the last one, finds it
       );
     const timer = setInterval(() => (looking ??= look().finally(() => (looking = undefined))), LOOK_MS);
