@@ -5,8 +5,14 @@ export const MOST_OPTIONS = 100;
 /** Characters of a text, and of the text near a field. */
 export const MOST_TEXT = 300;
 export const MOST_NEAR = 200;
+/** Characters of a frame's elements, as JSON. */
+export const MOST_FRAME_CHARACTERS = 400_000;
 /** Frames of a page. */
 export const MOST_FRAMES = 20;
+/** The most of each kind that a page may tell, over all of its frames. What reads it does so in one piece of work. */
+export const MOST_PAGE_ELEMENTS = 500;
+export const MOST_PAGE_TEXTS = 500;
+export const MOST_PAGE_CHARACTERS = 400_000;
 
 /** How long is waited for a page, in milliseconds. */
 export interface Patience {

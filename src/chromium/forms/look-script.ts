@@ -1,4 +1,4 @@
-import { MOST_ELEMENTS, MOST_NEAR, MOST_OPTIONS, MOST_TEXT, MOST_TEXTS } from './bounds.ts';
+import { MOST_ELEMENTS, MOST_FRAME_CHARACTERS, MOST_NEAR, MOST_OPTIONS, MOST_TEXT, MOST_TEXTS } from './bounds.ts';
 
 /** The part of the page's script that reads what a person sees and what assistive technology is told. */
 export const lookScript = String.raw`
@@ -278,6 +278,13 @@ export const lookScript = String.raw`
     };
   };
 
+  const rankOf = ({ element, visible }) => {
+    if (!visible) return 3;
+    const tag = tagOf(element);
+    if (tag === 'select' || tag === 'textarea' || (tag === 'input' && !buttonTypes.has(element.type)) || isEditable(element)) return 0;
+    return tag === 'input' || tag === 'button' || attribute(element, 'role') === 'button' ? 1 : 2;
+  };
+
   const isLive = (at) => /^(alert|status|log|alertdialog)$/.test(attribute(at, 'role') || '') || /^(polite|assertive)$/.test(attribute(at, 'aria-live') || '');
   const isHeading = (at) => /^h[1-6]$/.test(tagOf(at)) || attribute(at, 'role') === 'heading';
 
@@ -366,24 +373,28 @@ export const lookScript = String.raw`
     const late = deadline(MOST_MS * 2);
     const { controls, runs, truncated } = survey();
     const seen = controls.map((element) => ({ element, visible: !late() && isVisible(element) }));
-    // What a person sees comes first; hidden ones fill up what is left.
-    let room = ${MOST_ELEMENTS} - Math.min(${MOST_ELEMENTS}, seen.filter(({ visible }) => visible).length);
-    let shown = ${MOST_ELEMENTS};
-    const chosen = seen.filter(({ visible }) => (visible ? shown-- > 0 : room-- > 0));
+    // What a person sees comes first, of that fields and then buttons; hidden ones fill up what is left.
+    const chosen = seen
+      .map((one, at) => ({ ...one, at, rank: rankOf(one) }))
+      .sort((a, b) => a.rank - b.rank || a.at - b.at)
+      .slice(0, ${MOST_ELEMENTS});
     const formKeys = new Map();
     const inDialog = memo(isDialog, new Map());
     const inLive = memo(isLive, new Map());
     const active = deepActive();
-    const references = [];
-    const elements = [];
-    for (const { element, visible } of chosen) {
-      if (late()) break;
+    const described = [];
+    let characters = 0;
+    for (const { element, visible, at } of chosen) {
+      if (late() || characters > ${MOST_FRAME_CHARACTERS}) break;
       try {
-        elements.push(describe(element, { visible, formKeys, inDialog, active }));
-        references.push(element);
+        const told = describe(element, { visible, formKeys, inDialog, active });
+        characters += JSON.stringify(told).length;
+        described.push({ element, told, at });
       } catch {}
     }
-    keep(number, references);
+    described.sort((a, b) => a.at - b.at);
+    const elements = described.map(({ told }) => told);
+    keep(number, described.map(({ element }) => element));
     const shownRuns = runs.map((run) => {
       const rect = rectOf(run.element);
       return { ...run, rect, visible: !late() && shows(run.element) && isSized(rect) && !isClipped(run.element) };
@@ -410,7 +421,7 @@ export const lookScript = String.raw`
     return {
       url: location.href.slice(0, 2000), origin: String(globalThis.origin).slice(0, 300), title: titleOf(document).slice(0, 300),
       lang: (rootElement() && said(rootElement(), 'lang', 40)) || undefined, state: stateOf(document), elements, texts,
-      truncated: truncated || late() || controls.length > ${MOST_ELEMENTS} || runs.length > ${MOST_TEXTS},
+      truncated: truncated || late() || characters > ${MOST_FRAME_CHARACTERS} || controls.length > ${MOST_ELEMENTS} || runs.length > ${MOST_TEXTS},
     };
   };
 `;

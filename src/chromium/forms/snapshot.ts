@@ -14,6 +14,7 @@ import type { AttachedPage } from './attached-pages.ts';
 import { MOST_ELEMENTS, MOST_NEAR, MOST_OPTIONS, MOST_TEXT, MOST_TEXTS } from './bounds.ts';
 import type { FrameWorld, PageFrames } from './frames.ts';
 import type { References } from './references.ts';
+import { mostTelling, type Kept } from './telling.ts';
 import type { BasicChallenge, Box, El, FrameSnapshot, Snapshot, TextBlock } from './types.ts';
 import type { WorldCalls } from './world-calls.ts';
 
@@ -130,8 +131,7 @@ export async function takeSnapshot(
   }
 
   const places = new Map<string, { box: Box; visible: boolean }>();
-  const refsOf = (frame: FrameWorld, count: number) => references.add(number, frame, count);
-  const told: FrameSnapshot[] = [frameOf(main, mainLook, { main: true, visible: true }, refsOf)];
+  const told: Seen[] = [];
   for (const found of looks) {
     if (!found) continue;
     const { frame, look, place } = found;
@@ -144,8 +144,17 @@ export async function takeSnapshot(
     };
     const visible = place.shown && (parent?.visible ?? true);
     places.set(frame.frameId, { box, visible });
-    told.push(frameOf(frame, look, { main: false, box, visible }, refsOf));
+    told.push({ frame, look, main: false, box, visible });
   }
+  told.sort((a, b) => Number(b.visible) - Number(a.visible) || a.box!.y - b.box!.y || a.box!.x - b.box!.x);
+  told.unshift({ frame: main, look: mainLook, main: true, visible: true });
+  const { kept, leftOut } = mostTelling(
+    told.map(({ look, visible }) => ({ elements: look.elements, texts: look.texts, visible })),
+  );
+  const [first, ...rest] = told.map((seen, at) => {
+    const refs = references.add(number, seen.frame, seen.look.elements.length);
+    return frameOf(seen, refs, kept[at]!);
+  });
   const dialogs = page.dialogs.map((words): TextBlock => ({
     text: words,
     box: { x: 0, y: 0, width: 1, height: 1 },
@@ -156,8 +165,6 @@ export async function takeSnapshot(
     live: true,
     visible: true,
   }));
-  const [first, ...rest] = told;
-  rest.sort((a, b) => Number(b.visible) - Number(a.visible) || a.box!.y - b.box!.y || a.box!.x - b.box!.x);
   const basicAuth = challengeOf(page, mainLook.origin);
   const { status } = page.traffic;
   return {
@@ -168,16 +175,19 @@ export async function takeSnapshot(
     ...(basicAuth && { basicAuth }),
     ...(status !== undefined && { httpStatus: status }),
     loading: mainLook.state !== 'complete' || page.traffic.navigating,
+    ...(leftOut && { leftOut }),
   };
 }
 
-function frameOf(
-  frame: FrameWorld,
-  look: Look,
-  { main, box, visible }: { main: boolean; box?: Box; visible: boolean },
-  refsOf: (frame: FrameWorld, count: number) => string[],
-): FrameSnapshot {
-  const refs = refsOf(frame, look.elements.length);
+interface Seen {
+  frame: FrameWorld;
+  look: Look;
+  main: boolean;
+  box?: Box;
+  visible: boolean;
+}
+
+function frameOf({ frame, look, main, box, visible }: Seen, refs: string[], kept: Kept): FrameSnapshot {
   const unseen = visible ? {} : { visible: false, inViewport: false };
   return {
     frameId: frame.frameId,
@@ -186,9 +196,9 @@ function frameOf(
     main,
     ...(box && { box }),
     visible,
-    elements: look.elements.map((element, i): El => defined<El>({ ...element, ref: refs[i]!, ...unseen })),
-    texts: look.texts.map((block) => defined<TextBlock>({ ...block, ...(!visible && { visible: false }) })),
-    truncated: look.truncated,
+    elements: kept.elements.map((i): El => defined<El>({ ...look.elements[i]!, ref: refs[i]!, ...unseen })),
+    texts: kept.texts.map((i) => defined<TextBlock>({ ...look.texts[i]!, ...(!visible && { visible: false }) })),
+    truncated: look.truncated || kept.elements.length < look.elements.length || kept.texts.length < look.texts.length,
   };
 }
 

@@ -23,6 +23,13 @@ export interface Snapshot {
   readonly httpStatus?: number;
   /** The document is not complete, or the next one is on its way. */
   readonly loading: boolean;
+  /** How much of the page is not in the snapshot, because it has more than fits. */
+  readonly leftOut?: LeftOut;
+}
+
+export interface LeftOut {
+  readonly elements: number;
+  readonly texts: number;
 }
 
 export interface BasicChallenge {
@@ -41,9 +48,9 @@ export interface FrameSnapshot {
   readonly box?: Box;
   /** False for a frame that the page does not show; its elements and texts are invisible then too. */
   readonly visible: boolean;
-  /** Form controls, buttons, links, things with a click role, editable text: in the order of the document. At most 400. */
+  /** Form controls, buttons, links, things with a click role, editable text: in the order of the document. At most 400, and 500 of a page. */
   readonly elements: readonly El[];
-  /** At most 400. A JavaScript dialog that the page showed since the last act is a text with the tag `dialog` and `live`. */
+  /** At most 400, and 500 of a page. A JavaScript dialog that the page showed since the last act is a text with the tag `dialog` and `live`. */
   readonly texts: readonly TextBlock[];
   /** There was more than fits. */
   readonly truncated: boolean;

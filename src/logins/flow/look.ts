@@ -1,5 +1,6 @@
 import { FormsError } from './browser.ts';
 import { pageAddress } from './addresses.ts';
+import { prepare } from '../reading/prepare.ts';
 import { pause, type Flow, type Look } from './flow.ts';
 
 /** A document may be replaced while it is looked at; the next look then sees the new one. */
@@ -28,6 +29,7 @@ export async function lookAt(flow: Flow, signal: AbortSignal, settleMs: number):
 /** Reads the page as it is. */
 export async function lookNow(flow: Flow): Promise<Look> {
   const snapshot = await flow.browser.snapshot(flow.pageId);
+  await prepare(snapshot);
   const reading = flow.read(snapshot, {
     domain: flow.input.connection.domain,
     ...(flow.before && { before: flow.before.snapshot }),

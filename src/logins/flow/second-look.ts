@@ -1,3 +1,4 @@
+import { prepare } from '../reading/prepare.ts';
 import type { Reading } from '../reading/types.ts';
 import type { FlowBrowser } from './browser.ts';
 import { isPassing } from './fill.ts';
@@ -78,6 +79,7 @@ async function lookUntilFinished(
 async function lookOnce(browser: FlowBrowser, read: Reader, domain: string, pageId: string): Promise<Look | undefined> {
   try {
     const snapshot = await browser.snapshot(pageId);
+    await prepare(snapshot);
     const reading = read(snapshot, { domain });
     return { snapshot, reading, key: keyOf({ snapshot, reading }) };
   } catch (error) {

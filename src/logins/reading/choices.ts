@@ -1,6 +1,6 @@
 import { ofPurpose, type Group } from './groups.ts';
 import { hasMail, maskedTarget } from './masked.ts';
-import { gap, isClickable, pathOf, type Item, type Page } from './page.ts';
+import { gap, grouped, isClickable, pathOf, type Item, type Page } from './page.ts';
 import { providerOf } from './providers.ts';
 import type { ChoiceType, MfaType, ReadChoice } from './types.ts';
 import * as action from './words/actions.ts';
@@ -27,7 +27,8 @@ export function ssoOptions(of: Page, login: Group | undefined): Option[] {
     if (first !== undefined && first.el.inDialog && !item.el.inDialog) return [];
     return [{ item, type: 'sso_provider' as const, provider: provider.id }];
   });
-  return found.filter(({ item }, at) => found.findIndex((other) => other.item.label === item.label) === at);
+  const labels = new Set<string>();
+  return found.filter(({ item: { label } }) => !labels.has(label) && labels.add(label));
 }
 
 const hardwareKey = words({
@@ -112,7 +113,7 @@ export function drawnOver(of: Page): Item[] {
   return of.hidden.filter(({ control, el, frame }) => control === 'radio' && el.labels.length > 0 && frame.visible);
 }
 
-function choiceText({ el, label, control }: Item): string {
+export function choiceText({ el, label, control }: Item): string {
   const own = [...(control === 'radio' ? el.labels : []), label, el.description ?? ''];
   return [...new Set(own.filter((part) => part !== ''))].join(' ');
 }
@@ -130,9 +131,8 @@ export function accountOptions(of: Page): Option[] {
     of.snapshot.title,
     ...of.texts.map(({ text }) => text).filter((text) => text.length < 80),
   );
-  const continues = clickable.filter(
-    ({ label }) => demand.chooseAccount.in(label) && !withMail.some((one) => one.label === label),
-  );
+  const mails = new Set(withMail.map(({ label }) => label));
+  const continues = clickable.filter(({ label }) => demand.chooseAccount.in(label) && !mails.has(label));
   if (withMail.length + continues.length === 0 && !(asked && others.length > 0)) return [];
   if (withMail.length < 2 && others.length === 0 && !asked && continues.length === 0) return [];
   return [...withMail, ...continues, ...others].map((item) => ({ item, type: 'account' }));
@@ -209,11 +209,10 @@ export function peerOptions(of: Page): Option[] {
       item.el.box.width >= 60 &&
       item.el.box.height >= 24,
   );
-  const makes = new Map<string, Item[]>();
-  for (const item of candidates) {
-    const key = `${item.el.tag}|${item.el.classes}|${Math.round(item.el.box.height / 12)}|${item.el.inDialog}`;
-    makes.set(key, [...(makes.get(key) ?? []), item]);
-  }
+  const makes = grouped(
+    candidates,
+    ({ el }) => `${el.tag}|${el.classes}|${Math.round(el.box.height / 12)}|${el.inDialog}`,
+  );
   const rows = [...makes.values()].filter((items) => items.length >= 2 && items.length <= 12 && areTogether(items));
   const best = rows.sort((a, b) => size(b) - size(a))[0] ?? [];
   return best.map((item) => ({ item, type: account.in(item.label) ? 'auth_method' : 'sign_in_method' }));

@@ -61,7 +61,8 @@ export const demandRules: Rule[] = [
     find(of) {
       const { page } = of;
       if (!isAsking(of)) return undefined;
-      const texts = mainTexts(page).filter((one) => !page.items.some(({ label }) => label === one));
+      const labels = new Set(page.items.map(({ label }) => label));
+      const texts = mainTexts(page).filter((one) => !labels.has(one));
       const told =
         of.isLoginPage && isSparse(page)
           ? texts.find((one) => text.actElsewhere.in(one) && isSentence(one) && !isPromotion(one))

@@ -27,9 +27,10 @@ function scoreOf(item: Item, domain: string, url: string): number {
   const { el, label } = item;
   const href = el.href ?? '';
   if (/^(?:mailto|tel):/.test(href)) return 0;
-  const leads = isLoginPath(pathOf(href));
+  const path = pathOf(href);
+  const leads = isLoginPath(path);
   const says = action.logIn.in(label);
-  if (action.logOut.in(label) || isLogoutPath(pathOf(href))) return 0;
+  if (action.logOut.in(label) || isLogoutPath(path)) return 0;
   if (action.forgot.in(label) || providerOf(item) !== undefined) return 0;
   const signsUp = action.signUp.in(label) && !says;
   if (signsUp) return 0;
@@ -38,32 +39,28 @@ function scoreOf(item: Item, domain: string, url: string): number {
   let score = 0;
   const length = plain(label).length;
   if (says) score += length <= 25 ? 4 : length <= 45 ? 2 : -2;
-  if (isSureLoginPath(pathOf(href))) score += 3;
+  if (isSureLoginPath(path)) score += 3;
   else if (leads) score += 1.5;
-  if (way.account.in(label) && length <= 30)
-    score += leads ? 1 : /account|user|member|portal|my/.test(pathOf(href)) ? 2 : 1;
+  if (way.account.in(label) && length <= 30) score += leads ? 1 : /account|user|member|portal|my/.test(path) ? 2 : 1;
   if (item.control === 'tab') score += 1;
   if (el.inViewport) score += 0.5;
   if (el.box.y < 160) score += 0.5;
   if (action.signUp.in(label)) score -= 1;
   if (href !== '' && !isOf(href, domain)) score -= 1.5;
-  if (/help|support|blog|docs|faq|article|news/.test(pathOf(href))) score -= 3;
+  if (/help|support|blog|docs|faq|article|news/.test(path)) score -= 3;
   return score;
 }
 
 function isOf(href: string, domain: string): boolean {
-  try {
-    const { hostname } = new URL(href);
-    const base = domain.replace(/^www\./, '').split(':')[0] ?? domain;
-    return (
-      hostname === '' ||
-      hostname === base ||
-      hostname.endsWith(`.${base}`) ||
-      base.endsWith(`.${hostname.replace(/^www\./, '')}`)
-    );
-  } catch {
-    return true;
-  }
+  if (!URL.canParse(href)) return true;
+  const { hostname } = new URL(href);
+  const base = domain.replace(/^www\./, '').split(':')[0] ?? domain;
+  return (
+    hostname === '' ||
+    hostname === base ||
+    hostname.endsWith(`.${base}`) ||
+    base.endsWith(`.${hostname.replace(/^www\./, '')}`)
+  );
 }
 
 /** A closed menu that may hold the login: the account's first, then the main one. */

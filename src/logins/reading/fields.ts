@@ -1,5 +1,5 @@
 import { isAside, ofPurpose, type Field, type Group } from './groups.ts';
-import type { Item, Page } from './page.ts';
+import { grouped, type Item, type Page } from './page.ts';
 import type { Purpose } from './purpose.ts';
 import type { FieldKey, FieldOption, FieldType, LegacyFieldType, MfaType, ReadField } from './types.ts';
 import * as demand from './words/demands.ts';
@@ -168,11 +168,7 @@ function legacyType({ el }: Item, purpose: Purpose, type: FieldType): LegacyFiel
 }
 
 function radioSets(group: Group): Item[][] {
-  const sets = new Map<string, Item[]>();
-  for (const radio of group.radios) {
-    const name = radio.el.name ?? '';
-    sets.set(name, [...(sets.get(name) ?? []), radio]);
-  }
+  const sets = grouped(group.radios, ({ el }) => el.name ?? '');
   return [...sets.values()].filter((set) => set.length > 1);
 }
 

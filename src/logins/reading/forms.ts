@@ -1,5 +1,6 @@
-import { ofPurpose, settleCodes, type Field, type Group } from './groups.ts';
+import { joined, ofPurpose, settleCodes, type Field, type Group } from './groups.ts';
 import { isClickable, isLoginPath, titles, type Page } from './page.ts';
+import { once } from './once.ts';
 import { isNumeric } from './purpose.ts';
 import { providerOf } from './providers.ts';
 import * as action from './words/actions.ts';
@@ -113,7 +114,7 @@ function withoutPassword(
   const unknown = ofPurpose(group, 'unknown');
   const extra = ofPurpose(group, 'server', 'tenant', 'database', 'security_answer', 'captcha');
   const personal = ofPurpose(group, 'personal');
-  const near = `${group.over} · ${label} · ${group.fields.map(({ item }) => item.says).join(' · ')}`;
+  const near = `${group.over} · ${label} · ${joined(group.fields.map(({ item }) => item.says))}`;
   const isReset = action.forgot.in(label, group.over) || (action.forgot.in(...titles(of)) && !submitLogsIn);
   if (isReset && !submitLogsIn) return form('reset', 1, 'sends a new password');
   if (named.newsletter.in(near, group.texts) && !submitLogsIn && !named.username.in(near))
@@ -136,12 +137,12 @@ function withoutPassword(
   else if (action.goOn.in(label)) score += 1.5;
   if (heads.some((head) => action.logIn.in(head) && !action.logOut.in(head))) score += 2;
   if (isLoginPath(of.path)) score += 2;
-  if (of.items.some((item) => providerOf(item) !== undefined)) score += 1;
-  if (of.items.some((item) => isClickable(item) && action.forgot.in(item.label))) score += 1.5;
+  const around = surroundings(of);
+  if (around.providers) score += 1;
+  if (around.forgot) score += 1.5;
   if (group.checkboxes.some(({ says }) => named.remember.in(says))) score += 2;
-  const links = of.items.filter(({ control }) => control === 'link').length;
-  if (links <= 12) score += 1;
-  else if (links > 40) score -= 1.5;
+  if (around.links <= 12) score += 1;
+  else if (around.links > 40) score -= 1.5;
   score -= 1.5 * Math.max(0, unknown.length - (names.length > 0 ? 0 : 1));
   if (group.submit === undefined) score -= 1;
   if (group.fields.every(({ item }) => isNumeric(item)) && names.length === 0) score -= 2;
@@ -150,6 +151,13 @@ function withoutPassword(
     ? form('identifier', Math.min(score, 9) - 4, 'asks for an identifier first')
     : form('other', 0, `does not look enough like the first step of a login (${score})`);
 }
+
+/** What the page has besides its forms. */
+const surroundings = once((of: Page) => ({
+  providers: of.items.some((item) => providerOf(item) !== undefined),
+  forgot: of.items.some((item) => isClickable(item) && action.forgot.in(item.label)),
+  links: of.items.filter(({ control }) => control === 'link').length,
+}));
 
 /** One button for both: "Sign up or log in". */
 function isShared(label: string): boolean {

@@ -1,5 +1,6 @@
-import { gap, isClickable, type Item, type Page } from './page.ts';
+import { gap, grouped, isClickable, type Item, type Page } from './page.ts';
 import { isCodeBox, purposeOf, type Purpose } from './purpose.ts';
+import { once } from './once.ts';
 import { submitOf } from './submit.ts';
 import * as action from './words/actions.ts';
 import * as extras from './words/extras.ts';
@@ -29,14 +30,33 @@ export interface Group {
 const farDown = 260;
 const farAcross = 260;
 
+const mostGroups = 16;
+/** Characters of the texts that belong to one group. */
+const mostOver = 1000;
+const mostTexts = 2000;
+
 export function groups(of: Page): Group[] {
-  const controls = of.items.filter((item) => isField(item));
-  const sorted = new Map<string, Item[]>();
-  for (const item of controls) {
-    const key = `${item.frame.frameId}|${item.el.formKey ?? ''}|${item.el.inDialog}`;
-    sorted.set(key, [...(sorted.get(key) ?? []), item]);
-  }
-  return [...sorted.values()].flatMap((together) => split(of, together)).map((together) => group(of, together));
+  const sorted = grouped(
+    of.items.filter((item) => isField(item)),
+    ({ frame, el }) => `${frame.frameId}|${el.formKey ?? ''}|${el.inDialog}`,
+  );
+  const parts = [...sorted.values()].flatMap((together) => split(of, together));
+  return likely(parts).map((together) => group(of, together));
+}
+
+/** A page with more forms than a person looks at is read by those that ask for a password, then by those that ask for text. */
+function likely(parts: Item[][]): Item[][] {
+  if (parts.length <= mostGroups) return parts;
+  const rank = (part: Item[]) =>
+    part.some(({ control }) => control === 'password') ? 0 : part.some(({ control }) => control === 'text') ? 1 : 2;
+  const kept = new Set(
+    parts
+      .map((part) => ({ part, rank: rank(part) }))
+      .sort((a, b) => a.rank - b.rank)
+      .slice(0, mostGroups)
+      .map(({ part }) => part),
+  );
+  return parts.filter((part) => kept.has(part));
 }
 
 function isField({ control, el }: Item): boolean {
@@ -69,9 +89,8 @@ function isApart(of: Page, part: Item[], last: Item, item: Item): boolean {
     part.some((one) => one.control === 'password') || (!oneForm && part.some((one) => one.control === 'text'));
   if (!ended) return false;
   // A button that sends the fields before it ends them.
-  return of.items.some(
+  return (of.inFrame.get(item.frame) ?? []).some(
     (one) =>
-      one.frame === item.frame &&
       one.order > last.order &&
       one.order < item.order &&
       one.control === 'button' &&
@@ -83,10 +102,7 @@ function isApart(of: Page, part: Item[], last: Item, item: Item): boolean {
 function group(of: Page, together: Item[]): Group {
   const typed = together.filter(({ control }) => control === 'text' || control === 'password');
   const fields = joinBoxes(typed);
-  const texts = of.snapshot.frames
-    .filter((frame) => together.some((item) => item.frame === frame))
-    .flatMap((frame) => frame.texts.filter((text) => text.visible))
-    .filter((text) => belongs(text, together));
+  const texts = (together[0]?.frame.texts ?? []).filter((text) => text.visible && belongs(text, together));
   const top = Math.min(...together.map(({ el }) => el.box.y));
   const over = texts.filter((text) => text.box.y <= top + 10 && !text.label).map(({ text }) => text);
   return {
@@ -95,9 +111,14 @@ function group(of: Page, together: Item[]): Group {
     radios: together.filter(({ control }) => control === 'radio'),
     checkboxes: together.filter(({ control }) => control === 'checkbox'),
     submit: submitOf(of, typed.length > 0 ? typed : together),
-    over: over.join(' · '),
-    texts: texts.map(({ text }) => text).join(' · '),
+    over: joined(over, mostOver),
+    texts: joined(texts.map(({ text }) => text)),
   };
+}
+
+export function joined(texts: string[], most = mostTexts): string {
+  let left = most;
+  return texts.filter((text) => (left -= text.length) >= 0).join(' · ');
 }
 
 function belongs(text: Page['texts'][number], together: Item[]): boolean {
@@ -142,14 +163,15 @@ export function ofPurpose(group: Group, ...purposes: Purpose[]): Field[] {
   return group.fields.filter(({ purpose }) => purposes.includes(purpose));
 }
 
+const sends = once((of: Page) => of.items.some((item) => isClickable(item) && action.sendCode.in(item.label)));
+
 /** A code beside a password, with nothing that has it sent, is the text of a picture in languages that have one word for both. */
 export function settleCodes(of: Page, group: Group): void {
   const secrets = ofPurpose(group, 'password', 'pin');
   if (secrets.length === 0) return;
   for (const field of ofPurpose(group, 'code')) {
-    const isAmbiguous = /验证码|驗證碼|校验码/.test(field.item.says);
-    const sends = of.items.some((item) => isClickable(item) && action.sendCode.in(item.label));
-    if (isAmbiguous && !sends && !named.secondFactor.in(field.item.says)) field.purpose = 'captcha';
+    const isAmbiguous = /验证码|驗證碼|校验码/.test(field.item.says) && !named.secondFactor.in(field.item.says);
+    if (isAmbiguous && !sends(of)) field.purpose = 'captcha';
   }
 }
 

@@ -22,8 +22,10 @@ function leadsAway({ el, frame }: Item): boolean {
 /** Buttons of a cookie banner, the least consent first. */
 export function cookieSteps(of: Page): Item[] {
   const about = of.texts.filter((text) => cookies.in(text.text) && text.text.length > 25);
-  const buttons = of.items.filter((item) => {
-    if (!isClickable(item) || item.label.length > 60) return false;
+  const usable = of.items.filter((item) => {
+    const { label } = item;
+    if (!isClickable(item) || label.length > 60 || (item.control === 'link' && leadsAway(item))) return false;
+    if (!way.reject.in(label) && !way.accept.in(label) && !way.close.in(label) && !cross.test(label)) return false;
     const marked = consentMark.test(`${item.el.classes} ${item.el.id ?? ''} ${item.frame.main ? '' : item.frame.url}`);
     const near =
       cookies.in(item.el.near, item.label) ||
@@ -33,7 +35,6 @@ export function cookieSteps(of: Page): Item[] {
       });
     return marked || near;
   });
-  const usable = buttons.filter((item) => item.control !== 'link' || !leadsAway(item));
   const rejecting = usable.filter(({ label }) => way.reject.in(label));
   const accepting = usable.filter(({ label }) => way.accept.in(label) && !way.reject.in(label));
   const closing = usable.filter(({ label }) => way.close.in(label) || cross.test(label));

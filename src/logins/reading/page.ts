@@ -29,6 +29,8 @@ export interface Page {
   hidden: Item[];
   texts: TextBlock[];
   headings: string[];
+  /** The items of each frame: those of others are looked at only where the whole page is asked. */
+  inFrame: Map<FrameSnapshot, Item[]>;
 }
 
 const textTypes = new Set(['', 'text', 'email', 'tel', 'number', 'url', 'search']);
@@ -40,10 +42,12 @@ export function page(snapshot: Snapshot): Page {
     .flatMap((frame) => frame.elements.map((el) => ({ el, frame })))
     .map(({ el, frame }, order) => item(el, frame, order));
   const texts = snapshot.frames.flatMap((frame) => frame.texts.filter((text) => text.visible && text.text !== ''));
+  const items = all.filter(({ el }) => onView(el));
   return {
     snapshot,
     path: pathOf(snapshot.url),
-    items: all.filter(({ el }) => onView(el)),
+    items,
+    inFrame: grouped(items, ({ frame }) => frame),
     hidden: all.filter(
       (one) =>
         !onView(one.el) && ['link', 'button', 'radio', 'tab', 'checkbox'].includes(one.control) && !one.el.disabled,
@@ -51,6 +55,17 @@ export function page(snapshot: Snapshot): Page {
     texts,
     headings: texts.filter((text) => text.heading || /^h[1-3]$|^legend$/.test(text.tag ?? '')).map(({ text }) => text),
   };
+}
+
+export function grouped<T, Key>(those: readonly T[], keyOf: (one: T) => Key): Map<Key, T[]> {
+  const groups = new Map<Key, T[]>();
+  for (const one of those) {
+    const key = keyOf(one);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [one]);
+    else group.push(one);
+  }
+  return groups;
 }
 
 function item(el: El, frame: FrameSnapshot, order: number): Item {
@@ -109,13 +124,11 @@ function onView(el: El): boolean {
 }
 
 export function pathOf(url: string): string {
-  try {
-    const { pathname, hash, search } = new URL(url);
-    // Single-page applications have their paths behind the #. The query may name the page to return to: it is left out.
-    return `${pathname}${hash.startsWith('#/') || hash.startsWith('#!') ? hash : ''}${/[?&](?:action|mode|view|page|do)=(\w+)/.exec(search)?.[1] ?? ''}`.toLowerCase();
-  } catch {
-    return '';
-  }
+  // An error that is thrown costs more than another look.
+  if (url === '' || !URL.canParse(url)) return '';
+  const { pathname, hash, search } = new URL(url);
+  // Single-page applications have their paths behind the #. The query may name the page to return to: it is left out.
+  return `${pathname}${hash.startsWith('#/') || hash.startsWith('#!') ? hash : ''}${/[?&](?:action|mode|view|page|do)=(\w+)/.exec(search)?.[1] ?? ''}`.toLowerCase();
 }
 
 /** Login addresses, in the words that developers give paths. */

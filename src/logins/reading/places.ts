@@ -29,10 +29,9 @@ export const placeRules: Rule[] = [
       const { page, context } = of;
       const sso = ssoOptions(page, undefined);
       const methods = methodOptions(page, undefined);
-      const leading = entries(page, context.domain).filter(
-        (item) => ![...sso, ...methods].some((option) => option.item === item),
-      );
       const options = unique([...sso, ...methods]);
+      const offered = new Set(options.map(({ item }) => item));
+      const leading = entries(page, context.domain).filter((item) => !offered.has(item));
       if (options.length === 0) return undefined;
       if (leading.length > 0 && (!of.isLoginPage || best(of.forms, 'sign_up') !== undefined)) return undefined;
       const onlyPasskeys = options.every(({ item }) => demand.passkey.in(item.label));

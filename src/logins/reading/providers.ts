@@ -1,3 +1,4 @@
+import { once } from './once.ts';
 import { type Item, isClickable, pathOf } from './page.ts';
 import * as action from './words/actions.ts';
 import { passkey, textMessage } from './words/demands.ts';
@@ -98,7 +99,7 @@ const elsewhere =
   /\b(?:privacy|terms|policy|policies|follow|play store|google play|app store|share|download|analytics|recaptcha|maps?|datenschutz|folgen)\b/;
 
 /** The party behind an SSO button, or undefined. Whether the button is one depends on where it stands as well. */
-export function providerOf(item: Item): { id: string; name: string } | undefined {
+export const providerOf = once((item: Item): { id: string; name: string } | undefined => {
   if (!isClickable(item)) return undefined;
   const label = plain(item.label);
   if (elsewhere.test(label) || label.length > 90) return undefined;
@@ -151,7 +152,7 @@ export function providerOf(item: Item): { id: string; name: string } | undefined
     return /\p{Lu}/u.test(item.label.slice(1)) ? { id: slug(item.label), name: item.label } : undefined;
   }
   return undefined;
-}
+});
 
 /** "Sign in with Example ID" → example_id. */
 function slug(label: string): string {

@@ -17,7 +17,10 @@ export const rules: readonly Rule[] = [...formRules, ...demandRules, ...placeRul
  */
 export function read(snapshot: Snapshot, context: ReadContext): Reading {
   const of = view(snapshot, context);
-  const evidence = of.forms.map(({ kind, why, group }) => `A form with ${group.fields.length} fields ${why}: ${kind}.`);
+  const evidence = [
+    ...leftOut(snapshot),
+    ...of.forms.map(({ kind, why, group }) => `A form with ${group.fields.length} fields ${why}: ${kind}.`),
+  ];
   for (const rule of rules) {
     const found = rule.find(of);
     if (found === undefined) continue;
@@ -29,7 +32,7 @@ export function read(snapshot: Snapshot, context: ReadContext): Reading {
       // An application shows errors of its own, which are not about the login.
       ...(of.error === undefined || found.kind === 'signed_in' ? {} : { error: of.error }),
       ...parts,
-      evidence: [...evidence, ...errorEvidence(of), `Rule ${rule.name}: ${why}.`].slice(0, 20),
+      evidence: [...evidence.slice(0, 18), ...errorEvidence(of), `Rule ${rule.name}: ${why}.`],
     };
   }
   return {
@@ -38,8 +41,14 @@ export function read(snapshot: Snapshot, context: ReadContext): Reading {
     choices: [],
     next: [],
     ...(of.error === undefined ? {} : { error: of.error }),
-    evidence: [...evidence, ...errorEvidence(of), 'No rule found anything that leads to a login.'],
+    evidence: [...evidence.slice(0, 18), ...errorEvidence(of), 'No rule found anything that leads to a login.'],
   };
+}
+
+function leftOut({ leftOut: left, frames }: Snapshot): string[] {
+  if (left !== undefined)
+    return [`The page has more than is read: ${left.elements} elements and ${left.texts} texts are left out.`];
+  return frames.some(({ truncated }) => truncated) ? ['The page has more than is read.'] : [];
 }
 
 function errorEvidence({ error }: View): string[] {

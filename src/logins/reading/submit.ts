@@ -1,3 +1,4 @@
+import { once } from './once.ts';
 import { gap, isClickable, type Item, type Page } from './page.ts';
 import { providerOf } from './providers.ts';
 import * as action from './words/actions.ts';
@@ -11,7 +12,7 @@ export function submitOf(of: Page, fields: Item[]): Item | undefined {
   const first = fields[0];
   if (last === undefined || first === undefined) return undefined;
   let best: { item: Item; score: number } | undefined;
-  for (const item of of.items) {
+  for (const item of of.inFrame.get(last.frame) ?? []) {
     const score = isClickable(item) ? scoreOf(item, first, last) : 0;
     if (score > 0 && (best === undefined || score > best.score)) best = { item, score };
   }
@@ -19,26 +20,33 @@ export function submitOf(of: Page, fields: Item[]): Item | undefined {
 }
 
 function scoreOf(item: Item, first: Item, last: Item): number {
-  if (item.frame !== last.frame || item.el.inDialog !== last.el.inDialog) return 0;
-  const { el, label } = item;
+  const { el } = item;
+  if (el.inDialog !== last.el.inDialog || item.control === 'tab') return 0;
   const sameForm = el.formKey !== undefined && el.formKey === last.el.formKey;
   const { across, down } = gap(el.box, last.el.box);
   const isNear = down < 320 && across < 320;
   if (!sameForm && (!isNear || el.formKey !== undefined)) return 0;
-  if (item.control === 'tab') return 0;
-  let score = sameForm ? 3 : 1;
-  if (item.control === 'button') score += 2;
-  if (el.type === 'submit' || el.type === 'image') score += 3;
+  const own = ownScore(item);
+  let score = (sameForm ? 3 : 1) + own.score;
   if (item.order > last.order) score += 2;
   else if (item.order < first.order) score -= 4;
+  if (down > 160) score -= 1;
+  if (own.signsUp) score -= sameForm || item.control === 'button' ? 3 : 8;
+  return score;
+}
+
+/** What the button itself tells, wherever the fields are. */
+const ownScore = once((item: Item): { score: number; signsUp: boolean } => {
+  const { el, label } = item;
+  let score = 0;
+  if (item.control === 'button') score += 2;
+  if (el.type === 'submit' || el.type === 'image') score += 3;
   if (action.logIn.in(label)) score += 4;
   else if (action.letIn.in(label)) score += 3;
   if (action.goOn.in(label)) score += 3;
   if (/primary|submit|login|signin|cta/i.test(`${el.classes} ${item.attributes}`)) score += 1;
-  if (down > 160) score -= 1;
   if (item.control === 'link') score -= 3;
   if (el.type === 'reset') score -= 10;
-  if (action.signUp.in(label) && !action.logIn.in(label)) score -= sameForm || item.control === 'button' ? 3 : 8;
   if (action.forgot.in(label)) score -= 9;
   if (action.goBack.in(label) && !action.logIn.in(label)) score -= 7;
   if (action.logOut.in(label) && !action.logIn.in(label)) score -= 7;
@@ -52,5 +60,5 @@ function scoreOf(item: Item, first: Item, last: Item): number {
   if (el.expanded !== undefined || el.role === 'menuitem' || el.role === 'option') score -= 6;
   // An icon inside the field, or beside it in its row, belongs to the field.
   if (label === '' && el.type !== 'submit') score -= 4;
-  return score;
-}
+  return { score, signsUp: action.signUp.in(label) && !action.logIn.in(label) };
+});

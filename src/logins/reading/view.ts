@@ -123,7 +123,8 @@ export function codeParts(
 }
 
 export function unique(options: Option[]): Option[] {
-  return options.filter(({ item }, at) => options.findIndex((other) => other.item === item) === at);
+  const items = new Set<Item>();
+  return options.filter(({ item }) => !items.has(item) && items.add(item));
 }
 
 export { accountOptions, factorOptions, methodOptions, ssoOptions, withIds };

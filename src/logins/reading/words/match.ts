@@ -1,3 +1,6 @@
+import { turns } from '../../../lib/turns.ts';
+import { tableIndex, type TableIndex } from './table-index.ts';
+
 /**
  * Words of pages, by meaning. A table has one string per language, phrases separated by `|`. A phrase is compared without
  * case, accents and punctuation, as whole words; `*` at its end lets letters follow (`regist*`). Scripts without spaces, and
@@ -15,14 +18,46 @@ export interface Words {
 /** Letters that Unicode does not decompose, as people type them without their keyboard. */
 const plainLetters: Record<string, string> = { ı: 'i', ł: 'l', ø: 'o', ß: 'ss', đ: 'd', æ: 'ae', œ: 'oe' };
 
-const known = new Map<string, string>();
+interface Known {
+  plain: string;
+  /** The tables with a phrase in the text. */
+  tables?: ReadonlySet<number>;
+}
+
+// Texts come from hostile pages: the memory for them is bounded. When it is full, the older half is forgotten.
+const mostKnown = 8000;
+const mostKnownCharacters = 1_000_000;
+let known = new Map<string, Known>();
+let knownBefore = known;
+let knownCharacters = 0;
+
+function knownOf(text: string): Known {
+  const found = known.get(text);
+  if (found !== undefined) return found;
+  const made = knownBefore.get(text) ?? { plain: madePlain(text) };
+  knownCharacters += text.length;
+  if (known.size >= mostKnown || knownCharacters > mostKnownCharacters) {
+    knownBefore = known;
+    known = new Map();
+    knownCharacters = text.length;
+  }
+  known.set(text, made);
+  return made;
+}
 
 /** A text without case, accents and punctuation. */
 export function plain(text: string | undefined): string {
-  if (!text) return '';
-  const found = known.get(text);
-  if (found !== undefined) return found;
-  const made = text
+  return text ? knownOf(text).plain : '';
+}
+
+function madePlain(text: string): string {
+  // eslint-disable-next-line no-control-regex -- all of ASCII
+  if (/^[\0-\x7f]*$/.test(text))
+    return text
+      .toLowerCase()
+      .replace(/[^a-z0-9@+%]+/g, ' ')
+      .trim();
+  return text
     .normalize('NFKD')
     .toLowerCase()
     .replace(/\p{M}+/gu, '')
@@ -30,46 +65,67 @@ export function plain(text: string | undefined): string {
     .replace(/[ıłøßđæœ]/g, (letter) => plainLetters[letter] ?? letter)
     .replace(/[^\p{L}\p{N}@+%]+/gu, ' ')
     .trim();
-  // Texts come from hostile pages: the memory for them is bounded.
-  if (known.size > 5000) known.clear();
-  known.set(text, made);
-  return made;
 }
 
-const gluing =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Arabic}\p{Script=Hebrew}]/u;
+const tables: WordTable[] = [];
+let index: TableIndex | undefined;
 
-/** The patterns of a table are made when it is first asked: the service starts without the work for all of its tables. */
+/**
+ * A page asks each of its texts of dozens of tables. All tables are in one index, which a text is held against once: the index is
+ * made when it is first asked, and the service starts without that work.
+ */
 export function words(table: WordTable): Words {
-  let made: { one: RegExp; every: RegExp } | undefined;
-  const patterns = () => (made ??= patternsOf(table));
+  const number = tables.push(table) - 1;
+  index = undefined;
+  const has = (text: string | undefined): boolean => {
+    if (!text) return false;
+    const of = knownOf(text);
+    of.tables ??= indexed().find(of.plain);
+    return of.tables.has(number);
+  };
   return {
-    in: (...texts) => texts.some((text) => text !== undefined && text !== '' && patterns().one.test(plain(text))),
-    count: (text) => new Set(plain(text).match(patterns().every) ?? []).size,
+    in: (...texts) => texts.some(has),
+    count: (text) => indexed().count(number, plain(text)),
   };
 }
 
-function patternsOf(table: WordTable): { one: RegExp; every: RegExp } {
-  const phrases = Object.values(table)
-    .flatMap((line) => line.split('|'))
-    .map((phrase) => ({ text: plain(phrase), open: phrase.trim().endsWith('*') }))
-    .filter(({ text }) => text !== '');
-  const glued = phrases.filter(({ text }) => gluing.test(text)).map(({ text }) => text);
-  const spaced = phrases
-    .filter(({ text }) => !gluing.test(text))
-    .map(({ text, open }) => escape(text) + (open ? '\\p{L}*' : ''));
-  const alternatives = [
-    ...(spaced.length > 0 ? [`(?<![\\p{L}\\p{N}])(?:${spaced.join('|')})(?![\\p{L}\\p{N}])`] : []),
-    ...(glued.length > 0 ? [`(?:${glued.map(escape).join('|')})`] : []),
-  ];
-  // The words are those of this program. A search begins where a word does, and reads it to its end once for each phrase.
-  const source = alternatives.join('|');
-  // not linear: of the words above
-  return { one: new RegExp(source, 'u'), every: new RegExp(source, 'gu') };
+function indexed(): TableIndex {
+  if (index !== undefined) return index;
+  const made = tableIndex();
+  for (const [number, table] of tables.entries()) made.add(number, phrasesOf(table));
+  return use(made);
 }
 
-function escape(text: string): string {
-  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+function use(made: TableIndex): TableIndex {
+  for (const one of [...known.values(), ...knownBefore.values()]) delete one.tables;
+  index = made;
+  return made;
+}
+
+/** Holds texts against the tables in pieces of some milliseconds. What asks for these texts next finds them known. */
+export async function learn(texts: Iterable<string>): Promise<void> {
+  const turn = turns();
+  if (index === undefined) {
+    const made = tableIndex();
+    for (let number = 0; number < tables.length; number++) {
+      made.add(number, phrasesOf(tables[number]!));
+      await turn();
+    }
+    use(made);
+  }
+  for (const text of texts) {
+    if (text === '') continue;
+    const of = knownOf(text);
+    of.tables ??= indexed().find(of.plain);
+    await turn();
+  }
+}
+
+function phrasesOf(table: WordTable) {
+  return Object.values(table)
+    .flatMap((line) => line.split('|'))
+    .map((phrase) => ({ text: madePlain(phrase), open: phrase.trim().endsWith('*') }))
+    .filter(({ text }) => text !== '');
 }
 
 /** Names, ids and classes as words: `ctl00$UserName` and `user_name` both have "user name". */
