@@ -1,6 +1,8 @@
 import { Readable, Transform } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { errors } from '../errors.ts';
 import { memory } from '../lib/byte-budget.ts';
+import { JsonWeight, MOST_WEIGHT } from '../lib/json-weight.ts';
 
 /** Bodies and responses are counted from this size on. */
 const LARGE = 64 * 1024;
@@ -8,14 +10,17 @@ const SLICE = 64 * 1024;
 
 /**
  * A body that is read whole. When the memory budget is used up, its sender is paused; a sender that stalls while others
- * wait is cut off. It is counted twice, for its text and for the parsed value, until the request is answered.
+ * wait is cut off. It is counted twice, for its text and for the parsed value, until the request is answered. JSON is weighed as it
+ * comes: parsing it is one piece of work, which may not take long.
  */
 export function countedBody(request: FastifyRequest, reply: FastifyReply, payload: Readable): Readable {
   if (Number(request.headers['content-length'] ?? Infinity) <= LARGE) return payload;
   const share = memory.share(memory.group(), 'sender', () => request.raw.destroy());
   reply.raw.once('close', () => share.close());
+  const weight = isJson(request) ? new JsonWeight() : undefined;
   const counted = new Transform({
     transform(chunk: Buffer, _encoding, done) {
+      if (weight?.add(chunk) === false) return done(errors.payload_too_large({ limit: MOST_WEIGHT, unit: 'values' }));
       if (share.grow(2 * chunk.length, () => done(null, chunk))) done(null, chunk);
     },
     flush(done) {
@@ -25,6 +30,13 @@ export function countedBody(request: FastifyRequest, reply: FastifyReply, payloa
   });
   payload.on('error', (error) => counted.destroy(error));
   return payload.pipe(counted);
+}
+
+/** Whether the body is parsed here. A driver gets what else WebDriver sends as it comes. */
+function isJson({ headers, routeOptions: { config } }: FastifyRequest): boolean {
+  return config.webdriver === undefined
+    ? String(headers['content-type']).startsWith('application/json')
+    : config.webdriver === 'new';
 }
 
 /** A complete response, sent as fast as the client reads. A client that stops reading while others wait is cut off. */

@@ -31,10 +31,10 @@ export const requestErrors = {
     (p: { thing: string; name: string }) =>
       `${/^[aeio]/.test(p.thing) ? 'An' : 'A'} ${p.thing} named '${p.name}' exists already (case and accents do not count). Choose another name.`,
   ),
-  payload_too_large: entry(
-    413,
-    'The body is larger than this path takes.',
-    (p: { limit: number }) => `The body is larger than the ${p.limit} bytes this path takes.`,
+  payload_too_large: entry(413, 'The body is larger than this path takes.', (p: { limit: number; unit?: 'values' }) =>
+    p.unit === 'values'
+      ? `The body has more than ${p.limit} names and values. Send less at once.`
+      : `The body is larger than the ${p.limit} bytes this path takes.`,
   ),
   unsupported_media_type: entry(
     415,

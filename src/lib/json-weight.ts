@@ -1,0 +1,57 @@
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_BRACKET = 0x5b;
+const BACKSLASH = 0x5c;
+const OPEN_BRACE = 0x7b;
+
+/** What this much JSON weighs at most is parsed in some tens of milliseconds, whatever its size. */
+export const MOST_WEIGHT = 100_000;
+
+/**
+ * How much work it is to parse JSON: its commas, colons and opening brackets outside of strings. A megabyte of `{},{},…` takes a
+ * hundred times as long as a string of that size. The bytes may come in pieces; they need not be JSON.
+ */
+export class JsonWeight {
+  weight = 0;
+  #inString = false;
+  #escaped = false;
+
+  /** Answers whether the weight is still bearable. */
+  add(bytes: Buffer, most = MOST_WEIGHT): boolean {
+    let at = 0;
+    while (at < bytes.length) {
+      if (this.#inString) {
+        at = this.#pastString(bytes, at);
+        continue;
+      }
+      const byte = bytes[at]!;
+      if (byte === QUOTE) this.#inString = true;
+      else if (byte === COMMA || byte === COLON || byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+        if (++this.weight > most) return false;
+      }
+      at++;
+    }
+    return true;
+  }
+
+  #pastString(bytes: Buffer, from: number): number {
+    for (let at = from; at < bytes.length; at++) {
+      const byte = bytes[at];
+      if (this.#escaped) this.#escaped = false;
+      else if (byte === BACKSLASH) this.#escaped = true;
+      else if (byte === QUOTE) {
+        this.#inString = false;
+        return at + 1;
+      }
+    }
+    return bytes.length;
+  }
+}
+
+/** Whether JSON weighs no more than can be parsed at once. */
+export function isLight(json: Buffer | string, most = MOST_WEIGHT): boolean {
+  // Every unit of the weight takes a byte.
+  if (json.length <= most) return true;
+  return new JsonWeight().add(typeof json === 'string' ? Buffer.from(json) : json, most);
+}
