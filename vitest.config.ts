@@ -44,6 +44,7 @@ const longest = [
   'acceptance/curl',
   'attacks/project-caps',
   'acceptance/logins-hostile',
+  'attacks/growing-work',
   'attacks/docs',
   'acceptance/sessions',
   'acceptance/session-sockets',

@@ -1,6 +1,7 @@
 import { errors } from '../errors.ts';
 import type { DiskSpace } from '../lib/disk-space.ts';
 import { newId } from '../lib/ids.ts';
+import { isJson } from '../lib/json-aside.ts';
 import type { Db } from '../store/db.ts';
 import { appStore } from './app-store.ts';
 import type { Hub } from './hub.ts';
@@ -41,7 +42,7 @@ export function invocationService(deps: {
 
   async function create(id: string, projectId: string, request: CreateInvocation): Promise<InvocationRow> {
     const { app_name: name, version, action_name: action, payload } = request;
-    if (payload !== undefined) refuseUnlessJson('payload', payload);
+    if (payload !== undefined) await refuseUnlessJson('payload', payload);
     const [app, { running, queued, bytes }, cap] = await Promise.all([
       appStore(db).find(projectId, name, version),
       store.counts(projectId),
@@ -106,7 +107,7 @@ export function invocationService(deps: {
     /** Ends it as the client says. The node that runs it is notified, and ends its process. */
     async update(projectId: string, id: string, request: UpdateInvocation): Promise<Invocation> {
       const { status, output } = request;
-      if (output !== undefined) refuseUnlessJson('output', output);
+      if (output !== undefined) await refuseUnlessJson('output', output);
       const before = await find(projectId, id);
       const reason = status === 'failed' ? 'It was cancelled.' : null;
       const row = await store.finish(id, { status, output: output ?? null, reason });
@@ -125,12 +126,9 @@ export function invocationService(deps: {
   };
 }
 
-function refuseUnlessJson(field: string, text: string) {
-  try {
-    JSON.parse(text);
-  } catch {
+async function refuseUnlessJson(field: string, text: string): Promise<void> {
+  if (!(await isJson(text)))
     throw errors.invalid_input({ detail: `${field} is not JSON text. A string needs its quotes: "\\"text\\"".` });
-  }
 }
 
 const given = <K extends string>(name: K, value: string | null) =>

@@ -5,10 +5,13 @@ import { pipeline } from 'node:stream/promises';
 import { text } from 'node:stream/consumers';
 import { openPromise, type Entry, type ZipFile } from 'yauzl';
 import { errors } from '../errors.ts';
+import { isLight } from '../lib/json-weight.ts';
+import { turns } from '../lib/turns.ts';
 
 /** Bounds of the unpacked contents. The zip's own bounds are checked on upload. */
 const mostEntries = 10_000;
 const mostBytes = 500 * 1024 * 1024;
+const mostLevels = 100;
 /** Deflate shrinks a long run of zeros to a thousandth; code and pictures to a tenth at best. */
 const mostRatio = 200;
 /** Below this a ratio says nothing: an empty page of a few kilobytes may compress that far. */
@@ -22,7 +25,7 @@ const manifestBytes = 1024 * 1024;
 export async function checkExtension(path: string): Promise<{ root: string }> {
   return withEntries(path, async (zip, entries) => {
     refuseBombs(entries);
-    refuseOddities(entries);
+    await refuseOddities(entries);
     const manifests = entries.filter(({ fileName }) => /^([^/]+\/)?manifest\.json$/.test(fileName));
     const manifest = manifests.find(({ fileName }) => fileName === 'manifest.json') ?? manifests[0];
     if (!manifest)
@@ -39,7 +42,7 @@ export async function checkExtension(path: string): Promise<{ root: string }> {
 export async function checkZip(path: string): Promise<Set<string>> {
   return withEntries(path, async (_zip, entries) => {
     refuseBombs(entries);
-    refuseOddities(entries);
+    await refuseOddities(entries);
     return new Set(entries.filter((entry) => !isDirectory(entry)).map(({ fileName }) => fileName.replace(/^\.\//, '')));
   });
 }
@@ -96,11 +99,15 @@ function refuseBombs(entries: Entry[]) {
 }
 
 /** yauzl has already refused absolute paths and `..`. */
-function refuseOddities(entries: Entry[]) {
+async function refuseOddities(entries: Entry[]): Promise<void> {
+  const turn = turns();
   const files = new Set<string>();
   const directories = new Set<string>();
   for (const entry of entries) {
+    await turn();
     const { fileName } = entry;
+    if (fileName.split('/', mostLevels + 2).length > mostLevels + 1)
+      throw unfit(`has a name with more than ${mostLevels} directories.`);
     // oxlint-disable-next-line no-control-regex -- the check looks for control characters
     const isOdd = fileName.length > 1024 || /[\u0000-\u001f]/.test(fileName) || fileName.includes('//');
     if (isOdd || fileName.split('/').some((part) => part.length > 255))
@@ -121,8 +128,10 @@ function refuseOddities(entries: Entry[]) {
 
 function checkManifest(json: string) {
   let manifest: Record<string, unknown>;
+  const bare = withoutComments(json.replace(/^\uFEFF/, ''));
+  if (!isLight(bare)) throw unfit('has a manifest.json with more names and values than any needs.');
   try {
-    manifest = JSON.parse(withoutComments(json.replace(/^\uFEFF/, '')));
+    manifest = JSON.parse(bare);
   } catch (error) {
     throw unfit(`has a manifest.json that is not JSON: ${(error as Error).message}.`);
   }

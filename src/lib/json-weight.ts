@@ -36,16 +36,18 @@ export class JsonWeight {
   }
 
   #pastString(bytes: Buffer, from: number): number {
-    for (let at = from; at < bytes.length; at++) {
-      const byte = bytes[at];
-      if (this.#escaped) this.#escaped = false;
-      else if (byte === BACKSLASH) this.#escaped = true;
-      else if (byte === QUOTE) {
-        this.#inString = false;
+    const { length } = bytes;
+    let at = this.#escaped ? from + 1 : from;
+    while (at < length) {
+      const byte = bytes[at]!;
+      if (byte === QUOTE) {
+        this.#inString = this.#escaped = false;
         return at + 1;
       }
+      at += byte === BACKSLASH ? 2 : 1;
     }
-    return bytes.length;
+    this.#escaped = at > length; // the character after a backslash comes with the next piece
+    return length;
   }
 }
 

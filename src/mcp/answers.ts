@@ -1,3 +1,4 @@
+import { isLight } from '../lib/json-weight.ts';
 import type { Answer, Content, Host, Question } from './host.ts';
 import { ToolFailure } from './host.ts';
 
@@ -60,6 +61,7 @@ export async function askedJson<T>(host: Host, question: Question): Promise<T> {
 
 function parsed(bytes: Buffer): unknown {
   if (bytes.length === 0) return {};
+  if (!isLight(bytes)) throw new ToolFailure('The answer has more names and values than fit here. Ask for less.');
   try {
     return JSON.parse(bytes.toString('utf8'));
   } catch {

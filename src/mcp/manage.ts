@@ -1,3 +1,4 @@
+import { isLight } from '../lib/json-weight.ts';
 import { asked, refuseSecrets, segment, text, told } from './answers.ts';
 import type { Field, Operation } from '../lib/operation.ts';
 import type { Answer, Content, Host, Tool } from './host.ts';
@@ -205,6 +206,7 @@ function answerOf({ status, headers, bytes }: Answer): Content[] {
     headers['x-has-more'] === 'true'
       ? [text(`There are more: ask again with offset ${String(headers['x-next-offset'])}.`)]
       : [];
+  if (!isLight(bytes)) throw new ToolFailure('The answer has more names and values than fit here. Ask for less.');
   return [told(JSON.parse(bytes.toString('utf8'))), ...more];
 }
 

@@ -71,10 +71,12 @@ describe('what an app writes takes no more of the service than it should', () =>
     }
   });
 
-  test('an output is JSON of a bounded size, or none', () => {
-    expect(outcomeOf('{"a":1}')).toEqual({ output: '{"a":1}' });
-    expect(outcomeOf('"\0"')).toEqual({ failure: 'The output is not JSON.' });
-    expect(outcomeOf(JSON.stringify('x'.repeat(5 * MIB)))).toEqual({ failure: expect.stringContaining('4.5 MiB') });
+  test('an output is JSON of a bounded size, or none', async () => {
+    expect(await outcomeOf('{"a":1}')).toEqual({ output: '{"a":1}' });
+    expect(await outcomeOf('"\0"')).toEqual({ failure: 'The output is not JSON.' });
+    expect(await outcomeOf(JSON.stringify('x'.repeat(5 * MIB)))).toEqual({
+      failure: expect.stringContaining('4.5 MiB'),
+    });
   });
 
   test('a build that reports byte by byte is read as any other, and one without end is refused', async () => {

@@ -1,11 +1,39 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { zipOf } from '../support/extension-zip.ts';
 import { measuredService, mostStopMs } from '../support/longest-stop.ts';
+import { startPages, type Pages } from '../support/pages.ts';
 
+/** As many fields and buttons as a frame may tell, each with long words. */
+const frame = Array.from({ length: 200 }, (_, at) => {
+  const words = `please enter code number ${at} of your account `.repeat(4);
+  return `<p>${words}${at}</p><input title="${words}"><button type=button>${words}</button>`;
+}).join('');
+const requests = `<script>(async () => {
+  const ask = (at) => fetch('/answer?' + at).then((answer) => answer.text());
+  for (let at = 0; at < 400; at += 20) await Promise.all(Array.from({ length: 20 }, (_, more) => ask(at + more)));
+  document.title = 'Done';
+})()</script>`;
+
+let pages: Pages;
 let service: Awaited<ReturnType<typeof measuredService>>;
 beforeAll(async () => {
-  service = await measuredService();
+  pages = await startPages({
+    '/login': `<title>Log in</title>${frame}${'<iframe src=/frame></iframe>'.repeat(19)}`,
+    '/frame': frame,
+    '/requests': requests,
+  });
+  service = await measuredService({ CORRAL_ALLOW_PRIVATE_HOSTS: pages.host });
 });
-afterAll(() => service?.close());
+afterAll(async () => {
+  await service?.close();
+  await pages?.close();
+});
+
+async function made(path: string, body: object): Promise<Record<string, string>> {
+  const answer = await service.call('POST', path, body);
+  expect(answer.status, answer.text).toBeLessThan(300);
+  return answer.body as Record<string, string>;
+}
 
 /** JSON of about this many bytes that takes long to parse. */
 const worst = {
@@ -32,5 +60,96 @@ test.each(Object.entries(worst))('a body of %s does not stop the service', async
 test('a small body with as many names as it can have does not stop the service', async () => {
   const body = worst['many names'](64 * 1024 - 20);
   const stop = await service.longestStop(() => service.call('POST', '/profiles', body));
+  expect(stop).toBeLessThan(mostStopMs);
+});
+
+test('a zip whose names have hundreds of directories each does not stop the service', async () => {
+  const deep = (levels: number, at: number) => `${at}/${'d/'.repeat(levels)}f`;
+  const filesOf = (levels: number, many: number) =>
+    Object.fromEntries(Array.from({ length: many }, (_, at) => [deep(levels, at), '']));
+  for (const [levels, many] of [
+    [500, 1500],
+    [95, 4000],
+  ] as const) {
+    const zip = await zipOf(filesOf(levels, many));
+    const stop = await service.longestStop(async () => {
+      const form = new FormData();
+      form.append('file', new Blob([new Uint8Array(zip)]), 'extension.zip');
+      const headers = { authorization: `Bearer ${service.key}` };
+      const { status } = await fetch(`${service.url}/extensions`, { method: 'POST', headers, body: form });
+      expect(status).toBe(400);
+    });
+    expect(stop).toBeLessThan(mostStopMs);
+  }
+});
+
+test('a manifest of many values does not stop the service', async () => {
+  const zip = await zipOf({ 'manifest.json': worst['many empty objects'](1_000_000) });
+  const stop = await service.longestStop(async () => {
+    const form = new FormData();
+    form.append('file', new Blob([new Uint8Array(zip)]), 'extension.zip');
+    const headers = { authorization: `Bearer ${service.key}` };
+    const { status } = await fetch(`${service.url}/extensions`, { method: 'POST', headers, body: form });
+    expect(status).toBe(400);
+  });
+  expect(stop).toBeLessThan(mostStopMs);
+});
+
+test('code that returns a million values does not stop the service', async () => {
+  const { session_id: id } = await made('/browsers', { headless: true, timeout_seconds: 600 });
+  const stop = await service.longestStop(async () => {
+    const code = 'return Array.from({ length: 1_000_000 }, () => ({}))';
+    const answer = await service.call('POST', `/browsers/${id}/playwright/execute`, { code });
+    expect(answer.body.result).toHaveLength(1_000_000);
+  });
+  expect(stop).toBeLessThan(mostStopMs);
+  await service.call('DELETE', `/browsers/${id}`);
+});
+
+test('the export of hundreds of requests does not stop the service', async () => {
+  const telemetry = { browser: { network: { enabled: true } } };
+  const { session_id: id } = await made('/browsers', {
+    headless: true,
+    timeout_seconds: 600,
+    telemetry,
+    start_url: `${pages.url}requests`,
+  });
+  await vi.waitFor(
+    async () => {
+      const code = 'return page.title()';
+      const { body } = await service.call('POST', `/browsers/${id}/playwright/execute`, { code });
+      expect(body.result).toBe('Done');
+    },
+    { timeout: 120_000, interval: 1000 },
+  );
+  for (const kind of ['har', 'trace']) {
+    const stop = await service.longestStop(async () => {
+      const { status, text } = await service.call('GET', `/browsers/${id}/telemetry/${kind}`);
+      expect(status).toBe(200);
+      expect(text.length).toBeGreaterThan(50_000);
+    });
+    expect(stop).toBeLessThan(mostStopMs);
+  }
+  await service.call('DELETE', `/browsers/${id}`);
+});
+
+test('a login page of 20 frames with 400 elements each does not stop the service', async () => {
+  let run = 0;
+  const stop = await service.longestStop(async () => {
+    const { id } = await made('/auth/connections', {
+      domain: pages.host,
+      profile_name: `profile-${run++}`,
+      login_url: `${pages.url}login`,
+    });
+    await made(`/auth/connections/${id}/login`, {});
+    await vi.waitFor(
+      async () => {
+        const { body } = await service.call('GET', `/auth/connections/${id}`);
+        expect([body.flow_status, body.flow_step]).not.toEqual(['IN_PROGRESS', 'DISCOVERING']);
+      },
+      { timeout: 120_000, interval: 500 },
+    );
+    await service.call('DELETE', `/auth/connections/${id}`);
+  });
   expect(stop).toBeLessThan(mostStopMs);
 });

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
+import { isLight, MOST_WEIGHT } from '../../lib/json-weight.ts';
 import { silent, type Log } from '../../lib/log.ts';
 import type { WebSocketReceiver, WebSocketSink } from '../../lib/ws-sink.ts';
 import { Backlog, type BacklogBounds } from '../cdp/backlog.ts';
@@ -270,6 +271,12 @@ function read(data: Buffer): Command | Refusal {
     const message = `Message of ${data.length} bytes exceeds the ${MAX_BIDI_MESSAGE} that are taken.`;
     return { id: id === undefined ? null : Number(id), error: 'invalid argument', message };
   }
+  if (!isLight(data))
+    return {
+      id: null,
+      error: 'invalid argument',
+      message: `The message has more than ${MOST_WEIGHT} names and values.`,
+    };
   let value: unknown;
   try {
     value = isUtf8(data) ? JSON.parse(data.toString()) : undefined;

@@ -6,6 +6,7 @@ import {
 } from 'chromium-bidi/out/Default/gen/src/bidiMapper/BidiMapper.js';
 import { BidiParser } from 'chromium-bidi/out/Default/gen/src/bidiTab/BidiParser.js';
 import type { CdpEvents } from 'chromium-bidi/out/Default/gen/src/cdp/CdpClient.js';
+import { isLight } from '../../lib/json-weight.ts';
 import type { Log } from '../../lib/log.ts';
 import { integer, object, optional, record, text, type Checked } from '../../lib/shape.ts';
 import { MapperCdpError, MapperCloseError, TooLarge } from './fault.ts';
@@ -47,6 +48,8 @@ const isAttachment = object({
 const MOST_SESSIONS = 20_000;
 /** A message is in memory four times while it is translated to BiDi. */
 const MOST_BYTES = 64 * 1024 * 1024;
+/** Of names and values, as JSON weighs. */
+const MOST_VALUES = 200_000;
 
 type TargetInfo = Checked<typeof isAttachment>['targetInfo'];
 
@@ -191,7 +194,10 @@ export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
       if (closed) return;
       const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
       if (bytes > MOST_BYTES) throw new TooLarge(`A message of ${bytes} bytes cannot be translated to BiDi.`);
-      const message: unknown = JSON.parse(Buffer.concat(pieces).toString());
+      const whole = Buffer.concat(pieces);
+      if (!isLight(whole, MOST_VALUES))
+        throw new TooLarge('A message of that many values cannot be translated to BiDi.');
+      const message: unknown = JSON.parse(whole.toString());
       if (!isIncoming(message)) return;
       if (message.id !== undefined) settle(message.id, message.result, message.error);
       else if (message.method !== undefined) dispatch(message.method, message.params ?? {}, message.sessionId);

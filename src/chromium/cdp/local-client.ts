@@ -1,4 +1,5 @@
 import { Overdue } from '../../lib/deadline.ts';
+import { isLight } from '../../lib/json-weight.ts';
 import { record, type Check } from '../../lib/shape.ts';
 import type { Client, Sink } from './client.ts';
 import type { Answered, Arguments, EventName, Method, ReadOf, Told } from './protocol.ts';
@@ -59,6 +60,8 @@ const MOST_WAITING = 20_000;
 
 /** An answer is in memory three times while it is read. No screenshot and no list is larger. */
 const MOST_BYTES = 64 * 1024 * 1024;
+/** Of names and values, as JSON weighs: several thousand cookies. */
+const MOST_VALUES = 200_000;
 
 const METHOD = '{"method":"';
 const QUOTE = 0x22;
@@ -207,7 +210,9 @@ function misshapen(method: string): CdpError {
 function readMessage(pieces: readonly Buffer[]): Record<string, unknown> | undefined {
   if (pieces.reduce((sum, piece) => sum + piece.length, 0) > MOST_BYTES) return undefined;
   try {
-    const message: unknown = JSON.parse((pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces)).toString());
+    const bytes = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+    if (!isLight(bytes, MOST_VALUES)) return undefined;
+    const message: unknown = JSON.parse(bytes.toString());
     return record(message) ? message : undefined;
   } catch {
     return undefined;

@@ -1,3 +1,4 @@
+import { isLight } from '../../lib/json-weight.ts';
 import { record } from '../../lib/shape.ts';
 import type { Message } from './pipe.ts';
 
@@ -69,8 +70,10 @@ export function stripSession(message: Message, id: string): void {
 /** A message that is an object, or undefined if it is anything else. */
 function parsed(message: Message): Record<string, unknown> | undefined {
   if (byteLength(message) > MOST_PARSED) return undefined;
+  const text = wholeText(message);
+  if (!isLight(text)) return undefined;
   try {
-    const value: unknown = JSON.parse(wholeText(message));
+    const value: unknown = JSON.parse(text);
     return record(value) ? value : undefined;
   } catch {
     return undefined;

@@ -4,6 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Type, type Static } from 'typebox';
 import { Value } from 'typebox/value';
 import type { DiskSpace } from '../../lib/disk-space.ts';
+import { isJson } from '../../lib/json-aside.ts';
+import { isLight } from '../../lib/json-weight.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Destinations } from '../egress/destinations.ts';
 import type { Limits } from '../sandbox/cgroup-limits.ts';
@@ -61,6 +63,7 @@ const LINES_MS = 5000;
 const MOST_OUTPUT = 4.5 * 2 ** 20;
 /** The most of a line with an output, which is JSON inside JSON: escaping at most doubles it. */
 const LONGEST_REPORT = 10 * 2 ** 20;
+const MOST_VALUES = 1000;
 /** Of what an action threw. Its words are searched for every secret; a worker cuts them to this. */
 const LONGEST_MESSAGE = 4000;
 
@@ -137,7 +140,8 @@ export function workerStarter({
           return true;
         }
         if (!settle || ('done' in said ? said.done : said.failed) !== current) return false;
-        settle('done' in said ? outcomeOf(said.output) : { failure: said.message });
+        if ('done' in said) void outcomeOf(said.output).then(settle);
+        else settle({ failure: said.message });
         settle = undefined;
         return true;
       },
@@ -221,7 +225,8 @@ export function readReports(
     for (let at = piece.indexOf(10); at !== -1 && !over; at = piece.indexOf(10)) {
       const line = Buffer.concat([...pieces, piece.subarray(0, at)]).toString();
       [pieces, unread, piece] = [[], 0, piece.subarray(at + 1)];
-      const said = parse(line);
+      // What the app returned is a string in it, so a report has few values.
+      const said = isLight(line, MOST_VALUES) ? parse(line) : undefined;
       if (!Value.Check(Report, said) || !take(said)) end('It reported something that is no result.');
     }
     if (over) return;
@@ -232,10 +237,10 @@ export function readReports(
 }
 
 /** What an app returned is stored and shown as it is, so it has to be what it says: JSON, of a bounded size. */
-export function outcomeOf(output: string | null): Outcome {
+export async function outcomeOf(output: string | null): Promise<Outcome> {
   if (output === null) return { output };
   if (Buffer.byteLength(output) > MOST_OUTPUT) return { failure: 'The output has more than 4.5 MiB as JSON.' };
-  return parse(output) === undefined ? { failure: 'The output is not JSON.' } : { output };
+  return (await isJson(output)) ? { output } : { failure: 'The output is not JSON.' };
 }
 
 function parse(line: string): unknown {

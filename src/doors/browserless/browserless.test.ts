@@ -55,7 +55,7 @@ describe('a function', () => {
     const work = (await import(
       `data:text/javascript,${encodeURIComponent(`export default async (page, browser) => {${body}}`)}`
     )) as { default: (page: unknown, browser: unknown) => Promise<unknown> };
-    const result: unknown = JSON.parse(JSON.stringify(await work.default({ title: async () => 'A page' }, {})));
+    const result = JSON.stringify(await work.default({ title: async () => 'A page' }, {}));
     return readOutcome({ success: true, result });
   }
 

@@ -1,5 +1,6 @@
 import { errors } from '../../errors.ts';
-import type { ExecuteResult } from '../../sessions/playwright/schema.ts';
+import { isLight } from '../../lib/json-weight.ts';
+import type { Executed } from '../../sessions/playwright/service.ts';
 import type { FunctionBody } from './schema.ts';
 
 export interface Outcome {
@@ -32,10 +33,11 @@ export function programOf({ code, context = {} }: FunctionBody): string {
 }
 
 /** What the session answered. The code could answer anything, so all of it is checked. */
-export function readOutcome({ success, error, result }: ExecuteResult): Outcome {
+export function readOutcome({ success, error, result = '{}' }: Executed): Outcome {
   if (!success)
     throw errors.function_failed({ detail: `The code ended with an error: ${(error ?? '').slice(0, 2000)}` });
-  const { type, base64, text, json } = (result ?? {}) as Record<string, unknown>;
+  // The program that runs the code wraps what it returned in a string.
+  const { type, base64, text, json } = (isLight(result) ? (JSON.parse(result) ?? {}) : {}) as Record<string, unknown>;
   if (typeof base64 === 'string')
     return { type: typeOf(type, 'application/octet-stream'), data: Buffer.from(base64, 'base64') };
   if (typeof text === 'string') return { type: typeOf(type, 'text/plain; charset=utf-8'), data: text };

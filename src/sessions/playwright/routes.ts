@@ -5,7 +5,7 @@ import { ofGuest } from '../refusals.ts';
 import { heldSessions } from '../held-routes.ts';
 import type { SessionService } from '../service.ts';
 import { ExecuteRequest, ExecuteResult } from './schema.ts';
-import { execute } from './service.ts';
+import { execute, type Executed } from './service.ts';
 
 /** Playwright code that runs next to the browser, inside the session. */
 export function playwrightRoutes({ sessions }: { sessions: SessionService }): FastifyPluginAsyncTypebox {
@@ -24,7 +24,15 @@ export function playwrightRoutes({ sessions }: { sessions: SessionService }): Fa
           response: { 200: ExecuteResult, ...refusals(...ofGuest) },
         },
       },
-      (request, reply) => using(request, reply, ({ held, gone }) => execute(held, request.body, gone)),
+      async (request, reply) => {
+        const executed = await using(request, reply, ({ held, gone }) => execute(held, request.body, gone));
+        return reply.type('application/json; charset=utf-8').send(jsonOf(executed) as never);
+      },
     );
   };
+}
+
+function jsonOf({ success, result, ...rest }: Executed): string {
+  const more = JSON.stringify(rest).slice(1);
+  return `{"success":${success}${result === undefined ? '' : `,"result":${result}`}${more === '}' ? '' : ','}${more}`;
 }

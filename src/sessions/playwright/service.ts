@@ -3,17 +3,21 @@ import { Outcome, OutcomePart } from '../../chromium/guest/protocol.ts';
 import { errors } from '../../errors.ts';
 import { bytesFrom, inside, nextOf } from '../inside.ts';
 import type { Hold } from '../holds.ts';
+import { isJson } from '../../lib/json-aside.ts';
 import type { ExecuteRequest, ExecuteResult } from './schema.ts';
 
 /** The longest wait for earlier runs, on top of the code's own timeout. */
 const TURN_MS = 10 * 60_000;
+
+/** What came of code. The result is JSON. */
+export type Executed = Omit<ExecuteResult, 'result'> & { result?: string };
 
 /** Runs code next to the browser, one run after the other. A client that hangs up stops its run. */
 export function execute(
   { engine: { guest } }: Hold,
   { code, timeout_sec = 60 }: ExecuteRequest,
   hungUp: AbortSignal,
-): Promise<ExecuteResult> {
+): Promise<Executed> {
   return inside(async () => {
     const late = AbortSignal.timeout(timeout_sec * 1000 + TURN_MS);
     const stream = await guest.open('execute', { code, timeout_sec }, AbortSignal.any([hungUp, late]));
@@ -27,7 +31,7 @@ export function execute(
       ];
       return {
         success,
-        ...(success ? { result: parsed(guest, result) } : {}),
+        ...(success ? { result: await checked(guest, result) } : {}),
         ...(error === undefined ? {} : { error }),
         ...(stdout === '' ? {} : { stdout }),
         ...(stderr === '' ? {} : { stderr }),
@@ -45,11 +49,9 @@ async function part(guest: Guest, stream: Stream): Promise<string> {
   return (await bytesFrom(guest, stream, bytes)).toString();
 }
 
-function parsed(guest: Guest, text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    guest.distrust('it sent JSON that is none.');
-    throw errors.guest_lost();
-  }
+/** The result is handed on as it came: a large one would take long to parse, and as long to write again. */
+async function checked(guest: Guest, text: string): Promise<string> {
+  if (await isJson(text)) return text;
+  guest.distrust('it sent JSON that is none.');
+  throw errors.guest_lost();
 }
