@@ -11,6 +11,8 @@ declare module 'fastify' {
 
 /** More of them are not listed: a body may have thousands. */
 const most = 20;
+/** Names of one object that are looked at. */
+const mostNames = 1000;
 
 /**
  * Fields that a route does not have are ignored, as clients of newer versions expect. They are reported in a header and
@@ -51,7 +53,8 @@ export function unknownFields(value: unknown, shape: unknown, path = ''): { fiel
   if (!properties || additionalProperties || typeof value !== 'object' || value === null || Array.isArray(value))
     return [];
   const found = [];
-  for (const [name, inner] of Object.entries(value)) {
+  for (const name of Object.keys(value).slice(0, mostNames)) {
+    const inner = (value as Record<string, unknown>)[name];
     if (found.length >= most) break;
     if (Object.hasOwn(properties, name)) found.push(...unknownFields(inner, properties[name], `${path}${name}.`));
     else if (/^[\w.-]{1,64}$/.test(name)) {

@@ -243,7 +243,7 @@ class Scanner {
       if (escape === 0x75) {
         for (let digit = at + 2; digit < at + 6; digit++) if (!isHex(data[digit])) return false;
         at += 6;
-      } else if (escape !== undefined && ESCAPES.includes(escape)) at += 2;
+      } else if (escape !== undefined && ESCAPES[escape] === 1) at += 2;
       else return false;
     }
   }
@@ -263,6 +263,11 @@ class Scanner {
   #numberOrWord(): boolean {
     const data = this.#data;
     const start = this.at;
+    const end = endOfDecimal(data, start);
+    if (end > start && end - start < SHORT_NUMBER && (end === data.length || isDelimiter(data[end]!))) {
+      this.at = end;
+      return true;
+    }
     while (this.at < data.length && !isDelimiter(data[this.at]!)) {
       this.at += 1;
       if (this.at - start > MAX_NUMBER) return false;
@@ -281,14 +286,30 @@ const OPEN_BRACKET = 0x5b;
 const COLON = 0x3a;
 const COMMA = 0x2c;
 const MINUS = 0x2d;
-const ESCAPES = [...Buffer.from('"\\/bfnrt')];
+const ESCAPES = new Uint8Array(256);
+for (const escape of Buffer.from('"\\/bfnrt')) ESCAPES[escape] = 1;
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 const MAX_NUMBER = 400;
+/** A number without an exponent that is shorter than this is finite. */
+const SHORT_NUMBER = 300;
 // oxlint-disable-next-line no-control-regex -- they are what it looks for
 const CONTROLS = /[\u0000-\u001f]/g;
 
 function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= 0x30 && byte <= 0x39;
+}
+
+/** The end of a number without an exponent, read in place: a message may have millions. `start` if there is none. */
+function endOfDecimal(data: Buffer, start: number): number {
+  let at = data[start] === MINUS ? start + 1 : start;
+  const whole = at;
+  while (isDigit(data[at])) at += 1;
+  if (at === whole || (data[whole] === 0x30 && at > whole + 1)) return start;
+  if (data[at] !== 0x2e) return at;
+  const fraction = at + 1;
+  at = fraction;
+  while (isDigit(data[at])) at += 1;
+  return at === fraction ? start : at;
 }
 
 function isHex(byte: number | undefined): boolean {
