@@ -4,6 +4,7 @@ import { memory, type Group } from '../lib/byte-budget.ts';
 import { Overdue, within } from '../lib/deadline.ts';
 import type { Log } from '../lib/log.ts';
 import { anyText, integer, list, number, object } from '../lib/shape.ts';
+import { started } from '../lib/started.ts';
 import { activePage } from './pages/active-page.ts';
 import { thumbnailOf } from './pages/small-picture.ts';
 import { castsOf, type Casts } from './pages/cast.ts';
@@ -299,7 +300,7 @@ export function engineOf(
     },
 
     async close(options = {}) {
-      const left = guest.close(); // ends the guest's processes; awaited below, after the browser's end
+      const left = started(guest.close()); // ends the guest's processes; awaited below, after the browser's end
       await browser.stop(options);
       await left;
       mux.close(1001, 'The browser was stopped.');

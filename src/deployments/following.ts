@@ -1,3 +1,4 @@
+import { started } from '../lib/started.ts';
 import type { Hub } from './hub.ts';
 import { toInvocation } from './invocation-service.ts';
 import type { InvocationRow } from './invocation-store.ts';
@@ -41,7 +42,7 @@ export function following(deps: FollowDeps) {
   ): AsyncGenerator<E | { event: 'log'; timestamp: string; message: string }> {
     let told: string | undefined;
     for (let after = '0'; !signal.aborted;) {
-      const heard = deps.hub.wait(id, lookMs, signal);
+      const heard = started(deps.hub.wait(id, lookMs, signal));
       const status = await how.status();
       if (status === undefined) return;
       for (;;) {

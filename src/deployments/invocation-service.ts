@@ -2,6 +2,7 @@ import { errors } from '../errors.ts';
 import type { DiskSpace } from '../lib/disk-space.ts';
 import { newId } from '../lib/ids.ts';
 import { isJson } from '../lib/json-aside.ts';
+import { started } from '../lib/started.ts';
 import type { Db } from '../store/db.ts';
 import { appStore } from './app-store.ts';
 import type { Hub } from './hub.ts';
@@ -81,11 +82,11 @@ export function invocationService(deps: {
       const signal = AbortSignal.any([hungUp, answered.signal]);
       const ended = () => hub.wait(`state ${id}`, Math.min(lookMs, until - Date.now()), signal);
       try {
-        let heard = ended(); // before it is in the queue: its end may be told before its insertion is answered
+        let heard = started(ended()); // before it is in the queue: its end may be told before its insertion is answered
         const row = await create(id, projectId, request);
         while (Date.now() < until && !hungUp.aborted) {
           await heard;
-          heard = ended();
+          heard = started(ended());
           const over = await store.findOver(id);
           if (over) return toResponse(over);
         }

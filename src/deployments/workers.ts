@@ -75,7 +75,8 @@ export function workerPool(deps: {
     await access(app).catch(() => builds.lost(deploymentId));
     const worker = await start({ id: newId(), app, entry, env, onLine });
     all.set(worker, deploymentId);
-    void worker.gone.then(() => all.delete(worker));
+    const forgotten = () => all.delete(worker);
+    void worker.gone.then(forgotten, forgotten);
     if (closed) await worker.stop(); // closing waits for this
     return worker;
   }

@@ -1,5 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { anyText, flag, list, number, object, optional, text } from '../../lib/shape.ts';
+import { started } from '../../lib/started.ts';
 import type { AttachedPage, PageCommands } from './attached-pages.ts';
 import type { PageFrames } from './frames.ts';
 import type { StateFingerprint } from './types.ts';
@@ -32,7 +33,7 @@ export function fingerprints(commands: PageCommands, frames: PageFrames, calls: 
   const hashOf = (value: string) => createHmac('sha256', key).update(value).digest('base64url').slice(0, 16);
 
   return async function state(page: AttachedPage): Promise<StateFingerprint> {
-    const asked = commands.ask(patience.main, page.sessionId, isCookies, 'Network.getAllCookies', {});
+    const asked = started(commands.ask(patience.main, page.sessionId, isCookies, 'Network.getAllCookies', {}));
     const worlds = await frames.worlds(page);
     const stores = await Promise.all(
       worlds.map((frame) =>

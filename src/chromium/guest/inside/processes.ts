@@ -48,7 +48,8 @@ async function exec(ask: Args<'exec'>, stream: Telling<'exec'>): Promise<void> {
     );
     child.once('exit', (code, signal) => resolve(exitCode(code, signal)));
   });
-  const closed = Promise.all([endOf(fromStdout), endOf(fromStderr)]);
+  ending.catch(() => {}); // awaited below, after its process id is told
+  const closed = Promise.allSettled([endOf(fromStdout), endOf(fromStderr)]);
   if (pid !== undefined) execs.add(pid);
   let timedOut = false;
   const timer =
@@ -145,6 +146,7 @@ async function spawn(ask: Args<'spawn'>, stream: Telling<'spawn'>): Promise<void
     forgetOldest();
     return code;
   });
+  ended.catch(() => {}); // awaited below, after its ids are told
   await stream.json({
     process_id: process.id,
     pid: process.pid,
@@ -172,7 +174,7 @@ async function onPipes(
   const exited = new Promise<number>((resolve) =>
     child.once('exit', (code, signal) => resolve(exitCode(code, signal))),
   );
-  const closed = Promise.all([endOf(stdout), endOf(stderr)]);
+  const closed = Promise.allSettled([endOf(stdout), endOf(stderr)]);
   await new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve);
     child.once('error', (error) => reject(new Fault('not_started', `'${file}' did not start: ${error.message}`)));

@@ -37,7 +37,7 @@ const esbuild: string = 'esbuild';
 
 const app = join(homedir(), 'app');
 const orders = createInterface({ input: new Socket({ fd: 3, readable: true, writable: false }) });
-const allRead = once(orders, 'close');
+const allRead = once(orders, 'close').catch(() => {});
 const out = new Socket({ fd: 4, readable: false, writable: true });
 const typescript = new Set(['.ts', '.tsx', '.mts', '.cts']);
 

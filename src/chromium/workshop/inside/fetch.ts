@@ -12,7 +12,7 @@ import { say } from './say.ts';
  * descriptor 3 and reports on descriptor 4, a line of JSON each, and ends when descriptor 3 is closed.
  */
 const orders = createInterface({ input: new Socket({ fd: 3, readable: true, writable: false }) });
-const allRead = once(orders, 'close');
+const allRead = once(orders, 'close').catch(() => {});
 const out = new Socket({ fd: 4, readable: false, writable: true });
 
 let code = 0;
