@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buildApp, type App } from './app.ts';
-import { isMapperFault } from './chromium/bidi/bidi.ts';
+import { takeFaults } from './app/faults.ts';
 import { NodesDisagree } from './cluster/agreement.ts';
 import { ConfigError, readConfig, unknownSettings, type Config } from './config.ts';
 import { linkAddress, linkMinutes } from './console/links.ts';
@@ -28,11 +28,7 @@ async function main() {
     if (ending.signal.aborted) exitWithin(20_000);
     ending.abort(error.message);
   };
-  process.on('uncaughtException', onFatal);
-  process.on('unhandledRejection', (reason) => {
-    if (isMapperFault(reason)) return logger.warn({ error: reason }, 'bidi.rejection_unhandled');
-    onFatal(reason instanceof Error ? reason : new Error(String(reason)));
-  });
+  takeFaults({ log: logger, onFatal });
 
   const building = buildApp({ config, logger, onFatal });
   await Promise.race([building, stopped(ending.signal)]);

@@ -13,6 +13,7 @@ import { errors, ServiceError } from '../errors.ts';
 import { Overdue } from '../lib/deadline.ts';
 import { newId } from '../lib/ids.ts';
 import { nosniff, UnsniffedResponse } from '../lib/nosniff.ts';
+import { onBehalfOf, type Owner } from '../lib/scope.ts';
 import { isUndeclared } from './answers.ts';
 import { clockOf, guarded, hasBody, watchBodies } from './body-clock.ts';
 import { countedAnswer, countedBody } from './large.ts';
@@ -100,6 +101,9 @@ export async function httpServer(options: {
     },
   );
 
+  // Before all others. Once more after the body: its bytes come by a socket, whose listeners run on behalf of nobody.
+  app.addHook('onRequest', (request, reply, done) => onBehalfOf(ownerOf(request, reply), done));
+  app.addHook('preValidation', (request, reply, done) => onBehalfOf(ownerOf(request, reply), done));
   app.addHook('onRequest', async (request, reply) => {
     request.passenger = elsewhere.passengerOf(request.raw) ?? null;
     if (request.passenger) {
@@ -155,6 +159,19 @@ export async function httpServer(options: {
 
   app.setErrorHandler(answerError);
   return app;
+}
+
+/** A request in whose work the service has failed is answered with 500, or its answer is cut off. */
+function ownerOf(request: FastifyRequest, reply: FastifyReply): Owner {
+  return {
+    kind: 'request',
+    id: request.id,
+    end(error) {
+      if (reply.raw.writableEnded) return;
+      if (reply.sent || reply.raw.headersSent) reply.raw.destroy();
+      else void reply.send(error);
+    },
+  };
 }
 
 /** Errors are thrown anywhere and become responses here. Only unexpected errors are faults of the service and logged as such. */

@@ -18,6 +18,7 @@ import { readUpstreams } from '../proxies/upstreams.ts';
 import { openStore } from '../store/open.ts';
 import { openKeys, secretStore } from '../store/secrets.ts';
 import { version } from '../version.ts';
+import { measureFaults } from './faults.ts';
 import { databaseFault, makeDataDir, refuseUnusable } from './first-faults.ts';
 
 /** A stop of the event loop that clients notice. */
@@ -72,6 +73,7 @@ export async function openGround(
   anchor.on('corral_org', () => gate.forget());
   anchor.onGap(() => gate.forget());
   const metrics = metricsRegistry();
+  measureFaults(metrics);
   const loop = measureStops(
     metrics,
     (ms) => ms >= TOLD_STOP_MS && logger.warn({ ms: Math.round(ms) }, 'event_loop.stopped'),

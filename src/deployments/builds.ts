@@ -2,6 +2,7 @@ import { BuildError, type Built, type BuildJob } from '../chromium/workshop/buil
 import { WorkerError } from '../chromium/workshop/worker.ts';
 import { errors, ServiceError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
+import { onBehalfOf } from '../lib/scope.ts';
 import type { ProjectStorage } from '../lib/storage.ts';
 import type { Uploads } from '../extensions/uploads.ts';
 import type { Hub } from './hub.ts';
@@ -54,7 +55,9 @@ export function builds(deps: BuildsDeps) {
         const row = await store.claim(nodeId);
         if (!row) continue;
         const giveUp = new AbortController();
-        const over = buildOne(row, giveUp.signal)
+        const broke = new AbortController();
+        const owner = { kind: 'build', id: row.id, end: (error: Error) => broke.abort(error) } as const;
+        const over = onBehalfOf(owner, () => buildOne(row, giveUp.signal, broke.signal))
           .catch((error: Error) => log.error({ deployment: row.id, error: error.message }, 'deployment.not_settled'))
           .finally(() => {
             current = undefined;
@@ -70,7 +73,8 @@ export function builds(deps: BuildsDeps) {
     }
   }
 
-  async function buildOne(row: DeploymentRow, signal: AbortSignal): Promise<void> {
+  /** `broke` aborts when the service has failed in the work of this build. The build fails then. */
+  async function buildOne(row: DeploymentRow, signal: AbortSignal, broke: AbortSignal): Promise<void> {
     const lines = await deps.linesOf(row);
     const claim = deps.storage.claim(row.project_id);
     let zip: Awaited<ReturnType<Uploads['take']>> | undefined;
@@ -88,21 +92,22 @@ export function builds(deps: BuildsDeps) {
         env: await deps.envOf(row),
         onLine: (line) => lines.add(line),
         take: keep.take,
-        signal,
+        signal: AbortSignal.any([signal, broke]),
       });
       const packed = await keep.end();
       // It counts for its project by what it unpacks to, which may be a thousand times more.
       const unpacked = await deps.unpack(row.id, {
         bytes: () => chunksOf(store, row.id, 'build'),
         cover: claim.cover,
-        signal,
+        signal: AbortSignal.any([signal, broke]),
       });
       await store.setBytes(row.id, Math.max(packed, unpacked), 'build');
+      broke.throwIfAborted();
       await deps.publish(row, built, lines);
     } catch (error) {
       await store.removeFiles(row.id, 'build').catch(() => {}); // it may have been stopped, and tidied up, while pieces were stored
       if (signal.aborted) return; // it was stopped, or the service closes: then another start builds it
-      const reason = reasonOf(error);
+      const reason = broke.aborted ? undefined : reasonOf(error);
       if (reason === undefined) log.error({ deployment: row.id, error }, 'deployment.build_broke');
       await lines.flush();
       await deps.fail(

@@ -1,6 +1,7 @@
 import { WorkerError, type Outcome } from '../chromium/workshop/worker.ts';
 import { ServiceError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
+import { onBehalfOf } from '../lib/scope.ts';
 import type { Hub } from './hub.ts';
 import type { InvocationRow, InvocationStore } from './invocation-store.ts';
 import type { LineWriter } from './logs.ts';
@@ -61,7 +62,8 @@ export function runs(deps: RunsDeps) {
   function begin(row: InvocationRow): void {
     let cancel = (_why: string) => {};
     const cancelled = new Promise<Outcome>((resolve) => (cancel = (failure) => resolve({ failure })));
-    const over = execute(row, cancelled)
+    const owner = { kind: 'invocation', id: row.id, end: () => cancel(notHere) } as const;
+    const over = onBehalfOf(owner, () => execute(row, cancelled))
       .catch((error: Error) => log.error({ invocation: row.id, error: error.message }, 'invocation.not_settled'))
       .finally(() => {
         running.delete(row.id);

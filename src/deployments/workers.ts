@@ -6,6 +6,7 @@ import type { Worker } from '../chromium/workshop/worker.ts';
 import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import { unpackedBuilds } from './unpacked-builds.ts';
+import { onBehalfOf } from '../lib/scope.ts';
 
 /** A worker is replaced after this many actions, so that what an app leaks is freed. */
 const mostRuns = 100;
@@ -73,10 +74,9 @@ export function workerPool(deps: {
     const { entry, env, bytes } = await recipe(deploymentId);
     const { home: app } = await builds.of(deploymentId, { bytes });
     await access(app).catch(() => builds.lost(deploymentId));
-    const worker = await start({ id: newId(), app, entry, env, onLine });
+    const worker = await owned(start, log)({ id: newId(), app, entry, env, onLine });
     all.set(worker, deploymentId);
-    const forgotten = () => all.delete(worker);
-    void worker.gone.then(forgotten, forgotten);
+    void worker.gone.catch(() => {}).then(() => all.delete(worker));
     if (closed) await worker.stop(); // closing waits for this
     return worker;
   }
@@ -148,5 +148,15 @@ export function workerPool(deps: {
       await Promise.all([...all.keys()].map((worker) => worker.stop()));
       await Promise.allSettled(starts);
     },
+  };
+}
+
+/** Starts workers that end when the service fails in their work. They outlive the invocation that needs them first. */
+function owned(start: StartWorker, log: Log): StartWorker {
+  return async (how) => {
+    let worker: Worker | undefined;
+    const notEnded = (error: Error) => log.warn({ error: error.message }, 'workers.left');
+    const end = () => void worker?.stop('The service failed in the work of this worker.').catch(notEnded);
+    return (worker = await onBehalfOf({ kind: 'worker', id: how.id, end }, () => start(how)));
   };
 }

@@ -19,7 +19,7 @@ const mostOwed = 1000;
 const mostNoteBytes = 200_000;
 
 /** Why a login was stopped from outside of its page. */
-export type Stop = 'canceled' | 'expired' | 'shutdown' | 'browser_gone' | 'not_written';
+export type Stop = 'canceled' | 'expired' | 'shutdown' | 'browser_gone' | 'not_written' | 'fault';
 
 export const ends: Record<Stop, FlowEnd> = {
   canceled: { status: 'CANCELED', errorCode: 'flow_failed', errorMessage: 'The login was canceled.' },
@@ -38,6 +38,11 @@ export const ends: Record<Stop, FlowEnd> = {
     status: 'FAILED',
     errorCode: 'internal_error',
     errorMessage: 'The database did not answer as the login began. Start it again.',
+  },
+  fault: {
+    status: 'FAILED',
+    errorCode: 'internal_error',
+    errorMessage: 'The login failed by a fault of the service. Its log has the reason.',
   },
 };
 
@@ -233,12 +238,7 @@ const secretAnswers = (values: Record<string, string>, asked: FlowState['fields'
   });
 const shown = /user|mail|login|phone|identif|name|tenant|server|domain|url|account/i;
 
-const fault: FlowOutcome = {
-  status: 'FAILED',
-  errorCode: 'internal_error',
-  errorMessage: 'The login failed by a fault of the service. Its log has the reason.',
-  typed: {},
-};
+const fault = { ...ends.fault, typed: {} } as FlowOutcome;
 
 const unsaved = (reason: string | undefined): FlowEnd => ({
   status: 'FAILED',

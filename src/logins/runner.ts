@@ -1,6 +1,7 @@
 import type { CredentialLookup } from '../credentials/lookup.ts';
 import { errors, ServiceError } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
+import { onBehalfOf } from '../lib/scope.ts';
 import type { Db } from '../store/db.ts';
 import type { Secrets } from '../store/secrets.ts';
 import type { BrowserWish, LoginBrowsers } from './browsers.ts';
@@ -17,6 +18,18 @@ interface Running {
   attended: boolean;
   stop(why: Stop): void;
   over: Promise<RunRow>;
+}
+
+/** A login whose browser runs. `over` resolves when nothing but its rows is left. */
+interface Begun {
+  run: RunRow;
+  over: Promise<RunRow>;
+}
+
+/** How long a login may take, and what stops it. */
+interface Term {
+  endsAt: number;
+  stopping: AbortController;
 }
 
 export interface FlowWish extends Omit<BrowserWish, 'signal'> {
@@ -73,24 +86,26 @@ export function loginRunner(options: RunnerOptions) {
   const notEnded = (run: RunRow, { message }: Error) =>
     log.error({ connection: run.connection_id, flow: run.id, error: message }, 'login.not_ended');
 
-  /** Starts a login. Resolves once its browser runs; `over` of it resolves when nothing but its rows is left. */
-  function begin(wish: FlowWish): Promise<{ run: RunRow; over: Promise<RunRow> }> {
+  /** Starts a login. Resolves once its browser runs. */
+  function begin(wish: FlowWish): Promise<Begun> {
     const stopping = new AbortController();
     const begun = launch(wish, stopping);
-    const settled = begun.then(
-      () => {},
-      () => {},
-    );
+    const settled = Promise.allSettled([begun]);
     starting.set(stopping, settled);
     void settled.finally(() => starting.delete(stopping));
     return begun;
   }
 
-  async function launch(wish: FlowWish, stopping: AbortController): Promise<{ run: RunRow; over: Promise<RunRow> }> {
+  async function launch(wish: FlowWish, stopping: AbortController): Promise<Begun> {
     if (closed) throw errors.shutting_down({});
     // A browser that takes long to start takes it from the login's time.
     const endsAt = Date.now() + flowSeconds * 1000;
     const run = await place(wish);
+    const end = () => (running.has(run.id) ? running.get(run.id)!.stop('fault') : stopping.abort());
+    return onBehalfOf({ kind: 'login', id: run.id, end }, () => start(wish, run, { endsAt, stopping }));
+  }
+
+  async function start(wish: FlowWish, run: RunRow, { endsAt, stopping }: Term): Promise<Begun> {
     const browser = await browsers.start({ ...wish, signal: stopping.signal }).catch(async (error: Error) => {
       const errorMessage = error instanceof ServiceError ? error.message : 'The browser of the login did not start.';
       await settleSurely(run.id, { status: 'FAILED', errorCode: 'browser_error', errorMessage }).catch(

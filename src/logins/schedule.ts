@@ -1,5 +1,6 @@
 import { errors } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
+import { onBehalfOf } from '../lib/scope.ts';
 import { checkClaims } from './claim-store.ts';
 import { jittered, loginChecks, pausesSeconds, type CheckOptions } from './checks.ts';
 import { runStore } from './run-store.ts';
@@ -70,7 +71,9 @@ export function loginSchedule(
     ).unref();
     try {
       const row = await connections.find(projectId, id);
-      if (row) await visit(row, AbortSignal.any([stopping.signal, lost.signal]));
+      const end = () => lost.abort();
+      const until = AbortSignal.any([stopping.signal, lost.signal]);
+      if (row) await onBehalfOf({ kind: 'check', id, end }, () => visit(row, until));
     } catch (error) {
       log.error({ connection: id, error: (error as Error).message }, 'login.check_fault');
       await connections.learn(id, { nextCheckAt: jittered(pausesSeconds[0]!) });

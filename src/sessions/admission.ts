@@ -108,6 +108,9 @@ export function admission({
       return shape && spares.take(shape);
     },
 
+    /** Ends a spare in whose work the service has failed. False: there is no such spare. */
+    dropSpare: spares.dropOne,
+
     /** Returns the spare of a session that was refused after all. */
     giveBackSpare({ headless }: BrowserOptions, spare: Spare) {
       spares.giveBack(headless ? 'headless' : 'headful', spare);

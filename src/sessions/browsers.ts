@@ -20,6 +20,7 @@ import type { Claim } from '../chromium/sandbox/owners.ts';
 import type { Proxy } from '../chromium/egress/proxy.ts';
 import { errors } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
+import { onBehalfOf } from '../lib/scope.ts';
 
 /** With less than this, no browser can write its profile. */
 const leastBytes = 1024 * 1024;
@@ -69,6 +70,10 @@ export function browsers({
 
   let startedAt: number | undefined;
   let outOfMemory = (_id: string, _report: OutOfMemory) => {};
+  let failed = (_id: string) => {};
+
+  /** Runs the work of a session. A fault of the service in it, or in what it starts, ends that session. */
+  const workFor = <T>(id: string, work: () => T): T => onBehalfOf({ kind: 'session', id, end: () => failed(id) }, work);
 
   function confinementOf(id: string) {
     const owner = owners.get(id) ?? isolation.owners.claim(home(id));
@@ -100,19 +105,18 @@ export function browsers({
             { dir: at, isolation: confinement, bytes: profile, tabs: options.resume === 'tabs' },
             until,
           );
-        const engine = await startEngine(
-          {
-            launch: { dir: at, ...options, limits, searchUrl, onOutOfMemory, isolation, owner: confinement.owner },
-            toolbox,
-            allowUnsandboxed,
-            allow,
-            ownEndpoint: ownEndpointOf?.(id),
-            proxy,
-            log,
-            whenGone,
-          },
-          until,
-        );
+        const { owner } = confinement;
+        const how = {
+          launch: { dir: at, ...options, limits, searchUrl, onOutOfMemory, isolation, owner },
+          toolbox,
+          allowUnsandboxed,
+          allow,
+          ownEndpoint: ownEndpointOf?.(id),
+          proxy,
+          log,
+          whenGone,
+        };
+        const engine = await workFor(id, () => startEngine(how, until)); // also if a request is what restarts it
         startedAt = performance.now();
         return engine;
       } catch (error) {
@@ -151,6 +155,11 @@ export function browsers({
     forgetTabs: (id: string, signal: AbortSignal): Promise<void> => forgetTabs(home(id), confinementOf(id), signal),
 
     remove,
+
+    workFor,
+
+    /** Calls this when the service has failed in the work of a session. */
+    onFault: (listener: typeof failed) => void (failed = listener),
 
     /** Calls this whenever processes of a session were ended for lack of memory. */
     onOutOfMemory: (listener: typeof outOfMemory) => void (outOfMemory = listener),

@@ -55,7 +55,7 @@ export function sessionEnding({
   function end(session: LiveSession, reason: Ending, detail: string | undefined): Promise<void> {
     const { id } = session;
     const uptimeMs = session.uptimeMs();
-    const lost = reason === 'crashed' || reason === 'did_not_start';
+    const lost = reason === 'crashed' || reason === 'did_not_start' || reason === 'fault';
     const profileId = savingEnds.has(reason) ? roster.saving.get(id) : undefined;
     // Before the row is written, so that the browser is killed meanwhile, and also when the row cannot be written.
     const gone = session.end(reason, { keep: profileId !== undefined });

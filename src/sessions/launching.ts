@@ -23,6 +23,7 @@ import type { Restarts } from './restarts.ts';
 import type { Roster } from './roster.ts';
 import type { CreateSession } from './schema.ts';
 import type { Spare } from './spares.ts';
+import { SessionEnded } from './state.ts';
 import { openStartUrl } from './start-url.ts';
 import type { NewSession, SessionRow, SessionStore } from './store.ts';
 import { sessionTelemetry, type Collect } from './telemetry.ts';
@@ -58,7 +59,7 @@ interface Plan {
 
 export interface LaunchingDeps {
   store: Pick<SessionStore, 'find' | 'apply' | 'setClock'>;
-  browsers: Pick<Browsers, 'start' | 'forgetTabs'>;
+  browsers: Pick<Browsers, 'start' | 'workFor' | 'forgetTabs'>;
   profiles: Pick<ProfileService, 'choose' | 'open'>;
   library: Pick<ExtensionService, 'choose'>;
   proxies: Pick<ProxyService, 'endpoint' | 'defaultEndpoint'>;
@@ -118,17 +119,19 @@ export function sessionLaunching(deps: LaunchingDeps) {
       profile_saves: !pool && profile !== undefined && request.profile?.save_changes === true,
     };
     const force = request.profile?.force === true;
-    const starting = launch({ row, options, spare, proxy, force, wanted, signal, onPlaced })
+    const starting = browsers
+      .workFor(id, () => launch({ row, options, spare, proxy, force, wanted, signal, onPlaced }))
       .catch((error: Error) => {
-        throw callOff.signal.aborted ? errors.session_not_found({ session: id }) : error;
+        throw callOff.signal.aborted ? calledOff(id, callOff.signal.reason) : error;
       })
       .finally(() => {
         roster.launching.delete(id);
         admission.launchOver();
       });
     roster.launching.set(id, { callOff, over: starting.catch(() => {}) });
+    const started = { sessionId: id, replayBufferSeconds: request.replay_buffer_seconds };
     void starting.then(
-      () => events.publish('session.started', { sessionId: id, replayBufferSeconds: request.replay_buffer_seconds }),
+      () => browsers.workFor(id, () => events.publish('session.started', started)), // what it starts is the session's
       () => {},
     );
     return starting;
@@ -215,4 +218,11 @@ export function sessionLaunching(deps: LaunchingDeps) {
   }
 
   return { make };
+}
+
+/** What a client is told whose session was ended while its browser was being started. */
+function calledOff(id: string, reason: unknown): Error {
+  return reason instanceof SessionEnded && reason.reason === 'fault'
+    ? errors.browser_did_not_start({ detail: reason.message })
+    : errors.session_not_found({ session: id });
 }

@@ -81,6 +81,9 @@ export function sessionService(deps: {
     },
   });
   const { stop } = ending;
+  browsers.onFault(
+    (id) => void (admission.dropSpare(id) || stop(id, 'fault', 'The log of the service has the fault.')),
+  );
   const guard = diskGuard({
     space: deps.disk,
     most: deps.mostOnDisk,
@@ -126,6 +129,8 @@ export function sessionService(deps: {
     removeAndSave: ending.removeAndSave,
 
     running: roster.running,
+    /** Runs work that lasts longer than the request that asked for it. A fault in it ends the session. */
+    workFor: browsers.workFor,
     hold: roster.hold,
     /** For logins: what the session's pages ask for, and filling it in. The session is on this node, or is not found. */
     forms: (id: string) => holdForms(() => roster.hold(id)),

@@ -13,6 +13,7 @@ import { withoutEnd } from '../lib/text.ts';
 import { answerHandshake, wantsWebSocket } from '../lib/ws-handshake.ts';
 import { newId } from '../lib/ids.ts';
 import { nosniff } from '../lib/nosniff.ts';
+import { onBehalfOf, ownEvents } from '../lib/scope.ts';
 import type { Heartbeat } from '../lib/heartbeat.ts';
 import { serveWebSocket, type Upgrade, type WebSocketReceiver, type WebSocketSink } from '../lib/ws-sink.ts';
 import type { Addresses, LapseOf, Minter, Purpose } from './addresses.ts';
@@ -282,13 +283,15 @@ export function serveSessionSockets(
     // What runs inside goes to sleep with its session, and must not keep it from ending: only clients outside use it.
     const holding = inside === undefined ? held : undefined;
     const attach = session.attach(holding, (sink) => endpoint.use(held, sink, how), endpoint.kind);
-    serveWebSocket({ request, socket, head }, authorities.during(minter, attach), {
-      maxPayload: endpoint.maxPayload,
-      ...(endpoint.heartbeat && { heartbeat: endpoint.heartbeat }),
-      group: held.engine.memory,
-      requestId,
-      failed: (code, reason) => log.info({ requestId, session: session.id, code, reason }, 'socket.closed'),
-    });
+    sessions.workFor(session.id, () =>
+      serveWebSocket({ request, socket: ownEvents(socket), head }, authorities.during(minter, attach), {
+        maxPayload: endpoint.maxPayload,
+        ...(endpoint.heartbeat && { heartbeat: endpoint.heartbeat }),
+        group: held.engine.memory,
+        requestId,
+        failed: (code, reason) => log.info({ requestId, session: session.id, code, reason }, 'socket.closed'),
+      }),
+    );
     if (inside !== undefined) held.release();
   }
 
@@ -318,9 +321,10 @@ export function serveSessionSockets(
     // The listener comes first: a client that resets the connection now must not crash the service.
     socket.on('error', () => socket.destroy());
     const requestId = origin.sentOn?.requestId || newId('req_'); // the same on both nodes
-    upgrade({ request, socket, head }, { requestId, ...origin }).catch((error: Error) =>
-      refuse(socket, error, requestId, log),
-    );
+    const end = (error: Error) => refuse(socket, error, requestId, log);
+    onBehalfOf({ kind: 'request', id: requestId, end }, () =>
+      upgrade({ request, socket, head }, { requestId, ...origin }),
+    ).catch(end);
   }
 
   server.on('upgrade', (request, socket, head) => {

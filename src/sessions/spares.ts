@@ -100,6 +100,16 @@ export function warmSpares({
       shelf[shape].unshift(spare);
     },
 
+    /** Ends the spare of this id. False: there is none. */
+    dropOne(id: string): boolean {
+      for (const shape of ['headless', 'headful'] as const) {
+        const spare = shelf[shape].find((spare) => spare.id === id);
+        if (spare) drop(shape, spare);
+        if (spare) return true;
+      }
+      return false;
+    },
+
     /** Ends a spare to free a place for a session when the node is full of spares. */
     async giveUpOne(): Promise<boolean> {
       const spare = shelf.headful.pop() ?? shelf.headless.pop();

@@ -10,7 +10,7 @@ export const sessionLife = lifecycle(
     live: 'Clients may attach and leave. Without one for five seconds it stands by, frozen, and wakes for the next.',
     stopping: 'Its clients were closed and Chromium is being stopped; clients can no longer connect.',
     stopped: 'Chromium has exited as it was asked to, and nothing of it is left.',
-    failed: 'Chromium never came up, crashed too often, or its service went away. Nothing of it is left.',
+    failed: 'Chromium never came up, crashed too often, or its service failed or went away. Nothing of it is left.',
   },
   {
     launched: { from: ['starting'], to: 'live' },
@@ -36,6 +36,7 @@ export const endings = {
   project_closed: 'Its project was archived or deleted.',
   disk_limit: 'The session had more on the disk than it may (CORRAL_SESSION_DISK_MB).',
   disk_full: 'The disk was nearly full, and the session was the largest on it.',
+  fault: 'The service failed in the work of this session.',
 } as const;
 
 export type Ending = keyof typeof endings;

@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import http from 'node:http';
 import { Socket, type Server } from 'node:net';
 import { silent, type Log } from '../../lib/log.ts';
+import { ownEvents, sameOwner } from '../../lib/scope.ts';
 import { answers } from './answers.ts';
 import type { Destinations, Target } from './destinations.ts';
 import { directDial, type Dial } from './dial.ts';
@@ -137,7 +138,8 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
   });
   // Node checks for slow headers once its server listens. This server never listens: connections are passed to it.
   proxy.emit('listening');
-  server.on('connection', admit);
+  const onItsBehalf = sameOwner();
+  server.on('connection', (socket) => onItsBehalf(() => admit(ownEvents(socket))));
   server.on('error', (error) => log.error({ error }, 'egress.server_failed'));
 
   function admit(socket: Socket) {

@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { Duplex } from 'node:stream';
 import { Value } from 'typebox/value';
 import type { Log } from '../../lib/log.ts';
+import { sameOwner } from '../../lib/scope.ts';
 import { andNoOther } from '../sandbox/descriptors.ts';
 import type { Browser } from '../browser/launch.ts';
 import { logTail } from '../sandbox/log-tail.ts';
@@ -84,6 +85,7 @@ export function guestOf({
 }: GuestOptions): Guest {
   const started = new Set<number>();
   let running: Promise<Running> | undefined;
+  const onItsBehalf = sameOwner(); // it outlives the request that needs it first
   let over = false;
   let connected: number[] = [];
 
@@ -159,18 +161,10 @@ export function guestOf({
       });
   }
 
-  /** The guest exits when its socket closes; if it does not do so in time, it is killed. */
-  async function bury(child: ChildProcess): Promise<void> {
-    if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
-    const late = setTimeout(() => void killTree(child.pid!), PATIENCE_MS);
-    await new Promise((resolve) => child.once('exit', resolve));
-    clearTimeout(late);
-  }
-
   async function open<Q extends Question>(name: Q, args: Args<Q>, signal?: AbortSignal): Promise<Stream> {
     if (!Value.Check(protocol[name].args, args)) throw new TypeError(`A guest is not asked for '${name}' like that.`);
     if (over) throw new ChannelClosed('The session is over.');
-    running ??= start().catch((error: Error) => {
+    running ??= onItsBehalf(start).catch((error: Error) => {
       running = undefined;
       throw error;
     });
@@ -234,4 +228,12 @@ async function answer(stream: Stream): Promise<unknown> {
   } finally {
     stream.reset();
   }
+}
+
+/** The guest exits when its socket closes; if it does not do so in time, it is killed. */
+async function bury(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
+  const late = setTimeout(() => void killTree(child.pid!), PATIENCE_MS);
+  await new Promise((resolve) => child.once('exit', resolve));
+  clearTimeout(late);
 }

@@ -48,7 +48,11 @@ function node({ pictures = true, mostBytes = 1000, short = false, folder = '.' }
           applied.push(`${event} ${reason}`);
         },
       },
-      sessions: { hold: async () => ({ engine: {}, release }), running: () => ({ recordings: recorded }) },
+      sessions: {
+        hold: async () => ({ engine: {}, release }),
+        running: () => ({ recordings: recorded }),
+        workFor: (_id: string, work: () => unknown) => work(),
+      },
       files: { part: (id: string) => join(dir, folder, id), finish: async () => (pictures ? 5 : undefined) },
       confinement: undefined,
       nodeId: 'node',

@@ -32,7 +32,7 @@ interface Take {
 
 interface Deps {
   store: Pick<ReplayStore, 'insert' | 'apply'>;
-  sessions: Pick<SessionService, 'hold' | 'running'>;
+  sessions: Pick<SessionService, 'hold' | 'running' | 'workFor'>;
   files: ReplayFiles;
   confinement: Confinement;
   nodeId: string;
@@ -59,7 +59,7 @@ export function replayRecordings(deps: Deps, encode: typeof record = record) {
     const claim = storage.claim(projectId);
     try {
       await claim.cover(leastBytes);
-      const recording = await encode(held.engine, framerate, confinement);
+      const recording = await sessions.workFor(sessionId, () => encode(held.engine, framerate, confinement));
       const id = randomUUID();
       const row = await store
         .insert({ id, sessionId, projectId, nodeId, framerate, startedAt: new Date() })

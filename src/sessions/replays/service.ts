@@ -22,7 +22,7 @@ export type ReplayService = ReturnType<typeof replayService>;
 
 interface Deps {
   store: ReplayStore;
-  sessions: Pick<SessionService, 'idOf' | 'hold' | 'running'>;
+  sessions: Pick<SessionService, 'idOf' | 'hold' | 'running' | 'workFor'>;
   addresses: Addresses;
   dir: string;
   confinement: Confinement;
