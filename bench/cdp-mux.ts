@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { multiplex } from '../src/chromium/cdp/mux.ts';
 import { openPipe } from '../src/chromium/cdp/pipe.ts';
+import { onBehalfOf, ownEvents } from '../src/lib/scope.ts';
 import { serveWebSocket } from '../src/lib/ws-sink.ts';
 import { portOf } from '../test/support/mux-server.ts';
 import { rawChromium } from '../test/support/raw-chromium.ts';
@@ -85,8 +86,9 @@ async function service(): Promise<void> {
   const chromium = await rawChromium('pipe');
   const mux = multiplex(openPipe(chromium.toBrowser, chromium.fromBrowser));
   const server = createServer();
+  const owner = { kind: 'session', id: 'bench', end() {} } as const;
   server.on('upgrade', (request, socket, head) =>
-    serveWebSocket({ request, socket, head }, (sink) => mux.attach(sink)),
+    onBehalfOf(owner, () => serveWebSocket({ request, socket: ownEvents(socket), head }, (sink) => mux.attach(sink))),
   );
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -1,35 +1,48 @@
 import { parseArgs } from 'node:util';
-import { soak } from './support/soak.ts';
+import { killAtMoments } from './support/soak-moments.ts';
+import { soak, type SoakReport } from './support/soak.ts';
 
-/** `npm run soak -- --sessions 300 [--concurrency 4] [--seed 1] [--capture] [--as-user]`: random kills, and a look at what they left. */
+/**
+ * `npm run soak -- --sessions 300 --moments 200 [--concurrency 4] [--seed 1] [--capture] [--as-user]`: random kills, and a look at what they
+ * left. The sessions are killed with the service. The moments are kills in the middle of logins, deployments, recordings, captures, live
+ * views and profile saves, which one service has to outlive. Zero of either leaves it out.
+ */
 const { values } = parseArgs({
   options: {
     sessions: { type: 'string', default: '300' },
+    moments: { type: 'string', default: '200' },
     concurrency: { type: 'string', default: '4' },
     capture: { type: 'boolean', default: false },
     seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
   },
 });
-const [sessions, concurrency, seed] = [values.sessions, values.concurrency, values.seed].map(Number);
+const [sessions, moments, concurrency, seed] = [values.sessions, values.moments, values.concurrency, values.seed].map(
+  Number,
+) as [number, number, number, number];
 
 const started = performance.now();
+const say = (line: string) =>
+  console.log(`${((performance.now() - started) / 1000).toFixed(1).padStart(7)} s  ${line}`);
 console.log(`Seed ${seed}; the same again with --seed ${seed}${values.capture ? ' --capture' : ''}.`);
-const { deeds, leftovers, surprises } = await soak({
-  sessions: sessions!,
-  concurrency: concurrency!,
-  seed: seed!,
-  capture: values.capture,
-  say: (line) => console.log(`${((performance.now() - started) / 1000).toFixed(1).padStart(7)} s  ${line}`),
-});
-console.log();
-for (const [deed, count] of Object.entries(deeds).sort(([, a], [, b]) => b - a))
-  console.log(`${String(count).padStart(6)}  ${deed}`);
-console.log();
-for (const thing of surprises) console.log(`UNEXPECTED  ${thing}`);
-for (const thing of leftovers) console.log(`LEFT  ${thing}`);
-console.log(
-  leftovers.length + surprises.length === 0
-    ? `${sessions} sessions: nothing was left.`
-    : `${sessions} sessions: ${leftovers.length} leftovers, ${surprises.length} surprises, with --seed ${seed}.`,
-);
-process.exit(leftovers.length + surprises.length === 0 ? 0 : 1);
+let clean = true;
+if (sessions > 0)
+  tell(`${sessions} sessions`, await soak({ sessions, concurrency, seed, capture: values.capture, say }));
+if (moments > 0) tell(`${moments} moments`, await killAtMoments({ moments, concurrency, seed, say }));
+process.exit(clean ? 0 : 1);
+
+/** Prints what was done and what came of it. */
+function tell(what: string, { deeds, leftovers, surprises }: SoakReport): void {
+  console.log();
+  for (const [deed, count] of Object.entries(deeds).sort(([, a], [, b]) => b - a))
+    console.log(`${String(count).padStart(6)}  ${deed}`);
+  console.log();
+  for (const thing of surprises) console.log(`UNEXPECTED  ${thing}`);
+  for (const thing of leftovers) console.log(`LEFT  ${thing}`);
+  const found = leftovers.length + surprises.length;
+  clean &&= found === 0;
+  console.log(
+    found === 0
+      ? `${what}: nothing was left.`
+      : `${what}: ${leftovers.length} leftovers, ${surprises.length} surprises, with --seed ${seed}.`,
+  );
+}

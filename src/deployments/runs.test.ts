@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { WorkerError, type Outcome, type Worker } from '../chromium/workshop/worker.ts';
 import { silent } from '../lib/log.ts';
+import { currentOwner } from '../lib/scope.ts';
 import { runHub } from './hub.ts';
 import type { InvocationRow } from './invocation-store.ts';
 import { runs, type RunsDeps } from './runs.ts';
@@ -88,6 +89,22 @@ test('one that was ended in the database is ended here, with its worker', async 
   hub.hear('state one');
   await expect.poll(() => ends).toMatchObject([{ id: 'one', status: 'failed' }]);
   expect(stopped).toEqual(['It was cancelled.']);
+  await queue.close();
+});
+
+test('a fault of the service in the work of an invocation fails it, and the next one is taken', async () => {
+  const { queue, ends } = queueOf(['one', 'two'], {
+    workers: {
+      take() {
+        currentOwner()!.end(new Error('a fault'));
+        return new Promise(() => {});
+      },
+      giveBack: async () => {},
+    },
+  });
+  queue.pump();
+  await expect.poll(() => ends.map(({ id }) => id)).toEqual(['one', 'two']);
+  expect(ends[0]!.reason).toContain('The service failed to run this invocation.');
   await queue.close();
 });
 

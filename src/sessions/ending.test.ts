@@ -101,6 +101,11 @@ test('a profile is saved by ends that are meant, between the browser and its dir
   await crashed.stop('s', 'crashed', 'It crashed.');
   expect(crashed.seen).not.toContain('save prof');
   expect(crashed.seen[0]).toBe('remove s'); // the row still says live, so that it ends as lost
+
+  const failed = house();
+  failed.roster.saving.set('s', 'prof');
+  await failed.stop('s', 'fault');
+  expect(failed.seen).not.toContain('save prof');
 });
 
 test('a delete is answered when the row says so, and waits for a profile only so long', async () => {

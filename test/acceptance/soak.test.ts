@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { killAtMoments } from '../support/soak-moments.ts';
 import { soak } from '../support/soak.ts';
 
 test(
@@ -7,6 +8,18 @@ test(
   async () => {
     const { seed, leftovers, surprises } = await soak({ sessions: 30 });
     expect({ leftovers, surprises }, `again with: npm run soak -- --sessions 30 --seed ${seed}`).toEqual({
+      leftovers: [],
+      surprises: [],
+    });
+  },
+);
+
+test(
+  'twenty kills in the middle of logins, apps, recordings, captures, live views and profile saves end nothing but what was killed',
+  { timeout: 600_000 },
+  async () => {
+    const { seed, leftovers, surprises } = await killAtMoments({ moments: 20 });
+    expect({ leftovers, surprises }, `again with: npm run soak -- --sessions 0 --moments 20 --seed ${seed}`).toEqual({
       leftovers: [],
       surprises: [],
     });

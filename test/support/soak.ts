@@ -1,16 +1,27 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
-import { parent, startTime, tree } from '../../src/chromium/sandbox/process-tree.ts';
-import { commandLine, traces, untilNothing } from './leftovers.ts';
+import { traces, untilNothing } from './leftovers.ts';
 import { RawClient, type CdpMessage } from './mux-server.ts';
 import { startPages, type Pages } from './pages.ts';
-import { spawnService } from './process.ts';
-import { seededRandom, type Random } from './random.ts';
+import type { Random } from './random.ts';
+import {
+  endDatabase,
+  isBrowser,
+  killing,
+  late,
+  live,
+  more,
+  patienceMs,
+  pick,
+  randomFor,
+  spares,
+  type Life,
+} from './soak-life.ts';
 
 export interface SoakOptions {
   sessions: number;
@@ -33,12 +44,6 @@ export interface SoakReport {
 
 /** One kill of the service for about this many sessions. */
 const sessionsPerLife = 20;
-const spares = { headless: 1, headful: 1 };
-/** Longer than the shortest idle timeout, which is how some sessions end. */
-const patienceMs = 30_000;
-
-type Life = Awaited<ReturnType<typeof live>>;
-
 /**
  * Many sessions, all sorts of clients, and everything that can be killed is: connections, client processes, renderers,
  * browsers, and the service itself, which then starts again on what it left. In the end, and after each start, the machine
@@ -54,7 +59,7 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
   const did = (deed: string) => (report.deeds[deed] = (report.deeds[deed] ?? 0) + 1);
   const left = (when: string, things: string[]) => report.leftovers.push(...things.map((thing) => `${when}: ${thing}`));
   let done = 0;
-  let life = await live(dataDir, pages);
+  let life = await live(dataDir, pages.host);
 
   try {
     for (let at = 1; at <= lives; at++) {
@@ -93,7 +98,7 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
         did('kill -9 of the service');
         await workers;
         done = upTo;
-        life = await live(dataDir, pages);
+        life = await live(dataDir, pages.host);
         const same = () =>
           [...trace.processes(), ...trace.directories(), ...trace.cgroups()].filter((it) => old.has(it));
         left(`after restart ${at}`, await untilNothing(same, patienceMs));
@@ -127,96 +132,6 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
     await rm(dataDir, { recursive: true, force: true });
   }
   return report;
-}
-
-/** One life of the service, from its start to whatever ends it. */
-async function live(dataDir: string, pages: Pages) {
-  const service = await spawnService({
-    CORRAL_DATA_DIR: dataDir,
-    CORRAL_ALLOW_PRIVATE_HOSTS: pages.host,
-    CORRAL_WARM_SPARES: `headless:${spares.headless},headful:${spares.headful}`,
-    CORRAL_MAX_SESSIONS: '24',
-  });
-  const key = (await readFile(join(dataDir, 'api-key'), 'utf8')).trim();
-  const pid = service.child.pid!;
-  const trace = traces(dataDir);
-  let over = false;
-
-  const call = async (method: string, path: string, body?: object, signal?: AbortSignal) => {
-    const deadline = AbortSignal.timeout(60_000);
-    const response = await fetch(service.url + path, {
-      method,
-      headers: {
-        authorization: `Bearer ${key}`,
-        connection: 'close', // or each would be a descriptor of the service for a while
-        ...(body && { 'content-type': 'application/json' }),
-      },
-      ...(body && { body: JSON.stringify(body) }),
-      signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
-    });
-    const text = await response.text();
-    const json = response.headers.get('content-type')?.includes('json') && text !== '';
-    return { status: response.status, text, body: json ? JSON.parse(text) : undefined };
-  };
-
-  /** The processes of a session, or none. Only ever of a tree whose root this service started. */
-  async function processesOf(id: string): Promise<number[]> {
-    const [leader, startedAt] = (await readFile(join(trace.sessions, id, 'process'), 'utf8').catch(() => '')).split(
-      ' ',
-    );
-    if (!leader || startTime(Number(leader)) !== startedAt || parent(Number(leader)) !== pid) return [];
-    return tree(Number(leader));
-  }
-
-  return {
-    call,
-    processesOf,
-    trace,
-    get over() {
-      return over;
-    },
-
-    /** Waits for the sessions to be gone and the spares to be back on their shelf. */
-    async settled() {
-      const want = [
-        'corral_sessions 0',
-        `corral_spares_headless ${spares.headless}`,
-        `corral_spares_headful ${spares.headful}`,
-      ];
-      for (const end = performance.now() + patienceMs; performance.now() < end; await sleep(50)) {
-        const { text } = await call('GET', '/metrics');
-        if (want.every((line) => text.split('\n').includes(line))) break;
-      }
-    },
-
-    descriptors: () => trace.descriptorsOf(pid),
-
-    /** With the sessions gone, only spares may have a directory, a group or a process of the service's. */
-    beyondSpares(): string[] {
-      const most = spares.headless + spares.headful;
-      const [directories, groups] = [trace.directories(), trace.cgroups()];
-      const names = directories.map((it) => it.split('/').at(-1)!);
-      const stray = groups.filter((group) => !names.some((name) => group.endsWith(`-${name}`)));
-      return [...(directories.length > most ? directories : []), ...stray];
-    },
-
-    async kill() {
-      over = true;
-      await service.kill('SIGKILL');
-    },
-
-    async stop() {
-      over = true;
-      await service.kill('SIGTERM');
-    },
-
-    /** What the service itself calls an error. */
-    complaints: () =>
-      service
-        .output()
-        .split('\n')
-        .filter((line) => /"level":"?(error|50)/.test(line)),
-  };
 }
 
 /** Makes a plan from the random numbers, carries it out, and answers what it was. Whatever a kill brings about is fine. */
@@ -330,7 +245,7 @@ async function idledOut(life: Life, name: string): Promise<boolean> {
 const endings = ['deleted', 'deleted', 'deleted', 'deleted', 'deleted twice at once', 'left to idle'] as const;
 
 /** Every category that has to be taken out of the browser. */
-const everything = {
+export const everything = {
   enabled: true,
   browser: Object.fromEntries(
     ['console', 'page', 'interaction', 'network', 'screenshot'].map((name) => [name, { enabled: true }]),
@@ -370,23 +285,6 @@ const deeds: Deed[] = [
     },
   },
 ];
-
-function killing(wanted: (command: string) => boolean) {
-  return async (life: Life, id: string, random: Random) => {
-    const pids = (await life.processesOf(id)).filter((pid) => wanted(commandLine(pid)));
-    if (pids.length > 0) end(pick(random, pids));
-  };
-}
-
-function isBrowser(command: string): boolean {
-  return /^\S*chromium\S*/.test(command) && !command.includes('--type=');
-}
-
-function end(pid: number) {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {} // it was faster
-}
 
 /** Clients of three makes, each with its own way to leave. */
 function clientsFor(random: Random, pages: Pages) {
@@ -460,36 +358,4 @@ async function killedClient(address: string, afterMs: number): Promise<void> {
     client.kill('SIGKILL');
     await exited;
   });
-}
-
-async function late(who: string): Promise<never> {
-  await sleep(patienceMs);
-  throw new Error(`${who} was not done within ${patienceMs / 1000} s`);
-}
-
-/** Kinds of descriptors of which there are more than before. */
-function more(before: Map<string, number>, after: Map<string, number>): string[] {
-  return [...after]
-    .filter(([kind, count]) => count > (before.get(kind) ?? 0))
-    .map(([kind, count]) => `descriptors of ${kind}: ${count}, before ${before.get(kind) ?? 0}`);
-}
-
-/** A soak that failed may leave the database server of its own data directory running. */
-async function endDatabase(dataDir: string): Promise<void> {
-  const file = await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8').catch(() => '');
-  const pid = Number(file.split('\n')[0]);
-  if (!pid || !commandLine(pid).includes('postgres')) return;
-  process.kill(pid, 'SIGINT');
-  await untilNothing(() => traces(dataDir).allProcesses(), 5000);
-}
-
-/** Neighbouring seeds of the generator give neighbouring numbers, so they are stirred first. */
-function randomFor(seed: number, number: number): Random {
-  let mixed = Math.imul(seed, 0x9e37_79b1) ^ Math.imul(number + 1_000_003, 0x85eb_ca6b);
-  for (let round = 0; round < 3; round++) mixed = Math.imul(mixed ^ (mixed >>> 15), 0x2c1b_3c6d) + round;
-  return seededRandom((mixed ^ (mixed >>> 16)) >>> 0);
-}
-
-function pick<T>(random: Random, from: readonly T[]): T {
-  return from[random(from.length)]!;
 }

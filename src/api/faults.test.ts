@@ -1,0 +1,56 @@
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { currentOwner } from '../lib/scope.ts';
+import { openLogger } from '../logger.ts';
+import { httpServer, type Server } from './server.ts';
+
+let server: Server;
+let url: string;
+
+beforeAll(async () => {
+  server = await httpServer({
+    gate: {
+      authenticate: async () => ({ keyId: 'key', keyName: 'key', projectId: null }),
+      resolveProject: async () => ({ id: 'project', name: 'Default' }),
+    },
+    audit: { record: async () => {} },
+    logger: openLogger('silent'),
+    trustProxy: [],
+    bodySeconds: 10,
+    elsewhere: {
+      ready: () => undefined,
+      passengerOf: () => undefined,
+      nodeFor: () => undefined,
+      forward: () => Promise.reject(new Error('there is no other node')),
+    },
+  });
+  const fail = () => currentOwner()!.end(new Error('a fault'));
+  server.post('/waits', () => {
+    fail();
+    return new Promise(() => {}); // what it waits for has failed
+  });
+  server.get('/sends', (_request, reply) => {
+    reply.raw.write('the first half');
+    setTimeout(fail, 10);
+    return reply.hijack();
+  });
+  await server.listen({ host: '127.0.0.1', port: 0 });
+  url = `http://127.0.0.1:${(server.addresses()[0] as AddressInfo).port}`;
+});
+afterAll(() => server?.close());
+
+test('a request in whose work the service fails is answered with 500, also after its body was read', async () => {
+  const body = JSON.stringify({ some: 'body' });
+  const headers = { authorization: 'Bearer key', 'content-type': 'application/json' };
+  const answer = await fetch(`${url}/waits`, { method: 'POST', body, headers });
+  expect(answer.status).toBe(500);
+  const { code, message } = (await answer.json()) as { code: string; message: string };
+  expect(code).toBe('internal');
+  expect(message).toContain(answer.headers.get('x-request-id'));
+  expect(message).not.toContain('a fault');
+});
+
+test('an answer that has begun is cut off when the service fails in its work', async () => {
+  const answer = await fetch(`${url}/sends`, { headers: { authorization: 'Bearer key' } });
+  await expect(answer.text()).rejects.toThrow();
+});
