@@ -1,5 +1,6 @@
 import type { Engine } from '../chromium/engine.ts';
 import type { Log } from '../lib/log.ts';
+import { onNobodysBehalf } from '../lib/scope.ts';
 
 export type Shape = 'headless' | 'headful';
 
@@ -44,10 +45,11 @@ export function warmSpares({
   /** A repeated call does not extend the delay: sessions that come and go all the time need spares, too. */
   function fillSoon(ms = settleMs) {
     if (closed) return;
-    timer ??= setTimeout(() => {
+    const due = () => {
       timer = undefined;
       fill();
-    }, ms);
+    };
+    timer ??= onNobodysBehalf(() => setTimeout(due, ms));
   }
 
   function fill() {

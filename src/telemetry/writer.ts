@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { onNobodysBehalf } from '../lib/scope.ts';
 import { pack, type LooseChunk } from './chunks.ts';
 import type { Journal } from './journal.ts';
 import { tidying, type TidyingOptions } from './tidying.ts';
@@ -41,8 +42,9 @@ export function telemetryWriter({ short, ...options }: WriterOptions) {
 
   function onLines(journal: Journal, urgent: boolean) {
     dirty.add(journal);
-    if (urgent && !failing) void round();
-    else timer ??= setTimeout(() => void round(), failing ? pauseMs : roundMs);
+    if (urgent && !failing)
+      void onNobodysBehalf(round); // it writes for all sessions
+    else timer ??= onNobodysBehalf(() => setTimeout(() => void round(), failing ? pauseMs : roundMs));
   }
 
   /** Writes what there is. Resolves when it is written, or could not be. A call during a round is served by the next one. */

@@ -1,7 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parent, startTime, tree } from '../../src/chromium/sandbox/process-tree.ts';
+import { tree } from '../../src/chromium/sandbox/process-tree.ts';
 import { commandLine, traces, untilNothing } from './leftovers.ts';
 import { spawnService } from './process.ts';
 import { seededRandom, type Random } from './random.ts';
@@ -43,11 +44,12 @@ export async function live(dataDir: string, hosts: string, settings: Record<stri
     return { status: response.status, text, body: json ? JSON.parse(text) : undefined };
   };
 
-  /** The processes of a session or of another sandbox, or none. Only ever of a tree whose root this service started. */
-  async function processesOf(id: string, place = trace.sessions): Promise<number[]> {
-    const [leader, startedAt] = (await readFile(join(place, id, 'process'), 'utf8').catch(() => '')).split(' ');
-    if (!leader || startTime(Number(leader)) !== startedAt || parent(Number(leader)) !== pid) return [];
-    return tree(Number(leader));
+  /**
+   * The processes of a session, or of another sandbox by the name of its directory. Only ever of those that this service started. They have the
+   * directory among their mounts, the guest too, which enters the sandbox from outside.
+   */
+  function processesOf(id: string): number[] {
+    return tree(pid).filter((one) => one !== pid && mountsOf(one).includes(`/${id}/`));
   }
 
   return {
@@ -105,12 +107,21 @@ export async function live(dataDir: string, hosts: string, settings: Record<stri
   };
 }
 
-/** Kills a process that is wanted, of a session or of another sandbox at a place of its own. */
-export function killing(wanted: (command: string) => boolean, place?: string) {
-  return async (life: Pick<Life, 'processesOf'>, id: string, random: Random) => {
-    const pids = (await life.processesOf(id, place)).filter((pid) => wanted(commandLine(pid)));
+/** Kills a process that is wanted, of a session or of another sandbox. False: there was none. */
+export function killing(wanted: (command: string) => boolean) {
+  return async (life: Pick<Life, 'processesOf'>, id: string, random: Random): Promise<boolean> => {
+    const pids = life.processesOf(id).filter((pid) => wanted(commandLine(pid)));
     if (pids.length > 0) end(pick(random, pids));
+    return pids.length > 0;
   };
+}
+
+function mountsOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/mountinfo`, 'utf8');
+  } catch {
+    return ''; // it has ended
+  }
 }
 
 export function isBrowser(command: string): boolean {

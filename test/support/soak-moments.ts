@@ -62,19 +62,20 @@ export async function killAtMoments(options: MomentsOptions): Promise<SoakReport
       while (next < moments && life.ended() === null) {
         const number = next++;
         const random = randomFor(seed, number);
-        const { what, begin, longestMs } = kinds[number % kinds.length]!;
-        const victim = pick(random, victims);
+        const { what, begin, longestMs, inCell } = kinds[number % kinds.length]!;
+        const victim = inCell ? anyOfIt : pick(random, victims);
         const plan = `${what}: ${victim.what}`;
         report.deeds[plan] = (report.deeds[plan] ?? 0) + 1;
         const moment = { life, site, kernel, random, name: `moment-${number}` };
         // Refused, not found, hung up: a kill explains all of it.
         const work = await begin(moment).catch(() => undefined);
         await sleep(random(longestMs));
-        if (work) await strike(moment, work, victim).catch(() => {});
+        const hit = work !== undefined && (await strike(moment, work, victim).catch(() => false));
+        if (!hit) report.deeds['nothing was there to kill'] = (report.deeds['nothing was there to kill'] ?? 0) + 1;
         await work?.over().catch(() => {});
         const { status } = await life.call('GET', '/health').catch((error: Error) => ({ status: error.message }));
         if (status !== 200) report.surprises.push(`moment ${number} (${plan}): the service answers ${status}`);
-        say(`${number + 1}/${moments} moments: ${plan}${work ? '' : ', which did not begin'}`);
+        say(`${number + 1}/${moments} moments: ${plan}${hit ? '' : ', and there was none'}`);
       }
     };
     await Promise.all(Array.from({ length: concurrency }, worker));
@@ -112,19 +113,25 @@ async function leftovers(life: Life, dataDir: string): Promise<string[]> {
 
 interface Victim {
   what: string;
-  kill: (life: Life, id: string, random: Random) => Promise<unknown>;
+  /** False: there was nothing to kill. */
+  kill: (life: Life, id: string, random: Random) => Promise<boolean>;
 }
 
 const victims: Victim[] = [
-  { what: 'the session is deleted', kill: (life, id) => life.call('DELETE', `/browsers/${id}`) },
+  {
+    what: 'the session is deleted',
+    kill: async (life, id) => (await life.call('DELETE', `/browsers/${id}`)).status === 204,
+  },
   { what: 'a page is killed', kill: killing((command) => command.includes('--type=renderer')) },
   { what: 'the browser is killed', kill: killing(isBrowser) },
   { what: 'the guest is killed', kill: killing((command) => command.includes('guest/inside/main.js')) },
 ];
+/** A build has no session: it is its own sandbox that is killed. So is the worker's of some invocations. */
+const anyOfIt: Victim = { what: 'its sandbox is killed', kill: killing(() => true) };
 
-async function strike({ life, random }: Moment, work: Work, { kill }: Victim): Promise<void> {
-  if (work.cell !== undefined) await killing(() => true, work.cell)(life, '', random);
-  if (work.session !== undefined) await kill(life, work.session, random);
+async function strike({ life, random }: Moment, { cell, session }: Work, { kill }: Victim): Promise<boolean> {
+  const id = cell ?? session;
+  return id !== undefined && kill(life, id, random);
 }
 
 /** A session with a guest that runs something, and with a page that is on its way to the site. */
@@ -160,7 +167,16 @@ async function eventually<T>(ask: () => Promise<T | undefined>): Promise<T | und
   return undefined;
 }
 
-const works: { what: string; longestMs: number; deploys?: boolean; begin: (moment: Moment) => Promise<Work> }[] = [
+interface Kind {
+  what: string;
+  longestMs: number;
+  deploys?: boolean;
+  /** What is killed is not a session. */
+  inCell?: boolean;
+  begin: (moment: Moment) => Promise<Work>;
+}
+
+const works: Kind[] = [
   {
     what: 'a login',
     longestMs: 5000,
@@ -236,7 +252,7 @@ const works: { what: string; longestMs: number; deploys?: boolean; begin: (momen
     what: 'an invocation',
     longestMs: 1500,
     deploys: true,
-    async begin({ life, kernel, random }) {
+    async begin({ kernel }) {
       const request = { app_name: 'plain', action_name: 'browses', version: 'latest', async: true } as const;
       const { id } = await kernel.invocations.create({ ...request, payload: '{"wait":true}' });
       const [browser] = (await eventually(async () => {
@@ -244,14 +260,26 @@ const works: { what: string; longestMs: number; deploys?: boolean; begin: (momen
         return browsers.length > 0 ? browsers : undefined;
       })) ?? [undefined];
       const over = () => kernel.invocations.update(id, { status: 'failed' });
-      const cell = random(2) === 0 ? await cellIn(life, 'worker-') : undefined;
-      return { session: browser?.session_id, cell, over };
+      return { session: browser?.session_id, over };
+    },
+  },
+  {
+    what: 'the worker of an invocation',
+    longestMs: 1500,
+    deploys: true,
+    inCell: true,
+    async begin({ life, kernel }) {
+      const request = { app_name: 'plain', action_name: 'waits', version: 'latest', async: true } as const;
+      const { id } = await kernel.invocations.create({ ...request, payload: '{"ms":3000}' });
+      const cell = await eventually(() => cellIn(life, 'worker-'));
+      return { cell, over: () => kernel.invocations.update(id, { status: 'failed' }) };
     },
   },
   {
     what: 'a build',
     longestMs: 2000,
     deploys: true,
+    inCell: true,
     async begin({ life, kernel }) {
       const deployed = deploy(kernel, await plainApp(), 'index.js').catch(() => undefined);
       const cell = await eventually(() => cellIn(life, 'build-'));
@@ -260,10 +288,8 @@ const works: { what: string; longestMs: number; deploys?: boolean; begin: (momen
   },
 ];
 
-/** The directory of a build or a worker that runs. */
+/** The directory's name of a build or a worker that runs. */
 async function cellIn(life: Life, beginning: string): Promise<string | undefined> {
-  const place = join(life.trace.sessions, '../workshop/cells');
-  const names = await readdir(place).catch(() => []);
-  const found = names.find((name) => name.startsWith(beginning));
-  return found && join(place, found);
+  const names = await readdir(join(life.trace.sessions, '../workshop/cells')).catch(() => []);
+  return names.find((name) => name.startsWith(beginning));
 }
