@@ -38,7 +38,7 @@ import { commaList, withoutEnd, withoutStart } from '../src/lib/text.ts';
 import { toldAddress } from '../src/lib/told-address.ts';
 import { redactText } from '../src/logger.ts';
 import { keptAddress, pageAddress, shownAddress } from '../src/logins/flow/addresses.ts';
-import { hostOf, ssoProviderOf } from '../src/logins/flow/hosts.ts';
+import { hostOf, isHttps, ssoProviderOf } from '../src/logins/flow/hosts.ts';
 import { isSecretName } from '../src/logins/flow/values.ts';
 import { isLockedText } from '../src/logins/reading/errors.ts';
 import { hasMail, maskedTarget } from '../src/logins/reading/masked.ts';
@@ -130,6 +130,7 @@ const functions: Record<string, (text: string) => unknown> = {
   'logins/flow/addresses.ts pageAddress': (text) => pageAddress(address(text)),
   'logins/flow/addresses.ts shownAddress': (text) => shownAddress(address(text)),
   'logins/flow/hosts.ts hostOf': (text) => hostOf(address(text)),
+  'logins/flow/hosts.ts isHttps': (text) => isHttps(address(text)),
   'logins/flow/hosts.ts ssoProviderOf': (text) => ssoProviderOf(address(text)),
   'logins/flow/values.ts isSecretName': isSecretName,
   'logins/reading/errors.ts isLockedText': (text) => isLockedText(text, true),
@@ -177,7 +178,7 @@ const functions: Record<string, (text: string) => unknown> = {
 
 /** Of what is repeated, each is what some search reads in vain: a character, or what begins like something that is looked for. */
 const repeated = [
-  ...' /=-_.:"\\%#&*,@<[(0ax\n\t•é',
+  ...' /=-_.:"\\%#&*,@<[(0ax\n\t•é'.split(''),
   '\r\n',
   '😀',
   '-----BEGIN CERTIFICATE-----',
