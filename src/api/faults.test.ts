@@ -52,5 +52,5 @@ test('a request in whose work the service fails is answered with 500, also after
 
 test('an answer that has begun is cut off when the service fails in its work', async () => {
   const answer = await fetch(`${url}/sends`, { headers: { authorization: 'Bearer key' } });
-  await expect(answer.text()).rejects.toThrow();
+  await expect(answer.text()).rejects.toThrow('terminated');
 });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { tree } from '../../src/chromium/sandbox/process-tree.ts';
+import { parent, tree } from '../../src/chromium/sandbox/process-tree.ts';
 import { commandLine, traces, untilNothing } from './leftovers.ts';
 import { spawnService } from './process.ts';
 import { seededRandom, type Random } from './random.ts';
@@ -46,10 +46,12 @@ export async function live(dataDir: string, hosts: string, settings: Record<stri
 
   /**
    * The processes of a session, or of another sandbox by the name of its directory. Only ever of those that this service started. They have the
-   * directory among their mounts, the guest too, which enters the sandbox from outside.
+   * directory among their mounts, the guest too, which enters the sandbox from outside. Pages see no mounts: they are children of such.
    */
   function processesOf(id: string): number[] {
-    return tree(pid).filter((one) => one !== pid && mountsOf(one).includes(`/${id}/`));
+    const theirs = new Set(tree(pid).filter((one) => one !== pid && mountsOf(one).includes(`/${id}/`)));
+    const tops = [...theirs].filter((one) => !theirs.has(parent(one) ?? 0));
+    return [...new Set(tops.flatMap(tree))];
   }
 
   return {

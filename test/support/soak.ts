@@ -19,7 +19,6 @@ import {
   patienceMs,
   pick,
   randomFor,
-  spares,
   type Life,
 } from './soak-life.ts';
 
