@@ -47,7 +47,9 @@ test('the innermost owner counts', async () => {
 test('a promise of another that fails in the work of an owner is of that owner', async () => {
   let fail = (_error: Error) => {};
   const others = new Promise<void>((_resolve, reject) => (fail = reject));
-  const waits = async () => void (await others);
+  const waits = async () => {
+    await others;
+  };
   onBehalfOf(owner('a'), () => void waits());
   onBehalfOf(owner('b'), () => setTimeout(() => fail(new Error('of another')), 1));
   expect(await fault()).toEqual(['of another', 'a']);

@@ -142,7 +142,15 @@ export function Overview() {
 }
 
 /** Ends that were not asked for. */
-const faults = new Set(['did_not_start', 'crashed', 'service_restarted', 'node_lost', 'disk_limit', 'disk_full', 'fault']);
+const faults = new Set([
+  'did_not_start',
+  'crashed',
+  'service_restarted',
+  'node_lost',
+  'disk_limit',
+  'disk_full',
+  'fault',
+]);
 
 const waiting = (pools: BrowserPool[] | undefined) =>
   (pools ?? []).reduce((sum, { waiting_count }) => sum + waiting_count, 0);
