@@ -86,7 +86,6 @@ export const providers: readonly Verb[] = [
     operation: 'updateCredentialProvider',
     examples: [
       ['provider_1 --no-enabled', 'ask it no more'],
-      ['provider_1 --priority 2', 'another place in the order'],
       ['provider_1 --projects shop --projects support', 'these projects may use it'],
     ],
   },
