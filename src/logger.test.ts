@@ -31,6 +31,19 @@ test('a fault has its stack, and no secret is in any line', () => {
   expect(written.join('')).not.toMatch(/hunter2|abc-secret/);
 });
 
+test('an error that is no JSON is told by its message and stack, without secrets', () => {
+  const { log, written } = lines();
+  const circle = Object.assign(new Error('at postgres://me:hunter2@host/db'), { self: {} });
+  circle.self = { circle: [circle] };
+  const big = Object.assign(new Error('a large number'), { size: 2n ** 64n });
+  for (const error of [circle, big, 5n, undefined]) log.error({ error }, 'fault');
+  expect(written).toHaveLength(4);
+  expect(written[0]).toMatch(/error="at postgres:\/\/me:\[secret\]@host\/db"\n[^]*\n {4}at /);
+  expect(written[1]).toMatch(/error="a large number"\n[^]*\n {4}at /);
+  expect(written[2]).toContain('error=5');
+  expect(written.join('')).not.toContain('hunter2');
+});
+
 test('colours are for terminals, and text cannot make its own', () => {
   const { log, written } = lines(true);
   log.warn({ title: '\u001B[31mred' }, 'seen');

@@ -25,7 +25,7 @@ export function openLogger(level: string, destination?: DestinationStream) {
         ],
         censor: '[secret]',
       },
-      serializers: { error: (error: Error) => redactUrls(stdSerializers.err(error)) },
+      serializers: { error: redacted },
     },
     destination ?? process.stderr,
   );
@@ -64,9 +64,14 @@ const colours: Record<string, string> = { warn: '33', error: '31', fatal: '31' }
 const inWords = (value: unknown) =>
   typeof value === 'string' && /^[!#-<>-~]+$/.test(value) ? value : JSON.stringify(value);
 
-/** Error messages quote URLs, and URLs contain tokens and passwords. */
-function redactUrls<T extends object>(error: T): T {
-  return JSON.parse(redactText(JSON.stringify(error))) as T;
+/** Error messages quote URLs, and URLs contain tokens and passwords. What is no JSON (a cycle, a BigInt) is told by its words alone. */
+function redacted(error: Error): unknown {
+  try {
+    return JSON.parse(redactText(JSON.stringify(stdSerializers.err(error)) ?? 'null'));
+  } catch {
+    const { message = String(error), stack = '' } = error;
+    return { message: redactText(String(message)), stack: redactText(String(stack)) };
+  }
 }
 
 export function redactText(text: string): string {

@@ -2,11 +2,21 @@ import { Readable, Transform } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { errors } from '../errors.ts';
 import { memory } from '../lib/byte-budget.ts';
-import { JsonWeight, MOST_WEIGHT } from '../lib/json-weight.ts';
+import { isLight, JsonWeight, MOST_WEIGHT } from '../lib/json-weight.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** How many names and values its JSON may have, where reading them costs more than parsing them. */
+    mostValues?: number;
+  }
+}
 
 /** Bodies and responses are counted from this size on. */
 const LARGE = 64 * 1024;
 const SLICE = 64 * 1024;
+
+/** Requests whose bodies were weighed while they arrived. */
+const weighed = new WeakSet<FastifyRequest>();
 
 /**
  * A body that is read whole. When the memory budget is used up, its sender is paused; a sender that stalls while others
@@ -18,9 +28,14 @@ export function countedBody(request: FastifyRequest, reply: FastifyReply, payloa
   const share = memory.share(memory.group(), 'sender', () => request.raw.destroy());
   reply.raw.once('close', () => share.close());
   const weight = isJson(request) ? new JsonWeight() : undefined;
+  if (weight) weighed.add(request);
+  const limit = request.routeOptions.bodyLimit ?? Infinity;
+  let size = 0;
   const counted = new Transform({
     transform(chunk: Buffer, _encoding, done) {
-      if (weight?.add(chunk) === false) return done(errors.payload_too_large({ limit: MOST_WEIGHT, unit: 'values' }));
+      if (size > limit) return done(); // the reader refuses it: what else arrives is neither kept nor looked at
+      size += chunk.length;
+      if (weight?.add(chunk, mostValues(request)) === false) return done(tooHeavy(request));
       if (share.grow(2 * chunk.length, () => done(null, chunk))) done(null, chunk);
     },
     flush(done) {
@@ -28,14 +43,24 @@ export function countedBody(request: FastifyRequest, reply: FastifyReply, payloa
       done();
     },
   });
+  counted.on('error', () => {}); // the reader gets it too, unless it has refused the body and listens no more
   payload.on('error', (error) => counted.destroy(error));
   return payload.pipe(counted);
 }
 
+/** Refuses JSON that would take long to parse. Whatever type the client gave, no body is parsed that was not weighed. */
+export function refuseHeavy(request: FastifyRequest, body: string | Buffer): void {
+  if (!weighed.has(request) && !isLight(body, mostValues(request))) throw tooHeavy(request);
+}
+
+const mostValues = ({ routeOptions }: FastifyRequest) => routeOptions.config.mostValues ?? MOST_WEIGHT;
+
+const tooHeavy = (request: FastifyRequest) => errors.payload_too_large({ limit: mostValues(request), unit: 'values' });
+
 /** Whether the body is parsed here. A driver gets what else WebDriver sends as it comes. */
 function isJson({ headers, routeOptions: { config } }: FastifyRequest): boolean {
   return config.webdriver === undefined
-    ? String(headers['content-type']).startsWith('application/json')
+    ? String(headers['content-type']).trim().toLowerCase().startsWith('application/json')
     : config.webdriver === 'new';
 }
 

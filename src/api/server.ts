@@ -9,6 +9,7 @@ import Fastify, {
 } from 'fastify';
 import type { Socket } from 'node:net';
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
 import { errors, ServiceError } from '../errors.ts';
 import { Overdue } from '../lib/deadline.ts';
 import { newId } from '../lib/ids.ts';
@@ -16,7 +17,7 @@ import { nosniff, UnsniffedResponse } from '../lib/nosniff.ts';
 import { onBehalfOf, type Owner } from '../lib/scope.ts';
 import { isUndeclared } from './answers.ts';
 import { clockOf, guarded, hasBody, watchBodies } from './body-clock.ts';
-import { countedAnswer, countedBody } from './large.ts';
+import { countedAnswer, countedBody, refuseHeavy } from './large.ts';
 import { accessOf, admit, type Gatekeeper, type Invitations, type SessionTokens } from './caller.ts';
 import { answerElsewhere, type Elsewhere } from './elsewhere.ts';
 import { registerOpenApi } from './openapi.ts';
@@ -91,15 +92,13 @@ export async function httpServer(options: {
   app.decorateRequest('ignored', null);
 
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser(
-    'application/json',
-    { parseAs: 'string' },
-    async ({ passenger }: FastifyRequest, body: string) => {
-      if (passenger?.bodyDigest !== undefined && passenger.bodyDigest !== digestOf(body))
-        throw errors.unauthorized({ detail: 'This is not the body that the other node sent.' });
-      return parseBody(body);
-    },
-  );
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, async (request: FastifyRequest, body: string) => {
+    refuseHeavy(request, body);
+    const { passenger } = request;
+    if (passenger?.bodyDigest !== undefined && passenger.bodyDigest !== digestOf(body))
+      throw errors.unauthorized({ detail: 'This is not the body that the other node sent.' });
+    return parseBody(body);
+  });
 
   // Before all others. Once more after the body: its bytes come by a socket, whose listeners run on behalf of nobody.
   app.addHook('onRequest', (request, reply, done) => onBehalfOf(ownerOf(request, reply), done));
@@ -134,6 +133,7 @@ export async function httpServer(options: {
   app.addHook('preHandler', async (request, reply) => lookForUnknownFields(request, reply));
   // Recorded before the response is sent, so that every answered change has its entry. The node that authenticated the request writes it.
   app.addHook('onSend', async (request, reply, payload) => {
+    if (payload instanceof Readable) payload.on('error', () => {}); // it may break off now; Fastify sees that when it sends it
     const { unaudited = false } = request.routeOptions.config;
     if (request.caller && !request.passenger && mayChange(request.method) && !unaudited)
       await audit.record(request, reply.statusCode, Math.round(reply.elapsedTime));

@@ -74,6 +74,7 @@ export type Way = ReturnType<typeof wayTo>;
 function bodyOf(request: IncomingMessage): Readable {
   const body = new PassThrough({ highWaterMark: 64 * 1024 });
   request.once('close', () => request.complete || body.destroy(new Error('The client hung up.')));
+  body.on('error', () => {}); // the connection gets it too, if it reads the body yet
   body.once('close', () => request.unpipe(body).resume());
   return request.pipe(body);
 }

@@ -50,6 +50,12 @@ test('what is no secret is not refused', () => {
   expect(() => refuseSecrets({ name: 'password reset', tags: { team: 'a' }, keys: ['Return'] })).not.toThrow();
 });
 
+test('deep JSON is looked through to its end', () => {
+  const deep = (inner: string) => JSON.parse('['.repeat(50_000) + inner + ']'.repeat(50_000)) as unknown;
+  expect(() => refuseSecrets(deep('{"name":1}'))).not.toThrow();
+  expect(() => refuseSecrets(deep('{"password":1}'))).toThrow('must not pass through a model');
+});
+
 test('a search prefers titles and rare words', () => {
   const all = sectionsOf(
     'page',

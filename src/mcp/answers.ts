@@ -85,14 +85,18 @@ export function cut(whole: string, readOn: string): string {
   return `${whole.slice(0, MOST_CHARACTERS)}\n… cut: ${whole.length - MOST_CHARACTERS} more characters. ${readOn}`;
 }
 
-/** Secrets do not pass through the model: a person gives them to the service by another way. */
+/** Secrets do not pass through the model: a person gives them to the service by another way. Iterative, because JSON can be deep. */
 export function refuseSecrets(given: unknown): void {
-  if (typeof given !== 'object' || given === null) return;
-  for (const [name, value] of Object.entries(given)) {
-    if (!Array.isArray(given) && SECRET.test(name))
-      throw new ToolFailure(
-        `'${name}' is a secret, which must not pass through a model. Ask the user to set it in the web console or with the corral command, and go on with its name or id.`,
-      );
-    refuseSecrets(value);
+  const left = [given];
+  while (left.length > 0) {
+    const node = left.pop();
+    if (typeof node !== 'object' || node === null) continue;
+    for (const [name, value] of Object.entries(node)) {
+      if (!Array.isArray(node) && SECRET.test(name))
+        throw new ToolFailure(
+          `'${name}' is a secret, which must not pass through a model. Ask the user to set it in the web console or with the corral command, and go on with its name or id.`,
+        );
+      left.push(value);
+    }
   }
 }

@@ -3,7 +3,9 @@ import type { FastifyRequest } from 'fastify';
 import { hungUp } from '../api/hung-up.ts';
 import type { McpService } from './service.ts';
 
-const options = { config: { access: 'project' as const }, schema: { hide: true } };
+/** The kit reads each name and value several times. No tool takes nearly as many. */
+const mostValues = 10_000;
+const options = { config: { access: 'project' as const, mostValues }, schema: { hide: true } };
 
 /** `POST /mcp`, as the transport "Streamable HTTP" has it. Requests share no state, so any node answers, and there is nothing to close. */
 export function mcpRoutes({ mcp }: { mcp: McpService }): FastifyPluginAsyncTypebox {

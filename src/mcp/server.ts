@@ -3,6 +3,7 @@ import { commaList } from '../lib/text.ts';
 import { frequentTools } from './frequent.ts';
 import type { Host } from './host.ts';
 import { ToolFailure } from './host.ts';
+import { checkOf, inWords } from './arguments.ts';
 import { manageTools } from './manage.ts';
 import { pageTools } from './pages.ts';
 import { debugSession, listResources, prompts, readResource, resourceTemplates } from './reading.ts';
@@ -12,15 +13,13 @@ const instructions =
 
 /** One server for one client. The kit is loaded with the first: a service without such clients does not pay for it. */
 export async function mcpServer(host: Host): Promise<McpServer> {
-  const [{ McpServer: Server }, types, { default: ajvPackage }] = await Promise.all([
+  const [{ McpServer: Server }, types] = await Promise.all([
     import('@modelcontextprotocol/sdk/server/mcp.js'),
     import('@modelcontextprotocol/sdk/types.js'),
-    import('ajv'), // joined with the service it has no export but this one (scripts/join.mjs)
   ]);
   const tools = [...frequentTools(host), ...manageTools(host), ...pageTools(host)].filter(
     ({ toolset }) => !host.disabled.has(toolset),
   );
-  const ajv = new ajvPackage.Ajv({ strict: false, allErrors: true });
   const mcp = new Server(
     { name: 'corral', version: host.version },
     { capabilities: { tools: {}, resources: {}, prompts: {} }, instructions },
@@ -35,9 +34,8 @@ export async function mcpServer(host: Host): Promise<McpServer> {
     const tool = tools.find((one) => one.name === name);
     try {
       if (!tool) throw new ToolFailure(`There is no tool '${name}'. tools/list has those that are there.`);
-      const valid = ajv.compile(tool.inputSchema);
-      if (!valid(args))
-        throw new ToolFailure(`The arguments do not fit: ${ajv.errorsText(valid.errors, { dataVar: 'arguments' })}.`);
+      const fits = await checkOf(tool, host);
+      if (!fits(args)) throw new ToolFailure(`The arguments do not fit: ${inWords(fits.errors)}.`);
       return { content: await tool.run(args, host) };
     } catch (error) {
       if (!(error instanceof ToolFailure)) throw error;

@@ -23,6 +23,14 @@ test('nodes take from one bucket, also at the same time', async () => {
   for (const answer of answers) if (answer.status === 'rejected') expect(answer.reason).toMatchObject(refused);
 });
 
+test('a look takes nothing', async () => {
+  const limit = rateLimit(2, store.db)!;
+  expect((await limit.look())['X-RateLimit-Remaining']).toBe('2');
+  await limit.take();
+  for (let times = 0; times < 3; times++)
+    expect(await limit.look()).toEqual({ 'X-RateLimit-Limit': '2', 'X-RateLimit-Remaining': '1' });
+});
+
 test('it fills evenly, up to what a minute allows', async () => {
   const limit = rateLimit(2, store.db)!;
   await limit.take();

@@ -4,7 +4,7 @@ import { callerOf, projectOf } from '../api/caller.ts';
 import { hungUp } from '../api/hung-up.ts';
 import { sendPage } from '../api/paging.ts';
 import { empty, listOf, refusals } from '../api/schema.ts';
-import type { RateLimit } from './rate-limit.ts';
+import { limited, type RateLimit } from './rate-limit.ts';
 import { CreateLiveViewLink, CreateSession, LiveViewLink, Session, SessionList, UpdateSession } from './schema.ts';
 import { ofBrowser, ofLaunch, ofSession } from './refusals.ts';
 import type { SessionService } from './service.ts';
@@ -26,8 +26,7 @@ export function sessionRoutes({
       '/browsers',
       {
         bodyLimit: 6 * 1024 * 1024, // a policy alone may have five MiB
-        // Before the body is validated: every answer of a limited path says how many requests are left.
-        preValidation: async (_request, reply) => void (limit && reply.headers(await limit.take())),
+        ...limited(limit),
         schema: {
           operationId: 'createBrowser',
           summary: 'Start a browser. The answer’s four addresses work at once.',

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { zipOf } from '../support/extension-zip.ts';
 import { measuredService, mostStopMs } from '../support/longest-stop.ts';
@@ -53,6 +55,61 @@ test.each(Object.entries(worst))('a body of %s does not stop the service', async
   const stop = await service.longestStop(async () => {
     const { status } = await service.call('POST', '/browsers', body).catch(() => ({ status: 413 })); // it may be cut off
     expect([400, 413]).toContain(status);
+  });
+  expect(stop).toBeLessThan(mostStopMs);
+});
+
+test.each(['Application/JSON', '\u00A0application/json', 'APPLICATION/json; charset=utf-8'])(
+  'a body of the type %j is weighed as JSON',
+  async (type) => {
+    const body = worst['many empty objects'](5.9 * 2 ** 20);
+    const stop = await service.longestStop(async () => {
+      const answer = service.call('POST', '/browsers', body, { 'content-type': type });
+      expect((await answer.catch(() => ({ status: 413 }))).status).toBe(413); // it may be cut off
+    });
+    expect(stop).toBeLessThan(mostStopMs);
+  },
+);
+
+test('a body that grows too large, and then too heavy, ends no more than its own request', async () => {
+  const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
+  const head = `POST /console/sign_in HTTP/1.1\r\nHost: corral\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`;
+  const { hostname, port } = new URL(service.url);
+  for (let times = 0; times < 20; times++) {
+    const socket = connect(Number(port), hostname).on('error', () => {}); // the service may reset it
+    socket.write(head + chunk(' '.repeat(1.2 * 2 ** 20)) + chunk(','.repeat(200 * 1024)));
+    await Promise.race([once(socket, 'data'), once(socket, 'close')]);
+    socket.destroy();
+  }
+  expect((await service.call('GET', '/browsers')).status).toBe(200);
+  expect(service.child.exitCode ?? service.child.signalCode, service.output()).toBeNull();
+});
+
+test.each([
+  ['with many unknown arguments', Object.fromEntries(Array.from({ length: 49_000 }, (_, at) => [`k${at}`, 0])), 413],
+  ['with many wrong items', { action: 'create', extensions: Array.from({ length: 9000 }, () => 0) }, 200],
+])('a call of a tool %s does not stop the service', async (_shape, args, status) => {
+  const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'manage_browsers', arguments: args } };
+  const stop = await service.longestStop(async () => {
+    const accept = 'application/json, text/event-stream';
+    expect((await service.call('POST', '/mcp', call, { accept })).status).toBe(status);
+  });
+  expect(stop).toBeLessThan(mostStopMs);
+});
+
+test('calls of many tools at once do not stop the service', async () => {
+  const accept = 'application/json, text/event-stream';
+  const listed = await service.call('POST', '/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/list' }, { accept });
+  const names = listed.body.result.tools.map(({ name }: { name: string }) => name).slice(0, 20);
+  const calls = names.map((name: string, id: number) => ({
+    jsonrpc: '2.0',
+    id,
+    method: 'tools/call',
+    params: { name, arguments: { no: 'argument' } },
+  }));
+  const stop = await service.longestStop(async () => {
+    const { status, body } = await service.call('POST', '/mcp', calls, { accept });
+    expect([status, body.length]).toEqual([200, calls.length]);
   });
   expect(stop).toBeLessThan(mostStopMs);
 });

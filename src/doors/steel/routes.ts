@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { callerOf, projectOf } from '../../api/caller.ts';
 import { hungUp } from '../../api/hung-up.ts';
-import type { RateLimit } from '../../sessions/rate-limit.ts';
+import { limited, type RateLimit } from '../../sessions/rate-limit.ts';
 import type { Who } from './creating.ts';
 import { CreateBody, ListQuery, PdfBody, Query, ReleaseBody, ScrapeBody, ScreenshotBody } from './schema.ts';
 import type { SteelService } from './service.ts';
@@ -29,7 +29,7 @@ export function steelRoutes({ steel, limit }: { steel: SteelService; limit: Rate
       {
         config,
         bodyLimit,
-        preValidation: async (_request, reply) => void (limit && reply.headers(await limit.take())),
+        ...limited(limit),
         schema: { ...hidden, body: CreateBody },
       },
       (request, reply) => steel.create(who(request, reply), request.body),

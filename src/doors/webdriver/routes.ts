@@ -5,6 +5,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { parseBody } from '../../api/body.ts';
 import { callerOf, projectOf, selectorOf, type Gatekeeper } from '../../api/caller.ts';
 import { hungUp } from '../../api/hung-up.ts';
+import { refuseHeavy } from '../../api/large.ts';
 import { errors } from '../../errors.ts';
 import { Overdue } from '../../lib/deadline.ts';
 import type { Log } from '../../lib/log.ts';
@@ -56,16 +57,19 @@ export function webdriverRoutes({ sessions, gate, limit, log }: Deps): FastifyPl
         { config: { access: 'project', webdriver: 'new' }, bodyLimit, onRequest: refuseLargeOfStranger, schema },
         async (request, reply) => {
           const gone = hungUp(reply);
-          const wanted = readCapabilities(parseBody(bytesOf(request)?.toString() ?? ''));
+          const body = bytesOf(request) ?? Buffer.alloc(0);
+          refuseHeavy(request, body);
+          const wanted = readCapabilities(parseBody(body.toString()));
           const byHeader = request.caller !== null;
           if (!request.caller) {
             if (wanted.apiKey === undefined) throw noKey();
             request.caller = await gate.authenticate(wanted.apiKey, request.clientIp);
             request.project = await gate.resolveProject(request.caller, selectorOf(request));
           }
+          const options = optionsOf(wanted.options);
           if (limit) void reply.headers(await limit.take());
           const who = { projectId: projectOf(request).id, keyId: callerOf(request).keyId };
-          const made = await webdriver.create(who, optionsOf(wanted.options), wanted, gone);
+          const made = await webdriver.create(who, options, wanted, gone);
           return reply.headers(json).send({
             value: { sessionId: idFor(made.session, byHeader), capabilities: capabilitiesOf(made, wanted) },
           });
