@@ -23,3 +23,16 @@ test('finds messages again however the pipe cuts them', () => {
   }
   expect(seen).toEqual(messages);
 });
+
+test('keeps few pieces of a message that comes byte by byte', () => {
+  const stream = new PassThrough();
+  const pipe = openPipe(new PassThrough(), stream);
+  const seen: Message[] = [];
+  pipe.onMessage = (message) => void seen.push(message);
+  const bytes = Buffer.from(Array.from({ length: 100_000 }, (_, at) => 1 + (at % 255)));
+  for (let at = 0; at < bytes.length; at++) stream.emit('data', bytes.subarray(at, at + 1));
+  stream.emit('data', Buffer.from('\0'));
+  expect(seen).toHaveLength(1);
+  expect(seen[0]!.length).toBeLessThan(20);
+  expect(Buffer.concat(seen[0]!).equals(bytes)).toBe(true);
+});

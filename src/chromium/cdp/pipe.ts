@@ -44,10 +44,14 @@ const ENDLESS = 256 * 1024 * 1024;
 /** A message in assembly counts towards the memory budget from this size on. */
 const LARGE = 256 * 1024;
 
+/** Pieces of a message in assembly are merged up to this size. */
+const MERGED = 8 * 1024;
+
 /** `toBrowser` is Chromium's fd 3, `fromBrowser` its fd 4, as `child.stdio[3]` and `[4]` give them. */
 export function openPipe(toBrowser: Writable, fromBrowser: Readable, group: Group = memory.group()): Pipe {
-  /** The beginning of an incomplete message. */
+  /** The beginning of an incomplete message, and the room behind its last piece. */
   let held: Message | undefined;
+  let space: Buffer | undefined;
   let heldBytes = 0;
   /** Text that waits for the next flush, after the waiting pieces. */
   let text = '';
@@ -118,6 +122,19 @@ export function openPipe(toBrowser: Writable, fromBrowser: Readable, group: Grou
     },
   };
 
+  /** Merges small pieces: a browser that writes single bytes would make each of them an object. */
+  function keep(pieces: Message, piece: Buffer) {
+    const last = pieces.at(-1)!;
+    if (last.length + piece.length > MERGED) {
+      pieces.push(piece);
+      space = undefined;
+      return;
+    }
+    if (!space) last.copy((space = Buffer.allocUnsafeSlow(MERGED)));
+    piece.copy(space, last.length);
+    pieces[pieces.length - 1] = space.subarray(0, last.length + piece.length);
+  }
+
   function take(chunk: Buffer) {
     let start = 0;
     let end = chunk.indexOf(0);
@@ -136,8 +153,11 @@ export function openPipe(toBrowser: Writable, fromBrowser: Readable, group: Grou
     if (start > 0) pipe.onPause();
     if (start === chunk.length || pipe.closed) return;
     const rest = start === 0 ? chunk : chunk.subarray(start);
-    if (held) held.push(rest);
-    else held = [rest];
+    if (held) keep(held, rest);
+    else {
+      held = [rest];
+      space = undefined;
+    }
     heldBytes = held.length === 1 ? rest.length : heldBytes + rest.length;
     if (heldBytes > ENDLESS) return pipe.close(); // no working browser sends this
     if (heldBytes < LARGE) return;
