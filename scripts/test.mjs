@@ -32,6 +32,7 @@ await script(async () => {
 function attacksOnSessions() {
   const onTheService = [
     'bad-keys',
+    'cdp-messages',
     'docs',
     'headers',
     'keys',

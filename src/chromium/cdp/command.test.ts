@@ -1,9 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
 import { seededRandom, TRICKY, trickyText, trickyValue, type Random } from '../../../test/support/random.ts';
-import { readCommand, scanCommand } from './command.ts';
+import { readCommand, scanCommand, type Command, type Fault } from './command.ts';
 
-const read = (text: string) => readCommand(Buffer.from(text));
+/** Reads all pieces. */
+function readWhole(data: Buffer): Command | Fault {
+  const command = readCommand(data);
+  return 'next' in command ? scanCommand(data) : command;
+}
+
+const read = (text: string) => readWhole(Buffer.from(text));
 
 test('reads the fields whatever their order and spacing', () => {
   const command = read(' {\n"params" : {"a":[1,{"b":"}"}]} ,\t"sessionId":"S","method":"A.b", "id": 7 }\r\n');
@@ -40,7 +46,7 @@ test.each([
   ['an escape that is none', '{"id":1,"method":"A.b","params":{"a":"\\x41"}}', -32700],
   ['deeper than Chromium reads', `{"id":1,"method":"A.b","params":{"a":${'['.repeat(300)}${']'.repeat(300)}}}`, -32700],
 ])('refuses %s', (_what, text, code) => {
-  expect(readCommand(Buffer.from(text))).toMatchObject({ code });
+  expect(readWhole(Buffer.from(text))).toMatchObject({ code });
 });
 
 test('lets control characters stand in strings, as Chromium does', () => {
@@ -48,7 +54,7 @@ test('lets control characters stand in strings, as Chromium does', () => {
 });
 
 test('refuses bytes that are not UTF-8', () => {
-  expect(readCommand(Buffer.from('{"id":1,"method":"\xff"}', 'latin1'))).toMatchObject({ code: -32700 });
+  expect(readWhole(Buffer.from('{"id":1,"method":"\xff"}', 'latin1'))).toMatchObject({ code: -32700 });
 });
 
 test('a number too large for anyone is refused where bytes are passed on', () => {
@@ -84,8 +90,45 @@ test('reads a message of 100 MB without a copy of it', () => {
   const message = Buffer.from(
     `{"params":{"a":"${'x\\n'.repeat(10_000)}${'y'.repeat(100_000_000)}"},"id":1,"method":"A.b"}`,
   );
-  const command = readCommand(message);
+  const command = readWhole(message);
   expect('params' in command && Buffer.isBuffer(command.params) && command.params.buffer === message.buffer).toBe(true);
+});
+
+test('reads a message of many values or escapes in pieces', () => {
+  for (const value of [
+    `[${'0,'.repeat(1_000_000)}0]`,
+    `[${'[],'.repeat(1_000_000)}0]`,
+    `[${'1e5,'.repeat(100_000)}0]`,
+    `[${'{"a":1},'.repeat(100_000)}0]`,
+    `[${'"\\n",'.repeat(100_000)}0]`,
+    `"${'\\n'.repeat(1_000_000)}"`,
+    `[${`${' '.repeat(10_000)}0,`.repeat(1000)}0]`,
+  ]) {
+    const data = Buffer.from(`{"id":1,"method":"A.b","params":{"a":${value}},"sessionId":"S"}`);
+    const reading = readCommand(data);
+    expect('next' in reading).toBe(true);
+    const command = scanCommand(data);
+    expect(command).toMatchObject({ id: 1, method: 'A.b', sessionId: 'S' });
+    expect('params' in command && Buffer.isBuffer(command.params) && command.params.toString()).toBe(`{"a":${value}}`);
+  }
+});
+
+test('an escape at the end of a piece does not end its string', () => {
+  for (let before = 9_990; before < 10_010; before++) {
+    const data = Buffer.from(`{"id":1,"method":"A.b","params":{"a":"${'\\u0041'.repeat(before)}\\"\\\\"}}`);
+    expect(scanCommand(data)).toMatchObject({ id: 1, method: 'A.b' });
+  }
+});
+
+test('a message of many unknown names is refused for the first', () => {
+  const names = Array.from({ length: 1000 }, (_, at) => `"k${at}":0`).join();
+  expect(read(`{${names},"id":1,"method":"A.b"}`)).toMatchObject({ id: 1, code: -32600 });
+});
+
+test('a method and a session id that are longer than any are refused unread', () => {
+  const long = '\\n\u0001'.repeat(1000);
+  expect(read(`{"id":1,"method":"${long}"}`)).toMatchObject({ id: 1, code: -32601 });
+  expect(read(`{"id":1,"method":"A.b","sessionId":"${long}"}`)).toMatchObject({ id: 1, code: -32001 });
 });
 
 function shuffled(object: object, random: Random): object {

@@ -21,15 +21,33 @@ const MAX_DEPTH = 300;
 
 const MAX_ID = 2 ** 31 - 1;
 
+/** With every character escaped, the longest name that a message may have is shorter. */
+const LONGEST_NAME = 64;
+/** No method and no session id of Chromium is as long. */
+const LONGEST_TEXT = 1024;
+/** A longer run of blanks is refused: nobody writes one. */
+const LONGEST_SPACE = 64 * 1024;
+/** How many values, or parts of a string, a piece of a scan has: at most a few milliseconds. */
+const PIECE = 10_000;
+
 /** Up to this size the JavaScript engine's parser is the fastest. Nothing of this size can be nested too deep: every level takes two bytes. */
 const SMALL = 2 * MAX_DEPTH;
 
+/** A message that takes long to read: each step reads a piece of it. */
+export type Reading = Generator<undefined, Command | Fault>;
+
 /**
  * Reads a client's message. A small one is parsed, and the parsed value is sent on: duplicate names and numbers out of range become what
- * JSON.parse makes of them. Unusual messages are left to the scan.
+ * JSON.parse makes of them. Unusual messages are left to the scan. Of a message of many values only the first piece is read at once.
  */
-export function readCommand(data: Buffer): Command | Fault {
-  return (data.length <= SMALL && parseCommand(data)) || scanCommand(data);
+export function readCommand(data: Buffer): Command | Fault | Reading {
+  return (data.length <= SMALL && parseCommand(data)) || beginScan(data);
+}
+
+function beginScan(data: Buffer): Command | Fault | Reading {
+  const reading = scanning(data);
+  const first = reading.next();
+  return first.done ? first.value : reading;
 }
 
 function parseCommand(data: Buffer): Command | undefined {
@@ -56,18 +74,30 @@ function parseCommand(data: Buffer): Command | undefined {
   return fields === 0 ? { id, method, params, sessionId } : undefined;
 }
 
+/** Scans the whole message at once. */
+export function scanCommand(data: Buffer): Command | Fault {
+  const reading = scanning(data);
+  for (;;) {
+    const { done, value } = reading.next();
+    if (done) return value;
+  }
+}
+
 /**
  * Reads the top level of a client's message and checks that all of it is JSON, without building a value: a message may be 100 MiB of
  * script or file. It is at least as strict as Chromium's parser, so that both read the same: names are compared unescaped, and a
  * duplicate name is refused, as Chromium does.
  */
-export function scanCommand(data: Buffer): Command | Fault {
+function* scanning(data: Buffer): Reading {
   if (!isUtf8(data)) return notJson(0);
   const scan = new Scanner(data);
   scan.space();
   if (data[scan.at] !== OPEN_BRACE) {
-    const whole = scan.value(0) && scan.trailing() === data.length;
-    return whole ? { code: -32600, message: 'Message must be an object' } : notJson(scan.at);
+    let found;
+    while ((found = scan.value(0)) === undefined) yield scan.pause();
+    return found && scan.trailing() === data.length
+      ? { code: -32600, message: 'Message must be an object' }
+      : notJson(scan.at);
   }
 
   const fields = new Map<string, Buffer>();
@@ -79,15 +109,20 @@ export function scanCommand(data: Buffer): Command | Fault {
   else {
     for (;;) {
       const key = scan.at;
-      if (!scan.string()) return notJson(scan.at);
-      const name = text(data.subarray(key, scan.at));
+      let found;
+      while ((found = scan.string()) === undefined) yield scan.pause();
+      if (!found) return notJson(scan.at);
+      const name = fieldName(data.subarray(key, scan.at));
       if (!scan.byte(COLON)) return notJson(scan.at);
       scan.space();
       const value = scan.at;
-      if (!scan.value(1)) return notJson(scan.at);
-      twice ||= fields.has(name);
-      unknown ||= name !== 'id' && name !== 'method' && name !== 'params' && name !== 'sessionId';
-      fields.set(name, data.subarray(value, scan.at));
+      while ((found = scan.value(1)) === undefined) yield scan.pause();
+      if (!found) return notJson(scan.at);
+      if (name === undefined) unknown = true;
+      else {
+        twice ||= fields.has(name);
+        fields.set(name, data.subarray(value, scan.at));
+      }
       scan.space();
       const next = data[scan.at];
       scan.at += 1;
@@ -100,23 +135,32 @@ export function scanCommand(data: Buffer): Command | Fault {
   return twice ? { code: -32700, message: 'JSON: duplicate key' } : toCommand(fields, unknown);
 }
 
+/** The name of a field that a message may have. */
+function fieldName(quoted: Buffer): string | undefined {
+  if (quoted.length > LONGEST_NAME) return undefined;
+  const name = text(quoted);
+  return name === 'id' || name === 'method' || name === 'params' || name === 'sessionId' ? name : undefined;
+}
+
 function toCommand(fields: Map<string, Buffer>, unknown: boolean): Command | Fault {
   const number = fields.get('id');
   const id = number && isNumber(number) ? Number(number.toString('latin1')) : NaN;
   if (!Number.isInteger(id) || id > MAX_ID || id < -MAX_ID - 1) {
     return { code: -32600, message: "Message must have integer 'id' property" };
   }
-  const fault = (message: string): Fault => ({ id, code: -32600, message });
+  const fault = (message: string, code = -32600): Fault => ({ id, code, message });
 
   const method = fields.get('method');
   if (method?.[0] !== QUOTE) return fault("Message must have string 'method' property");
   const session = fields.get('sessionId');
   if (session && session[0] !== QUOTE) return fault("Message may have string 'sessionId' property");
   const params = fields.get('params');
-  if (params && params[0] !== OPEN_BRACE && params.toString('latin1') !== 'null') {
+  if (params && params[0] !== OPEN_BRACE && params[0] !== NULL) {
     return fault("Message may have object 'params' property");
   }
   if (unknown) return fault("Message has property other than 'id', 'method', 'sessionId', 'params'");
+  if (method.length > LONGEST_TEXT) return fault(`A method has at most ${LONGEST_TEXT} bytes.`, -32601);
+  if (session && session.length > LONGEST_TEXT) return fault('Session with given id not found.', -32001);
   return {
     id,
     method: text(method),
@@ -141,12 +185,24 @@ function notJson(position: number): Fault {
   return { code: -32700, message: `JSON: invalid token at position ${position}` };
 }
 
-/** Scans JSON in a buffer. Each step answers whether it found what it expects, and leaves `at` behind it. */
+/**
+ * Scans JSON in a buffer. Each step answers whether it found what it expects, and leaves `at` behind it. Steps that may take long answer
+ * undefined when the piece ends, and continue when they are called again.
+ */
 class Scanner {
   at = 0;
   readonly #data: Buffer;
-  /** The position of the next backslash, at or after `at` at the last search. */
+  /** What is left of the piece. */
+  #left = PIECE;
+  /** The positions of the next backslash and the next quote, at or after `at` at the last search. */
   #backslash = -1;
+  #quote = -1;
+  /** What the value is in, from the outside. */
+  readonly #open: number[] = [];
+  /** The next string is a name. */
+  #naming = false;
+  /** `at` is within a string that is longer than the piece. */
+  #inString = false;
 
   constructor(data: Buffer) {
     this.#data = data;
@@ -154,11 +210,12 @@ class Scanner {
 
   space() {
     const data = this.#data;
-    for (;;) {
-      const byte = data[this.at];
-      if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return;
-      this.at += 1;
-    }
+    if (!isSpace(data[this.at])) return;
+    const start = this.at;
+    const most = start + LONGEST_SPACE;
+    do this.at += 1;
+    while (this.at < most && isSpace(data[this.at]));
+    this.#left -= (this.at - start) >>> 4;
   }
 
   /** Skips the spaces that may follow a whole value, and answers the position after them. */
@@ -175,15 +232,22 @@ class Scanner {
   }
 
   /** One value of any kind and depth. No recursion: the client determines the depth. */
-  value(depth: number): boolean {
+  value(depth: number): boolean | undefined {
     const data = this.#data;
-    const open: number[] = [];
+    const open = this.#open;
     for (;;) {
-      // A value begins here.
-      const byte = data[this.at];
-      let ended = true;
-      if (byte === QUOTE) {
-        if (!this.string()) return false;
+      if (--this.#left < 0) return undefined;
+      // A value begins here, or the name of one, or the rest of a string.
+      const byte = data[this.at]!;
+      if (byte === QUOTE || this.#naming || this.#inString) {
+        const found = this.string();
+        if (found !== true) return found;
+        if (this.#naming) {
+          if (!this.byte(COLON)) return false;
+          this.space();
+          this.#naming = false;
+          continue;
+        }
       } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
         this.at += 1;
         this.space();
@@ -192,13 +256,13 @@ class Scanner {
         } else {
           open.push(byte);
           if (open.length + depth > MAX_DEPTH) return false;
-          if (byte === OPEN_BRACE && !this.#key()) return false;
-          ended = false;
+          this.#naming = byte === OPEN_BRACE;
+          continue;
         }
       } else if (!this.#numberOrWord()) return false;
 
       // A value has ended: close what it was the last of, or continue with the next.
-      while (ended) {
+      for (;;) {
         const inside = open.at(-1);
         if (inside === undefined) return true;
         this.space();
@@ -206,27 +270,30 @@ class Scanner {
         if (next === COMMA) {
           this.at += 1;
           this.space();
-          if (inside === OPEN_BRACE && !this.#key()) return false;
-          ended = false;
-        } else if (next === inside + 2) {
-          this.at += 1;
-          open.pop();
-        } else return false;
+          this.#naming = inside === OPEN_BRACE;
+          break;
+        }
+        if (next !== inside + 2) return false;
+        this.at += 1;
+        open.pop();
       }
     }
   }
 
-  #key(): boolean {
-    if (!this.string() || !this.byte(COLON)) return false;
-    this.space();
-    return true;
+  /** Begins the next piece. */
+  pause(): undefined {
+    this.#left = PIECE;
   }
 
-  /** A string. Unescaped control characters are accepted, as Chromium does. */
-  string(): boolean {
+  /** A string; undefined if the piece ends first. Unescaped control characters are accepted, as Chromium does. */
+  string(): boolean | undefined {
     const data = this.#data;
-    if (data[this.at] !== QUOTE) return false;
-    let at = this.at + 1;
+    let at = this.at;
+    if (!this.#inString) {
+      if (data[at] !== QUOTE) return false;
+      at += 1;
+    }
+    this.#inString = false;
     for (;;) {
       // Most strings are short: check some bytes here before a native search, which costs as much as fifty of them.
       const near = Math.min(at + 48, data.length);
@@ -239,6 +306,10 @@ class Scanner {
       }
       this.at = at;
       if (byte !== BACKSLASH) return false; // the end of the message
+      if (--this.#left < 0) {
+        this.#inString = true;
+        return undefined;
+      }
       const escape = data[at + 1];
       if (escape === 0x75) {
         for (let digit = at + 2; digit < at + 6; digit++) if (!isHex(data[digit])) return false;
@@ -248,16 +319,12 @@ class Scanner {
     }
   }
 
-  /** The next quote or backslash, found natively. */
+  /** The next quote or backslash, found natively. Both are remembered: one may be far behind many of the other. */
   #endOfPlainText(from: number): number {
-    const data = this.#data;
-    const quote = data.indexOf(QUOTE, from);
-    if (quote === -1) return data.length;
-    if (this.#backslash < from) {
-      const found = data.indexOf(BACKSLASH, from);
-      this.#backslash = found === -1 ? data.length : found;
-    }
-    return Math.min(quote, this.#backslash);
+    this.#left -= 4;
+    if (this.#quote < from) this.#quote = indexOf(this.#data, QUOTE, from);
+    if (this.#backslash < from) this.#backslash = indexOf(this.#data, BACKSLASH, from);
+    return Math.min(this.#quote, this.#backslash);
   }
 
   #numberOrWord(): boolean {
@@ -265,6 +332,7 @@ class Scanner {
     const start = this.at;
     const end = endOfDecimal(data, start);
     if (end > start && end - start < SHORT_NUMBER && (end === data.length || isDelimiter(data[end]!))) {
+      this.#left -= (end - start) >>> 3;
       this.at = end;
       return true;
     }
@@ -272,6 +340,7 @@ class Scanner {
       this.at += 1;
       if (this.at - start > MAX_NUMBER) return false;
     }
+    this.#left -= 4 + ((this.at - start) >>> 3);
     const word = data.toString('latin1', start, this.at);
     if (word === 'true' || word === 'false' || word === 'null') return true;
     return NUMBER.test(word) && Number.isFinite(Number(word));
@@ -286,6 +355,8 @@ const OPEN_BRACKET = 0x5b;
 const COLON = 0x3a;
 const COMMA = 0x2c;
 const MINUS = 0x2d;
+/** The first letter of the only word that begins with it. */
+const NULL = 0x6e;
 const ESCAPES = new Uint8Array(256);
 for (const escape of Buffer.from('"\\/bfnrt')) ESCAPES[escape] = 1;
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
@@ -294,6 +365,16 @@ const MAX_NUMBER = 400;
 const SHORT_NUMBER = 300;
 // oxlint-disable-next-line no-control-regex -- they are what it looks for
 const CONTROLS = /[\u0000-\u001f]/g;
+
+function isSpace(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}
+
+/** The position of a byte; the end if there is none. */
+function indexOf(data: Buffer, byte: number, from: number): number {
+  const found = data.indexOf(byte, from);
+  return found === -1 ? data.length : found;
+}
 
 function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= 0x30 && byte <= 0x39;

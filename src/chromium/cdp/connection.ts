@@ -1,7 +1,10 @@
+import { memory } from '../../lib/byte-budget.ts';
 import { Overdue } from '../../lib/deadline.ts';
+import { isLight } from '../../lib/json-weight.ts';
+import { nextTurn, turns } from '../../lib/turns.ts';
 import { Backlog, type BacklogBounds } from './backlog.ts';
 import type { Sink } from './client.ts';
-import { readCommand, type Command, type Fault } from './command.ts';
+import { readCommand, type Command, type Fault, type Reading } from './command.ts';
 import { CREATE_CONTEXT, DISPOSE_CONTEXT, type ContextLanes, type TakenLane } from './context-lanes.ts';
 import { meantDownloads } from './downloads.ts';
 import { ANSWER, SESSION, type Answer } from './message.ts';
@@ -60,8 +63,8 @@ export class ClientConnection implements Connection {
   readonly #sink: Sink;
   readonly #options: ConnectionOptions;
   readonly #backlog: Backlog;
-  /** Messages that arrived before Chromium has created a session for this client. */
-  #early: Buffer[] | undefined = [];
+  /** Messages that arrived before Chromium has created a session for this client, or after one that is still being read. */
+  #waiting: Buffer[] | undefined = [];
   #sweepAt = 1000;
   #left = false;
   /** The contexts whose download behaviour it has set; undefined is the default one. */
@@ -111,24 +114,57 @@ export class ClientConnection implements Connection {
     this.root = newSession(sessionId, this, undefined, this.#options.targetId);
     board.sessions.set(sessionId, this.root);
     this.sessions.add(this.root);
-    const waiting = this.#early!;
-    this.#early = undefined;
-    if (waiting.length > 0) this.#sink.resume();
+    this.#goOn();
+  }
+
+  /** Takes the messages that waited. One of them may make the rest wait again. */
+  #goOn(): void {
+    const waiting = this.#waiting!;
+    this.#waiting = undefined;
     for (const data of waiting) this.receive(data);
-    board.flush();
+    if (!this.#board.paused.has(this)) this.resume();
+    this.#board.flush();
   }
 
   // ---- to Chromium
 
   receive(data: Buffer): void {
     if (this.#left) return;
-    if (this.#early) {
-      this.#early.push(data);
+    if (this.#waiting) {
+      this.#waiting.push(data);
       this.#sink.pause();
       return;
     }
     if (data.length > MAX_TO_CHROMIUM) return this.#refuse(tooLarge(data));
     const command = readCommand(data);
+    if ('next' in command) return void this.#readOn(command, data.length);
+    this.#take(command);
+  }
+
+  /** Reads the rest of a message of many values, in pieces. The messages after it wait. */
+  async #readOn(reading: Reading, bytes: number): Promise<void> {
+    this.#waiting = [];
+    this.#sink.pause();
+    const share = memory.share(this.#board.pipe.group, 'reader', () => {});
+    share.held = true;
+    share.set(bytes);
+    try {
+      await nextTurn();
+      const turn = turns();
+      while (!this.#left) {
+        const { done, value } = reading.next();
+        if (done) {
+          this.#take(value);
+          return this.#goOn();
+        }
+        await turn();
+      }
+    } finally {
+      share.close();
+    }
+  }
+
+  #take(command: Command | Fault): void {
     if (!('method' in command)) return this.#refuse(command);
     const session = command.sessionId === undefined ? this.root! : this.#board.sessions.get(command.sessionId);
     if (session?.owner !== this) {
@@ -295,7 +331,7 @@ export class ClientConnection implements Connection {
   }
 
   resume(): void {
-    this.#sink.resume();
+    if (!this.#waiting) this.#sink.resume();
   }
 
   // ---- the end
@@ -310,7 +346,7 @@ export class ClientConnection implements Connection {
   closed(): void {
     if (this.#left) return;
     this.#left = true;
-    this.#early &&= [];
+    this.#waiting &&= [];
     const board = this.#board;
     const { secrets, pending } = board;
     board.connections.delete(this);
@@ -347,8 +383,9 @@ function tooLarge(data: Buffer): Fault {
   return { ...(id !== undefined && { id: Number(id) }), code: -32600, message };
 }
 
-/** The value of params; undefined if there is none, or it is too large to be read here. */
+/** The value of params; undefined if there is none, or it is too much to be read here. */
 function valueOf(params: Command['params']): object | undefined {
   if (!Buffer.isBuffer(params)) return params;
-  return params.length <= MOST_READ ? (JSON.parse(params.toString()) as object) : undefined; // the scan has checked it
+  if (params.length > MOST_READ || !isLight(params)) return undefined;
+  return JSON.parse(params.toString()) as object; // the scan has checked it
 }

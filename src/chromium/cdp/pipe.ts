@@ -19,6 +19,8 @@ export interface Pipe {
   /** Called once, when either end is closed. */
   onClose: () => void;
   readonly isFull: boolean;
+  /** What its bytes are counted to. */
+  readonly group: Group;
   readonly closed: boolean;
   close(): void;
 }
@@ -69,6 +71,7 @@ export function openPipe(toBrowser: Writable, fromBrowser: Readable, group: Grou
     onDrain: () => {},
     onClose: () => {},
     closed: false,
+    group,
 
     send(message: string | readonly Buffer[]) {
       if (pipe.closed) return;
