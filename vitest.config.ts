@@ -29,6 +29,7 @@ const longest = [
   'acceptance/mcp',
   'acceptance/auth-nodes',
   'acceptance/logins-flow',
+  'attacks/cdp-messages',
   'attacks/disk',
   'attacks/passwords',
   'attacks/small-disk',
