@@ -1,4 +1,3 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { errors } from '../errors.ts';
 import type { Db } from '../store/db.ts';
 import { lookAt, takeToken } from './rate-limit-store.ts';
@@ -30,13 +29,15 @@ export function rateLimit(perMinute: number, db: Db) {
   };
 }
 
+interface Answering {
+  headers(values: Record<string, string>): unknown;
+}
+
 /** For a route that creates sessions: every answer says how many requests are left, and only a valid body takes one. */
 export function limited(limit: RateLimit) {
   return {
-    preValidation: async (_request: FastifyRequest, reply: FastifyReply) =>
-      void (limit && reply.headers(await limit.look())),
-    preHandler: async (_request: FastifyRequest, reply: FastifyReply) =>
-      void (limit && reply.headers(await limit.take())),
+    preValidation: async (_request: unknown, reply: Answering) => void (limit && reply.headers(await limit.look())),
+    preHandler: async (_request: unknown, reply: Answering) => void (limit && reply.headers(await limit.take())),
   };
 }
 

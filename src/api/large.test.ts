@@ -1,0 +1,42 @@
+import { EventEmitter } from 'node:events';
+import { PassThrough } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { expect, test } from 'vitest';
+import { countedBody, refuseHeavy } from './large.ts';
+
+const limit = 1024 * 1024;
+const asked = (type: string) =>
+  ({ headers: { 'content-type': type }, routeOptions: { config: {}, bodyLimit: limit } }) as unknown as FastifyRequest;
+const reply = () => ({ raw: new EventEmitter() }) as unknown as FastifyReply;
+/** Reads as Fastify does: it stops to listen when the body is too large. */
+async function readUntilTooLarge(body: NodeJS.ReadableStream) {
+  let size = 0;
+  await new Promise<void>((resolve) => {
+    body.on('data', function read(chunk: Buffer) {
+      size += chunk.length;
+      if (size <= limit) return;
+      body.removeListener('data', read);
+      resolve();
+    });
+  });
+}
+
+test.each(['too heavy', 'broken off'])('a body that is refused, and then is %s, is no fault', async (then) => {
+  const payload = new PassThrough();
+  payload.on('error', () => {});
+  const counted = countedBody(asked('application/json'), reply(), payload);
+  const refused = readUntilTooLarge(counted);
+  payload.write(Buffer.alloc(1.2 * limit, ' '));
+  await refused;
+  expect(counted.listenerCount('error')).toBeGreaterThan(1); // that of the pipe throws when it is alone
+  payload.write(Buffer.alloc(200 * 1024, ','));
+  if (then === 'broken off') payload.destroy(new Error('The client hung up.'));
+  else payload.end();
+  await new Promise((resolve) => counted.once('close', resolve)); // `once` of events would listen for errors
+});
+
+test('a body of a type that nobody expected is weighed when it is parsed', () => {
+  const heavy = `[${'{},'.repeat(60_000)}{}]`;
+  expect(() => refuseHeavy(asked('Application/JSON'), heavy)).toThrow('more than 100000 names and values');
+  expect(() => refuseHeavy(asked('Application/JSON'), JSON.stringify(','.repeat(200_000)))).not.toThrow();
+});
