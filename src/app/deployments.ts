@@ -77,7 +77,8 @@ export async function openDeployments(
     async recipe(id) {
       const row = await deploymentRows.find(id);
       if (row?.status !== 'running') throw new WorkerError('Its deployment does not run any more.');
-      return { entry: row.entry!, env: await sealed.workerEnv(id), bytes: () => chunksOf(deploymentRows, id, 'build') };
+      const [projectId, entry, env] = [row.project_id, row.entry!, await sealed.workerEnv(id)];
+      return { projectId, entry, env, bytes: () => chunksOf(deploymentRows, id, 'build') };
     },
   });
   const runs = runLine({

@@ -17,6 +17,7 @@ const lookMs = 15_000;
 
 /** What a worker of a deployment needs. */
 export interface Recipe {
+  projectId: string;
   entry: string;
   env: Record<string, string>;
   bytes: () => AsyncIterable<Buffer>;
@@ -24,6 +25,7 @@ export interface Recipe {
 
 export type StartWorker = (start: {
   id: string;
+  projectId: string;
   app: string;
   entry: string;
   env: Record<string, string>;
@@ -71,10 +73,10 @@ export function workerPool(deps: {
       if (kept.worker.alive && kept.worker.current) return kept.worker;
       void drop(kept.worker);
     }
-    const { entry, env, bytes } = await recipe(deploymentId);
+    const { projectId, entry, env, bytes } = await recipe(deploymentId);
     const { home: app } = await builds.of(deploymentId, { bytes });
     await access(app).catch(() => builds.lost(deploymentId));
-    const worker = await owned(start, log)({ id: newId(), app, entry, env, onLine });
+    const worker = await owned(start, log)({ id: newId(), projectId, app, entry, env, onLine });
     all.set(worker, deploymentId);
     void worker.gone.catch(() => {}).then(() => all.delete(worker));
     if (closed) await worker.stop(); // closing waits for this

@@ -71,7 +71,7 @@ export const requestErrors = {
   storage_full: {
     ...entry(
       503,
-      'The disk is full. What can be made again is removed and the largest sessions are ended, so another attempt may succeed.',
+      'The disk is full. What can be made again is removed and the largest sessions of the project with the most are ended, so another attempt may succeed.',
       (p: { path: string }) =>
         `There is no space left below ${p.path}, except what is reserved for the database (CORRAL_DISK_RESERVE_MB). Try again in a moment. If that does not help, make room, or set CORRAL_DATA_DIR to another disk.`,
     ),

@@ -33,6 +33,7 @@ async function house(row: Partial<Parameters<typeof newRow>[0]> = {}) {
   const roster = sessionRoster();
   const session = liveSession({
     id,
+    projectId: 'p',
     engine: fake.engine,
     telemetry: captured.telemetry,
     timeoutSeconds: 60,

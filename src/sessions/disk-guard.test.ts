@@ -14,16 +14,18 @@ function house() {
   const others = { bytes: 10 * MB, inodes: 100 };
   const sessions = new Map<string, ReturnType<typeof session>>();
   const ended: [string, string][] = [];
+  const blamed: string[] = [];
   /** Of the others: what can be made again. */
   const remade = { bytes: 0 };
   const takers: DiskTaker[] = [];
   const total = { bytes: 1000 * MB, inodes: 50_000 };
 
-  function session(id: string) {
+  function session(id: string, projectId = 'project') {
     const use = { bytes: 0, inodes: 10 };
     const born = Date.now();
     const made = {
       id,
+      projectId,
       use,
       awake: true,
       stopped: false,
@@ -67,9 +69,10 @@ function house() {
       sessions.delete(id);
       guard.forget(id);
     },
+    blame: (projectId) => void blamed.push(projectId),
     log: silent,
   });
-  return { session, others, remade, takers, guard, ended, space, close: () => guard.close() };
+  return { session, others, remade, takers, guard, ended, blamed, space, close: () => guard.close() };
 }
 
 beforeEach(() => void vi.useFakeTimers());
@@ -155,11 +158,12 @@ test('what can be made again is removed before any session is ended', async () =
 });
 
 test('a build that fills the disk is ended, and no session that has less', async () => {
-  const { session, others, takers, ended, space, close } = house();
+  const { session, others, takers, ended, blamed, space, close } = house();
   session('small').use.bytes = 60 * MB;
   const build = { bytes: 890 * MB, inodes: 10 };
   others.bytes += build.bytes;
   takers.push({
+    projectId: 'builder',
     use: async () => build,
     async end(detail) {
       ended.push(['build', detail]);
@@ -169,6 +173,62 @@ test('a build that fills the disk is ended, and no session that has less', async
   await pass(500);
   expect(space.short()).toBe(false);
   expect(ended).toEqual([['build', 'It had 890 MiB in 10 files on the disk.']]);
+  expect(blamed).toEqual(['builder']);
+  close();
+});
+
+test('a project that fills the disk with many sessions has no larger session of another project ended', async () => {
+  const { session, others, ended, blamed, space, close } = house();
+  const neighbour = session('neighbour', 'calm');
+  const many = Array.from({ length: 10 }, (_, n) => session(`one-of-many-${n}`, 'greedy'));
+  await pass(200);
+  neighbour.use.bytes = 60 * MB;
+  for (const { use } of many) use.bytes = 50 * MB;
+  others.bytes = 410 * MB; // 30 MB are free
+  await pass(500);
+  expect(space.short()).toBe(false);
+  expect(ended).toEqual([['one-of-many-0', 'disk_full']]);
+  expect(blamed).toEqual(['greedy']);
+  expect(neighbour.stopped).toBe(false);
+  close();
+});
+
+test('what the builds and workers of a project have counts together with its sessions', async () => {
+  const { session, others, takers, ended, blamed, space, close } = house();
+  session('neighbour', 'calm').use.bytes = 60 * MB;
+  session('own', 'greedy').use.bytes = 30 * MB;
+  others.bytes += 880 * MB;
+  takers.push({
+    projectId: 'greedy',
+    use: async () => ({ bytes: 40 * MB, inodes: 10 }),
+    async end() {
+      ended.push(['worker', 'disk_full']);
+      others.bytes -= 40 * MB;
+    },
+  });
+  await pass(500);
+  expect(space.short()).toBe(false);
+  expect(ended).toEqual([['worker', 'disk_full']]);
+  expect(blamed).toEqual(['greedy']);
+  close();
+});
+
+test('a project loses no more than it has above the next, and only the one that had the most is blamed', async () => {
+  const { session, others, ended, blamed, space, close } = house();
+  const [first, second] = [session('first', 'greedy'), session('second', 'greedy')];
+  const neighbour = session('neighbour', 'calm');
+  await pass(200);
+  first.use.bytes = 50 * MB;
+  second.use.bytes = 40 * MB;
+  neighbour.use.bytes = 60 * MB;
+  others.bytes = 890 * MB;
+  await pass(500);
+  expect(space.short()).toBe(false);
+  expect(ended).toEqual([
+    ['first', 'disk_full'],
+    ['neighbour', 'disk_full'],
+  ]);
+  expect(blamed).toEqual(['greedy']);
   close();
 });
 

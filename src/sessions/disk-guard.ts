@@ -34,12 +34,13 @@ interface Seen {
 interface Found {
   /** Undefined: it is no session. */
   id: string | undefined;
+  projectId: string;
   use: DiskUse;
   leave(detail: string): Promise<void>;
 }
 
 export type DiskGuard = ReturnType<typeof diskGuard>;
-type Guarded = Pick<LiveSession, 'id' | 'awake' | 'ending' | 'uptimeMs' | 'still'>;
+type Guarded = Pick<LiveSession, 'id' | 'projectId' | 'awake' | 'ending' | 'uptimeMs' | 'still'>;
 
 /**
  * Holds sessions to their disk limit, and keeps the reserve free.
@@ -49,7 +50,7 @@ type Guarded = Pick<LiveSession, 'id' | 'awake' | 'ending' | 'uptimeMs' | 'still
  * otherwise. A session is frozen while it is measured, so that it cannot move files out of sight.
  *
  * When only the reserve is left, every session that is awake is frozen at once, what can be made again is removed, and if that is not
- * enough, the largest sessions are ended until there is room again.
+ * enough, the largest sessions of the project that has the most are ended until there is room again.
  */
 export function diskGuard({
   space,
@@ -58,6 +59,7 @@ export function diskGuard({
   takers,
   makeRoom,
   end,
+  blame,
   log,
 }: {
   space: DiskSpace;
@@ -69,6 +71,8 @@ export function diskGuard({
   /** Removes what can be made again. Never rejects. */
   makeRoom: () => Promise<void>;
   end: (id: string, reason: Ending, detail: string) => Promise<void>;
+  /** Something of the project that had the most on a disk that was short is ended. */
+  blame: (projectId: string) => void;
   log: Log;
 }) {
   const seen = new Map<string, Seen>();
@@ -143,9 +147,8 @@ export function diskGuard({
   }
 
   /**
-   * Freezes all sessions while what can be made again is removed. If that is not enough, ends the largest, one after the other: of sessions,
-   * and of builds and workers of apps. Sessions that
-   * all sleep write nothing, so they are not the cause and are left alone.
+   * Freezes all sessions while what can be made again is removed. If that is not enough, ends what the project with the most has, one after
+   * the other: sessions, builds and workers of apps. Sessions that all sleep write nothing, so they are not the cause and are left alone.
    */
   async function relieve(): Promise<void> {
     const before = space.read();
@@ -161,8 +164,11 @@ export function diskGuard({
         Promise.all(awake ? all.map((session) => measured(session, released)) : []),
         Promise.all(Array.from(takers(), weighed)),
       ]);
-      for (const { id, use, leave } of largestOf([...found, ...others], most)) {
+      let offender: string | undefined;
+      for (const { id, projectId, use, leave } of inTurn([...found, ...others], most)) {
         if (!space.short()) break;
+        offender ??= projectId;
+        if (projectId === offender) blame(projectId);
         await leave(`It had ${words(use)}.`);
         ended.push(id ?? 'a build or worker');
       }
@@ -181,8 +187,9 @@ export function diskGuard({
       session
         .still(async (browser) => {
           clearTimeout(late);
-          const { id } = session;
-          resolve({ id, use: await browser.diskUse(most), leave: (detail) => end(id, 'disk_full', detail) });
+          const { id, projectId } = session;
+          const use = await browser.diskUse(most);
+          resolve({ id, projectId, use, leave: (detail) => end(id, 'disk_full', detail) });
           await released;
         })
         .catch(() => resolve(undefined))
@@ -204,20 +211,36 @@ export function diskGuard({
 
 /** Undefined: it is gone. */
 async function weighed(taker: DiskTaker): Promise<Found | undefined> {
+  const { projectId } = taker;
   return taker.use().then(
-    (use) => ({ id: undefined, use, leave: (detail) => taker.end(detail).catch(() => {}) }),
+    (use) => ({ id: undefined, projectId, use, leave: (detail) => taker.end(detail).catch(() => {}) }),
     () => undefined,
   );
 }
 
-/** Those that help if they are ended, the largest first. */
-function largestOf(found: readonly (Found | undefined)[], most: DiskUse): Found[] {
+/**
+ * Those that help if they are ended, in turn: the largest of the project that has the most after those before are gone. A project that spreads
+ * its files over many sessions has no other project's session ended for them.
+ */
+function* inTurn(found: readonly (Found | undefined)[], most: DiskUse): Generator<Found> {
   const part = (use: DiskUse) => Math.max(use.bytes / most.bytes, use.inodes / most.inodes);
-  return found
+  const left = found
     .filter((one) => one !== undefined)
     .filter(({ use }) => use.bytes >= leastHelp.bytes || use.inodes >= leastHelp.inodes)
     .sort((a, b) => part(b.use) - part(a.use));
+  while (left.length > 0) {
+    const totals = new Map<string, DiskUse>();
+    for (const { projectId, use } of left) totals.set(projectId, sum(use, totals.get(projectId)));
+    const largest = Math.max(...Array.from(totals.values(), part));
+    const at = left.findIndex(({ projectId }) => part(totals.get(projectId)!) === largest);
+    yield* left.splice(at, 1);
+  }
 }
+
+const sum = (one: DiskUse, other: DiskUse = { bytes: 0, inodes: 0 }): DiskUse => ({
+  bytes: one.bytes + other.bytes,
+  inodes: one.inodes + other.inodes,
+});
 
 function tooMuch(use: DiskUse, most: DiskUse): string | undefined {
   if (use.bytes > most.bytes) return `It had more than ${most.bytes / 2 ** 20} MiB on the disk.`;

@@ -1,4 +1,4 @@
-/** How long a project waits after the first of its sessions was ended for the disk. Each further one doubles it. */
+/** How long a project waits after the first of its sessions, builds or workers was ended for the disk. Each further one doubles it. */
 const firstMs = 10_000;
 const longestMs = 10 * 60_000;
 /** A project is forgotten when its last wait has been over for this long. */
@@ -7,14 +7,14 @@ const calmMs = 10 * 60_000;
 const mostKnown = 1000;
 
 /**
- * Projects whose sessions were ended because the disk was short. They wait before they create the next one, so that on a small disk one
- * project cannot have the others refused again and again. Each node remembers its own.
+ * Projects that had the most on a disk that was short. They wait before they create the next session, so that on a small disk one project
+ * cannot have the others refused again and again. Each node remembers its own.
  */
 export function diskOffenders(now: () => number = () => performance.now()) {
   const known = new Map<string, { times: number; until: number }>();
 
   return {
-    /** A session of the project was ended. */
+    /** A session, a build or a worker of the project was ended. */
     add(projectId: string): void {
       const before = known.get(projectId);
       const times = before && now() < before.until + calmMs ? before.times + 1 : 1;

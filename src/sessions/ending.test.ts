@@ -47,6 +47,7 @@ function house() {
   });
   const session = liveSession({
     id: 's',
+    projectId: 'p',
     engine: fake.engine,
     timeoutSeconds: 60,
     mayStandBy: true,

@@ -195,6 +195,7 @@ export function sessionLaunching(deps: LaunchingDeps) {
     const journal = deps.telemetry.open(id, row.project_id);
     return liveSession({
       id,
+      projectId: row.project_id,
       engine,
       telemetry: sessionTelemetry({ id, journal, collect: deps.collect, log }),
       timeoutSeconds: row.pool_id === null ? row.timeout_seconds : undefined,

@@ -15,6 +15,7 @@ function house() {
   const fake = fakeEngine();
   const session = liveSession({
     id: 's',
+    projectId: 'p',
     engine: fake.engine,
     timeoutSeconds: undefined,
     mayStandBy: false,

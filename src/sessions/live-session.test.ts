@@ -11,6 +11,7 @@ const engine = () => fakeEngine().engine;
 const sessionOf = (options: Partial<LiveSessionOptions>) =>
   liveSession({
     id: 'x',
+    projectId: 'p',
     engine: engine(),
     timeoutSeconds: 60,
     mayStandBy: false,

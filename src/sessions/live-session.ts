@@ -17,6 +17,7 @@ import { sessionThumbnail } from './thumbnail.ts';
 
 export interface LiveSessionOptions {
   id: string;
+  projectId: string;
   engine: Engine;
   /** Undefined: the session is idle in a pool and does not time out. */
   timeoutSeconds: number | undefined;
@@ -116,6 +117,7 @@ export function liveSession(options: LiveSessionOptions) {
 
   return {
     id,
+    projectId: options.projectId,
     telemetry,
     hold: holds.hold,
     attach: clients.attach,

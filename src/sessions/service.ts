@@ -68,8 +68,7 @@ export function sessionService(deps: {
   const parts = { ...deps, library: deps.extensions, extensions, roster };
   const offenders = diskOffenders();
   deps.events.on('session.ended', ({ projectId, reason }) => {
-    if (reason === 'disk_full' || (reason === 'disk_limit' && deps.disk.distance() < nearReserve))
-      offenders.add(projectId);
+    if (reason === 'disk_limit' && deps.disk.distance() < nearReserve) offenders.add(projectId);
   });
   const admission = sessionAdmission({ ...parts, offenders, relieve: () => guard.relieve() });
   const ending = sessionEnding({
@@ -91,6 +90,7 @@ export function sessionService(deps: {
     takers: deps.takers,
     makeRoom: deps.makeRoom,
     end: stop,
+    blame: offenders.add,
     log,
   });
   const restarts = sessionRestarts(parts);

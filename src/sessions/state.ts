@@ -35,7 +35,7 @@ export const endings = {
   retired: 'Its pool took it out of service.',
   project_closed: 'Its project was archived or deleted.',
   disk_limit: 'The session had more on the disk than it may (CORRAL_SESSION_DISK_MB).',
-  disk_full: 'The disk was nearly full, and the session was the largest on it.',
+  disk_full: 'The disk was nearly full, and the session was the largest of the project that had the most on it.',
   fault: 'The service failed in the work of this session.',
 } as const;
 

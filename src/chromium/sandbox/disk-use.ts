@@ -12,6 +12,7 @@ export interface DiskUse {
 
 /** Something that has files on the disk and can be ended for them. */
 export interface DiskTaker {
+  readonly projectId: string;
   use(): Promise<DiskUse>;
   /** Resolves when its files are gone. */
   end(detail: string): Promise<void>;

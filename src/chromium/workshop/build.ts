@@ -143,6 +143,7 @@ export function builder({
     { at, until, program, allow, what, take }: Step,
   ): Promise<Exclude<Static<typeof Report>, { error: string }>> {
     const cell = await openCell({
+      projectId: job.projectId,
       dir: at,
       command: ['env', ...proxied([]), ...workbench.trusting(TOOLS), ...workbench.program(TOOLS, program)],
       isolation,

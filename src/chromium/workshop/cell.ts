@@ -40,6 +40,8 @@ export interface Cell {
 }
 
 export interface CellOptions {
+  /** Whose code runs in it. */
+  readonly projectId: string;
   /** Its directory. What is in `home` already is given to its user. */
   readonly dir: string;
   readonly command: readonly string[];
@@ -131,6 +133,7 @@ export async function openCell(options: CellOptions): Promise<Cell> {
     const measure = () => diskUse(dir, run.pids(), most);
     closers.push(watchDisk({ space: options.disk, most, measure, stop, log }));
     const taker: DiskTaker = {
+      projectId: options.projectId,
       use: measure,
       async end(detail) {
         await stop(`The disk of the node was full. ${detail} Run it again later.`);

@@ -89,6 +89,7 @@ export function workerStarter({
 }: WorkerOptions) {
   return async function startWorker(start: {
     id: string;
+    projectId: string;
     app: string;
     entry: string;
     env: Record<string, string>;
@@ -108,6 +109,7 @@ export function workerStarter({
     const command = [...workbench.program(TOOLS, 'worker')];
     command.splice(1, 0, '--enable-source-maps');
     const cell = await openCell({
+      projectId: start.projectId,
       dir: join(dir, 'cells', `worker-${start.id}`),
       command: ['env', ...proxied(direct), ...workbench.trusting(TOOLS), ...command],
       isolation,
