@@ -59,8 +59,7 @@ export async function openDeployments(
     await Promise.all(tied.map(({ id }) => deps.endSession(id, 'deleted')));
   }
 
-  const { region } = config;
-  const refusal = () => isolation.refusal;
+  const [region, refusal] = [config.region, () => isolation.refusal];
   const deployments = deploymentService({ db, secrets: sealed, keys: org.keys, region, refusal, endBrowsers });
   const invocations = invocationService({
     db,
@@ -77,8 +76,8 @@ export async function openDeployments(
     async recipe(id) {
       const row = await deploymentRows.find(id);
       if (row?.status !== 'running') throw new WorkerError('Its deployment does not run any more.');
-      const [projectId, entry, env] = [row.project_id, row.entry!, await sealed.workerEnv(id)];
-      return { projectId, entry, env, bytes: () => chunksOf(deploymentRows, id, 'build') };
+      const bytes = () => chunksOf(deploymentRows, id, 'build');
+      return { projectId: row.project_id, entry: row.entry!, env: await sealed.workerEnv(id), bytes };
     },
   });
   const runs = runLine({

@@ -40,6 +40,7 @@ interface Found {
 }
 
 export type DiskGuard = ReturnType<typeof diskGuard>;
+type End = (id: string, reason: Ending, detail: string) => Promise<void>;
 type Guarded = Pick<LiveSession, 'id' | 'projectId' | 'awake' | 'ending' | 'uptimeMs' | 'still'>;
 
 /**
@@ -70,7 +71,7 @@ export function diskGuard({
   takers: () => Iterable<DiskTaker>;
   /** Removes what can be made again. Never rejects. */
   makeRoom: () => Promise<void>;
-  end: (id: string, reason: Ending, detail: string) => Promise<void>;
+  end: End;
   /** Something of the project that had the most on a disk that was short is ended. */
   blame: (projectId: string) => void;
   log: Log;
@@ -161,7 +162,7 @@ export function diskGuard({
       const awake = all.some((session) => session.awake);
       const [, found, others] = await Promise.all([
         makeRoom(),
-        Promise.all(awake ? all.map((session) => measured(session, released)) : []),
+        Promise.all(awake ? all.map((session) => measured(session, { most, end, released })) : []),
         Promise.all(Array.from(takers(), weighed)),
       ]);
       let offender: string | undefined;
@@ -180,23 +181,6 @@ export function diskGuard({
     log.warn({ freeBytes: after.freeBytes, freeInodes: after.freeInodes, ended }, 'disk.relieved');
   }
 
-  /** Resolves with the session's use; the session stays frozen until `released`. Undefined: it is gone, or its browser is being replaced. */
-  function measured(session: Guarded, released: Promise<void>): Promise<Found | undefined> {
-    return new Promise((resolve) => {
-      const late = setTimeout(() => resolve(undefined), stillMs);
-      session
-        .still(async (browser) => {
-          clearTimeout(late);
-          const { id, projectId } = session;
-          const use = await browser.diskUse(most);
-          resolve({ id, projectId, use, leave: (detail) => end(id, 'disk_full', detail) });
-          await released;
-        })
-        .catch(() => resolve(undefined))
-        .finally(() => clearTimeout(late));
-    });
-  }
-
   return {
     stir,
     relieve: () => relieveIfShort(),
@@ -207,6 +191,26 @@ export function diskGuard({
       clearTimeout(timer);
     },
   };
+}
+
+/** Resolves with the session's use; the session stays frozen until `released`. Undefined: it is gone, or its browser is being replaced. */
+function measured(
+  session: Guarded,
+  { most, end, released }: { most: DiskUse; end: End; released: Promise<void> },
+): Promise<Found | undefined> {
+  const { id, projectId } = session;
+  return new Promise((resolve) => {
+    const late = setTimeout(() => resolve(undefined), stillMs);
+    session
+      .still(async (browser) => {
+        clearTimeout(late);
+        const use = await browser.diskUse(most);
+        resolve({ id, projectId, use, leave: (detail) => end(id, 'disk_full', detail) });
+        await released;
+      })
+      .catch(() => resolve(undefined))
+      .finally(() => clearTimeout(late));
+  });
 }
 
 /** Undefined: it is gone. */

@@ -110,10 +110,7 @@ export function liveSession(options: LiveSessionOptions) {
   holds.restartTimers();
   telemetry.hide(options.proxy);
 
-  const setProxy = (proxy: Proxy | undefined) => {
-    telemetry.hide(proxy);
-    return browsers.setProxy(proxy);
-  };
+  const setProxy = (proxy: Proxy | undefined) => (telemetry.hide(proxy), browsers.setProxy(proxy));
 
   return {
     id,
