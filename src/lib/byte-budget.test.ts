@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { ByteBudget } from './byte-budget.ts';
+import { ByteBudget, type Share } from './byte-budget.ts';
+import { currentOwner, onBehalfOf } from './scope.ts';
 
 const MIB = 1024 * 1024;
 const options = { total: 10 * MIB, groupTotal: 5 * MIB, stillMs: 50 };
@@ -61,4 +62,55 @@ test('a reader that stands still is ended when others wait, and one that reads i
   reads.close();
   waits.close();
   expect(budget.used).toBe(0);
+});
+
+const onBehalf = <T>(id: string, work: () => T): T => onBehalfOf({ kind: 'session', id, end() {} }, work);
+
+test('a share goes on and is ended on behalf of its own owner, whoever made the room or came first', async () => {
+  const budget = new ByteBudget(options);
+  const owners: [what: string, owner: string | undefined][] = [];
+  const note = (what: string) => owners.push([what, currentOwner()?.id]);
+  const still = onBehalf('still', () => budget.share(budget.group(), 'reader', () => void note('ended')));
+  const first = onBehalf('first', () => budget.share(budget.group(), 'sender', notCut));
+  const next = onBehalf('next', () => budget.share(budget.group(), 'sender', notCut));
+  onBehalf('still', () => still.set(8 * MIB));
+  await new Promise<void>((resolve) => {
+    onBehalf('first', () => first.grow(4 * MIB, () => void note('first goes on')));
+    onBehalf('next', () => next.grow(4 * MIB, () => (note('next goes on'), resolve())));
+  });
+  expect(owners.toSorted(([a], [b]) => a.localeCompare(b))).toEqual([
+    ['ended', 'still'],
+    ['first goes on', 'first'],
+    ['next goes on', 'next'],
+  ]);
+  first.close();
+  next.close();
+});
+
+test('what a share throws when it goes on keeps no other waiting, and is no fault of the one that made the room', async () => {
+  const budget = new ByteBudget(options);
+  const [large, fails, waits] = ['large', 'fails', 'waits'].map((id) =>
+    onBehalf(id, () => budget.share(budget.group(), 'sender', notCut)),
+  ) as [Share, Share, Share];
+  const before = process.listeners('uncaughtException');
+  const fault = new Promise((resolve) => {
+    process.removeAllListeners('uncaughtException');
+    process.once('uncaughtException', ({ message }) => resolve([message, currentOwner()?.id]));
+  });
+  try {
+    let resumed = 0;
+    large.grow(20 * MIB, () => {});
+    fails.grow(MIB, () => {
+      throw new Error('a fault');
+    });
+    waits.grow(MIB, () => resumed++);
+    onBehalf('large', () => large.close());
+    expect(resumed).toBe(1);
+    expect(await fault).toEqual(['a fault', 'fails']);
+  } finally {
+    process.removeAllListeners('uncaughtException');
+    for (const listener of before) process.on('uncaughtException', listener);
+  }
+  fails.close();
+  waits.close();
 });

@@ -1,3 +1,5 @@
+import { onNobodysBehalf, ownWork } from './scope.ts';
+
 const MIB = 1024 * 1024;
 
 export interface BudgetOptions {
@@ -67,6 +69,7 @@ export class ByteBudget {
    */
   share(group: Group, of: 'reader' | 'sender', end: () => void): Share {
     const share: Share = {
+      owned: ownWork(),
       group,
       of,
       end,
@@ -149,14 +152,14 @@ export class ByteBudget {
       next.resume = undefined;
       next.movedAt = next.group.servedAt = performance.now();
       this.#waiting.delete(next);
-      resume?.();
+      if (resume) next.owned(resume);
     }
   }
 
   #watch(): void {
     if (this.#looking) return;
     // Timers come before input in a turn of the event loop: after a pause of this process, what came meanwhile is taken first.
-    this.#looking = setTimeout(() => setImmediate(() => this.#look()), LOOK_MS);
+    this.#looking = onNobodysBehalf(() => setTimeout(() => setImmediate(() => this.#look()), LOOK_MS));
   }
 
   #look(): void {
@@ -176,12 +179,14 @@ export class ByteBudget {
       if (this.#waiting.size === 0 && this.#used <= this.#total) return;
       if (share.bytes === 0) continue; // it was ended together with another
       this.#close(share);
-      share.end();
+      share.owned(share.end);
     }
   }
 }
 
 export interface Share {
+  /** Runs work on behalf of whoever made the share: another one's progress is what calls it. */
+  readonly owned: (work: () => void) => void;
   readonly group: Group;
   readonly of: 'reader' | 'sender';
   readonly end: () => void;

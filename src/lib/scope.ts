@@ -32,6 +32,19 @@ export function sameOwner(): <T>(work: () => T) => T {
   return (work) => owners.run(owner, work);
 }
 
+/** As `sameOwner`, for work that is called in the course of somebody else's. What it throws is a fault of the owner, and not of the caller. */
+export function ownWork(): (work: () => void) => void {
+  const owner = owners.getStore();
+  return (work) =>
+    owners.run(owner, () => {
+      try {
+        work();
+      } catch (error) {
+        throwInATick(error);
+      }
+    });
+}
+
 /**
  * Gives the listeners of a socket that a server has accepted to the current owner. Node runs them on behalf of nobody, whoever added them.
  * `emit` is replaced, and not each listener, because streams add listeners of their own. What a listener throws is thrown again in a tick of
@@ -44,12 +57,16 @@ export function ownEvents<E extends EventEmitter>(emitter: E): E {
     try {
       return emit.apply(emitter, args);
     } catch (error) {
-      process.nextTick(() => {
-        throw error;
-      });
+      throwInATick(error);
       return true;
     }
   };
   emitter.emit = (...args) => owners.run(owner, emitOwned, args);
   return emitter;
+}
+
+function throwInATick(error: unknown): void {
+  process.nextTick(() => {
+    throw error;
+  });
 }
