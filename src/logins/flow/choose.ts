@@ -3,7 +3,7 @@ import type { ReadChoice, Reading } from '../reading/types.ts';
 import { isAttended, type Flow, type Look } from './flow.ts';
 import { isCode, takesGenerated } from './plan.ts';
 import { hashOf } from './signs.ts';
-import { isSecretName } from './values.ts';
+import { prepared } from './values.ts';
 
 export interface Chosen {
   choice: ReadChoice;
@@ -101,13 +101,17 @@ function plainly(
   reading: Reading,
   credential: OpenCredential | undefined,
 ): Chosen | undefined {
-  const values = Object.entries(credential?.values ?? {});
-  const byAccount = accountOf(flow, open, reading, values);
+  const { entries } = prepared(credential?.values ?? {});
+  const byAccount = accountOf(flow, open, reading, entries);
   if (byAccount) return byAccount;
-  const kinds = values.filter(([name]) => /type|method|role|source/i.test(name));
-  const named = open.find(({ label }) =>
-    kinds.some(([, value]) => value !== '' && label.toLowerCase().includes(value.toLowerCase())),
-  );
+  const kinds = entries
+    .filter(({ name }) => /type|method|role|source/i.test(name))
+    .flatMap(({ word }) => word || [])
+    .slice(0, mostNames);
+  const named = open.find(({ label }) => {
+    const lower = label.toLowerCase();
+    return kinds.some((kind) => lower.includes(kind));
+  });
   if (named) return { choice: named, why: 'The credential names it.' };
   const [only] = open;
   // The only way in, even if it leads to an identity provider: what is typed there depends on whose host it is.
@@ -118,12 +122,24 @@ function plainly(
 
 const peerTypes = new Set<string>(['sign_in_method', 'auth_method', 'other'] satisfies ReadChoice['type'][]);
 
+/** More names of one account than any credential has, and the longest: a mail address. */
+const mostNames = 40;
+const longestName = 254;
+
 /** The account of the credential, among those that the site remembers. */
-function accountOf(flow: Flow, open: ReadChoice[], reading: Reading, values: [string, string][]): Chosen | undefined {
-  const ids = values.filter(([name]) => !isSecretName(name)).map(([, value]) => value);
-  const names = [...ids, ...flow.personal.values()].filter(({ length }) => length > 2);
+function accountOf(
+  flow: Flow,
+  open: ReadChoice[],
+  reading: Reading,
+  values: ReturnType<typeof prepared>['entries'],
+): Chosen | undefined {
+  const ids = values.filter(({ secret }) => !secret).map(({ value }) => value);
+  const names = [...flow.personal.values(), ...ids]
+    .filter(({ length }) => length > 2 && length <= longestName)
+    .slice(0, mostNames)
+    .map((name) => name.toLowerCase());
   const isOurs = ({ label, description, target }: ReadChoice) =>
-    names.some((name) => [label, description, target].some((text) => text !== undefined && tells(text, name)));
+    [label, description, target].some((text) => text !== undefined && tellsOneOf(text, names));
   const accounts = open.filter(({ type }) => type === 'account');
   // A page that is not known as one to choose an account on. A way to get a code may name the account too.
   const peers = open.filter(({ type, mfaType }) => peerTypes.has(type) && mfaType === undefined);
@@ -146,22 +162,26 @@ function accountOf(flow: Flow, open: ReadChoice[], reading: Reading, values: [st
 }
 
 /** A text names an account in full, or with characters left out: `a•••@example.com`. */
-function tells(text: string, name: string): boolean {
+function tellsOneOf(text: string, names: readonly string[]): boolean {
   const plain = text.toLowerCase();
-  const wanted = name.toLowerCase();
-  if (plain.includes(wanted)) return true;
-  return plain.split(/[\s,;()<>]+/).some((word) => {
-    const parts = word.split(/[*•·●…]+|\.{3,}/);
-    const shown = parts.join('');
-    if (parts.length < 2 || shown.length < 3 || shown.length >= wanted.length) return false;
-    const [first = '', ...rest] = parts;
-    let at = first.length;
-    if (!wanted.startsWith(first) || !wanted.endsWith(rest.at(-1) ?? '')) return false;
-    return rest.every((part) => {
-      const found = wanted.indexOf(part, at);
-      at = found + part.length;
-      return found >= 0;
-    });
+  if (names.some((name) => plain.includes(name))) return true;
+  const masked = plain
+    .split(/[\s,;()<>]+/)
+    .map((word) => word.split(/[*•·●…]+|\.{3,}/))
+    .filter((parts) => parts.length > 1);
+  return masked.some((parts) => names.some((name) => fits(parts, name)));
+}
+
+function fits(parts: readonly string[], wanted: string): boolean {
+  const shown = parts.reduce((sum, { length }) => sum + length, 0);
+  if (shown < 3 || shown >= wanted.length) return false;
+  const [first = '', ...rest] = parts;
+  let at = first.length;
+  if (!wanted.startsWith(first) || !wanted.endsWith(rest.at(-1) ?? '')) return false;
+  return rest.every((part) => {
+    const found = wanted.indexOf(part, at);
+    at = found + part.length;
+    return found >= 0;
   });
 }
 

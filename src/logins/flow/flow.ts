@@ -236,7 +236,7 @@ export async function report(flow: Flow, state: FlowState): Promise<void> {
 }
 
 /** More questions than any login has. */
-const mostShown = 60;
+export const mostShown = 60;
 
 /** What a page says of a question may repeat what was typed. Ids stay, since answers name them. */
 function told<T extends { label: string; hint?: string; placeholder?: string; description?: string }>(

@@ -1,7 +1,7 @@
 import { FormsError } from './browser.ts';
 import { pageAddress } from './addresses.ts';
 import { prepare } from '../reading/prepare.ts';
-import { pause, type Flow, type Look } from './flow.ts';
+import { mostShown, pause, type Flow, type Look } from './flow.ts';
 
 /** A document may be replaced while it is looked at; the next look then sees the new one. */
 const tries = 6;
@@ -30,11 +30,13 @@ export async function lookAt(flow: Flow, signal: AbortSignal, settleMs: number):
 export async function lookNow(flow: Flow): Promise<Look> {
   const snapshot = await flow.browser.snapshot(flow.pageId);
   await prepare(snapshot);
-  const reading = flow.read(snapshot, {
+  const whole = flow.read(snapshot, {
     domain: flow.input.connection.domain,
     ...(flow.before && { before: flow.before.snapshot }),
     ...(flow.submitted.length > 0 && { submitted: flow.submitted }),
   });
+  // What is planned for them takes as long as there are fields and choices.
+  const reading = { ...whole, fields: whole.fields.slice(0, mostShown), choices: whole.choices.slice(0, mostShown) };
   return { snapshot, reading, key: keyOf({ snapshot, reading }) };
 }
 

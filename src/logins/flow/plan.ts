@@ -66,10 +66,18 @@ const isFixed = (field: ReadField, reading: Reading, values: Record<string, stri
 const fixedCode = (field: ReadField, values: Record<string, string>) =>
   valueFor({ ...field, type: 'password', key: 'pin' }, onlyPins(values));
 
-const onlyPins = (values: Record<string, string>) =>
-  Object.fromEntries(
-    Object.entries(values).filter(([name]) => /\b(pin|code|passcode|tan)\b/i.test(name.replace(/_/g, ' '))),
-  );
+const pinsBefore = new WeakMap<Record<string, string>, Record<string, string>>();
+
+/** The same object for the same values, so that it is prepared once as well. */
+function onlyPins(values: Record<string, string>): Record<string, string> {
+  const pins =
+    pinsBefore.get(values) ??
+    Object.fromEntries(
+      Object.entries(values).filter(([name]) => /\b(pin|code|passcode|tan)\b/i.test(name.replace(/_/g, ' '))),
+    );
+  pinsBefore.set(values, pins);
+  return pins;
+}
 
 function fillFor(
   flow: Flow,

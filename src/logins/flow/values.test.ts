@@ -1,6 +1,6 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { field } from '../../../test/support/logins/scripted-site.ts';
-import { missingKeys, nameFor, valueFor } from './values.ts';
+import { leftFor, missingKeys, nameFor, valueFor } from './values.ts';
 
 test.each([
   ['the same name', field('identifier', 'username'), { username: 'a' }, 'a'],
@@ -43,4 +43,48 @@ test('what a person types is kept under the name that the credential has for it'
 
 test('what a login needs is held against the names of the values', () => {
   expect(missingKeys(['username', 'password', 'tenant'], ['E-Mail', 'pwd'])).toEqual(['tenant']);
+});
+
+test('a word of the language is no name that people use for a value', () => {
+  expect(missingKeys(['constructor', '__proto__'], ['password'])).toEqual(['constructor', '__proto__']);
+  expect(valueFor(field('text', 'constructor' as 'text', { label: 'A' }), { password: 'a' })).toBeUndefined();
+});
+
+test('the values of a credential are read once for all fields of a page', () => {
+  const values = Object.fromEntries(
+    Array.from({ length: 100 }, (_, at) => [`value ${at}`, `${at}${'X'.repeat(9_990)}`]),
+  );
+  const selects = Array.from({ length: 20 }, (_, at) =>
+    field('text', 'text', {
+      label: `Select ${at}`,
+      options: Array.from({ length: 100 }, (__, one) => option(`o${one}`, `Option ${one} ${'x'.repeat(280)}`)),
+    }),
+  );
+  let characters = 0;
+  for (const name of ['toLowerCase', 'trim', 'normalize', 'replace'] as const) {
+    const original = String.prototype[name] as (...args: unknown[]) => string;
+    vi.spyOn(String.prototype, name).mockImplementation(function (this: string, ...args: unknown[]) {
+      characters += this.length;
+      return original.apply(this, args);
+    } as never);
+  }
+  try {
+    for (const select of selects) {
+      expect(valueFor(select, values)).toBeUndefined();
+      expect(leftFor(select, values, new Set())).toBeUndefined();
+    }
+  } finally {
+    vi.restoreAllMocks();
+  }
+  const given = 100 * 10_000 + 20 * 100 * 300;
+  expect(characters).toBeLessThan(6 * given);
+});
+
+test('a value that is the label of one option, or within one, is taken for it', () => {
+  const select = field('text', 'text', {
+    label: 'Office',
+    options: [option('1', 'Acme (Berlin)'), option('2', 'Other')],
+  });
+  for (const value of ['acme', ' ACME (berlin) ', '1'])
+    expect(leftFor(select, { place: value, password: 'secret-one' }, new Set())).toEqual({ name: 'place', value: '1' });
 });
