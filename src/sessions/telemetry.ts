@@ -22,6 +22,8 @@ export interface Visit {
 
 /** Beyond this the session goes on without waiting for its collector, which goes on, too. */
 const patienceMs = 5000;
+/** Typed values that are hidden; the oldest go first. A credential has a hundred, and may be changed while a login uses it. */
+const mostTyped = 300;
 
 export type SessionTelemetry = ReturnType<typeof sessionTelemetry>;
 
@@ -39,7 +41,9 @@ export function sessionTelemetry({
 }) {
   let collector: Collector | undefined;
   let changes: Promise<unknown> = Promise.resolve();
-  const secrets = new Map<string, { username?: string; password: string }>();
+  const logins = new Map<string, { username?: string; password: string }>();
+  const typed = new Set<string>();
+  const secrets = () => [...logins.values(), ...Array.from(typed, (password) => ({ password }))];
 
   /** A failure is reported in the events themselves (`monitor_init_failed`) and in the log; the session works without. */
   const patiently = (work: Promise<void>) =>
@@ -81,19 +85,28 @@ export function sessionTelemetry({
     /** The proxy's password must not be in any event, whatever the proxy or a page does with it. */
     hide(proxy: Proxy | undefined) {
       if (!proxy?.login) return;
-      secrets.set(JSON.stringify(proxy.login), proxy.login);
-      journal.hide(secrets.values());
+      logins.set(JSON.stringify(proxy.login), proxy.login);
+      journal.hide(secrets());
     },
 
     /** The same for what is typed into a login page: forms send it under any name. */
     hideTyped(values: readonly string[]) {
-      for (const value of values) secrets.set(JSON.stringify(value), { password: value });
-      if (values.length > 0) journal.hide(secrets.values());
+      // A login says it at each look. To prepare the same values again takes long, if they are many.
+      if (values.every((value) => typed.has(value))) return;
+      for (const value of values) {
+        typed.delete(value);
+        typed.add(value);
+      }
+      for (const oldest of typed) {
+        if (typed.size <= mostTyped) break;
+        typed.delete(oldest);
+      }
+      journal.hide(secrets());
     },
 
     /** Lines of a log without the secrets that no event may have either. */
     clean(lines: readonly string[]): string[] {
-      const forms = formsOf(secrets.values());
+      const forms = formsOf(secrets());
       return lines.map((line) => withoutForms(line, forms));
     },
 

@@ -30,7 +30,7 @@ export async function confirm(flow: Flow, signal: AbortSignal): Promise<FlowOutc
   const second = await lookElsewhere(watcher(flow), url, signal);
   const after = await flow.browser.state(flow.pageId);
   const { holds, why, out } = await weigh(flow, look, second, after, signal);
-  explain(flow, 'confirming', why, second);
+  await explain(flow, 'confirming', why, second);
   if (!holds || !second) return notYet(flow, look, { second, why, out }, signal);
   const postLoginUrl = keptAddress(second.snapshot.url);
   const entrySays = await entryNow(flow, second, postLoginUrl, signal);
@@ -57,7 +57,7 @@ async function entryNow(
   if (says !== 'out' || saysOf(second.reading) === 'out') return says;
   const third = await lookElsewhere(watcher(flow), second.snapshot.url, signal);
   if (!third || saysOf(third.reading) !== 'out') return says;
-  explain(flow, 'confirming', 'Opening the login page ended the login, so it is done once more.', third);
+  await explain(flow, 'confirming', 'Opening the login page ended the login, so it is done once more.', third);
   flow.entryHarms = true;
   flow.steps = [];
   flow.before = undefined;

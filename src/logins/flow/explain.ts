@@ -7,11 +7,16 @@ const mostOfFrame = 120;
 const mostFrames = 6;
 
 /** Records one look and what was decided. Everything that was typed in this flow is taken out of it. */
-export function explain(flow: Flow, state: string, decision: string, look: Look | undefined = flow.look): void {
+export async function explain(
+  flow: Flow,
+  state: string,
+  decision: string,
+  look: Look | undefined = flow.look,
+): Promise<void> {
   const note = JSON.stringify([state, decision, look?.reading.kind, look?.snapshot.url]);
   if (note === flow.lastNote) return;
   flow.lastNote = note;
-  flow.input.record(flow.scrub.deep(explained(flow, state, decision, look)));
+  flow.input.record(await flow.scrub.deep(explained(flow, state, decision, look)));
 }
 
 function explained(flow: Flow, state: string, decision: string, look: Look | undefined): Explained {

@@ -54,7 +54,7 @@ export async function runWith(read: Reader, input: FlowInput): Promise<FlowOutco
     }
   } catch (error) {
     const end = endOf(flow, error);
-    if (flow.decision?.do !== 'end') explain(flow, state, end.message);
+    if (flow.decision?.do !== 'end') await explain(flow, state, end.message);
     return {
       ...(await learned(flow)),
       ...outcomeOf(flow, end),
@@ -70,11 +70,11 @@ const mostMisses = 2;
  * An element is gone, or cannot be used: the page is read anew, without the recipe, for as long as it can be read. A page
  * that goes on by itself and a recipe that is out of date look like that too.
  */
-function lookAgain(flow: Flow, state: FlowStateName, error: unknown): FlowStateName {
+async function lookAgain(flow: Flow, state: FlowStateName, error: unknown): Promise<FlowStateName> {
   const again = error instanceof FormsError && ['stale', 'unreachable', 'unfit'].includes(error.fault);
   if (!again || flow.input.signal.aborted || state === 'opening' || ++flow.misses > mostMisses) throw error;
   flow.replayAt = undefined;
-  explain(flow, state, `An element could not be used, so the page is read again: ${error.message}`);
+  await explain(flow, state, `An element could not be used, so the page is read again: ${error.message}`);
   return 'looking';
 }
 
@@ -212,7 +212,8 @@ async function look(flow: Flow, signal: AbortSignal): Promise<FlowStateName> {
   changePlace(flow, seen);
   flow.credential = await credentialFor(flow, seen);
   const decision = await replayed(flow, seen, flow.credential, decide(flow, seen, flow.credential));
-  explain(flow, 'looking', decision.why, seen);
+  await explain(flow, 'looking', decision.why, seen);
+  signal.throwIfAborted();
   flow.decision = decision;
   takeNote(flow, seen, decision);
   return follow(flow, decision);
@@ -231,7 +232,7 @@ function changePlace(flow: Flow, { snapshot: { url } }: Look): void {
 /** A look-up that fails leads to a question for the person, not to the end. */
 async function credentialFor(flow: Flow, { snapshot }: Look): Promise<OpenCredential | undefined> {
   const credential = await flow.input.credential().catch(() => undefined);
-  for (const value of Object.values(credential?.values ?? {})) flow.scrub.add(value);
+  if (credential) flow.scrub.hold(Object.values(credential.values));
   // The password of the site is not typed at an identity provider that a person chose, unless it is that one's.
   return credential && credentialAt(flow, credential, snapshot.url);
 }

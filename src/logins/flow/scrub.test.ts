@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import { scrubber } from './scrub.ts';
+
+test('a record has none of what was typed and none of what the credential holds', async () => {
+  const scrub = scrubber();
+  scrub.add('typed-password');
+  scrub.hold(['ada@shop.example', 'of-the credential']);
+  const record = {
+    page: ['Hello ada@shop.example', { url: '/?m=ada%40shop.example', n: 1 }],
+    no: undefined,
+    all: null,
+  };
+  expect(await scrub.deep({ ...record, text: 'typed-password, of-the credential' })).toEqual({
+    page: ['Hello •••', { url: '/?m=•••', n: 1 }],
+    no: undefined,
+    all: null,
+    text: '•••, •••',
+  });
+});
+
+test('what a credential held before is told again, unless it was typed', () => {
+  const scrub = scrubber();
+  scrub.hold(['first-one', 'first-two']);
+  scrub.add('first-two');
+  scrub.hold(['second-one']);
+  expect(scrub.text('first-one first-two second-one')).toBe('first-one ••• •••');
+});
+
+test('others have their turn while a large record is read for many values', async () => {
+  const scrub = scrubber();
+  scrub.hold(Array.from({ length: 100 }, (_, at) => `${'a'.repeat(100)}${at}`));
+  const record = Array.from({ length: 3000 }, (_, at) => `${'a'.repeat(290)}${at}`);
+  let turns = 0;
+  const timer = setInterval(() => turns++, 0);
+  await scrub.deep(record);
+  clearInterval(timer);
+  expect(turns).toBeGreaterThan(2);
+});
+
+test('values that no text can hold are not looked for, and no more are kept than a login has', () => {
+  const scrub = scrubber();
+  for (let at = 0; at < 1000; at++) scrub.add(`typed-value-${at}.`);
+  expect(scrub.text('typed-value-999.')).toBe('•••');
+  expect(scrub.text('typed-value-1.')).toBe('typed-value-1.');
+});
