@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { bestFit, domainOf, fit, looksLikeDomain, namesSite } from './domains.ts';
 
 test.each<[string, string | undefined]>([
@@ -98,3 +98,15 @@ test.each<[string, boolean]>([
   ['v1.2', false],
   ['my shop.example', false],
 ])('%j names a site: %s', (text, expected) => expect(looksLikeDomain(text)).toBe(expected));
+
+test('of an item with very many addresses the first hundred count, and each is read once', () => {
+  const urls = Array.from({ length: 200_000 }, (_, at) => `site-${at}.example`);
+  const items = [{ urls }, { urls: ['shop.example'] }];
+  expect(bestFit(items, 'shop.example')).toBe(items[1]);
+  expect(bestFit(items, 'site-99.example')).toBe(items[0]);
+  expect(bestFit(items, 'site-100.example')).toBeUndefined();
+  const parse = vi.spyOn(URL, 'canParse');
+  expect(bestFit(items, 'site-98.example')).toBe(items[0]);
+  expect(parse.mock.calls.length).toBeLessThan(5);
+  parse.mockRestore();
+});

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { turns } from '../lib/turns.ts';
 
 const label = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
@@ -27,24 +28,61 @@ export function domainOf(text: string): string | undefined {
  * below `example`, and a password must not reach a site that its item does not name.
  */
 export function fit(address: string, of: string): number {
+  const [item, site] = [namedSite(address), siteOf(of)];
+  return item && site ? fitOf(item, site) : 0;
+}
+
+/** What an address of an item names: one site, or every one below it. */
+interface NamedSite extends Site {
+  wildcard: boolean;
+}
+
+function namedSite(address: string): NamedSite | undefined {
   const wildcard = /^(https?:\/\/)?\*\.(?=[^*]+$)/i;
-  const [item, site] = [siteOf(address.replace(wildcard, '$1')), siteOf(of)];
-  if (!item || !site) return 0;
+  const site = siteOf(address.replace(wildcard, '$1'));
+  return site && { ...site, wildcard: wildcard.test(address) };
+}
+
+function fitOf(item: NamedSite, site: Site): number {
   // What is written for https is not sent where others can read it.
   if (item.scheme === 'https:' && site.scheme === 'http:') return 0;
   const port = site.port ?? (site.scheme && ownPort[site.scheme]);
   if (item.port !== undefined && port !== undefined && item.port !== port) return 0;
   // A longer suffix of a wildcard is a closer match.
-  if (wildcard.test(address)) return isBelow(site.host, item.host) ? 1 + item.host.length : 0;
+  if (item.wildcard) return isBelow(site.host, item.host) ? 1 + item.host.length : 0;
   if (item.host === site.host) return 4000;
   // `www.` is the same site by convention.
   return withoutWww(item.host) === withoutWww(site.host) ? 3000 : 0;
 }
 
+/** Of an item, so many addresses count. */
+export const mostAddresses = 100;
+
+/** An item is held against a site at each look of a login, and its addresses stay the same. */
+const sitesBefore = new WeakMap<readonly string[], NamedSite[]>();
+
+function sitesOf(addresses: readonly string[]): NamedSite[] {
+  let sites = sitesBefore.get(addresses);
+  if (!sites) {
+    sites = addresses.slice(0, mostAddresses).flatMap((address) => namedSite(address) ?? []);
+    sitesBefore.set(addresses, sites);
+  }
+  return sites;
+}
+
+/** Reads the addresses of a list of items, which may be long, so that a later `bestFit` has no more to read. */
+export async function prepareItems(items: readonly { urls?: readonly string[] | undefined }[]): Promise<void> {
+  const turn = turns();
+  for (const { urls } of items) {
+    if (urls) sitesOf(urls);
+    await turn();
+  }
+}
+
 /** Whether addresses of an item name a site: a domain, or the address of a page, of which the origin counts. */
 export function namesSite(addresses: readonly string[], site: string): boolean {
-  const of = /^https?:/i.test(site) && URL.canParse(site) ? new URL(site).origin : site;
-  return addresses.some((address) => fit(address, of) > 0);
+  const of = siteOf(/^https?:/i.test(site) && URL.canParse(site) ? new URL(site).origin : site);
+  return of !== undefined && sitesOf(addresses).some((item) => fitOf(item, of) > 0);
 }
 
 /** The item that fits a domain best; among equals the first. */
@@ -52,11 +90,14 @@ export function bestFit<T extends { urls?: readonly string[] | undefined }>(
   items: readonly T[],
   domain: string,
 ): T | undefined {
+  const site = siteOf(domain);
+  if (!site) return undefined;
   let best: { item: T; value: number } | undefined;
-  for (const item of items) {
-    const value = Math.max(0, ...(item.urls ?? []).map((address) => fit(address, domain)));
-    if (value > (best?.value ?? 0)) best = { item, value };
-  }
+  for (const item of items)
+    for (const named of sitesOf(item.urls ?? [])) {
+      const value = fitOf(named, site);
+      if (value > (best?.value ?? 0)) best = { item, value };
+    }
   return best?.item;
 }
 

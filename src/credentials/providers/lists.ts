@@ -1,3 +1,4 @@
+import { prepareItems } from '../domains.ts';
 import type { SourceItem } from './source.ts';
 
 /** A list that misses an item is read again if it is older than this: the item may be new. */
@@ -22,7 +23,8 @@ export function itemLists(now: () => number = () => performance.now()) {
     const running = reading.get(key);
     if (running) return running;
     const work = list()
-      .then((items) => {
+      .then(async (items) => {
+        await prepareItems(items);
         cached.set(id, { revision, at: now(), items });
         return items;
       })
