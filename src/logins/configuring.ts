@@ -76,6 +76,7 @@ export function connectionConfiguring(options: ConfiguringOptions & { finding: F
         login_url,
         allowed_domains: sitesOf(request.allowed_domains ?? []),
         sso_hosts: {},
+        sso_provider: null,
         ...linkColumns(link),
         proxy_id,
         health_check_interval,
@@ -177,6 +178,7 @@ function changed(
     allowed_domains: allowed_domains ? sitesOf(allowed_domains) : row.allowed_domains,
     // They were confirmed for what was typed there, which is not what another credential has.
     sso_hosts: named.link ? {} : row.sso_hosts,
+    sso_provider: named.link ? null : row.sso_provider,
     proxy_id: named.proxy === undefined ? row.proxy_id : named.proxy,
     health_check_interval: request.health_check_interval ?? row.health_check_interval,
     health_checks: request.health_checks ?? row.health_checks,

@@ -31,6 +31,25 @@ function wantedOf(row: ConnectionRow) {
 const notShared =
   'The credential provider of this connection is not shared with its project. Give the connection another credential, or share the provider by its projects.';
 
+/**
+ * The names that each host has after a login, where they change. Of what was saved, a host has what was typed there: another value by the
+ * same name is not for it any more.
+ */
+function placesAfter(
+  known: Record<string, string[]>,
+  confirmed: Record<string, string[]> = {},
+  saved: Record<string, string>,
+): Record<string, string[]> {
+  const isSaved = (name: string) => Object.hasOwn(saved, name);
+  const before = new Map(Object.entries(known));
+  const now = new Map(Object.entries(confirmed));
+  const after = [...new Set([...before.keys(), ...now.keys()])].map((host): [string, string[]] => [
+    host,
+    [...(before.get(host) ?? []).filter((name) => !isSaved(name)), ...(now.get(host) ?? []).filter(isSaved)],
+  ]);
+  return Object.fromEntries(after.filter(([host, names]) => before.get(host)?.join('\n') !== names.join('\n')));
+}
+
 type AtHand =
   'connection' | 'flowType' | 'credential' | 'totp' | 'lastTotpCounter' | 'recipe' | 'passkeys' | 'mayEnrol';
 
@@ -98,7 +117,7 @@ export function loginKeeping({
       const found: Learned = { totpCounter: outcome.totpCounter };
       const hosts = succeeded ? outcome.ssoHosts : undefined;
       // A login may lead there again. What is typed there without a person is what a person typed there, once it is kept.
-      if (hosts) found.ssoHosts = Object.fromEntries(Object.keys(hosts).map((host) => [host, []]));
+      if (hosts) found.ssoHosts = placesAfter(now.sso_hosts, hosts, {});
       try {
         if (outcome.passkeys?.length) found.hasPasskeys = await keepPasskeys(id, outcome.passkeys);
         const link = linkOf(began);
@@ -117,7 +136,7 @@ export function loginKeeping({
           });
           if (isSame) {
             found.credentialId = saved.id;
-            if (hosts) found.ssoHosts = hosts;
+            found.ssoHosts = placesAfter(now.sso_hosts, hosts, typed);
           }
         }
       } catch (error) {

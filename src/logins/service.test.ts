@@ -216,8 +216,14 @@ describe('a login', () => {
       ssoHosts: { 'id.example': ['username', 'password'], 'other.example': [] },
     });
     expect(await get(id)).toMatchObject({ confirmed_hosts: ['id.example', 'other.example'] });
+    // The password that is kept now was typed at the site, so it is not the one of the confirmed host.
+    await logIn({ typed: { password: 'of the site' }, ssoProvider: 'google' });
+    expect(await logIn({})).toMatchObject({
+      ssoHosts: { 'id.example': ['username'], 'other.example': [] },
+      ssoProvider: 'google',
+    });
     await room.logins.update(asking, id, { credential: null });
-    expect(await logIn({})).toMatchObject({ ssoHosts: {} });
+    expect(await logIn({})).toMatchObject({ ssoHosts: {}, ssoProvider: undefined });
   });
 
   test.each<[string, Partial<FlowOutcome>, string | undefined]>([

@@ -53,6 +53,7 @@ export type ConnectionSettings = Pick<
   | 'login_url'
   | 'allowed_domains'
   | 'sso_hosts'
+  | 'sso_provider'
   | 'credential_kind'
   | 'credential_id'
   | 'provider_id'
@@ -144,7 +145,7 @@ export function connectionStore(db: Db) {
     /** `nextCheckAt` only when the schedule changed. */
     async change(id: string, row: ConnectionSettings, nextCheckAt: Date | null): Promise<void> {
       await db.rows(sql`update auth_connections set login_url = ${row.login_url},
-          allowed_domains = ${row.allowed_domains}, sso_hosts = ${row.sso_hosts}::jsonb, credential_kind = ${row.credential_kind}, credential_id = ${row.credential_id},
+          allowed_domains = ${row.allowed_domains}, sso_hosts = ${row.sso_hosts}::jsonb, sso_provider = ${row.sso_provider}, credential_kind = ${row.credential_kind}, credential_id = ${row.credential_id},
           provider_id = ${row.provider_id}, provider_path = ${row.provider_path}, proxy_id = ${row.proxy_id},
           health_check_interval = ${row.health_check_interval}, health_checks = ${row.health_checks},
           auto_reauth = ${row.auto_reauth}, save_credentials = ${row.save_credentials}, record_session = ${row.record_session},

@@ -2,7 +2,7 @@ import type { OpenCredential } from '../../credentials/service.ts';
 import { parseTotp, totpCode } from '../../credentials/totp.ts';
 import type { ReadChoice, ReadField, Step } from '../reading/types.ts';
 import { FormsError, type Action, type Allow } from './browser.ts';
-import { choiceKey, wantedProvider } from './choose.ts';
+import { choiceKey } from './choose.ts';
 import { stepKey } from './decision.ts';
 import { FlowEnd } from './ends.ts';
 import { fill, isPassing } from './fill.ts';
@@ -90,8 +90,6 @@ async function choose(flow: Flow, look: Look, choice: ReadChoice): Promise<FlowS
   flow.tried.add(choiceKey(look, choice));
   if (choice.type === 'sso_provider') {
     flow.ssoChosen ||= byPerson;
-    // The credential is for the site, unless it or the connection names the provider.
-    flow.ssoByPerson ||= byPerson || wantedProvider(flow, flow.credential) === undefined;
     flow.ssoProvider = choice.provider ?? choice.label;
   }
   await rememberPages(flow);

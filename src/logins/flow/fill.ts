@@ -235,8 +235,17 @@ function remember(
   if (from !== 'person') return;
   const kept = nameFor(field, values);
   flow.typed[kept] = value;
-  flow.confirmed.get(hostOf(look.snapshot.url) ?? '')?.add(kept);
+  keepPlace(flow, look.snapshot.url, kept);
   flow.personal.set(field.key === 'new_password' ? 'password' : memoryKey(field), value);
+}
+
+/** One value is kept by a name. It is for the host where it was typed last, and for no other that had one by this name. */
+function keepPlace(flow: Flow, url: string, name: string): void {
+  for (const names of flow.confirmed.values()) names.delete(name);
+  const host = hostOf(url);
+  if (host === undefined) return;
+  if (flow.hosts.learned(url) && !flow.confirmed.has(host)) flow.confirmed.set(host, new Set());
+  flow.confirmed.get(host)?.add(name);
 }
 
 export const isPassing = (error: unknown) =>

@@ -120,9 +120,7 @@ export interface Flow {
   decision?: Decision | undefined;
   /** What was recorded last, so that a page that changes under a waiting person does not fill the records. */
   lastNote?: string | undefined;
-  /** A person chose an identity provider: the credential's values are not for it unless it says so. */
-  ssoByPerson: boolean;
-  /** The person did choose it: a host that is not known is shown to the person then, to be confirmed. */
+  /** A person chose an identity provider: a host that is not known is shown to the person then, to be confirmed. */
   ssoChosen: boolean;
   /** Whose pages the login is at: empty for the connection's own, otherwise the host of an identity provider. */
   place: string;
@@ -187,7 +185,6 @@ export function newFlow(input: FlowInput, read: Reader): Flow {
     replayAt: input.flowType === 'REAUTH' && input.recipe ? 0 : undefined,
     requirements: { keys: [], totp: false, codes: [], external: false, passkey: false, basic: false },
     asked: { fields: [], choices: [] },
-    ssoByPerson: false,
     ssoChosen: false,
     place: '',
     confirmed: new Map(),

@@ -96,3 +96,37 @@ test('an item of a provider is typed at the hosts that it names, of those that t
     expect(site.submits).toEqual([]);
   }
 });
+
+test('the way that the last login took does not say that the credential is for the provider', async () => {
+  const script = withProvider('https://github.com/login');
+  script.pages['login']!.reading.choices![0]!.provider = 'github';
+  const { outcome, site } = await run({
+    script,
+    values: good,
+    input: { flowType: 'REAUTH', connection: { ...connection, ssoProvider: 'github' } },
+  });
+  expect(outcome.status).toBe('EXPIRED');
+  expect([site.submits, [...site.values]]).toEqual([[], []]);
+});
+
+test('a password that is typed at the site after the provider is not the one of the provider', async () => {
+  const script = withProvider();
+  script.pages['provider']!.click = { submit: () => 'own' };
+  script.pages['own'] = {
+    url: `${origin}/own`,
+    reading: { kind: 'login', ...login },
+    click: { submit: (site) => (site.cookies.set('session', '1'), (site.loggedIn = true), 'home') },
+  };
+  const { outcome, typed } = await start({
+    script,
+    values: {},
+    submits: [
+      { choiceId: 'sso' },
+      { choiceId: `continue_at_${host}` },
+      { fieldValues: theirs },
+      { fieldValues: { ...theirs, password: 'of-the-site' } },
+    ],
+  });
+  expect(outcome).toMatchObject({ status: 'SUCCESS', ssoHosts: { [host]: [] } });
+  expect(typed).toMatchObject({ password: 'of-the-site' });
+});

@@ -33,10 +33,8 @@ function isAtProvider(flow: Flow, { from, name }: Origin, credential: OpenCreden
   if (from === 'person')
     return learned !== undefined || isConfirmed(flow, origin) || isSame(provider, wantedProvider(flow, credential));
   if (name !== undefined && learned?.includes(name)) return true;
-  return (
-    isSame(provider, credential?.ssoProvider) ||
-    (!flow.ssoByPerson && isSame(provider, wantedProvider(flow, credential)))
-  );
+  // The provider that the connection has learned is the way that a login took. It does not say whose password the credential has.
+  return isSame(provider, credential?.ssoProvider);
 }
 
 /** Pages that a login may lead through: of the connection, or of the identity provider that it goes by. */
