@@ -53,6 +53,15 @@ test('passwords of every proxy that the session had are hidden', () => {
   expect(done).toEqual(['hide one', 'hide one two']);
 });
 
+test('typed values are prepared anew only when one is new, and half a character of them is hidden as it is sent', () => {
+  const { telemetry, done } = fakeTelemetry();
+  for (let look = 0; look < 3; look++) telemetry.hideTyped(['one', 'two\ud800']);
+  telemetry.hideTyped([]);
+  telemetry.hideTyped(['three']);
+  expect(done).toEqual(['hide one two\ufffd', 'hide one two\ufffd three']);
+  expect(telemetry.clean(['a two\ufffd'])).toEqual([expect.not.stringContaining('two')]);
+});
+
 test('a connection is reported when it begins and once when it ends, with what it was', () => {
   const { telemetry, events } = fakeTelemetry();
   const client = telemetry.visited('cdp');

@@ -90,7 +90,9 @@ export function sessionTelemetry({
     },
 
     /** The same for what is typed into a login page: forms send it under any name. */
-    hideTyped(values: readonly string[]) {
+    hideTyped(given: readonly string[]) {
+      // Half a surrogate pair is sent as the replacement character, and cannot be encoded otherwise.
+      const values = given.map((value) => value.replace(/\p{Surrogate}/gu, '\ufffd'));
       // A login says it at each look. To prepare the same values again takes long, if they are many.
       if (values.every((value) => typed.has(value))) return;
       for (const value of values) {

@@ -53,6 +53,13 @@ test('keeps nothing of a session without lines or without a row, nor while the d
   expect(await house().logs.read('none')).toBeUndefined();
 });
 
+test('a session ends without its log when its lines cannot be read', async () => {
+  const lastLines = () => {
+    throw new URIError('URI malformed');
+  };
+  await expect(house().logs.keep({ id: 's2', lastLines })).resolves.toBeUndefined();
+});
+
 test('of a project with too many bytes the oldest go', async () => {
   const kept = keptLogStore(store.db);
   for (const id of ['p1', 'p2', 'p3']) {

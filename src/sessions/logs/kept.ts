@@ -53,10 +53,12 @@ export function keptLogs({
   return {
     /** Never rejects: a session ends without its log, too. */
     async keep({ id, lastLines }: { id: string; lastLines: () => LastLines }): Promise<void> {
-      const lines = { ...lastLines(), recorder: recorder.lines(id), console: pageConsole.lines(id) };
-      await within(patienceMs, 'The database', write(id, lines)).catch((error: Error) =>
-        log.warn({ session: id, error: error.message }, 'session.log_not_kept'),
-      );
+      try {
+        const lines = { ...lastLines(), recorder: recorder.lines(id), console: pageConsole.lines(id) };
+        await within(patienceMs, 'The database', write(id, lines));
+      } catch (error) {
+        log.warn({ session: id, error: (error as Error).message }, 'session.log_not_kept');
+      }
     },
 
     async read(sessionId: string): Promise<{ at: Date; lines: LastLines } | undefined> {
