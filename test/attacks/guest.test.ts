@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { guestOf, type Guest } from '../../src/chromium/guest/guest.ts';
+import { ChannelClosed, guestOf, type Guest } from '../../src/chromium/guest/guest.ts';
 import type { Browser } from '../../src/chromium/browser/launch.ts';
 import { list } from '../../src/sessions/fs/service.ts';
 import { execute } from '../../src/sessions/playwright/service.ts';
@@ -110,6 +110,18 @@ describe('a guest that was taken over', () => {
     const { guest, ended } = hostile(`asked(() => flood(frame(END, 999), 2_000_000));`);
     await guest.open('list', { path: '/' });
     expect(await end(ended)).toMatch(/there are not/);
+  });
+
+  test.each([
+    ['an answer', 'JSON_ITEM', /more names and values/],
+    ['a refusal', 'FAIL', /more names and values/],
+    ['a question', 'OPEN', /impossible size/],
+  ])('does not have the service parse JSON for seconds in %s', async (_, kind, reason) => {
+    const { guest, ended } = hostile(`asked((name, stream) =>
+      socket.write(frame(${kind}, ${kind} === OPEN ? 2 : stream, '{"name":"cdp","a":[' + '{},'.repeat(2_700_000) + '0]}')));`);
+    const stream = await guest.open('list', { path: '/' });
+    await expect(stream.next()).rejects.toThrow(ChannelClosed);
+    expect(await end(ended)).toMatch(reason);
   });
 
   test('does not take back more than it was sent', async () => {

@@ -12,6 +12,7 @@ import {
   MAX_JSON,
   Refusal,
   RESET,
+  TOO_HEAVY,
   type InnerStream,
   type Stream,
 } from './stream.ts';
@@ -28,6 +29,8 @@ export { ChannelClosed, Refusal, type Stream } from './stream.ts';
 const OPEN = 0; // JSON: the name of the request and its arguments. The other kinds are in stream.ts
 
 const HEAD = 9;
+/** The most bytes of an OPEN of the guest, which is a name. The service's own have arguments, such as the code to run. */
+const MOST_OPEN = 4096;
 /** The most sent bytes that the other end has not read. Each stream has its window; an end that leaves this much unread reads none of them. */
 const MOST_UNREAD = 64 * 1024 * 1024;
 /** Allowance for a stream that ended in order: the other end may still send credits. */
@@ -49,9 +52,11 @@ export interface ChannelOptions {
   onOpen: (name: string, args: unknown, stream: Stream) => void;
   /** The most streams that the other end may have open. */
   most: number;
+  /** Whether JSON of the other end may be parsed: `{},{},…` of one frame would take seconds. All of it, unless told. */
+  isLight?: (json: Buffer) => boolean;
 }
 
-export function channel(socket: Duplex, { host, onOpen, most }: ChannelOptions): Channel {
+export function channel(socket: Duplex, { host, onOpen, most, isLight = () => true }: ChannelOptions): Channel {
   const streams = new Map<number, InnerStream>();
   let nextId = host ? 1 : 2;
   let theirs = 0;
@@ -62,7 +67,7 @@ export function channel(socket: Duplex, { host, onOpen, most }: ChannelOptions):
   let settle!: (reason: string) => void;
   const closed = new Promise<string>((resolve) => (settle = resolve));
 
-  const parse = parser(frame, (reason) => close(reason));
+  const parse = parser(frame, (reason) => close(reason), host ? MOST_OPEN : MAX_JSON);
   socket.on('data', parse);
   socket.on('error', (error: Error) => close(error.message));
   socket.on('close', () => close('the other end is gone.'));
@@ -117,8 +122,10 @@ export function channel(socket: Duplex, { host, onOpen, most }: ChannelOptions):
       case END:
         return stream?.finish();
       case FAIL: {
+        if (!stream) return;
+        if (!isLight(payload)) return close(TOO_HEAVY);
         const { code, message, details } = JSON.parse(payload.toString()) as Record<string, unknown>;
-        return stream?.finish(new Refusal(String(code), String(message), details));
+        return stream.finish(new Refusal(String(code), String(message), details));
       }
       case CREDIT:
         return payload.length === 4 ? stream?.credit(payload.readUInt32LE(0)) : close('a credit of the wrong size.');
@@ -134,6 +141,7 @@ export function channel(socket: Duplex, { host, onOpen, most }: ChannelOptions):
     const stream = channelStream({
       send: (kind, payload) => send(kind, id, payload),
       close,
+      isLight,
       stray,
       gone() {
         if (!streams.delete(id)) return;
@@ -167,6 +175,7 @@ export function channel(socket: Duplex, { host, onOpen, most }: ChannelOptions):
 function parser(
   frame: (kind: number, id: number, payload: Buffer, first: boolean) => void,
   fault: (reason: string) => void,
+  mostOpen: number,
 ) {
   const head = Buffer.alloc(HEAD);
   let headFilled = 0;
@@ -190,7 +199,8 @@ function parser(
           id = head.readUInt32LE(5);
           first = true;
           filled = 0;
-          if (left < 0 || left > (kind === BYTES ? CHUNK : MAX_JSON)) return fault('a frame of an impossible size.');
+          if (left < 0 || left > (kind === BYTES ? CHUNK : kind === OPEN ? mostOpen : MAX_JSON))
+            return fault('a frame of an impossible size.');
           whole = kind === BYTES || left === 0 ? undefined : Buffer.allocUnsafe(left);
           if (left === 0) {
             headFilled = 0;

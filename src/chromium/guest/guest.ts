@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { Duplex } from 'node:stream';
 import { Value } from 'typebox/value';
+import { isLight } from '../../lib/json-weight.ts';
 import type { Log } from '../../lib/log.ts';
 import { sameOwner } from '../../lib/scope.ts';
 import { andNoOther } from '../sandbox/descriptors.ts';
@@ -69,6 +70,8 @@ const MOST_IN_A_WHILE = 100;
 /** The most requests at once. More could not run anyway: a running process is one of them, and each takes memory of the service. */
 const MOST_ASKED = 4096;
 const PATIENCE_MS = 2000;
+/** Of one message: a part of a directory's list has 1000 files with 6 fields. */
+const MOST_WEIGHT = 20_000;
 /** The deadline of a call with one answer, such as removing a directory of hundreds of thousands of files. */
 const CALL_MS = 120_000;
 /** A guest that is silent for this long was stopped, or is stuck. */
@@ -125,6 +128,7 @@ export function guestOf({
       channel: channel(socket, {
         host: true,
         most: MOST_OF_ITS_OWN,
+        isLight: (json) => isLight(json, MOST_WEIGHT),
         onOpen(name, _args, stream) {
           const serve = name === 'cdp' ? onCdp : name === 'devtools' ? onDevtools : undefined;
           if (!serve) return made.channel.close('it asked for something that there is not.');

@@ -10,6 +10,8 @@ export const WINDOW = 1024 * 1024;
 export const CHUNK = 64 * 1024;
 /** JSON arrives whole; this is more than any request body of the service. */
 export const MAX_JSON = 8 * 1024 * 1024;
+/** Why a channel is closed whose other end sends JSON that takes long to parse. */
+export const TOO_HEAVY = 'JSON with more names and values than any answer has.';
 /** The cost of an item besides its bytes: about its overhead in memory, so that small items are not free. */
 export const ITEM_COST = 128;
 /** Smaller pieces of bytes are merged while they wait for the reader. */
@@ -65,6 +67,8 @@ export interface Port {
   send(kind: number, payload?: Buffer): void;
   /** The other end has broken a rule: closes the channel. */
   close(reason: string): void;
+  /** Whether JSON of the other end may be parsed. */
+  isLight(json: Buffer): boolean;
   /** So many bytes may still arrive for the stream, although it was given up: they were on their way. */
   stray(bytes: number): void;
   /** The stream is over. May be called more than once. */
@@ -196,9 +200,13 @@ export function channelStream(port: Port): InnerStream {
       for (const writer of those) writer();
     },
   };
-  /** Invalid JSON closes the channel, and with it this stream. */
+  /** JSON that is invalid, or takes long to parse, closes the channel, and with it this stream. */
   function parsed(item: Raw): Item {
     if (item.bytes) return item;
+    if (!port.isLight(item.json)) {
+      port.close(TOO_HEAVY);
+      throw new ChannelClosed('It sent JSON that takes long to parse.');
+    }
     try {
       return { json: JSON.parse(item.json.toString()) as unknown };
     } catch (error) {
