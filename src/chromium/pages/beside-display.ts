@@ -7,7 +7,7 @@ import { activePage } from './active-page.ts';
 import { displayLevel, type LevelMessage } from './display-level.ts';
 import { fileChoosers } from './file-choosers.ts';
 import { viewerFiles, type FileMessage, type SessionFiles } from './viewer-files.ts';
-import { isAboutFiles, readViewerMessage } from './viewer-messages.ts';
+import { isAboutFiles, readViewerMessage, viewerBounds } from './viewer-messages.ts';
 import { drop } from './viewer-uploads.ts';
 
 /** The JSON messages to a viewer of a display. The display's own bytes are binary messages. */
@@ -91,11 +91,14 @@ export function besideDisplay(
       });
   }
   again();
+  const beyond = viewerBounds();
 
   return {
     receive(data, binary) {
       if (binary === true || data[0] !== BRACE) return display.receive(data, binary);
-      const message = readViewerMessage(data);
+      const fault = beyond(data);
+      if (fault) return sink.close(fault.code, fault.reason);
+      const message = readViewerMessage(data, !files && !fit);
       if (message?.type === 'ack') level.answered();
       else if (message?.type === 'fit') fit?.(message);
       else if (message && isAboutFiles(message)) box?.take(message);

@@ -5,16 +5,13 @@ import { isTargetGone } from '../cdp/shapes.ts';
 import type { Casts } from './cast.ts';
 import type { SessionFiles } from './viewer-files.ts';
 import { viewerInput } from './viewer-input.ts';
-import { addressOf, onlyWatches, readViewerMessage, type ViewerMessage } from './viewer-messages.ts';
+import { addressOf, readViewerMessage, viewerBounds, type ViewerMessage } from './viewer-messages.ts';
 import { viewerPictures } from './viewer-pictures.ts';
 import { viewerPopups } from './viewer-popups.ts';
 import { viewerSteering } from './viewer-steering.ts';
 import { viewerTabs } from './viewer-tabs.ts';
 import { viewerUploads } from './viewer-uploads.ts';
-import { MAX_MESSAGE, Viewer } from './viewer.ts';
-
-/** Several times what a fast mouse and a fast typist produce together. */
-const MAX_MESSAGES_A_SECOND = 1000;
+import { Viewer } from './viewer.ts';
 
 /**
  * The live view of a headless session: one viewer, with a client of the multiplexer for its tabs and its input. Its pictures come from a
@@ -52,7 +49,7 @@ export function attachScreencast(
   const input = viewerInput(viewer, mux.hiddenWorld, (tab) => popups.look(tab));
   const popups = viewerPopups(viewer, mux.hiddenWorld, input.exclusive);
   const uploads = readOnly || !options.files ? undefined : viewerUploads(viewer, mux, options.files);
-  const tooMany = rateOf(MAX_MESSAGES_A_SECOND);
+  const beyond = viewerBounds();
 
   client.on('Target.targetCrashed', isTargetGone, ({ targetId }) => {
     if (targetId === viewer.shown?.id) viewer.tell({ type: 'crashed' });
@@ -66,11 +63,10 @@ export function attachScreencast(
     flush() {},
     receive(data) {
       if (viewer.over) return;
-      if (data.length > MAX_MESSAGE) return viewer.end(1009, 'That message is too large.');
-      if (tooMany()) return viewer.end(1008, 'Too many messages in a second.');
-      const message = readViewerMessage(data);
+      const fault = beyond(data);
+      if (fault) return viewer.end(fault.code, fault.reason);
+      const message = readViewerMessage(data, readOnly);
       if (!message) return log.debug({ bytes: data.length }, 'screencast.message_ignored');
-      if (readOnly && !onlyWatches(message)) return;
       handle(message);
     },
     closed: () => viewer.left(),
@@ -123,16 +119,4 @@ export function attachScreencast(
         if (shown) popups.take(shown, message);
     }
   }
-}
-
-/** Call it for each message: answers whether there were more than `most` in this second. */
-function rateOf(most: number): () => boolean {
-  let second = 0;
-  let count = 0;
-  return () => {
-    const now = Math.floor(Date.now() / 1000);
-    if (second !== now) [second, count] = [now, 0];
-    count += 1;
-    return count > most;
-  };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { addressOf, destinationOf, onlyWatches, readViewerMessage } from './viewer-messages.ts';
+import { addressOf, destinationOf, readViewerMessage, viewerBounds } from './viewer-messages.ts';
 
 const read = (value: unknown) => readViewerMessage(Buffer.from(JSON.stringify(value)));
 const mouse = { type: 'mouse', event: 'move', x: 1, y: 2, button: 'none', buttons: 0, clickCount: 0, modifiers: 0 };
@@ -44,16 +44,45 @@ describe('what a viewer may say', () => {
   });
 
   it('is little for those who only watch', () => {
-    expect(onlyWatches({ type: 'ack' })).toBe(true);
-    expect(onlyWatches({ type: 'follow', on: false })).toBe(true);
-    expect(onlyWatches({ type: 'newTab' })).toBe(false);
-    expect(onlyWatches({ type: 'fit', width: 800, height: 600 })).toBe(false);
-    expect(onlyWatches({ type: 'copy', cut: false })).toBe(false);
-    expect(onlyWatches({ type: 'choose', id: 1, index: 0 })).toBe(false);
-    expect(onlyWatches({ type: 'downloads' })).toBe(false);
-    expect(onlyWatches({ type: 'save', name: 'x' })).toBe(false);
-    expect(onlyWatches({ type: 'noFiles', chooser: 0 })).toBe(false);
-    expect(onlyWatches({ type: 'openTab', address: 'example.com' })).toBe(false);
+    const watch = (value: unknown) => readViewerMessage(Buffer.from(JSON.stringify(value)), true);
+    for (const message of [
+      { type: 'ack' },
+      { type: 'follow', on: false },
+      { type: 'size', width: 800, height: 600 },
+      { type: 'selectTab', id: 'x'.repeat(64) },
+    ])
+      expect(watch(message)).toEqual(message);
+    for (const message of [
+      { type: 'newTab' },
+      { type: 'fit', width: 800, height: 600 },
+      { type: 'copy', cut: false },
+      { type: 'choose', id: 1, index: 0 },
+      { type: 'downloads' },
+      { type: 'save', name: 'x' },
+      { type: 'noFiles', chooser: 0 },
+      { type: 'openTab', address: 'example.com' },
+    ]) {
+      expect(read(message)).toEqual(message);
+      expect(watch(message)).toBeUndefined();
+    }
+    expect(watch({ type: 'ack', more: 'x'.repeat(1024) })).toBeUndefined();
+  });
+
+  it('may be long, but has no more values than a list of files', () => {
+    const paste = { type: 'paste', text: '{},'.repeat(300_000) };
+    expect(read(paste)).toEqual(paste);
+    const files = Array.from({ length: 1000 }, () => ({ name: 'x', size: 1 }));
+    const offer = { type: 'offerFiles', chooser: 1, x: 0, y: 0, files };
+    expect(read(offer)).toEqual(offer);
+    expect(read({ type: 'ack', more: Array.from({ length: 6000 }, () => ({})) })).toBeUndefined();
+  });
+
+  it('is bounded in size, and in number', () => {
+    const beyond = viewerBounds();
+    expect(beyond(Buffer.alloc(1024 * 1024))).toBeUndefined();
+    expect(beyond(Buffer.alloc(2 * 1024 * 1024))?.code).toBe(1009);
+    const faults = Array.from({ length: 3000 }, () => beyond(Buffer.alloc(2)));
+    expect(faults.at(-1)?.code).toBe(1008);
   });
 });
 

@@ -1,3 +1,4 @@
+import { isLight } from '../../lib/json-weight.ts';
 import { flag, integer, list, number, object, oneOf, text, type Check, type Checked } from '../../lib/shape.ts';
 
 /** The messages of a screencast's viewer. They are not trusted: a message that is not exactly one of these is refused. */
@@ -91,8 +92,36 @@ export function isAboutFiles(message: ViewerMessage): message is FilesMessage {
   return aboutFiles.some((type) => type === message.type);
 }
 
-/** The viewer's message, or undefined if it is not valid. */
-export function readViewerMessage(data: Buffer): ViewerMessage | undefined {
+/** The size limit of a message to a viewer, or from it. */
+export const MAX_MESSAGE = 1024 * 1024 + 1024;
+/** The messages of a viewer that only watches are a few numbers, or the id of a tab. */
+const MAX_WATCHING = 1024;
+/** A thousand files with 2 fields, which are the most values of a message. */
+const MOST_WEIGHT = 6000;
+/** Several times what a fast mouse and a fast typist produce together. */
+const MAX_MESSAGES_A_SECOND = 1000;
+
+/** Why a viewer's connection has to be closed for a message; undefined if it need not be. To be called for each message, before it is read. */
+export function viewerBounds(): (data: Buffer) => { code: number; reason: string } | undefined {
+  let second = 0;
+  let count = 0;
+  return ({ length }) => {
+    if (length > MAX_MESSAGE) return { code: 1009, reason: 'That message is too large.' };
+    const now = Math.floor(Date.now() / 1000);
+    if (second !== now) [second, count] = [now, 0];
+    count += 1;
+    return count > MAX_MESSAGES_A_SECOND ? { code: 1008, reason: 'Too many messages in a second.' } : undefined;
+  };
+}
+
+/** The viewer's message, or undefined if it is not valid, or not for a viewer that only watches. */
+export function readViewerMessage(data: Buffer, readOnly = false): ViewerMessage | undefined {
+  if (readOnly && data.length > MAX_WATCHING) return undefined;
+  const message = isLight(data, MOST_WEIGHT) ? parsed(data) : undefined;
+  return message && readOnly && !onlyWatches(message) ? undefined : message;
+}
+
+function parsed(data: Buffer): ViewerMessage | undefined {
   let value: unknown;
   try {
     value = JSON.parse(data.toString());
@@ -111,7 +140,7 @@ export function readViewerMessage(data: Buffer): ViewerMessage | undefined {
 /** Messages that change only what this viewer sees. */
 const watching = new Set<ViewerMessage['type']>(['ack', 'size', 'quality', 'selectTab', 'follow']);
 
-export function onlyWatches({ type }: ViewerMessage): boolean {
+function onlyWatches({ type }: ViewerMessage): boolean {
   return watching.has(type);
 }
 

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { LookedAt } from './frame-places.ts';
 import { chooseOption, closePopup, readPopup, setValue, type Popup } from './page-popups.ts';
-import type { ViewerMessage } from './viewer-messages.ts';
-import { MAX_MESSAGE, type Shown, type Viewer } from './viewer.ts';
+import { MAX_MESSAGE, type ViewerMessage } from './viewer-messages.ts';
+import type { Shown, Viewer } from './viewer.ts';
 
 /** The deadline for the page's answer about its popup. */
 const ANSWER_MS = 3000;

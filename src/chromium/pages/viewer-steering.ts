@@ -1,8 +1,8 @@
 import { anyText, integer, list, object, optional, record, text } from '../../lib/shape.ts';
 import type { Mux } from '../cdp/mux.ts';
 import { transportError } from './net-errors.ts';
-import { destinationOf, type ViewerMessage } from './viewer-messages.ts';
-import { MAX_MESSAGE, type Shown, type Viewer } from './viewer.ts';
+import { destinationOf, MAX_MESSAGE, type ViewerMessage } from './viewer-messages.ts';
+import type { Shown, Viewer } from './viewer.ts';
 
 /** They are kept: the id of a load, and why it failed. */
 const loadId = text(128);

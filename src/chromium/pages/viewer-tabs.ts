@@ -2,7 +2,8 @@ import { Overdue } from '../../lib/deadline.ts';
 import type { Mux } from '../cdp/mux.ts';
 import { isAttached, isCreated, isTargetGone, isTargetList, isTargetNews, type TargetInfo } from '../cdp/shapes.ts';
 import { viewerFollowing } from './viewer-following.ts';
-import { MAX_MESSAGE, type Shown, type TabInfo, type Viewer } from './viewer.ts';
+import { MAX_MESSAGE } from './viewer-messages.ts';
+import type { Shown, TabInfo, Viewer } from './viewer.ts';
 
 interface Tab extends TabInfo {
   readonly contextId: string | undefined;

@@ -62,9 +62,6 @@ export interface Shown {
   page: { loading: boolean; canGoBack: boolean; canGoForward: boolean };
 }
 
-/** The size limit of a message to the viewer, or from it. */
-export const MAX_MESSAGE = 1024 * 1024 + 1024;
-
 /** One viewer of the screencast: its connection, its CDP client, and the tab it sees. */
 export class Viewer {
   readonly client: LocalClient;

@@ -5,6 +5,9 @@ import { read, resize, writeStdin, type OutputItem } from './service.ts';
 
 /** The most bytes that wait for a reader before the process's output is held back. */
 const MOST_WAITING = 1024 * 1024;
+/** The most bytes of a text message: input is binary. */
+const LONGEST_TEXT = 1024;
+const USAGE = 'Text messages are {"type":"resize","rows":24,"cols":80}.';
 /** The most inputs that wait to be written. */
 const MOST_TYPED = 64;
 
@@ -58,8 +61,7 @@ export function attachProcess(held: Hold, processId: string, sink: WebSocketSink
     const { type: what, rows, cols } = JSON.parse(text) as Record<string, unknown>;
     const fits = (size: unknown): size is number =>
       Number.isInteger(size) && Number(size) >= 1 && Number(size) <= 65_535;
-    if (what !== 'resize' || !fits(rows) || !fits(cols))
-      throw new Error('Text messages are {"type":"resize","rows":24,"cols":80}.');
+    if (what !== 'resize' || !fits(rows) || !fits(cols)) throw new Error(USAGE);
     type(() => resize(held, processId, rows, cols));
   }
 
@@ -75,6 +77,7 @@ export function attachProcess(held: Hold, processId: string, sink: WebSocketSink
     receive(data, binary = false) {
       if (binary) return type(() => writeStdin(held, processId, data.toString('base64'), false));
       try {
+        if (data.length > LONGEST_TEXT) throw new Error(USAGE);
         control(data.toString());
       } catch (error) {
         complain(error as Error);
