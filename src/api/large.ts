@@ -14,6 +14,7 @@ declare module 'fastify' {
 /** Bodies and responses are counted from this size on. */
 const LARGE = 64 * 1024;
 const SLICE = 64 * 1024;
+const NOTHING = Buffer.alloc(0);
 
 /** Requests whose bodies were weighed while they arrived. */
 const weighed = new WeakSet<FastifyRequest>();
@@ -68,17 +69,29 @@ function isJson({ headers, routeOptions: { config } }: FastifyRequest): boolean 
 export function countedAnswer(reply: FastifyReply, payload: unknown): unknown {
   const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload);
   if (!isWhole || payload.length <= LARGE) return payload;
-  const bytes = Buffer.from(payload);
-  const share = memory.share(memory.group(), 'reader', () => reply.raw.destroy());
-  share.set(bytes.length);
-  reply.raw.once('close', () => share.close());
-  void reply.header('content-length', bytes.length);
-  return Readable.from(slices(bytes, share), { objectMode: false, highWaterMark: SLICE });
+  return countedParts(reply, [Buffer.from(payload)]);
 }
 
-async function* slices(bytes: Buffer, share: { set(bytes: number): void }) {
-  for (let at = 0; at < bytes.length; at += SLICE) {
-    share.set(bytes.length - at);
-    yield bytes.subarray(at, at + SLICE);
+/** The same for one that is in parts: to join them would take long. */
+export function countedParts(reply: FastifyReply, parts: Buffer[]): Readable {
+  const size = parts.reduce((sum, part) => sum + part.length, 0);
+  void reply.header('content-length', size);
+  if (reply.raw.destroyed) return Readable.from([]); // no further `close` would come
+  const share = memory.share(memory.group(), 'reader', () => reply.raw.destroy());
+  share.set(size);
+  reply.raw.once('close', () => share.close());
+  return Readable.from(slices(parts, size, share), { objectMode: false, highWaterMark: SLICE });
+}
+
+async function* slices(parts: Buffer[], size: number, share: { set(bytes: number): void }) {
+  let left = size;
+  for (const [index, part] of parts.entries()) {
+    for (let at = 0; at < part.length; at += SLICE) {
+      share.set(left);
+      const slice = part.subarray(at, at + SLICE);
+      left -= slice.length;
+      yield slice;
+    }
+    parts[index] = NOTHING; // it is read
   }
 }

@@ -2,6 +2,8 @@ import { Value } from 'typebox/value';
 import type { Static, TSchema } from 'typebox';
 import { ChannelClosed, NoGuest, Refusal, type Guest, type Stream } from '../chromium/guest/guest.ts';
 import { errors, ServiceError } from '../errors.ts';
+import { NoRoom, type Gathering } from '../lib/gathering.ts';
+import { GrowingBytes } from '../lib/growing-bytes.ts';
 
 /** Runs `work` inside a session, and translates its errors into those of the API. */
 export async function inside<T>(work: () => Promise<T>): Promise<T> {
@@ -26,24 +28,25 @@ export async function nextOf<S extends TSchema>(guest: Guest, schema: S, stream:
 }
 
 /** The `size` bytes that the guest announced, as one buffer, in however many pieces they arrive. */
-export async function bytesFrom(guest: Guest, stream: Stream, size: number): Promise<Buffer> {
-  const whole = Buffer.allocUnsafe(size);
-  for (let filled = 0; filled < size;) {
+export async function bytesFrom(guest: Guest, stream: Stream, size: number, room: Gathering): Promise<Buffer> {
+  const whole = new GrowingBytes();
+  while (whole.size < size) {
     const item = await stream.next();
-    if (!item?.bytes || item.bytes.length > size - filled) {
+    if (!item?.bytes || item.bytes.length > size - whole.size) {
       guest.distrust('it sent other bytes than it said.');
       throw new ChannelClosed('It sent other bytes than it said.');
     }
-    filled += item.bytes.copy(whole, filled);
+    whole.add(item.bytes);
+    await room.add(item.bytes.length);
   }
-  return whole;
+  return whole.all();
 }
 
 /** If the service itself gives up a stream, that is not the guest's fault. */
 export function inOurWords(error: unknown): unknown {
   if (error instanceof ServiceError) return error;
   if (error instanceof NoGuest) return error.code === 'unsandboxed' ? errors.sandbox_unavailable() : error;
-  if (error instanceof ChannelClosed) return errors.guest_lost({}, { cause: error });
+  if (error instanceof ChannelClosed || error instanceof NoRoom) return errors.guest_lost({}, { cause: error });
   if (!(error instanceof Refusal)) return error;
   const detail = error.message.slice(0, 2000);
   switch (error.code) {

@@ -6,7 +6,10 @@ import { viewerFiles, type FileMessage, type SessionFiles } from './viewer-files
  * Files in memory, for what a viewer does wrong. The real ones are tested in test/acceptance/fs.test.ts. `downloaded` is what the session
  * has to save: there is nothing, unless it is given.
  */
-function box(downloaded?: { size: number; content: readonly Buffer[] }) {
+function box(
+  downloaded?: { size: number; content: readonly Buffer[] },
+  downloads: SessionFiles['downloads'] = async () => [],
+) {
   const said: FileMessage[] = [];
   const taken: string[] = [];
   let reset = 0;
@@ -25,7 +28,7 @@ function box(downloaded?: { size: number; content: readonly Buffer[] }) {
         reset: () => (reset += 1),
       };
     },
-    downloads: async () => [],
+    downloads,
     async read() {
       if (!downloaded) throw new Error('There is none.');
       const { size, content } = downloaded;
@@ -92,6 +95,25 @@ describe('the files of a viewer', () => {
       expect(taken).toEqual([]);
       await expect.poll(resets).toBe(1);
     }
+  });
+
+  it('are listed one time after the other, however often they are asked for', async () => {
+    const lists: (() => void)[] = [];
+    const { viewer, said } = box(
+      undefined,
+      () => new Promise((resolve) => lists.push(() => resolve([{ name: `of list ${lists.length}`, size: 1 }]))),
+    );
+    for (let asked = 0; asked < 1000; asked++) viewer.take({ type: 'downloads' });
+    const answers = () => said.flatMap((message) => (message.type === 'downloads' ? message.files : []));
+    for (const many of [1, 2]) {
+      expect(lists).toHaveLength(many);
+      lists.at(-1)!();
+      await expect.poll(answers).toHaveLength(many);
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(lists).toHaveLength(2);
+    viewer.take({ type: 'downloads' });
+    expect(lists).toHaveLength(3);
   });
 
   it('are saved whole, in parts, and only up to a bound, also if there is more than was said', async () => {

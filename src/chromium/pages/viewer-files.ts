@@ -66,6 +66,8 @@ export function viewerFiles({
   let chooser: { id: number; take: Taker } | undefined;
   let uploading: { take(chunk: Buffer): void; stop(): void } | undefined;
   let saving = false;
+  /** A list is being made, and whether it was asked for again meanwhile. */
+  let listing: { again: boolean } | undefined;
 
   function offer(message: ViewerMessage & { type: 'offerFiles' }): void {
     const take = message.chooser === 0 ? dropAt(message) : chooserOf(message.chooser)?.take;
@@ -143,9 +145,20 @@ export function viewerFiles({
     return self;
   }
 
+  /** One list at a time: what is asked for meanwhile is answered by one list more. */
   async function list(): Promise<void> {
-    const found = await files.downloads();
-    if (!over.signal.aborted) tell({ type: 'downloads', files: found.slice(0, MOST_LISTED), problem: '' });
+    if (listing) return void (listing.again = true);
+    const mine: { again: boolean } = { again: true };
+    listing = mine;
+    while (mine.again && !over.signal.aborted) {
+      mine.again = false;
+      const found = await files.downloads().then(
+        (all) => ({ files: all.slice(0, MOST_LISTED), problem: '' }),
+        (error: unknown) => ({ files: [], problem: files.explain(error) }),
+      );
+      if (!over.signal.aborted) tell({ type: 'downloads', ...found });
+    }
+    listing = undefined;
   }
 
   return {
@@ -166,10 +179,7 @@ export function viewerFiles({
           if (chooserOf(message.chooser)) chooser = undefined;
           return uploading?.stop();
         case 'downloads':
-          return void list().catch(
-            (error: unknown) =>
-              over.signal.aborted || tell({ type: 'downloads', files: [], problem: files.explain(error) }),
-          );
+          return void list();
         case 'save':
           if (saving)
             return tell({ type: 'saved', problem: 'Another file is being saved. Try again when it is done.' });

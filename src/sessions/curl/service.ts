@@ -2,12 +2,17 @@ import type { Readable } from 'node:stream';
 import { LARGEST_BODY, requestThrough, type BrowserResponse } from '../../chromium/pages/browser-request.ts';
 import { TransportError } from '../../chromium/pages/net-errors.ts';
 import { errors } from '../../errors.ts';
+import { gathering, type Gathering } from '../../lib/gathering.ts';
+import { GrowingBytes } from '../../lib/growing-bytes.ts';
 import type { Hold } from '../holds.ts';
 import { checkedHeaders } from './headers.ts';
 import type { CurlRequest, CurlResult } from './schema.ts';
 
 /** An answer that is put into JSON is in memory several times. */
 const largestBuffered = 32 * 1024 * 1024;
+
+/** The answer to a larger body is not counted: the body is, until the exchange is over, and the two could not wait for each other. */
+const SMALL_BODY = 8 * 1024 * 1024;
 
 /** A whole exchange, from JSON to JSON. */
 export async function curl({ engine }: Hold, request: CurlRequest, hungUp: AbortSignal): Promise<CurlResult> {
@@ -18,18 +23,25 @@ export async function curl({ engine }: Hold, request: CurlRequest, hungUp: Abort
   const { method = 'GET', timeout_ms = 30_000, response_encoding = 'utf8' } = request;
   return withDeadline(timeout_ms, hungUp, async (signal) => {
     const response = await requestThrough(engine.hidden, { url, method, headers, body }, signal);
-    const bytes = await collect(response.body, largestBuffered);
-    if (!bytes) {
-      throw new TransportError(
-        `The answer is larger than ${largestBuffered} bytes. Read it in a stream, at /curl/raw below the session's base_url.`,
-      );
+    const stopped = new TransportError('The answer stopped in the middle while others waited for room.');
+    const counted = (body?.length ?? 0) <= SMALL_BODY;
+    const room = counted ? gathering(() => response.body.destroy(stopped), signal) : undefined;
+    try {
+      const bytes = await collect(response.body, largestBuffered, room);
+      if (!bytes) {
+        throw new TransportError(
+          `The answer is larger than ${largestBuffered} bytes. Read it in a stream, at /curl/raw below the session's base_url.`,
+        );
+      }
+      return {
+        status: response.status,
+        headers: gathered(response.headers),
+        body: bytes.toString(response_encoding),
+        duration_ms: Math.round(performance.now() - started),
+      };
+    } finally {
+      room?.close();
     }
-    return {
-      status: response.status,
-      headers: gathered(response.headers),
-      body: bytes.toString(response_encoding),
-      duration_ms: Math.round(performance.now() - started),
-    };
   });
 }
 
@@ -40,12 +52,18 @@ export async function curlRaw(
   hungUp: AbortSignal,
 ): Promise<BrowserResponse> {
   const url = checkedUrl(request.url);
-  const body = await collect(request.body, LARGEST_BODY);
-  if (!body) throw errors.payload_too_large({ limit: LARGEST_BODY });
-  const { method, headers } = request;
-  return withDeadline(request.timeoutMs, hungUp, (signal) =>
-    requestThrough(engine.hidden, { url, method, headers, body: body.length > 0 ? body : undefined }, signal),
-  );
+  const room = gathering(() => request.body.destroy(), hungUp);
+  try {
+    const body = await collect(request.body, LARGEST_BODY, room);
+    if (!body) throw errors.payload_too_large({ limit: LARGEST_BODY });
+    room.whole();
+    const { method, headers } = request;
+    return await withDeadline(request.timeoutMs, hungUp, (signal) =>
+      requestThrough(engine.hidden, { url, method, headers, body: body.length > 0 ? body : undefined }, signal),
+    );
+  } finally {
+    room.close();
+  }
 }
 
 function checkedUrl(text: string): string {
@@ -91,15 +109,14 @@ async function withDeadline<T>(ms: number, hungUp: AbortSignal, work: (signal: A
 }
 
 /** Undefined when there are more bytes than `most`. */
-async function collect(stream: Readable, most: number): Promise<Buffer | undefined> {
-  const parts: Buffer[] = [];
-  let size = 0;
+async function collect(stream: Readable, most: number, room: Gathering | undefined): Promise<Buffer | undefined> {
+  const whole = new GrowingBytes();
   for await (const part of stream as AsyncIterable<Buffer>) {
-    size += part.length;
-    if (size > most) return undefined; // leaving the loop destroys the stream
-    parts.push(part);
+    if (whole.size + part.length > most) return undefined; // leaving the loop destroys the stream
+    whole.add(part);
+    await room?.add(part.length);
   }
-  return Buffer.concat(parts);
+  return whole.all();
 }
 
 function gathered(headers: readonly (readonly [string, string])[]): Record<string, string[]> {

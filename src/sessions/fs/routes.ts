@@ -4,6 +4,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type, type TSchema } from 'typebox';
 import { partsOf } from '../../api/body-clock.ts';
+import { countedParts } from '../../api/large.ts';
 import { bytesAs, empty, eventsOf, refusals } from '../../api/schema.ts';
 import { eachOf, heldSessions, type HeldSessions, type Use } from '../held-routes.ts';
 import { ofFiles, ofGuest, ofWriting } from '../refusals.ts';
@@ -141,7 +142,10 @@ function readingRoutes(app: App, { using, sendBytes }: HeldSessions) {
         response: { 200: Type.Array(FileInfo), ...refusals(...ofFiles) },
       },
     },
-    (request, reply) => using(request, reply, ({ held }) => list(held, request.query.path)),
+    async (request, reply) => {
+      const parts = await using(request, reply, ({ held, gone }) => list(held, request.query.path, gone));
+      return reply.type('application/json; charset=utf-8').send(countedParts(reply, parts) as never);
+    },
   );
 
   app.get(

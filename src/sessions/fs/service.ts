@@ -1,16 +1,17 @@
 import type { Readable } from 'node:stream';
-import type { Static } from 'typebox';
 import type { Guest, Stream } from '../../chromium/guest/guest.ts';
 import { Done, FileInfos, FileOpened, WatchEvent, type Args, type FileInfo } from '../../chromium/guest/protocol.ts';
 import { errors } from '../../errors.ts';
+import { gathering } from '../../lib/gathering.ts';
+import { turns } from '../../lib/turns.ts';
 import { checked, inOurWords, inside, nextOf } from '../inside.ts';
 import type { Hold } from '../holds.ts';
 import type { FileEvent } from './schema.ts';
 
 /** The most files of a directory in one answer. */
 const MOST_LISTED = 100_000;
-/** The most characters of all their names and paths together. */
-const LONGEST_LIST = 32 * 1024 * 1024;
+/** The most bytes of such an answer, as JSON writes them: a control character of a name takes six. */
+const LONGEST_LIST = 64 * 1024 * 1024;
 
 /** Changes by one guest call with an empty answer. */
 export type Change = 'create_directory' | 'delete_file' | 'delete_directory' | 'move' | 'set_permissions';
@@ -24,28 +25,58 @@ export function info({ engine: { guest } }: Hold, path: string): Promise<FileInf
   return inside(() => guest.call('info', { path }));
 }
 
-export function list({ engine: { guest } }: Hold, path: string): Promise<Static<typeof FileInfos>> {
-  return inside(async () => {
-    const stream = await guest.open('list', { path });
+/** The files of a directory, part by part. */
+export async function* eachListed(
+  { engine: { guest } }: Hold,
+  path: string,
+  gone?: AbortSignal,
+): AsyncGenerator<FileInfo[]> {
+  const turn = turns();
+  let stream: Stream | undefined;
+  try {
+    stream = await guest.open('list', { path }, gone);
     stream.end();
-    const found: Static<typeof FileInfos> = [];
-    let length = 0;
-    try {
-      for (let item; (item = await stream.next());) {
-        const some = checked(guest, FileInfos, item.json);
-        for (const { name, path } of some) length += name.length + path.length;
-        found.push(...some);
-        if (found.length > MOST_LISTED || length > LONGEST_LIST)
-          throw errors.bad_path({
-            detail: `'${path}' holds more than ${MOST_LISTED} files, or too long names; list it with process/exec.`,
-          });
-      }
-    } finally {
-      stream.reset();
+    for (let item; (item = await stream.next());) {
+      yield checked(guest, FileInfos, item.json);
+      await turn();
     }
-    return found;
-  });
+  } catch (error) {
+    throw inOurWords(error);
+  } finally {
+    stream?.reset();
+  }
 }
+
+/** The files of a directory as the JSON of an answer, in parts. */
+export async function list(held: Hold, path: string, gone?: AbortSignal): Promise<Buffer[]> {
+  const stop = new AbortController();
+  const until = gone ? AbortSignal.any([gone, stop.signal]) : stop.signal;
+  const room = gathering(() => stop.abort(errors.guest_lost()), until);
+  const parts: Buffer[] = [];
+  let files = 0;
+  let bytes = 0;
+  try {
+    for await (const some of eachListed(held, path, until)) {
+      if (some.length === 0) continue;
+      const part = Buffer.from(`${files === 0 ? '[' : ','}${some.map(written).join(',')}`);
+      files += some.length;
+      bytes += part.length;
+      if (files > MOST_LISTED || bytes > LONGEST_LIST)
+        throw errors.bad_path({
+          detail: `'${path}' holds more than ${MOST_LISTED} files, or too long names; list it with process/exec.`,
+        });
+      parts.push(part);
+      await room.add(part.length);
+    }
+  } finally {
+    room.close();
+  }
+  return [...parts, Buffer.from(files === 0 ? '[]' : ']')];
+}
+
+/** The guest may have sent more fields. */
+const written = ({ name, path, size_bytes, is_dir, mod_time, mode }: FileInfo) =>
+  JSON.stringify({ name, path, size_bytes, is_dir, mod_time, mode });
 
 /** A file's bytes, or a directory's as an archive, at the reader's speed. */
 export function download(

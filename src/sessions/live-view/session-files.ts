@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { SessionFiles } from '../../chromium/pages/viewer-files.ts';
-import { Done } from '../../chromium/guest/protocol.ts';
+import { Done, type FileInfo } from '../../chromium/guest/protocol.ts';
 import { ServiceError } from '../../errors.ts';
-import { download, list } from '../fs/service.ts';
+import { download, eachListed } from '../fs/service.ts';
 import type { Hold } from '../holds.ts';
 import { inOurWords, inside, nextOf } from '../inside.ts';
 
@@ -10,6 +10,9 @@ const HOME = '/home/corral';
 const DOWNLOADS = `${HOME}/Downloads`;
 /** Each upload has a directory of its own, so that a file keeps its name. */
 const UPLOADS = `${HOME}/Uploads`;
+/** The most files of the directory that are looked at, and the newest of them that are listed. */
+const MOST_LOOKED_AT = 10_000;
+const MOST_LISTED = 200;
 /** In bytes. A directory takes 255, and a number may come before it. */
 const LONGEST_NAME = 200;
 
@@ -42,14 +45,19 @@ export function filesForViewer(held: Hold): SessionFiles {
       }),
 
     async downloads() {
-      const found = await list(held, DOWNLOADS).catch((error: unknown) => {
-        if (error instanceof ServiceError && error.code === 'path_not_found') return []; // the first download makes the directory
-        throw error;
-      });
-      return found
-        .filter(({ name, is_dir }) => !is_dir && !name.startsWith('.') && !name.endsWith('.crdownload'))
-        .toSorted((one, other) => other.mod_time.localeCompare(one.mod_time))
-        .map(({ name, size_bytes }) => ({ name, size: size_bytes }));
+      const newest = newestOf<FileInfo>(MOST_LISTED, ({ mod_time }) => mod_time);
+      let seen = 0;
+      try {
+        for await (const some of eachListed(held, DOWNLOADS)) {
+          for (const file of some) if (isDownloaded(file)) newest.add(file);
+          seen += some.length;
+          if (seen >= MOST_LOOKED_AT) break;
+        }
+      } catch (error) {
+        // The first download makes the directory.
+        if (!(error instanceof ServiceError) || error.code !== 'path_not_found') throw error;
+      }
+      return newest.all().map(({ name, size_bytes }) => ({ name, size: size_bytes }));
     },
 
     async read(name, signal) {
@@ -65,6 +73,28 @@ export function filesForViewer(held: Hold): SessionFiles {
     explain(error) {
       const ours = inOurWords(error);
       return ours instanceof ServiceError ? ours.message : 'The files could not be moved. Try again.';
+    },
+  };
+}
+
+const isDownloaded = ({ name, is_dir }: FileInfo) => !is_dir && !name.startsWith('.') && !name.endsWith('.crdownload');
+
+/** Keeps no more than twice as many as it is to find. */
+export function newestOf<T>(most: number, timeOf: (item: T) => string) {
+  let kept: T[] = [];
+  const cut = () => {
+    kept.sort((one, other) => (timeOf(one) < timeOf(other) ? 1 : timeOf(one) > timeOf(other) ? -1 : 0));
+    kept = kept.slice(0, most);
+  };
+  return {
+    add(item: T): void {
+      kept.push(item);
+      if (kept.length >= 2 * most) cut();
+    },
+    /** The newest first. */
+    all(): T[] {
+      cut();
+      return kept;
     },
   };
 }

@@ -3,6 +3,7 @@ import { Outcome, OutcomePart } from '../../chromium/guest/protocol.ts';
 import { errors } from '../../errors.ts';
 import { bytesFrom, inside, nextOf } from '../inside.ts';
 import type { Hold } from '../holds.ts';
+import { gathering, type Gathering } from '../../lib/gathering.ts';
 import { isJson } from '../../lib/json-aside.ts';
 import type { ExecuteRequest, ExecuteResult } from './schema.ts';
 
@@ -21,14 +22,16 @@ export function execute(
   return inside(async () => {
     const late = AbortSignal.timeout(timeout_sec * 1000 + TURN_MS);
     const stream = await guest.open('execute', { code, timeout_sec }, AbortSignal.any([hungUp, late]));
+    const room = gathering(() => stream.reset(), hungUp);
     stream.end();
     try {
       const { success, error } = await nextOf(guest, Outcome, stream);
       const [result, stdout, stderr] = [
-        await part(guest, stream),
-        await part(guest, stream),
-        await part(guest, stream),
+        await part(guest, stream, room),
+        await part(guest, stream, room),
+        await part(guest, stream, room),
       ];
+      room.whole();
       return {
         success,
         ...(success ? { result: await checked(guest, result) } : {}),
@@ -39,14 +42,15 @@ export function execute(
     } catch (error) {
       throw hungUp.aborted ? hungUp.reason : error;
     } finally {
+      room.close();
       stream.reset();
     }
   });
 }
 
-async function part(guest: Guest, stream: Stream): Promise<string> {
+async function part(guest: Guest, stream: Stream, room: Gathering): Promise<string> {
   const { bytes } = await nextOf(guest, OutcomePart, stream);
-  return (await bytesFrom(guest, stream, bytes)).toString();
+  return (await bytesFrom(guest, stream, bytes, room)).toString();
 }
 
 /** The result is handed on as it came: a large one would take long to parse, and as long to write again. */

@@ -13,6 +13,7 @@ import {
   type Said,
 } from '../../chromium/guest/protocol.ts';
 import { errors } from '../../errors.ts';
+import { gathering } from '../../lib/gathering.ts';
 import { bytesFrom, checked, inside, nextOf } from '../inside.ts';
 import type { Hold } from '../holds.ts';
 import { loseTail, rememberProcess, takeTail } from './tails.ts';
@@ -38,13 +39,14 @@ const processesOf = (guest: Guest) => {
 export function exec({ engine: { guest } }: Hold, request: ExecRequest, hungUp: AbortSignal): Promise<ExecResult> {
   return inside(async () => {
     const stream = await guest.open('exec', { ...commandOf(request), most: MOST_KEPT }, hungUp);
+    const room = gathering(() => stream.reset(), hungUp);
     let started: number | undefined;
     try {
       stream.end();
       started = (await nextOf(guest, Begun, stream)).pid;
       guest.started.add(started);
       const ended = await nextOf(guest, Ended, stream);
-      const output = await bytesFrom(guest, stream, ended.stdout_bytes + ended.stderr_bytes);
+      const output = await bytesFrom(guest, stream, ended.stdout_bytes + ended.stderr_bytes, room);
       const stdout = output.subarray(0, ended.stdout_bytes);
       const stderr = output.subarray(ended.stdout_bytes);
       if (ended.timed_out) {
@@ -65,6 +67,7 @@ export function exec({ engine: { guest } }: Hold, request: ExecRequest, hungUp: 
     } catch (error) {
       throw hungUp.aborted ? hungUp.reason : error;
     } finally {
+      room.close();
       // If the guest died, its successor has to know which processes to kill.
       if (started !== undefined && !stream.gone.aborted) guest.started.delete(started);
       stream.reset();
