@@ -4,7 +4,7 @@ import { bodies } from './bodies.ts';
 import type { Target } from './target.ts';
 
 const page = { sessionId: 'page', parent: undefined } as Target;
-const frame = { sessionId: 'frame', parent: page } as Target;
+const frame = { sessionId: 'frame', parent: page, root: page } as Target;
 const other = { sessionId: 'other', parent: undefined } as Target;
 
 let patience: number;

@@ -1,13 +1,12 @@
 import type { Endpoint } from '../cdp/network-facts.ts';
 import { bodies } from './bodies.ts';
 import { failureRecord, requestRecord, responseRecord, type Request } from './network-records.ts';
+import { openRequests } from './open-requests.ts';
 import { bodyLimit } from './redact.ts';
 import { isFailed, isFinished, isRequestSent, isResponseReceived } from './shapes.ts';
 import { contextOf, loadingFor, rootOf, type Target } from './target.ts';
 import type { Watch } from './watch.ts';
 
-/** More unended requests than any page has. The oldest are forgotten. */
-const MOST_REQUESTS = 10_000;
 const IDLE_MS = 500;
 /** How long bodies wait for other requests of a page that has loaded. */
 const BUSY_MS = 1000;
@@ -19,9 +18,12 @@ export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
    * By page, and not by target: Chromium tells the request for a frame's document in the page's process, and its end in the frame's. The
    * script of a shared worker ends outside of the page; such a request's id is unique in the browser.
    */
-  const requests = new Map<string, Request>();
+  const requests = openRequests();
   const idle = idlePages(watch);
-  const readBody = bodies(client, (target) => loadingFor(rootOf(target)) || (isBusy(target) ? BUSY_MS : 0));
+  const readBody = bodies(
+    client,
+    (target) => loadingFor(rootOf(target)) || (requests.isBusy(rootOf(target)) ? BUSY_MS : 0),
+  );
   const keyOf = (target: Target, requestId: string) =>
     requestId.length === 32 ? requestId : `${rootOf(target).sessionId} ${requestId}`;
 
@@ -45,22 +47,22 @@ export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
       response: undefined,
       counts: sent.type !== 'EventSource' && !(sent.type === 'Script' && url === sent.documentURL),
     };
-    requests.delete(key);
-    requests.set(key, entry);
-    if (requests.size > MOST_REQUESTS) requests.delete(requests.keys().next().value!);
+    requests.add(key, entry);
     idle.busy(rootOf(target));
     tell(requestRecord(entry, sent, before?.url));
   });
 
   client.on('Network.responseReceived', isResponseReceived, ({ requestId, type, response, timestamp }, sessionId) => {
     const target = targets.get(sessionId);
-    const entry = target && requests.get(keyOf(target, requestId));
+    if (!target) return;
+    const key = keyOf(target, requestId);
+    const entry = requests.get(key);
     if (!entry) return;
-    entry.target = target;
+    requests.move(key, entry, target);
     entry.type = type;
     entry.response = response;
     entry.headTimestamp = timestamp;
-    if (response.mimeType === 'text/event-stream') entry.counts = false;
+    if (response.mimeType === 'text/event-stream') requests.idle(entry);
     settleIdle(target);
   });
 
@@ -83,11 +85,8 @@ export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
 
   function take(sessionId: string | undefined, requestId: string): Request | undefined {
     const target = targets.get(sessionId);
-    const key = target && keyOf(target, requestId);
-    const entry = key === undefined ? undefined : requests.get(key);
-    if (!entry) return undefined;
-    requests.delete(key!);
-    entry.target = target!;
+    const entry = target && requests.remove(keyOf(target, requestId));
+    if (entry) entry.target = target;
     return entry;
   }
 
@@ -104,15 +103,9 @@ export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
     readBody({ target, requestId, bytes, limit }, (body) => finish(watch.captures('network') ? told(body) : undefined));
   }
 
-  function isBusy(target: Target): boolean {
-    const root = rootOf(target);
-    for (const entry of requests.values()) if (entry.counts && rootOf(entry.target) === root) return true;
-    return false;
-  }
-
   function settleIdle(target: Target): void {
     const root = rootOf(target);
-    if (root.gone || !watch.captures('network') || isBusy(root)) return;
+    if (root.gone || !watch.captures('network') || requests.isBusy(root)) return;
     if (loadingFor(root) === 0) readBody.now(root);
     idle.later(root);
   }
@@ -126,18 +119,14 @@ export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
 
     /** The main frame shows another document: requests of the previous one may never be told to have ended. */
     navigated(page: Target, loaderId: string): void {
-      for (const entry of requests.values()) {
-        if (rootOf(entry.target) === page && entry.loaderId !== loaderId) entry.counts = false;
-      }
+      for (const entry of requests.counted(page)) if (entry.loaderId !== loaderId) requests.idle(entry);
       settleIdle(page);
     },
 
     /** A target is gone: its requests ended with it. */
     gone(target: Target): void {
       idle.busy(target);
-      for (const [key, entry] of requests) {
-        if (entry.target !== target) continue;
-        requests.delete(key);
+      for (const entry of requests.takeAll(target)) {
         if (watch.captures('network'))
           tell(failureRecord(entry, { type: entry.type, errorText: 'net::ERR_ABORTED', canceled: true }));
       }

@@ -9,6 +9,10 @@ export interface Target {
   readonly type: string;
   /** The page or frame that it belongs to; undefined for pages, service workers and shared workers. */
   readonly parent: Target | undefined;
+  /** The last of the parents. Kept, and not looked for: it is needed for each event. */
+  readonly root: Target | undefined;
+  /** How many parents it has. */
+  readonly depth: number;
   readonly parentFrameId: string | undefined;
   readonly openerId: string | undefined;
   /** It started under the collector's eyes: nothing that it does has happened before. */
@@ -33,6 +37,8 @@ export interface Frame {
   parentId: string | undefined;
 }
 
+/** More parents than a frame or worker has. */
+export const MOST_DEPTH = 32;
 /** More frames of one target are not told apart. */
 export const MOST_FRAMES = 2000;
 
@@ -52,9 +58,7 @@ export function loadingFor({ loadingSince }: Target): number {
 
 /** The page that a frame or worker belongs to, or the worker itself if there is none. */
 export function rootOf(target: Target): Target {
-  let root = target;
-  while (root.parent) root = root.parent;
-  return root;
+  return target.root ?? target;
 }
 
 const wireTypes = new Set(['page', 'background_page', 'service_worker', 'shared_worker']);

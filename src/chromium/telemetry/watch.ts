@@ -13,7 +13,7 @@ import { screenshots } from './screenshot.ts';
 import { isNavigated } from '../cdp/frame-shapes.ts';
 import { isAttachedTo } from '../cdp/shapes.ts';
 import { isDetachedFrom, isFired } from './shapes.ts';
-import { isDocument, type Draft, type Target, type Tell } from './target.ts';
+import { isDocument, MOST_DEPTH, rootOf, type Draft, type Target, type Tell } from './target.ts';
 
 /** What the parts of the collector share while they watch one browser. */
 export interface Watch {
@@ -88,6 +88,8 @@ export function watchBrowser(mux: Mux, { tell, draft }: { tell: Tell; draft: Dra
       title,
       url,
       parent,
+      root: parent && rootOf(parent),
+      depth: parent ? parent.depth + 1 : 0,
       openerId,
       parentFrameId,
       fresh: waitingForDebugger || (started && from === undefined),
@@ -98,7 +100,7 @@ export function watchBrowser(mux: Mux, { tell, draft }: { tell: Tell; draft: Dra
       consoleIsLive: waitingForDebugger,
       gone: false,
     };
-    if (isKnown || bySession.size >= MOST_TARGETS) {
+    if (isKnown || bySession.size >= MOST_TARGETS || target.depth > MOST_DEPTH) {
       if (waitingForDebugger) void order(client, target, 'Runtime.runIfWaitingForDebugger');
       return void client.send('Target.detachFromTarget', { sessionId }, from).catch(() => {});
     }

@@ -1,0 +1,125 @@
+import { expect, onTestFinished, test, vi } from 'vitest';
+import type { Mux } from '../cdp/mux.ts';
+import { networkEvents } from './network.ts';
+import type { Target, Told } from './target.ts';
+import { watchBrowser, type Watch } from './watch.ts';
+
+type Params = Record<string, unknown>;
+
+/** A client of a browser that says what the test lets it say. */
+function browser() {
+  const listeners = new Map<string, ((params: Params, sessionId?: string) => void)[]>();
+  const sent: [method: string, params: Params][] = [];
+  const send = async (method: string, params: Params = {}) => {
+    sent.push([method, params]);
+    return {};
+  };
+  const client = {
+    on(event: string, _is: unknown, listener: (params: Params, sessionId?: string) => void) {
+      listeners.set(event, [...(listeners.get(event) ?? []), listener]);
+      return () => {};
+    },
+    send,
+    ask: (_is: unknown, method: string, params?: Params) => send(method, params),
+    close() {},
+  };
+  const say = (event: string, params: Params, sessionId?: string) =>
+    listeners.get(event)?.forEach((listener) => listener(params, sessionId));
+  return { client, sent, say };
+}
+
+const request = (requestId: string, loaderId = 'L') => ({
+  requestId,
+  loaderId,
+  documentURL: 'http://a.test/',
+  request: { url: 'http://a.test/x', method: 'GET', headers: {} },
+  timestamp: 1,
+  initiator: { type: 'script' },
+  type: 'Fetch',
+});
+
+function pages() {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const { client, say } = browser();
+  /** How often the collector looked where a target belongs. */
+  const looks = new Map<string, number>();
+  const page = (sessionId: string, more: Partial<Target> = {}) =>
+    new Proxy(
+      { sessionId, targetId: sessionId, type: 'page', url: '', navSeq: 0, frames: new Map(), ...more } as Target,
+      {
+        get(target, name, receiver) {
+          if (name === 'root' || name === 'parent') looks.set(sessionId, (looks.get(sessionId) ?? 0) + 1);
+          return Reflect.get(target, name, receiver) as unknown;
+        },
+      },
+    );
+  const a = page('A');
+  const known = new Map(
+    [a, page('B'), page('F', { type: 'iframe', parent: a, root: a })].map((one) => [one.sessionId, one]),
+  );
+  const told: Told[] = [];
+  const watch = {
+    client,
+    targets: { get: (sessionId: string) => known.get(sessionId), all: () => known.values() },
+    tell: (one: Told) => void told.push(one),
+    draft: () => () => {},
+    captures: () => true,
+  };
+  const network = networkEvents(watch as unknown as Watch, undefined);
+  const idle = () => {
+    vi.advanceTimersByTime(1000);
+    return told.filter(({ type }) => type === 'network_idle').map(({ target }) => target?.sessionId);
+  };
+  return { say, looks, network, known, idle, told };
+}
+
+const finished = (requestId: string) => ({ requestId, timestamp: 2, encodedDataLength: 0 });
+
+test('an event of one page does not go through the requests of another page', () => {
+  const { say, looks, idle } = pages();
+  for (let at = 0; at < 1000; at++) say('Network.requestWillBeSent', request(`a${at}`), 'A');
+  looks.clear();
+  say('Network.requestWillBeSent', request('b'), 'B');
+  say('Network.loadingFinished', finished('b'), 'B');
+  expect(looks.get('A') ?? 0).toBeLessThan(10);
+  expect(idle()).toEqual(['B']);
+});
+
+test('a page is idle when its requests and those of its frames have ended, moved away or been forgotten', () => {
+  const { say, idle, network, known, told } = pages();
+  const moving = 'M'.repeat(32);
+  say('Network.requestWillBeSent', request('a'), 'A');
+  say('Network.requestWillBeSent', request('f'), 'F');
+  say('Network.requestWillBeSent', request(moving), 'A');
+  say('Network.loadingFinished', finished('a'), 'A');
+  expect(idle()).toEqual([]);
+  say('Network.responseReceived', { requestId: moving, timestamp: 1, type: 'Fetch', response: {} }, 'B');
+  expect(idle()).toEqual([]);
+  known.get('F')!.gone = true;
+  network.gone(known.get('F')!);
+  expect(told.at(-1)).toMatchObject({ type: 'network_loading_failed', data: { request_id: 'f' } });
+  expect(idle()).toEqual(['A']);
+  say('Network.requestWillBeSent', request('left', 'earlier'), 'A');
+  network.navigated(known.get('A')!, 'L');
+  expect(idle()).toEqual(['A', 'A']);
+  network.navigated(known.get('B')!, 'L');
+  expect(idle()).toEqual(['A', 'A']); // the request that moved is of this document
+  for (let at = 0; at < 10_000; at++) say('Network.requestWillBeSent', request(`a${at}`), 'A');
+  network.navigated(known.get('B')!, 'L');
+  expect(idle()).toEqual(['A', 'A', 'B']); // it was the oldest
+});
+
+test('targets in targets are followed 32 deep', () => {
+  const { client, sent, say } = browser();
+  const mux = { attachLocal: () => client, hiddenWorld: 'w', proxy: undefined } as unknown as Mux;
+  const watch = watchBrowser(mux, { tell() {}, draft: () => () => {} });
+  onTestFinished(() => watch.close());
+  for (let depth = 0; depth < 40; depth++) {
+    const targetInfo = { targetId: `T${depth}`, type: depth === 0 ? 'page' : 'worker', title: '', url: '' };
+    const from = depth === 0 ? undefined : `S${Math.min(depth - 1, 32)}`;
+    say('Target.attachedToTarget', { sessionId: `S${depth}`, targetInfo, waitingForDebugger: false }, from);
+  }
+  const left = sent.filter(([method]) => method === 'Target.detachFromTarget').map(([, params]) => params['sessionId']);
+  expect(left).toEqual(['S33', 'S34', 'S35', 'S36', 'S37', 'S38', 'S39']);
+});
