@@ -22,6 +22,15 @@ describe('headers', () => {
       Referer: `http://${REDACTED}@host/`,
     });
   });
+
+  test('a long value is cut, and so is what goes beyond 64 KiB together', () => {
+    const many = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`h${at}`, 'x'.repeat(10_000)]));
+    const values = Object.values(cleanHeaders(many));
+    expect(values[0]).toBe(`${'x'.repeat(8192)}…`);
+    expect(values.every((value) => value.endsWith('…'))).toBe(true);
+    expect(values.join('').replaceAll('…', '').length).toBeLessThanOrEqual(64 * 1024);
+    expect(values).toHaveLength(200);
+  });
 });
 
 test.each([

@@ -39,16 +39,23 @@ const MOST_DATA_URL = 256;
 
 const MOST_HEADERS = 200;
 const MOST_HEADER = 8192;
+/** For the values of all headers together: Chromium takes 256 KiB from a server, and the search for secrets costs time for each. */
+const MOST_HEADER_VALUES = 64 * 1024;
 
 export function cleanHeaders(headers: Record<string, unknown>): Record<string, string> {
   const clean: Record<string, string> = {};
   let count = 0;
+  let left = MOST_HEADER_VALUES;
   for (const name of Object.keys(headers)) {
     if (++count > MOST_HEADERS) break;
-    const value = headers[name];
-    clean[name.length > 256 ? name.slice(0, 256) : name] = secretHeaders.has(name.toLowerCase())
-      ? REDACTED
-      : cleanUrl(String(value).slice(0, MOST_HEADER));
+    const told = name.length > 256 ? name.slice(0, 256) : name;
+    if (secretHeaders.has(name.toLowerCase())) {
+      clean[told] = REDACTED;
+      continue;
+    }
+    const value = cutText(String(headers[name]), Math.min(MOST_HEADER, left));
+    left = Math.max(0, left - value.length);
+    clean[told] = cleanUrl(value);
   }
   return clean;
 }
