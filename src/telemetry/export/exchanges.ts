@@ -1,6 +1,6 @@
 import type { NetworkMetadata, TelemetryEvent } from '../../lib/telemetry.ts';
 import { pageLoads, type PageLoad } from './pages.ts';
-import { numberOf, textIn, type StoredEvent } from './source.ts';
+import { numberOf, textIn, weightOf, type StoredEvent } from './source.ts';
 
 type Data = NonNullable<TelemetryEvent['data']>;
 
@@ -26,87 +26,94 @@ export interface Exchange {
 }
 
 /** `clock`: when it began, in seconds on the clock of Chromium. */
-type Begun = Omit<Exchange, 'outcome'> & { request: Data; clock: number | undefined };
+type Begun = Omit<Exchange, 'outcome'> & { request: Data; clock: number | undefined; weight: number };
 
 /** Requests that wait for their end: more than a browser has connections for, so only requests whose end is lost are given up. */
 const mostOpen = 5000;
+/** A request may have a megabyte. */
+const mostOpenBytes = 16 * 2 ** 20;
 
-/** Pairs the network events of a session. `take` returns what an event completes; `rest`, at the end, what has no end. */
+/**
+ * Pairs the network events of a session. `take` yields what an event completes; `rest`, at the end, what has no end. One by one, because
+ * there may be thousands: the caller lets others have the event loop in between.
+ */
 export function exchanges() {
   const pages = pageLoads();
   /** By request id, in the order of the requests. */
   const open = new Map<string, Begun>();
+  let openBytes = 0;
   const count = { websockets: 0, withoutData: 0 };
 
-  function requested(stored: StoredEvent, id: string, data: Data): Exchange[] {
-    const done: Exchange[] = [];
+  function take(id: string): Begun | undefined {
+    const begun = open.get(id);
+    if (!begun) return undefined;
+    open.delete(id);
+    openBytes -= begun.weight;
+    return begun;
+  }
+
+  function* requested(stored: StoredEvent, id: string, data: Data): Generator<Exchange> {
     const { seq, event } = stored;
-    const earlier = open.get(id);
+    const weight = weightOf(data);
+    const earlier = take(id);
     if (earlier) {
       // A redirect keeps the request's id. Its answer, which comes first, was lost.
       const outcome: Exchange['outcome'] =
         data['is_redirect'] === true ? { kind: 'redirected', to: textIn(data, 'url') ?? '' } : { kind: 'open' };
-      done.push(end(earlier, seq, event, outcome));
-      open.delete(id);
-    } else if (open.size >= mostOpen) done.push(...giveUp(mostOpen / 10));
+      yield end(earlier, seq, event, outcome);
+    }
+    if (open.size >= mostOpen || openBytes + weight > mostOpenBytes) yield* giveUp(mostOpen * 0.9, mostOpenBytes * 0.9);
     const clock = clockOf(event);
-    open.set(id, { seq, page: pages.of(stored), startedAt: event.ts, endedAt: event.ts, request: data, clock });
-    return done;
+    open.set(id, { seq, page: pages.of(stored), startedAt: event.ts, endedAt: event.ts, request: data, clock, weight });
+    openBytes += weight;
   }
 
-  /** The oldest ones, many at a time: the first of a Map is slow to find after others before it were deleted. */
-  function giveUp(howMany: number): Exchange[] {
-    const lost = [...open].slice(0, howMany);
-    for (const [id] of lost) open.delete(id);
-    return lost.map(([, begun]) => end(begun, begun.seq, undefined, { kind: 'open' }));
+  /** The oldest ones until these are left, many at a time: the first of a Map is slow to find after others before it were deleted. */
+  function* giveUp(left: number, leftBytes: number): Generator<Exchange> {
+    for (const [id, begun] of open) {
+      if (open.size <= left && openBytes <= leftBytes) return;
+      take(id);
+      yield end(begun, begun.seq, undefined, { kind: 'open' });
+    }
   }
 
-  function ended(stored: StoredEvent, id: string, outcome: Exchange['outcome']): Exchange[] {
+  function* ended(stored: StoredEvent, id: string, outcome: Exchange['outcome']): Generator<Exchange> {
     const { seq, event } = stored;
-    const begun = open.get(id);
-    open.delete(id);
-    if (begun) return [end(begun, seq, event, outcome)];
+    const begun = take(id);
+    if (begun) yield end(begun, seq, event, outcome);
     // A failure names no address, so it tells nothing without its request.
-    if (outcome.kind !== 'answered') return [];
-    return [{ seq, page: pages.of(stored), startedAt: event.ts, endedAt: event.ts, request: undefined, outcome }];
+    else if (outcome.kind === 'answered')
+      yield { seq, page: pages.of(stored), startedAt: event.ts, endedAt: event.ts, request: undefined, outcome };
   }
 
   return {
     pages: pages.all,
     count: count as Readonly<typeof count>,
 
-    take(stored: StoredEvent): Exchange[] {
+    *take(stored: StoredEvent): Generator<Exchange> {
       const { type, category, data } = stored.event;
       // The browser was started again: its requests are gone, and their numbers may be given a second time.
-      if (type === 'monitor_disconnected') return this.rest();
+      if (type === 'monitor_disconnected') return yield* this.rest();
       pages.take(stored);
-      if (category !== 'network') return [];
+      if (category !== 'network') return;
       const id = textIn(data, 'request_id');
       if (data === undefined) count.withoutData++;
-      if (data === undefined || id === undefined) return [];
+      if (data === undefined || id === undefined) return;
+      const isWebSocket = textIn(data, 'resource_type') === 'WebSocket';
       if (type === 'network_request') {
-        if (textIn(data, 'resource_type') === 'WebSocket') {
-          count.websockets++;
-          return [];
-        }
-        return requested(stored, id, data);
-      }
-      if (type === 'network_response')
-        return textIn(data, 'resource_type') === 'WebSocket'
-          ? []
-          : ended(stored, id, { kind: 'answered', data, metadata: metadataOf(stored.event) });
-      if (type === 'network_loading_failed') return ended(stored, id, { kind: 'failed', data });
-      return [];
+        if (isWebSocket) count.websockets++;
+        else yield* requested(stored, id, data);
+      } else if (type === 'network_response') {
+        if (!isWebSocket) yield* ended(stored, id, { kind: 'answered', data, metadata: metadataOf(stored.event) });
+      } else if (type === 'network_loading_failed') yield* ended(stored, id, { kind: 'failed', data });
     },
 
-    rest(): Exchange[] {
-      return giveUp(open.size);
-    },
+    rest: () => giveUp(0, 0),
   };
 }
 
 function end(
-  { clock, ...begun }: Begun,
+  { clock, weight: _weight, ...begun }: Begun,
   seq: number,
   event: TelemetryEvent | undefined,
   outcome: Exchange['outcome'],

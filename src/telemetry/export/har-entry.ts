@@ -162,15 +162,17 @@ function answerOf(data: Data, metadata: NetworkMetadata): Omit<HarEntry['respons
   };
 }
 
+/** No header is repeated more often. A page can make a value of nothing but newlines, and each line repeats the name. */
+const mostLines = 100;
+
 /** Chromium joins the values of a repeated header by newlines. */
 function headersOf(data: Data): NameAndValue[] {
   const headers = data?.['headers'];
   if (typeof headers !== 'object' || headers === null) return [];
-  return Object.entries(headers).flatMap(([name, value]) =>
-    String(value)
-      .split('\n')
-      .map((line) => ({ name, value: line })),
-  );
+  return Object.entries(headers).flatMap(([name, value]) => {
+    const lines = String(value).split('\n');
+    return (lines.length > mostLines ? [String(value)] : lines).map((line) => ({ name, value: line }));
+  });
 }
 
 function valueOf(headers: NameAndValue[], wanted: string): string | undefined {

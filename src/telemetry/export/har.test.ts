@@ -235,20 +235,90 @@ test('websockets and events without data are left out, and the comment says so',
   expect(comment).toContain('1 network events were too large to keep');
 });
 
-test('memory holds the open requests only, and no more than a few thousand of them', async () => {
-  function* neverAnswered(): Iterable<StoredEvent> {
-    for (let seq = 1; seq <= 8000; seq++) {
-      const data = get(String(seq), `http://a.test/${seq}`);
+test('a value of many lines is one header', async () => {
+  const headers = { few: 'one\ntwo', many: '\n'.repeat(8000) };
+  const { list } = eventList().add('network_request', get('1', 'http://a.test/', { headers }));
+  const { entries } = await har(list);
+  expect(entries[0]!.request.headers.map(({ name }) => name)).toEqual(['few', 'few', 'many']);
+});
+
+describe('memory', () => {
+  function* requests(many: number, more: object = {}): Generator<StoredEvent> {
+    for (let seq = 1; seq <= many; seq++) {
+      const data = get(String(seq), `http://a.test/${seq}`, more);
       yield { seq, event: { ts: seq, type: 'network_request', category: 'network', source: { kind: 'cdp' }, data } };
     }
   }
-  const pieces: string[] = [];
-  for await (const piece of harDocument(sourceOf(neverAnswered()).source.read('s1', {}), {
+
+  /** The pieces of the document, one after the other. */
+  const document = (list: Iterable<StoredEvent>) =>
+    harDocument(sourceOf(list).source.read('s1', {}), { version: '1.0', sessionId: 's1' });
+
+  test('holds the open requests only, and no more than a few thousand of them', async () => {
+    const pieces: string[] = [];
+    for await (const piece of document(requests(8000))) pieces.push(piece);
+    expect(pieces.length).toBeGreaterThan(1);
+    const { log } = JSON.parse(pieces.join('')) as Har;
+    expect(new Set(log.entries.map(({ request }) => request.url)).size).toBe(8000);
+  });
+
+  test('holds no more than 16 MiB of open requests', async () => {
+    let read = 0;
+    function* counted() {
+      for (const one of requests(100, { post_data: 'x'.repeat(900_000) })) {
+        read++;
+        yield one;
+      }
+    }
+    for await (const piece of document(counted())) {
+      expect(piece).toContain('"http://a.test/1"');
+      break;
+    }
+    expect(read).toBeLessThan(20);
+  });
+
+  test('holds no more than 16 MiB of addresses of pages', async () => {
+    const path = 'x'.repeat(16_000);
+    function* visits(): Generator<StoredEvent> {
+      for (let at = 0; at < 1200; at++) {
+        const data = { ...tab(`T${at}`, `L${at}`), url: 'http://a.test/' };
+        yield { seq: at, event: { ts: at, type: 'page_navigation', category: 'page', source: { kind: 'cdp' }, data } };
+      }
+      for (let at = 0; at < 1200; at++) {
+        const data = { ...tab(`T${at}`, `L${at}`), url: `http://a.test/${path}` };
+        yield { seq: at, event: { ts: at, type: 'page_navigation', category: 'page', source: { kind: 'cdp' }, data } };
+      }
+    }
+    const { pages } = await har(visits());
+    expect(pages).toHaveLength(1200);
+    const bytes = pages.reduce((sum, { title }) => sum + title.length, 0);
+    expect(bytes).toBeLessThanOrEqual(16 * 2 ** 20);
+    expect(bytes).toBeGreaterThan(15 * 2 ** 20);
+  });
+});
+
+test('requests without an end and pages are written in small pieces, and others have their turn in between', async () => {
+  function* events(): Generator<StoredEvent> {
+    for (let seq = 1; seq <= 1000; seq++) {
+      const data = get(String(seq), `http://a.test/${'x'.repeat(8000)}`, { resource_type: 'Document' });
+      yield { seq, event: { ts: seq, type: 'network_request', category: 'network', source: { kind: 'cdp' }, data } };
+    }
+  }
+  let [turns, over] = [0, false];
+  const tick = () => void (over || (turns++, setImmediate(tick)));
+  setImmediate(tick);
+  let longest = 0;
+  let text = '';
+  for await (const piece of harDocument(sourceOf(events()).source.read('s1', {}), {
     version: '1.0',
     sessionId: 's1',
-  }))
-    pieces.push(piece);
-  expect(pieces.length).toBeGreaterThan(1);
-  const { log } = JSON.parse(pieces.join('')) as Har;
-  expect(new Set(log.entries.map(({ request }) => request.url)).size).toBe(8000);
+  })) {
+    longest = Math.max(longest, piece.length);
+    text += piece;
+  }
+  over = true;
+  const { log } = JSON.parse(text) as Har;
+  expect([log.entries.length, log.pages.length]).toEqual([1000, 1000]);
+  expect(longest).toBeLessThan(100_000);
+  expect(turns).toBeGreaterThan(1);
 });

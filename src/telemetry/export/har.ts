@@ -1,3 +1,4 @@
+import { turns } from '../../lib/turns.ts';
 import { exchanges } from './exchanges.ts';
 import { harEntry } from './har-entry.ts';
 import type { PageLoad } from './pages.ts';
@@ -20,22 +21,34 @@ export async function* harDocument(
 ): AsyncGenerator<string> {
   const paired = exchanges();
   const creator = { name: 'Corral', version: about.version };
+  const turn = turns();
   let piece = `{"log":{"version":"1.2","creator":${JSON.stringify(creator)},"entries":[`;
   let first = true;
-  const add = (exchange: Parameters<typeof harEntry>[0]) => {
-    piece += (first ? '\n' : ',\n') + JSON.stringify(harEntry(exchange));
-    first = false;
-  };
-  for await (const stored of events) {
-    for (const exchange of paired.take(stored)) add(exchange);
-    if (piece.length < pieceLength) continue;
-    yield piece;
-    piece = '';
+  /** Adds the elements of a list, and yields what is enough for a piece. There may be thousands of elements. */
+  async function* listed(elements: Iterable<object>): AsyncGenerator<string> {
+    for (const element of elements) {
+      piece += (first ? '\n' : ',\n') + JSON.stringify(element);
+      first = false;
+      await turn();
+      if (piece.length < pieceLength) continue;
+      yield piece;
+      piece = '';
+    }
   }
-  for (const exchange of paired.rest()) add(exchange);
-  yield piece;
-  const comment = commentOn(about.sessionId, paired.count);
-  yield `],\n"pages":${JSON.stringify(paired.pages.map(harPage))},"comment":${JSON.stringify(comment)}}}\n`;
+  for await (const stored of events) {
+    yield* listed(each(paired.take(stored), harEntry));
+    await turn();
+  }
+  yield* listed(each(paired.rest(), harEntry));
+  piece += '],\n"pages":[';
+  first = true;
+  yield* listed(each(paired.pages, harPage));
+  yield `${piece}],"comment":${JSON.stringify(commentOn(about.sessionId, paired.count))}}}\n`;
+}
+
+/** Made one by one: all of them together may be large. */
+function* each<T>(list: Iterable<T>, make: (one: T) => object): Generator<object> {
+  for (const one of list) yield make(one);
 }
 
 function harPage({ id, url, startedAt, contentLoadedAt, loadedAt }: PageLoad) {

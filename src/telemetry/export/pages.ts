@@ -14,6 +14,8 @@ export interface PageLoad {
 
 /** A session that loads documents all day keeps its first ones; requests of later ones belong to no page. */
 const mostPages = 10_000;
+/** Of the addresses of all pages. */
+const mostPageBytes = 16 * 2 ** 20;
 const mostFrames = 10_000;
 
 /** The main frame of a tab has the id of its target. So has a frame in a process of its own, whose target is no page. */
@@ -24,22 +26,32 @@ export function inMainFrame(data: StoredEvent['event']['data']): boolean {
 /** Follows which document each tab shows, so that a request can be given to its page. */
 export function pageLoads() {
   const all: PageLoad[] = [];
+  let bytes = 0;
   const current = new Map<string, PageLoad>();
   /** Frames by id, with the frame around each. A cross-origin frame is a target of its own; this finds its tab. */
   const parents = new Map<string, string>();
 
   function begin(targetId: string, loaderId: string | undefined, url: string, startedAt: number) {
-    if (all.length >= mostPages) return void current.delete(targetId);
+    if (all.length >= mostPages || bytes + url.length > mostPageBytes) return void current.delete(targetId);
     const page = { id: `page_${all.length + 1}`, targetId, loaderId, url, startedAt };
+    bytes += url.length;
     all.push(page);
     current.set(targetId, page);
+  }
+
+  /** A page for whose new address there is no room keeps its first one. */
+  function redirected(page: PageLoad, url: string) {
+    const more = url.length - page.url.length;
+    if (bytes + more > mostPageBytes) return;
+    bytes += more;
+    page.url = url;
   }
 
   function requested({ event: { ts, data } }: StoredEvent) {
     const [targetId, url, loaderId] = [textIn(data, 'target_id'), textIn(data, 'url'), textIn(data, 'loader_id')];
     if (!targetId || !url || !inMainFrame(data)) return;
     const page = current.get(targetId);
-    if (data?.['is_redirect'] === true && page) page.url = url;
+    if (data?.['is_redirect'] === true && page) redirected(page, url);
     else begin(targetId, loaderId, url, ts);
   }
 
@@ -57,7 +69,7 @@ export function pageLoads() {
     if (!targetId || !url) return;
     const page = current.get(targetId);
     // Without the network category, and for documents without a request, the navigation is the first sign of the page.
-    if (page && (page.loaderId === undefined || page.loaderId === loaderId)) page.url = url;
+    if (page && (page.loaderId === undefined || page.loaderId === loaderId)) redirected(page, url);
     else begin(targetId, loaderId, url, ts);
   }
 

@@ -30,6 +30,15 @@ export function numberOf(text: string | undefined): number | undefined {
   return Number.isFinite(value) && value >= 0 ? value : undefined;
 }
 
+/** About how many bytes of memory a value of an event takes. */
+export function weightOf(value: unknown): number {
+  if (typeof value === 'string') return 16 + value.length;
+  if (typeof value !== 'object' || value === null) return 16;
+  let weight = 64;
+  for (const [name, inner] of Object.entries(value)) weight += name.length + weightOf(inner);
+  return weight;
+}
+
 /** Milliseconds since 1970, from the microseconds of events. */
 export function msOf(ts: number): number {
   return ts / 1000;

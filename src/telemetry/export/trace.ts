@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import yazl from 'yazl';
 import { telemetryCategories, type EventCategory } from '../../lib/telemetry.ts';
+import { turns } from '../../lib/turns.ts';
 import { exchanges, type Exchange } from './exchanges.ts';
 import { textIn, type EventSource, type StoredEvent } from './source.ts';
 import {
@@ -66,12 +67,14 @@ export function traceZip(source: EventSource, about: AboutTrace): Readable {
 async function* mainFile(source: EventSource, about: AboutTrace, reading: Reading): AsyncGenerator<string> {
   const lines = traceLines();
   const text = pieces();
+  const turn = turns();
   let begun = false;
   for await (const stored of source.read(about.sessionId, { categories: shown })) {
     if (!begun) text.add(contextLine(about, stored.event));
     begun = true;
     for (const line of lines.take(stored)) text.add(line);
     if (stored.event.category === 'screenshot') reading.picture = stored.seq;
+    await turn();
     if (text.full()) yield text.take();
   }
   if (!begun) text.add(contextLine(about, undefined));
@@ -82,6 +85,7 @@ async function* mainFile(source: EventSource, about: AboutTrace, reading: Readin
 async function* networkFile(source: EventSource, about: AboutTrace, reading: Reading): AsyncGenerator<string> {
   const paired = exchanges();
   const text = pieces();
+  const turn = turns();
   let bodies = 0;
   const add = (exchange: Exchange) => {
     const kept = exchange.outcome.kind === 'answered' && bodyIn(exchange.outcome.data) && bodies < mostBodies;
@@ -91,11 +95,18 @@ async function* networkFile(source: EventSource, about: AboutTrace, reading: Rea
     }
     text.add(networkLine(exchange, kept ? bodyName(exchange.seq) : undefined));
   };
-  for await (const stored of source.read(about.sessionId, { categories: ['network', 'page', 'monitor'] })) {
-    paired.take(stored).forEach(add);
-    if (text.full()) yield text.take();
+  async function* listed(found: Iterable<Exchange>): AsyncGenerator<string> {
+    for (const exchange of found) {
+      add(exchange);
+      await turn();
+      if (text.full()) yield text.take();
+    }
   }
-  paired.rest().forEach(add);
+  for await (const stored of source.read(about.sessionId, { categories: ['network', 'page', 'monitor'] })) {
+    yield* listed(paired.take(stored));
+    await turn();
+  }
+  yield* listed(paired.rest());
   if (!text.empty()) yield text.take();
 }
 
@@ -106,7 +117,9 @@ interface Resource {
 }
 
 async function* resources(source: EventSource, about: AboutTrace, reading: Reading): AsyncGenerator<Resource> {
+  const turn = turns();
   for await (const stored of source.read(about.sessionId, { categories: ['screenshot', 'network'] })) {
+    await turn();
     if (stored.seq > Math.max(reading.picture, reading.body)) return;
     const { type, data } = stored.event;
     const [png, body] = [textIn(data, 'png'), bodyIn(data)];
