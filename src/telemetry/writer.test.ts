@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { silent } from '../lib/log.ts';
+import { currentOwner, onBehalfOf, type Owner } from '../lib/scope.ts';
 import type { TelemetryCategory } from '../lib/telemetry.ts';
 import { journal } from './journal.ts';
 import type { OwnedChunk, TelemetryStore } from './store.ts';
@@ -84,4 +85,33 @@ test.each([
     expect(onDisk(), `after ${now + everyMs} ms`).toBeGreaterThanOrEqual(older);
   }
   expect(onDisk()).toBeGreaterThan(0);
+});
+
+test('a round is on behalf of nobody, whoever asked for the one before', async () => {
+  const owners: unknown[] = [];
+  const store = {
+    async insert() {
+      owners.push(currentOwner());
+      if (owners.length === 1) throw new Error('The database is away.');
+    },
+    projectBytes: async () => 0,
+  } as unknown as TelemetryStore;
+  const writer = telemetryWriter({ store, sessionBytes: 1e9, projectBytes: 1e9, short: () => false, log: silent });
+  const kept = journal({
+    sessionId: 's',
+    projectId: 'p',
+    onLines: writer.onLines,
+    archived: async () => [],
+    onLost: () => {},
+  });
+  kept.capture = new Set<TelemetryCategory>(['console']);
+  kept.add({ ts: 0, type: 'console_log', category: 'console', source: { kind: 'cdp' } });
+  const owner: Owner = { kind: 'request', id: 'r', end() {} };
+  await onBehalfOf(owner, () => writer.flush());
+  while (owners.length < 2) {
+    await vi.advanceTimersByTimeAsync(500);
+    await setImmediate();
+  }
+  expect(owners).toEqual([undefined, undefined]);
+  await writer.close();
 });

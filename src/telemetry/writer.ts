@@ -42,19 +42,24 @@ export function telemetryWriter({ short, ...options }: WriterOptions) {
 
   function onLines(journal: Journal, urgent: boolean) {
     dirty.add(journal);
-    if (urgent && !failing)
-      void onNobodysBehalf(round); // it writes for all sessions
-    else timer ??= onNobodysBehalf(() => setTimeout(() => void round(), failing ? pauseMs : roundMs));
+    if (urgent && !failing) void round();
+    else roundLater();
+  }
+
+  function roundLater() {
+    timer ??= onNobodysBehalf(() => setTimeout(() => void round(), failing ? pauseMs : roundMs));
   }
 
   /** Writes what there is. Resolves when it is written, or could not be. A call during a round is served by the next one. */
-  function round(): Promise<void> {
-    if (running) return (queued ??= running.then(round));
+  const round = () => onNobodysBehalf(nextRound); // it writes for all sessions, whoever asks for it
+
+  function nextRound(): Promise<void> {
+    if (running) return (queued ??= running.then(nextRound));
     clearTimeout(timer);
     timer = queued = undefined;
     running = writeAll().finally(() => {
       running = undefined;
-      if (dirty.size > 0) timer ??= setTimeout(() => void round(), failing ? pauseMs : roundMs);
+      if (dirty.size > 0) roundLater();
     });
     return running;
   }
