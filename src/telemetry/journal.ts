@@ -7,7 +7,7 @@ import { lineOf } from './record.ts';
 
 /** Lines in memory before they are written without waiting for the next round. */
 export const mostTail = 256 * 1024;
-/** What is kept in memory of a session while the database does not answer. Beyond that, the oldest is lost. */
+/** What waits in memory for the database, of one session. Beyond that, the oldest is lost. */
 const mostUnwritten = 4 * 2 ** 20;
 
 export interface JournalOptions {
@@ -34,8 +34,12 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
   let secrets: readonly string[] = [];
   let lastSeq = 0;
   let [tail, tailBytes]: [string[], number] = [[], 0];
-  /** Being written, oldest first. */
+  /** Closed chunks, oldest first. */
   let unwritten: LooseChunk[] = [];
+  /** Those of them that are being written: they are not given up, because they may already be in the archive. */
+  const writing = new Set<LooseChunk>();
+  /** Events that were given up, and not told to `onLost` yet. */
+  let lost = 0;
   /** The last written one, for readers that are a moment late; undefined when it is large. */
   let previous: LooseChunk | undefined;
   let ended = false;
@@ -61,8 +65,39 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
     tail.push(line);
     tailBytes += line.length;
     onLine?.(event.type, line);
-    onLines(self, tailBytes >= mostTail);
+    const urgent = tailBytes >= mostTail;
+    // A write may take long. What is added meanwhile would become a chunk too large to be read again.
+    if (urgent) {
+      closeTail();
+      giveUp();
+    }
+    onLines(self, urgent);
     wake();
+  }
+
+  function closeTail(): void {
+    if (tail.length > 0) unwritten.push(gather(tail, tailBytes));
+    [tail, tailBytes] = [[], 0];
+  }
+
+  /** Gives up what is too much of what waits, the oldest first. */
+  function giveUp(): void {
+    const waits = unwritten.filter((chunk) => !writing.has(chunk));
+    let bytes = waits.reduce((sum, { rawBytes }) => sum + rawBytes, 0);
+    const given = new Set<LooseChunk>();
+    for (const chunk of waits) {
+      if (bytes <= mostUnwritten) break;
+      bytes -= chunk.rawBytes;
+      lost += chunk.lines.length;
+      given.add(chunk);
+    }
+    if (given.size > 0) unwritten = unwritten.filter((chunk) => !given.has(chunk));
+  }
+
+  /** Once in a round: events may be lost all the time. */
+  function tellLost(): void {
+    if (lost > 0) onLost(lost);
+    lost = 0;
   }
 
   /** Lines after `seq` that are in memory; undefined when the next one is not. */
@@ -118,8 +153,9 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
 
     /** What is to be written: chunks that a failed write left, and the lines since. */
     seal(): readonly LooseChunk[] {
-      if (tail.length > 0) unwritten.push(gather(tail, tailBytes));
-      [tail, tailBytes] = [[], 0];
+      closeTail();
+      tellLost();
+      for (const chunk of unwritten) writing.add(chunk);
       return [...unwritten];
     },
 
@@ -133,26 +169,23 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
     written({ lastSeq: last }: Pick<Chunk, 'lastSeq'>) {
       const chunk = unwritten.find((one) => one.lastSeq === last);
       unwritten = unwritten.filter((one) => one !== chunk);
+      if (chunk) writing.delete(chunk);
       previous = chunk && chunk.rawBytes <= mostTail ? chunk : undefined;
     },
 
     /** The chunks cannot be written for now: what is too much of them is given up, the oldest first. */
     refused() {
-      let bytes = unwritten.reduce((sum, { rawBytes }) => sum + rawBytes, 0);
-      let lost = 0;
-      while (bytes > mostUnwritten && unwritten.length > 0) {
-        const oldest = unwritten.shift()!;
-        bytes -= oldest.rawBytes;
-        lost += oldest.lines.length;
-      }
-      if (lost > 0) onLost(lost);
+      writing.clear();
+      giveUp();
+      tellLost();
     },
 
     /** Gives up what is not written: there is no room for it. */
     discard() {
-      const lost = unwritten.reduce((sum, { lines }) => sum + lines.length, 0);
+      lost += unwritten.reduce((sum, { lines }) => sum + lines.length, 0);
       unwritten = [];
-      if (lost > 0) onLost(lost);
+      writing.clear();
+      tellLost();
     },
 
     /** Ends the streams of the present readers. */
