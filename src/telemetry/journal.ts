@@ -46,12 +46,7 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
   /** Aborts for the readers of one holder: a pool's browser goes to another one afterwards. */
   let readers = new AbortController();
   const waiting = new Set<() => void>();
-
-  function wake() {
-    const all = [...waiting];
-    waiting.clear();
-    for (const resolve of all) resolve();
-  }
+  const wake = () => callAll(waiting);
 
   const isCaptured = ({ category }: TelemetryEvent) =>
     !ended && (category === 'monitor' ? capture.size > 0 : capture.has(category));
@@ -82,15 +77,8 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
 
   /** Gives up what is too much of what waits, the oldest first. */
   function giveUp(): void {
-    const waits = unwritten.filter((chunk) => !writing.has(chunk));
-    let bytes = waits.reduce((sum, { rawBytes }) => sum + rawBytes, 0);
-    const given = new Set<LooseChunk>();
-    for (const chunk of waits) {
-      if (bytes <= mostUnwritten) break;
-      bytes -= chunk.rawBytes;
-      lost += chunk.lines.length;
-      given.add(chunk);
-    }
+    const given = tooMuch(unwritten.filter((chunk) => !writing.has(chunk)));
+    for (const { lines } of given) lost += lines.length;
     if (given.size > 0) unwritten = unwritten.filter((chunk) => !given.has(chunk));
   }
 
@@ -206,3 +194,21 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
 
 const numbered = (lines: readonly string[], first: number, after: number): Line[] =>
   lines.slice(Math.max(0, after + 1 - first)).map((line, index) => ({ seq: Math.max(first, after + 1) + index, line }));
+
+/** The oldest of these chunks, without which the rest keeps to the bound. */
+function tooMuch(waiting: readonly LooseChunk[]): Set<LooseChunk> {
+  const given = new Set<LooseChunk>();
+  let bytes = waiting.reduce((sum, { rawBytes }) => sum + rawBytes, 0);
+  for (const chunk of waiting) {
+    if (bytes <= mostUnwritten) break;
+    bytes -= chunk.rawBytes;
+    given.add(chunk);
+  }
+  return given;
+}
+
+function callAll(waiting: Set<() => void>): void {
+  const all = [...waiting];
+  waiting.clear();
+  for (const resolve of all) resolve();
+}
