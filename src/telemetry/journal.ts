@@ -4,11 +4,10 @@ import { nothing } from './capture.ts';
 import { journalDrafts } from './drafts.ts';
 import { followLines, type Line } from './following.ts';
 import { lineOf } from './record.ts';
+import { unwrittenChunks } from './unwritten.ts';
 
 /** Lines in memory before they are written without waiting for the next round. */
 export const mostTail = 256 * 1024;
-/** What waits in memory for the database, of one session. Beyond that, the oldest is lost. */
-const mostUnwritten = 4 * 2 ** 20;
 
 export interface JournalOptions {
   sessionId: string;
@@ -34,12 +33,7 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
   let secrets: readonly string[] = [];
   let lastSeq = 0;
   let [tail, tailBytes]: [string[], number] = [[], 0];
-  /** Closed chunks, oldest first. */
-  let unwritten: LooseChunk[] = [];
-  /** Those of them that are being written: they are not given up, because they may already be in the archive. */
-  const writing = new Set<LooseChunk>();
-  /** Events that were given up, and not told to `onLost` yet. */
-  let lost = 0;
+  const unwritten = unwrittenChunks(onLost);
   /** The last written one, for readers that are a moment late; undefined when it is large. */
   let previous: LooseChunk | undefined;
   let ended = false;
@@ -62,44 +56,29 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
     onLine?.(event.type, line);
     const urgent = tailBytes >= mostTail;
     // A write may take long. What is added meanwhile would become a chunk too large to be read again.
-    if (urgent) {
-      closeTail();
-      giveUp();
-    }
+    if (urgent) closeTail();
     onLines(self, urgent);
     wake();
   }
 
   function closeTail(): void {
-    if (tail.length > 0) unwritten.push(gather(tail, tailBytes));
+    if (tail.length > 0) unwritten.add(gather(tail, tailBytes));
     [tail, tailBytes] = [[], 0];
-  }
-
-  /** Gives up what is too much of what waits, the oldest first. */
-  function giveUp(): void {
-    const given = tooMuch(unwritten.filter((chunk) => !writing.has(chunk)));
-    for (const { lines } of given) lost += lines.length;
-    if (given.size > 0) unwritten = unwritten.filter((chunk) => !given.has(chunk));
-  }
-
-  /** Once in a round: events may be lost all the time. */
-  function tellLost(): void {
-    if (lost > 0) onLost(lost);
-    lost = 0;
   }
 
   /** Lines after `seq` that are in memory; undefined when the next one is not. */
   function inMemory(seq: number): Line[] | undefined {
     const firstOfTail = lastSeq - tail.length + 1;
     if (seq + 1 >= firstOfTail) return numbered(tail, firstOfTail, seq);
-    for (const chunk of previous ? [previous, ...unwritten] : unwritten)
+    for (const chunk of previous ? [previous, ...unwritten.all] : unwritten.all)
       if (seq + 1 >= chunk.firstSeq && seq < chunk.lastSeq) return numbered(chunk.lines, chunk.firstSeq, seq);
     return undefined;
   }
 
   /** The first number in memory that is greater than `seq`. */
   const nextInMemory = (seq: number) =>
-    [...unwritten.map(({ firstSeq }) => firstSeq), lastSeq - tail.length + 1].find((first) => first > seq) ?? lastSeq;
+    [...unwritten.all.map(({ firstSeq }) => firstSeq), lastSeq - tail.length + 1].find((first) => first > seq) ??
+    lastSeq;
 
   const follow = (seq: number, signal: AbortSignal): AsyncGenerator<Line> =>
     followLines(seq, AbortSignal.any([signal, readers.signal]), {
@@ -136,15 +115,13 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
     },
     /** Whether every event is written. */
     get clean() {
-      return tail.length === 0 && unwritten.length === 0;
+      return tail.length === 0 && unwritten.all.length === 0;
     },
 
     /** What is to be written: chunks that a failed write left, and the lines since. */
     seal(): readonly LooseChunk[] {
       closeTail();
-      tellLost();
-      for (const chunk of unwritten) writing.add(chunk);
-      return [...unwritten];
+      return unwritten.write();
     },
 
     /** The drafts as lines, after the last one of `seal`; undefined when there are none. */
@@ -155,26 +132,15 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
 
     /** The chunk is in the archive. */
     written({ lastSeq: last }: Pick<Chunk, 'lastSeq'>) {
-      const chunk = unwritten.find((one) => one.lastSeq === last);
-      unwritten = unwritten.filter((one) => one !== chunk);
-      if (chunk) writing.delete(chunk);
+      const chunk = unwritten.written(last);
       previous = chunk && chunk.rawBytes <= mostTail ? chunk : undefined;
     },
 
     /** The chunks cannot be written for now: what is too much of them is given up, the oldest first. */
-    refused() {
-      writing.clear();
-      giveUp();
-      tellLost();
-    },
+    refused: unwritten.refused,
 
     /** Gives up what is not written: there is no room for it. */
-    discard() {
-      lost += unwritten.reduce((sum, { lines }) => sum + lines.length, 0);
-      unwritten = [];
-      writing.clear();
-      tellLost();
-    },
+    discard: unwritten.discard,
 
     /** Ends the streams of the present readers. */
     endReaders() {
@@ -194,18 +160,6 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
 
 const numbered = (lines: readonly string[], first: number, after: number): Line[] =>
   lines.slice(Math.max(0, after + 1 - first)).map((line, index) => ({ seq: Math.max(first, after + 1) + index, line }));
-
-/** The oldest of these chunks, without which the rest keeps to the bound. */
-function tooMuch(waiting: readonly LooseChunk[]): Set<LooseChunk> {
-  const given = new Set<LooseChunk>();
-  let bytes = waiting.reduce((sum, { rawBytes }) => sum + rawBytes, 0);
-  for (const chunk of waiting) {
-    if (bytes <= mostUnwritten) break;
-    bytes -= chunk.rawBytes;
-    given.add(chunk);
-  }
-  return given;
-}
 
 function callAll(waiting: Set<() => void>): void {
   const all = [...waiting];
