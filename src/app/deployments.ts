@@ -59,8 +59,18 @@ export async function openDeployments(
     await Promise.all(tied.map(({ id }) => deps.endSession(id, 'deleted')));
   }
 
-  const [region, refusal] = [config.region, () => isolation.refusal];
-  const deployments = deploymentService({ db, secrets: sealed, keys: org.keys, region, refusal, endBrowsers });
+  const { region } = config;
+  const refusal = () => isolation.refusal;
+  const deployments = deploymentService({
+    db,
+    secrets: sealed,
+    keys: org.keys,
+    region,
+    refusal,
+    endBrowsers,
+    storage: org.storage,
+    disk,
+  });
   const invocations = invocationService({
     db,
     hub,

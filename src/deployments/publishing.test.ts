@@ -30,6 +30,8 @@ beforeAll(async () => {
     region: 'local.zone-a',
     refusal: () => undefined,
     endBrowsers: async () => {},
+    storage: { claim: () => ({ cover: async () => {}, release: async () => {} }) },
+    disk: { path: '/', short: () => false },
   });
   publish = publisher({ db, secrets, keys, stopReplaced: service.stopReplaced });
 });

@@ -164,7 +164,13 @@ function formRoutes({ deployments, takeIn }: DeploymentRoom): FastifyPluginAsync
           body: asForm(CreateDeployment),
           response: {
             201: Deployment,
-            ...refusals('payload_too_large', 'storage_full', 'project_storage_full', 'no_sandbox'),
+            ...refusals(
+              'payload_too_large',
+              'deployment_queue_full',
+              'storage_full',
+              'project_storage_full',
+              'no_sandbox',
+            ),
           },
         },
       },

@@ -1,7 +1,9 @@
 import { errors } from '../errors.ts';
 import type { Upload } from '../extensions/uploads.ts';
 import { checkZip } from '../extensions/archive.ts';
+import type { DiskSpace } from '../lib/disk-space.ts';
 import { newId } from '../lib/ids.ts';
+import type { ProjectStorage } from '../lib/storage.ts';
 import type { Db } from '../store/db.ts';
 import { appStore, type AppRow } from './app-store.ts';
 import { invocationStore } from './invocation-store.ts';
@@ -12,6 +14,8 @@ import { deploymentStore, type DeploymentRow } from './store.ts';
 
 export type DeploymentService = ReturnType<typeof deploymentService>;
 
+/** What may wait of one project. */
+const mostWaiting = 50;
 const runnable = /\.(?:[mc]?js|[mc]?ts|tsx|jsx)$/;
 
 export interface NewSource {
@@ -33,6 +37,9 @@ export function deploymentService(deps: {
   refusal: () => string | undefined;
   /** Ends what runs of invocations that have ended. */
   endBrowsers: (invocationId: string) => Promise<void>;
+  storage: ProjectStorage;
+  /** The rest of a full disk is for the database, and not for what is deployed. */
+  disk: Pick<DiskSpace, 'path' | 'short'>;
 }) {
   const { db, secrets, keys, region } = deps;
   const store = deploymentStore(db);
@@ -59,8 +66,27 @@ export function deploymentService(deps: {
       if (!names.has(entrypoint.replace(/^\.\//, '')))
         throw errors.invalid_input({ detail: `entrypoint_rel_path is '${entrypoint}', and the zip has no such file.` });
     } else refuseGit(source.git);
+    if (deps.disk.short()) throw errors.storage_full({ path: deps.disk.path });
+    refuseQueue((await store.countWaiting(projectId)) + 1);
+    const claim = deps.storage.claim(projectId);
+    try {
+      // The zip has a claim of its own.
+      const sealedBytes = Object.keys(request.env).length === 0 ? 0 : Buffer.byteLength(JSON.stringify(request.env));
+      await claim.cover(sealedBytes);
+      return toDeployment(await insert(projectId, request, { entrypoint, sealedBytes }));
+    } finally {
+      await claim.release();
+    }
+  }
+
+  function insert(
+    projectId: string,
+    request: NewSource,
+    { entrypoint, sealedBytes }: { entrypoint: string; sealedBytes: number },
+  ): Promise<DeploymentRow> {
+    const { source } = request;
     const id = newId();
-    const row = await db.transaction(async (tx) => {
+    return db.transaction(async (tx) => {
       const within = deploymentStore(tx);
       const git = 'git' in source ? source.git : undefined;
       const made = await within.insert({
@@ -76,17 +102,18 @@ export function deploymentService(deps: {
         source_ref: git?.ref ?? null,
         source_path: git?.path ?? null,
         source_checksum: 'zip' in source ? source.zip.sha256 : null,
-        source_bytes: 'zip' in source ? source.zip.size : 0,
+        source_bytes: sealedBytes + ('zip' in source ? source.zip.size : 0),
       });
       let position = 0;
       if ('zip' in source)
         for await (const piece of source.zip.bytes()) await within.addChunk(id, 'source', position++, piece);
       if (made.env_names.length > 0) await secrets.putEnv(id, request.env, tx);
       if (git?.auth) await secrets.putToken(id, git.auth.token, tx);
+      await within.lockQueue(projectId); // as late as this, so that no upload waits for that of another
+      refuseQueue(await within.countWaiting(projectId));
       await within.tell('build');
       return made;
     });
-    return toDeployment(row);
   }
 
   /** Stops deployments without an app, once nothing runs there any more. */
@@ -170,6 +197,10 @@ export function deploymentService(deps: {
 
 /** What clients of the hosted service send by default. */
 const sdkRegion = 'aws.us-east-1a';
+
+function refuseQueue(waiting: number) {
+  if (waiting > mostWaiting) throw errors.deployment_queue_full({ most: mostWaiting });
+}
 
 function refuseEntrypoint(path: string, field: string) {
   const refuse = (detail: string) => errors.invalid_input({ detail: `${field} ${detail}` });

@@ -59,6 +59,18 @@ export function deploymentStore(db: Db) {
       return made!;
     },
 
+    /** Serialises what adds to the queue of a project, until the transaction ends. */
+    async lockQueue(projectId: string): Promise<void> {
+      await db.rows(sql`select pg_advisory_xact_lock(hashtextextended('corral deployments of ' || ${projectId}, 0))`);
+    },
+
+    async countWaiting(projectId: string): Promise<number> {
+      const row = await db.row<{ count: string }>(
+        sql`select count(*) from deployments where project_id = ${projectId} and status = 'queued'`,
+      );
+      return Number(row?.count ?? 0);
+    },
+
     find(id: string): Promise<DeploymentRow | undefined> {
       return db.row(sql`select * from deployments where id = ${id}`);
     },
@@ -97,11 +109,13 @@ export function deploymentStore(db: Db) {
      * waiting. Rows that another node is taking are skipped.
      */
     claim(nodeId: string): Promise<DeploymentRow | undefined> {
-      return db.row<DeploymentRow>(sql`with taken as (
+      return db.row<DeploymentRow>(sql`with turns as (
+          select project_id, max(updated_at) as last from deployments
+          where status <> 'queued' and project_id in (select project_id from deployments where status = 'queued') group by 1),
+        taken as (
           update deployments set status = 'in_progress', updated_at = now(), node_id = ${nodeId}, attempts = attempts + 1
-          where id = (select d.id from deployments d where d.status = 'queued'
-            order by (select max(b.updated_at) from deployments b where b.project_id = d.project_id and b.status <> 'queued') nulls first,
-              d.created_at limit 1 for update of d skip locked)
+          where id = (select d.id from deployments d left join turns on turns.project_id = d.project_id where d.status = 'queued'
+            order by turns.last nulls first, d.created_at limit 1 for update of d skip locked)
           returning *)
         select taken.*, pg_notify('corral_runs', 'state ' || taken.id)::text from taken`);
     },

@@ -7,6 +7,12 @@ export const deploymentErrors = {
     'No deployment has that id.',
     (p: { id: string }) => `No deployment is '${p.id}'. GET /deployments lists them.`,
   ),
+  deployment_queue_full: entry(
+    429,
+    'As many deployments of the project wait for their build as may.',
+    (p: { most: number }) =>
+      `${p.most} deployments of the project wait for their build already. Wait until some are built, or delete those that are not needed.`,
+  ),
   app_not_found: entry(
     404,
     'No running deployment has that app, version or action.',
