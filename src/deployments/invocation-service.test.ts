@@ -106,3 +106,24 @@ test('none is taken when the disk has only its reserve left, and no client that 
   await limited.invoke('proj', { ...request, async: true }, waiting);
   await expect(limited.invoke('proj', request, waiting)).rejects.toMatchObject({ code: 'invocation_limit_reached' });
 });
+
+test('what no app takes is refused before its payload is checked', async () => {
+  const { invoke, update } = service();
+  const wrong = { ...request, payload: 'no JSON' };
+  await expect(invoke('proj', { ...wrong, app_name: 'none' }, waiting)).rejects.toMatchObject({ code: 'app_not_found' });
+  await expect(update('proj', 'none', { status: 'succeeded', output: 'no JSON' })).rejects.toMatchObject({
+    code: 'invocation_not_found',
+  });
+  await expect(invoke('proj', wrong, waiting)).rejects.toMatchObject({ code: 'invalid_input' });
+});
+
+test('a project that has many large texts checked at once is told to wait', async () => {
+  const { invoke } = service();
+  const payload = `[${'{},'.repeat(100_000)}{}]`;
+  const all = await Promise.allSettled(
+    Array.from({ length: 40 }, () => invoke('proj', { ...request, async: true, payload }, waiting)),
+  );
+  const refused = all.filter((end) => end.status === 'rejected').map((end) => (end.reason as { code: string }).code);
+  expect(new Set(refused)).toEqual(new Set(['large_texts_full']));
+  expect(refused.length).toBeLessThan(30);
+});

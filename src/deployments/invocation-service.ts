@@ -1,7 +1,7 @@
 import { errors } from '../errors.ts';
 import type { DiskSpace } from '../lib/disk-space.ts';
 import { newId } from '../lib/ids.ts';
-import { isJson } from '../lib/json-aside.ts';
+import { isJson, NotChecked } from '../lib/json-aside.ts';
 import { started } from '../lib/started.ts';
 import type { Db } from '../store/db.ts';
 import { appStore } from './app-store.ts';
@@ -43,15 +43,15 @@ export function invocationService(deps: {
 
   async function create(id: string, projectId: string, request: CreateInvocation): Promise<InvocationRow> {
     const { app_name: name, version, action_name: action, payload } = request;
-    if (payload !== undefined) await refuseUnlessJson('payload', payload);
-    const [app, { running, queued, bytes }, cap] = await Promise.all([
-      appStore(db).find(projectId, name, version),
-      store.counts(projectId),
-      deps.invocationCap(projectId),
-    ]);
+    const app = await appStore(db).find(projectId, name, version);
     if (!app) throw errors.app_not_found({ detail: `No app '${name}' is deployed with version '${version}'.` });
     if (!app.actions.some((one) => one.name === action))
       throw errors.app_not_found({ detail: `App '${name}' has no action '${action}' in version '${version}'.` });
+    if (payload !== undefined) await refuseUnlessJson(projectId, 'payload', payload);
+    const [{ running, queued, bytes }, cap] = await Promise.all([
+      store.counts(projectId),
+      deps.invocationCap(projectId),
+    ]);
     if (deps.disk.short()) throw errors.storage_full({ path: deps.disk.path });
     if (cap !== null && !request.async && running + queued >= cap) throw errors.invocation_limit_reached({ cap });
     const { waiting, waitingBytes } = bounds;
@@ -108,8 +108,8 @@ export function invocationService(deps: {
     /** Ends it as the client says. The node that runs it is notified, and ends its process. */
     async update(projectId: string, id: string, request: UpdateInvocation): Promise<Invocation> {
       const { status, output } = request;
-      if (output !== undefined) await refuseUnlessJson('output', output);
       const before = await find(projectId, id);
+      if (output !== undefined) await refuseUnlessJson(projectId, 'output', output);
       const reason = status === 'failed' ? 'It was cancelled.' : null;
       const row = await store.finish(id, { status, output: output ?? null, reason });
       if (!row) throw errors.invocation_over({ id, status: (await find(projectId, before.id)).status });
@@ -127,8 +127,11 @@ export function invocationService(deps: {
   };
 }
 
-async function refuseUnlessJson(field: string, text: string): Promise<void> {
-  if (!(await isJson(text)))
+async function refuseUnlessJson(projectId: string, field: string, text: string): Promise<void> {
+  const json = await isJson(text, projectId).catch((error: Error) => {
+    throw error instanceof NotChecked ? errors.large_texts_full({ field }, { cause: error }) : error;
+  });
+  if (!json)
     throw errors.invalid_input({ detail: `${field} is not JSON text. A string needs its quotes: "\\"text\\"".` });
 }
 

@@ -35,6 +35,12 @@ export const deploymentErrors = {
     (p: { cap: number }) =>
       `The project runs ${p.cap} invocations, which is its max_concurrent_invocations. Invoke with async: true to wait in line, or raise it.`,
   ),
+  large_texts_full: entry(
+    503,
+    'As many payloads and outputs with many values are being checked as may.',
+    (p: { field: string }) =>
+      `${p.field} has many values, and the service is too busy to check it. Try again in a moment, or send less at once.`,
+  ),
   invocation_queue_full: entry(
     529,
     'The queue of invocations is as long as it may be.',

@@ -4,6 +4,8 @@ import { isLight } from './json-weight.ts';
 /** Longer than the largest text that is checked takes, on a busy machine. */
 const MOST_MS = 30_000;
 const MOST_MEMORY_MB = 1024;
+/** Of one owner. */
+const MOST_WAITING = 20;
 
 const check = `
   const { parentPort, workerData } = require('node:worker_threads');
@@ -12,15 +14,22 @@ const check = `
   parentPort.postMessage(is);
 `;
 
-let last: Promise<unknown> = Promise.resolve();
+/** The service is too busy to say whether a text is JSON. */
+export class NotChecked extends Error {
+  override readonly name = 'NotChecked';
+}
 
-/** Whether a text is JSON. What takes long to parse is parsed in a thread of its own, one text at a time. */
-export async function isJson(text: string): Promise<boolean> {
-  if (!isLight(text)) {
-    const answer = last.then(() => checkedAside(text));
-    last = answer;
-    return answer;
-  }
+type Check = () => Promise<void>;
+/** In the order of their next turns. */
+const waiting = new Map<unknown, Check[]>();
+let checking = false;
+
+/**
+ * Whether a text is JSON. What takes long to parse is parsed in a thread of its own, one text at a time; owners take turns. Rejects with
+ * NotChecked when too many of the owner wait, or there is no thread to be had.
+ */
+export async function isJson(text: string, owner: unknown): Promise<boolean> {
+  if (!isLight(text)) return inTurn(owner, () => checkedAside(text));
   try {
     JSON.parse(text);
     return true;
@@ -29,16 +38,43 @@ export async function isJson(text: string): Promise<boolean> {
   }
 }
 
-/** Never rejects. A text that the thread cannot take is no JSON that others could read. */
+function inTurn(owner: unknown, check: () => Promise<boolean>): Promise<boolean> {
+  const queue = waiting.get(owner) ?? [];
+  if (queue.length >= MOST_WAITING) throw new NotChecked(`${MOST_WAITING} large texts wait to be checked already.`);
+  return new Promise((resolve, reject) => {
+    queue.push(() => check().then(resolve, reject));
+    waiting.set(owner, queue);
+    if (!checking) void checkAll();
+  });
+}
+
+async function checkAll(): Promise<void> {
+  checking = true;
+  for (let [next] = waiting; next; [next] = waiting) {
+    const [owner, queue] = next;
+    const check = queue.shift()!;
+    waiting.delete(owner);
+    if (queue.length > 0) waiting.set(owner, queue); // behind the others
+    await check();
+  }
+  checking = false;
+}
+
+/** Rejects if there is no thread. A text that the thread cannot take is no JSON that others could read. */
 function checkedAside(text: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const worker = new Worker(check, {
-      eval: true,
-      workerData: text,
-      execArgv: [],
-      env: {},
-      resourceLimits: { maxOldGenerationSizeMb: MOST_MEMORY_MB },
-    });
+  return new Promise((resolve, reject) => {
+    let worker: Worker;
+    try {
+      worker = new Worker(check, {
+        eval: true,
+        workerData: text,
+        execArgv: [],
+        env: {},
+        resourceLimits: { maxOldGenerationSizeMb: MOST_MEMORY_MB },
+      });
+    } catch (cause) {
+      return reject(new NotChecked('No thread can be started to check a large text.', { cause }));
+    }
     const end = (is: boolean) => {
       clearTimeout(late);
       resolve(is);

@@ -55,7 +55,7 @@ async function part(guest: Guest, stream: Stream, room: Gathering): Promise<stri
 
 /** The result is handed on as it came: a large one would take long to parse, and as long to write again. */
 async function checked(guest: Guest, text: string): Promise<string> {
-  if (await isJson(text)) return text;
+  if (await isJson(text, guest)) return text;
   guest.distrust('it sent JSON that is none.');
   throw errors.guest_lost();
 }
