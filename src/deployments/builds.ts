@@ -2,6 +2,7 @@ import { BuildError, type Built, type BuildJob } from '../chromium/workshop/buil
 import { WorkerError } from '../chromium/workshop/worker.ts';
 import { errors, ServiceError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
+import { Pieces } from '../lib/pieces.ts';
 import { onBehalfOf } from '../lib/scope.ts';
 import type { ProjectStorage } from '../lib/storage.ts';
 import type { Uploads } from '../extensions/uploads.ts';
@@ -129,11 +130,9 @@ export function builds(deps: BuildsDeps) {
   /** Stores the archive in pieces of one size. */
   function keeper(id: string, cover: (bytes: number) => Promise<void>) {
     let [position, bytes] = [0, 0];
-    let pieces: Buffer[] = [];
-    let waiting = 0;
+    const pieces = new Pieces();
     const flush = async () => {
-      const piece = Buffer.concat(pieces);
-      [pieces, waiting] = [[], 0];
+      const piece = pieces.take();
       await cover(bytes);
       await store.addChunk(id, 'build', position++, piece);
     };
@@ -144,12 +143,11 @@ export function builds(deps: BuildsDeps) {
           throw new BuildError(
             `The built app has more than ${mostBuildBytes / 2 ** 20} MiB. Leave packages out that it does not need.`,
           );
-        pieces.push(piece);
-        waiting += piece.length;
-        if (waiting >= chunkBytes) await flush();
+        pieces.add(piece);
+        if (pieces.length >= chunkBytes) await flush();
       },
       async end() {
-        if (waiting > 0) await flush();
+        if (pieces.length > 0) await flush();
         return bytes;
       },
     };

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { Value } from 'typebox/value';
 import { Type, type Static } from 'typebox';
 import type { DiskSpace } from '../../lib/disk-space.ts';
+import { isLight } from '../../lib/json-weight.ts';
 import type { Log } from '../../lib/log.ts';
+import { Pieces } from '../../lib/pieces.ts';
 import type { Destinations } from '../egress/destinations.ts';
 import type { Limits } from '../sandbox/cgroup-limits.ts';
 import type { DiskTaker } from '../sandbox/disk-use.ts';
@@ -57,13 +59,20 @@ export interface BuildOptions {
 
 const MOST_HEADER = 2 ** 20;
 const MOST_APPS = 100;
+/** Of all apps together. */
 const MOST_ACTIONS = 1000;
+/** Of one app, as JSON: a list of apps shows them. */
+const MOST_ACTION_BYTES = 64 * 1024;
+/** More than so many apps and actions have. */
+const MOST_WEIGHT = 10_000;
+/** Its words are searched for every secret; the program cuts them to this. */
+const LONGEST_ERROR = 4000;
 /** With the flag `u` a surrogate is one that has no partner. */
 const LABEL = /^[^\u0000-\u001f\u007f\ud800-\udfff]{1,255}$/u; // oxlint-disable-line no-control-regex
 const PATH = /^[^\0\ud800-\udfff]+$/u; // oxlint-disable-line no-control-regex
 
 const Report = Type.Union([
-  Type.Object({ error: Type.String() }),
+  Type.Object({ error: Type.String({ maxLength: LONGEST_ERROR }) }),
   Type.Object({ fetched: Type.Literal(true) }),
   Type.Object({
     entry: Type.String({ minLength: 1, maxLength: 4096 }),
@@ -188,21 +197,25 @@ async function refusePieces(): Promise<void> {
 /** What an app registers is stored, listed and sent in requests. The database takes no NUL and no half of a character. */
 export function refuseNames({ entry, apps }: Built): void {
   if (apps.length > MOST_APPS) throw new BuildError(`The entry point registers more than ${MOST_APPS} apps.`);
+  if (apps.reduce((sum, { actions }) => sum + actions.length, 0) > MOST_ACTIONS)
+    throw new BuildError(`The entry point registers more than ${MOST_ACTIONS} actions.`);
   for (const { name, actions } of apps) {
-    if (actions.length > MOST_ACTIONS) throw new BuildError(`App '${name}' has more than ${MOST_ACTIONS} actions.`);
     for (const label of [name, ...actions.map((action) => action.name)])
       if (!LABEL.test(label))
         throw new BuildError(
           `The entry point registers ${JSON.stringify(label.slice(0, 80))}. Names of apps and actions have 1 to 255 characters and no control characters.`,
         );
+    if (Buffer.byteLength(JSON.stringify(actions)) > MOST_ACTION_BYTES)
+      throw new BuildError(
+        `The names of the actions of app '${name}' have more than ${MOST_ACTION_BYTES / 1024} KiB together. Choose shorter names.`,
+      );
   }
   if (!PATH.test(entry)) throw new BuildError('The entry point has a name that no file should have.');
 }
 
 /** The first line, and then the archive, to the end of the pipe. The program is not trusted: it runs beside a stranger's code. */
 export async function readReport(from: AsyncIterable<Buffer>, take: (piece: Buffer) => Promise<void>) {
-  let head: Buffer[] | undefined = [];
-  let length = 0;
+  let head: Pieces | undefined = new Pieces();
   let report: unknown;
   for await (const piece of untilBroken(from)) {
     if (head === undefined) {
@@ -210,11 +223,15 @@ export async function readReport(from: AsyncIterable<Buffer>, take: (piece: Buff
       continue;
     }
     const end = piece.indexOf(10);
-    head.push(end === -1 ? piece : piece.subarray(0, end));
-    length += piece.length;
-    if (end === -1 && length > MOST_HEADER) throw new BuildError('The build reported something that is no result.');
+    head.add(end === -1 ? piece : piece.subarray(0, end));
+    if (head.length > MOST_HEADER) throw new BuildError('The build reported something that is no result.');
     if (end === -1) continue;
-    report = parse(Buffer.concat(head).toString());
+    const text = head.take();
+    if (!isLight(text, MOST_WEIGHT))
+      throw new BuildError(
+        `The build reported something that is no result, or more than ${MOST_APPS} apps and ${MOST_ACTIONS} actions.`,
+      );
+    report = parse(text.toString());
     head = undefined;
     if (end + 1 < piece.length) await take(piece.subarray(end + 1));
   }

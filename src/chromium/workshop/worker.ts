@@ -6,6 +6,7 @@ import { Value } from 'typebox/value';
 import type { DiskSpace } from '../../lib/disk-space.ts';
 import { isJson } from '../../lib/json-aside.ts';
 import { isLight } from '../../lib/json-weight.ts';
+import { Pieces } from '../../lib/pieces.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Destinations } from '../egress/destinations.ts';
 import type { Limits } from '../sandbox/cgroup-limits.ts';
@@ -142,7 +143,7 @@ export function workerStarter({
           return true;
         }
         if (!settle || ('done' in said ? said.done : said.failed) !== current) return false;
-        if ('done' in said) void outcomeOf(said.output).then(settle);
+        if ('done' in said) void outcomeOf(said.output, cell).then(settle);
         else settle({ failure: said.message });
         settle = undefined;
         return true;
@@ -222,28 +223,29 @@ export function readReports(
     from.pause();
     refuse(why);
   };
-  let pieces: Buffer[] = [];
-  let unread = 0;
+  const pieces = new Pieces();
   from.on('data', (piece: Buffer) => {
     for (let at = piece.indexOf(10); at !== -1 && !over; at = piece.indexOf(10)) {
-      const line = Buffer.concat([...pieces, piece.subarray(0, at)]).toString();
-      [pieces, unread, piece] = [[], 0, piece.subarray(at + 1)];
+      pieces.add(piece.subarray(0, at));
+      const line = pieces.take().toString();
+      piece = piece.subarray(at + 1);
       // What the app returned is a string in it, so a report has few values.
       const said = isLight(line, MOST_VALUES) ? parse(line) : undefined;
       if (!Value.Check(Report, said) || !take(said)) end('It reported something that is no result.');
     }
     if (over) return;
-    if (piece.length > 0) pieces.push(piece);
-    unread += piece.length;
-    if (unread > LONGEST_REPORT) end('It reported more than it may.');
+    pieces.add(piece);
+    if (pieces.length > LONGEST_REPORT) end('It reported more than it may.');
   });
 }
 
 /** What an app returned is stored and shown as it is, so it has to be what it says: JSON, of a bounded size. */
-export async function outcomeOf(output: string | null): Promise<Outcome> {
+export async function outcomeOf(output: string | null, owner: unknown = {}): Promise<Outcome> {
   if (output === null) return { output };
   if (Buffer.byteLength(output) > MOST_OUTPUT) return { failure: 'The output has more than 4.5 MiB as JSON.' };
-  return (await isJson(output)) ? { output } : { failure: 'The output is not JSON.' };
+  const json = await isJson(output, owner).catch(() => undefined);
+  if (json === undefined) return { failure: 'The output has many values, and the service was too busy to check it.' };
+  return json ? { output } : { failure: 'The output is not JSON.' };
 }
 
 function parse(line: string): unknown {

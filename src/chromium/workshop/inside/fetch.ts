@@ -23,7 +23,7 @@ try {
 } catch (error) {
   const message = error instanceof Error ? error.message : String(error);
   say(message);
-  out.end(`${JSON.stringify({ error: message })}\n`);
+  out.end(`${JSON.stringify({ error: message.slice(0, 4000) })}\n`);
   code = 1;
 }
 await allRead;
