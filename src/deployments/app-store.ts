@@ -1,5 +1,6 @@
 import type { Db } from '../store/db.ts';
 import { sql } from '../store/sql.ts';
+import { cutPage, mostPageBytes, type Cut } from './pages.ts';
 import type { AppList } from './schema.ts';
 
 export interface AppRow {
@@ -31,13 +32,19 @@ export function appStore(db: Db) {
         where a.deployment_id = ${deploymentId} order by a.app_name`);
     },
 
-    list(projectId: string, filter: AppList): Promise<AppRow[]> {
+    /** A page, cut where it has many bytes. */
+    async list(projectId: string, filter: AppList): Promise<Cut<AppRow>> {
       const { app_name: app = null, version = null, query = null } = filter;
-      return db.rows(sql`select a.*, d.region, d.env_names from apps a join deployments d on d.id = a.deployment_id
+      const rows = await db.rows<AppRow & { of_page: string }>(sql`select * from (
+        select page.*, count(*) over () as of_page, sum(bytes) over (order by created_at desc, id) - bytes as before from (
+        select a.*, d.region, d.env_names, octet_length(a.actions::text) + octet_length(d.env_names::text) as bytes
+        from apps a join deployments d on d.id = a.deployment_id
         where a.project_id = ${projectId} and (${app}::text is null or a.app_name = ${app})
           and (${version}::text is null or a.version = ${version})
           and (${query}::text is null or position(lower(${query}) in lower(a.app_name)) > 0)
-        order by a.created_at desc, a.id limit ${filter.limit + 1} offset ${filter.offset}`);
+        order by a.created_at desc, a.id limit ${filter.limit + 1} offset ${filter.offset}) as page) as counted
+        where before < ${mostPageBytes} order by created_at desc, id`);
+      return cutPage(rows);
     },
 
     /** Puts an app into the hands of a deployment. */

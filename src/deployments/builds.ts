@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { BuildError, type Built, type BuildJob } from '../chromium/workshop/build.ts';
 import { WorkerError } from '../chromium/workshop/worker.ts';
 import { errors, ServiceError } from '../errors.ts';
@@ -15,6 +16,7 @@ const lookMs = 5000;
 const mostBuildBytes = 512 * 2 ** 20;
 const chunkBytes = 2 ** 20;
 const mostWords = 4000;
+const broken = 'The service failed to run this build. Deploy it again.';
 
 export interface BuildsDeps {
   store: DeploymentStore;
@@ -76,7 +78,11 @@ export function builds(deps: BuildsDeps) {
 
   /** `broke` aborts when the service has failed in the work of this build. The build fails then. */
   async function buildOne(row: DeploymentRow, signal: AbortSignal, broke: AbortSignal): Promise<void> {
-    const lines = await deps.linesOf(row);
+    const lines = await deps.linesOf(row).catch((error: Error) => {
+      log.error({ deployment: row.id, error: error.message }, 'deployment.no_log');
+      return undefined;
+    });
+    if (!lines) return signal.aborted ? undefined : fail(row.id, broken, signal);
     const claim = deps.storage.claim(row.project_id);
     let zip: Awaited<ReturnType<Uploads['take']>> | undefined;
     try {
@@ -102,7 +108,7 @@ export function builds(deps: BuildsDeps) {
         cover: claim.cover,
         signal: AbortSignal.any([signal, broke]),
       });
-      await store.setBytes(row.id, Math.max(packed, unpacked), 'build');
+      await store.setBuilt(row.id, Math.max(packed, unpacked));
       broke.throwIfAborted();
       await deps.publish(row, built, lines);
     } catch (error) {
@@ -111,14 +117,25 @@ export function builds(deps: BuildsDeps) {
       const reason = broke.aborted ? undefined : reasonOf(error);
       if (reason === undefined) log.error({ deployment: row.id, error }, 'deployment.build_broke');
       await lines.flush();
-      await deps.fail(
-        row.id,
-        withLines(lines.hide(reason ?? 'The service failed to run this build. Deploy it again.'), lines.tail(10)),
-      );
+      await fail(row.id, withLines(lines.hide(reason ?? broken), lines.tail(10)), signal);
     } finally {
       await lines.close();
-      await zip?.remove();
+      const left = (error: Error) => log.warn({ deployment: row.id, error: error.message }, 'deployment.upload_left');
+      await zip?.remove().catch(left);
       await claim.release();
+    }
+  }
+
+  /** The database may be away for a moment; the failure is written when it is back. */
+  async function fail(id: string, reason: string, signal: AbortSignal): Promise<void> {
+    for (let pauseMs = 250; ; pauseMs = Math.min(pauseMs * 2, 10_000)) {
+      try {
+        return await deps.fail(id, reason);
+      } catch (error) {
+        log.error({ deployment: id, error: (error as Error).message }, 'deployment.not_settled');
+        if (closed || signal.aborted) return; // the next start builds it again, or it was stopped
+        await sleep(pauseMs, undefined, { signal }).catch(() => {});
+      }
     }
   }
 

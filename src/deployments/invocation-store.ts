@@ -1,5 +1,6 @@
 import type { Db } from '../store/db.ts';
 import { sql } from '../store/sql.ts';
+import { cutPage, mostPageBytes, type Cut } from './pages.ts';
 import type { InvocationList } from './schema.ts';
 import type { InvocationStatus } from './state.ts';
 
@@ -25,8 +26,6 @@ export type NewInvocation = Pick<
   InvocationRow,
   'id' | 'project_id' | 'deployment_id' | 'app_name' | 'version' | 'action_name' | 'payload' | 'timeout_seconds'
 >;
-
-const mostPageBytes = 8 * 2 ** 20;
 
 export type InvocationStore = ReturnType<typeof invocationStore>;
 
@@ -62,11 +61,7 @@ export function invocationStore(db: Db) {
     },
 
     /** A page, cut where it has many bytes: each row may have nine megabytes. `cut`: rows of this page were left out. */
-    async list(
-      projectId: string,
-      filter: InvocationList,
-      since: Date | null,
-    ): Promise<{ rows: InvocationRow[]; cut: boolean }> {
+    async list(projectId: string, filter: InvocationList, since: Date | null): Promise<Cut<InvocationRow>> {
       const { app_name: app = null, version = null, action_name: action = null, status = null } = filter;
       const { deployment_id: deployment = null, query = null } = filter;
       const rows = await db.rows<InvocationRow & { of_page: string }>(sql`select * from (
@@ -80,7 +75,7 @@ export function invocationStore(db: Db) {
           or position(lower(${query}) in lower(action_name)) > 0)
         order by created_at desc, id limit ${filter.limit + 1} offset ${filter.offset}) as page) as counted
         where before < ${mostPageBytes} order by created_at desc, id`);
-      return { rows, cut: rows.length < Number(rows[0]?.of_page ?? 0) };
+      return cutPage(rows);
     },
 
     /** How many of a project run and wait, and the bytes that wait. */

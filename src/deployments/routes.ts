@@ -44,8 +44,10 @@ export function deploymentRoutes(room: DeploymentRoom): FastifyPluginAsyncTypebo
           response: { 200: listOf(Deployment, 'A page of deployments.') },
         },
       },
-      async (request, reply) =>
-        sendPage(reply, request.query, await deployments.list(projectOf(request).id, request.query)),
+      async (request, reply) => {
+        const { rows, cut } = await deployments.list(projectOf(request).id, request.query);
+        return sendPage(reply, request.query, rows, cut);
+      },
     );
 
     app.get(
@@ -110,8 +112,10 @@ export function deploymentRoutes(room: DeploymentRoom): FastifyPluginAsyncTypebo
           response: { 200: listOf(App, 'A page of apps.') },
         },
       },
-      async (request, reply) =>
-        sendPage(reply, request.query, await deployments.apps(projectOf(request).id, request.query)),
+      async (request, reply) => {
+        const { rows, cut } = await deployments.apps(projectOf(request).id, request.query);
+        return sendPage(reply, request.query, rows, cut);
+      },
     );
 
     await app.register(formRoutes(room));

@@ -5,6 +5,7 @@ import { orgStore } from '../org/store.ts';
 import { storageService } from '../org/storage.ts';
 import { openKeys, secretStore } from '../store/secrets.ts';
 import { sql } from '../store/sql.ts';
+import { appStore } from './app-store.ts';
 import { deploymentSecrets } from './secrets.ts';
 import { deploymentService, type NewSource } from './service.ts';
 import { deploymentStore } from './store.ts';
@@ -72,4 +73,44 @@ test('the variables of a deployment count for its project until it stops, and no
 test('none is taken when the disk has only its reserve left', async () => {
   short = true;
   await expect(service.create('proj', source())).rejects.toMatchObject({ code: 'storage_full' });
+});
+
+test('pages of deployments and apps are cut where they have many bytes, and say so', async () => {
+  const rows = deploymentStore(store.db);
+  const names = Array.from({ length: 200 }, (_, at) => `${'X'.repeat(250)}${at}`);
+  for (let at = 0; at < 100; at++) {
+    await rows.insert(newDeployment({ id: `${at}`, env_names: names }));
+    await appStore(store.db).give({
+      id: `app ${at}`,
+      project_id: 'proj',
+      app_name: `${at}`,
+      version: 'latest',
+      deployment_id: `${at}`,
+      actions: [{ name: 'run' }],
+    });
+  }
+  for (const page of [service.list, service.apps]) {
+    const seen: string[] = [];
+    for (let [more, offset] = [true, 0]; more; offset = seen.length) {
+      const { rows: some, cut } = await page('proj', { limit: 100, offset });
+      expect(JSON.stringify(some).length).toBeLessThan(5 * 2 ** 20);
+      seen.push(...some.map(({ id }) => id));
+      more = cut;
+    }
+    expect(new Set(seen).size).toBe(100);
+    expect((await page('proj', { limit: 100, offset: 0 })).cut).toBe(true);
+  }
+  await store.db.rows(sql`delete from apps`);
+});
+
+test('a build that is measured after its deployment was stopped counts for nobody', async () => {
+  const rows = deploymentStore(store.db);
+  await rows.insert(newDeployment({ id: 'one' }));
+  await rows.claim('node');
+  await rows.setBuilt('one', 7);
+  const bytes = () => store.db.row(sql`select build_bytes from deployments`);
+  expect(await bytes()).toEqual({ build_bytes: '7' });
+  await service.stop('one', null);
+  await rows.setBuilt('one', 7);
+  expect(await bytes()).toEqual({ build_bytes: '0' });
 });

@@ -7,6 +7,7 @@ import type { ProjectStorage } from '../lib/storage.ts';
 import type { Db } from '../store/db.ts';
 import { appStore, type AppRow } from './app-store.ts';
 import { invocationStore } from './invocation-store.ts';
+import type { Cut } from './pages.ts';
 import type { App, AppList, Deployment, DeploymentList, GitSource } from './schema.ts';
 import type { Keys } from './publishing.ts';
 import type { DeploymentSecrets } from './secrets.ts';
@@ -157,10 +158,11 @@ export function deploymentService(deps: {
       return toDeployment(await find(projectId, id));
     },
 
-    async list(projectId: string, filter: DeploymentList): Promise<Deployment[]> {
+    async list(projectId: string, filter: DeploymentList): Promise<Cut<Deployment>> {
       if (filter.app_version !== undefined && filter.app_name === undefined)
         throw errors.invalid_input({ detail: 'app_version needs app_name: a version is that of an app.' });
-      return (await store.list(projectId, filter)).map(toDeployment);
+      const { rows, cut } = await store.list(projectId, filter);
+      return { rows: rows.map(toDeployment), cut };
     },
 
     async remove(projectId: string, id: string): Promise<void> {
@@ -168,8 +170,9 @@ export function deploymentService(deps: {
       await stop(id, null);
     },
 
-    async apps(projectId: string, filter: AppList): Promise<App[]> {
-      return (await appStore(db).list(projectId, filter)).map(toApp);
+    async apps(projectId: string, filter: AppList): Promise<Cut<App>> {
+      const { rows, cut } = await appStore(db).list(projectId, filter);
+      return { rows: rows.map(toApp), cut };
     },
 
     appsOf: async (id: string): Promise<App[]> => (await appStore(db).of(id)).map(toApp),

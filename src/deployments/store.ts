@@ -1,5 +1,6 @@
 import type { Db } from '../store/db.ts';
 import { sql } from '../store/sql.ts';
+import { cutPage, mostPageBytes, type Cut } from './pages.ts';
 import type { DeploymentList } from './schema.ts';
 import { deploymentLife, type DeploymentEvent, type DeploymentStatus } from './state.ts';
 
@@ -79,14 +80,19 @@ export function deploymentStore(db: Db) {
       return db.row(sql`select * from deployments where project_id = ${projectId} and id = ${id}`);
     },
 
-    list(projectId: string, filter: DeploymentList): Promise<DeploymentRow[]> {
+    /** A page, cut where it has many bytes. */
+    async list(projectId: string, filter: DeploymentList): Promise<Cut<DeploymentRow>> {
       const { app_name: app = null, app_version: version = null, query = null } = filter;
-      return db.rows(sql`select d.* from deployments d where d.project_id = ${projectId}
+      const rows = await db.rows<DeploymentRow & { of_page: string }>(sql`select * from (
+        select page.*, count(*) over () as of_page, sum(bytes) over (order by created_at desc, id) - bytes as before from (
+        select d.*, octet_length(d.env_names::text) + coalesce(octet_length(d.status_reason), 0) as bytes from deployments d where d.project_id = ${projectId}
         and (${app}::text is null or exists (select from deployment_apps a where a.deployment_id = d.id and a.app_name = ${app}))
         and (${version}::text is null or d.version = ${version})
         and (${query}::text is null or d.id = ${query} or exists (select from deployment_apps a where a.deployment_id = d.id
           and position(lower(${query}) in lower(a.app_name)) > 0))
-        order by d.created_at desc, d.id limit ${filter.limit + 1} offset ${filter.offset}`);
+        order by d.created_at desc, d.id limit ${filter.limit + 1} offset ${filter.offset}) as page) as counted
+        where before < ${mostPageBytes} order by created_at desc, id`);
+      return cutPage(rows);
     },
 
     /** Moves a deployment along its life. Undefined: it was no longer in a state that the event leaves. */
@@ -155,6 +161,11 @@ export function deploymentStore(db: Db) {
     async setBytes(id: string, bytes: number, kind: FileKind): Promise<void> {
       if (kind === 'build') await db.rows(sql`update deployments set build_bytes = ${bytes} where id = ${id}`);
       else await db.rows(sql`update deployments set source_bytes = ${bytes} where id = ${id}`);
+    },
+
+    /** What a build takes, unless the deployment was stopped meanwhile: then it has none. */
+    async setBuilt(id: string, bytes: number): Promise<void> {
+      await db.rows(sql`update deployments set build_bytes = ${bytes} where id = ${id} and status = 'in_progress'`);
     },
 
     async removeFiles(id: string, kind: FileKind): Promise<void> {

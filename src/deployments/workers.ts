@@ -86,7 +86,8 @@ export function workerPool(deps: {
   /** Keeps a worker for the next action, unless it is used up. */
   async function giveBack(deploymentId: string, worker: Worker): Promise<void> {
     if (closed || !worker.alive || !worker.current || worker.runs >= mostRuns) return worker.stop();
-    if ((await worker.memory()) > deps.memoryBytes * grown) return worker.stop();
+    const memory = await worker.memory().catch(() => Infinity);
+    if (closed || memory > deps.memoryBytes * grown) return worker.stop();
     const kept = idle.get(deploymentId) ?? [];
     kept.push({ worker, since: Date.now() });
     idle.set(deploymentId, kept);
