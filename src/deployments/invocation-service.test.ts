@@ -110,7 +110,9 @@ test('none is taken when the disk has only its reserve left, and no client that 
 test('what no app takes is refused before its payload is checked', async () => {
   const { invoke, update } = service();
   const wrong = { ...request, payload: 'no JSON' };
-  await expect(invoke('proj', { ...wrong, app_name: 'none' }, waiting)).rejects.toMatchObject({ code: 'app_not_found' });
+  await expect(invoke('proj', { ...wrong, app_name: 'none' }, waiting)).rejects.toMatchObject({
+    code: 'app_not_found',
+  });
   await expect(update('proj', 'none', { status: 'succeeded', output: 'no JSON' })).rejects.toMatchObject({
     code: 'invocation_not_found',
   });

@@ -38,7 +38,7 @@ export function deploymentRoutes(room: DeploymentRoom): FastifyPluginAsyncTypebo
       {
         schema: {
           operationId: 'listDeployments',
-          summary: 'List deployments, newest first.',
+          summary: 'List deployments, newest first. A page ends early when it is large.',
           tags,
           querystring: DeploymentList,
           response: { 200: listOf(Deployment, 'A page of deployments.') },
@@ -106,7 +106,8 @@ export function deploymentRoutes(room: DeploymentRoom): FastifyPluginAsyncTypebo
       {
         schema: {
           operationId: 'listApps',
-          summary: 'List the apps that can be invoked, newest first: one entry for each version.',
+          summary:
+            'List the apps that can be invoked, newest first: one entry for each version. A page ends early when it is large.',
           tags: ['apps'],
           querystring: AppList,
           response: { 200: listOf(App, 'A page of apps.') },
