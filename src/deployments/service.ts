@@ -74,47 +74,10 @@ export function deploymentService(deps: {
       // The zip has a claim of its own.
       const sealedBytes = Object.keys(request.env).length === 0 ? 0 : Buffer.byteLength(JSON.stringify(request.env));
       await claim.cover(sealedBytes);
-      return toDeployment(await insert(projectId, request, { entrypoint, sealedBytes }));
+      return toDeployment(await insertSource(deps, projectId, request, { entrypoint, sealedBytes }));
     } finally {
       await claim.release();
     }
-  }
-
-  function insert(
-    projectId: string,
-    request: NewSource,
-    { entrypoint, sealedBytes }: { entrypoint: string; sealedBytes: number },
-  ): Promise<DeploymentRow> {
-    const { source } = request;
-    const id = newId();
-    return db.transaction(async (tx) => {
-      const within = deploymentStore(tx);
-      const git = 'git' in source ? source.git : undefined;
-      const made = await within.insert({
-        id,
-        project_id: projectId,
-        version: request.version,
-        region,
-        force: request.force,
-        entrypoint,
-        env_names: Object.keys(request.env).sort(),
-        source_type: git ? 'github' : 'file',
-        source_url: git?.url ?? null,
-        source_ref: git?.ref ?? null,
-        source_path: git?.path ?? null,
-        source_checksum: 'zip' in source ? source.zip.sha256 : null,
-        source_bytes: sealedBytes + ('zip' in source ? source.zip.size : 0),
-      });
-      let position = 0;
-      if ('zip' in source)
-        for await (const piece of source.zip.bytes()) await within.addChunk(id, 'source', position++, piece);
-      if (made.env_names.length > 0) await secrets.putEnv(id, request.env, tx);
-      if (git?.auth) await secrets.putToken(id, git.auth.token, tx);
-      await within.lockQueue(projectId); // as late as this, so that no upload waits for that of another
-      refuseQueue(await within.countWaiting(projectId));
-      await within.tell('build');
-      return made;
-    });
   }
 
   /** Stops deployments without an app, once nothing runs there any more. */
@@ -196,6 +159,44 @@ export function deploymentService(deps: {
       return count === 0 ? undefined : `${count} ${count === 1 ? 'deployment' : 'deployments'}`;
     },
   };
+}
+
+function insertSource(
+  { db, secrets, region }: { db: Db; secrets: DeploymentSecrets; region: string },
+  projectId: string,
+  request: NewSource,
+  { entrypoint, sealedBytes }: { entrypoint: string; sealedBytes: number },
+): Promise<DeploymentRow> {
+  const { source } = request;
+  const id = newId();
+  return db.transaction(async (tx) => {
+    const within = deploymentStore(tx);
+    const git = 'git' in source ? source.git : undefined;
+    const made = await within.insert({
+      id,
+      project_id: projectId,
+      version: request.version,
+      region,
+      force: request.force,
+      entrypoint,
+      env_names: Object.keys(request.env).sort(),
+      source_type: git ? 'github' : 'file',
+      source_url: git?.url ?? null,
+      source_ref: git?.ref ?? null,
+      source_path: git?.path ?? null,
+      source_checksum: 'zip' in source ? source.zip.sha256 : null,
+      source_bytes: sealedBytes + ('zip' in source ? source.zip.size : 0),
+    });
+    let position = 0;
+    if ('zip' in source)
+      for await (const piece of source.zip.bytes()) await within.addChunk(id, 'source', position++, piece);
+    if (made.env_names.length > 0) await secrets.putEnv(id, request.env, tx);
+    if (git?.auth) await secrets.putToken(id, git.auth.token, tx);
+    await within.lockQueue(projectId); // as late as this, so that no upload waits for that of another
+    refuseQueue(await within.countWaiting(projectId));
+    await within.tell('build');
+    return made;
+  });
 }
 
 /** What clients of the hosted service send by default. */

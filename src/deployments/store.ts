@@ -50,6 +50,8 @@ export type DeploymentStore = ReturnType<typeof deploymentStore>;
 /** Every query on deployments and their files. */
 export function deploymentStore(db: Db) {
   return {
+    ...filesOf(db),
+
     async insert(row: NewDeployment): Promise<DeploymentRow> {
       const made =
         await db.row<DeploymentRow>(sql`insert into deployments (id, project_id, version, region, force, entrypoint, env_names,
@@ -147,31 +149,6 @@ export function deploymentStore(db: Db) {
       return db.rows(sql`select pg_notify('corral_runs', ${message})`);
     },
 
-    async addChunk(id: string, kind: FileKind, position: number, bytes: Buffer): Promise<void> {
-      await db.rows(sql`insert into deployment_chunks (deployment_id, kind, position, bytes)
-        values (${id}, ${kind}, ${position}, ${bytes})`);
-    },
-
-    async chunk(id: string, kind: FileKind, position: number): Promise<Buffer | undefined> {
-      const row = await db.row<{ bytes: Buffer }>(sql`select bytes from deployment_chunks
-        where deployment_id = ${id} and kind = ${kind} and position = ${position}`);
-      return row?.bytes;
-    },
-
-    async setBytes(id: string, bytes: number, kind: FileKind): Promise<void> {
-      if (kind === 'build') await db.rows(sql`update deployments set build_bytes = ${bytes} where id = ${id}`);
-      else await db.rows(sql`update deployments set source_bytes = ${bytes} where id = ${id}`);
-    },
-
-    /** What a build takes, unless the deployment was stopped meanwhile: then it has none. */
-    async setBuilt(id: string, bytes: number): Promise<void> {
-      await db.rows(sql`update deployments set build_bytes = ${bytes} where id = ${id} and status = 'in_progress'`);
-    },
-
-    async removeFiles(id: string, kind: FileKind): Promise<void> {
-      await db.rows(sql`delete from deployment_chunks where deployment_id = ${id} and kind = ${kind}`);
-    },
-
     /** The key is gone. */
     async dropKey(id: string): Promise<void> {
       await db.rows(sql`update deployments set key_id = null where id = ${id} and key_id is not null`);
@@ -219,6 +196,36 @@ export function deploymentStore(db: Db) {
       }>(sql`select d.id from deployments d join projects p on p.id = d.project_id
         where d.status in ('queued', 'in_progress', 'running') and p.status <> 'active'`);
       return rows.map(({ id }) => id);
+    },
+  };
+}
+
+/** The source and the build of each, in pieces. */
+function filesOf(db: Db) {
+  return {
+    async addChunk(id: string, kind: FileKind, position: number, bytes: Buffer): Promise<void> {
+      await db.rows(sql`insert into deployment_chunks (deployment_id, kind, position, bytes)
+        values (${id}, ${kind}, ${position}, ${bytes})`);
+    },
+
+    async chunk(id: string, kind: FileKind, position: number): Promise<Buffer | undefined> {
+      const row = await db.row<{ bytes: Buffer }>(sql`select bytes from deployment_chunks
+        where deployment_id = ${id} and kind = ${kind} and position = ${position}`);
+      return row?.bytes;
+    },
+
+    async setBytes(id: string, bytes: number, kind: FileKind): Promise<void> {
+      if (kind === 'build') await db.rows(sql`update deployments set build_bytes = ${bytes} where id = ${id}`);
+      else await db.rows(sql`update deployments set source_bytes = ${bytes} where id = ${id}`);
+    },
+
+    /** What a build takes, unless the deployment was stopped meanwhile: then it has none. */
+    async setBuilt(id: string, bytes: number): Promise<void> {
+      await db.rows(sql`update deployments set build_bytes = ${bytes} where id = ${id} and status = 'in_progress'`);
+    },
+
+    async removeFiles(id: string, kind: FileKind): Promise<void> {
+      await db.rows(sql`delete from deployment_chunks where deployment_id = ${id} and kind = ${kind}`);
     },
   };
 }

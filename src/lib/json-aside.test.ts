@@ -1,9 +1,10 @@
+import type * as threadsOfNode from 'node:worker_threads';
 import { expect, test, vi } from 'vitest';
 import { isJson, NotChecked } from './json-aside.ts';
 
 let threads = true;
 vi.mock('node:worker_threads', async (original) => {
-  const { Worker, ...rest } = await original<typeof import('node:worker_threads')>();
+  const { Worker, ...rest } = await original<typeof threadsOfNode>();
   class Sometimes extends Worker {
     constructor(...args: ConstructorParameters<typeof Worker>) {
       if (!threads) throw new Error('ERR_WORKER_INIT_FAILED');
