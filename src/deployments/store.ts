@@ -51,6 +51,7 @@ export type DeploymentStore = ReturnType<typeof deploymentStore>;
 export function deploymentStore(db: Db) {
   return {
     ...filesOf(db),
+    ...queueOf(db),
 
     async insert(row: NewDeployment): Promise<DeploymentRow> {
       const made =
@@ -60,18 +61,6 @@ export function deploymentStore(db: Db) {
           ${row.source_type}, ${row.source_url}, ${row.source_ref}, ${row.source_path}, ${row.source_checksum}, ${row.source_bytes})
         returning *`);
       return made!;
-    },
-
-    /** Serialises what adds to the queue of a project, until the transaction ends. */
-    async lockQueue(projectId: string): Promise<void> {
-      await db.rows(sql`select pg_advisory_xact_lock(hashtextextended('corral deployments of ' || ${projectId}, 0))`);
-    },
-
-    async countWaiting(projectId: string): Promise<number> {
-      const row = await db.row<{ count: string }>(
-        sql`select count(*) from deployments where project_id = ${projectId} and status = 'queued'`,
-      );
-      return Number(row?.count ?? 0);
     },
 
     find(id: string): Promise<DeploymentRow | undefined> {
@@ -226,6 +215,23 @@ function filesOf(db: Db) {
 
     async removeFiles(id: string, kind: FileKind): Promise<void> {
       await db.rows(sql`delete from deployment_chunks where deployment_id = ${id} and kind = ${kind}`);
+    },
+  };
+}
+
+/** What waits of a project. */
+function queueOf(db: Db) {
+  return {
+    /** Serialises what adds to the queue of a project, until the transaction ends. */
+    async lockQueue(projectId: string): Promise<void> {
+      await db.rows(sql`select pg_advisory_xact_lock(hashtextextended('corral deployments of ' || ${projectId}, 0))`);
+    },
+
+    async countWaiting(projectId: string): Promise<number> {
+      const row = await db.row<{ count: string }>(
+        sql`select count(*) from deployments where project_id = ${projectId} and status = 'queued'`,
+      );
+      return Number(row?.count ?? 0);
     },
   };
 }
