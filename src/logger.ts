@@ -69,8 +69,8 @@ function redacted(error: Error): unknown {
   try {
     return JSON.parse(redactText(JSON.stringify(stdSerializers.err(error)) ?? 'null'));
   } catch {
-    const { message = String(error), stack = '' } = error;
-    return { message: redactText(String(message)), stack: redactText(String(stack)) };
+    const { message, stack = '' } = error;
+    return { message: redactText(message), stack: redactText(stack) };
   }
 }
 

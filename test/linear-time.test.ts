@@ -32,6 +32,7 @@ import { storeIdOf } from '../src/extensions/crx.ts';
 import { accepts } from '../src/lib/accept-encoding.ts';
 import { namedByConnection } from '../src/lib/hop-by-hop.ts';
 import { nearest } from '../src/lib/nearest.ts';
+import { isLight } from '../src/lib/json-weight.ts';
 import { hasCertificates } from '../src/lib/pem.ts';
 import { parseKey } from '../src/lib/seal.ts';
 import { commaList, withoutEnd, withoutStart } from '../src/lib/text.ts';
@@ -119,6 +120,7 @@ const functions: Record<string, (text: string) => unknown> = {
   'lib/accept-encoding.ts accepts': (text) => accepts(text, 'br'),
   'lib/hop-by-hop.ts namedByConnection': namedByConnection,
   'lib/nearest.ts nearest': (text) => nearest(text, ['headless', 'timeout_seconds', 'profile']),
+  'lib/json-aside.ts isJson': (text) => isLight(text), // what is heavy goes to a thread
   'lib/pem.ts hasCertificates': hasCertificates,
   'lib/seal.ts parseKey': parseKey,
   'lib/text.ts commaList': commaList,

@@ -59,25 +59,12 @@ export async function openDeployments(
     await Promise.all(tied.map(({ id }) => deps.endSession(id, 'deleted')));
   }
 
+  const room = { db, endBrowsers, disk };
+  const { keys, storage } = org;
   const { region } = config;
   const refusal = () => isolation.refusal;
-  const deployments = deploymentService({
-    db,
-    secrets: sealed,
-    keys: org.keys,
-    region,
-    refusal,
-    endBrowsers,
-    storage: org.storage,
-    disk,
-  });
-  const invocations = invocationService({
-    db,
-    hub,
-    invocationCap: (id) => org.limits.invocationCap(id),
-    endBrowsers,
-    disk,
-  });
+  const deployments = deploymentService({ ...room, secrets: sealed, keys, storage, region, refusal });
+  const invocations = invocationService({ ...room, hub, invocationCap: (id) => org.limits.invocationCap(id) });
   const linesOf = async (owner: string, redact: Promise<(text: string) => string>) =>
     lineWriter({ store: logs, log, short: () => disk.short() }, owner, await redact);
 

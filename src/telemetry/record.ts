@@ -51,8 +51,9 @@ const shortest = 4;
 /** The ways in which secrets stand in headers, addresses and bodies; for `lineOf`. */
 export function formsOf(secrets: Iterable<{ username?: string; password: string }>): string[] {
   const forms = new Set<string>();
-  for (const { username = '', password } of secrets) {
-    if (password.length < shortest) continue;
+  for (const { username = '', password: given } of secrets) {
+    if (given.length < shortest) continue;
+    const password = wellFormed(given);
     forms.add(password);
     forms.add(encodeURIComponent(password));
     forms.add(new URLSearchParams({ '': password }).toString().slice(1)); // as forms send it
@@ -61,6 +62,9 @@ export function formsOf(secrets: Iterable<{ username?: string; password: string 
   }
   return [...forms].sort((a, b) => b.length - a.length); // a form may contain another one
 }
+
+/** Half a surrogate pair becomes what every encoder makes of it. `encodeURIComponent` throws on one. */
+const wellFormed = (text: string) => Buffer.from(text).toString();
 
 /** A line has strings in JSON's spelling, so both spellings of a secret are looked for. */
 const holdsAny = (line: string, secrets: readonly string[]) =>
