@@ -65,11 +65,11 @@ const inWords = (value: unknown) =>
   typeof value === 'string' && /^[!#-<>-~]+$/.test(value) ? value : JSON.stringify(value);
 
 /** Error messages quote URLs, and URLs contain tokens and passwords. What is no JSON (a cycle, a BigInt) is told by its words alone. */
-function redacted(error: Error): unknown {
+function redacted(error: unknown): unknown {
   try {
-    return JSON.parse(redactText(JSON.stringify(stdSerializers.err(error)) ?? 'null'));
+    return JSON.parse(redactText(JSON.stringify(stdSerializers.err(error as Error)) ?? 'null'));
   } catch {
-    const { message, stack = '' } = error;
+    const { message, stack = '' } = error instanceof Error ? error : { message: String(error) };
     return { message: redactText(message), stack: redactText(stack) };
   }
 }

@@ -28,8 +28,8 @@ let checking = false;
  * Whether a text is JSON. What takes long to parse is parsed in a thread of its own, one text at a time; owners take turns. Rejects with
  * NotChecked when too many of the owner wait, or there is no thread to be had.
  */
-export async function isJson(text: string, owner: unknown): Promise<boolean> {
-  if (!isLight(text)) return inTurn(owner, () => checkedAside(text));
+export async function isJson(text: string, owner: unknown, start = thread): Promise<boolean> {
+  if (!isLight(text)) return inTurn(owner, () => checkedAside(text, start));
   try {
     JSON.parse(text);
     return true;
@@ -60,18 +60,17 @@ async function checkAll(): Promise<void> {
   checking = false;
 }
 
+function thread(text: string): Worker {
+  const resourceLimits = { maxOldGenerationSizeMb: MOST_MEMORY_MB };
+  return new Worker(check, { eval: true, workerData: text, execArgv: [], env: {}, resourceLimits });
+}
+
 /** Rejects if there is no thread. A text that the thread cannot take is no JSON that others could read. */
-function checkedAside(text: string): Promise<boolean> {
+function checkedAside(text: string, start: typeof thread): Promise<boolean> {
   return new Promise((resolve, reject) => {
     let worker: Worker;
     try {
-      worker = new Worker(check, {
-        eval: true,
-        workerData: text,
-        execArgv: [],
-        env: {},
-        resourceLimits: { maxOldGenerationSizeMb: MOST_MEMORY_MB },
-      });
+      worker = start(text);
     } catch (cause) {
       return reject(new NotChecked('No thread can be started to check a large text.', { cause }));
     }
