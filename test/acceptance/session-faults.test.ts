@@ -335,7 +335,7 @@ describe('a full node', () => {
       }
       const ask = () => slow.call('POST', '/browsers', { profile: { name: 'not-there' } });
       const answers = [await ask(), await ask(), await ask()];
-      expect(answers.map(({ status }) => status)).toEqual([404, 404, 429]);
+      expect(answers.map(({ status }) => status)).toEqual([400, 400, 429]);
       expect(answers.map(({ headers }) => headers.get('x-ratelimit-limit'))).toEqual(['2', '2', '2']);
       expect(answers.map(({ headers }) => headers.get('x-ratelimit-remaining'))).toEqual(['1', '0', '0']);
       expect(answers[2]!.body).toMatchObject({ code: 'rate_limit_exceeded' });
