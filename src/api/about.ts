@@ -43,7 +43,7 @@ const EventLoop = Type.Object(
   },
   {
     description:
-      'How long the one thread that serves all projects stood still. Nobody is answered meanwhile. Stops below 20 ms are not counted.',
+      'How long the event loop of the service was blocked. The service answers no request of any project during a stop. Stops below 20 ms are not counted.',
   },
 );
 export const About = named(

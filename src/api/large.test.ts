@@ -35,7 +35,7 @@ test.each(['too heavy', 'broken off'])('a body that is refused, and then is %s, 
   await new Promise((resolve) => counted.once('close', resolve)); // `once` of events would listen for errors
 });
 
-test('a body of a type that nobody expected is weighed when it is parsed', () => {
+test('a body with an unusual content type is weighed when it is parsed', () => {
   const heavy = `[${'{},'.repeat(60_000)}{}]`;
   expect(() => refuseHeavy(asked('Application/JSON'), heavy)).toThrow('more than 100000 names and values');
   expect(() => refuseHeavy(asked('Application/JSON'), JSON.stringify(','.repeat(200_000)))).not.toThrow();

@@ -15,11 +15,11 @@ export function metricsRegistry(): Registry {
   return registry;
 }
 
-/** One thread serves all tenants: while its event loop stops, nobody is answered. */
+/** One thread serves all tenants: while the event loop is blocked, no request is answered. */
 export function measureStops(registry: Registry, onStop: (ms: number) => void): LoopWatch {
   const seconds = new Histogram({
     name: 'corral_event_loop_stop_seconds',
-    help: 'How long the event loop stood still, for each time that it did for 20 ms or more.',
+    help: 'Duration of each stop of the event loop of 20 ms or more.',
     buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers: [registry],
   });
@@ -29,7 +29,7 @@ export function measureStops(registry: Registry, onStop: (ms: number) => void): 
   });
   const longest: Gauge = new Gauge({
     name: 'corral_event_loop_longest_stop_seconds',
-    help: 'The longest time that the event loop stood still in the last hour.',
+    help: 'The longest stop of the event loop in the last hour.',
     registers: [registry],
     collect: () => longest.set(watch.longestMs() / 1000),
   });

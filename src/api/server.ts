@@ -100,7 +100,7 @@ export async function httpServer(options: {
     return parseBody(body);
   });
 
-  // Before all others. Once more after the body: its bytes come by a socket, whose listeners run on behalf of nobody.
+  // The first hook. The owner is set again after the body, because listeners of the socket run without an owner.
   app.addHook('onRequest', (request, reply, done) => onBehalfOf(ownerOf(request, reply), done));
   app.addHook('preValidation', (request, reply, done) => onBehalfOf(ownerOf(request, reply), done));
   app.addHook('onRequest', async (request, reply) => {

@@ -103,7 +103,7 @@ test('pages of deployments and apps are cut where they have many bytes, and say 
   await store.db.rows(sql`delete from apps`);
 });
 
-test('a build that is measured after its deployment was stopped counts for nobody', async () => {
+test('the bytes of a build are not counted after its deployment was stopped', async () => {
   const rows = deploymentStore(store.db);
   await rows.insert(newDeployment({ id: 'one' }));
   await rows.claim('node');

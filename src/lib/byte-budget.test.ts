@@ -66,7 +66,7 @@ test('a reader that stands still is ended when others wait, and one that reads i
 
 const onBehalf = <T>(id: string, work: () => T): T => onBehalfOf({ kind: 'session', id, end() {} }, work);
 
-test('a share goes on and is ended on behalf of its own owner, whoever made the room or came first', async () => {
+test('a share is resumed and ended for its own owner, not for the owner of the share that freed memory', async () => {
   const budget = new ByteBudget(options);
   const owners: [what: string, owner: string | undefined][] = [];
   const note = (what: string) => owners.push([what, currentOwner()?.id]);

@@ -1,4 +1,4 @@
-import { onNobodysBehalf, ownWork } from './scope.ts';
+import { withoutOwner, ownWork } from './scope.ts';
 
 const MIB = 1024 * 1024;
 
@@ -159,7 +159,7 @@ export class ByteBudget {
   #watch(): void {
     if (this.#looking) return;
     // Timers come before input in a turn of the event loop: after a pause of this process, what came meanwhile is taken first.
-    this.#looking = onNobodysBehalf(() => setTimeout(() => setImmediate(() => this.#look()), LOOK_MS));
+    this.#looking = withoutOwner(() => setTimeout(() => setImmediate(() => this.#look()), LOOK_MS));
   }
 
   #look(): void {
@@ -185,7 +185,7 @@ export class ByteBudget {
 }
 
 export interface Share {
-  /** Runs work on behalf of whoever made the share: another one's progress is what calls it. */
+  /** Runs a callback for the owner of the share. The progress of another share calls it. */
   readonly owned: (work: () => void) => void;
   readonly group: Group;
   readonly of: 'reader' | 'sender';

@@ -18,7 +18,7 @@ export class Pieces {
     this.#used += piece.copy(this.#space, this.#used);
   }
 
-  /** All of them as one, and begins anew. */
+  /** Returns all bytes as one buffer and empties the list. */
   take(): Buffer {
     this.#close();
     const all = Buffer.concat(this.#whole, this.length);

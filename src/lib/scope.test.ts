@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import net, { type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { currentOwner, onBehalfOf, onNobodysBehalf, ownEvents, sameOwner, type Owner } from './scope.ts';
+import { currentOwner, onBehalfOf, withoutOwner, ownEvents, sameOwner, type Owner } from './scope.ts';
 
 const events = ['unhandledRejection', 'uncaughtException'] as const;
 const runners = events.map((event) => process.listeners(event as 'unhandledRejection'));
@@ -34,7 +34,7 @@ const fails = async () => {
   throw new Error('a fault');
 };
 
-test('a rejection that nobody handles is of the owner whose work it was', async () => {
+test('an unhandled rejection is reported with the owner of its async function', async () => {
   onBehalfOf(owner('a'), () => void fails());
   expect(await fault()).toEqual(['a fault', 'a']);
 });
@@ -71,8 +71,8 @@ test('an exception in a timer, and in a listener to a child process, is of the o
   expect(await fault()).toEqual(['in a listener', 'b']);
 });
 
-test('what is shared is of nobody', async () => {
-  onBehalfOf(owner('a'), () => onNobodysBehalf(() => void fails()));
+test('shared work has no owner', async () => {
+  onBehalfOf(owner('a'), () => withoutOwner(() => void fails()));
   expect(await fault()).toEqual(['a fault', undefined]);
 });
 

@@ -16,8 +16,8 @@ export function onBehalfOf<T>(owner: Owner, work: () => T): T {
   return owners.run(owner, work);
 }
 
-/** For what outlives its first user: a connection of the database's pool is of no session. */
-export function onNobodysBehalf<T>(work: () => T): T {
+/** For shared objects that outlive their first user, such as a connection of the database pool. */
+export function withoutOwner<T>(work: () => T): T {
   return owners.run(undefined, work);
 }
 
@@ -26,13 +26,13 @@ export function currentOwner(): Owner | undefined {
   return owners.getStore();
 }
 
-/** Runs later work on behalf of whoever is the owner now. */
+/** Returns a function that runs work for the current owner later. */
 export function sameOwner(): <T>(work: () => T) => T {
   const owner = owners.getStore();
   return (work) => owners.run(owner, work);
 }
 
-/** As `sameOwner`, for work that is called in the course of somebody else's. What it throws is a fault of the owner, and not of the caller. */
+/** As `sameOwner`, for callbacks that another owner's work calls. An exception in the callback is a fault of its own owner, not of the caller. */
 export function ownWork(): (work: () => void) => void {
   const owner = owners.getStore();
   return (work) =>
@@ -46,9 +46,9 @@ export function ownWork(): (work: () => void) => void {
 }
 
 /**
- * Gives the listeners of a socket that a server has accepted to the current owner. Node runs them on behalf of nobody, whoever added them.
- * `emit` is replaced, and not each listener, because streams add listeners of their own. What a listener throws is thrown again in a tick of
- * the owner's: out here, Node would report it as nobody's.
+ * Runs the listeners of an accepted socket for the current owner. Node runs them without an owner, also those that an owner added. `emit` is
+ * replaced instead of each listener, because streams add their own listeners. An exception of a listener is thrown again in a tick of the
+ * owner: thrown here, Node would report it without an owner.
  */
 export function ownEvents<E extends EventEmitter>(emitter: E): E {
   const owner = owners.getStore();

@@ -1,6 +1,6 @@
 /**
- * What others write is taken apart here in one pass. A regular expression for the same begins anew at each place of the text, and 16 KiB of
- * slashes then take half a second.
+ * Functions that read untrusted text in one pass. The equivalent regular expressions restart their search at each character: 16 KiB of slashes
+ * took half a second.
  */
 
 /** A text without what it has of a character at its end: a character, or an expression for one. */

@@ -8,7 +8,7 @@ function give(): void {
   if (waiting.length > 0) setImmediate(give);
 }
 
-/** Lets others have the event loop. Of all who wait for it, one goes on in each turn: many pieces together would be a long stop. */
+/** Yields to the event loop. One waiting task resumes in each turn, because the pieces of many tasks together would be a long stop. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     waiting.push(resolve);
@@ -17,8 +17,7 @@ export function nextTurn(): Promise<void> {
 }
 
 /**
- * For work that grows with what others send. The function that it makes is called after each small step, and lets others have the
- * event loop when the piece has taken its time.
+ * For work that grows with its input. Call the returned function after each small step: it yields to the event loop when 8 ms have passed.
  */
 export function turns(): () => Promise<void> | undefined {
   let began = performance.now();

@@ -1,5 +1,5 @@
 import type { Log } from '../lib/log.ts';
-import { onNobodysBehalf } from '../lib/scope.ts';
+import { withoutOwner } from '../lib/scope.ts';
 import type { PlacedEvent, ProjectEventStore } from './store.ts';
 
 /** Notifications come one for each transaction. Those of this time are read at once. */
@@ -75,7 +75,7 @@ export function eventTail({ store, log, ringSize = 2000 }: TailOptions) {
 
   function enter() {
     readers++;
-    looks ??= onNobodysBehalf(() => setInterval(() => void lookSafely(), lookEveryMs).unref());
+    looks ??= withoutOwner(() => setInterval(() => void lookSafely(), lookEveryMs).unref());
   }
 
   function leave() {
@@ -131,7 +131,7 @@ export function eventTail({ store, log, ringSize = 2000 }: TailOptions) {
     /** There are new events: a notification of the database. */
     hear(): void {
       if (readers === 0) return;
-      gathering ??= onNobodysBehalf(() => setTimeout(() => ((gathering = undefined), void lookSafely()), gatherMs));
+      gathering ??= withoutOwner(() => setTimeout(() => ((gathering = undefined), void lookSafely()), gatherMs));
     },
 
     /** The events after a position, or from now on, until the signal aborts. Rejects when the database does not answer. */

@@ -1,7 +1,7 @@
 import type { DiskTaker, DiskUse } from '../chromium/sandbox/disk-use.ts';
 import type { DiskSpace, Space } from '../lib/disk-space.ts';
 import type { Log } from '../lib/log.ts';
-import { onNobodysBehalf } from '../lib/scope.ts';
+import { withoutOwner } from '../lib/scope.ts';
 import type { LiveSession } from './live-session.ts';
 import type { Ending } from './state.ts';
 
@@ -86,7 +86,7 @@ export function diskGuard({
 
   /** Called when a session is awake. */
   function stir() {
-    if (!closed) timer ??= onNobodysBehalf(() => setTimeout(tick, everyMs));
+    if (!closed) timer ??= withoutOwner(() => setTimeout(tick, everyMs));
   }
 
   function tick() {

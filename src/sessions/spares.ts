@@ -1,6 +1,6 @@
 import type { Engine } from '../chromium/engine.ts';
 import type { Log } from '../lib/log.ts';
-import { onNobodysBehalf } from '../lib/scope.ts';
+import { withoutOwner } from '../lib/scope.ts';
 
 export type Shape = 'headless' | 'headful';
 
@@ -49,7 +49,7 @@ export function warmSpares({
       timer = undefined;
       fill();
     };
-    timer ??= onNobodysBehalf(() => setTimeout(due, ms));
+    timer ??= withoutOwner(() => setTimeout(due, ms));
   }
 
   function fill() {

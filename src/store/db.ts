@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { errors } from '../errors.ts';
-import { onNobodysBehalf } from '../lib/scope.ts';
+import { withoutOwner } from '../lib/scope.ts';
 import type { Sql } from './sql.ts';
 
 /** What a room's store.ts works with: queries in, rows out, and transactions. */
@@ -43,7 +43,7 @@ export function database(pool: pg.Pool, recover: () => Promise<void>): Db {
   }
 
   async function using<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    const client = await onNobodysBehalf(connect); // it serves whoever comes next
+    const client = await withoutOwner(connect); // it serves whoever comes next
     let broken: Error | undefined;
     // A broken connection is reported twice: to the query, and as an event, which ends the process if it has no listener.
     const breaks = (error: Error) => (broken = error);
@@ -56,7 +56,7 @@ export function database(pool: pg.Pool, recover: () => Promise<void>): Db {
       throw errors.store_unavailable({}, { cause: error });
     } finally {
       client.off('error', breaks);
-      onNobodysBehalf(() => client.release(broken)); // the pool may open another in its place
+      withoutOwner(() => client.release(broken)); // the pool may open another in its place
     }
   }
 

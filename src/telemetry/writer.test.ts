@@ -87,7 +87,7 @@ test.each([
   expect(onDisk()).toBeGreaterThan(0);
 });
 
-test('a round is on behalf of nobody, whoever asked for the one before', async () => {
+test('a round of the writer runs without an owner, also after a flush by a request', async () => {
   const owners: unknown[] = [];
   const store = {
     async insert() {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { onNobodysBehalf } from '../lib/scope.ts';
+import { withoutOwner } from '../lib/scope.ts';
 import { pack, type LooseChunk } from './chunks.ts';
 import type { Journal } from './journal.ts';
 import { tidying, type TidyingOptions } from './tidying.ts';
@@ -47,11 +47,11 @@ export function telemetryWriter({ short, ...options }: WriterOptions) {
   }
 
   function roundLater() {
-    timer ??= onNobodysBehalf(() => setTimeout(() => void round(), failing ? pauseMs : roundMs));
+    timer ??= withoutOwner(() => setTimeout(() => void round(), failing ? pauseMs : roundMs));
   }
 
   /** Writes what there is. Resolves when it is written, or could not be. A call during a round is served by the next one. */
-  const round = () => onNobodysBehalf(nextRound); // it writes for all sessions, whoever asks for it
+  const round = () => withoutOwner(nextRound); // it writes for all sessions, whoever asks for it
 
   function nextRound(): Promise<void> {
     if (running) return (queued ??= running.then(nextRound));

@@ -25,7 +25,7 @@ const MAX_ID = 2 ** 31 - 1;
 const LONGEST_NAME = 64;
 /** No method and no session id of Chromium is as long. */
 const LONGEST_TEXT = 1024;
-/** A longer run of blanks is refused: nobody writes one. */
+/** Longer runs of whitespace are rejected: no client sends them. */
 const LONGEST_SPACE = 64 * 1024;
 /** How many values, or parts of a string, a piece of a scan has: at most a few milliseconds. */
 const PIECE = 10_000;

@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { setImmediate as yielded } from 'node:timers/promises';
 import { memoryParts, signal } from './process-tree.ts';
 import { machineSharedMemory, sharedMemory } from './shared-memory.ts';
-import { onNobodysBehalf } from '../../lib/scope.ts';
+import { withoutOwner } from '../../lib/scope.ts';
 
 /** A session whose memory is watched. */
 export interface Watched {
@@ -82,7 +82,7 @@ export function watchMemory(session: Watched): () => void {
     waited: 0,
     shared: 0,
   });
-  timer ??= onNobodysBehalf(() => setTimeout(() => void look(), EVERY_MS).unref());
+  timer ??= withoutOwner(() => setTimeout(() => void look(), EVERY_MS).unref());
   return () => void sessions.delete(session);
 }
 

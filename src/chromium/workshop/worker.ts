@@ -156,7 +156,7 @@ export function workerStarter({
       settle?.({ failure: why });
       await cell.remove();
     });
-    gone.catch(() => {}); // awaited by whoever stops the worker
+    gone.catch(() => {}); // awaited by stop()
 
     const order = (what: object) => void cell.toCommand.write(`${JSON.stringify(what)}\n`);
     order({ start: { env: start.env, entry: join(APP, start.entry) } });

@@ -90,7 +90,7 @@ export function providerItems({
 export const isShared = ({ projects }: ProviderRow, projectId: string) =>
   projects.some((one) => one === '*' || one === projectId);
 
-/** An item is typed only at sites that it names itself: whoever may use a provider must not choose where its items are typed. */
+/** An item is typed only at sites that the item names: a project that may use a provider must not choose where its items are typed. */
 function refuseForeign({ name }: ProviderRow, { urls = [] }: SourceItem, { path, domain, loginUrl }: ItemWanted): void {
   const foreign = [domain, ...(loginUrl === undefined ? [] : [loginUrl])].find((site) => !namesSite(urls, site));
   if (foreign === undefined) return;

@@ -130,7 +130,7 @@ describe('a login ends with the right reason', () => {
       values: good,
       code: 'domain_not_allowed',
     },
-    'a site that hands its login to an identity provider that nobody named': {
+    'a site that redirects its login to an identity provider that the connection does not name': {
       script: { ...at({ kind: 'login', ...login }, { url: 'https://login.microsoftonline.com/' }) },
       values: good,
       code: 'domain_not_allowed',

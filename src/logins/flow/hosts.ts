@@ -2,8 +2,8 @@ import { isIP } from 'node:net';
 import type { FlowConnection } from './types.ts';
 
 /**
- * Hosts that belong to one identity provider alone, with the provider's word in the API. What is typed there reaches that provider and
- * nobody else. They count only in a login that goes by that provider.
+ * Hosts that belong to a single identity provider, with the provider's name in the API. Only the provider receives what is typed there. They
+ * count only in a login that uses that provider.
  */
 const ssoHosts: Record<string, readonly string[]> = {
   google: ['accounts.google.com', 'myaccount.google.com', 'accounts.youtube.com'],

@@ -14,7 +14,7 @@ export const hasMail = (text: string): boolean => mail.test(text);
 
 /**
  * `a***@example.com`, `•••• 42`, `+49 *** 17`: where a code goes. It is found by what only such a text has, and read from there to both
- * sides: a search for what may be before that begins anew with each letter of a page's text.
+ * sides: a search for the text before the mask would restart at each letter of the page.
  */
 export function maskedTarget(text: string): string | undefined {
   const [first] = [maskedAt(text), mailAt(text), endingAt(text)]
