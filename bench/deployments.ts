@@ -12,7 +12,7 @@ import { median, type Row } from './rows.ts';
 const warm = 50;
 const many = 200;
 const byHand = 5;
-/** Each has to be deployed anew, since only the first invocation of a version starts a worker. */
+/** Each has to be deployed again, since only the first invocation of a version starts a worker. */
 const versions = 5;
 
 /** The first invocation of a deployment, a warm one, and many at once; beside Node, started by hand on the same file. */

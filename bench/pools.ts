@@ -78,14 +78,14 @@ async function use({ cdp_ws_url }: Lease): Promise<void> {
   page.close();
 }
 
-/** Nobody else is there, a browser is on the shelf; then one goes back and the next is waited for, in both ways there are. */
+/** With no other client and a browser on the shelf; then a browser is released and the next acquire waits, with reuse and without. */
 async function oneBrowser(warm: Corral, cold: Corral): Promise<Row[]> {
-  const [fresh, anew] = [await poolOf(warm, 1), await poolOf(cold, 1)];
-  const times = { acquire: [] as number[], release: [] as number[], fresh: [] as number[], anew: [] as number[] };
+  const [fresh, relaunched] = [await poolOf(warm, 1), await poolOf(cold, 1)];
+  const times = { acquire: [] as number[], release: [] as number[], fresh: [] as number[], relaunched: [] as number[] };
   for (let turn = 0; turn < swaps; turn++) {
     for (const [pool, into, reuse] of [
       [fresh, times.fresh, true],
-      [anew, times.anew, false],
+      [relaunched, times.relaunched, false],
     ] as const) {
       const began = performance.now();
       const lease = await pool.acquire();
@@ -101,7 +101,7 @@ async function oneBrowser(warm: Corral, cold: Corral): Promise<Row[]> {
       await warm.until('corral_spares_headless', spares);
     }
   }
-  await Promise.all([fresh.remove(), anew.remove()]);
+  await Promise.all([fresh.remove(), relaunched.remove()]);
   return [
     {
       what: 'acquire, a browser is on the shelf',
@@ -113,8 +113,8 @@ async function oneBrowser(warm: Corral, cold: Corral): Promise<Row[]> {
       what: 'release → the next holder has a clean browser, a spare is there',
       value: median(times.fresh),
       unit: 'ms',
-      ratio: median(times.fresh) / median(times.anew),
-      beside: `destroy and launch (${median(times.anew).toFixed(0)} ms); release itself is answered after ${median(times.release).toFixed(1)} ms`,
+      ratio: median(times.fresh) / median(times.relaunched),
+      beside: `destroy and launch (${median(times.relaunched).toFixed(0)} ms); release itself is answered after ${median(times.release).toFixed(1)} ms`,
     },
   ];
 }

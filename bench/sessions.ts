@@ -10,7 +10,7 @@ import { corral, playwrightServer, processorMs, rawLifecycle, residentMb, type L
 import { lifecyclePicture } from './picture.ts';
 import { median, percentile, type Row } from './rows.ts';
 
-/** How many lifecycles the picture shows; whoever is not in it gets a fifth of them. */
+/** How many lifecycles the picture shows; a peer that is not in it gets a fifth of them. */
 const turns = Number(process.env['BENCH_TURNS'] ?? 200);
 const bars = { warm: 60, cold: 250 };
 const atOnce = 8;
@@ -89,7 +89,7 @@ async function oneAtATime({ warm, cold, server }: Sides, url: string): Promise<R
       const began = performance.now();
       await life(url);
       if (turn >= 0) times.push(performance.now() - began); // the first two warm up
-      await refilled(warm); // or the refill would fall on whoever comes next
+      await refilled(warm); // or the refill would slow down the next measurement
     }
   }
   const of = (name: string) => median(sides[name]!.times);
@@ -206,7 +206,7 @@ async function memoryInUse(service: Corral, server: PlaywrightServer, url: strin
   }
 }
 
-/** Ten sessions that nobody uses, each with a page, beside as many browsers that are just left open. */
+/** Ten idle sessions, each with a page, beside as many browsers that are just left open. */
 async function standby(service: Corral, server: PlaywrightServer, url: string): Promise<Row[]> {
   const ids: string[] = [];
   for (let i = 0; i < standing; i++) {

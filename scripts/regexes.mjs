@@ -16,7 +16,7 @@ const excuse = /\/\/ not linear: \S/;
 const excuseAlone = /^\s*\/\/ not linear: \S/;
 
 const instead =
-  'use indexOf, split, a loop or a function of src/lib/text.ts, or anchor it with ^. If nobody else chooses the text, or it is always ' +
+  'use indexOf, split, a loop or a function of src/lib/text.ts, or anchor it with ^. If only this project chooses the text, or it is always ' +
   'short, give the reason at the line: // not linear: …';
 
 /** Every regular expression of a source that may take more than linear time, as sentences. `file` is its name in them. */

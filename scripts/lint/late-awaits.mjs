@@ -2,7 +2,7 @@
  * A rule for oxlint: a promise that is awaited later than it was started has a handler from the start.
  *
  *   const cookies = ask();          // it may reject from here on
- *   const frames = await look();    // if this throws, or takes longer, nobody handles that rejection
+ *   const frames = await look();    // if this throws, or takes longer, that rejection has no handler
  *   await cookies;
  *
  * The rule needs no types: a variable that is awaited holds a promise. `started(...)` of src/lib/started.ts is the remedy.

@@ -13,7 +13,7 @@ Examples:
   corral browsers create --headless        # on the machine of the service it needs nothing else
   corral login https://corral.example.com  # elsewhere, once
   corral keys create --name laptop         # you lost the first key and have the machine
-  corral secrets rotate                    # a new service key, and everything sealed anew
+  corral secrets rotate                    # make a new service key and seal every secret with it
 
 \`corral browsers --help\` lists the verbs of a noun, \`corral browsers create --help\` the options of a verb.
 `;

@@ -3,7 +3,7 @@ import { ApiError } from './client.ts';
 import { told, useStreaming } from './events.ts';
 import { useIdentity } from './identity.ts';
 
-/** How often a visible screen is read anew while no events arrive. Hidden tabs are not read at all. */
+/** How often a visible screen is read again while no events arrive. Hidden tabs are not read at all. */
 const EVERY_MS = 2000;
 /** With events: no event tells of the memory of a session, or of its page. */
 const EVERY_MS_TOLD = 10_000;

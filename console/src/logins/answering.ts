@@ -2,7 +2,7 @@ import type { ManagedAuth } from '../api/schema.gen.d.ts';
 
 type Asked = Pick<ManagedAuth, 'flow_step' | 'fields' | 'choices' | 'website_error' | 'interaction_id'>;
 
-/** The login named its question anew, or was about to. */
+/** The login has replaced its question, or was about to. */
 const passing = new Set(['stale_interaction', 'flow_not_waiting']);
 const TRIES = 6;
 const PAUSE_MS = 500;

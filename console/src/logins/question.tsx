@@ -43,7 +43,7 @@ export function Flow({ login }: { login: ManagedAuth }) {
   );
 }
 
-/** One question. It is mounted anew for each, so that no answer is shown under another question. What was typed stays while it is the same. */
+/** One question. It is mounted again for each question, so that no answer is shown under another question. Typed text stays while the question is the same. */
 function Question({ login }: { login: ManagedAuth }) {
   const fields = login.fields ?? [];
   const choices = login.choices ?? [];

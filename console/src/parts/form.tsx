@@ -3,7 +3,7 @@ import { useDisclosure } from '@mantine/hooks';
 import { useState, type ChangeEvent, type FormEvent, type ReactNode } from 'react';
 import { Refusal } from './parts.tsx';
 
-/** A button that opens a dialog. What is in the dialog is made anew each time, so a form begins empty. */
+/** A button that opens a dialog. The content of the dialog is made each time it opens, so a form begins empty. */
 export function Dialog(props: {
   label: string;
   title?: string;

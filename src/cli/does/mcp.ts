@@ -106,7 +106,7 @@ export async function install(call: Call): Promise<void> {
   const real = there ? realpathSync(file) : file; // a link stays a link
   const draft = `${real}.${process.pid}`;
   try {
-    // Other servers in it may have keys: nobody may read it who may not read it now.
+    // The file may hold keys of other servers, so it keeps its mode.
     writeFileSync(draft, text, { mode: there ? statSync(real).mode & 0o777 : 0o600, flag: 'wx' });
     renameSync(draft, real);
   } finally {

@@ -8,7 +8,7 @@ import { size, type Output } from '../output.ts';
 import { openProgress } from '../progress.ts';
 import { visit } from './visit.ts';
 
-/** What a data directory has beside the database. The rest is made anew, or belongs to sessions, which end with the service. */
+/** What a data directory has beside the database. The service makes the rest again, or it belongs to sessions, which end with the service. */
 const FILES = ['api-key', 'secret-key', 'postgres-password', 'node-id'];
 
 /**

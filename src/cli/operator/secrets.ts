@@ -4,7 +4,7 @@ import { visit } from './visit.ts';
 
 export function rotateSecrets(output: Output): Promise<void> {
   return visit(async ({ db, config }) => {
-    // With CORRAL_SECRET_KEY the operator keeps the keys and puts the new one first there; this only seals anew.
+    // With CORRAL_SECRET_KEY the operator keeps the keys and puts the new one first there; this only seals the secrets again.
     if (!config.secretKey) {
       await openKeys(config.dataDir, ''); // makes the first key if there is none, so that the new key is the second
       await addKey(config.dataDir);
@@ -15,7 +15,7 @@ export function rotateSecrets(output: Output): Promise<void> {
     const lines = [
       ...unopened.map(
         ({ kind, owner }) =>
-          `Left as it is: the ${kind} of ${owner}, which none of the keys opens. Set it anew, or bring its key back.`,
+          `Left as it is: the ${kind} of ${owner}, which none of the keys opens. Set it again, or bring its key back.`,
       ),
       `Sealed ${count} ${count === 1 ? 'value' : 'values'} with key ${current}. The older keys still open what is in backups.`,
     ];
