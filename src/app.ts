@@ -146,6 +146,7 @@ export async function buildApp(options: AppOptions) {
     let begun = () => {};
     const started = new Promise<void>((resolve) => (begun = resolve));
     http.addHook('onListen', async () => {
+      ground.loop.start();
       const listening = (http.addresses() as AddressInfo[]).map(({ address, port }) => ({ host: address, port }));
       egress.inside.url = new URL(publicUrl());
       for (const address of [...listening, serviceAddress(new URL(publicUrl()))]) egress.ourselves.add(address);

@@ -17,14 +17,15 @@ export interface Stop {
 
 /**
  * Measures how long the event loop stands still: all requests, sockets and timers of the process wait meanwhile. A timer that comes late says
- * that there was a stop, and the time that the loop was not idle since the tick before says how long it was.
+ * that there was a stop, and the time that the loop was not idle since the tick before says how long it was. It measures from `start()`
+ * on: the start of a service compiles all schemas at once, while no client waits.
  */
 export function watchLoop(onStop: (ms: number) => void = () => {}) {
   let longest: Stop | undefined;
   /** The longest of each five minutes of the last hour, by the number of these five minutes. */
   const slots = new Map<number, number>();
-  let before = performance.eventLoopUtilization();
-  let timer: NodeJS.Timeout;
+  let before: ReturnType<typeof performance.eventLoopUtilization>;
+  let timer: NodeJS.Timeout | undefined;
 
   function tick(due: number) {
     const late = performance.now() - due;
@@ -47,9 +48,12 @@ export function watchLoop(onStop: (ms: number) => void = () => {}) {
     onStop(ms);
   }
 
-  next(QUIET_MS);
   return {
-    /** Since the start. */
+    start() {
+      before = performance.eventLoopUtilization();
+      next(QUIET_MS);
+    },
+    /** Since `start()`. */
     longest: (): Stop | undefined => longest,
     /** In the last hour; 0 when there was none. */
     longestMs(): number {
