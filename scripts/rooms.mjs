@@ -7,6 +7,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { importsOf, withoutComments } from './imports.mjs';
 import { root } from './run.mjs';
 
 /** Each room with the rooms it may import. Downwards only; upwards, publish an event. */
@@ -285,22 +286,6 @@ function hasManners(path) {
 
 function inWords(names) {
   return names.length === 0 ? 'no other room' : `only ${names.join(', ')}`;
-}
-
-function importsOf(code) {
-  const statements = /^[ \t]*(?:import|export)\b(\s+type\b)?(?:[^'"`;]*?\bfrom)?\s*['"]([^'"]+)['"]/gm;
-  const calls = /\b(?:import|require)\(\s*()['"]([^'"]+)['"]/g;
-  return [...code.matchAll(statements), ...code.matchAll(calls)].map((match) => ({
-    // The line of the specifier's statement, not of the blank lines before it.
-    index: match.index + match[0].length - match[0].trimStart().length,
-    specifier: match[2],
-    typeOnly: Boolean(match[1]) || /^\s*import\s*\{(\s*type\s[^,}]+,?)+\s*\}/.test(match[0]),
-  }));
-}
-
-/** Blanks comments out, keeping the lines. Only free-standing ones, so that 'http://…' and '**\/*.ts' stay whole. */
-function withoutComments(code) {
-  return code.replace(/(?<=^|\s)(?:\/\*[\s\S]*?\*\/|\/\/[^\n]*)/g, (comment) => comment.replace(/[^\n]/g, ' '));
 }
 
 function sourcesOf(src, folder = '') {

@@ -6,7 +6,7 @@ import { UsageError } from './fault.ts';
 import { flagOf, listed, parseJson, place, placeholderOf, valueOf } from './fields.ts';
 import { nearest } from '../lib/nearest.ts';
 import { openOutput, type Format } from './output.ts';
-import type { Call, Noun, Verb } from './table.ts';
+import type { Call, Noun, Program, Verb } from './table.ts';
 
 const footer = `
 Examples:
@@ -43,13 +43,14 @@ export async function buildProgram(
     .configureHelp({ subcommandTerm: (command) => termOf(command), sortSubcommands: false })
     .addHelpText('after', footer);
   for (const option of everywhere()) program.addOption(option.hideHelp());
+  const again: Program = (noun) => buildProgram(nouns, noun, version);
   for (const noun of nouns) {
     const loaded = noun.name === used ? await noun.load?.() : undefined;
     const verbs = Array.isArray(loaded) ? (loaded as readonly Verb[]) : undefined;
     const own = loaded && !verbs ? (loaded as Verb) : {};
     // A noun that is not used needs no verbs: only its name and sentence are printed.
     const whole = { ...noun, ...own, name: noun.name, about: noun.about, ...(verbs ? { verbs } : {}) };
-    program.addCommand(build(whole, noun.name, program).helpGroup(`${noun.group}:`));
+    program.addCommand(build(whole, noun.name, program, again).helpGroup(`${noun.group}:`));
   }
   return program;
 }
@@ -61,13 +62,13 @@ function termOf(command: Command): string {
   return [command.name(), ...words].join(' ');
 }
 
-function build(verb: Verb, path: string, parent: Command): Command {
+function build(verb: Verb, path: string, parent: Command, program: Program): Command {
   const what = verb.operation === undefined ? undefined : operation(verb.operation);
   const command = new Command(verb.name).copyInheritedSettings(parent).description(verb.about ?? what?.about ?? '');
   command.addHelpText('after', () => examplesOf(verb, path));
   if (verb.verbs) {
     command.helpCommand(false);
-    for (const one of verb.verbs) command.addCommand(build(one, `${path} ${one.name}`, command));
+    for (const one of verb.verbs) command.addCommand(build(one, `${path} ${one.name}`, command, program));
     if (!verb.run)
       return command
         .usage('<verb>')
@@ -95,7 +96,7 @@ function build(verb: Verb, path: string, parent: Command): Command {
   command.action(async (...words: unknown[]) => {
     const self = words.at(-1) as Command;
     const given = words.slice(0, -2) as (string | string[] | undefined)[];
-    await perform(verb, { self, given, fields, taken, shown, parameters: parameters.length });
+    await perform(verb, { self, given, fields, taken, shown, parameters: parameters.length, program });
   });
   return command;
 }
@@ -117,9 +118,10 @@ interface Given {
   taken: Field[];
   shown: Field[];
   parameters: number;
+  program: Program;
 }
 
-async function perform(verb: Verb, { self, given, taken, shown, parameters }: Given): Promise<void> {
+async function perform(verb: Verb, { self, given, taken, shown, parameters, program }: Given): Promise<void> {
   const what = verb.operation === undefined ? undefined : operation(verb.operation);
   const options = self.optsWithGlobals() as Record<string, unknown>;
   const named = Object.fromEntries(
@@ -154,6 +156,7 @@ async function perform(verb: Verb, { self, given, taken, shown, parameters }: Gi
     query,
     body: what?.sends === 'application/json' ? body : undefined,
     env,
+    program,
   };
   if (verb.run) return verb.run(call);
   const { perform: plain } = await import('./plain.ts');

@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import type { Target } from './client/http.ts';
 import type { Output } from './output.ts';
 
@@ -41,6 +42,9 @@ export interface Noun extends Omit<Verb, 'operation'> {
   load?(): Promise<readonly Verb[] | Verb>;
 }
 
+/** Builds the whole command line, with the verbs of one noun. */
+export type Program = (noun: string | undefined) => Promise<Command>;
+
 /** One call of a verb. */
 export interface Call {
   /** The service, found when it is first asked for: help and completion need none. */
@@ -53,6 +57,8 @@ export interface Call {
   query: Record<string, unknown>;
   body: Record<string, unknown> | undefined;
   env: Record<string, string | undefined>;
+  /** The command line itself, for completion. */
+  program: Program;
 }
 
 /** The argument at a place that commander has checked to be there. */

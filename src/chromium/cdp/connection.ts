@@ -9,7 +9,8 @@ import { CREATE_CONTEXT, DISPOSE_CONTEXT, type ContextLanes, type TakenLane } fr
 import { meantDownloads } from './downloads.ts';
 import { ANSWER, SESSION, type Answer } from './message.ts';
 import type { Message } from './pipe.ts';
-import { newSession, type Connection, type Pending, type Session, type Switchboard } from './switchboard.ts';
+import { newSession, type Connection, type Pending, type Session } from './session.ts';
+import type { Switchboard } from './switchboard.ts';
 import { RESUME } from './watching.ts';
 
 export interface ConnectionOptions extends BacklogBounds {

@@ -21,7 +21,8 @@ import {
 } from './message.ts';
 import type { NetworkFacts } from './network-facts.ts';
 import type { Message } from './pipe.ts';
-import type { Pending, Session, Switchboard } from './switchboard.ts';
+import type { Pending, Session } from './session.ts';
+import type { Switchboard } from './switchboard.ts';
 
 /** The most messages that wait for a client until the id of a hidden page is known. */
 const MOST_HELD = 10_000;

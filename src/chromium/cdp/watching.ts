@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Message } from './pipe.ts';
 import { METHOD_AT, readContext } from './message.ts';
-import type { Session } from './switchboard.ts';
+import type { Session } from './session.ts';
 
 export const RESUME = 'Runtime.runIfWaitingForDebugger';
 const CONTEXT = '{"method":"Runtime.executionContext';

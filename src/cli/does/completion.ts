@@ -1,24 +1,18 @@
 import type { Command } from 'commander';
 import { contextsFile, LOCAL, readContexts } from '../client/contexts.ts';
-import { nouns } from '../nouns.ts';
-import { buildProgram } from '../program.ts';
-import type { Call } from '../table.ts';
+import type { Call, Program } from '../table.ts';
 
 /** The words that may come last, one in a line. */
 export async function complete(call: Call): Promise<void> {
   const words = (call.arguments[0] as string[] | undefined) ?? [];
-  const found = await candidates(words, () => Object.keys(readContexts(contextsFile(call.env)).contexts));
+  const found = await candidates(call.program, words, () => Object.keys(readContexts(contextsFile(call.env)).contexts));
   call.output.done(found.join('\n'), found);
 }
 
-export async function candidates(words: readonly string[], contexts: () => string[]): Promise<string[]> {
+async function candidates(program: Program, words: readonly string[], contexts: () => string[]): Promise<string[]> {
   const before = words.slice(0, -1);
   const last = words.at(-1) ?? '';
-  let command: Command = await buildProgram(
-    nouns,
-    before.find((word) => !word.startsWith('-')),
-    '',
-  );
+  let command: Command = await program(before.find((word) => !word.startsWith('-')));
   for (const word of before) command = command.commands.find((one) => one.name() === word) ?? command;
   const previous = before.at(-1) ?? '';
   const asked = command.options.find((option) => [option.long, option.short].includes(previous));

@@ -4,7 +4,7 @@ import { api, ask } from '../../api/client.ts';
 import { useAct } from '../../api/live.ts';
 import { Refusal, Snippet } from '../../parts/parts.tsx';
 import { snippets } from '../commands.ts';
-import type { Part } from './screen.tsx';
+import type { Part } from './part.ts';
 
 /** Code that drives this session: to run here, and to copy. */
 export function CodePart({ session }: Part) {

@@ -5,7 +5,7 @@ import { useAct, useLive } from '../../api/live.ts';
 import type { FileInfo } from '../../api/schema.gen.d.ts';
 import { Destroy, Empty, Refusal, Waiting } from '../../parts/parts.tsx';
 import { bytes, Time } from '../../parts/time.tsx';
-import type { Part } from './screen.tsx';
+import type { Part } from './part.ts';
 
 /** The session's files, as its own processes see them. */
 export function Files({ session }: Part) {

@@ -1,7 +1,7 @@
 import { Select, Stack } from '@mantine/core';
 import { useState } from 'react';
 import { Log } from '../../parts/log.tsx';
-import type { Part } from './screen.tsx';
+import type { Part } from './part.ts';
 
 export function Logs({ session }: Part) {
   const running = session.deleted_at === undefined;

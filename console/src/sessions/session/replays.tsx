@@ -3,7 +3,7 @@ import { api, ask } from '../../api/client.ts';
 import { useAct, useLive } from '../../api/live.ts';
 import { Empty, Refusal, Waiting } from '../../parts/parts.tsx';
 import { bytes, Time } from '../../parts/time.tsx';
-import type { Part } from './screen.tsx';
+import type { Part } from './part.ts';
 
 /** Videos of the session. */
 export function Replays({ session }: Part) {

@@ -6,13 +6,10 @@ import { useLive } from '../../api/live.ts';
 import type { Browser } from '../../api/schema.gen.d.ts';
 import { Destroy, Refusal, Screen, State, Waiting } from '../../parts/parts.tsx';
 import { sessionTabs, type SessionTab } from '../tabs.ts';
+import type { Part } from './part.ts';
 import { View } from './view.tsx';
 
 const route = getRouteApi('/sessions/$id');
-
-export interface Part {
-  session: Browser;
-}
 
 /** Each part of a session, and whether it is there when the session has ended. */
 const parts: Record<SessionTab, { label: string; part: ComponentType<Part>; lasts?: boolean }> = {

@@ -5,7 +5,7 @@ import { useAct, useLive } from '../../api/live.ts';
 import type { BrowserTelemetryEvent } from '../../api/schema.gen.d.ts';
 import { Empty, Refusal, Waiting } from '../../parts/parts.tsx';
 import { Time } from '../../parts/time.tsx';
-import type { Part } from './screen.tsx';
+import type { Part } from './part.ts';
 import { openRequests } from './waits.ts';
 
 const categories = [

@@ -8,7 +8,7 @@ import { api, ask, fetchRaw } from '../../api/client.ts';
 import { eventsOf } from '../../api/stream.ts';
 import type { ProcessStreamEvent } from '../../api/schema.gen.d.ts';
 import { Refusal } from '../../parts/parts.tsx';
-import type { Part } from './screen.tsx';
+import type { Part } from './part.ts';
 
 /** A shell in the session. It ends when this screen is left. */
 export function Shell({ session }: Part) {

@@ -6,7 +6,7 @@ import { api, ask, type ApiError } from '../../api/client.ts';
 import { Fact, Facts } from '../../parts/facts.tsx';
 import { Copy, Refusal, Waiting } from '../../parts/parts.tsx';
 import { bytes, span, Time } from '../../parts/time.tsx';
-import type { Part } from './screen.tsx';
+import type { Part } from './part.ts';
 
 /** The browser to watch or to take over, and what is known of it. */
 export function View({ session }: Part) {
