@@ -3,7 +3,7 @@ import { readIfThere } from './lib/files.ts';
 import { describeSettings } from './config.ts';
 import { describeErrors } from './errors.ts';
 import { referenceServer } from './reference.ts';
-import { replayLife } from './sessions/replays/state.ts';
+import { replayEndings, replayLife } from './sessions/replays/state.ts';
 import { endings, sessionLife } from './sessions/state.ts';
 import { deploymentLife, invocationLife } from './deployments/state.ts';
 
@@ -29,51 +29,26 @@ function describeLives(): string {
   return [
     '# Lifecycles',
     '',
-    '## A session',
-    '',
-    '```mermaid',
-    sessionLife.toMermaid(),
-    '```',
-    '',
-    '| State | Meaning |',
-    '|---|---|',
-    ...Object.entries(sessionLife.states).map(([state, meaning]) => `| \`${state}\` | ${meaning} |`),
-    '',
+    ...describeLife('A session', sessionLife),
     'A session that ended says why in `ended_reason`:',
     '',
-    '| Reason | Meaning |',
-    '|---|---|',
-    ...Object.entries(endings).map(([reason, meaning]) => `| \`${reason}\` | ${meaning} |`),
+    ...table('Reason', endings),
+    ...describeLife('A replay', replayLife),
+    'The `ended_reason` of a replay:',
     '',
-    '## A replay',
-    '',
-    '```mermaid',
-    replayLife.toMermaid(),
-    '```',
-    '',
-    '| State | Meaning |',
-    '|---|---|',
-    ...Object.entries(replayLife.states).map(([state, meaning]) => `| \`${state}\` | ${meaning} |`),
-    '',
+    ...table('Reason', replayEndings),
     ...describeLife('A deployment', deploymentLife),
     ...describeLife('An invocation', invocationLife),
   ].join('\n');
 }
 
 function describeLife(title: string, life: { states: Record<string, string>; toMermaid(): string }): string[] {
-  const rows = Object.entries(life.states).map(([state, meaning]) => `| \`${state}\` | ${meaning} |`);
-  return [
-    `## ${title}`,
-    '',
-    '```mermaid',
-    life.toMermaid(),
-    '```',
-    '',
-    '| State | Meaning |',
-    '|---|---|',
-    ...rows,
-    '',
-  ];
+  return [`## ${title}`, '', '```mermaid', life.toMermaid(), '```', '', ...table('State', life.states)];
+}
+
+function table(head: string, meanings: Record<string, string>): string[] {
+  const rows = Object.entries(meanings).map(([name, meaning]) => `| \`${name}\` | ${meaning} |`);
+  return [`| ${head} | Meaning |`, '|---|---|', ...rows, ''];
 }
 
 const files = await emitted();

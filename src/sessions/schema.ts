@@ -4,7 +4,7 @@ import { ExtensionSelector } from '../extensions/schema.ts';
 import { ProfileSelector, SessionProfile } from '../profiles/schema.ts';
 import { Telemetry, TelemetryRequest } from '../telemetry/schema.ts';
 import { lifeSeconds } from './addresses.ts';
-import { sessionLife } from './state.ts';
+import { endings, sessionLife, type Ending } from './state.ts';
 
 export { ExtensionSelector, Telemetry, TelemetryRequest };
 
@@ -155,7 +155,9 @@ export const Session = named(
       ),
     ),
     deleted_at: Type.Optional(Timestamp),
-    ended_reason: Type.Optional(Type.String({ description: 'Why it ended, once it has; see docs/lifecycles.md.' })),
+    ended_reason: Type.Optional(
+      oneOf(Object.keys(endings) as Ending[], { description: 'Why it ended, once it has; see docs/lifecycles.md.' }),
+    ),
     ended_detail: Type.Optional(
       Type.String({ description: 'A sentence about the end, where there is more to say. Corral extension.' }),
     ),

@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { api, ask } from '../api/client.ts';
 import { useLive } from '../api/live.ts';
-import type { BrowserPool } from '../api/schema.gen.d.ts';
+import type { Browser, BrowserPool } from '../api/schema.gen.d.ts';
 import { Empty, Refusal, Screen, State, Waiting } from '../parts/parts.tsx';
 import { Time } from '../parts/time.tsx';
 import { create } from '../sessions/commands.ts';
@@ -29,7 +29,7 @@ export function Overview() {
   const nodes = health.data?.parts.flatMap((part) => part.nodes ?? []) ?? [];
   const places = nodes.reduce((sum, node) => sum + node.capacity, 0);
   const taken = nodes.reduce((sum, node) => sum + node.running, 0);
-  const failed = (ended.data ?? []).filter(({ ended_reason }) => faults.has(ended_reason ?? '')).slice(0, 5);
+  const failed = (ended.data ?? []).filter(({ ended_reason }) => ended_reason && isFault[ended_reason]).slice(0, 5);
   const faulty = health.data?.parts.filter(({ ok }) => !ok) ?? [];
   return (
     <Screen title="Overview" actions={<State of={health.data?.status} />}>
@@ -141,16 +141,21 @@ export function Overview() {
   );
 }
 
-/** Ends that were not asked for. */
-const faults = new Set([
-  'did_not_start',
-  'crashed',
-  'service_restarted',
-  'node_lost',
-  'disk_limit',
-  'disk_full',
-  'fault',
-]);
+/** The ends that no client asked for. A reason that is new in the API has to be added here before the console compiles. */
+const isFault: Record<NonNullable<Browser['ended_reason']>, boolean> = {
+  deleted: false,
+  idle: false,
+  shutdown: false,
+  did_not_start: true,
+  crashed: true,
+  service_restarted: true,
+  node_lost: true,
+  retired: false,
+  project_closed: false,
+  disk_limit: true,
+  disk_full: true,
+  fault: true,
+};
 
 const waiting = (pools: BrowserPool[] | undefined) =>
   (pools ?? []).reduce((sum, { waiting_count }) => sum + waiting_count, 0);

@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox';
-import { named, nullable, Timestamp } from '../../api/schema.ts';
+import { named, nullable, oneOf, Timestamp } from '../../api/schema.ts';
+import { replayEndings, replayLife, type ReplayEnding } from './state.ts';
 
 export const StartReplay = Type.Object({
   framerate: Type.Optional(
@@ -28,10 +29,12 @@ export const Replay = named(
     started_at: Type.Optional(nullable(Timestamp)),
     finished_at: Type.Optional(nullable(Timestamp)),
     replay_view_url: Type.Optional(Type.String({ description: 'A page with a player.' })),
-    status: Type.Optional(
-      Type.String({ description: 'recording, processing, available or failed; see docs/lifecycles.md.' }),
+    status: Type.Optional(oneOf(replayLife.stateNames, { description: 'See docs/lifecycles.md.' })),
+    ended_reason: Type.Optional(
+      oneOf(Object.keys(replayEndings) as ReplayEnding[], {
+        description: 'Why the recording ended, once it has; see docs/lifecycles.md.',
+      }),
     ),
-    ended_reason: Type.Optional(Type.String({ description: 'Why the recording ended, once it has.' })),
     size_bytes: Type.Optional(Type.Integer()),
   }),
 );

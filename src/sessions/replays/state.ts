@@ -23,16 +23,19 @@ export type ReplayState = keyof typeof replayLife.states;
 export type ReplayEvent = keyof typeof replayLife.events;
 
 /** Why a recording ended. */
-export type ReplayEnding =
-  | 'stopped'
-  | 'max_duration'
-  | 'max_size'
-  | 'disk_full'
-  | 'storage_limit'
-  | 'session_ended'
-  | 'viewport_changed'
-  | 'encoder_failed'
-  | 'service_stopped'
-  | 'service_restarted'
-  | 'node_lost'
-  | 'saved';
+export const replayEndings = {
+  stopped: 'A client stopped it.',
+  max_duration: 'It reached its max_duration_in_seconds.',
+  max_size: 'The file reached its largest size.',
+  disk_full: 'The disk was full.',
+  storage_limit: 'The project had reached the bound of its replays.',
+  session_ended: 'Its session ended.',
+  viewport_changed: 'The size of the viewport changed. The recording continues in a new replay.',
+  encoder_failed: 'ffmpeg failed.',
+  service_stopped: 'The service was stopped.',
+  service_restarted: 'The service that recorded it was restarted.',
+  node_lost: 'The node that recorded it was lost.',
+  saved: 'It is the last seconds of a session with replay_buffer_seconds.',
+} as const;
+
+export type ReplayEnding = keyof typeof replayEndings;
