@@ -36,6 +36,7 @@ import { isLight } from '../src/lib/json-weight.ts';
 import { hasCertificates } from '../src/lib/pem.ts';
 import { parseKey } from '../src/lib/seal.ts';
 import { commaList, withoutEnd, withoutStart } from '../src/lib/text.ts';
+import { textFinder, withoutPlaces } from '../src/lib/text-finder.ts';
 import { toldAddress } from '../src/lib/told-address.ts';
 import { redactText } from '../src/logger.ts';
 import { keptAddress, pageAddress, shownAddress } from '../src/logins/flow/addresses.ts';
@@ -124,6 +125,7 @@ const functions: Record<string, (text: string) => unknown> = {
   'lib/pem.ts hasCertificates': hasCertificates,
   'lib/seal.ts parseKey': parseKey,
   'lib/text.ts commaList': commaList,
+  'lib/text-finder.ts withoutPlaces': (text) => withoutPlaces(text, textFinder(secrets, 32)(text), ''),
   'lib/text.ts withoutEnd': (text) => [withoutEnd(text, '/'), withoutEnd(text, /[\s:*]/)],
   'lib/text.ts withoutStart': (text) => withoutStart(text, '/'),
   'lib/told-address.ts toldAddress': (text) => toldAddress(address(text)),

@@ -14,7 +14,7 @@ test('a value of several lines is hidden line by line, and as JSON has it', () =
 });
 
 test('a long value that is cut is hidden as far as it is there', () => {
-  const long = 'abcdefghij'.repeat(20);
+  const long = Array.from({ length: 80 }, (_, at) => `${at}-`).join('');
   expect(redactor([long])(`it is ${long.slice(0, 150)}`)).toBe('it is [redacted]');
   expect(redactor([long])(`${long}, ${long}!`)).toBe('[redacted], [redacted]!');
 });
@@ -34,4 +34,10 @@ test('of long values with the same beginning, the one that is there is hidden as
   expect(redact(`${head}-one-more|${head}-other|${head}-on|${head}`)).toBe(
     '[redacted]|[redacted]|[redacted]|[redacted]',
   );
+});
+
+test('a long value whose beginning another value has, too, is hidden to its end', () => {
+  const common = Array.from({ length: 30 }, (_, at) => `${at}.`).join('');
+  const redact = redactor([`Bearer ${common}-of-the-first-token`, `${common}-of-the-second-token`]);
+  expect(redact(`Authorization: Bearer ${common}-of-the-second-token; more`)).toBe('Authorization: [redacted]; more');
 });
