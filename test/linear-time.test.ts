@@ -58,13 +58,16 @@ import { consoleLine } from '../src/sessions/logs/console.ts';
 import { byteRange } from '../src/sessions/replays/range.ts';
 import { numberOf } from '../src/telemetry/export/source.ts';
 import { pngSize } from '../src/telemetry/export/trace-lines.ts';
-import { headOf, withoutForms } from '../src/telemetry/record.ts';
+import { headOf } from '../src/telemetry/record.ts';
+import { secretFilter } from '../src/telemetry/secret-filter.ts';
 import { sinceUs, untilUs } from '../src/telemetry/times.ts';
 import { button, form, heading, input, link, password, radio, snapshot, words } from './support/logins/snapshot.ts';
 
 const src = join(import.meta.dirname, '../src');
 const secrets = Array.from({ length: 200 }, (_, at) => `secret_${'a'.repeat(20 + (at % 40))}${at}`);
 const redact = redactor(secrets);
+const filter = secretFilter();
+filter.add(secrets.map((password) => ({ password })));
 const someWords = wordsOf({ en: 'log in|sign in*|password', de: 'anmelden|passwort*' });
 
 const address = (text: string) => `https://a.example/?a=${text}`;
@@ -175,7 +178,12 @@ const functions: Record<string, (text: string) => unknown> = {
   'telemetry/export/source.ts numberOf': numberOf,
   'telemetry/export/trace-lines.ts pngSize': pngSize,
   'telemetry/record.ts headOf': headOf,
-  'telemetry/record.ts withoutForms': (text) => withoutForms(text, ['password', 'a'.repeat(60)]),
+  'telemetry/secret-filter.ts secretFilter': (text) => filter.clean(text),
+  'telemetry/secret-filter.ts secretFilter, the text as a secret': (text) => {
+    const own = secretFilter();
+    own.add([{ password: text.slice(0, text.length / 2) }]);
+    return own.clean(text);
+  },
   'telemetry/times.ts sinceUs': (text) => sinceUs(text, Date.now()),
   'telemetry/times.ts untilUs': untilUs,
 };

@@ -36,7 +36,7 @@ export interface TelemetryEvent {
     metadata?: Record<string, string>;
   };
   data?: Record<string, unknown>;
-  /** True when `data` was left out because the record was too large. */
+  /** True when `data` was left out because the record was too large, or there are more secrets than can be hidden. */
   truncated?: boolean;
 }
 

@@ -7,7 +7,6 @@ import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import type { Capture, TelemetryEvent } from '../lib/telemetry.ts';
 import { needsBrowser, nothing } from '../telemetry/capture.ts';
-import { formsOf, withoutForms } from '../telemetry/record.ts';
 import type { SessionJournal } from '../telemetry/service.ts';
 import * as tell from '../telemetry/service-events.ts';
 
@@ -22,8 +21,6 @@ export interface Visit {
 
 /** Beyond this the session goes on without waiting for its collector, which goes on, too. */
 const patienceMs = 5000;
-/** Typed values that are hidden; the oldest go first. A credential has a hundred, and may be changed while a login uses it. */
-const mostTyped = 300;
 
 export type SessionTelemetry = ReturnType<typeof sessionTelemetry>;
 
@@ -41,9 +38,6 @@ export function sessionTelemetry({
 }) {
   let collector: Collector | undefined;
   let changes: Promise<unknown> = Promise.resolve();
-  const logins = new Map<string, { username?: string; password: string }>();
-  const typed = new Set<string>();
-  const secrets = () => [...logins.values(), ...Array.from(typed, (password) => ({ password }))];
 
   /** A failure is reported in the events themselves (`monitor_init_failed`) and in the log; the session works without. */
   const patiently = (work: Promise<void>) =>
@@ -84,33 +78,16 @@ export function sessionTelemetry({
 
     /** The proxy's password must not be in any event, whatever the proxy or a page does with it. */
     hide(proxy: Proxy | undefined) {
-      if (!proxy?.login) return;
-      logins.set(JSON.stringify(proxy.login), proxy.login);
-      journal.hide(secrets());
+      if (proxy?.login) journal.hide([proxy.login]);
     },
 
     /** The same for what is typed into a login page: forms send it under any name. */
-    hideTyped(given: readonly string[]) {
-      // Half a surrogate pair is sent as the replacement character, and cannot be encoded otherwise.
-      const values = given.map((value) => value.replace(/\p{Surrogate}/gu, '\ufffd'));
-      // A login says it at each look. To prepare the same values again takes long, if they are many.
-      if (values.every((value) => typed.has(value))) return;
-      for (const value of values) {
-        typed.delete(value);
-        typed.add(value);
-      }
-      for (const oldest of typed) {
-        if (typed.size <= mostTyped) break;
-        typed.delete(oldest);
-      }
-      journal.hide(secrets());
+    hideTyped(values: readonly string[]) {
+      journal.hide(values.map((password) => ({ password })));
     },
 
     /** Lines of a log without the secrets that no event may have either. */
-    clean(lines: readonly string[]): string[] {
-      const forms = formsOf(secrets());
-      return lines.map((line) => withoutForms(line, forms));
-    },
+    clean: (lines: readonly string[]): string[] => lines.map(journal.clean),
 
     browserGone: () => collector?.browserGone(),
     browserBack: async (engine: Engine) => collector && patiently(collector.browserBack(engine.mux)),

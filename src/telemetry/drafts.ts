@@ -1,6 +1,7 @@
 import type { Finish, TelemetryEvent } from '../lib/telemetry.ts';
 import { gather, type LooseChunk } from './chunks.ts';
 import { lineOf } from './record.ts';
+import type { SecretFilter } from './secret-filter.ts';
 
 /** A page that keeps thousands of responses waiting has the first of them in the archive. */
 const mostBytes = 256 * 1024;
@@ -34,7 +35,7 @@ export function journalDrafts({ isCaptured, add, onChange }: DraftsOptions) {
     },
 
     /** Lines for the archive, with the numbers after `lastSeq`; undefined when there are none. */
-    seal(lastSeq: number, secrets: readonly string[]): LooseChunk | undefined {
+    seal(lastSeq: number, secrets: SecretFilter): LooseChunk | undefined {
       const lines: string[] = [];
       let bytes = 0;
       for (const event of drafts.values()) {

@@ -4,6 +4,7 @@ import { nothing } from './capture.ts';
 import { journalDrafts } from './drafts.ts';
 import { followLines, type Line } from './following.ts';
 import { lineOf } from './record.ts';
+import { secretFilter } from './secret-filter.ts';
 import { unwrittenChunks } from './unwritten.ts';
 
 /** Lines in memory before they are written without waiting for the next round. */
@@ -30,7 +31,7 @@ export type Journal = ReturnType<typeof journal>;
  */
 export function journal({ sessionId, projectId, onLines, archived, onLost, onLine }: JournalOptions) {
   let capture: Capture = nothing;
-  let secrets: readonly string[] = [];
+  const secrets = secretFilter();
   let lastSeq = 0;
   let [tail, tailBytes]: [string[], number] = [[], 0];
   const unwritten = unwrittenChunks(onLost);
@@ -106,10 +107,8 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
     set capture(next: Capture) {
       capture = next;
     },
-    /** The forms of secrets that no line may have. */
-    set secrets(forms: readonly string[]) {
-      secrets = forms;
-    },
+    /** The secrets that no line may have. */
+    secrets,
     get ended() {
       return ended;
     },

@@ -1,4 +1,5 @@
 import { telemetryCategories, type EventCategory, type TelemetryEvent } from '../lib/telemetry.ts';
+import type { SecretFilter } from './secret-filter.ts';
 
 /**
  * An event as one line of JSON, exactly as clients read it: the stream and the archive pass lines on and never parse them.
@@ -17,22 +18,31 @@ export const maskOf = (categories: Iterable<EventCategory>): number =>
 export const everyCategory = maskOf(order);
 
 /** Undefined for an event that cannot be written as JSON. */
-export function lineOf(seq: number, event: TelemetryEvent, secrets: readonly string[]): string | undefined {
+export function lineOf(seq: number, event: TelemetryEvent, secrets: SecretFilter): string | undefined {
   try {
-    const line = stringify(seq, event);
-    const whole = holdsAny(line, secrets) ? stringify(seq, withoutSecrets(event, secrets)) : line;
-    // A character of a string has three bytes in UTF-8 at most, so most lines need not be measured.
-    if (whole.length * 3 <= longestRecord || Buffer.byteLength(whole) <= longestRecord) return whole;
-    return stringify(seq, { ...event, data: undefined, truncated: true });
+    const line = bounded(seq, event);
+    // A picture has no text, and is longer than all other events.
+    if (event.category === 'screenshot' || !secrets.finds(line.text)) return line.text;
+    return bounded(seq, withoutSecrets(line.event, secrets)).text;
   } catch {
     return undefined;
   }
 }
 
-function stringify(
-  seq: number,
-  { ts, type, category, source, data, truncated }: Omit<TelemetryEvent, 'data'> & { data?: unknown },
-): string {
+/** The line of an event, without its data if that is too long. */
+function bounded(seq: number, event: TelemetryEvent): { text: string; event: TelemetryEvent } {
+  const text = stringify(seq, event);
+  // A character of a string has three bytes in UTF-8 at most, so most lines need not be measured.
+  if (text.length * 3 <= longestRecord || Buffer.byteLength(text) <= longestRecord) return { text, event };
+  const cut = withoutData(event);
+  return { text: stringify(seq, cut), event: cut };
+}
+
+function withoutData({ data: _data, ...event }: TelemetryEvent): TelemetryEvent {
+  return { ...event, truncated: true };
+}
+
+function stringify(seq: number, { ts, type, category, source, data, truncated }: TelemetryEvent): string {
   return JSON.stringify({ seq, event: { ts: Math.round(ts), type, category, source, data, truncated } });
 }
 
@@ -44,46 +54,19 @@ export function headOf(line: string): { seq: number; ts: number; mask: number } 
   return { seq: Number(seq), ts: Number(ts), mask: 1 << order.indexOf(category as EventCategory) };
 }
 
-export const cut = '[redacted]';
-/** A shorter secret would be found in every other word. */
-const shortest = 4;
-
-/** The ways in which secrets stand in headers, addresses and bodies; for `lineOf`. */
-export function formsOf(secrets: Iterable<{ username?: string; password: string }>): string[] {
-  const forms = new Set<string>();
-  for (const { username = '', password: given } of secrets) {
-    if (given.length < shortest) continue;
-    const password = wellFormed(given);
-    forms.add(password);
-    forms.add(encodeURIComponent(password));
-    forms.add(new URLSearchParams({ '': password }).toString().slice(1)); // as forms send it
-    forms.add(JSON.stringify(password).slice(1, -1));
-    forms.add(Buffer.from(`${username}:${password}`).toString('base64'));
-  }
-  return [...forms].sort((a, b) => b.length - a.length); // a form may contain another one
-}
-
-/** Half a surrogate pair becomes what every encoder makes of it. `encodeURIComponent` throws on one. */
-const wellFormed = (text: string) => Buffer.from(text).toString();
-
-/** A line has strings in JSON's spelling, so both spellings of a secret are looked for. */
-const holdsAny = (line: string, secrets: readonly string[]) =>
-  secrets.some((secret) => line.includes(secret) || line.includes(JSON.stringify(secret).slice(1, -1)));
-
-/** `text` without the secrets that have these forms. */
-export const withoutForms = (text: string, forms: readonly string[]): string =>
-  forms.reduce((rest, form) => rest.replaceAll(form, cut), text);
-
 /** Only values are changed, and names in `data`: a secret such as "type" must not take the event apart. */
-function withoutSecrets(event: TelemetryEvent, secrets: readonly string[]): TelemetryEvent {
-  const clean = (text: string) => withoutForms(text, secrets);
+function withoutSecrets(event: TelemetryEvent, secrets: SecretFilter): TelemetryEvent {
+  const { source, data } = event;
+  if (secrets.full) {
+    const { metadata: _metadata, ...bare } = source;
+    return { ...withoutData(event), source: bare };
+  }
   const walk = (value: unknown): unknown => {
-    if (typeof value === 'string') return clean(value);
+    if (typeof value === 'string') return secrets.clean(value);
     if (Array.isArray(value)) return value.map(walk);
     if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [clean(name), walk(inner)]));
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [secrets.clean(name), walk(inner)]));
   };
-  const { source, data } = event;
   return {
     ...event,
     source: {

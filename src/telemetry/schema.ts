@@ -95,7 +95,12 @@ function event(name: string, type: string, category: string, data?: TProperties)
       category: Type.Literal(category),
       source: Source,
       ...(data ? { data: Optional(Shape(data)) } : {}),
-      truncated: Optional(Boolean({ description: '`data` was left out: the event had more than 1,000,000 bytes.' })),
+      truncated: Optional(
+        Boolean({
+          description:
+            '`data` was left out: the event had more than 1,000,000 bytes, or the session has more secrets than can be hidden.',
+        }),
+      ),
     }),
   );
 }

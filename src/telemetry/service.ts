@@ -6,8 +6,8 @@ import type { EventSource } from './export/source.ts';
 import { ringSize, type Line } from './following.ts';
 import { journal, type Journal } from './journal.ts';
 import { telemetryReading, type Page } from './reading.ts';
-import { formsOf } from './record.ts';
 import type { EventsQuery } from './schema.ts';
+import type { Secret } from './secret-filter.ts';
 import { telemetryStore } from './store.ts';
 import { telemetryWriter } from './writer.ts';
 
@@ -17,8 +17,10 @@ const atOnce = 1000;
 /** What a session does with its telemetry. */
 export interface SessionJournal extends TelemetrySink {
   capture: Capture;
-  /** What must not be in any event. */
-  hide(secrets: Iterable<{ username?: string; password: string }>): void;
+  /** From now on no event has these, nor any of those before. */
+  hide(secrets: Iterable<Secret>): void;
+  /** A text without what is hidden in events. */
+  clean(text: string): string;
   /** Ends the streams of the present holder. */
   endReaders(): void;
   /** The session is over: what there is gets written. */
@@ -100,7 +102,8 @@ export function telemetryService({
         },
         add: kept.add,
         draft: kept.draft,
-        hide: (secrets) => void (kept.secrets = formsOf(secrets)),
+        hide: kept.secrets.add,
+        clean: kept.secrets.clean,
         endReaders: kept.endReaders,
         end() {
           kept.end();

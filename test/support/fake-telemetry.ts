@@ -19,6 +19,7 @@ export function fakeTelemetry(collector: Partial<Collector> = {}) {
     ...intoList(events),
     hide: (secrets: Iterable<{ password: string }>) =>
       void done.push(`hide ${Array.from(secrets, ({ password }) => password).join(' ')}`),
+    clean: (text: string) => `clean ${text}`,
     endReaders: () => void done.push('end readers'),
     end: () => void done.push('end'),
   };
