@@ -1,7 +1,7 @@
 import { Readable, Transform } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { errors } from '../errors.ts';
-import { memory } from '../lib/byte-budget.ts';
+import { memory, type Group, type Share } from '../lib/byte-budget.ts';
 import { isLight, JsonWeight, MOST_WEIGHT } from '../lib/json-weight.ts';
 
 declare module 'fastify' {
@@ -19,14 +19,21 @@ const NOTHING = Buffer.alloc(0);
 /** Requests whose bodies were weighed while they arrived. */
 const weighed = new WeakSet<FastifyRequest>();
 
+const shares = new WeakMap<FastifyRequest, Share>();
+
+/** What the bytes of a request and of its answer are counted for: its project, or the address of a client without a key. */
+export const memoryOf = ({ project, caller, clientIp }: FastifyRequest): Group =>
+  memory.project(project?.id ?? caller?.keyId ?? clientIp);
+
 /**
  * A body that is read whole. When the memory budget is used up, its sender is paused; a sender that stalls while others
- * wait is cut off. It is counted twice, for its text and for the parsed value, until the request is answered. JSON is weighed as it
- * comes: parsing it is one piece of work, which may not take long.
+ * wait is cut off. It is counted twice until it is parsed, for its text and for the parsed value, and then once until the request is
+ * answered. JSON is weighed as it arrives: parsing it is one piece of work, which may not take long.
  */
 export function countedBody(request: FastifyRequest, reply: FastifyReply, payload: Readable): Readable {
   if (Number(request.headers['content-length'] ?? Infinity) <= LARGE) return payload;
-  const share = memory.share(memory.group(), 'sender', () => request.raw.destroy());
+  const share = memory.share(memoryOf(request), 'sender', () => request.raw.destroy());
+  shares.set(request, share);
   reply.raw.once('close', () => share.close());
   const weight = isJson(request) ? new JsonWeight() : undefined;
   if (weight) weighed.add(request);
@@ -40,13 +47,19 @@ export function countedBody(request: FastifyRequest, reply: FastifyReply, payloa
       if (share.grow(2 * chunk.length, () => done(null, chunk))) done(null, chunk);
     },
     flush(done) {
-      share.held = true; // all of it has arrived: the handler may take as long as it needs
+      share.hold(true); // all of it has arrived: the handler may take as long as it needs
       done();
     },
   });
   counted.on('error', () => {}); // the reader gets it too, unless it has refused the body and listens no more
   payload.on('error', (error) => counted.destroy(error));
   return payload.pipe(counted);
+}
+
+/** The text of the body is not kept any longer. */
+export function countParsed(request: FastifyRequest): void {
+  const share = shares.get(request);
+  if (share) share.set(share.bytes / 2);
 }
 
 /** Refuses JSON that would take long to parse. Whatever type the client gave, no body is parsed that was not weighed. */
@@ -77,7 +90,7 @@ export function countedParts(reply: FastifyReply, parts: Buffer[]): Readable {
   const size = parts.reduce((sum, part) => sum + part.length, 0);
   void reply.header('content-length', size);
   if (reply.raw.destroyed) return Readable.from([]); // no further `close` would come
-  const share = memory.share(memory.group(), 'reader', () => reply.raw.destroy());
+  const share = memory.share(memoryOf(reply.request), 'reader', () => reply.raw.destroy());
   share.set(size);
   reply.raw.once('close', () => share.close());
   return Readable.from(slices(parts, size, share), { objectMode: false, highWaterMark: SLICE });

@@ -17,7 +17,7 @@ import { nosniff, UnsniffedResponse } from '../lib/nosniff.ts';
 import { onBehalfOf, type Owner } from '../lib/scope.ts';
 import { isUndeclared } from './answers.ts';
 import { clockOf, guarded, hasBody, watchBodies } from './body-clock.ts';
-import { countedAnswer, countedBody, refuseHeavy } from './large.ts';
+import { countedAnswer, countedBody, countParsed, refuseHeavy } from './large.ts';
 import { accessOf, admit, type Gatekeeper, type Invitations, type SessionTokens } from './caller.ts';
 import { answerElsewhere, type Elsewhere } from './elsewhere.ts';
 import { registerOpenApi } from './openapi.ts';
@@ -128,6 +128,7 @@ export async function httpServer(options: {
     return countedBody(request, reply, arriving);
   });
   app.addHook('preValidation', async (request) => {
+    countParsed(request);
     if (request.body === undefined && request.routeOptions.schema?.body) request.body = {};
   });
   app.addHook('preHandler', async (request, reply) => lookForUnknownFields(request, reply));

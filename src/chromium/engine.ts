@@ -187,7 +187,7 @@ export function engineOf(
   function seat(): Computer {
     const clipboard = browserClipboard(hidden);
     const { connectDisplay } = browser;
-    const hands = connectDisplay ? displayHands(connectDisplay, clipboard) : pageHands(activePage(mux));
+    const hands = connectDisplay ? displayHands(connectDisplay, clipboard, share) : pageHands(activePage(mux));
     return computer(hands, clipboard);
   }
 

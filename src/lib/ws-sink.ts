@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { memory, type Group, type Share } from './byte-budget.ts';
+import { memory, progress, type Group, type Share } from './byte-budget.ts';
 import { startHeartbeat, type Heartbeat } from './heartbeat.ts';
 import { nosniff } from './nosniff.ts';
 import { pacedWriter } from './paced-writer.ts';
@@ -155,7 +155,7 @@ export function serveWebSocket(
 
   function take(chunk: Buffer): void {
     pulse?.heard();
-    if (arriving.bytes > 0) arriving.movedAt = performance.now();
+    if (arriving.bytes > 0) progress(arriving, chunk.length);
     reader.take(chunk);
     receiver.flush();
   }
@@ -173,7 +173,7 @@ export function serveWebSocket(
 
   /** A paused socket would not see the far end's answer to a close, so a receiver cannot pause it then. */
   function steer(): void {
-    arriving.held = held.byReceiver;
+    arriving.hold(held.byReceiver);
     if (held.byReader || (held.byReceiver && !closing)) socket.pause();
     else socket.resume();
   }

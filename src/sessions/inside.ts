@@ -2,7 +2,7 @@ import { Value } from 'typebox/value';
 import type { Static, TSchema } from 'typebox';
 import { ChannelClosed, NoGuest, Refusal, type Guest, type Stream } from '../chromium/guest/guest.ts';
 import { errors, ServiceError } from '../errors.ts';
-import { NoRoom, type Gathering } from '../lib/gathering.ts';
+import { NoRoom, type MemoryShare } from '../lib/memory-share.ts';
 import { GrowingBytes } from '../lib/growing-bytes.ts';
 
 /** Runs `work` inside a session, and translates its errors into those of the API. */
@@ -28,7 +28,7 @@ export async function nextOf<S extends TSchema>(guest: Guest, schema: S, stream:
 }
 
 /** The `size` bytes that the guest announced, as one buffer, in however many pieces they arrive. */
-export async function bytesFrom(guest: Guest, stream: Stream, size: number, room: Gathering): Promise<Buffer> {
+export async function bytesFrom(guest: Guest, stream: Stream, size: number, room: MemoryShare): Promise<Buffer> {
   const whole = new GrowingBytes();
   while (whole.size < size) {
     const item = await stream.next();

@@ -18,6 +18,7 @@ function house() {
     return next.engine;
   };
   const succession = sessionSuccession({
+    projectId: 'proj',
     id: 's',
     first: browsers[0]!.engine,
     proxy: undefined,

@@ -1,5 +1,6 @@
 import type { Proxy } from '../chromium/egress/proxy.ts';
 import type { Engine } from '../chromium/engine.ts';
+import { memory } from '../lib/byte-budget.ts';
 import type { Log } from '../lib/log.ts';
 import { endings, SessionEnded, type Ending } from './state.ts';
 import type { SessionTelemetry } from './telemetry.ts';
@@ -25,6 +26,7 @@ interface Planned {
 /** The browsers of one session, one after the other: each that crashes is replaced, until it crashes too often. */
 export function sessionSuccession({
   id,
+  projectId,
   first,
   proxy: firstProxy,
   relaunch,
@@ -39,6 +41,7 @@ export function sessionSuccession({
   log,
 }: {
   id: string;
+  projectId: string;
   first: Engine;
   proxy: Proxy | undefined;
   relaunch: StartNext;
@@ -68,6 +71,7 @@ export function sessionSuccession({
     try {
       for (;;) {
         const watched = written.started(await engine);
+        memory.join(watched.memory, memory.project(projectId));
         await watched.browser.exited;
         const ended = ending();
         if (ended) return planned?.failed(new SessionEnded(ended));

@@ -49,14 +49,27 @@ describe('the memory of the service', () => {
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
 
-  async function create(): Promise<Session> {
-    const response = await fetch(`${service.url}/browsers`, {
+  const post = (path: string, body: string, project?: string, signal?: AbortSignal) =>
+    fetch(service.url + path, {
       method: 'POST',
-      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ headless: true, timeout_seconds: 600 }),
+      headers: {
+        authorization: `Bearer ${KEY}`,
+        'content-type': 'application/json',
+        ...(project === undefined ? {} : { 'x-kernel-project': project }),
+      },
+      body,
+      signal: signal ?? null,
     });
+
+  async function create(project?: string): Promise<Session> {
+    const response = await post('/browsers', JSON.stringify({ headless: true, timeout_seconds: 600 }), project);
     expect(response.status).toBe(200);
     return (await response.json()) as Session;
+  }
+
+  async function createProject(name: string): Promise<string> {
+    expect((await post('/org/projects', JSON.stringify({ name }))).status).toBe(201);
+    return name;
   }
 
   function resident(): number {
@@ -164,4 +177,29 @@ describe('the memory of the service', () => {
     }
     expect(refusal).toMatchObject({ status: 429, body: { code: 'too_many_connections' } });
   });
+
+  test(
+    'is not kept from a project by another one whose requests with large bodies wait',
+    { timeout: 180_000 },
+    async () => {
+      const [hoarder, other] = [await createProject('hoarder'), await createProject('other')];
+      const [slow, quick] = [await create(hoarder), await create(other)];
+      const execute = ({ session_id }: Session, project: string, code: string, size: number, signal?: AbortSignal) =>
+        post(`/browsers/${session_id}/playwright/execute`, JSON.stringify({ code }).padEnd(size), project, signal);
+      expect((await execute(quick, other, 'return 1', MIB)).status).toBe(200); // its guest runs from now on
+      const over = new AbortController();
+      const sleeping = 'await new Promise((resolve) => setTimeout(resolve, 40_000))';
+      const hoarded = Array.from({ length: 12 }, () => execute(slow, hoarder, sleeping, 4 * MIB, over.signal));
+      for (const answer of hoarded) answer.catch(() => {});
+      await sleep(2000); // until they hold all they may
+      const first = (answer: Promise<Response>) => Promise.race([answer, ...hoarded]);
+      const small = execute(quick, other, 'return 1', MIB);
+      expect(await first(small)).toBe(await small);
+      // Larger than a project may hold, so it has to exceed the limit.
+      const body = JSON.stringify({ url: 'http://nowhere.invalid/', method: 'POST', body: 'x'.repeat(20 * MIB) });
+      const large = post(`/browsers/${quick.session_id}/curl`, body, other);
+      expect(await first(large)).toBe(await large);
+      over.abort();
+    },
+  );
 });

@@ -1,4 +1,5 @@
 import type { Engine } from '../../src/chromium/engine.ts';
+import { memory } from '../../src/lib/byte-budget.ts';
 
 export type FakeEngine = ReturnType<typeof fakeEngine>;
 
@@ -18,6 +19,7 @@ export function fakeEngine() {
       void done.push([what, ...args].join(' '));
   const engine = {
     mux,
+    memory: memory.group(),
     browser: {
       kind: 'chromium',
       exited,

@@ -147,7 +147,7 @@ export class ClientConnection implements Connection {
     this.#waiting = [];
     this.#sink.pause();
     const share = memory.share(this.#board.pipe.group, 'reader', () => {});
-    share.held = true;
+    share.hold(true);
     share.set(bytes);
     try {
       await nextTurn();

@@ -1,6 +1,6 @@
 import type net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { memory } from '../../lib/byte-budget.ts';
+import { memory, type Group } from '../../lib/byte-budget.ts';
 import type { Clipboard } from '../pages/clipboard.ts';
 import { isTypeable } from '../display/keymap.ts';
 import { connectDisplay, type DisplayClient } from './display-client.ts';
@@ -19,7 +19,7 @@ const PASTED_MS = 150;
 const NOTCH_MS = 5;
 
 /** Input at the display of a headful session: the whole screen, native menus, dialogs and the address bar included. */
-export function displayHands(connect: () => net.Socket, clipboard: Clipboard): Hands {
+export function displayHands(connect: () => net.Socket, clipboard: Clipboard, group: Group): Hands {
   let connecting: Promise<DisplayClient> | undefined;
   let pressed = 0;
   let shown = true;
@@ -105,7 +105,7 @@ export function displayHands(connect: () => net.Socket, clipboard: Clipboard): H
     async screenshot(region) {
       const client = await display();
       const { width, height } = region ?? client.size;
-      return memory.during(width * height * 4, async () => encodePng(await client.capture(region)));
+      return memory.during(group, width * height * 4, async () => encodePng(await client.capture(region)));
     },
 
     async showPointer(wanted) {

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { LARGEST_BODY, requestThrough, type BrowserResponse } from '../../chromium/pages/browser-request.ts';
 import { TransportError } from '../../chromium/pages/net-errors.ts';
 import { errors } from '../../errors.ts';
-import { gathering, type Gathering } from '../../lib/gathering.ts';
+import { memoryShare, type MemoryShare } from '../../lib/memory-share.ts';
 import { GrowingBytes } from '../../lib/growing-bytes.ts';
 import type { Hold } from '../holds.ts';
 import { checkedHeaders } from './headers.ts';
@@ -25,7 +25,7 @@ export async function curl({ engine }: Hold, request: CurlRequest, hungUp: Abort
     const response = await requestThrough(engine.hidden, { url, method, headers, body }, signal);
     const stopped = new TransportError('The answer stopped in the middle while others waited for room.');
     const counted = (body?.length ?? 0) <= SMALL_BODY;
-    const room = counted ? gathering(() => response.body.destroy(stopped), signal) : undefined;
+    const room = counted ? memoryShare(engine.memory, () => response.body.destroy(stopped), signal) : undefined;
     try {
       const bytes = await collect(response.body, largestBuffered, room);
       if (!bytes) {
@@ -52,7 +52,7 @@ export async function curlRaw(
   hungUp: AbortSignal,
 ): Promise<BrowserResponse> {
   const url = checkedUrl(request.url);
-  const room = gathering(() => request.body.destroy(), hungUp);
+  const room = memoryShare(engine.memory, () => request.body.destroy(), hungUp);
   try {
     const body = await collect(request.body, LARGEST_BODY, room);
     if (!body) throw errors.payload_too_large({ limit: LARGEST_BODY });
@@ -109,7 +109,7 @@ async function withDeadline<T>(ms: number, hungUp: AbortSignal, work: (signal: A
 }
 
 /** Undefined when there are more bytes than `most`. */
-async function collect(stream: Readable, most: number, room: Gathering | undefined): Promise<Buffer | undefined> {
+async function collect(stream: Readable, most: number, room: MemoryShare | undefined): Promise<Buffer | undefined> {
   const whole = new GrowingBytes();
   for await (const part of stream as AsyncIterable<Buffer>) {
     if (whole.size + part.length > most) return undefined; // leaving the loop destroys the stream

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Guest, Stream } from '../../chromium/guest/guest.ts';
 import { Done, FileInfos, FileOpened, WatchEvent, type Args, type FileInfo } from '../../chromium/guest/protocol.ts';
 import { errors } from '../../errors.ts';
-import { gathering } from '../../lib/gathering.ts';
+import { memoryShare } from '../../lib/memory-share.ts';
 import { turns } from '../../lib/turns.ts';
 import { checked, inOurWords, inside, nextOf } from '../inside.ts';
 import type { Hold } from '../holds.ts';
@@ -51,7 +51,7 @@ export async function* eachListed(
 export async function list(held: Hold, path: string, gone?: AbortSignal): Promise<Buffer[]> {
   const stop = new AbortController();
   const until = gone ? AbortSignal.any([gone, stop.signal]) : stop.signal;
-  const room = gathering(() => stop.abort(errors.guest_lost()), until);
+  const room = memoryShare(held.engine.memory, () => stop.abort(errors.guest_lost()), until);
   const parts: Buffer[] = [];
   let files = 0;
   let bytes = 0;

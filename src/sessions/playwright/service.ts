@@ -3,7 +3,7 @@ import { Outcome, OutcomePart } from '../../chromium/guest/protocol.ts';
 import { errors } from '../../errors.ts';
 import { bytesFrom, inside, nextOf } from '../inside.ts';
 import type { Hold } from '../holds.ts';
-import { gathering, type Gathering } from '../../lib/gathering.ts';
+import { memoryShare, type MemoryShare } from '../../lib/memory-share.ts';
 import { isJson } from '../../lib/json-aside.ts';
 import type { ExecuteRequest, ExecuteResult } from './schema.ts';
 
@@ -15,14 +15,15 @@ export type Executed = Omit<ExecuteResult, 'result'> & { result?: string };
 
 /** Runs code next to the browser, one run after the other. A client that hangs up stops its run. */
 export function execute(
-  { engine: { guest } }: Hold,
+  { engine }: Hold,
   { code, timeout_sec = 60 }: ExecuteRequest,
   hungUp: AbortSignal,
 ): Promise<Executed> {
+  const { guest } = engine;
   return inside(async () => {
     const late = AbortSignal.timeout(timeout_sec * 1000 + TURN_MS);
     const stream = await guest.open('execute', { code, timeout_sec }, AbortSignal.any([hungUp, late]));
-    const room = gathering(() => stream.reset(), hungUp);
+    const room = memoryShare(engine.memory, () => stream.reset(), hungUp);
     stream.end();
     try {
       const { success, error } = await nextOf(guest, Outcome, stream);
@@ -48,7 +49,7 @@ export function execute(
   });
 }
 
-async function part(guest: Guest, stream: Stream, room: Gathering): Promise<string> {
+async function part(guest: Guest, stream: Stream, room: MemoryShare): Promise<string> {
   const { bytes } = await nextOf(guest, OutcomePart, stream);
   return (await bytesFrom(guest, stream, bytes, room)).toString();
 }

@@ -13,7 +13,7 @@ import {
   type Said,
 } from '../../chromium/guest/protocol.ts';
 import { errors } from '../../errors.ts';
-import { gathering } from '../../lib/gathering.ts';
+import { memoryShare } from '../../lib/memory-share.ts';
 import { bytesFrom, checked, inside, nextOf } from '../inside.ts';
 import type { Hold } from '../holds.ts';
 import { loseTail, rememberProcess, takeTail } from './tails.ts';
@@ -36,10 +36,11 @@ const processesOf = (guest: Guest) => {
 };
 
 /** Runs a command and answers when it has ended. A client that hangs up ends the command. */
-export function exec({ engine: { guest } }: Hold, request: ExecRequest, hungUp: AbortSignal): Promise<ExecResult> {
+export function exec({ engine }: Hold, request: ExecRequest, hungUp: AbortSignal): Promise<ExecResult> {
+  const { guest } = engine;
   return inside(async () => {
     const stream = await guest.open('exec', { ...commandOf(request), most: MOST_KEPT }, hungUp);
-    const room = gathering(() => stream.reset(), hungUp);
+    const room = memoryShare(engine.memory, () => stream.reset(), hungUp);
     let started: number | undefined;
     try {
       stream.end();

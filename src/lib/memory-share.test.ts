@@ -1,29 +1,32 @@
 import { expect, test, vi } from 'vitest';
 import { ByteBudget } from './byte-budget.ts';
-import { gathering } from './gathering.ts';
+import { memoryShare } from './memory-share.ts';
 
 const MIB = 1024 * 1024;
 
-test('bytes that are gathered wait for room, and go on when others are done', async () => {
+test('a growing share waits for room, and continues when another share is closed', async () => {
   const budget = new ByteBudget({ total: 4 * MIB });
-  const [one, other] = [gathering(() => {}, undefined, budget), gathering(() => {}, undefined, budget)];
+  const [one, other] = [
+    memoryShare(budget.group(), () => {}, undefined, budget),
+    memoryShare(budget.group(), () => {}, undefined, budget),
+  ];
   await one.add(6 * MIB); // one at a time may exceed the total
-  const went = vi.fn<() => void>();
-  const waiting = other.add(MIB).then(went);
+  const resumed = vi.fn<() => void>();
+  const waiting = other.add(6 * MIB).then(resumed);
   await new Promise((resolve) => setImmediate(resolve));
-  expect(went).not.toHaveBeenCalled();
+  expect(resumed).not.toHaveBeenCalled();
   one.close();
   await waiting;
   other.close();
   expect(budget.used).toBe(0);
 });
 
-test('who has left does not wait for room', async () => {
+test('a share whose client has disconnected does not wait for room', async () => {
   const budget = new ByteBudget({ total: MIB });
-  const one = gathering(() => {}, undefined, budget);
+  const one = memoryShare(budget.group(), () => {}, undefined, budget);
   await one.add(2 * MIB);
   const leave = new AbortController();
-  const other = gathering(() => {}, leave.signal, budget);
+  const other = memoryShare(budget.group(), () => {}, leave.signal, budget);
   const waiting = other.add(MIB);
   leave.abort(new Error('gone'));
   await expect(waiting).rejects.toThrow('gone');
@@ -36,9 +39,9 @@ test('who has left does not wait for room', async () => {
 test('a source that stops in the middle is ended while others wait', async () => {
   const budget = new ByteBudget({ total: MIB, stillMs: 50 });
   const end = vi.fn<() => void>();
-  const one = gathering(end, undefined, budget);
+  const one = memoryShare(budget.group(), end, undefined, budget);
   await one.add(2 * MIB);
-  const other = gathering(() => {}, undefined, budget);
+  const other = memoryShare(budget.group(), () => {}, undefined, budget);
   await other.add(MIB);
   expect(end).toHaveBeenCalledOnce();
   one.close();

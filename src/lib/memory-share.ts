@@ -1,0 +1,52 @@
+import { memory, type ByteBudget, type Group } from './byte-budget.ts';
+
+/** The part of the memory budget for bytes of a peer that are kept whole. It grows as they arrive. */
+export interface MemoryShare {
+  /** Counts bytes that arrived. Resolves when there is room for more; until then nothing is to be read. Rejects when `gone` aborts. */
+  add(bytes: number): Promise<void>;
+  /** All bytes have arrived: the rest of the work is done by this process. */
+  whole(): void;
+  close(): void;
+}
+
+/** There was no room for LONGEST_WAIT_MS. */
+export class NoRoom extends Error {
+  override readonly name = 'NoRoom';
+
+  constructor() {
+    super('The memory for large answers was in use for too long.');
+  }
+}
+
+/** Waiting shares keep what they have, so the wait is bounded: they may be waiting for each other. */
+const LONGEST_WAIT_MS = 30_000;
+
+/** `end` is called when no bytes arrived for too long while others wait for room: it ends the source. */
+export function memoryShare(
+  group: Group,
+  end: () => void,
+  gone?: AbortSignal,
+  budget: ByteBudget = memory,
+): MemoryShare {
+  const share = budget.share(group, 'sender', end);
+  return {
+    async add(bytes) {
+      gone?.throwIfAborted();
+      let leave: (() => void) | undefined;
+      let late: NodeJS.Timeout | undefined;
+      try {
+        await new Promise<void>((resolve, reject) => {
+          if (share.grow(bytes, resolve)) return resolve();
+          late = setTimeout(() => reject(new NoRoom()), LONGEST_WAIT_MS);
+          leave = () => reject(gone!.reason as Error);
+          gone?.addEventListener('abort', leave, { once: true });
+        });
+      } finally {
+        clearTimeout(late);
+        if (leave) gone?.removeEventListener('abort', leave);
+      }
+    },
+    whole: () => share.hold(true),
+    close: () => share.close(),
+  };
+}
