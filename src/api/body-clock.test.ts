@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openLogger } from '../logger.ts';
+import { bareServer } from '../../test/support/http-server.ts';
 import { partsOf } from './body-clock.ts';
-import { httpServer, type Server } from './server.ts';
+import type { Server } from './server.ts';
 
 let server: Server;
 let port: number;
@@ -28,22 +28,7 @@ async function lengthOf(content: AsyncIterable<Buffer>, name: unknown): Promise<
 }
 
 beforeAll(async () => {
-  server = await httpServer({
-    gate: {
-      authenticate: async () => ({ keyId: 'key', keyName: 'key', projectId: null }),
-      resolveProject: async () => ({ id: 'project', name: 'Default' }),
-    },
-    audit: { record: async () => {} },
-    logger: openLogger('silent'),
-    trustProxy: [],
-    bodySeconds: 1,
-    elsewhere: {
-      ready: () => undefined,
-      passengerOf: () => undefined,
-      nodeFor: () => undefined,
-      forward: () => Promise.reject(new Error('there is no other node')),
-    },
-  });
+  server = await bareServer(1);
   server.post('/json', { schema: { body: { type: 'object' } } }, ({ body }) => ({
     length: JSON.stringify(body).length,
   }));

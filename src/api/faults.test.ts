@@ -1,34 +1,21 @@
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { bareServer } from '../../test/support/http-server.ts';
+import { NoRoom } from '../lib/memory-share.ts';
 import { currentOwner } from '../lib/scope.ts';
-import { openLogger } from '../logger.ts';
-import { httpServer, type Server } from './server.ts';
+import type { Server } from './server.ts';
 
 let server: Server;
 let url: string;
 
 beforeAll(async () => {
-  server = await httpServer({
-    gate: {
-      authenticate: async () => ({ keyId: 'key', keyName: 'key', projectId: null }),
-      resolveProject: async () => ({ id: 'project', name: 'Default' }),
-    },
-    audit: { record: async () => {} },
-    logger: openLogger('silent'),
-    trustProxy: [],
-    bodySeconds: 10,
-    elsewhere: {
-      ready: () => undefined,
-      passengerOf: () => undefined,
-      nodeFor: () => undefined,
-      forward: () => Promise.reject(new Error('there is no other node')),
-    },
-  });
+  server = await bareServer(10);
   const fail = () => currentOwner()!.end(new Error('a fault'));
   server.post('/waits', () => {
     fail();
     return new Promise(() => {}); // what it waits for has failed
   });
+  server.get('/full', () => Promise.reject(new NoRoom()));
   server.get('/sends', (_request, reply) => {
     reply.raw.write('the first half');
     setTimeout(fail, 10);
@@ -53,4 +40,12 @@ test('a request in whose work the service fails is answered with 500, also after
 test('an answer that has begun is cut off when the service fails in its work', async () => {
   const answer = await fetch(`${url}/sends`, { headers: { authorization: 'Bearer key' } });
   await expect(answer.text()).rejects.toThrow('terminated');
+});
+
+test('an answer that found no room in memory is refused with 503, and the client decides about another attempt', async () => {
+  const answer = await fetch(`${url}/full`, { headers: { authorization: 'Bearer key' } });
+  expect(answer.status).toBe(503);
+  expect(await answer.json()).toMatchObject({ code: 'memory_full' });
+  expect(answer.headers.get('retry-after')).toBe('5');
+  expect(answer.headers.get('x-should-retry')).toBe('false');
 });

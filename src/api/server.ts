@@ -13,6 +13,7 @@ import { Readable } from 'node:stream';
 import { errors, ServiceError } from '../errors.ts';
 import { Overdue } from '../lib/deadline.ts';
 import { newId } from '../lib/ids.ts';
+import { NoRoom } from '../lib/memory-share.ts';
 import { nosniff, UnsniffedResponse } from '../lib/nosniff.ts';
 import { onBehalfOf, type Owner } from '../lib/scope.ts';
 import { isUndeclared } from './answers.ts';
@@ -229,6 +230,7 @@ export const pathOf = (request: FastifyRequest) => request.url.split('?', 1)[0] 
 function refusal(error: FastifyError, request: FastifyRequest): ServiceError | undefined {
   if (error instanceof ServiceError) return error;
   if (error instanceof Overdue) return errors.browser_silent({ detail: error.message }, { cause: error });
+  if (error instanceof NoRoom) return errors.memory_full(undefined, { cause: error });
   if (error instanceof InvalidInput) {
     return errors.invalid_input(
       { detail: error.message },

@@ -79,7 +79,8 @@ export function eventStream(
     if (gone.signal.aborted || out.writableEnded) return false;
     if (write(frame)) return true;
     // A large frame that is not read counts like an answer that is not read.
-    const share = frame.length > LARGE ? memory.share(memoryOf(reply.request), 'reader', () => out.destroy()) : undefined;
+    const share =
+      frame.length > LARGE ? memory.share(memoryOf(reply.request), 'reader', () => out.destroy()) : undefined;
     share?.set(frame.length);
     await new Promise<void>((resolve) => {
       const done = () => {

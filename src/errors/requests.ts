@@ -1,4 +1,4 @@
-import { conflict, entry } from './entry.ts';
+import { conflict, entry, final } from './entry.ts';
 
 /** Refusals that any route may give: what was sent, by whom, and what the service is in a state to do. */
 export const requestErrors = {
@@ -74,6 +74,15 @@ export const requestErrors = {
       'The disk is full. What can be made again is removed and the largest sessions of the project with the most are ended, so another attempt may succeed.',
       (p: { path: string }) =>
         `There is no space left below ${p.path}, except what is reserved for the database (CORRAL_DISK_RESERVE_MB). Try again in a moment. If that does not help, make room, or set CORRAL_DATA_DIR to another disk.`,
+    ),
+    headers: { 'Retry-After': '5' },
+  },
+  memory_full: {
+    ...final(
+      503,
+      'The memory of the node for large answers was in use for too long. The operation may have been carried out.',
+      () =>
+        'The memory of this node for large answers is in use, and the answer waited 30 s for a part of it. The operation may have been carried out. Try again in a moment, or ask for less at once.',
     ),
     headers: { 'Retry-After': '5' },
   },

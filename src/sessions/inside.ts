@@ -2,7 +2,7 @@ import { Value } from 'typebox/value';
 import type { Static, TSchema } from 'typebox';
 import { ChannelClosed, NoGuest, Refusal, type Guest, type Stream } from '../chromium/guest/guest.ts';
 import { errors, ServiceError } from '../errors.ts';
-import { NoRoom, type MemoryShare } from '../lib/memory-share.ts';
+import type { MemoryShare } from '../lib/memory-share.ts';
 import { GrowingBytes } from '../lib/growing-bytes.ts';
 
 /** Runs `work` inside a session, and translates its errors into those of the API. */
@@ -46,7 +46,7 @@ export async function bytesFrom(guest: Guest, stream: Stream, size: number, room
 export function inOurWords(error: unknown): unknown {
   if (error instanceof ServiceError) return error;
   if (error instanceof NoGuest) return error.code === 'unsandboxed' ? errors.sandbox_unavailable() : error;
-  if (error instanceof ChannelClosed || error instanceof NoRoom) return errors.guest_lost({}, { cause: error });
+  if (error instanceof ChannelClosed) return errors.guest_lost({}, { cause: error });
   if (!(error instanceof Refusal)) return error;
   const detail = error.message.slice(0, 2000);
   switch (error.code) {

@@ -23,23 +23,7 @@ interface Planned {
   failed: (error: Error) => void;
 }
 
-/** The browsers of one session, one after the other: each that crashes is replaced, until it crashes too often. */
-export function sessionSuccession({
-  id,
-  projectId,
-  first,
-  proxy: firstProxy,
-  relaunch,
-  ending,
-  stopping,
-  mayReplace,
-  telemetry,
-  closeClients,
-  onCrash,
-  onNext,
-  onLost,
-  log,
-}: {
+interface SuccessionOptions {
   id: string;
   projectId: string;
   first: Engine;
@@ -58,7 +42,25 @@ export function sessionSuccession({
   /** The browser is gone and is not replaced. */
   onLost: (detail: string) => void;
   log: Log;
-}) {
+}
+
+/** The browsers of one session, one after the other: each that crashes is replaced, until it crashes too often. */
+export function sessionSuccession({
+  id,
+  projectId,
+  first,
+  proxy: firstProxy,
+  relaunch,
+  ending,
+  stopping,
+  mayReplace,
+  telemetry,
+  closeClients,
+  onCrash,
+  onNext,
+  onLost,
+  log,
+}: SuccessionOptions) {
   /** The browser, or the next one while it is being started. */
   let engine = Promise.resolve(first);
   const written = browserLines(first);

@@ -37,7 +37,7 @@ export function curlRoutes({
           body: CurlRequest,
           response: {
             200: CurlResult,
-            ...refusals(...ofBrowser),
+            ...refusals(...ofBrowser, 'memory_full'),
             ...refusedAs(CurlTransportError, 'transport_failed', 'node_unreachable'),
           },
         },

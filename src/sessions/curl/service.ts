@@ -11,9 +11,6 @@ import type { CurlRequest, CurlResult } from './schema.ts';
 /** An answer that is put into JSON is in memory several times. */
 const largestBuffered = 32 * 1024 * 1024;
 
-/** The answer to a larger body is not counted: the body is, until the exchange is over, and the two could not wait for each other. */
-const SMALL_BODY = 8 * 1024 * 1024;
-
 /** A whole exchange, from JSON to JSON. */
 export async function curl({ engine }: Hold, request: CurlRequest, hungUp: AbortSignal): Promise<CurlResult> {
   const started = performance.now();
@@ -24,8 +21,7 @@ export async function curl({ engine }: Hold, request: CurlRequest, hungUp: Abort
   return withDeadline(timeout_ms, hungUp, async (signal) => {
     const response = await requestThrough(engine.hidden, { url, method, headers, body }, signal);
     const stopped = new TransportError('The answer stopped in the middle while others waited for room.');
-    const counted = (body?.length ?? 0) <= SMALL_BODY;
-    const room = counted ? memoryShare(engine.memory, () => response.body.destroy(stopped), signal) : undefined;
+    const room = memoryShare(engine.memory, () => response.body.destroy(stopped), signal);
     try {
       const bytes = await collect(response.body, largestBuffered, room);
       if (!bytes) {
@@ -40,7 +36,7 @@ export async function curl({ engine }: Hold, request: CurlRequest, hungUp: Abort
         duration_ms: Math.round(performance.now() - started),
       };
     } finally {
-      room?.close();
+      room.close();
     }
   });
 }
@@ -109,12 +105,12 @@ async function withDeadline<T>(ms: number, hungUp: AbortSignal, work: (signal: A
 }
 
 /** Undefined when there are more bytes than `most`. */
-async function collect(stream: Readable, most: number, room: MemoryShare | undefined): Promise<Buffer | undefined> {
+async function collect(stream: Readable, most: number, room: MemoryShare): Promise<Buffer | undefined> {
   const whole = new GrowingBytes();
   for await (const part of stream as AsyncIterable<Buffer>) {
     if (whole.size + part.length > most) return undefined; // leaving the loop destroys the stream
     whole.add(part);
-    await room?.add(part.length);
+    await room.add(part.length);
   }
   return whole.all();
 }

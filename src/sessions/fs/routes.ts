@@ -139,7 +139,7 @@ function readingRoutes(app: App, { using, sendBytes }: HeldSessions) {
         tags,
         params: Id,
         querystring: AtPath,
-        response: { 200: Type.Array(FileInfo), ...refusals(...ofFiles) },
+        response: { 200: Type.Array(FileInfo), ...refusals(...ofFiles, 'memory_full') },
       },
     },
     async (request, reply) => {

@@ -51,7 +51,7 @@ export async function* eachListed(
 export async function list(held: Hold, path: string, gone?: AbortSignal): Promise<Buffer[]> {
   const stop = new AbortController();
   const until = gone ? AbortSignal.any([gone, stop.signal]) : stop.signal;
-  const room = memoryShare(held.engine.memory, () => stop.abort(errors.guest_lost()), until);
+  const room = memoryShare(held.engine.memory, () => stop.abort(errors.memory_full()), until);
   const parts: Buffer[] = [];
   let files = 0;
   let bytes = 0;

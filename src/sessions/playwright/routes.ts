@@ -21,7 +21,7 @@ export function playwrightRoutes({ sessions }: { sessions: SessionService }): Fa
           tags: ['browsers'],
           params: Type.Object({ id: Type.String() }),
           body: ExecuteRequest,
-          response: { 200: ExecuteResult, ...refusals(...ofGuest) },
+          response: { 200: ExecuteResult, ...refusals(...ofGuest, 'memory_full') },
         },
       },
       async (request, reply) => {

@@ -38,7 +38,10 @@ export function processRoutes({ sessions }: { sessions: SessionService }): Fasti
           tags,
           params: Id,
           body: ExecRequest,
-          response: { 200: ExecResult, ...refusals(...ofGuest, 'process_not_started', 'process_timed_out') },
+          response: {
+            200: ExecResult,
+            ...refusals(...ofGuest, 'process_not_started', 'process_timed_out', 'memory_full'),
+          },
         },
       },
       (request, reply) => using(request, reply, ({ held, gone }) => exec(held, request.body, gone)),

@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest';
+import { hiddenPages } from '../../../test/support/hidden-pages.ts';
+import { memory } from '../../lib/byte-budget.ts';
+import type { Hold } from '../holds.ts';
+import { curl } from './service.ts';
+
+const MIB = 1024 * 1024;
+
+test.each([1, 20])('the answer to a body of %i MiB is counted until it is complete', async (size) => {
+  const group = memory.group();
+  const counted: number[] = [];
+  const paused = { networkId: 'n', request: { url: 'http://a/', method: 'POST', headers: {} } };
+  const hidden = hiddenPages(
+    (say) => {
+      say('Fetch.requestPaused', { ...paused, requestId: '1' });
+      say('Fetch.requestPaused', { ...paused, requestId: '2', responseStatusCode: 200, responseHeaders: [] });
+    },
+    () => {
+      counted.push(group.used);
+      return { data: 'x'.repeat(MIB), eof: counted.length === 4 };
+    },
+  );
+  const held = { engine: { hidden, memory: group } } as unknown as Hold;
+  const request = { url: 'http://a/', method: 'POST' as const, body: 'x'.repeat(size * MIB) };
+  const { body } = await curl(held, request, new AbortController().signal);
+  expect(body).toHaveLength(4 * MIB);
+  expect(Math.max(...counted)).toBeGreaterThanOrEqual(MIB);
+  expect(group.used).toBe(0);
+});
