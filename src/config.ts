@@ -199,6 +199,12 @@ export const settings = {
     'how long the lines that builds and invocations print are kept',
     integer(1, 3650),
   ),
+  invocationHistory: setting(
+    'CORRAL_INVOCATION_HISTORY_MB',
+    '4096',
+    'the most that is kept of the ended invocations and deployments of a project, with payloads, outputs and logs; beyond it, the oldest are removed',
+    integer(64, 1_000_000),
+  ),
   auditDays: setting('CORRAL_AUDIT_DAYS', '365', 'how long audit entries are kept', integer(1, 36_500)),
   historyDays: setting(
     'CORRAL_HISTORY_DAYS',

@@ -9,6 +9,8 @@ import { invocationStore } from '../deployments/invocation-store.ts';
 import { logStore } from '../deployments/log-store.ts';
 import { lineWriter } from '../deployments/logs.ts';
 import { publisher } from '../deployments/publishing.ts';
+import { runHistoryStore } from '../deployments/run-history-store.ts';
+import { runHistory } from '../deployments/run-history.ts';
 import { runs as runLine } from '../deployments/runs.ts';
 import { deploymentSecrets } from '../deployments/secrets.ts';
 import { deploymentService } from '../deployments/service.ts';
@@ -49,7 +51,7 @@ export async function openDeployments(
   const { org, sessions, isolation, publicUrl } = deps;
   const { db, nodeId, anchor } = database;
   const hub = runHub();
-  const logs = logStore(db);
+  const { logs, history, linesOf } = openHistory(ground);
   const deploymentRows = deploymentStore(db);
   const invocationRows = invocationStore(db);
   const sealed = deploymentSecrets({ secrets, publicUrl });
@@ -59,14 +61,12 @@ export async function openDeployments(
     await Promise.all(tied.map(({ id }) => deps.endSession(id, 'deleted')));
   }
 
-  const room = { db, endBrowsers, disk };
+  const room = { db, endBrowsers, disk, history };
   const { keys, storage } = org;
   const { region } = config;
   const refusal = () => isolation.refusal;
   const deployments = deploymentService({ ...room, secrets: sealed, keys, storage, region, refusal });
   const invocations = invocationService({ ...room, hub, invocationCap: (id) => org.limits.invocationCap(id) });
-  const linesOf = async (owner: string, redact: Promise<(text: string) => string>) =>
-    lineWriter({ store: logs, log, short: () => disk.short() }, owner, await redact);
 
   const { incoming, workers, build, tidyCaches, most } = await openWorkshop(ground, {
     ...deps,
@@ -85,12 +85,13 @@ export async function openDeployments(
     most,
     mostOfApp: config.appInvocations,
     short: () => disk.short(),
-    linesOf: (row) => linesOf(row.id, sealed.redactorOfRunning(row.deployment_id)),
+    linesOf: (row) => linesOf(row.project_id, row.id, sealed.redactorOfRunning(row.deployment_id)),
     endBrowsers,
     onReplacedOver: () =>
       void deployments
         .stopReplaced()
         .catch((error: Error) => log.warn({ error: error.message }, 'deployments.replaced')),
+    history,
     log,
   });
   const builds = buildLine({
@@ -101,7 +102,7 @@ export async function openDeployments(
     uploads: incoming,
     storage: org.storage,
     unpack: workers.prepare,
-    linesOf: (row) => linesOf(row.id, sealed.redactorOf(row.id)),
+    linesOf: (row) => linesOf(row.project_id, row.id, sealed.redactorOf(row.id)),
     envOf: (row) => sealed.buildEnv(row.id),
     tokenOf: sealed.tokenOf,
     publish: publisher({ db, secrets: sealed, keys: org.keys, stopReplaced: deployments.stopReplaced }),
@@ -129,6 +130,7 @@ export async function openDeployments(
     await deployments.endClosedProjects();
     await deployments.tidyEnded(1);
     await deployments.stopReplaced();
+    await history.tidy();
   }
   const tidySafely = () => tidy().catch((error: Error) => log.warn({ error: error.message }, 'deployments.not_tidied'));
 
@@ -142,6 +144,7 @@ export async function openDeployments(
     await builds.close();
     await runs.close();
     await workers.close();
+    await history.close();
   });
   anchor.on('corral_runs', hub.hear);
   anchor.onGap(() => (hub.wakeAll(), runs.pump(), void builds.look(), void runs.endSettled().catch(() => {})));
@@ -177,4 +180,24 @@ export async function openDeployments(
       void builds.look();
     },
   };
+}
+
+/** What stays of builds and invocations: their logs, and a bound for all of it. */
+function openHistory({ config, store: { db }, disk, log }: Ground) {
+  const logs = logStore(db);
+  const history = runHistory({
+    store: runHistoryStore(db),
+    projectBytes: config.invocationHistory * 2 ** 20,
+    short: () => config.databaseUrl === '' && disk.short(),
+    log,
+  });
+
+  async function linesOf(projectId: string, owner: string, redact: Promise<(text: string) => string>) {
+    const count = async (owner: string, bytes: number) => {
+      await logs.count(owner, bytes);
+      history.note(projectId, bytes);
+    };
+    return lineWriter({ store: { ...logs, count }, log, short: () => disk.short() }, owner, await redact);
+  }
+  return { logs, history, linesOf };
 }

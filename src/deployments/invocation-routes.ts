@@ -113,7 +113,10 @@ export function invocationRoutes({
           tags,
           params: Id,
           body: UpdateInvocation,
-          response: { 200: Invocation, ...refusals('invocation_not_found', 'invocation_over', 'large_texts_full') },
+          response: {
+            200: Invocation,
+            ...refusals('invocation_not_found', 'invocation_over', 'large_texts_full', 'storage_full'),
+          },
         },
       },
       (request) => invocations.update(projectOf(request).id, request.params.id, request.body),

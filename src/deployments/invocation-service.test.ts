@@ -37,6 +37,7 @@ function service(more: Partial<Parameters<typeof invocationService>[0]> = {}) {
     invocationCap: async () => null,
     endBrowsers: async () => {},
     disk: { path: '/', short: () => false },
+    history: { note() {} },
     ...more,
   });
   return { hub, ...invocations };
@@ -105,6 +106,15 @@ test('none is taken when the disk has only its reserve left, and no client that 
   await limited.invoke('proj', { ...request, async: true }, waiting);
   await limited.invoke('proj', { ...request, async: true }, waiting);
   await expect(limited.invoke('proj', request, waiting)).rejects.toMatchObject({ code: 'invocation_limit_reached' });
+});
+
+test('on a short disk an invocation can be cancelled, and no output is stored for it', async () => {
+  const { id } = await service().invoke('proj', { ...request, async: true }, waiting);
+  const full = service({ disk: { path: '/data', short: () => true } });
+  await expect(full.update('proj', id, { status: 'succeeded', output: '1' })).rejects.toMatchObject({
+    code: 'storage_full',
+  });
+  expect(await full.update('proj', id, { status: 'failed' })).toMatchObject({ status: 'failed' });
 });
 
 test('what no app takes is refused before its payload is checked', async () => {

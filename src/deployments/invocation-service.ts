@@ -7,6 +7,7 @@ import type { Db } from '../store/db.ts';
 import { appStore } from './app-store.ts';
 import type { Hub } from './hub.ts';
 import { invocationStore, type InvocationRow } from './invocation-store.ts';
+import type { RunHistory } from './run-history.ts';
 import type { CreateInvocation, Invocation, InvocationList, InvokeResponse, UpdateInvocation } from './schema.ts';
 import { readSince } from './since.ts';
 import { invocationLife } from './state.ts';
@@ -29,6 +30,7 @@ export function invocationService(deps: {
   endBrowsers: (id: string) => Promise<void>;
   /** The rest of a full disk is for the database, and not for what is invoked. */
   disk: Pick<DiskSpace, 'path' | 'short'>;
+  history: Pick<RunHistory, 'note'>;
   waitMs?: number;
   bounds?: typeof most;
 }) {
@@ -110,9 +112,11 @@ export function invocationService(deps: {
       const { status, output } = request;
       const before = await find(projectId, id);
       if (output !== undefined) await refuseUnlessJson(projectId, 'output', output);
+      if (output !== undefined && deps.disk.short()) throw errors.storage_full({ path: deps.disk.path });
       const reason = status === 'failed' ? 'It was cancelled.' : null;
       const row = await store.finish(id, { status, output: output ?? null, reason });
       if (!row) throw errors.invocation_over({ id, status: (await find(projectId, before.id)).status });
+      deps.history.note(projectId, Number(row.kept_bytes));
       await deps.endBrowsers(id);
       return toInvocation(row);
     },

@@ -1,5 +1,6 @@
 import type { Db } from '../store/db.ts';
 import { sql } from '../store/sql.ts';
+import { lineBytes } from './log-store.ts';
 import { cutPage, mostPageBytes, type Cut } from './pages.ts';
 import type { InvocationList } from './schema.ts';
 import type { InvocationStatus } from './state.ts';
@@ -20,6 +21,8 @@ export interface InvocationRow {
   created_at: Date;
   started_at: Date | null;
   finished_at: Date | null;
+  /** What it takes in the database, with its log. A bigint, which arrives as text. */
+  kept_bytes: string;
 }
 
 export type NewInvocation = Pick<
@@ -137,10 +140,11 @@ export function invocationStore(db: Db) {
         select over.*, pg_notify('corral_runs', 'state ' || over.id)::text from over`);
     },
 
-    /** Fails what a node ran that is gone: an action may have had effects, so it is not run again. */
+    /** Fails what a node ran that is gone: an action may have had effects, so it is not run again. That node has not counted the log. */
     failOn(nodeId: string, reason: string): Promise<InvocationRow[]> {
       return db.rows<InvocationRow>(sql`with over as (
-          update invocations set status = 'failed', status_reason = ${reason}, finished_at = clock_timestamp()
+          update invocations set status = 'failed', status_reason = ${reason}, finished_at = clock_timestamp(),
+            log_bytes = (select coalesce(sum(octet_length(message) + ${lineBytes}::integer), 0) from run_logs where owner = invocations.id)
           where node_id = ${nodeId} and status = 'running' returning *)
         select over.*, pg_notify('corral_runs', 'state ' || over.id)::text from over`);
     },

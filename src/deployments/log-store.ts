@@ -11,8 +11,14 @@ export interface LogRow {
 export type LogStore = ReturnType<typeof logStore>;
 
 const atOnce = 5000;
+/** What a line takes in the database beside its text: its row and its place in three indexes. Migration 0024 has the same number. */
+export const lineBytes = 200;
 /** What one reading returns, beside its last line. A line may have 64 KiB, and each reader of events holds what it has read. */
 const mostBytes = 256 * 1024;
+
+/** What lines take in the database. */
+export const bytesOf = (lines: readonly { message: string }[]): number =>
+  lines.reduce((sum, { message }) => sum + Buffer.byteLength(message) + lineBytes, 0);
 
 /** Every query on the lines that builds and invocations printed. */
 export function logStore(db: Db) {
@@ -34,12 +40,24 @@ export function logStore(db: Db) {
         where before < ${mostBytes} order by id`);
     },
 
+    /** Adds to what the log of an invocation or a deployment takes. */
+    async count(owner: string, bytes: number): Promise<void> {
+      await db.rows(sql`with invoked as (update invocations set log_bytes = log_bytes + ${bytes} where id = ${owner})
+        update deployments set log_bytes = log_bytes + ${bytes} where id = ${owner}`);
+    },
+
+    /** An ended invocation has no newer lines than its end, and a deployment that runs or has ended none that are newer than its change. */
     async removeOlderThan(days: number): Promise<void> {
-      for (let gone = atOnce; gone === atOnce;)
-        gone = (
-          await db.rows(sql`delete from run_logs where id in (select id from run_logs
-            where at < now() - make_interval(days => ${days}::integer) limit ${atOnce}) returning 1`)
-        ).length;
+      const steps = [
+        sql`delete from run_logs where id in (select id from run_logs
+          where at < now() - make_interval(days => ${days}::integer) limit ${atOnce}) returning 1`,
+        sql`update invocations set log_bytes = 0 where id in (select id from invocations
+          where finished_at < now() - make_interval(days => ${days}::integer) and log_bytes > 0 limit ${atOnce}) returning 1`,
+        sql`update deployments set log_bytes = 0 where id in (select id from deployments
+          where updated_at < now() - make_interval(days => ${days}::integer) and status in ('running', 'stopped', 'failed')
+            and log_bytes > 0 limit ${atOnce}) returning 1`,
+      ];
+      for (const step of steps) for (let gone = atOnce; gone === atOnce;) gone = (await db.rows(step)).length;
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { Log } from '../lib/log.ts';
-import type { LogStore } from './log-store.ts';
+import { bytesOf, type LogStore } from './log-store.ts';
 
 const everyMs = 200;
 /** What one build or invocation may have; the rest is left out, and a last line says so. */
@@ -29,7 +29,7 @@ export function lineWriter(
     log,
     short,
   }: {
-    store: Pick<LogStore, 'add'>;
+    store: Pick<LogStore, 'add' | 'count'>;
     log: Log;
     /** The disk has its reserve left, which is not for logs. */ short?: () => boolean;
   },
@@ -39,6 +39,7 @@ export function lineWriter(
   let waiting: { at: Date; message: string }[] = [];
   let [lines, characters] = [0, 0];
   let full = false;
+  let stored = 0;
   const tail: string[] = [];
   let writing = Promise.resolve();
 
@@ -48,13 +49,14 @@ export function lineWriter(
     if (tail.length > lastLines) tail.shift();
   }
 
+  const notWritten = (error: Error) => log.warn({ owner, error: error.message }, 'logs.not_written');
+
   function write(): Promise<void> {
     writing = writing.then(async () => {
       const batch = waiting.splice(0, 1000);
       if (batch.length === 0 || short?.()) return;
-      await store
-        .add(owner, batch)
-        .catch((error: Error) => log.warn({ owner, error: error.message }, 'logs.not_written'));
+      stored += bytesOf(batch);
+      await store.add(owner, batch).catch(notWritten);
     });
     return writing;
   }
@@ -83,6 +85,7 @@ export function lineWriter(
     async close() {
       clearInterval(timer);
       await flush();
+      if (stored > 0) await store.count(owner, stored).catch(notWritten);
     },
   };
 }

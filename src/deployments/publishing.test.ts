@@ -32,6 +32,7 @@ beforeAll(async () => {
     endBrowsers: async () => {},
     storage: { claim: () => ({ cover: async () => {}, release: async () => {} }) },
     disk: { path: '/', short: () => false },
+    history: { note() {} },
   });
   publish = publisher({ db, secrets, keys, stopReplaced: service.stopReplaced });
 });

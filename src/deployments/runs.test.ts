@@ -61,6 +61,7 @@ function queueOf(ids: string[], more: Partial<RunsDeps> = {}) {
     linesOf: async () => lines,
     endBrowsers: async () => {},
     onReplacedOver() {},
+    history: { note() {} },
     log: silent,
     ...more,
   });

@@ -5,6 +5,7 @@ import { onBehalfOf } from '../lib/scope.ts';
 import type { Hub } from './hub.ts';
 import type { InvocationRow, InvocationStore } from './invocation-store.ts';
 import type { LineWriter } from './logs.ts';
+import type { RunHistory } from './run-history.ts';
 import type { Workers } from './workers.ts';
 
 /** Notifications can be missed while the connection to the database is lost; so the queue is looked at this often anyway. */
@@ -28,6 +29,7 @@ export interface RunsDeps {
   endBrowsers: (id: string) => Promise<void>;
   /** Called when an invocation of a deployment that another has replaced has ended here. */
   onReplacedOver: () => void;
+  history: Pick<RunHistory, 'note'>;
   log: Log;
 }
 
@@ -137,6 +139,7 @@ export function runs(deps: RunsDeps) {
       for (let pauseMs = 250; ; pauseMs = Math.min(pauseMs * 2, 10_000)) {
         try {
           const over = await store.finish(id, end, nodeId);
+          if (over) deps.history.note(over.project_id, Number(over.kept_bytes));
           if (over?.replaced) deps.onReplacedOver();
           return;
         } catch (error) {

@@ -29,6 +29,7 @@ beforeAll(async () => {
     endBrowsers: async () => {},
     storage: storageService({ db, nodeId: 'node', mostBytes: 2 ** 20 }),
     disk: { path: '/data', short: () => short },
+    history: { note() {} },
   });
 });
 afterAll(() => store?.close());

@@ -6,8 +6,9 @@ import { newId } from '../lib/ids.ts';
 import type { ProjectStorage } from '../lib/storage.ts';
 import type { Db } from '../store/db.ts';
 import { appStore, type AppRow } from './app-store.ts';
-import { invocationStore } from './invocation-store.ts';
+import { invocationStore, type InvocationRow } from './invocation-store.ts';
 import type { Cut } from './pages.ts';
+import type { RunHistory } from './run-history.ts';
 import type { App, AppList, Deployment, DeploymentList, GitSource } from './schema.ts';
 import type { Keys } from './publishing.ts';
 import type { DeploymentSecrets } from './secrets.ts';
@@ -41,6 +42,7 @@ export function deploymentService(deps: {
   storage: ProjectStorage;
   /** The rest of a full disk is for the database, and not for what is deployed. */
   disk: Pick<DiskSpace, 'path' | 'short'>;
+  history: Pick<RunHistory, 'note'>;
 }) {
   const { db, secrets, keys, region } = deps;
   const store = deploymentStore(db);
@@ -96,8 +98,17 @@ export function deploymentService(deps: {
     });
     if (!ended) return;
     await tidy(ended.row);
+    noteEnded(ended.row, ended.failed);
     await store.tell(`stop ${id}`);
     for (const invocation of ended.failed) await deps.endBrowsers(invocation.id);
+  }
+
+  function noteEnded(row: DeploymentRow, failed: readonly InvocationRow[] = []) {
+    const bytes = row.env_names.join().length + (row.status_reason?.length ?? 0);
+    deps.history.note(
+      row.project_id,
+      failed.reduce((sum, { kept_bytes: kept }) => sum + Number(kept), bytes),
+    );
   }
 
   /** Removes what a deployment that runs no more does not need. */
@@ -142,7 +153,9 @@ export function deploymentService(deps: {
 
     async fail(id: string, reason: string): Promise<void> {
       const row = await store.apply(id, 'build_failed', { reason: reason.slice(0, 16_000) });
-      if (row) await tidy(row);
+      if (!row) return;
+      await tidy(row);
+      noteEnded(row);
     },
 
     /** Removes what ended deployments still have: a service may have died after one had ended, or have given one up with its node. */

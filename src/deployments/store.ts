@@ -1,5 +1,6 @@
 import type { Db } from '../store/db.ts';
 import { sql } from '../store/sql.ts';
+import { lineBytes } from './log-store.ts';
 import { cutPage, mostPageBytes, type Cut } from './pages.ts';
 import type { DeploymentList } from './schema.ts';
 import { deploymentLife, type DeploymentEvent, type DeploymentStatus } from './state.ts';
@@ -120,6 +121,7 @@ export function deploymentStore(db: Db) {
     /** Builds of a node that is gone wait again; one that was begun too often has failed. */
     async releaseBuilds(nodeId: string, mostAttempts: number): Promise<string[]> {
       const rows = await db.rows<{ id: string }>(sql`update deployments set updated_at = now(), node_id = null,
+          log_bytes = (select coalesce(sum(octet_length(message) + ${lineBytes}::integer), 0) from run_logs where owner = deployments.id),
           status = case when attempts >= ${mostAttempts} then 'failed' else 'queued' end,
           status_reason = case when attempts >= ${mostAttempts} then 'The service ended while it built this, several times. Deploy it again.' end
         where node_id = ${nodeId} and status = 'in_progress' returning id`);

@@ -4,6 +4,7 @@ import { request } from 'node:http';
 import { chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sql } from '../../src/store/sql.ts';
+import { bareSdk, deploy } from '../support/apps.ts';
 import { requireSandbox } from '../support/sandbox.ts';
 import { zipOf } from '../support/extension-zip.ts';
 import { expectNothingLeft } from '../support/nothing-left.ts';
@@ -139,4 +140,41 @@ describe('a project that may store four megabytes', () => {
     await browser.close();
     await sdk.browsers.deleteByID(id);
   }, 180_000);
+});
+
+const echo = `require('@onkernel/sdk').apps.push({
+  name: 'echo',
+  getActions: () => [{ name: 'run', handler: async (ctx, text) => text }],
+});`;
+
+describe('a project that may keep 64 megabytes of invocations', () => {
+  let service: Service;
+  let sdk: Kernel;
+  beforeAll(async () => {
+    service = await startService({ CORRAL_INVOCATION_HISTORY_MB: '64' });
+    sdk = service.sdk();
+    const { deployment, lines } = await deploy(sdk, await zipOf({ ...bareSdk, 'index.js': echo }), 'index.js');
+    if (deployment.status !== 'running') throw new Error(lines.join('\n'));
+  }, 120_000);
+  afterAll(() => service?.close());
+
+  test('has its oldest invocations deleted, and not the newest', async () => {
+    const payload = JSON.stringify(randomBytes(3 * MB).toString('base64'));
+    const kept = async () => {
+      const row = await service.app.store.db.row<{ bytes: string }>(
+        sql`select sum(octet_length(payload) + octet_length(output)) as bytes from invocations`,
+      );
+      return Number(row!.bytes) / MB;
+    };
+    const ids: string[] = [];
+    for (let count = 0; count < 16; count++) {
+      const params = { app_name: 'echo', action_name: 'run', version: 'latest', payload };
+      const { id, status } = await sdk.invocations.create(params);
+      expect(status).toBe('succeeded');
+      ids.push(id);
+    }
+    await expect.poll(kept, { timeout: 10_000 }).toBeLessThanOrEqual(64);
+    expect(await sdk.invocations.retrieve(ids.at(-1)!)).toMatchObject({ status: 'succeeded', output: payload });
+    await expect(sdk.invocations.retrieve(ids[0]!)).rejects.toMatchObject({ status: 404 });
+  }, 120_000);
 });
