@@ -61,7 +61,7 @@ export async function openDeployments(
     await Promise.all(tied.map(({ id }) => deps.endSession(id, 'deleted')));
   }
 
-  const room = { db, endBrowsers, disk, history };
+  const room = { db, endBrowsers, disk, history, waitForDisk: sessions.disk.wait };
   const { keys, storage } = org;
   const { region } = config;
   const refusal = () => isolation.refusal;
@@ -85,6 +85,7 @@ export async function openDeployments(
     most,
     mostOfApp: config.appInvocations,
     short: () => disk.short(),
+    offenders: sessions.disk.offenders,
     linesOf: (row) => linesOf(row.project_id, row.id, sealed.redactorOfRunning(row.deployment_id)),
     endBrowsers,
     onReplacedOver: () =>
@@ -101,6 +102,7 @@ export async function openDeployments(
     build,
     uploads: incoming,
     storage: org.storage,
+    offenders: sessions.disk.offenders,
     unpack: workers.prepare,
     linesOf: (row) => linesOf(row.project_id, row.id, sealed.redactorOf(row.id)),
     envOf: (row) => sealed.buildEnv(row.id),

@@ -11,6 +11,7 @@ import { openWorkbench } from '../chromium/workshop/workbench.ts';
 import { workerStarter } from '../chromium/workshop/worker.ts';
 import type { Cluster } from '../cluster/service.ts';
 import { workerPool, type Recipe } from '../deployments/workers.ts';
+import type { SessionService } from '../sessions/service.ts';
 import { uploads } from '../extensions/uploads.ts';
 import { serviceAddress, type Egress } from './egress.ts';
 import type { Ground } from './ground.ts';
@@ -32,6 +33,7 @@ export async function openWorkshop(
     listensAt: () => string;
     recipe: (deploymentId: string) => Promise<Recipe>;
     org: Organisation;
+    sessions: Pick<SessionService, 'disk'>;
   },
 ) {
   const { egress, isolation, nodes, publicUrl } = deps;
@@ -44,7 +46,8 @@ export async function openWorkshop(
   const limits = { memoryBytes, pids: workerPids, cpus: config.sessionCpus, fileBytes: diskBytes, diskBytes };
   const cells = new Set<DiskTaker>();
   takers.push(() => cells);
-  const common = { dir, isolation, workbench, disk, cells, allow: egress.allow, log };
+  const { relieve } = deps.sessions.disk;
+  const common = { dir, isolation, workbench, disk, cells, relieve, allow: egress.allow, log };
   const most = config.maxInvocations ?? availableParallelism() * invocationsPerProcessor;
 
   /** What an app has to reach: this node first, then the others, and the hosts of sessions. */

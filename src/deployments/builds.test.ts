@@ -34,6 +34,7 @@ function lineOf(more: Partial<BuildsDeps>) {
     },
     uploads: { take: async () => ({ path: '/zip', remove: async () => {} }) } as unknown as BuildsDeps['uploads'],
     storage: { claim: () => ({ cover: async () => {}, release: async () => void released.push('claim') }) },
+    offenders: () => [],
     linesOf: async () => lines,
     envOf: async () => ({}),
     tokenOf: async () => undefined,

@@ -25,6 +25,8 @@ export interface BuildsDeps {
   build: (job: BuildJob) => Promise<Built>;
   uploads: Uploads;
   storage: ProjectStorage;
+  /** Projects that wait because they have filled this node's disk. Their deployments stay in the queue, or are built by another node. */
+  offenders: () => string[];
   linesOf: (row: DeploymentRow) => Promise<LineWriter>;
   /** The deployment's own variables, and those that every app gets. */
   envOf: (row: DeploymentRow) => Promise<Record<string, string>>;
@@ -55,7 +57,7 @@ export function builds(deps: BuildsDeps) {
     try {
       do {
         again = false;
-        const row = await store.claim(nodeId);
+        const row = await store.claim(nodeId, deps.offenders());
         if (!row) continue;
         const giveUp = new AbortController();
         const broke = new AbortController();

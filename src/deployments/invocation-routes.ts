@@ -62,6 +62,7 @@ export function invocationRoutes({
               'invocation_queue_full',
               'large_texts_full',
               'storage_full',
+              'disk_overused',
             ),
           },
         },

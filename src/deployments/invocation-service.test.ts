@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { newDeployment } from '../../test/support/deployment-rows.ts';
 import { openTestStore } from '../../test/support/store.ts';
+import { errors } from '../errors.ts';
 import { orgStore } from '../org/store.ts';
 import { sql } from '../store/sql.ts';
 import { appStore } from './app-store.ts';
@@ -37,6 +38,7 @@ function service(more: Partial<Parameters<typeof invocationService>[0]> = {}) {
     invocationCap: async () => null,
     endBrowsers: async () => {},
     disk: { path: '/', short: () => false },
+    waitForDisk: async () => {},
     history: { note() {} },
     ...more,
   });
@@ -100,7 +102,7 @@ test('a project has so many in line and so many bytes of payloads, whatever it s
 });
 
 test('none is taken when the disk has only its reserve left, and no client that waits is put behind the limit', async () => {
-  const full = service({ disk: { path: '/data', short: () => true } });
+  const full = service({ waitForDisk: () => Promise.reject(errors.storage_full({ path: '/data' })) });
   await expect(full.invoke('proj', request, waiting)).rejects.toMatchObject({ code: 'storage_full' });
   const limited = service({ invocationCap: async () => 1 });
   await limited.invoke('proj', { ...request, async: true }, waiting);

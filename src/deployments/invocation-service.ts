@@ -30,6 +30,8 @@ export function invocationService(deps: {
   endBrowsers: (id: string) => Promise<void>;
   /** The rest of a full disk is for the database, and not for what is invoked. */
   disk: Pick<DiskSpace, 'path' | 'short'>;
+  /** Waits for room on a short disk. Refuses if there is none, and a project that has filled the disk. */
+  waitForDisk: (projectId: string) => Promise<void>;
   history: Pick<RunHistory, 'note'>;
   waitMs?: number;
   bounds?: typeof most;
@@ -49,12 +51,12 @@ export function invocationService(deps: {
     if (!app) throw errors.app_not_found({ detail: `No app '${name}' is deployed with version '${version}'.` });
     if (!app.actions.some((one) => one.name === action))
       throw errors.app_not_found({ detail: `App '${name}' has no action '${action}' in version '${version}'.` });
+    await deps.waitForDisk(projectId);
     if (payload !== undefined) await refuseUnlessJson(projectId, 'payload', payload);
     const [{ running, queued, bytes }, cap] = await Promise.all([
       store.counts(projectId),
       deps.invocationCap(projectId),
     ]);
-    if (deps.disk.short()) throw errors.storage_full({ path: deps.disk.path });
     if (cap !== null && !request.async && running + queued >= cap) throw errors.invocation_limit_reached({ cap });
     const { waiting, waitingBytes } = bounds;
     if (queued >= waiting) throw errors.invocation_queue_full({ most: `${waiting} invocations` });

@@ -137,6 +137,20 @@ test('lines are read in portions of a bounded size', async () => {
   expect(portions).toBe(3);
 });
 
+test('a project that has filled the disk of a node waits there, and not on another node', async () => {
+  await store.db.rows(sql`insert into projects (id, name) values ('other', 'other') on conflict do nothing`);
+  await store.db.rows(sql`update deployments set project_id = 'other' where id = 'two'`);
+  await insert('greedy');
+  await rows().insert({ ...asked('modest', 'two'), project_id: 'other' });
+  expect((await rows().claim('full', 10, ['proj']))?.id).toBe('modest');
+  expect(await rows().claim('full', 10, ['proj'])).toBeUndefined();
+  expect((await rows().claim('empty', 10, []))?.id).toBe('greedy');
+  const deployments = deploymentStore(store.db);
+  expect((await deployments.claim('full', ['proj']))?.id).toBe('two');
+  expect(await deployments.claim('full', ['proj'])).toBeUndefined();
+  expect((await deployments.claim('empty', []))?.id).toBe('one');
+});
+
 test('builds of projects take turns', async () => {
   await store.db.rows(sql`insert into projects (id, name) values ('other', 'other') on conflict do nothing`);
   const deployments = deploymentStore(store.db);

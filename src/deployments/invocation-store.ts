@@ -92,10 +92,10 @@ export function invocationStore(db: Db) {
 
     /**
      * Takes one that may run for this node: its project and its app run fewer than they may. The project that runs the fewest comes first, so
-     * that a long queue of one does not keep the others waiting, and of a project the oldest. Claims of all nodes come one after the other,
+     * that a long queue of one does not keep the others waiting, and of a project the oldest. `not`: projects that have to wait. Claims of all nodes come one after the other,
      * since two that counted at the same time could both take the last place of a project.
      */
-    claim(nodeId: string, mostOfApp: number): Promise<InvocationRow | undefined> {
+    claim(nodeId: string, mostOfApp: number, not: string[] = []): Promise<InvocationRow | undefined> {
       return db.transaction(async (tx) => {
         await tx.rows(sql`select pg_advisory_xact_lock(hashtextextended('corral invocations', 0))`);
         return tx.row<InvocationRow>(sql`with busy as (
@@ -105,7 +105,7 @@ export function invocationStore(db: Db) {
             select i.id from invocations i join projects p on p.id = i.project_id
               left join of_project on of_project.project_id = i.project_id
               left join busy on busy.project_id = i.project_id and busy.deployment_id = i.deployment_id
-            where i.status = 'queued'
+            where i.status = 'queued' and i.project_id <> all (${not}::text[])
               and coalesce(of_project.running, 0) < coalesce(p.max_concurrent_invocations, 2147483647)
               and coalesce(busy.running, 0) < ${mostOfApp}
             order by coalesce(of_project.running, 0), i.created_at, i.id limit 1 for update of i skip locked),

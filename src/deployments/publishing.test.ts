@@ -31,7 +31,7 @@ beforeAll(async () => {
     refusal: () => undefined,
     endBrowsers: async () => {},
     storage: { claim: () => ({ cover: async () => {}, release: async () => {} }) },
-    disk: { path: '/', short: () => false },
+    waitForDisk: async () => {},
     history: { note() {} },
   });
   publish = publisher({ db, secrets, keys, stopReplaced: service.stopReplaced });

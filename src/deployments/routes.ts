@@ -173,6 +173,7 @@ function formRoutes({ deployments, takeIn }: DeploymentRoom): FastifyPluginAsync
               'payload_too_large',
               'deployment_queue_full',
               'storage_full',
+              'disk_overused',
               'project_storage_full',
               'no_sandbox',
             ),

@@ -62,6 +62,7 @@ function queueOf(ids: string[], more: Partial<RunsDeps> = {}) {
     endBrowsers: async () => {},
     onReplacedOver() {},
     history: { note() {} },
+    offenders: () => [],
     log: silent,
     ...more,
   });
@@ -116,6 +117,18 @@ test('a worker that does not start fails the invocation, and the next one is tak
   queue.pump();
   await expect.poll(() => ends.map(({ id }) => id)).toEqual(['one', 'two']);
   expect(ends[0]!.reason).toContain('The app does not load.');
+  await queue.close();
+});
+
+test('the queue is asked for no invocation of a project that has filled the disk', async () => {
+  const asked: string[][] = [];
+  const claim = async (_node: string, _most: number, not: string[] = []) => void asked.push(not);
+  const { queue } = queueOf([], {
+    store: { claim, finish: async () => undefined, overAmong: async () => [] },
+    offenders: () => ['greedy'],
+  });
+  queue.pump();
+  await expect.poll(() => asked).toEqual([['greedy']]);
   await queue.close();
 });
 

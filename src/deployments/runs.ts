@@ -24,6 +24,8 @@ export interface RunsDeps {
   mostOfApp: number;
   /** Whether the disk has only its reserve left: queued invocations are not started then. */
   short?: () => boolean;
+  /** Projects that wait because they have filled this node's disk. Their invocations stay in the queue, or run on another node. */
+  offenders: () => string[];
   linesOf: (row: InvocationRow) => Promise<LineWriter>;
   /** Ends the browsers of an invocation that has ended. */
   endBrowsers: (id: string) => Promise<void>;
@@ -51,7 +53,7 @@ export function runs(deps: RunsDeps) {
       do {
         again = false;
         while (!closed && running.size < deps.most && !deps.short?.()) {
-          const row = await store.claim(nodeId, deps.mostOfApp);
+          const row = await store.claim(nodeId, deps.mostOfApp, deps.offenders());
           if (!row) break;
           begin(row);
         }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { newDeployment } from '../../test/support/deployment-rows.ts';
 import { openTestStore } from '../../test/support/store.ts';
+import { errors } from '../errors.ts';
 import { orgStore } from '../org/store.ts';
 import { storageService } from '../org/storage.ts';
 import { openKeys, secretStore } from '../store/secrets.ts';
@@ -28,7 +29,9 @@ beforeAll(async () => {
     refusal: () => undefined,
     endBrowsers: async () => {},
     storage: storageService({ db, nodeId: 'node', mostBytes: 2 ** 20 }),
-    disk: { path: '/data', short: () => short },
+    waitForDisk: async () => {
+      if (short) throw errors.storage_full({ path: '/data' });
+    },
     history: { note() {} },
   });
 });

@@ -1,7 +1,6 @@
 import { errors } from '../errors.ts';
 import type { Upload } from '../extensions/uploads.ts';
 import { checkZip } from '../extensions/archive.ts';
-import type { DiskSpace } from '../lib/disk-space.ts';
 import { newId } from '../lib/ids.ts';
 import type { ProjectStorage } from '../lib/storage.ts';
 import type { Db } from '../store/db.ts';
@@ -40,8 +39,8 @@ export function deploymentService(deps: {
   /** Ends what runs of invocations that have ended. */
   endBrowsers: (invocationId: string) => Promise<void>;
   storage: ProjectStorage;
-  /** The rest of a full disk is for the database, and not for what is deployed. */
-  disk: Pick<DiskSpace, 'path' | 'short'>;
+  /** Waits for room on a short disk. Refuses if there is none, and a project that has filled the disk. */
+  waitForDisk: (projectId: string) => Promise<void>;
   history: Pick<RunHistory, 'note'>;
 }) {
   const { db, secrets, keys, region } = deps;
@@ -69,7 +68,7 @@ export function deploymentService(deps: {
       if (!names.has(entrypoint.replace(/^\.\//, '')))
         throw errors.invalid_input({ detail: `entrypoint_rel_path is '${entrypoint}', and the zip has no such file.` });
     } else refuseGit(source.git);
-    if (deps.disk.short()) throw errors.storage_full({ path: deps.disk.path });
+    await deps.waitForDisk(projectId);
     refuseQueue((await store.countWaiting(projectId)) + 1);
     const claim = deps.storage.claim(projectId);
     try {

@@ -104,15 +104,16 @@ export function deploymentStore(db: Db) {
 
     /**
      * One that waits, for this node to build: the oldest of the project whose turn was longest ago, so that no project's queue keeps the others
-     * waiting. Rows that another node is taking are skipped.
+     * waiting. Rows that another node is taking are skipped. `not`: projects that have to wait.
      */
-    claim(nodeId: string): Promise<DeploymentRow | undefined> {
+    claim(nodeId: string, not: string[] = []): Promise<DeploymentRow | undefined> {
       return db.row<DeploymentRow>(sql`with turns as (
           select project_id, max(updated_at) as last from deployments
           where status <> 'queued' and project_id in (select project_id from deployments where status = 'queued') group by 1),
         taken as (
           update deployments set status = 'in_progress', updated_at = now(), node_id = ${nodeId}, attempts = attempts + 1
           where id = (select d.id from deployments d left join turns on turns.project_id = d.project_id where d.status = 'queued'
+              and d.project_id <> all (${not}::text[])
             order by turns.last nulls first, d.created_at limit 1 for update of d skip locked)
           returning *)
         select taken.*, pg_notify('corral_runs', 'state ' || taken.id)::text from taken`);

@@ -39,9 +39,9 @@ export const sessionErrors = {
   ),
   disk_overused: entry(
     429,
-    'Sessions, builds or workers of the project were ended because the disk was short, so it waits before its next session. The wait doubles each time.',
+    'Sessions, builds or workers of the project were ended because the disk was short, so it waits before its next session, deployment or invocation. The wait doubles each time.',
     (p: { seconds: number }) =>
-      `A session, a build or a worker of this project was ended because the disk of the node was short. The project may create its next session in ${p.seconds} s. Let sessions and apps write less to the disk.`,
+      `A session, a build or a worker of this project was ended because the disk of the node was short. The project may create its next session, deployment or invocation in ${p.seconds} s. Let sessions and apps write less to the disk.`,
   ),
   rate_limit_exceeded: entry(
     429,

@@ -106,7 +106,7 @@ export function diskGuard({
   function relieveIfShort(now = space.read()): Promise<void> | undefined {
     if (!space.short(now)) helpless = undefined;
     else if (!helpless || now.freeBytes < helpless.freeBytes / 2 || now.freeInodes < helpless.freeInodes / 2)
-      relief ??= relieve().finally(() => (relief = undefined));
+      relief ??= withoutOwner(relieve).finally(() => (relief = undefined));
     return relief;
   }
 

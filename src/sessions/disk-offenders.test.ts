@@ -3,13 +3,15 @@ import { diskOffenders } from './disk-offenders.ts';
 
 test('a project waits longer each time its session was ended for the disk, and is forgiven in the end', () => {
   let ms = 0;
-  const { add, secondsLeft } = diskOffenders(() => ms);
+  const { add, secondsLeft, waiting } = diskOffenders(() => ms);
   expect(secondsLeft('greedy')).toBe(0);
   const waits = Array.from({ length: 9 }, () => {
     add('greedy');
     const wait = secondsLeft('greedy');
+    expect(waiting()).toEqual(['greedy']);
     ms += wait * 1000;
     expect(secondsLeft('greedy')).toBe(0);
+    expect(waiting()).toEqual([]);
     return wait;
   });
   expect(waits).toEqual([10, 20, 40, 80, 160, 320, 600, 600, 600]);

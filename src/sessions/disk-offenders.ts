@@ -7,8 +7,8 @@ const calmMs = 10 * 60_000;
 const mostKnown = 1000;
 
 /**
- * Projects that had the most on a disk that was short. They wait before they create the next session, so that on a small disk one project
- * cannot have the others refused again and again. Each node remembers its own.
+ * Projects that had the most on a disk that was short. They wait before the next session, build or invocation starts, so that on a small
+ * disk one project cannot have the others refused again and again. Each node remembers its own.
  */
 export function diskOffenders(now: () => number = () => performance.now()) {
   const known = new Map<string, { times: number; until: number }>();
@@ -27,5 +27,8 @@ export function diskOffenders(now: () => number = () => performance.now()) {
     secondsLeft(projectId: string): number {
       return Math.max(0, Math.ceil(((known.get(projectId)?.until ?? 0) - now()) / 1000));
     },
+
+    /** The projects that have to wait now. */
+    waiting: (): string[] => [...known].filter(([, { until }]) => until > now()).map(([projectId]) => projectId),
   };
 }

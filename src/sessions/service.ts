@@ -128,6 +128,9 @@ export function sessionService(deps: {
     },
     removeAndSave: ending.removeAndSave,
 
+    /** The disk of this node, for builds and invocations. */
+    disk: { wait: admission.waitForDisk, relieve: () => void guard.relieve(), offenders: offenders.waiting },
+
     running: roster.running,
     /** Runs work that lasts longer than the request that asked for it. A fault in it ends the session. */
     workFor: browsers.workFor,

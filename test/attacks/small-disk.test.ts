@@ -175,6 +175,14 @@ describe('on a small disk', () => {
     const { status, headers, body } = await service.call('POST', '/browsers', { headless: true }, greedy);
     expect({ status, code: body.code }).toEqual({ status: 429, code: 'disk_overused' });
     expect(Number(headers.get('retry-after'))).toBeGreaterThan(10);
+    const source = { type: 'github', url: 'https://git.invalid/app', ref: 'main', entrypoint: 'index.js' } as const;
+    const deployFor = (defaultHeaders: Record<string, string>) =>
+      new Kernel({ apiKey: service.key, baseURL: service.url, maxRetries: 0, defaultHeaders }).deployments.create({
+        source,
+      });
+    await expect(deployFor(greedy)).rejects.toMatchObject({ status: 429, error: { code: 'disk_overused' } });
+    const { id } = await deployFor({});
+    await service.call('DELETE', `/deployments/${id}`);
     expect(await neighbourLives()).toBe(42);
   }, 240_000);
 });

@@ -51,6 +51,7 @@ export interface BuildOptions {
   readonly limits: Limits & { diskBytes: number };
   readonly disk: DiskSpace;
   readonly cells: Set<DiskTaker>;
+  readonly relieve: () => void;
   readonly registry: { url: string; by: Destinations };
   readonly allow: Destinations;
   readonly seconds: number;
@@ -106,6 +107,7 @@ export function builder({
   limits,
   disk,
   cells,
+  relieve,
   registry,
   allow,
   seconds,
@@ -159,6 +161,7 @@ export function builder({
       limits,
       disk,
       cells,
+      relieve,
       tools: workbench.dir,
       allow,
       onLine: job.onLine,

@@ -52,6 +52,8 @@ export interface CellOptions {
   readonly app?: string;
   /** All cells that are open. */
   readonly cells: Set<DiskTaker>;
+  /** Makes room on a disk that is short. */
+  readonly relieve: () => void;
   readonly allow: Destinations;
   readonly ways?: readonly Way[];
   readonly onLine: (line: string) => void;
@@ -131,7 +133,7 @@ export async function openCell(options: CellOptions): Promise<Cell> {
     });
     const most = withInodes(limits.diskBytes);
     const measure = () => diskUse(dir, run.pids(), most);
-    closers.push(watchDisk({ space: options.disk, most, measure, stop, log }));
+    closers.push(watchDisk({ space: options.disk, most, measure, stop, relieve: options.relieve, log }));
     const taker: DiskTaker = {
       projectId: options.projectId,
       use: measure,

@@ -6,12 +6,8 @@ const EVERY_MS = 250;
 /** A cell is measured when it is as old as this: until then nothing is known of what it began with. */
 const YOUNG_MS = 2000;
 const PERIOD_MS = 60_000;
-/** On a full disk, a cell that had little is measured again after this time. */
-const FULL_MS = 5000;
 /** Growth of the disk below this part of the limit makes no measurement due: others write as well. */
 const LEAST_PART = 1 / 32;
-/** Ending a cell that has less than this would not free enough. */
-const LEAST_HELP: DiskUse = { bytes: 8 * 2 ** 20, inodes: 1000 };
 const MIB = 2 ** 20;
 const INODES_PER_MIB = 64;
 
@@ -19,7 +15,7 @@ const INODES_PER_MIB = 64;
 export const withInodes = (bytes: number): DiskUse => ({ bytes, inodes: (bytes / MIB) * INODES_PER_MIB });
 
 /**
- * Ends a cell that has more on the disk than it may, or much when the disk has only its reserve left.
+ * Ends a cell that has more on the disk than it may, and calls `relieve` while the disk has only its reserve left.
  *
  * To measure a cell, a program walks its directory. But it has at most what it had then plus what the whole disk has gained since, which is
  * one cheap call. So a cell is measured when that sum may be too much, and now and then.
@@ -29,12 +25,15 @@ export function watchDisk({
   most,
   measure,
   stop,
+  relieve,
   log,
 }: {
   space: Pick<DiskSpace, 'read' | 'short'>;
   most: DiskUse;
   measure: () => Promise<DiskUse>;
   stop: (why: string) => Promise<void>;
+  /** Makes room on a disk that is short. A call while room is made does nothing. */
+  relieve: () => void;
   log: Log;
 }): () => void {
   let last: { use: DiskUse | undefined; space: Space; at: number } = {
@@ -52,7 +51,6 @@ export function watchDisk({
     };
     const part = (kind: 'bytes' | 'inodes') => gained[kind] > most[kind] * LEAST_PART;
     if (!last.use) return age >= YOUNG_MS || part('bytes') || part('inodes');
-    if (space.short(now) && age >= FULL_MS) return true;
     const beyond = (kind: 'bytes' | 'inodes') => part(kind) && last.use![kind] + gained[kind] > most[kind];
     return beyond('bytes') || beyond('inodes') || age >= PERIOD_MS;
   }
@@ -62,15 +60,12 @@ export function watchDisk({
     last = { use, space: now, at: performance.now() };
     if (use.bytes > most.bytes || use.inodes > most.inodes)
       await stop(`It had more on the disk than the ${Math.round(most.bytes / MIB)} MiB that it may have.`);
-    else if (space.short() && (use.bytes >= LEAST_HELP.bytes || use.inodes >= LEAST_HELP.inodes))
-      await stop(
-        `The disk of the node was full, and it had ${Math.round(use.bytes / MIB)} MiB on it. Run it again later.`,
-      );
   }
 
   const timer = setInterval(() => {
-    if (looking) return;
     const now = space.read();
+    if (space.short(now)) relieve();
+    if (looking) return;
     if (!isDue(now)) return;
     looking = true;
     look(now)

@@ -46,6 +46,7 @@ export interface WorkerOptions {
   readonly limits: Limits & { diskBytes: number };
   readonly disk: DiskSpace;
   readonly cells: Set<DiskTaker>;
+  readonly relieve: () => void;
   readonly allow: Destinations;
   /** The public URLs of this service's nodes, this one's first, and of the hosts of sessions. */
   readonly urls: () => string[];
@@ -83,6 +84,7 @@ export function workerStarter({
   limits,
   disk,
   cells,
+  relieve,
   allow,
   urls,
   here,
@@ -117,6 +119,7 @@ export function workerStarter({
       limits,
       disk,
       cells,
+      relieve,
       tools: workbench.dir,
       app: start.app,
       allow,
