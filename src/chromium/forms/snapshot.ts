@@ -14,7 +14,7 @@ import type { AttachedPage } from './attached-pages.ts';
 import { MOST_ELEMENTS, MOST_NEAR, MOST_OPTIONS, MOST_TEXT, MOST_TEXTS } from './bounds.ts';
 import type { FrameWorld, PageFrames } from './frames.ts';
 import type { References } from './references.ts';
-import { mostTelling, type Kept } from './telling.ts';
+import { selectParts, type Kept } from './selection.ts';
 import type { BasicChallenge, Box, El, FrameSnapshot, Snapshot, TextBlock } from './types.ts';
 import type { WorldCalls } from './world-calls.ts';
 
@@ -148,7 +148,7 @@ export async function takeSnapshot(
   }
   told.sort((a, b) => Number(b.visible) - Number(a.visible) || a.box!.y - b.box!.y || a.box!.x - b.box!.x);
   told.unshift({ frame: main, look: mainLook, main: true, visible: true });
-  const { kept, leftOut } = mostTelling(
+  const { kept, leftOut } = selectParts(
     told.map(({ look, visible }) => ({ elements: look.elements, texts: look.texts, visible })),
   );
   const [first, ...rest] = told.map((seen, at) => {

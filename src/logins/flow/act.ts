@@ -10,7 +10,7 @@ import { pause, type Flow, type Look } from './flow.ts';
 import { lookNow, rememberPages } from './look.ts';
 import { learnChoice, learnStep } from './recipe.ts';
 import type { FlowStateName } from './states.ts';
-import { allowFor, mayTypeAt, type Origin } from './typing.ts';
+import { allowFor, mayTypeAt, type Origin } from './permission.ts';
 import { valueFor, type FoundValue } from './values.ts';
 
 const mostActs = 40;

@@ -12,7 +12,7 @@ import { isOffer, lookElsewhere, saysOf } from './second-look.ts';
 import { labelsOf, marksOf, saysOver, sizeOf } from './signs.ts';
 import type { FlowStateName } from './states.ts';
 import type { FlowOutcome } from './types.ts';
-import { mayBeAt } from './typing.ts';
+import { mayBeAt } from './permission.ts';
 
 /** Links and buttons that a page must have beyond those of the login page to count as the application. */
 const leastNewControls = 4;

@@ -6,7 +6,7 @@ import { judgeAnswer } from './judge.ts';
 import { planFill, type FillPlan } from './plan.ts';
 import { isOffer } from './second-look.ts';
 import { hostOf, isHttps } from './hosts.ts';
-import { mayBeAt, mayTypeAt, refusal } from './typing.ts';
+import { mayBeAt, mayTypeAt, refusal } from './permission.ts';
 
 /** Looks at an empty page before it counts as empty. */
 const mostBlankWaits = 5;

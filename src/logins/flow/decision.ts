@@ -2,7 +2,7 @@ import type { ReadChoice, ReadField, Step } from '../reading/types.ts';
 import { FlowEnd } from './ends.ts';
 import type { Flow, Look } from './flow.ts';
 import type { FillPlan } from './plan.ts';
-import { mayTypeAt } from './typing.ts';
+import { mayTypeAt } from './permission.ts';
 
 /** What to do with a page. Each has a sentence for `explain`. */
 export type Decision = { why: string } &

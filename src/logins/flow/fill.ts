@@ -8,7 +8,7 @@ import { hostOf } from './hosts.ts';
 import { lookNow, rememberPages } from './look.ts';
 import { codeChannel, isCode, memoryKey, type Fill, type FillPlan } from './plan.ts';
 import { learnFill, unlearn } from './recipe.ts';
-import { allowFor } from './typing.ts';
+import { allowFor } from './permission.ts';
 import { missingKeys, nameFor } from './values.ts';
 
 type Filled = Fill & { value: string };

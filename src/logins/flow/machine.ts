@@ -18,7 +18,7 @@ import { replayed } from './replay.ts';
 import { labelsOf } from './signs.ts';
 import { flowStates, type FlowStateName, type Stay } from './states.ts';
 import type { FlowInput, FlowOutcome } from './types.ts';
-import { credentialAt, refusal } from './typing.ts';
+import { credentialAt, refusal } from './permission.ts';
 import { awaitChange } from './wait.ts';
 
 type Handler = (flow: Flow, signal: AbortSignal) => Promise<FlowStateName | FlowOutcome>;

@@ -1,7 +1,7 @@
 import { MOST_PAGE_CHARACTERS, MOST_PAGE_ELEMENTS, MOST_PAGE_TEXTS } from './bounds.ts';
 import type { LeftOut } from './types.ts';
 
-interface Telling {
+interface FrameParts {
   readonly visible: boolean;
   readonly elements: readonly { readonly tag: string; readonly visible: boolean; readonly role?: string | undefined }[];
   readonly texts: readonly { readonly visible: boolean; readonly text: string }[];
@@ -17,7 +17,7 @@ export interface Kept {
  * Chooses what a page with more than fits is read by. Fields come first, then buttons, then what else can be seen, then what is
  * hidden; of each kind those of the first frames.
  */
-export function mostTelling(frames: readonly Telling[]): { kept: Kept[]; leftOut: LeftOut | undefined } {
+export function selectParts(frames: readonly FrameParts[]): { kept: Kept[]; leftOut: LeftOut | undefined } {
   const kept = frames.map((): Kept => ({ elements: [], texts: [] }));
   let room = MOST_PAGE_CHARACTERS;
   const choose = (of: 'elements' | 'texts', most: number, rankOf: (one: never) => number): number => {
@@ -42,13 +42,13 @@ export function mostTelling(frames: readonly Telling[]): { kept: Kept[]; leftOut
   room -= forTexts;
   const elements = choose('elements', MOST_PAGE_ELEMENTS, rankOfElement);
   room += forTexts;
-  const texts = choose('texts', MOST_PAGE_TEXTS, ({ visible }: Telling['texts'][number]) => (visible ? 0 : hidden));
+  const texts = choose('texts', MOST_PAGE_TEXTS, ({ visible }: FrameParts['texts'][number]) => (visible ? 0 : hidden));
   return { kept, leftOut: elements + texts > 0 ? { elements, texts } : undefined };
 }
 
 const hidden = 3;
 
-function rankOfElement({ visible, tag, role }: Telling['elements'][number]): number {
+function rankOfElement({ visible, tag, role }: FrameParts['elements'][number]): number {
   if (!visible) return hidden;
   if (tag === 'input' || tag === 'select' || tag === 'textarea') return 0;
   return tag === 'button' || role === 'button' ? 1 : 2;
