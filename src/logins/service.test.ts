@@ -14,7 +14,7 @@ const create = (more: object = {}) =>
 const get = (id: string) => room.logins.get(asking, id);
 const refused = (code: string) => expect.objectContaining({ code });
 
-/** A flow that waits for one submit, and then ends as told. */
+/** A flow that waits for one submit, and then ends with this outcome. */
 function waiting(outcome: FlowOutcome = success, codes = false) {
   const seen: Submitted[] = [];
   let asked!: () => void;
@@ -171,7 +171,9 @@ describe('a login', () => {
     const states = followed(id);
     await room.logins.submit(asking, id, { field_values: { identifier: 'ann', password: 'p1' } });
     expect((await states).at(-1)).toBe('SUCCESS COMPLETED');
-    expect(flow.seen).toEqual([{ fieldValues: { identifier: 'ann', password: 'p1' } }]);
+    expect(flow.seen).toEqual([
+      { fieldValues: { identifier: 'ann', password: 'p1' }, questions: ['q-identifier', 'q-password'] },
+    ]);
     expect(room.browsers.ended).toEqual([{ sessionId: expect.any(String), save: true }]);
     expect(room.edge.saved).toEqual([
       expect.objectContaining({ values: { username: 'ann', password: 'p1' }, domain: 'shop.example' }),

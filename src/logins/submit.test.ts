@@ -4,23 +4,25 @@ import { askedOf } from './answer.ts';
 import { submittedTo } from './submit.ts';
 
 const state = loginState();
-const password = { fieldValues: { password: 'p' } };
+const password = { fieldValues: { password: 'p' }, questions: ['q-password'] };
+const mail = { fieldValues: { identifier: 'a@b.c' }, questions: ['q-identifier'] };
+const chosen = (id: string) => ({ choiceId: id, questions: [`q-${id}`] });
 
 describe('a submit', () => {
   test.each([
     ['by the id of a field', { field_values: { password: 'p' } }, password],
     ['by the name of a discovered field', { fields: { password: 'p' } }, password],
-    ['by the name that a credential has', { fields: { email: 'a@b.c' } }, { fieldValues: { identifier: 'a@b.c' } }],
+    ['by the name that a credential has', { fields: { email: 'a@b.c' } }, mail],
     ['in both forms', { field_values: { password: 'p' }, fields: { password: 'q' } }, password],
-    ['by the id of a choice', { selected_choice_id: 'sms' }, { choiceId: 'sms' }],
-    ['by the kind of a second factor', { mfa_option_id: 'sms' }, { choiceId: 'sms' }],
-    ['by a provider', { sso_provider: 'google' }, { choiceId: 'google' }],
-    ['by the selector of a button', { sso_button_selector: '#google' }, { choiceId: 'google' }],
-    ['by a sign-in option', { sign_in_option_id: 'account-2' }, { choiceId: 'account-2' }],
+    ['by the id of a choice', { selected_choice_id: 'sms' }, chosen('sms')],
+    ['by the kind of a second factor', { mfa_option_id: 'sms' }, chosen('sms')],
+    ['by a provider', { sso_provider: 'google' }, chosen('google')],
+    ['by the selector of a button', { sso_button_selector: '#google' }, chosen('google')],
+    ['by a sign-in option', { sign_in_option_id: 'account-2' }, chosen('account-2')],
     [
       'of fields and a choice',
       { field_values: { password: 'p' }, selected_choice_id: 'sms' },
-      { ...password, choiceId: 'sms' },
+      { ...password, choiceId: 'sms', questions: ['q-password', 'q-sms'] },
     ],
   ])('%s', (_, request, submitted) => {
     expect(submittedTo(state, request)).toEqual(submitted);
@@ -38,7 +40,7 @@ describe('a submit', () => {
   });
 });
 
-test('what a page asks for is told in the canonical form and in the four older ones', () => {
+test('what a page asks for is shown in the canonical form and in the four older ones', () => {
   expect(askedOf(state.fields, state.choices)).toEqual({
     fields: [
       { id: 'identifier', ref: 'r1', type: 'identifier', label: 'Mail', required: true, observed_selector: '#mail' },

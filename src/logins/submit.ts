@@ -14,9 +14,11 @@ export function submittedTo(state: FlowState, request: SubmitFields): Submitted 
     throw errors.invalid_input({
       detail: 'A submit needs field_values, selected_choice_id, or one of the older fields.',
     });
+  const asked = [...state.fields.filter(({ id }) => Object.hasOwn(values, id)), ...(choice ? [choice] : [])];
   return {
     ...(Object.keys(values).length > 0 ? { fieldValues: values } : {}),
-    ...(choice === undefined ? {} : { choiceId: choice }),
+    ...(choice === undefined ? {} : { choiceId: choice.id }),
+    questions: asked.flatMap(({ question }) => question ?? []),
   };
 }
 
@@ -38,7 +40,7 @@ function namedValues({ fields }: FlowState, given: Record<string, string>): Reco
   return values;
 }
 
-function choiceOf({ choices }: FlowState, request: SubmitFields): string | undefined {
+function choiceOf({ choices }: FlowState, request: SubmitFields): FlowState['choices'][number] | undefined {
   const {
     selected_choice_id: id,
     sso_button_selector: selector,
@@ -68,7 +70,7 @@ function choiceOf({ choices }: FlowState, request: SubmitFields): string | undef
   if (!way) return undefined;
   const chosen = choices.find(way[2]);
   if (!chosen) throw notAsked(`${way[0]}: the login offers no choice '${way[1]}' now.`);
-  return chosen.id;
+  return chosen;
 }
 
 const providerOf = ({ provider, label }: ReadChoice) => provider ?? label.toLowerCase();

@@ -8,6 +8,7 @@ import { read } from '../../src/logins/reading/read.ts';
 import { person } from '../support/logins/gallery/page.ts';
 import { startGallery, type Gallery } from '../support/logins/gallery/site.ts';
 import { startWindowsSite, type WindowsSite } from '../support/logins/windows-site.ts';
+import { answering } from '../support/logins/scripted-flow.ts';
 import { muxServer, type MuxServer } from '../support/mux-server.ts';
 
 let server: MuxServer;
@@ -58,7 +59,7 @@ async function login(page: string, { answers = [], values = { email, password },
       new Promise((resolve, reject) => {
         wanted.signal.addEventListener('abort', () => reject(wanted.signal.reason as Error));
         const answer = answers.shift();
-        if (answer) resolve(answer(reports.at(-1)!));
+        if (answer) resolve(answering(reports.at(-1), answer(reports.at(-1)!)));
       }),
     record: (note) => void notes.push(note),
     signal,

@@ -260,6 +260,31 @@ test('a redirect from another address to the site without https does not get the
   });
 }, 200_000);
 
+test('an answer is not typed at another allowed host that the page has gone to since the question', async () => {
+  let leave = () => {};
+  const left = new Promise<void>((resolve) => (leave = resolve));
+  site.pages['/wait'] = (_request, response) => void left.then(() => response.end('go'));
+  site.pages['/login'] =
+    `${form(site.url)}<script>fetch('/wait').then(() => location.assign('${thief.url}/login'))</script>`;
+  const arrived = new Promise<void>((resolve) => {
+    thief.pages['/login'] = (_request, response) => {
+      response.end(`<!doctype html><title>Page</title>${atThief()}`);
+      resolve();
+    };
+  });
+  const id = await connection({ credential: undefined, allowed_domains: [thief.url] });
+  const { interaction_id } = await logIn(id);
+  leave();
+  await arrived;
+  // The login asks again, whether the answer arrived before it noticed the new page or after.
+  const answer = { interaction_id, field_values: { identifier: username, password } };
+  expect([202, 422]).toContain((await service.call('POST', `/auth/connections/${id}/submit`, answer)).status);
+  await expect
+    .poll(() => look(service, id), { timeout: 60_000 })
+    .toMatchObject({ flow_step: 'AWAITING_INPUT', interaction_id: expect.not.stringContaining(interaction_id!) });
+  expectNothingAt(thief);
+}, 200_000);
+
 test('a frame that takes the focus while a password is typed gets no character of it', async () => {
   // An advertisement that the page tells of each key, as pages tell their frames of many things.
   site.pages['/login'] = `${form(site.url)}${inFrame(`${thief.url}/ad`)}<script>

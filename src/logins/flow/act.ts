@@ -11,6 +11,7 @@ import { lookNow, rememberPages } from './look.ts';
 import { learnChoice, learnStep } from './recipe.ts';
 import type { FlowStateName } from './states.ts';
 import { allowFor, mayTypeAt, type Origin } from './permission.ts';
+import { questionOf } from './questions.ts';
 import { valueFor, type FoundValue } from './values.ts';
 
 const mostActs = 40;
@@ -38,7 +39,7 @@ export async function act(
       await noteBaseline(flow, look);
       return basic(flow, look, credential);
     case 'trust':
-      flow.pending.choiceId = undefined;
+      flow.pending.choice = undefined;
       flow.confirmed.set(decision.host, new Set());
       return 'looking';
     case 'passkey':
@@ -85,8 +86,8 @@ async function click(flow: Flow, look: Look, step: Step): Promise<FlowStateName>
 }
 
 async function choose(flow: Flow, look: Look, choice: ReadChoice): Promise<FlowStateName> {
-  const byPerson = flow.pending.choiceId !== undefined;
-  flow.pending.choiceId = undefined;
+  const byPerson = flow.pending.choice !== undefined;
+  flow.pending.choice = undefined;
   flow.tried.add(choiceKey(look, choice));
   if (choice.type === 'sso_provider') {
     flow.ssoChosen ||= byPerson;
@@ -126,14 +127,15 @@ async function clickOn(flow: Flow, action: Action): Promise<void> {
 
 async function basic(flow: Flow, look: Look, credential: OpenCredential | undefined): Promise<FlowStateName> {
   const values = credential?.values ?? {};
+  const basicFields = basicFieldsOf(look);
   const [name, password] = basicFields.map((field): Partial<FoundValue> & Origin => {
-    const given = flow.pending.values.get(field.id);
+    const given = flow.pending.values.get(questionOf(flow, field));
     return {
       from: given === undefined ? 'credential' : 'person',
       ...(given === undefined ? valueFor(field, values) : { value: given }),
     } as const;
   });
-  if (flow.basicSent > 0 && flow.pending.values.size === 0)
+  if (flow.basicSent > 0 && name?.from !== 'person' && password?.from !== 'person')
     throw new FlowEnd('credentials_invalid', 'The site refuses the user name and the password (HTTP Basic).');
   if (name?.value === undefined || password?.value === undefined) {
     flow.asked = { fields: basicFields, choices: [] };
@@ -154,11 +156,19 @@ async function basic(flow: Flow, look: Look, credential: OpenCredential | undefi
   return 'responding';
 }
 
-const basicField = { required: true, filled: false, selectors: [], ref: '' };
-const basicFields: ReadField[] = [
-  { ...basicField, id: 'username', type: 'identifier', key: 'username', label: 'User name', legacyType: 'text' },
-  { ...basicField, id: 'password', type: 'password', key: 'password', label: 'Password', legacyType: 'password' },
-];
+function basicFieldsOf({ snapshot: { basicAuth } }: Look): ReadField[] {
+  const field = {
+    required: true,
+    filled: false,
+    selectors: [],
+    ref: '',
+    ...(basicAuth && { origin: basicAuth.origin }),
+  };
+  return [
+    { ...field, id: 'username', type: 'identifier', key: 'username', label: 'User name', legacyType: 'text' },
+    { ...field, id: 'password', type: 'password', key: 'password', label: 'Password', legacyType: 'password' },
+  ];
+}
 
 /** Uses a passkey of an earlier flow; lets the site create one where the flow may keep it. */
 async function passkey(flow: Flow, look: Look): Promise<FlowStateName> {

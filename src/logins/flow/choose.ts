@@ -2,6 +2,7 @@ import type { OpenCredential } from '../../credentials/service.ts';
 import type { ReadChoice, Reading } from '../reading/types.ts';
 import { isAttended, type Flow, type Look } from './flow.ts';
 import { isCode, takesGenerated } from './plan.ts';
+import { personalAt } from './questions.ts';
 import { hashOf } from './signs.ts';
 import { prepared } from './values.ts';
 
@@ -134,7 +135,7 @@ function accountOf(
   values: ReturnType<typeof prepared>['entries'],
 ): Chosen | undefined {
   const ids = values.filter(({ secret }) => !secret).map(({ value }) => value);
-  const names = [...flow.personal.values(), ...ids]
+  const names = [...personalAt(flow, open[0]?.origin).values(), ...ids]
     .filter(({ length }) => length > 2 && length <= longestName)
     .slice(0, mostNames)
     .map((name) => name.toLowerCase());

@@ -1,12 +1,14 @@
 import type { OpenCredential } from '../../credentials/service.ts';
+import type { ReadChoice } from '../reading/types.ts';
 import { chooseAlone } from './choose.ts';
 import { ending, foreignFrame, lockedOut, stepKey, type Decision } from './decision.ts';
 import { isAttended, isSpent, type Flow, type Look } from './flow.ts';
 import { judgeAnswer } from './judge.ts';
 import { planFill, type FillPlan } from './plan.ts';
+import { pendingChoice } from './questions.ts';
 import { isOffer } from './second-look.ts';
 import { hostOf, isHttps } from './hosts.ts';
-import { mayBeAt, mayTypeAt, refusal } from './permission.ts';
+import { mayBeAt, mayTypeAt, pageOrigin, refusal } from './permission.ts';
 
 /** Looks at an empty page before it counts as empty. */
 const mostBlankWaits = 5;
@@ -29,8 +31,7 @@ function wrongPlace(flow: Flow, { snapshot, reading }: Look): Decision | undefin
     return ending('network_error', 'The site did not answer; the browser shows an error page.');
   const asks = reading.fields.length > 0;
   const isWeb = protocol === 'http:' || protocol === 'https:';
-  // Of a page such as about:blank or blob: the address does not tell whose it is.
-  const origin = isWeb ? snapshot.url : (snapshot.frames.find(({ main }) => main)?.origin ?? '');
+  const origin = pageOrigin(snapshot);
   if (isWeb && !mayBeAt(flow, origin)) return toConfirm(flow, origin) ?? notAllowed(flow, origin);
   if (asks && !mayTypeAt(flow, origin)) return notAllowed(flow, origin);
   const frame = reading.fields.map((field) => foreignFrame(flow, snapshot, field)).find((one) => one !== undefined);
@@ -44,14 +45,19 @@ const notAllowed = (flow: Flow, origin: string) =>
 function toConfirm(flow: Flow, url: string): Decision | undefined {
   const host = isHttps(url) ? hostOf(url) : undefined;
   if (!flow.ssoChosen || host === undefined) return undefined;
-  const id = `continue_at_${host}`;
-  if (flow.pending.choiceId === id) return { do: 'trust', host, why: `A person has confirmed ${host}.` };
-  const label = `Continue at ${host}`;
-  const description = 'The login went there. Continue if this is the host of your identity provider.';
+  const choice: ReadChoice = {
+    id: `continue_at_${host}`,
+    ref: '',
+    type: 'other',
+    label: `Continue at ${host}`,
+    description: 'The login went there. Continue if this is the host of your identity provider.',
+    selectors: [],
+  };
+  if (pendingChoice(flow, [choice])) return { do: 'trust', host, why: `A person has confirmed ${host}.` };
   return {
     do: 'ask',
     fields: [],
-    choices: [{ id, ref: '', type: 'other', label, description, selectors: [] }],
+    choices: [choice],
     why: `The login went to ${host}, which a person has to confirm.`,
   };
 }
@@ -137,7 +143,7 @@ function questions(flow: Flow, look: Look, credential: OpenCredential | undefine
   // After a password this is an application with services to connect, unless a second page says otherwise.
   if (flow.passwordSubmits.size > 0 && isOffer(reading) && flow.fills > flow.fillsAtFailure)
     return afterSubmit('The page offers other ways to log in, and has no form.');
-  const wanted = reading.choices.find(({ id }) => id === flow.pending.choiceId);
+  const wanted = pendingChoice(flow, reading.choices);
   if (wanted) return { do: 'choose', choice: wanted, why: 'A person chose it.' };
   const skip = reading.kind === 'change_password' ? onwards(flow, look) : undefined;
   if (skip) return skip;
@@ -187,7 +193,7 @@ function outside(flow: Flow, look: Look, credential: OpenCredential | undefined)
   // After a submit every page may look like an answer to it; read by itself it may be the application.
   if (isPast(flow) && flow.read(look.snapshot, { domain: flow.input.connection.domain }).kind === 'signed_in')
     return afterSubmit('By itself the page shows a signed-in account.');
-  const pending = reading.choices.find(({ id }) => id === flow.pending.choiceId);
+  const pending = pendingChoice(flow, reading.choices);
   if (pending) return { do: 'choose', choice: pending, why: 'A person chose it.' };
   const chosen = chooseAlone(flow, look, credential);
   if (chosen) return { do: 'choose', choice: chosen.choice, why: chosen.why };

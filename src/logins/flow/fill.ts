@@ -9,6 +9,7 @@ import { lookNow, rememberPages } from './look.ts';
 import { codeChannel, isCode, memoryKey, type Fill, type FillPlan } from './plan.ts';
 import { learnFill, unlearn } from './recipe.ts';
 import { allowFor } from './permission.ts';
+import { keepPersonal } from './questions.ts';
 import { missingKeys, nameFor } from './values.ts';
 
 type Filled = Fill & { value: string };
@@ -235,16 +236,16 @@ function remember(
   if (from !== 'person') return;
   const kept = nameFor(field, values);
   flow.typed[kept] = value;
-  keepPlace(flow, look.snapshot.url, kept);
-  flow.personal.set(field.key === 'new_password' ? 'password' : memoryKey(field), value);
+  keepPlace(flow, field.origin, kept);
+  keepPersonal(flow, field.origin, field.key === 'new_password' ? 'password' : memoryKey(field), value);
 }
 
 /** One value is kept by a name. It is for the host where it was typed last, and for no other that had one by this name. */
-function keepPlace(flow: Flow, url: string, name: string): void {
+function keepPlace(flow: Flow, origin: string | undefined, name: string): void {
   for (const names of flow.confirmed.values()) names.delete(name);
-  const host = hostOf(url);
-  if (host === undefined) return;
-  if (flow.hosts.learned(url) && !flow.confirmed.has(host)) flow.confirmed.set(host, new Set());
+  const host = origin === undefined ? undefined : hostOf(origin);
+  if (origin === undefined || host === undefined) return;
+  if (flow.hosts.learned(origin) && !flow.confirmed.has(host)) flow.confirmed.set(host, new Set());
   flow.confirmed.get(host)?.add(name);
 }
 

@@ -5,6 +5,7 @@ import type { ReadChoice, ReadContext, ReadField, Reading, SubmittedPart } from 
 import type { Decision } from './decision.ts';
 import { allowedHosts, type AllowedHosts } from './hosts.ts';
 import type { FlowBrowser, StateFingerprint } from './browser.ts';
+import { questionOf } from './questions.ts';
 import type { RecipeStep } from './recipe-types.ts';
 import { scrubber, type Scrubber } from './scrub.ts';
 import { standardDeadlines, type FlowDeadlines, type FlowInput, type FlowState, type Requirements } from './types.ts';
@@ -21,9 +22,12 @@ export interface Look {
 
 /** What a person has given and was not typed yet. */
 export interface Pending {
+  /** By the question that each value answers. */
   values: Map<string, string>;
-  choiceId?: string | undefined;
-  code?: string | undefined;
+  /** The question of the choice. */
+  choice?: string | undefined;
+  /** A code that was pushed, and the site of the field that asked for it. */
+  code?: { value: string; place: string | undefined } | undefined;
 }
 
 /** What one running flow knows. The states read and change it; nothing of it outlives the flow. */
@@ -74,8 +78,8 @@ export interface Flow {
   pending: Pending;
   /** Something was given after the last look. */
   untried: boolean;
-  /** What people typed in this flow, by field key, to fill the same question again. */
-  personal: Map<string, string>;
+  /** What people typed in this flow, by the site of the document and the key of the field, to fill the same question again. */
+  personal: Map<string, Map<string, string>>;
   typed: Record<string, string>;
   /** Names of the credential's values that were typed, each with the question that it answered. */
   taken: Map<string, string>;
@@ -122,8 +126,6 @@ export interface Flow {
   lastNote?: string | undefined;
   /** A person chose an identity provider: a host that is not known is shown to the person then, to be confirmed. */
   ssoChosen: boolean;
-  /** Whose pages the login is at: empty for the connection's own, otherwise the host of an identity provider. */
-  place: string;
   /** Hosts that the person has confirmed, with the names of the values that were typed there. */
   confirmed: Map<string, Set<string>>;
   basicSent: number;
@@ -186,7 +188,6 @@ export function newFlow(input: FlowInput, read: Reader): Flow {
     requirements: { keys: [], totp: false, codes: [], external: false, passkey: false, basic: false },
     asked: { fields: [], choices: [] },
     ssoChosen: false,
-    place: '',
     confirmed: new Map(),
     basicSent: 0,
     checked: false,
@@ -214,7 +215,7 @@ export function hideTyped(flow: Flow, { type, options }: ReadField, value: strin
 
 export const isAttended = (flow: Flow) => flow.input.attended?.() ?? false;
 
-/** Tells users, unless nothing has changed: a page that draws the same question anew does not make another question of it. */
+/** Reports a state to users, unless it is the one before: the same question on a page that was drawn again is the same question. */
 export async function report(flow: Flow, state: FlowState): Promise<void> {
   const clean: FlowState = {
     ...state,
@@ -222,15 +223,22 @@ export async function report(flow: Flow, state: FlowState): Promise<void> {
     websiteError: state.websiteError && flow.scrub.text(state.websiteError),
     fields: state.fields.slice(0, mostShown).map(({ options, ...field }) => ({
       ...told(flow, field),
+      question: questionOf(flow, field),
       ...(options && { options: options.map((option) => told(flow, option)) }),
     })),
-    choices: state.choices.slice(0, mostShown).map((choice) => told(flow, choice)),
+    choices: state.choices
+      .slice(0, mostShown)
+      .map((choice) => ({ ...told(flow, choice), question: questionOf(flow, choice) })),
     ssoProvider: flow.ssoProvider,
   };
-  if (JSON.stringify(clean) === JSON.stringify(flow.reported)) return;
+  if (flow.reported && withoutRefs(clean) === withoutRefs(flow.reported)) return;
   flow.reported = clean;
   await flow.input.report(clean);
 }
+
+/** References to elements are new in each look. */
+const withoutRefs = (state: FlowState) =>
+  JSON.stringify(state, (key, value: unknown) => (key === 'ref' || key === 'refs' ? undefined : value));
 
 /** More questions than any login has. */
 export const mostShown = 60;

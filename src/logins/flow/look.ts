@@ -36,7 +36,13 @@ export async function lookNow(flow: Flow): Promise<Look> {
     ...(flow.submitted.length > 0 && { submitted: flow.submitted }),
   });
   // What is planned for them takes as long as there are fields and choices.
-  const reading = { ...whole, fields: whole.fields.slice(0, mostShown), choices: whole.choices.slice(0, mostShown) };
+  const origins = new Map(snapshot.frames.flatMap(({ elements, origin }) => elements.map(({ ref }) => [ref, origin])));
+  const located = <T extends { ref: string }>(those: readonly T[]): T[] =>
+    those.slice(0, mostShown).map((one) => {
+      const origin = origins.get(one.ref);
+      return origin === undefined ? one : { ...one, origin };
+    });
+  const reading = { ...whole, fields: located(whole.fields), choices: located(whole.choices) };
   return { snapshot, reading, key: keyOf({ snapshot, reading }) };
 }
 

@@ -3,7 +3,7 @@ import { act, enablePasskeys } from './act.ts';
 import { entryAddresses, guessedAddresses, shownAddress } from './addresses.ts';
 import { FormsError } from './browser.ts';
 import { checkWith } from './health.ts';
-import { hostOf, isHttps } from './hosts.ts';
+import { isHttps } from './hosts.ts';
 import { confirm } from './confirm.ts';
 import { decide } from './decide.ts';
 import type { Decision } from './decision.ts';
@@ -13,6 +13,7 @@ import { newFlow, pause, report, type Flow, type Look, type Reader } from './flo
 import { lookAt, rememberPages } from './look.ts';
 import { asksAgain } from './judge.ts';
 import { isCode } from './plan.ts';
+import { dropStaleAnswers, pendingChoice } from './questions.ts';
 import { unlearn } from './recipe.ts';
 import { replayed } from './replay.ts';
 import { labelsOf } from './signs.ts';
@@ -209,7 +210,7 @@ async function look(flow: Flow, signal: AbortSignal): Promise<FlowStateName> {
   const seen = await lookAt(flow, signal, 10_000);
   if (flow.fills === 0 && seen.reading.kind !== 'signed_in')
     for (const label of labelsOf(seen.snapshot)) flow.strange.add(label);
-  changePlace(flow, seen);
+  dropStaleAnswers(flow, seen);
   flow.credential = await credentialFor(flow, seen);
   const decision = await replayed(flow, seen, flow.credential, decide(flow, seen, flow.credential));
   await explain(flow, 'looking', decision.why, seen);
@@ -219,22 +220,12 @@ async function look(flow: Flow, signal: AbortSignal): Promise<FlowStateName> {
   return follow(flow, decision);
 }
 
-/** What a person gave for the site is not typed at an identity provider, and what is for the provider not at the site. */
-function changePlace(flow: Flow, { snapshot: { url } }: Look): void {
-  const host = hostOf(url);
-  const place = host === undefined ? flow.place : flow.hosts.own(url) ? '' : host;
-  if (place === flow.place) return;
-  flow.place = place;
-  flow.personal.clear();
-  flow.pending = { values: new Map(), choiceId: flow.pending.choiceId };
-}
-
 /** A look-up that fails leads to a question for the person, not to the end. */
-async function credentialFor(flow: Flow, { snapshot }: Look): Promise<OpenCredential | undefined> {
+async function credentialFor(flow: Flow, seen: Look): Promise<OpenCredential | undefined> {
   const credential = await flow.input.credential().catch(() => undefined);
   if (credential) flow.scrub.hold(Object.values(credential.values));
   // The password of the site is not typed at an identity provider that a person chose, unless it is that one's.
-  return credential && credentialAt(flow, credential, snapshot.url);
+  return credential && credentialAt(flow, credential, seen);
 }
 
 /** What the judgement of the last answer means for what follows. */
@@ -249,7 +240,7 @@ function takeNote(flow: Flow, seen: Look, decision: Decision): void {
   }
   flow.unjudged = false;
   // A choice that the page does not offer any more.
-  if (!seen.reading.choices.some(({ id }) => id === flow.pending.choiceId)) flow.pending.choiceId = undefined;
+  if (!pendingChoice(flow, seen.reading.choices)) flow.pending.choice = undefined;
   if (!seen.reading.fields.some(isCode)) flow.generatedCodes = 0;
   if ((decision.do !== 'ask' && decision.do !== 'start_over') || !decision.refused) return;
   flow.websiteError = decision.websiteError;

@@ -2,7 +2,7 @@ import { namesSite } from '../../credentials/domains.ts';
 import type { OpenCredential } from '../../credentials/service.ts';
 import type { Allow } from './browser.ts';
 import { wantedProvider } from './choose.ts';
-import type { Flow } from './flow.ts';
+import type { Flow, Look } from './flow.ts';
 import { hostOf, isHttps } from './hosts.ts';
 import type { Fill } from './plan.ts';
 
@@ -45,15 +45,26 @@ export const mayBeAt = (flow: Flow, url: string): boolean =>
 export const mayTypeAt = (flow: Flow, origin: string): boolean =>
   allowFor(flow, { from: 'person' }, flow.credential)(origin);
 
-/** What of the credential is for the page. A value that is not is asked of the person instead. */
-export function credentialAt(flow: Flow, credential: OpenCredential, url: string): OpenCredential | undefined {
-  if (flow.hosts.own(url)) return credential;
-  const allowed = (value: Origin) => isAtProvider(flow, value, credential, url);
+/** The values of the credential for the documents that ask: the page itself and those of its fields. The person is asked for the others. */
+export function credentialAt(
+  flow: Flow,
+  credential: OpenCredential,
+  { snapshot, reading }: Look,
+): OpenCredential | undefined {
+  const foreign = [pageOrigin(snapshot), ...reading.fields.flatMap(({ origin }) => origin ?? [])].filter(
+    (origin) => !flow.hosts.own(origin),
+  );
+  if (foreign.length === 0) return credential;
+  const allowed = (value: Origin) => foreign.every((origin) => isAtProvider(flow, value, credential, origin));
   const values = Object.entries(credential.values).filter(([name]) => allowed({ from: 'credential', name }));
   if (values.length === 0) return undefined;
   const totp = allowed({ from: 'code' }) ? credential.totp : undefined;
   return { ...credential, values: Object.fromEntries(values), totp };
 }
+
+/** The address of a page, or the origin of its document where the address, such as `about:blank` or `blob:`, does not contain it. */
+export const pageOrigin = ({ url, frames }: Look['snapshot']): string =>
+  hostOf(url) === undefined ? (frames.find(({ main }) => main)?.origin ?? '') : url;
 
 export const isConfirmed = (flow: Flow, url: string) => isHttps(url) && flow.confirmed.has(hostOf(url) ?? '');
 

@@ -1,6 +1,7 @@
 import type { OpenCredential } from '../../credentials/service.ts';
 import type { ReadField, Reading } from '../reading/types.ts';
 import type { Flow } from './flow.ts';
+import { personalAt, placeOf, questionOf } from './questions.ts';
 import { leftFor, optionFor, valueFor } from './values.ts';
 
 /** Codes that are generated for one question: the first, and one of the next window in case the first came too late. */
@@ -85,7 +86,9 @@ function fillFor(
   reading: Reading,
   credential: OpenCredential | undefined,
 ): Fill | undefined {
-  const given = flow.pending.values.get(field.id) ?? (isCode(field) ? flow.pending.code : undefined);
+  const { values, code } = flow.pending;
+  const pushed = isCode(field) && code?.place === placeOf(flow, field.origin) ? code?.value : undefined;
+  const given = values.get(questionOf(flow, field)) ?? pushed;
   if (given !== undefined) {
     const value = field.options ? (optionFor(field, given) ?? given) : given;
     return { field, value, from: 'person' };
@@ -95,7 +98,7 @@ function fillFor(
     return generates && takesGenerated(field, reading) ? { field, from: 'code' } : undefined;
   }
   if (field.key === 'new_password') return undefined;
-  const before = flow.personal.get(memoryKey(field));
+  const before = personalAt(flow, field.origin).get(memoryKey(field));
   if (before !== undefined) return { field, value: before, from: 'person' };
   if (flow.credentialRefused && field.type !== 'text') return undefined;
   const found = valueFor(field, credential?.values ?? {});

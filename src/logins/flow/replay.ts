@@ -14,8 +14,7 @@ export async function replayed(
   credential: OpenCredential | undefined,
   decision: Decision,
 ): Promise<Decision> {
-  const personal =
-    flow.pending.values.size > 0 || flow.pending.choiceId !== undefined || flow.pending.code !== undefined;
+  const personal = flow.pending.values.size > 0 || flow.pending.choice !== undefined || flow.pending.code !== undefined;
   if (!replaceable.includes(decision.do) || personal || flow.credentialRefused || flow.silent > 0) return decision;
   if ('refused' in decision && decision.refused) return decision;
   // What lies over the form is closed first; a recipe knows nothing of it.

@@ -90,14 +90,21 @@ export interface FlowInput {
   deadlines?: Partial<FlowDeadlines> | undefined;
 }
 
-/** Any one of the three, or several together. */
+/** Field values, a choice, a code, or several of them. */
 export interface Submitted {
   /** By the id of a field of the last report. */
   fieldValues?: Record<string, string> | undefined;
   /** The id of a choice of the last report. */
   choiceId?: string | undefined;
-  /** A code that was pushed, for whichever field asks for one. */
+  /** The questions that the values and the choice answer, as they are in the report. Other questions do not get them. */
+  questions?: readonly string[] | undefined;
+  /** A code that was pushed, for the field that asks for one. */
   code?: string | undefined;
+}
+
+/** Identifies what is asked; see `questionOf`. */
+interface Question {
+  question?: string | undefined;
 }
 
 export type FlowStep = 'DISCOVERING' | 'AWAITING_INPUT' | 'AWAITING_EXTERNAL_ACTION' | 'SUBMITTING' | 'COMPLETED';
@@ -106,8 +113,8 @@ export type FlowStep = 'DISCOVERING' | 'AWAITING_INPUT' | 'AWAITING_EXTERNAL_ACT
 export interface FlowState {
   step: FlowStep;
   /** Empty unless the flow waits for them. */
-  fields: ReadField[];
-  choices: ReadChoice[];
+  fields: (ReadField & Question)[];
+  choices: (ReadChoice & Question)[];
   externalActionMessage?: string | undefined;
   /** The site's own error text. */
   websiteError?: string | undefined;

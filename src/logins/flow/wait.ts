@@ -1,9 +1,10 @@
 import { FormsError } from './browser.ts';
-import { hideTyped, pause, report, type Flow } from './flow.ts';
+import { hideTyped, pause, report, type Flow, type Look } from './flow.ts';
 import { lookAt } from './look.ts';
 import type { FlowStateName } from './states.ts';
 import type { Submitted } from './types.ts';
 import { isCode } from './plan.ts';
+import { placeOf, questionOf } from './questions.ts';
 
 const mostFrozen = 5;
 
@@ -53,22 +54,26 @@ async function given(flow: Flow, signal: AbortSignal): Promise<'given'> {
   }
 }
 
-function take(flow: Flow, { fieldValues = {}, choiceId, code }: Submitted): boolean {
+function take(flow: Flow, { fieldValues = {}, choiceId, code, questions = [] }: Submitted): boolean {
   const { fields, choices } = flow.asked;
+  const answered = new Set(questions);
   let taken = false;
   for (const field of fields) {
     const value = fieldValues[field.id];
-    if (value === undefined || value === '') continue;
-    flow.pending.values.set(field.id, value);
+    const question = questionOf(flow, field);
+    if (value === undefined || value === '' || !answered.has(question)) continue;
+    flow.pending.values.set(question, value);
     hideTyped(flow, field, value);
     taken = true;
   }
-  if (choiceId !== undefined && choices.some(({ id }) => id === choiceId)) {
-    flow.pending.choiceId = choiceId;
+  const choice = choices.find(({ id }) => id === choiceId);
+  if (choice && answered.has(questionOf(flow, choice))) {
+    flow.pending.choice = questionOf(flow, choice);
     taken = true;
   }
-  if (code !== undefined && code !== '' && fields.some(isCode)) {
-    flow.pending.code = code;
+  const codeField = fields.find(isCode);
+  if (code !== undefined && code !== '' && codeField) {
+    flow.pending.code = { value: code, place: placeOf(flow, codeField.origin) };
     flow.scrub.add(code);
     flow.secrets.add(code);
     taken = true;
@@ -79,12 +84,12 @@ function take(flow: Flow, { fieldValues = {}, choiceId, code }: Submitted): bool
 
 /** Resolves when the page asks something else than it did. */
 async function changed(flow: Flow, signal: AbortSignal): Promise<'changed'> {
-  const before = flow.look?.key;
+  const before = flow.look && asks(flow, flow.look);
   for (let frozen = 0; ;) {
     await pause(flow.deadlines.every, signal);
     try {
-      const { key } = await lookAt(flow, signal, 3000);
-      if (key !== before) return 'changed';
+      const look = await lookAt(flow, signal, 3000);
+      if (asks(flow, look) !== before) return 'changed';
       frozen = 0;
     } catch (error) {
       // A page may be busy for a while; a person has time.
@@ -92,3 +97,7 @@ async function changed(flow: Flow, signal: AbortSignal): Promise<'changed'> {
     }
   }
 }
+
+/** The page and its questions, as one text that is equal while they are. */
+const asks = (flow: Flow, { key, reading: { fields, choices } }: Look) =>
+  [key, ...[...fields, ...choices].map((asked) => questionOf(flow, asked))].join(' ');

@@ -58,6 +58,8 @@ export interface ReadField {
   /** Stable for the same page: made of the kind of field and its place among its kind. */
   id: string;
   ref: string;
+  /** The origin of the document that it is in. */
+  origin?: string;
   /** The boxes of a code that takes one character each, in order. `ref` is the first. */
   refs?: string[];
   type: FieldType;
@@ -93,6 +95,8 @@ export type MfaType = 'sms' | 'call' | 'email' | 'totp' | 'push' | 'password' | 
 export interface ReadChoice {
   id: string;
   ref: string;
+  /** The origin of the document that it is in. */
+  origin?: string;
   type: ChoiceType;
   label: string;
   description?: string;

@@ -11,6 +11,7 @@ export interface Connection {
   flow_status: 'IN_PROGRESS' | 'SUCCESS' | 'FAILED' | 'EXPIRED' | 'CANCELED' | null;
   flow_step: string | null;
   flow_type: string | null;
+  interaction_id: string | null;
   error_code: string | null;
   error_message: string | null;
   website_error: string | null;

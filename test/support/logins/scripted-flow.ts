@@ -40,6 +40,12 @@ export function shop(
   };
 }
 
+/** A submit as `submittedTo` makes it: for the questions of the last report, unless the case says which. */
+export const answering = (asked: FlowState | undefined, submitted: Submitted): Submitted => ({
+  questions: [...(asked?.fields ?? []), ...(asked?.choices ?? [])].flatMap(({ question }) => question ?? []),
+  ...submitted,
+});
+
 export const fast = { page: 20_000, input: 700, external: 700, patience: 10, every: 20 };
 
 export const isIn = (site: SiteState) => site.submits.some((one) => one['password'] === good.password) || site.loggedIn;
@@ -59,6 +65,10 @@ export async function run({ script, values, totp, submits = [], input = {}, ...g
   const reports: FlowState[] = [];
   const notes: Explained[] = [];
   const queue = [...submits];
+  const next: FlowInput['input'] = ({ signal }) =>
+    queue.length > 0
+      ? Promise.resolve(queue.shift()!)
+      : new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
   const outcome = await runWith(given.read ?? read, {
     connection: { id: 'con_1', domain: 'shop.example', allowedDomains: [] },
     flowType: 'LOGIN',
@@ -68,14 +78,11 @@ export async function run({ script, values, totp, submits = [], input = {}, ...g
     totp: totp ?? (async () => undefined),
     mayEnrol: false,
     report: async (state) => void reports.push(state),
-    input: ({ signal }) =>
-      queue.length > 0
-        ? Promise.resolve(queue.shift()!)
-        : new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error))),
     record: (note) => void notes.push(note),
     signal: new AbortController().signal,
     deadlines: fast,
     ...input,
+    input: async (wanted) => answering(reports.at(-1), await (input.input ?? next)(wanted)),
   });
   // Whatever happens, these hold.
   const { typed, totpSecret, passkeys, cause, ...shown } = outcome;

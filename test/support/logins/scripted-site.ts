@@ -160,7 +160,7 @@ function snapshotOf({ name, page }: { name: string; page: ScriptedPage }, { valu
       {
         frameId: 'main',
         url: page.frame ?? page.url,
-        origin: page.frame ?? page.url,
+        origin: new URL(page.frame ?? page.url).origin,
         main: page.frame === undefined,
         visible: true,
         truncated: false,

@@ -6,6 +6,7 @@ export const loginState = (changes: Partial<FlowState> = {}): FlowState => ({
   fields: [
     {
       id: 'identifier',
+      question: 'q-identifier',
       ref: 'r1',
       type: 'identifier',
       key: 'email',
@@ -18,6 +19,7 @@ export const loginState = (changes: Partial<FlowState> = {}): FlowState => ({
     },
     {
       id: 'password',
+      question: 'q-password',
       ref: 'r2',
       type: 'password',
       key: 'password',
@@ -29,9 +31,18 @@ export const loginState = (changes: Partial<FlowState> = {}): FlowState => ({
     },
   ],
   choices: [
-    { id: 'google', ref: 'r3', type: 'sso_provider', label: 'Google', provider: 'google', selectors: ['#google'] },
+    {
+      id: 'google',
+      question: 'q-google',
+      ref: 'r3',
+      type: 'sso_provider',
+      label: 'Google',
+      provider: 'google',
+      selectors: ['#google'],
+    },
     {
       id: 'sms',
+      question: 'q-sms',
       ref: 'r4',
       type: 'mfa_method',
       label: 'Text me',
@@ -40,7 +51,7 @@ export const loginState = (changes: Partial<FlowState> = {}): FlowState => ({
       target: '•• 42',
       selectors: ['#sms'],
     },
-    { id: 'account-2', ref: 'r5', type: 'account', label: 'Bob', selectors: [] },
+    { id: 'account-2', question: 'q-account-2', ref: 'r5', type: 'account', label: 'Bob', selectors: [] },
   ],
   ...changes,
 });
