@@ -13,7 +13,7 @@ const LoginUrl = Type.Unsafe<string>({
 const Domains = Type.Array(Text(2048, { minLength: 1 }), {
   maxItems: 100,
   description:
-    'Further sites that a login may lead through, each with the names below it. A host of an identity provider with many customers (`acme.okta.com`) stands for itself. With `http://` before it, values are typed there without https too.',
+    'Further sites that a login may lead through, each with the names below it (`www.shop.example`: not with those below `shop.example`). A host of an identity provider with many customers (`acme.okta.com`) stands for itself. With `http://` before it, values are typed there without https too.',
 });
 
 // Configuration

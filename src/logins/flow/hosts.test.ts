@@ -37,6 +37,25 @@ test('an address of an IP has nothing below it', () => {
   expect([own('http://127.0.0.1:4000/'), own('http://8.127.0.0.1.example/')]).toEqual([true, false]);
 });
 
+test.each([
+  ['shop.example', ['shop.example', 'www.shop.example', 'pay.shop.example', 'a.www.shop.example'], ['www.example']],
+  ['www.shop.example', ['shop.example', 'www.shop.example', 'a.www.shop.example'], ['pay.shop.example', 'www.example']],
+  ['https://www.shop.example/in', ['shop.example', 'www.shop.example'], ['pay.shop.example']],
+  ['www.okta.com', ['www.okta.com'], ['okta.com', 'thief.okta.com']],
+])(
+  'a domain stands for its host, with and without www., and for what is below the name as it is written: %s',
+  (domain, those, others) => {
+    for (const given of [
+      { domain, allowedDomains: [] },
+      { domain: 'id.example', allowedDomains: [domain] },
+    ]) {
+      const { safe } = allowedHosts({ id: 'con_1', ...given });
+      expect(those.filter((host) => !safe(`https://${host}/`))).toEqual([]);
+      expect(others.filter((host) => safe(`https://${host}/`))).toEqual([]);
+    }
+  },
+);
+
 test('http is for the host that the connection says it for', () => {
   const { safe } = allowedHosts({ ...connection, loginUrl: 'http://shop.example:8080/in' });
   expect(['http://shop.example/', 'http://www.shop.example/', 'http://pay.shop.example/'].map(safe)).toEqual([

@@ -44,7 +44,7 @@ const shared = [
 
 interface Site {
   host: string;
-  /** Itself alone, with `www.` before it, which is the same site by convention, or every name below it. */
+  /** Itself alone; also with and without `www.`, which is the same site by convention; or also every name below it. */
   reach: 'itself' | 'www' | 'below';
   /** The connection says `http:` for it. */
   plain: boolean;
@@ -112,10 +112,13 @@ export function hostOf(url: string): string | undefined {
 
 export const isHttps = (url: string) => /^https:/i.test(url);
 
-/** People write a domain as a name, with `*.`, with a port, or as an address. */
+/**
+ * People write a domain as a name, with `*.`, with a port, or as an address. The name counts as it is written: `www.shop.example` does not
+ * stand for the other names below `shop.example`.
+ */
 function siteOf(text: string, plainHttp = false, reach: Site['reach'] = 'below'): Site[] {
   const name = text.trim().replace(/^(https?:\/\/)?\*\./i, '$1');
-  const host = hostOf(/^https?:\/\//i.test(name) ? name : `https://${name}`)?.replace(/^www\./, '');
+  const host = hostOf(/^https?:\/\//i.test(name) ? name : `https://${name}`);
   if (host === undefined) return [];
   const isShared = shared.some((one) => host === one || host.endsWith(`.${one}`));
   const plain = plainHttp || /^http:/i.test(name);
@@ -123,7 +126,10 @@ function siteOf(text: string, plainHttp = false, reach: Site['reach'] = 'below')
 }
 
 const covers = ({ host: own, reach }: Site, host: string) =>
-  host === own || (reach === 'www' && host === `www.${own}`) || (reach === 'below' && host.endsWith(`.${own}`));
+  host === own ||
+  (reach !== 'itself' && withoutWww(host) === withoutWww(own)) ||
+  (reach === 'below' && host.endsWith(`.${own}`));
+const withoutWww = (host: string) => host.replace(/^www\./, '');
 const bare = (hostname: string) =>
   hostname
     .toLowerCase()
