@@ -169,6 +169,15 @@ describe('what a login saves', () => {
     });
   });
 
+  test('makes a credential one of an identity provider only if all of its values are for that provider', async () => {
+    const { id } = await credentials.create('proj', request);
+    const typed = { ...login, credentialId: id, ssoProvider: 'google' };
+    await credentials.save(typed);
+    expect(await credentials.get('proj', id)).toMatchObject({ sso_provider: null });
+    await credentials.save({ ...typed, values: { username: 'ann', password: 'of google' } });
+    expect(await credentials.get('proj', id)).toMatchObject({ sso_provider: 'google' });
+  });
+
   test('is a new credential when the one it used is gone', async () => {
     const { id } = await credentials.create('proj', request);
     await credentials.remove('proj', id);

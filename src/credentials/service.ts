@@ -30,6 +30,7 @@ export interface SavedLogin {
   name: string;
   values: Record<string, string>;
   totpSecret?: string | undefined;
+  /** The identity provider that all of `values` are for. A credential that has other values too stays as it is. */
   ssoProvider?: string | undefined;
 }
 
@@ -135,8 +136,12 @@ export function credentialService({
       const { projectId, credentialId, values, totpSecret, ssoProvider } = login;
       const existing = credentialId === undefined ? undefined : await store.find(projectId, credentialId);
       if (existing) {
-        const changes = { values, ...(totpSecret ? { totp_secret: totpSecret } : {}) };
-        return change(existing.id, existing.id, { ...changes, ...(ssoProvider ? { sso_provider: ssoProvider } : {}) });
+        const isWhole = existing.value_keys.every((key) => Object.hasOwn(values, key));
+        return change(existing.id, existing.id, {
+          values,
+          ...(totpSecret ? { totp_secret: totpSecret } : {}),
+          ...(ssoProvider && isWhole ? { sso_provider: ssoProvider } : {}),
+        });
       }
       for (let number = 1; ; number++) {
         const name = number === 1 ? login.name : `${login.name} ${number}`;

@@ -172,11 +172,12 @@ export function toTimelineEvent(run: RunRow): TimelineEvent {
   };
 }
 
-/** How the credential is called now. A deleted one is not shown. */
+/** How the credential is called now. A deleted one is not shown, and nothing of a provider that is not shared with the project. */
 function credentialOf(row: ConnectionRow): Connection['credential'] {
   const link = linkOf(row);
   if (!link) return undefined;
   if ('credentialId' in link) return row.credential_name === null ? undefined : { name: row.credential_name };
-  const provider = row.provider_name === null ? {} : { provider: row.provider_name };
-  return 'path' in link ? { ...provider, path: link.path } : { ...provider, auto: true };
+  if (link.providerId === null) return { auto: true };
+  if (row.provider_name === null) return undefined;
+  return { provider: row.provider_name, ...('path' in link ? { path: link.path } : { auto: true }) };
 }

@@ -2,15 +2,16 @@ import type { CredentialLookup } from '../credentials/lookup.ts';
 import type { Log } from '../lib/log.ts';
 import type { Db } from '../store/db.ts';
 import type { Secrets } from '../store/secrets.ts';
-import type { FlowErrorCode, FlowInput, FlowOutcome, Passkey } from './flow/types.ts';
+import { confirmedValues, type ConfirmedNames, type ConfirmedValues } from './confirmed-values.ts';
+import type { FlowErrorCode, FlowInput, FlowOutcome, Passkey, WasTyped } from './flow/types.ts';
 import type { RunRow } from './run-store.ts';
 import { connectionStore, linkOf, type ConnectionRow, type Learned } from './store.ts';
 
 /** The kind under which the passkeys of a connection are kept in the secrets. */
 const passkeysOf = 'auth connection passkeys';
 
-/** What flows and checks know of a connection. */
-export const flowConnection = (row: ConnectionRow): FlowInput['connection'] => ({
+/** What flows and checks know of a connection. Checks type nothing. */
+export const flowConnection = (row: ConnectionRow, values?: ConfirmedValues): FlowInput['connection'] => ({
   id: row.id,
   domain: row.domain,
   plainHttp: row.plain_http,
@@ -18,7 +19,15 @@ export const flowConnection = (row: ConnectionRow): FlowInput['connection'] => (
   allowedDomains: row.allowed_domains,
   postLoginUrl: row.post_login_url ?? undefined,
   ssoProvider: row.sso_provider ?? undefined,
-  ssoHosts: row.sso_hosts,
+  ssoHosts: Object.fromEntries(
+    Object.entries(row.sso_hosts).map(([host, marks]): [string, WasTyped] => [
+      host,
+      (name, value) =>
+        values !== undefined &&
+        Object.hasOwn(marks, name) &&
+        values.isMarked(marks[name]!, { connectionId: row.id, host, name }, value),
+    ]),
+  ),
 });
 
 /** What is looked up for a connection; undefined when it has no credential. */
@@ -32,22 +41,25 @@ const notShared =
   'The credential provider of this connection is not shared with its project. Give the connection another credential, or share the provider by its projects.';
 
 /**
- * The names that each host has after a login, where they change. Of what was saved, a host has what was typed there: another value by the
- * same name is not for it any more.
+ * The names and marks of each confirmed host after a login. Of what was saved, a host has what was typed there: another value by the same
+ * name is not for it any more.
  */
 function placesAfter(
-  known: Record<string, string[]>,
+  known: Record<string, ConfirmedNames>,
   confirmed: Record<string, string[]> = {},
   saved: Record<string, string>,
-): Record<string, string[]> {
-  const isSaved = (name: string) => Object.hasOwn(saved, name);
+  mark: (host: string, name: string, value: string) => string,
+): Record<string, ConfirmedNames> {
   const before = new Map(Object.entries(known));
   const now = new Map(Object.entries(confirmed));
-  const after = [...new Set([...before.keys(), ...now.keys()])].map((host): [string, string[]] => [
-    host,
-    [...(before.get(host) ?? []).filter((name) => !isSaved(name)), ...(now.get(host) ?? []).filter(isSaved)],
-  ]);
-  return Object.fromEntries(after.filter(([host, names]) => before.get(host)?.join('\n') !== names.join('\n')));
+  const isSaved = (name: string) => Object.hasOwn(saved, name);
+  return Object.fromEntries(
+    [...new Set([...before.keys(), ...now.keys()])].map((host) => {
+      const kept = Object.entries(before.get(host) ?? {}).filter(([name]) => !isSaved(name));
+      const added = (now.get(host) ?? []).filter(isSaved).map((name) => [name, mark(host, name, saved[name]!)]);
+      return [host, Object.fromEntries([...kept, ...added]) as ConfirmedNames];
+    }),
+  );
 }
 
 type AtHand =
@@ -65,6 +77,8 @@ export function loginKeeping({
   lookup: Pick<CredentialLookup, 'resolve' | 'refusal' | 'totpCode' | 'save'>;
   log: Log;
 }) {
+  const confirmed = confirmedValues(secrets.keys);
+
   async function passkeys(connectionId: string): Promise<Passkey[] | undefined> {
     const text = await secrets.get(passkeysOf, connectionId);
     return text === undefined ? undefined : (JSON.parse(text) as Passkey[]);
@@ -93,7 +107,7 @@ export function loginKeeping({
       const link = linkOf(connection);
       const wanted = wantedOf(connection);
       return {
-        connection: flowConnection(connection),
+        connection: flowConnection(connection, confirmed),
         flowType: kind === 'reauth' ? 'REAUTH' : 'LOGIN',
         credential: async () => wanted && lookup.resolve(wanted),
         totp: async () => wanted && lookup.totpCode(wanted),
@@ -116,8 +130,10 @@ export function loginKeeping({
       const { id, project_id: projectId, domain, profile_name: profile } = now;
       const found: Learned = { totpCounter: outcome.totpCounter };
       const hosts = succeeded ? outcome.ssoHosts : undefined;
+      const mark = (host: string, name: string, value: string) =>
+        confirmed.mark({ connectionId: id, host, name }, value);
       // A login may lead there again. What is typed there without a person is what a person typed there, once it is kept.
-      if (hosts) found.ssoHosts = placesAfter(now.sso_hosts, hosts, {});
+      if (hosts) found.ssoHosts = placesAfter(now.sso_hosts, hosts, {}, mark);
       try {
         if (outcome.passkeys?.length) found.hasPasskeys = await keepPasskeys(id, outcome.passkeys);
         const link = linkOf(began);
@@ -132,11 +148,11 @@ export function loginKeeping({
             name: `${domain} ${profile ?? ''}`.trim(),
             values: typed,
             totpSecret: outcome.totpSecret,
-            ssoProvider: outcome.ssoProvider,
+            ssoProvider: outcome.typedProvider,
           });
           if (isSame) {
             found.credentialId = saved.id;
-            found.ssoHosts = placesAfter(now.sso_hosts, hosts, typed);
+            found.ssoHosts = placesAfter(now.sso_hosts, hosts, typed, mark);
           }
         }
       } catch (error) {

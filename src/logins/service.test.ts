@@ -3,7 +3,7 @@ import { asking, eachLoginTest, success, type LoginRoom, type LoginTestStore } f
 import { loginState } from '../../test/support/logins/states.ts';
 import { errors } from '../errors.ts';
 import { sql } from '../store/sql.ts';
-import type { FlowInput, FlowOutcome, Submitted } from './flow/types.ts';
+import type { FlowInput, FlowOutcome, Submitted, WasTyped } from './flow/types.ts';
 
 let store: LoginTestStore;
 let room: LoginRoom;
@@ -202,7 +202,12 @@ describe('a login', () => {
       room.edge.flow = async ({ connection }) => ((given = connection), { ...success, ...more });
       await room.logins.login(asking, id, {});
       await followed(id);
-      return given;
+      // What would be typed at each host, of the values that were typed somewhere.
+      const values = ['ann', 'p1', 'p2', 'of the site'];
+      const knows = (wasTyped: WasTyped) =>
+        ['username', 'password'].flatMap((name) => values.filter((value) => wasTyped(name, value)));
+      const hosts = Object.entries(given?.ssoHosts ?? {}).map(([host, wasTyped]) => [host, knows(wasTyped)]);
+      return { ...given, ssoHosts: Object.fromEntries(hosts) as Record<string, string[]> };
     };
     const typed = { username: 'ann', password: 'p1' };
     expect(await logIn({ typed, ssoHosts: { 'id.example': ['username', 'password'] } })).toMatchObject({
@@ -212,16 +217,18 @@ describe('a login', () => {
     });
     // Nothing was typed that is kept, so nothing is typed there by itself.
     expect(await logIn({ ssoHosts: { 'other.example': ['password'] } })).toMatchObject({
-      ssoHosts: { 'id.example': ['username', 'password'] },
+      ssoHosts: { 'id.example': ['ann', 'p1'] },
     });
     expect(await logIn({})).toMatchObject({
-      ssoHosts: { 'id.example': ['username', 'password'], 'other.example': [] },
+      ssoHosts: { 'id.example': ['ann', 'p1'], 'other.example': [] },
     });
     expect(await get(id)).toMatchObject({ confirmed_hosts: ['id.example', 'other.example'] });
     // The password that is kept now was typed at the site, so it is not the one of the confirmed host.
     await logIn({ typed: { password: 'of the site' }, ssoProvider: 'google' });
+    // The button of a provider was clicked, and nothing was typed at the provider.
+    expect(room.edge.saved.at(-1)).toMatchObject({ ssoProvider: undefined });
     expect(await logIn({})).toMatchObject({
-      ssoHosts: { 'id.example': ['username'], 'other.example': [] },
+      ssoHosts: { 'id.example': ['ann'], 'other.example': [] },
       ssoProvider: 'google',
     });
     await room.logins.update(asking, id, { credential: null });

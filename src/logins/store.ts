@@ -1,6 +1,7 @@
 import type { CredentialLink } from '../credentials/lookup.ts';
 import type { Db } from '../store/db.ts';
 import { sql } from '../store/sql.ts';
+import type { ConfirmedNames } from './confirmed-values.ts';
 import type { Recipe, Requirements } from './flow/types.ts';
 import type { ConnectionList, CreateConnection } from './schema.ts';
 import type { ConnectionStatus } from './words.ts';
@@ -14,7 +15,7 @@ export interface ConnectionRow {
   plain_http: boolean;
   login_url: string | null;
   allowed_domains: string[];
-  sso_hosts: Record<string, string[]>;
+  sso_hosts: Record<string, ConfirmedNames>;
   credential_kind: 'stored' | 'item' | 'auto_of' | 'auto' | null;
   credential_id: string | null;
   provider_id: string | null;
@@ -23,6 +24,7 @@ export interface ConnectionRow {
   credential_name: string | null;
   value_keys: string[] | null;
   has_totp_secret: boolean | null;
+  /** Null when the provider is deleted, or not shared with the project any more. */
   provider_name: string | null;
   proxy_id: string | null;
   health_check_interval: number;
@@ -82,7 +84,7 @@ export interface Learned {
   postLoginUrl?: string | undefined;
   ssoProvider?: string | undefined;
   /** Added to those that are known. */
-  ssoHosts?: Record<string, string[]> | undefined;
+  ssoHosts?: Record<string, ConfirmedNames> | undefined;
   requirements?: Requirements | undefined;
   recipe?: Recipe | undefined;
   totpCounter?: number | undefined;
@@ -114,7 +116,8 @@ export function connectionStore(db: Db) {
       return db.row(sql`select c.*, p.name as profile_name, k.name as credential_name, k.value_keys, k.has_totp_secret,
           v.name as provider_name
         from auth_connections c join profiles p on p.id = c.profile_id and p.deleted_at is null
-          left join credentials k on k.id = c.credential_id left join credential_providers v on v.id = c.provider_id
+          left join credentials k on k.id = c.credential_id
+          left join credential_providers v on v.id = c.provider_id and v.projects && array['*', c.project_id]
         where c.id = ${id} and c.project_id = ${projectId}`);
     },
 
@@ -133,7 +136,8 @@ export function connectionStore(db: Db) {
       return db.rows(sql`select c.*, p.name as profile_name, k.name as credential_name, k.value_keys, k.has_totp_secret,
           v.name as provider_name
         from auth_connections c join profiles p on p.id = c.profile_id and p.deleted_at is null
-          left join credentials k on k.id = c.credential_id left join credential_providers v on v.id = c.provider_id
+          left join credentials k on k.id = c.credential_id
+          left join credential_providers v on v.id = c.provider_id and v.projects && array['*', c.project_id]
         where c.project_id = ${projectId}
           and (${filter.domain}::text is null or c.domain = ${filter.domain})
           and (${profile}::text is null or p.name = ${profile})

@@ -160,6 +160,27 @@ test('a database of every earlier version becomes what a new one is, and keeps i
   }
 });
 
+test('hosts that a person confirmed stay, without names whose values are not known', async () => {
+  const { pool } = await databaseUpTo(names.indexOf('0025_confirmed_values'));
+  try {
+    await pool.query(`insert into projects (id, name) values ('proj_c', 'c');
+      insert into profiles (id, project_id, name) values ('prof_c', 'proj_c', 'p'), ('prof_d', 'proj_c', 'd');
+      insert into auth_connections (id, project_id, profile_id, domain, sso_hosts) values
+        ('ma_c', 'proj_c', 'prof_c', 'c.example', '{"id.example": ["username", "password"], "other.example": []}'),
+        ('ma_d', 'proj_c', 'prof_d', 'c.example', '{}')`);
+    await migrate(
+      database(pool, async () => {}),
+      silent,
+    );
+    const { rows } = await pool.query(
+      "select id, sso_hosts from auth_connections where project_id = 'proj_c' order by id",
+    );
+    expect(rows.map(({ sso_hosts }) => sso_hosts)).toEqual([{ 'id.example': {}, 'other.example': {} }, {}]);
+  } finally {
+    await pool.end();
+  }
+});
+
 test('providers of credentials stay shared with the projects that use them', async () => {
   const { pool } = await databaseUpTo(names.indexOf('0021_provider_projects'));
   try {

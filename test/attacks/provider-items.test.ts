@@ -207,5 +207,12 @@ describe('a provider of the organisation', () => {
       error_message: expect.stringContaining('not shared with its project'),
     });
     expect(shop.got()).toEqual([]);
+    // The new name is for other projects.
+    await service.call('PATCH', `/org/credential_providers/${provider}`, { name: 'Renamed for others' });
+    for (const path of [`/auth/connections/${body.id}`, '/auth/connections?limit=100']) {
+      const { text } = await service.call('GET', path);
+      expect(text).toContain(body.id);
+      expect(text).not.toContain('Renamed for others');
+    }
   });
 });

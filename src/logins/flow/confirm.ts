@@ -246,8 +246,15 @@ async function success(
       requirements: flow.requirements,
     }),
     typed: flow.typed,
+    typedProvider: typedProvider(flow),
     ...(flow.confirmed.size > 0 && {
       ssoHosts: Object.fromEntries(Array.from(flow.confirmed, ([host, names]) => [host, [...names]])),
     }),
   };
+}
+
+/** The provider at whose hosts everything was typed that a person typed. Its button alone says nothing about the values. */
+function typedProvider({ typed, typedAt, hosts }: Flow): string | undefined {
+  const [provider, ...others] = new Set(Object.keys(typed).map((name) => hosts.sso(typedAt.get(name) ?? '')));
+  return others.length === 0 ? provider : undefined;
 }

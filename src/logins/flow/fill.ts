@@ -243,6 +243,7 @@ function remember(
 /** One value is kept by a name. It is for the host where it was typed last, and for no other that had one by this name. */
 function keepPlace(flow: Flow, origin: string | undefined, name: string): void {
   for (const names of flow.confirmed.values()) names.delete(name);
+  flow.typedAt.set(name, origin ?? '');
   const host = origin === undefined ? undefined : hostOf(origin);
   if (origin === undefined || host === undefined) return;
   if (flow.hosts.learned(origin) && !flow.confirmed.has(host)) flow.confirmed.set(host, new Set());

@@ -81,6 +81,8 @@ export interface Flow {
   /** What people typed in this flow, by the site of the document and the key of the field, to fill the same question again. */
   personal: Map<string, Map<string, string>>;
   typed: Record<string, string>;
+  /** The origins of the documents where they were typed, by the same names. */
+  typedAt: Map<string, string>;
   /** Names of the credential's values that were typed, each with the question that it answered. */
   taken: Map<string, string>;
   /** Names of accounts that were typed: the page after the login may show them. */
@@ -163,6 +165,7 @@ export function newFlow(input: FlowInput, read: Reader): Flow {
     untried: false,
     personal: new Map(),
     typed: {},
+    typedAt: new Map(),
     taken: new Map(),
     identifiers: new Set(),
     lastFrom: 'credential',

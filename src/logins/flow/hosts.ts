@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import type { FlowConnection } from './types.ts';
+import type { FlowConnection, WasTyped } from './types.ts';
 
 /**
  * Hosts that belong to a single identity provider, with the provider's name in the API. Only the provider receives what is typed there. They
@@ -56,8 +56,8 @@ export interface AllowedHosts {
   own(url: string): boolean;
   /** The same by https, or by http where the connection says so: what is typed there cannot be read on its way. */
   safe(url: string): boolean;
-  /** A host that a person confirmed in an earlier login, with the names of the values that the person typed there. */
-  learned(url: string): readonly string[] | undefined;
+  /** Of a host that a person confirmed in an earlier login: whether the person typed a value there. */
+  learned(url: string): WasTyped | undefined;
   /** The provider's word, for an address of a well-known identity provider. */
   sso(url: string): string | undefined;
   /** The connection's own passkeys may be for this host: for one of its hosts, or for a name above one. */

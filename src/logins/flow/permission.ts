@@ -32,7 +32,8 @@ function isAtProvider(flow: Flow, { from, name }: Origin, credential: OpenCreden
   const provider = flow.hosts.sso(origin);
   if (from === 'person')
     return learned !== undefined || isConfirmed(flow, origin) || isSame(provider, wantedProvider(flow, credential));
-  if (name !== undefined && learned?.includes(name)) return true;
+  const value = name === undefined ? undefined : credential?.values[name];
+  if (name !== undefined && value !== undefined && learned?.(name, value)) return true;
   // The provider that the connection has learned is the way that a login took. It does not say whose password the credential has.
   return isSame(provider, credential?.ssoProvider);
 }

@@ -122,7 +122,7 @@ test('what a person typed at the site is not typed into a frame of an identity p
   const { site, reports } = await run({
     script,
     submits: [{ fieldValues: mine }],
-    input: { connection: { ...connection, ssoHosts: { [host]: [] } } },
+    input: { connection: { ...connection, ssoHosts: { [host]: () => false } } },
   });
   expect(site.submits).toEqual([mine]);
   expect(reports.filter(({ fields }) => fields.length === 2)).toHaveLength(2);
@@ -141,7 +141,7 @@ test('the host that a value is learned for is the one of its document', async ()
   const { outcome } = await run({
     script,
     submits: [{ fieldValues: { username: 'ann-planted', password: 'planted-new' } }],
-    input: { connection: { ...connection, ssoHosts: { [host]: [] } } },
+    input: { connection: { ...connection, ssoHosts: { [host]: () => false } } },
   });
   expect(outcome).toMatchObject({ status: 'SUCCESS', ssoHosts: { [host]: ['username', 'password'] } });
 });
@@ -154,7 +154,7 @@ test('a value of the credential is not tried in a frame of an identity provider 
   const { outcome, reports } = await run({
     script,
     values: { username: 'ann-planted', password: 'planted-new' },
-    input: { connection: { ...connection, ssoHosts: { [host]: [] } } },
+    input: { connection: { ...connection, ssoHosts: { [host]: () => false } } },
   });
   expect(reports.some(({ step }) => step === 'AWAITING_INPUT')).toBe(true);
   expect(outcome.errorCode).toBe('awaiting_input_timeout');

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { good, login, origin, run, shop, type Case } from '../../../test/support/logins/scripted-flow.ts';
 import { choice, type SiteState } from '../../../test/support/logins/scripted-site.ts';
+import type { WasTyped } from './types.ts';
 
 const host = 'acme.okta.com';
 const theirs = { username: 'alice-planted', password: 'planted-new' };
@@ -24,10 +25,22 @@ const withProvider = (url = `https://${host}/login`) => {
     provider: { url, reading: { kind: 'login', ...login }, click: { submit: enters } },
   });
 };
+/** A person typed the values of `good` by these names. */
+const typedBefore = (hosts: Record<string, string[]>) =>
+  Object.fromEntries(
+    Object.entries(hosts).map(([at, names]): [string, WasTyped] => [
+      at,
+      (name, value) => names.includes(name) && Object.values(good).includes(value),
+    ]),
+  );
 const start = (more: Partial<Case> = {}) => run({ script: withProvider(), values: good, ...more });
 const reauth = (ssoHosts: Record<string, string[]>, more: Partial<Case['input']> = {}) =>
   start({
-    input: { flowType: 'REAUTH', connection: { ...connection, ssoProvider: 'okta', ssoHosts }, ...more },
+    input: {
+      flowType: 'REAUTH',
+      connection: { ...connection, ssoProvider: 'okta', ssoHosts: typedBefore(ssoHosts) },
+      ...more,
+    },
   });
 
 test('a person confirms the host that the chosen identity provider is at, and types there what is for it', async () => {
@@ -80,6 +93,37 @@ test('without a person, values are typed at a confirmed host that a person typed
 
   const named = await reauth({}, { connection: { ...connection, ssoProvider: 'okta', allowedDomains: [host] } });
   expect(named.outcome.status).toBe('SUCCESS');
+});
+
+test('another value under the name of one that a person typed at a confirmed host is not typed there', async () => {
+  const { outcome, site } = await start({
+    values: { ...good, password: 'planted-new' },
+    input: {
+      flowType: 'REAUTH',
+      connection: { ...connection, ssoProvider: 'okta', ssoHosts: typedBefore({ [host]: ['username', 'password'] }) },
+    },
+  });
+  expect(outcome.status).toBe('EXPIRED');
+  expect([...site.values.values()]).not.toContain('planted-new');
+});
+
+test.each([
+  ['at a host of the provider', 'https://github.com/login', 'github'],
+  ['at a host that only has its name', `https://${host}/login`, undefined],
+])('a login names the provider of what a person typed %s: %s', async (_, url, typedProvider) => {
+  const script = withProvider(url);
+  script.pages['login']!.reading.choices![0]!.provider = 'github';
+  const { outcome } = await start({
+    script,
+    values: {},
+    submits: [
+      { choiceId: 'sso' },
+      ...(typedProvider ? [] : [{ choiceId: `continue_at_${host}` }]),
+      { fieldValues: theirs },
+    ],
+  });
+  expect(outcome).toMatchObject({ status: 'SUCCESS', ssoProvider: 'github', typed: theirs });
+  expect(outcome.typedProvider).toBe(typedProvider);
 });
 
 test('an item of a provider is typed at the hosts that it names, of those that the connection allows', async () => {

@@ -7,6 +7,8 @@ import type { Recipe, Requirements } from './recipe-types.ts';
 export type { FlowBrowser, Passkey } from './browser.ts';
 export type { Recipe, Requirements } from './recipe-types.ts';
 
+export type WasTyped = (name: string, value: string) => boolean;
+
 /** What a flow knows of its connection. */
 export interface FlowConnection {
   id: string;
@@ -15,8 +17,11 @@ export interface FlowConnection {
   plainHttp?: boolean | undefined;
   loginUrl?: string | undefined;
   allowedDomains: readonly string[];
-  /** Hosts of identity providers that a person confirmed in an earlier login, with the names of the values that were typed there. */
-  ssoHosts?: Readonly<Record<string, readonly string[]>> | undefined;
+  /**
+   * Hosts of identity providers that a person confirmed in an earlier login. Each has a function that tells whether a person typed this value
+   * there under this name.
+   */
+  ssoHosts?: Readonly<Record<string, WasTyped>> | undefined;
   /** Where the last successful login ended. */
   postLoginUrl?: string | undefined;
   /** The SSO provider that a person chose before, or that the credential names. */
@@ -169,6 +174,8 @@ export interface FlowOutcome {
   /** What the login needed, for can_reauth. Unset when the flow learned nothing about it. */
   requirements?: Requirements | undefined;
   ssoProvider?: string | undefined;
+  /** The well-known identity provider at whose hosts a person typed all of `typed`. */
+  typedProvider?: string | undefined;
   /** Hosts that a person confirmed, with the names of the values that the person typed there. Set on SUCCESS. */
   ssoHosts?: Record<string, string[]> | undefined;
   /** Passkeys to seal for this connection, with their newest sign counts, whatever the status is. Unset when there are none. Secret. */
