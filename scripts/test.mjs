@@ -33,6 +33,7 @@ function attacksOnSessions() {
   const onTheService = [
     'bad-keys',
     'cdp-messages',
+    'display-work',
     'docs',
     'faults',
     'growing-work',

@@ -20,7 +20,7 @@ function cutText(length: number, bytes: number): Buffer {
 
 function encodings(...numbers: number[]): Buffer {
   const message = Buffer.alloc(4 + 4 * numbers.length);
-  message.set([2, 0, 0, numbers.length]);
+  message.set([2, 0, numbers.length >> 8, numbers.length & 255]);
   numbers.forEach((number, i) => message.writeInt32BE(number, 4 + 4 * i));
   return message;
 }
@@ -38,10 +38,17 @@ describe('a viewer who only watches', () => {
     expect(Buffer.concat(passed)).toEqual(passes);
   });
 
+  it('may name a thousand encodings', () => {
+    const many = encodings(...Array<number>(1000).fill(7));
+    expect(watchOnly()(Buffer.concat([greeting, many]))).toEqual(Buffer.concat([greeting, many]));
+  });
+
   it.each([
     ['another version', Buffer.from('RFB 003.003\n')],
     ['a password', Buffer.from('RFB 003.008\n\x02', 'latin1')],
     ['the display for itself', Buffer.from('RFB 003.008\n\x01\x00', 'latin1')],
+    ['1001 encodings', Buffer.concat([greeting, encodings(...Array<number>(1001).fill(7))])],
+    ['65,535 encodings, of which it sends none', Buffer.concat([greeting, Buffer.from([2, 0, 255, 255])])],
     ['an unknown message', Buffer.concat([greeting, Buffer.from([99])])],
   ])('is not understood who asks for %s, and stays so', (_, data) => {
     const allowed = watchOnly();

@@ -3,7 +3,7 @@
  * that send keys, pointer events or clipboard text, or resize.
  */
 
-/** A message's length in bytes, given its first bytes; undefined while those are too few. */
+/** A message's length in bytes, given its first bytes; undefined while those are too few. Infinity for a message that is too long. */
 type Length = (start: Buffer) => number | undefined;
 
 interface Kind {
@@ -18,7 +18,7 @@ const fixed = (bytes: number): Length => {
 const CUT_TEXT = 6;
 const kinds = new Map<number, Kind>([
   [0, { length: fixed(20), passes: true }], // SetPixelFormat
-  [2, { length: (start) => (start.length < 4 ? undefined : 4 + 4 * start.readUInt16BE(2)), passes: true }], // SetEncodings
+  [2, { length: encodingsLength, passes: true }], // SetEncodings
   [3, { length: fixed(10), passes: true }], // FramebufferUpdateRequest
   [4, { length: fixed(8), passes: false }], // KeyEvent
   [5, { length: fixed(6), passes: false }], // PointerEvent
@@ -29,6 +29,18 @@ const kinds = new Map<number, Kind>([
   [251, { length: (start) => (start.length < 8 ? undefined : 8 + 16 * start.readUInt8(6)), passes: false }], // SetDesktopSize
   [255, { length: fixed(12), passes: false }], // QEMU's key event, the only QEMU message that TigerVNC accepts
 ]);
+
+/**
+ * The most encodings of one message; noVNC sends about 20. A message that passes is assembled first, and each of its pieces, which may be a
+ * byte, costs a copy of what came before.
+ */
+const MOST_ENCODINGS = 1000;
+
+function encodingsLength(start: Buffer): number | undefined {
+  if (start.length < 4) return undefined;
+  const count = start.readUInt16BE(2);
+  return count > MOST_ENCODINGS ? Infinity : 4 + 4 * count;
+}
 
 /** The clipboard's length is negative in its extended form. */
 function cutTextLength(start: Buffer): number | undefined {
@@ -46,8 +58,8 @@ const SET_ENCODINGS = 2;
 const GREETING = Buffer.from('RFB 003.008\n\x01\x01', 'latin1');
 
 /**
- * Takes the client's bytes in pieces of any size and returns those that may pass. After a message that it does not
- * know, it always returns undefined.
+ * Takes the client's bytes in pieces of any size and returns those that may pass. After a message that is
+ * unknown or too long, it always returns undefined.
  */
 export function watchOnly(): (data: Buffer) => Buffer | undefined {
   let unread: Buffer = Buffer.alloc(0);
@@ -70,12 +82,13 @@ export function watchOnly(): (data: Buffer) => Buffer | undefined {
     return part;
   }
 
-  /** The next message; empty if it may not pass or is incomplete, undefined if its type is unknown. */
+  /** The next message; empty if it may not pass or is incomplete, undefined if its type is unknown or it is too long. */
   function message(): Buffer | undefined {
     const kind = kinds.get(unread.readUInt8(0));
     if (!kind) return undefined;
     const length = kind.length(unread);
     if (length === undefined) return handOn(0);
+    if (length === Infinity) return undefined;
     if (kind.passes) return unread.length < length ? handOn(0) : harmless(handOn(length));
     const here = Math.min(length, unread.length);
     handOn(here);
