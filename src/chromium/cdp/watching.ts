@@ -9,6 +9,29 @@ const DESTROYED = `${CONTEXT}Destroyed"`;
 const CLEARED = `${CONTEXT}sCleared"`;
 const LETTER_R = 0x52;
 
+/** The sessions of watchers, or those of other clients, that were told that a target is paused. */
+interface Side {
+  /** They have not sent their command to resume. */
+  readonly expected: Set<Session>;
+  /** Their commands to resume, which wait for those of the other side. */
+  readonly waiting: Map<Session, () => void>;
+}
+
+interface Paused {
+  readonly watchers: Side;
+  readonly others: Side;
+}
+
+const newSide = (): Side => ({ expected: new Set(), waiting: new Map() });
+const sideOf = ({ watchers, others }: Paused, { owner }: Session) => (owner.watching ? watchers : others);
+
+function release({ waiting }: Side): void {
+  for (const [session, forward] of waiting) {
+    waiting.delete(session);
+    forward();
+  }
+}
+
 /**
  * Keeps a watching client (the collector of telemetry) from changing what the other clients see.
  *
@@ -24,8 +47,8 @@ export class Watching {
   readonly world = `w${randomBytes(12).toString('hex')}`;
   /** Whether such a world was ever made: worlds stay in documents after their maker has left. */
   any = false;
-  /** By target: the sessions that were told that it is paused, each with its command to resume, once that was sent. */
-  readonly #paused = new Map<string, Map<Session, (() => void) | undefined>>();
+  /** By target: the sessions that were told that it is paused. */
+  readonly #paused = new Map<string, Paused>();
   /** Calls back when the browser has answered, or does not. */
   readonly #ask: (done: () => void) => void;
 
@@ -36,18 +59,20 @@ export class Watching {
   paused(session: Session): void {
     const { targetId } = session;
     if (targetId === undefined) return;
-    const sessions = this.#paused.get(targetId) ?? new Map<Session, undefined>();
-    this.#paused.set(targetId, sessions.set(session, undefined));
+    const paused = this.#paused.get(targetId) ?? { watchers: newSide(), others: newSide() };
+    this.#paused.set(targetId, paused);
+    sideOf(paused, session).expected.add(session);
   }
 
   /** Takes a command to resume: `forward` is called now or later, once. */
   resume(session: Session, forward: () => void): void {
-    const sessions = this.#paused.get(session.targetId ?? '');
-    if (!sessions?.has(session) || sessions.get(session)) return forward();
+    const paused = this.#paused.get(session.targetId ?? '');
+    const side = paused && sideOf(paused, session);
+    if (!side?.expected.has(session)) return forward();
     const asked = () => {
-      if (!sessions.has(session)) return; // detached meanwhile
-      sessions.set(session, forward);
-      this.#settle(session.targetId!, sessions);
+      if (!side.expected.delete(session)) return; // detached meanwhile
+      side.waiting.set(session, forward);
+      this.#settle(session.targetId!, paused!);
     };
     if (session.owner.watching) this.#ask(asked);
     else asked();
@@ -55,20 +80,18 @@ export class Watching {
 
   /** The session is detached, or its client has left. */
   forget(session: Session): void {
-    const sessions = this.#paused.get(session.targetId ?? '');
-    if (sessions?.delete(session)) this.#settle(session.targetId!, sessions);
+    const paused = this.#paused.get(session.targetId ?? '');
+    if (!paused) return;
+    const { expected, waiting } = sideOf(paused, session);
+    if (expected.delete(session) || waiting.delete(session)) this.#settle(session.targetId!, paused);
   }
 
-  #settle(targetId: string, sessions: Map<Session, (() => void) | undefined>): void {
-    const unasked = (watching: boolean) =>
-      [...sessions].some(([{ owner }, forward]) => !forward && owner.watching === watching);
-    const [watchersAwaited, othersAwaited] = [unasked(true), unasked(false)];
-    for (const [session, forward] of sessions) {
-      if (!forward || (session.owner.watching ? othersAwaited : watchersAwaited)) continue;
-      sessions.delete(session);
-      forward();
-    }
-    if (sessions.size === 0) this.#paused.delete(targetId);
+  /** Each command is forwarded once, so the work for a target grows with its sessions, of which a client may make thousands. */
+  #settle(targetId: string, { watchers, others }: Paused): void {
+    if (watchers.expected.size === 0) release(others);
+    if (others.expected.size === 0) release(watchers);
+    if (watchers.expected.size + watchers.waiting.size + others.expected.size + others.waiting.size === 0)
+      this.#paused.delete(targetId);
   }
 
   /** Whether an event for a client is about a watcher's world. */
