@@ -8,13 +8,12 @@ import { readCommand, type Command, type Fault, type Reading } from './command.t
 import { CREATE_CONTEXT, DISPOSE_CONTEXT, type ContextLanes, type TakenLane } from './context-lanes.ts';
 import { meantDownloads } from './downloads.ts';
 import { ANSWER, SESSION, type Answer } from './message.ts';
-import type { Message } from './pipe.ts';
-import { newSession, type Connection, type Pending, type Session } from './session.ts';
+import { newSession, type Connection, type Held, type Pending, type Session } from './session.ts';
 import type { Switchboard } from './switchboard.ts';
 import { RESUME } from './watching.ts';
 
 export interface ConnectionOptions extends BacklogBounds {
-  /** The most unanswered commands. */
+  /** The most unanswered commands of all clients of the browser. */
   maxInFlight: number;
   secretive: boolean;
   watching: boolean;
@@ -47,6 +46,9 @@ const REFUSED = new Map([
 const SET_DOWNLOADS = 'Browser.setDownloadBehavior';
 const NAVIGATE = 'Page.navigate' as const;
 const SET_FILES = 'DOM.setFileInputFiles';
+/** Each path is looked up in the session's files. The live view offers as many files at once. */
+const MOST_FILES = 1000;
+const MOST_FILES_BYTES = 1024 * 1024;
 /** The size limit of params that are read here. */
 const MOST_READ = 4 * 1024 * 1024;
 
@@ -56,9 +58,9 @@ export class ClientConnection implements Connection {
   readonly watching: boolean;
   readonly sessions = new Set<Session>();
   root: Session | undefined;
-  inFlight = 0;
+  readonly unanswered = new Set<number>();
   unflushed = false;
-  held: Message[] | undefined;
+  held: Held | undefined;
 
   readonly #board: Switchboard;
   readonly #sink: Sink;
@@ -66,6 +68,8 @@ export class ClientConnection implements Connection {
   readonly #backlog: Backlog;
   /** Messages that arrived before Chromium has created a session for this client, or after one that is still being read. */
   #waiting: Buffer[] | undefined = [];
+  /** Files of a command are looked up; the messages after it wait. */
+  #checking = false;
   #sweepAt = 1000;
   #left = false;
   /** The contexts whose download behaviour it has set; undefined is the default one. */
@@ -156,7 +160,7 @@ export class ClientConnection implements Connection {
         const { done, value } = reading.next();
         if (done) {
           this.#take(value);
-          return this.#goOn();
+          return this.#checking ? undefined : this.#goOn();
         }
         await turn();
       }
@@ -178,13 +182,13 @@ export class ClientConnection implements Connection {
     const why = REFUSED.get(command.method);
     if (why) return this.#refuse({ id: command.id, code: -32000, message: why }, command.sessionId);
     const { maxInFlight } = this.#options;
-    if (this.inFlight >= this.#sweepAt) this.#sweep();
-    if (this.inFlight >= maxInFlight) {
-      const message = `${maxInFlight} commands of this connection are unanswered, which is the most. Wait for an answer first.`;
+    if (this.unanswered.size >= this.#sweepAt) this.#sweep();
+    if (this.#board.pending.size >= maxInFlight && !this.#options.local) {
+      const message = `${maxInFlight} commands to this browser are unanswered, which is the most. Wait for an answer first.`;
       return this.#refuse({ id: command.id, code: -32000, message }, command.sessionId);
     }
     if (command.method === RESUME) return this.#board.watching.resume(session, () => this.#resume(command, session));
-    if (command.method === SET_FILES && this.#board.missingFile) return void this.#checkFiles(command, session);
+    if (command.method === SET_FILES && this.#board.missingFile) return this.#takeFiles(command, session);
     if (command.method === CREATE_CONTEXT) return this.#createContext(command, session);
     if (command.method === DISPOSE_CONTEXT) this.#board.lanes.disposed(command.params);
     if (command.method === 'Page.enable') session.answersDialogs = true;
@@ -215,12 +219,25 @@ export class ClientConnection implements Connection {
     this.#board.flush();
   }
 
-  /** Chromium takes any path, and uploads an empty file where there is none. */
-  async #checkFiles(command: Command, session: Session): Promise<void> {
-    const { files } = (valueOf(command.params) ?? {}) as { files?: unknown };
+  #takeFiles(command: Command, session: Session): void {
+    const value = command.params === undefined ? {} : valueOf(command.params, MOST_FILES_BYTES);
+    const { files } = (value ?? {}) as { files?: unknown };
     const paths = Array.isArray(files) ? files.filter((path) => typeof path === 'string') : [];
-    const missing = await this.#board.missingFile!(paths).catch(() => undefined);
+    if (value && paths.length <= MOST_FILES) return void this.#checkFiles(paths, command, session);
+    const message =
+      `${SET_FILES} takes at most ${MOST_FILES} files and ${MOST_FILES_BYTES} bytes of params. ` +
+      `Put the files into a directory of the session and name the directory, if the page asks for one.`;
+    this.#refuse({ id: command.id, code: -32000, message }, command.sessionId);
+  }
+
+  /** Chromium takes any path, and uploads an empty file where there is none. The messages after the command wait. */
+  async #checkFiles(paths: readonly string[], command: Command, session: Session): Promise<void> {
+    this.#checking = true;
+    this.#waiting ??= [];
+    this.#sink.pause();
+    const missing = await this.#board.inTurn(async () => (this.#left ? undefined : this.#board.missingFile!(paths)));
     if (this.#left) return;
+    this.#checking = false;
     if (missing === undefined) this.#forward(command, session);
     else {
       const message =
@@ -228,7 +245,7 @@ export class ClientConnection implements Connection {
         `to the session first, by the fs API (PUT /browsers/{id}/fs/write_file?path=...), and name its path there.`;
       this.#refuse({ id: command.id, code: -32000, message }, command.sessionId);
     }
-    this.#board.flush();
+    this.#goOn();
   }
 
   flush(): void {
@@ -259,7 +276,7 @@ export class ClientConnection implements Connection {
       ...inspected,
       ...(taken && { method: CREATE_CONTEXT, taken }),
     });
-    this.inFlight += 1;
+    this.unanswered.add(id);
     if (Buffer.isBuffer(params)) {
       const head = `${ANSWER}${id},"method":${JSON.stringify(method)},"params":`;
       pipe.send([Buffer.from(head), params, Buffer.from(`${SESSION}${session.id}"}`)]);
@@ -290,13 +307,14 @@ export class ClientConnection implements Connection {
   #sweep(): void {
     const { pending } = this.#board;
     const longAgo = Date.now() - 30_000;
-    for (const [id, { owner, session, taken }] of pending) {
-      if (owner !== this || session.detachedAt === 0 || session.detachedAt > longAgo) continue;
+    for (const id of this.unanswered) {
+      const { session, taken } = pending.get(id)!;
+      if (session.detachedAt === 0 || session.detachedAt > longAgo) continue;
       pending.delete(id);
+      this.unanswered.delete(id);
       taken?.lane.close();
-      this.inFlight -= 1;
     }
-    this.#sweepAt = Math.max(1000, this.inFlight * 2);
+    this.#sweepAt = Math.max(1000, this.unanswered.size * 2);
   }
 
   // ---- to the client
@@ -357,14 +375,15 @@ export class ClientConnection implements Connection {
       board.watching.forget(session);
     }
     board.lanes.left(this);
-    for (const [id, { owner, method, taken }] of pending) {
-      if (owner !== this) continue;
+    for (const id of this.unanswered) {
+      const { method, taken } = pending.get(id)!;
       pending.delete(id);
       taken?.lane.close();
       if (method === 'Target.createTarget') secrets.made(undefined);
     }
+    this.unanswered.clear();
     if (this.secretive && secrets.making === 0) board.onSecretsKnown();
-    this.held = undefined;
+    board.release(this);
     this.sessions.clear();
     if (board.closed) return;
     if (this.root) board.ask('Target.detachFromTarget', { sessionId: this.root.id });
@@ -385,8 +404,8 @@ function tooLarge(data: Buffer): Fault {
 }
 
 /** The value of params; undefined if there is none, or it is too much to be read here. */
-function valueOf(params: Command['params']): object | undefined {
+function valueOf(params: Command['params'], most = MOST_READ): object | undefined {
   if (!Buffer.isBuffer(params)) return params;
-  if (params.length > MOST_READ || !isLight(params)) return undefined;
+  if (params.length > most || !isLight(params)) return undefined;
   return JSON.parse(params.toString()) as object; // the scan has checked it
 }

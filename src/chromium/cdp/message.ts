@@ -24,6 +24,10 @@ export interface TargetEvent {
  * kilobytes.
  */
 const MOST_PARSED = 16 * 1024 * 1024;
+/** Events about the progress of a download have a few hundred bytes. Those of its beginning have its address, which may be data. */
+const MOST_PROGRESS = 64 * 1024;
+/** Streams are read in chunks of at most this size. */
+const CHUNK = 64 * 1024;
 const MOST_DIGITS = 12;
 
 export const ANSWER = '{"id":';
@@ -104,7 +108,8 @@ export function readDownload(
   message: Message,
 ): { guid: string; name?: string | undefined; complete: boolean } | undefined {
   const [, kind] = DOWNLOAD.exec(message[0].toString('latin1', 0, 40)) ?? [];
-  const params = kind && parsed(message)?.['params'];
+  if (kind === undefined || (kind === 'Progress' && byteLength(message) > MOST_PROGRESS)) return undefined;
+  const params = parsed(message)?.['params'];
   if (!record(params)) return undefined;
   const { guid, suggestedFilename, state } = params;
   if (typeof guid !== 'string' || guid.length > 128) return undefined;
@@ -177,6 +182,11 @@ export function answerId(head: Buffer): { id: number; end: number } {
 
 function wholeText(message: Message): string {
   return (message.length === 1 ? message[0] : Buffer.concat(message)).toString();
+}
+
+/** A message to keep for later. Small ones are copied: each would keep the chunk that it arrived in. */
+export function toKeep(message: Message): Message {
+  return byteLength(message) < CHUNK ? [Buffer.concat(message)] : message;
 }
 
 export function byteLength(message: Message): number {

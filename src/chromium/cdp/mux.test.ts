@@ -39,10 +39,14 @@ async function fakeBrowser(options?: Parameters<typeof multiplex>[1]) {
     pause() {},
     resume() {},
   };
-  const client = mux.attach(sink);
-  say({ id: heard().at(-1)!.id, result: { sessionId: SESSION } });
+  const attach = (sessionId: string) => {
+    const client = mux.attach(sink);
+    say({ id: heard().at(-1)!.id, result: { sessionId } });
+    return client;
+  };
+  const client = attach(SESSION);
   await Promise.resolve();
-  return { mux, client, raw, say, heard, got, closed, state };
+  return { mux, client, attach, raw, say, heard, got, closed, state };
 }
 
 test('an answer carries the id the client gave, of whatever length', async () => {
@@ -209,6 +213,111 @@ test('a path that is not in the session is refused before the browser takes it, 
     error: { code: -32000, message: expect.stringMatching(/^There is no file \/Users\/me\/a\.txt .*fs API/) },
   });
   await expect.poll(() => heard().map(({ method }) => method)).toEqual(['DOM.setFileInputFiles']);
+});
+
+test('messages after a command with files wait until the files are looked up, and no two clients look up files at once', async () => {
+  const lookups: (() => void)[] = [];
+  const missingFile = () => new Promise<undefined>((resolve) => lookups.push(() => resolve(undefined)));
+  const { client, attach, heard } = await fakeBrowser({ missingFile });
+  const other = attach(OTHER);
+  const methods = async () => {
+    await new Promise((resolve) => setImmediate(resolve));
+    return heard().map(({ method }) => method);
+  };
+  for (const each of [client, other]) {
+    each.receive(Buffer.from('{"id":1,"method":"DOM.setFileInputFiles","params":{"files":["/tmp/a"]}}'));
+    each.receive(Buffer.from('{"id":2,"method":"A.after"}'));
+  }
+  client.flush();
+  expect([await methods(), lookups.length]).toEqual([[], 1]);
+  lookups[0]!();
+  expect([await methods(), lookups.length]).toEqual([['DOM.setFileInputFiles', 'A.after'], 2]);
+  other.closed();
+  client.receive(Buffer.from('{"id":3,"method":"A.more"}'));
+  client.flush();
+  expect(await methods()).toEqual(['Target.detachFromTarget', 'A.more']);
+});
+
+test('a client that left while others look up files has none of its own looked up', async () => {
+  const lookups: (() => void)[] = [];
+  const missingFile = () => new Promise<undefined>((resolve) => lookups.push(() => resolve(undefined)));
+  const { client, attach } = await fakeBrowser({ missingFile });
+  const other = attach(OTHER);
+  for (const each of [client, other])
+    each.receive(Buffer.from('{"id":1,"method":"DOM.setFileInputFiles","params":{"files":["/tmp/a"]}}'));
+  other.closed();
+  await expect.poll(() => lookups).toHaveLength(1);
+  lookups[0]!();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(lookups).toHaveLength(1);
+});
+
+test.each([
+  ['more than 1000 files', Array.from({ length: 1001 }, () => '/tmp/a')],
+  ['more than 1 MiB of paths', ['/tmp/a'.padEnd(2 ** 20, 'a')]],
+])('%s of one command are refused, and none is looked up', async (_, files) => {
+  let lookups = 0;
+  const missingFile = async () => void (lookups += 1);
+  const { client, heard, got } = await fakeBrowser({ missingFile });
+  client.receive(Buffer.from(JSON.stringify({ id: 1, method: 'DOM.setFileInputFiles', params: { files } })));
+  await expect.poll(() => got).toHaveLength(1);
+  expect(JSON.parse(got[0]!)).toEqual({
+    id: 1,
+    error: { code: -32000, message: expect.stringContaining('at most 1000 files and 1048576 bytes') },
+  });
+  client.flush();
+  expect([heard(), lookups]).toEqual([[], 0]);
+});
+
+test('the unanswered commands of a browser are bounded for all its clients together, but not those of the service', async () => {
+  const { mux, client, attach, say, heard, got } = await fakeBrowser({ maxInFlight: 3 });
+  const other = attach(OTHER);
+  const send = (to: typeof client, id: number) => to.receive(Buffer.from(`{"id":${id},"method":"A.b"}`));
+  for (const id of [1, 2]) send(client, id);
+  for (const id of [3, 4]) send(other, id);
+  expect(JSON.parse(got.pop()!)).toMatchObject({ id: 4, error: { message: expect.stringContaining('3 commands') } });
+  const own = mux.attachLocal();
+  say({ id: heard().at(-1)!.id, result: { sessionId: 'C'.repeat(32) } });
+  const version = own.send('Browser.getVersion').then(() => 'answered');
+  say({ id: heard().at(-1)!.id, result: {} }, 'C'.repeat(32));
+  expect(await version).toBe('answered');
+
+  client.closed(); // its two commands count no more
+  for (const id of [5, 6, 7]) send(other, id);
+  expect(got.map((text) => JSON.parse(text).id)).toEqual([7]);
+});
+
+test('messages that wait for a hidden page are bounded by their bytes, of which one message may have any number', async () => {
+  const { mux, attach, say, heard, got, closed } = await fakeBrowser();
+  attach(OTHER);
+  const own = mux.attachLocal({ secretive: true });
+  say({ id: heard().at(-1)!.id, result: { sessionId: 'C'.repeat(32) } });
+  const made = own.send('Target.createTarget', { url: 'about:blank' });
+  const { id } = heard().at(-1)!;
+  const event = (sessionId: string) =>
+    say({ method: 'Target.targetCreated', params: { targetInfo: { targetId: 'T', type: 'page' } } }, sessionId);
+  const large = (mib: number, sessionId: string) =>
+    say({ method: 'A.large', params: { text: 'x'.repeat(mib * 2 ** 20) } }, sessionId);
+  event(SESSION);
+  large(20, SESSION);
+  expect([got, closed]).toEqual([[], []]);
+  event(OTHER);
+  expect(closed).toEqual([[1011, 'The browser does not say which page it made.']]);
+  say({ id, result: { targetId: 'T' } }, 'C'.repeat(32));
+  await made;
+  expect(got.map((text) => text.slice(0, 20))).toEqual(['{"method":"A.large",']);
+});
+
+test('an event about a download that is larger than any is not kept', async () => {
+  const { say, got } = await fakeBrowser({ keepDownload: () => new Promise(() => {}) });
+  const complete = (filePath: string) =>
+    say({ method: 'Browser.downloadProgress', params: { guid: 'g', state: 'completed', filePath } }, SESSION);
+  complete('/x');
+  expect(got).toHaveLength(0);
+  complete('x'.repeat(70_000));
+  expect(got.splice(0)).toHaveLength(1);
+  for (let times = 0; times < 300; times++) complete('x'.repeat(60_000)); // 17 MiB
+  expect(got).not.toHaveLength(0);
 });
 
 test('each context that a client makes gets its downloads, and a complete one is told under its name', async () => {

@@ -48,7 +48,7 @@ export interface Mux {
 export interface MuxOptions extends BacklogBounds {
   /** The close code and reason for clients when the pipe closes by itself, because the browser exited. */
   whenGone?: () => { code: number; reason: string };
-  /** The most unanswered commands of one client. */
+  /** The most unanswered commands of all clients. */
   maxInFlight?: number;
   /** Chromium's deadline for commands of the multiplexer. Commands of clients have none. */
   answerMs?: number;

@@ -1,3 +1,4 @@
+import { downloadEvents } from './download-events.ts';
 import {
   ANSWER,
   answerId,
@@ -11,12 +12,10 @@ import {
   LETTER_T,
   METHOD_AT,
   readCreated,
-  readDownload,
   readNewContext,
   readTargetEvent,
   sessionOf,
   stripSession,
-  withFilePath,
   withoutTargets,
 } from './message.ts';
 import type { NetworkFacts } from './network-facts.ts';
@@ -24,12 +23,15 @@ import type { Message } from './pipe.ts';
 import type { Pending, Session } from './session.ts';
 import type { Switchboard } from './switchboard.ts';
 
-/** The most messages that wait for a client until the id of a hidden page is known. */
-const MOST_HELD = 10_000;
+/** The most messages that wait for the clients of a browser until the id of a hidden page is known: they are delivered in one turn. */
+const MOST_HELD = 20_000;
+/** No more messages wait once those that wait have this many bytes. */
+const MOST_HELD_BYTES = 16 * 1024 * 1024;
 
 /** Delivers each message of Chromium to its client. Answers begin with their id, events with their method, and both end with their session's id. */
 export function router(board: Switchboard, facts: NetworkFacts | undefined): (message: Message) => void {
   const { sessions, pending, secrets } = board;
+  const isDownloadHeld = downloadEvents(board);
   board.onSecretsKnown = letGo;
   return route;
 
@@ -47,7 +49,7 @@ export function router(board: Switchboard, facts: NetworkFacts | undefined): (me
     if (!entry) return board.answered(id, message);
     pending.delete(id);
     const { owner, session } = entry;
-    owner.inFlight -= 1;
+    owner.unanswered.delete(id);
     const original = `${ANSWER}${entry.id}`;
     if (original.length <= end) {
       head.write(original, end - original.length, 'latin1');
@@ -93,27 +95,6 @@ export function router(board: Switchboard, facts: NetworkFacts | undefined): (me
     else owner.end(1000, 'The page was closed.');
   }
 
-  // ---- downloads
-
-  /** A client that is told that a download is complete finds the file under its name: the event waits until the file has it. */
-  function isDownloadHeld(message: Message, session: Session | undefined): boolean {
-    const download = readDownload(message);
-    if (!download) return false;
-    const { guid, name, complete } = download;
-    if (name !== undefined) board.downloads!.begun(guid, name);
-    if (!complete) return false;
-    const kept = board.downloads!.complete(guid);
-    if (session)
-      void kept.then((path) => {
-        if (sessions.get(session.id) !== session) return; // detached meanwhile
-        if (path !== undefined) withFilePath(message, path);
-        if (session === session.owner.root) stripSession(message, session.id);
-        session.owner.deliver(message, byteLength(message));
-        board.flush();
-      });
-    return true;
-  }
-
   // ---- hidden targets
 
   /**
@@ -144,16 +125,15 @@ export function router(board: Switchboard, facts: NetworkFacts | undefined): (me
     const owner = isAnswer ? pending.get(answerId(head).id)?.owner : sessions.get(sessionOf(message) ?? '')?.owner;
     if (!owner || owner.secretive) return false;
     if (!owner.held && (isAnswer || !isTargetEvent(head))) return false;
-    (owner.held ??= []).push(message);
-    if (owner.held.length > MOST_HELD) owner.end(1011, 'The browser does not say which page it made.');
+    if (board.held.bytes > MOST_HELD_BYTES || board.held.messages >= MOST_HELD)
+      owner.end(1011, 'The browser does not say which page it made.');
+    else board.hold(owner, message);
     return true;
   }
 
   function letGo(): void {
     for (const connection of board.connections) {
-      const held = connection.held;
-      connection.held = undefined;
-      for (const message of held ?? []) route(message);
+      for (const message of board.release(connection)) route(message);
     }
   }
 

@@ -29,7 +29,7 @@ export function secretTargets() {
     created({ targetId, type }: { targetId: string; type: string }) {
       if (this.making === 0) return;
       if (type === 'tab') lastTab = targetId;
-      else if (lastTab !== undefined) tabs.set(targetId, lastTab);
+      else if (lastTab !== undefined && tabs.size < REMEMBERED) tabs.set(targetId, lastTab);
     },
 
     /** A hidden target was created; undefined if that failed. */

@@ -36,14 +36,20 @@ export interface Pending {
   url?: string | undefined;
 }
 
+/** Messages that wait, and their bytes. */
+export interface Held {
+  readonly messages: Message[];
+  bytes: number;
+}
+
 /** A client's connection, as far as routing needs it. */
 export interface Connection extends Client {
   /** Whether it takes an event that begins like this. */
   wants(head: Buffer): boolean;
   deliver(pieces: readonly Buffer[], bytes: number): void;
   readonly sessions: Set<Session>;
-  /** The number of unanswered commands. */
-  inFlight: number;
+  /** The ids of its unanswered commands, as the pipe has them. */
+  readonly unanswered: Set<number>;
   readonly root: Session | undefined;
   end(code: number, reason: string): void;
   pause(): void;
@@ -56,7 +62,7 @@ export interface Connection extends Client {
   /** It observes the browser for the service, and must not change what the other clients see. */
   readonly watching: boolean;
   /** Messages that arrived while a hidden target was created: kept until the id of that target is known. */
-  held: Message[] | undefined;
+  held: Held | undefined;
 }
 
 export function newSession(id: string, owner: Connection, parent?: Session, targetId?: string): Session {

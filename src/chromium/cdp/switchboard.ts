@@ -1,5 +1,5 @@
 import type { Downloads } from './downloads.ts';
-import { readAnswer, type Answer } from './message.ts';
+import { byteLength, readAnswer, toKeep, type Answer } from './message.ts';
 import type { Message, Pipe } from './pipe.ts';
 import type { Arguments, Method } from './protocol.ts';
 import { ContextLanes, type OpenLane } from './context-lanes.ts';
@@ -40,8 +40,12 @@ export class Switchboard {
   /** Called when no hidden target is being created any more: held messages can be delivered. */
   onSecretsKnown = () => {};
 
+  /** Messages that wait in all connections: see `Connection.held`. */
+  readonly held = { messages: 0, bytes: 0 };
+
   /** The multiplexer's own commands on the pipe's own session. */
   readonly #asked = new Map<number, { answer: (answer: Answer) => void; late: NodeJS.Timeout }>();
+  #turn: Promise<unknown> = Promise.resolve();
   #lastId = FIRST_ID;
   /** Connections with something to flush. */
   #unflushed: Connection[] = [];
@@ -99,6 +103,13 @@ export class Switchboard {
     if (paused) this.watching.paused(session);
   }
 
+  /** Runs lookups of files one after the other: the threads that do them serve all sessions. Undefined if the work fails. */
+  inTurn<T>(work: () => Promise<T>): Promise<T | undefined> {
+    const done = this.#turn.then(work).catch(() => undefined);
+    this.#turn = done;
+    return done;
+  }
+
   broughtToFront(targetId: string): void {
     this.front = targetId;
     for (const listener of this.onFront) listener(targetId);
@@ -111,6 +122,25 @@ export class Switchboard {
     session.parent?.children.delete(session);
     session.detachedAt = Date.now();
     this.watching.forget(session);
+  }
+
+  /** Keeps a message for a connection until it is released. */
+  hold(connection: Connection, message: Message): void {
+    const bytes = byteLength(message);
+    connection.held ??= { messages: [], bytes: 0 };
+    connection.held.messages.push(toKeep(message));
+    connection.held.bytes += bytes;
+    this.held.messages += 1;
+    this.held.bytes += bytes;
+  }
+
+  /** The messages that were kept for a connection. */
+  release(connection: Connection): Message[] {
+    const { messages, bytes } = connection.held ?? { messages: [], bytes: 0 };
+    connection.held = undefined;
+    this.held.messages -= messages.length;
+    this.held.bytes -= bytes;
+    return messages;
   }
 
   /** Call it after something was sent to a connection: its sink is flushed with the next `flush`. */
