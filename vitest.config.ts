@@ -89,7 +89,7 @@ const fromBuild: Plugin = {
   resolveId(source, importer) {
     if (!importer || !source.startsWith('.') || !source.endsWith('.ts')) return undefined;
     const path = relative(join(root, 'src'), resolve(dirname(importer), source));
-    if (path.startsWith('..') || path.endsWith('.test.ts')) return undefined;
+    if (path.startsWith('..') || path.endsWith('.test.ts') || path.includes('/web/')) return undefined;
     const built = path.replace(/\.ts$/, '.js');
     const joined = join(root, 'dist/joined/modules', built);
     return existsSync(joined) ? joined : join(root, 'dist', built);

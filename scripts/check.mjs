@@ -19,6 +19,7 @@ const checks = [
       withApiTypes('oxlint', ['--type-aware', '--deny-warnings', '--config', 'console/.oxlintrc.json', 'console']),
   },
   { name: 'types', run: () => listen('tsc', ['--project', 'tsconfig.json']) },
+  { name: 'types, browser code', run: () => listen('tsc', ['--project', 'tsconfig.web.json']) },
   { name: 'types, console', run: () => withApiTypes('tsc', ['--project', 'console/tsconfig.json']) },
   { name: 'regexes', run: () => listen(process.execPath, ['scripts/regexes.mjs']) },
   { name: 'rooms', run: () => listen(process.execPath, ['scripts/rooms.mjs']) },
@@ -31,7 +32,7 @@ export async function check() {
     checks.map(async ({ name, run, mend }) => {
       const started = Date.now();
       const { code, output } = await run();
-      console.log(`  ${code === 0 ? 'ok    ' : 'FAILED'}  ${name.padEnd(16)}  ${duration(Date.now() - started)}`);
+      console.log(`  ${code === 0 ? 'ok    ' : 'FAILED'}  ${name.padEnd(19)}  ${duration(Date.now() - started)}`);
       if (code !== 0) console.log(`\n${output}\n${mend ? `\nTo mend: ${mend}\n` : ''}`);
       return code === 0;
     }),

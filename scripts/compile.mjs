@@ -7,6 +7,7 @@ import { joinCommand, joinService } from './join.mjs';
 import { operationsOf } from './operations.mjs';
 import { listen, root } from './run.mjs';
 import { duration, say, Stop } from './say.mjs';
+import { bundleWeb } from './web.mjs';
 
 const dist = join(root, 'dist');
 
@@ -21,10 +22,12 @@ export async function compile({ quiet = false, types = true } = {}) {
   const service = [
     'tsconfig.json',
     'tsconfig.build.json',
+    'tsconfig.web.json',
     'package-lock.json',
     'openapi.json',
     'scripts/compile.mjs',
     'scripts/join.mjs',
+    'scripts/web.mjs',
   ];
   const wanted = `${fingerprint([...sources, ...service, 'scripts/operations.mjs'])} ${page}`;
   if (builtFrom() === wanted) return;
@@ -35,11 +38,16 @@ export async function compile({ quiet = false, types = true } = {}) {
   try {
     clearLeftovers();
     const flags = types ? [] : ['--noCheck'];
-    const { code, output } = await listen('tsc', ['--project', 'tsconfig.build.json', '--outDir', next, ...flags]);
-    if (code !== 0) throw new Stop(`${output}\n\nThe build failed; the compiler's reasons are above.`);
+    const compiled = await Promise.all([
+      listen('tsc', ['--project', 'tsconfig.build.json', '--outDir', next, ...flags]),
+      ...(types ? [listen('tsc', ['--project', 'tsconfig.web.json'])] : []),
+    ]);
+    for (const { code, output } of compiled)
+      if (code !== 0) throw new Stop(`${output}\n\nThe build failed; the compiler's reasons are above.`);
+    await bundleWeb(next);
 
-    // Migrations, pages, styles: whatever is not TypeScript is needed at run time unchanged.
-    for (const file of sources.filter((file) => !file.endsWith('.ts'))) {
+    // Migrations, pages: other files that are not TypeScript are needed at run time unchanged.
+    for (const file of sources.filter((file) => !file.endsWith('.ts') && !file.includes('/web/'))) {
       const copy = join(next, file.slice('src/'.length));
       if (existsSync(copy))
         throw new Stop(`${file} would replace what ${file.replace(/js$/, 'ts')} is built to. Rename one of them.`);

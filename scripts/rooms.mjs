@@ -203,6 +203,8 @@ function judgeOurs(file, target, typeOnly) {
       ? `reaches ${target}, outside of the service: move what it needs into src/`
       : undefined;
   }
+  if (isBrowserCode(target) && !isBrowserCode(file))
+    return `reaches ${target}, which runs in browsers: share a module beside web/, or read the bundle with lib/web-files.ts`;
   if (from === 'cli') return judgeCli(file, target);
   if (roofs.includes(from) || (from === file && !(file in groundFiles))) return undefined;
   if (from === to) return judgeInside(file, target);
@@ -268,6 +270,11 @@ function judgeChromium(file, target) {
   return chromiumRooms[from].includes(to)
     ? undefined
     : `reaches ${target}: chromium/${from} may reach ${inWords(chromiumRooms[from])} of chromium/; take it as a parameter, engine.ts passes it in`;
+}
+
+/** scripts/web.mjs bundles it; tsc emits no module of it. */
+function isBrowserCode(path) {
+  return path.includes('/web/');
 }
 
 /** `sessions` for sessions/store.ts; for files of src/ itself, the file. */

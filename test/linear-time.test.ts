@@ -261,9 +261,9 @@ test.each(Object.entries(functions))(
   },
 );
 
-/** Rooms whose text is the operator's or the service's own. */
+/** Rooms whose text is the operator's or the service's own, and code that runs in browsers. */
 const ownRooms =
-  /^(cli|store|docs|console|app|errors)\/|^chromium\/(sandbox|guest|recorder|display|browser|workshop)\/|^logins\/hosted\//;
+  /^(cli|store|docs|console|app|errors)\/|^chromium\/(sandbox|guest|recorder|display|browser|workshop)\/|^logins\/hosted\/|\/web\//;
 
 /** What takes a text that the service or its operator has written: ids, paths of files, names of methods. */
 const own = new Set([
@@ -297,6 +297,7 @@ const own = new Set([
   'lib/forwarded-routes.ts mayBeElsewhere',
   'lib/ids.ts pick',
   'lib/look.ts coloursFor',
+  'lib/web-files.ts webFile',
   'logger.ts openLogger',
   'logins/flow/decision.ts frameSentence',
   'logins/flow/signs.ts hashOf',

@@ -4,10 +4,9 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants } from 'node:zlib';
 import { coloursFor, look } from '../lib/look.ts';
+import { webFile } from '../lib/web-files.ts';
 
 /** The files of the reference's page. They are read when the first reader asks for them: most services have none. */
-
-const here = import.meta.dirname;
 
 /** The renderer, one file of 3.5 MB in its package. */
 const renderer = () =>
@@ -16,10 +15,10 @@ const renderer = () =>
 /** The renderer switches between the schemes by a class, whatever the reader's scheme is. */
 const before = () => look() + coloursFor('.light-mode', 'light') + coloursFor('.dark-mode', 'dark');
 
-const files: Readonly<Record<string, { type: string; path: () => string; before?: () => string }>> = {
-  'renderer.js': { type: 'text/javascript', path: renderer },
-  'start.js': { type: 'text/javascript', path: () => join(here, 'start.js') },
-  'style.css': { type: 'text/css', path: () => join(here, 'style.css'), before },
+const files: Readonly<Record<string, { type: string; read: () => Buffer | Promise<Buffer>; before?: () => string }>> = {
+  'renderer.js': { type: 'text/javascript', read: () => readFile(renderer()) },
+  'start.js': { type: 'text/javascript', read: () => webFile('docs/web/start.js') },
+  'style.css': { type: 'text/css', read: () => webFile('docs/web/style.css'), before },
 };
 
 export interface DocsAsset {
@@ -42,8 +41,8 @@ export function docsAsset(name: string): Promise<DocsAsset> | undefined {
   return asset;
 }
 
-async function load({ type, path, before }: (typeof files)[string]): Promise<DocsAsset> {
-  const plain = Buffer.concat([Buffer.from(before?.() ?? ''), await readFile(path())]);
+async function load({ type, read, before }: (typeof files)[string]): Promise<DocsAsset> {
+  const plain = Buffer.concat([Buffer.from(before?.() ?? ''), await read()]);
   const compressed = await promisify(brotliCompress)(plain, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }); // 0.1 s; 9 takes 1 s for 7 %
   return { type: `${type}; charset=utf-8`, plain, compressed };
 }

@@ -1,5 +1,6 @@
 import { errors } from '../errors.ts';
 import type { Claims, Tokens } from '../lib/tokens.ts';
+import { lifeSeconds } from './schema.ts';
 
 /** The purpose of a token. A live view token cannot drive the browser over CDP, and a CDP token cannot read files. */
 export type Purpose = 'cdp' | 'webdriver' | 'live' | 'base' | 'replay';
@@ -17,9 +18,6 @@ export interface Admission {
   /** The token is for watching only, whatever else the address says. */
   watchOnly: boolean;
 }
-
-/** The longest time a session may idle. A token ends with its session in any case, and every answer carries fresh ones. */
-export const lifeSeconds = 72 * 60 * 60;
 
 export type LapseOf = (minter: Minter) => Promise<'key' | 'project' | undefined>;
 

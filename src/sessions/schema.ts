@@ -3,10 +3,12 @@ import { named, nullable, oneOf, Paging, SlugName, Timestamp } from '../api/sche
 import { ExtensionSelector } from '../extensions/schema.ts';
 import { ProfileSelector, SessionProfile } from '../profiles/schema.ts';
 import { Telemetry, TelemetryRequest } from '../telemetry/schema.ts';
-import { lifeSeconds } from './addresses.ts';
 import { endings, sessionLife, type Ending } from './state.ts';
 
 export { ExtensionSelector, Telemetry, TelemetryRequest };
+
+/** The longest time a session may idle. A token ends with its session in any case, and every answer carries fresh ones. */
+export const lifeSeconds = 72 * 60 * 60;
 
 export const Tags = named(
   'Tags',
@@ -68,7 +70,7 @@ export const CreateSession = named(
     timeout_seconds: Type.Optional(
       Type.Integer({
         minimum: 10,
-        maximum: 259_200,
+        maximum: lifeSeconds,
         description: 'Deleted after this long without a client or a request; 60 when left out.',
       }),
     ),

@@ -1,4 +1,6 @@
-/* global Scalar */
+/** The renderer, which the page loads before this script: a file of the package @scalar/fastify-api-reference. */
+declare const Scalar: { createApiReference(selector: string, options: object): unknown };
+
 // An earlier page kept the key in the browser, where any script of this origin could read it. This one loses it with the page.
 localStorage.removeItem('authorized');
 
