@@ -5,7 +5,13 @@ import { root } from './run.mjs';
 import { Stop } from './say.mjs';
 
 /** The files that pages of the service load. Each is a path in the build; its source has the same path in src/. */
-const files = ['docs/web/start.js', 'docs/web/style.css'];
+const files = [
+  'docs/web/start.js',
+  'docs/web/style.css',
+  'sessions/live-view/web/display.js',
+  'sessions/live-view/web/screencast.js',
+  'sessions/live-view/web/style.css',
+];
 
 /**
  * Scripts that the service runs in pages of sessions: in the build, each is an expression whose value has the exports of the module. The

@@ -2,7 +2,7 @@ import type net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { memory, type Group } from '../../lib/byte-budget.ts';
 import type { Clipboard } from '../pages/clipboard.ts';
-import { isTypeable } from '../display/keymap.ts';
+import { isTypeable } from '../display/characters.ts';
 import { connectDisplay, type DisplayClient } from './display-client.ts';
 import type { Hands } from './hands.ts';
 import { characterKey, keyNamed } from './keys.ts';

@@ -4,14 +4,12 @@ import type { WebSocketReceiver, WebSocketSink } from '../../lib/ws-sink.ts';
 import type { Mux } from '../cdp/mux.ts';
 import { isEvaluated, isTargetList } from '../cdp/shapes.ts';
 import { activePage } from './active-page.ts';
-import { displayLevel, type LevelMessage } from './display-level.ts';
+import { displayLevel } from './display-level.ts';
 import { fileChoosers } from './file-choosers.ts';
-import { viewerFiles, type FileMessage, type SessionFiles } from './viewer-files.ts';
+import { viewerFiles, type SessionFiles } from './viewer-files.ts';
 import { isAboutFiles, readViewerMessage, viewerBounds } from './viewer-messages.ts';
+import type { DisplayMessage } from './viewer-protocol.ts';
 import { drop } from './viewer-uploads.ts';
-
-/** The JSON messages to a viewer of a display. The display's own bytes are binary messages. */
-export type DisplayMessage = { type: 'title'; title: string } | LevelMessage | FileMessage;
 
 /** Chromium does not report changed titles, and a display does not say which tab is in front. */
 const EVERY_MS = 1000;

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { displayLevel, type LevelMessage } from './display-level.ts';
+import { displayLevel } from './display-level.ts';
+import type { LevelMessage } from './viewer-protocol.ts';
 
 let said: LevelMessage[] = [];
 let unsent = 0;

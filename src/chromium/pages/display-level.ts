@@ -1,7 +1,5 @@
-import { atBest, follow, levelOf, type Level } from './cast-levels.ts';
-
-/** `level` is what the display's pictures are to have; the viewer answers a `mark` when it has read all that was sent before. */
-export type LevelMessage = { type: 'level'; level: Level } | { type: 'mark' };
+import { atBest, follow, levelOf } from './cast-levels.ts';
+import type { LevelMessage } from './viewer-protocol.ts';
 
 const LOOK_MS = 1000;
 

@@ -1,12 +1,12 @@
-import { flag, object, text, type Checked } from '../../lib/shape.ts';
+import { flag, object, text, type Check } from '../../lib/shape.ts';
 import type { LocalClient } from '../cdp/local-client.ts';
 import { atPoint, evaluateAt, type LookedAt } from './frame-places.ts';
+import type { Clicked } from './viewer-protocol.ts';
 
 /** What was right-clicked, for a menu that the viewer draws: a headless browser has none. */
-export type Clicked = Checked<typeof isClicked>;
 
 const LONGEST_LINK = 16_384;
-const isClicked = object({ link: text(LONGEST_LINK), selected: flag, editable: flag });
+const isClicked: Check<Clicked> = object({ link: text(LONGEST_LINK), selected: flag, editable: flag });
 
 /** Runs `click`, and answers what was clicked. Undefined: the page has a menu of its own, or keeps the event to itself. */
 export function clickForMenu(

@@ -1,6 +1,7 @@
-import { flag, integer, list, number, object, oneOf, text, type Checked } from '../../lib/shape.ts';
+import { flag, integer, list, number, object, oneOf, text, type Check } from '../../lib/shape.ts';
 import type { LocalClient } from '../cdp/local-client.ts';
 import { atFocus, evaluateAt, type LookedAt } from './frame-places.ts';
+import { VALUE_INPUTS, type Popup, type PopupOption } from './viewer-protocol.ts';
 
 /**
  * The popups of form controls in a headless browser, from outside. Chromium opens them, but no picture of the page contains them. So the
@@ -8,31 +9,6 @@ import { atFocus, evaluateAt, type LookedAt } from './frame-places.ts';
  * events as from a person with a window.
  */
 
-/** A popup that is open in the page, as the viewer draws it. The texts are the page's. */
-export type PopupOf =
-  | { readonly kind: 'select'; readonly selected: number; readonly options: readonly PopupOption[] }
-  /** The suggestions of a text field. */
-  | { readonly kind: 'suggest'; readonly options: readonly PopupOption[] }
-  | {
-      readonly kind: 'value';
-      readonly input: ValueInput;
-      readonly value: string;
-      readonly min: string;
-      readonly max: string;
-      readonly step: string;
-    };
-export type Popup = PopupOf & Box;
-
-interface Box {
-  readonly x: number;
-  readonly y: number;
-  readonly width: number;
-  readonly height: number;
-}
-type ValueInput = (typeof VALUE_INPUTS)[number];
-export type PopupOption = Checked<typeof isOption>;
-
-const VALUE_INPUTS = ['date', 'month', 'week', 'time', 'datetime-local', 'color'] as const;
 /** The most options that are drawn, and the longest text of one: together less than a message may have. */
 const MOST_OPTIONS = 1000;
 const LONGEST_TEXT = 100;
@@ -42,7 +18,7 @@ const MOST_STEPS = 200;
 const short = text(LONGEST_TEXT);
 const pixels = number(-1e7, 1e7);
 const box = { x: pixels, y: pixels, width: pixels, height: pixels };
-const isOption = object({ label: short, value: short, group: short, disabled: flag, hidden: flag });
+const isOption: Check<PopupOption> = object({ label: short, value: short, group: short, disabled: flag, hidden: flag });
 const options = (value: unknown): value is PopupOption[] => list(isOption)(value) && value.length <= MOST_OPTIONS;
 const isSelect = object({ kind: oneOf('select'), selected: integer(-1, 1e6), options, ...box });
 const isSuggest = object({ kind: oneOf('suggest'), options, ...box });

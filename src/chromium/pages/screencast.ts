@@ -5,9 +5,10 @@ import { isTargetGone } from '../cdp/shapes.ts';
 import type { Casts } from './cast.ts';
 import type { SessionFiles } from './viewer-files.ts';
 import { viewerInput } from './viewer-input.ts';
-import { addressOf, readViewerMessage, viewerBounds, type ViewerMessage } from './viewer-messages.ts';
+import { addressOf, readViewerMessage, viewerBounds } from './viewer-messages.ts';
 import { viewerPictures } from './viewer-pictures.ts';
 import { viewerPopups } from './viewer-popups.ts';
+import type { ViewerMessage } from './viewer-protocol.ts';
 import { viewerSteering } from './viewer-steering.ts';
 import { viewerTabs } from './viewer-tabs.ts';
 import { viewerUploads } from './viewer-uploads.ts';
@@ -15,8 +16,7 @@ import { Viewer } from './viewer.ts';
 
 /**
  * The live view of a headless session: one viewer, with a client of the multiplexer for its tabs and its input. Its pictures come from a
- * cast that it shares with other viewers (`casts`, cast.ts). Messages to the viewer are `ViewMessage` of viewer.ts, messages from it
- * `ViewerMessage` of viewer-messages.ts.
+ * cast that it shares with other viewers (`casts`, cast.ts). The messages to the viewer and from it are in viewer-protocol.ts.
  */
 export function attachScreencast(
   mux: Mux,

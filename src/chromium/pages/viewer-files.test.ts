@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { viewerFiles, type FileMessage, type SessionFiles } from './viewer-files.ts';
+import { viewerFiles, type SessionFiles } from './viewer-files.ts';
+import type { FileMessage } from './viewer-protocol.ts';
 
 /**
  * Files in memory, for what a viewer does wrong. The real ones are tested in test/acceptance/fs.test.ts. `downloaded` is what the session

@@ -1,4 +1,5 @@
-import type { FilesMessage, ViewerMessage } from './viewer-messages.ts';
+import { MOST_FILES, MOST_UPLOADED } from './upload-bounds.ts';
+import type { FileMessage, FilesMessage, ViewerMessageOf } from './viewer-protocol.ts';
 
 /** The session's files, as far as a viewer gets to them. */
 export interface SessionFiles {
@@ -20,24 +21,10 @@ export interface IncomingFiles {
   reset(): void;
 }
 
-/** The JSON messages about files to a viewer. */
-export type FileMessage =
-  /** The page asks for files. */
-  | { type: 'chooser'; id: number; multiple: boolean }
-  /** A part of an upload is written: send another one. */
-  | { type: 'more' }
-  | { type: 'filesDone'; problem: string }
-  | { type: 'downloads'; files: readonly { name: string; size: number }[]; problem: string }
-  | { type: 'saving'; name: string; size: number }
-  | { type: 'saveBytes'; data: string }
-  | { type: 'saved'; problem: string };
-
 /** What takes files in the page: the control that asked for them, or the place where they were dropped. */
 export type Taker = (paths: readonly string[]) => Promise<unknown>;
 
 const MIB = 1024 * 1024;
-export const MOST_FILES = 20;
-export const MOST_UPLOADED = 100 * MIB;
 const MOST_SAVED = 500 * MIB;
 const MOST_LISTED = 200;
 /** The parts of an upload that may be under way, and the size of the parts of a download. A viewer of ours sends half as many. */
@@ -69,7 +56,7 @@ export function viewerFiles({
   /** A list is being made, and whether it was asked for again meanwhile. */
   let listing: { again: boolean } | undefined;
 
-  function offer(message: ViewerMessage & { type: 'offerFiles' }): void {
+  function offer(message: ViewerMessageOf<'offerFiles'>): void {
     const take = message.chooser === 0 ? dropAt(message) : chooserOf(message.chooser)?.take;
     const size = message.files.reduce((sum, file) => sum + file.size, 0);
     const refuse = (problem: string) => tell({ type: 'filesDone', problem });

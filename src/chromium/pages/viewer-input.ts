@@ -2,7 +2,7 @@ import type { Arguments, Method, Params } from '../cdp/protocol.ts';
 import type { LookedAt } from './frame-places.ts';
 import { copyFrom, pasteInto } from './page-clipboard.ts';
 import { clickForMenu } from './page-menu.ts';
-import type { InputMessage, ViewerMessage } from './viewer-messages.ts';
+import type { InputMessage, ViewerMessageOf } from './viewer-protocol.ts';
 import type { Shown, Viewer } from './viewer.ts';
 
 /** A page that does not answer gets no more movements, and later no input at all, until it does. */
@@ -79,7 +79,7 @@ export function viewerInput(viewer: Viewer, world: string, onDone: (tab: Shown) 
     onDone(tab);
   }
 
-  async function key(tab: Shown, message: ViewerMessage & { type: 'key' }): Promise<void> {
+  async function key(tab: Shown, message: ViewerMessageOf<'key'>): Promise<void> {
     await dispatch(tab, MAX_UNANSWERED, 'Input.dispatchKeyEvent', keyEvent(message));
     if (message.event === 'up') onDone(tab);
   }
@@ -132,7 +132,7 @@ export function viewerInput(viewer: Viewer, world: string, onDone: (tab: Shown) 
   return { take, exclusive };
 }
 
-function keyEvent(message: ViewerMessage & { type: 'key' }): Params<'Input.dispatchKeyEvent'> {
+function keyEvent(message: ViewerMessageOf<'key'>): Params<'Input.dispatchKeyEvent'> {
   const { event, text, keyCode, location, repeat, key, code, modifiers } = message;
   const common = { key, code, modifiers, windowsVirtualKeyCode: keyCode, location, isKeypad: location === 3 };
   if (event === 'up') return { ...common, type: 'keyUp' };

@@ -1,13 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { LookedAt } from './frame-places.ts';
-import { chooseOption, closePopup, readPopup, setValue, type Popup } from './page-popups.ts';
-import { MAX_MESSAGE, type ViewerMessage } from './viewer-messages.ts';
+import { chooseOption, closePopup, readPopup, setValue } from './page-popups.ts';
+import { MAX_MESSAGE } from './viewer-messages.ts';
+import type { Popup, ViewerMessageOf } from './viewer-protocol.ts';
 import type { Shown, Viewer } from './viewer.ts';
 
 /** The deadline for the page's answer about its popup. */
 const ANSWER_MS = 3000;
 
-export type PopupMessage = ViewerMessage & { type: 'choose' | 'setValue' | 'dismiss' };
+export type PopupMessage = ViewerMessageOf<'choose' | 'setValue' | 'dismiss'>;
 
 /**
  * The popup that the shown tab has open, for the viewer to draw. It is looked for after each click and key of the viewer: Chromium does not

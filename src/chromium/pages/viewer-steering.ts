@@ -1,7 +1,8 @@
 import { anyText, integer, list, object, optional, record, text } from '../../lib/shape.ts';
 import type { Mux } from '../cdp/mux.ts';
 import { transportError } from './net-errors.ts';
-import { destinationOf, MAX_MESSAGE, type ViewerMessage } from './viewer-messages.ts';
+import { destinationOf, MAX_MESSAGE } from './viewer-messages.ts';
+import type { ViewerMessageOf } from './viewer-protocol.ts';
 import type { Shown, Viewer } from './viewer.ts';
 
 /** They are kept: the id of a load, and why it failed. */
@@ -15,7 +16,7 @@ const isOfFrame = object({ frameId: anyText });
 const isDialog = object({ type: anyText, message: anyText, defaultPrompt: optional(anyText) });
 const isHistory = object({ currentIndex: integer(0, 1e6), entries: list(object({ id: integer(0, 2 ** 31) })) });
 
-export type SteeringMessage = ViewerMessage & { type: 'navigate' | 'history' | 'answer' };
+export type SteeringMessage = ViewerMessageOf<'navigate' | 'history' | 'answer'>;
 
 /** The browser controls around a page: its address, its history, its dialogs. Words are searched for at `searchUrl`. */
 export function viewerSteering(viewer: Viewer, network: Pick<Mux, 'failureOf'>, searchUrl = '') {

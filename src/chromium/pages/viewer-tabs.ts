@@ -3,7 +3,8 @@ import type { Mux } from '../cdp/mux.ts';
 import { isAttached, isCreated, isTargetGone, isTargetList, isTargetNews, type TargetInfo } from '../cdp/shapes.ts';
 import { viewerFollowing } from './viewer-following.ts';
 import { MAX_MESSAGE } from './viewer-messages.ts';
-import type { Shown, TabInfo, Viewer } from './viewer.ts';
+import type { TabInfo } from './viewer-protocol.ts';
+import type { Shown, Viewer } from './viewer.ts';
 
 interface Tab extends TabInfo {
   readonly contextId: string | undefined;

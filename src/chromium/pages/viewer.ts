@@ -11,37 +11,7 @@ import {
   type ReadOf,
   type Told,
 } from '../cdp/protocol.ts';
-import type { Clicked } from './page-menu.ts';
-import type { Popup } from './page-popups.ts';
-import type { FileMessage } from './viewer-files.ts';
-import type { InputMessage } from './viewer-messages.ts';
-
-/** The JSON messages to a viewer of the screencast. Pictures are binary messages, each a JPEG. */
-export type ViewMessage =
-  | { type: 'hello'; readOnly: boolean }
-  /** `shown` is the tab in the pictures, or null when there is none. */
-  | { type: 'tabs'; tabs: readonly TabInfo[]; shown: string | null }
-  /** The page's size in CSS pixels, the unit of mouse coordinates. Sent before the first picture of that size. */
-  | { type: 'viewport'; width: number; height: number }
-  | { type: 'page'; loading: boolean; canGoBack: boolean; canGoForward: boolean }
-  | { type: 'dialog'; kind: string; message: string; defaultText: string }
-  | { type: 'dialogClosed' }
-  | { type: 'crashed' }
-  /** A popup of a control, which the pictures do not contain. Its place is in CSS pixels of the page. */
-  | { type: 'popup'; id: number; popup: Popup }
-  | { type: 'popupClosed' }
-  /** What was right-clicked, in a page without a menu of its own. */
-  | ({ type: 'menu'; x: number; y: number } & Clicked)
-  | { type: 'clipboard'; text: string }
-  | FileMessage
-  /** A sentence to show to the person. */
-  | { type: 'notice'; text: string };
-
-export interface TabInfo {
-  readonly id: string;
-  readonly title: string;
-  readonly url: string;
-}
+import type { InputMessage, ViewMessage } from './viewer-protocol.ts';
 
 /** The tab that a viewer sees. Asynchronous work compares it with the current one afterwards. */
 export interface Shown {

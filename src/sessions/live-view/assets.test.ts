@@ -40,7 +40,7 @@ describe('the live view’s files', () => {
   });
 
   it('name the licence of what they contain', async () => {
-    expect((await prepareLiveView()).get('display')!.plain.toString()).toMatch(/^\/\*! Contains noVNC/);
+    expect((await prepareLiveView()).get('display')!.plain.toString()).toContain('/*! Contains noVNC');
   });
 
   it('are served to a page of another version, and not kept', async () => {

@@ -39,7 +39,7 @@ const templates = { page: templateOf('page.html'), refused: templateOf('refused.
 
 let bundles: ReturnType<typeof makeBundles> | undefined;
 
-/** Makes the files, once. The service calls it when it starts, so that the first viewer does not wait for it. */
+/** Reads and compresses the files, once. The service calls it when it starts, so that the first viewer does not wait for it. */
 export function prepareLiveView(): ReturnType<typeof makeBundles> {
   bundles ??= makeBundles().catch((error: unknown) => {
     bundles = undefined; // the next viewer tries again

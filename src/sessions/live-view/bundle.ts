@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { look } from '../../lib/look.ts';
-import { build, stop, type Plugin } from 'esbuild';
+import { webFile } from '../../lib/web-files.ts';
 
 /** One file of the page, as it is and compressed. Its name contains a hash of its content, so a browser may keep it for ever. */
 export interface Bundle {
@@ -19,59 +17,20 @@ export interface Bundle {
 export type BundleKind = 'style' | ViewKind;
 export type ViewKind = 'display' | 'screencast';
 
-const here = import.meta.dirname;
-const noVnc = dirname(dirname(createRequire(import.meta.url).resolve('@novnc/novnc'))); // it resolves to core/rfb.js
-
-/** The package of noVNC exports its main file only; its other modules are imported by path. */
-const novncByPath: Plugin = {
-  name: 'novnc',
-  setup({ onResolve }) {
-    onResolve({ filter: /^\.\/novnc\// }, ({ path }) => ({ path: join(noVnc, path.slice('./novnc/'.length)) }));
-  },
-};
-
-const NOVNC = '/*! Contains noVNC, Copyright The noVNC authors, MPL 2.0: https://github.com/novnc/noVNC */';
-
-/**
- * Puts each part of the page into one file. As separate modules the page took 68 requests, each found only when the one
- * before had arrived. Made when the service starts, from the same files in the package and in the sources.
- */
+/** A viewer of a headless session does not load noVNC: each engine has a script of its own. */
 export async function makeBundles(): Promise<ReadonlyMap<BundleKind, Bundle>> {
-  try {
-    const made = await Promise.all([
-      bundleOf('style', `@import './style.css';\n@import './overlays.css';\n${look('dark')}`),
-      bundleOf('screencast', script('screencast')),
-      bundleOf('display', script('display'), NOVNC),
-    ]);
-    return new Map(made);
-  } finally {
-    await stop(); // esbuild is a process, which would stay
-  }
+  const made = await Promise.all([bundleOf('style', look('dark')), bundleOf('screencast'), bundleOf('display')]);
+  return new Map(made);
 }
 
-const script = (kind: ViewKind) =>
-  `import { view } from './view.js'; import { ${kind} } from './${kind}.js'; view(${kind});`;
-
-async function bundleOf(kind: BundleKind, contents: string, banner = ''): Promise<[BundleKind, Bundle]> {
-  const loader = kind === 'style' ? 'css' : 'js';
-  const { outputFiles, warnings } = await build({
-    stdin: { contents, loader, resolveDir: here, sourcefile: `entry-of-${kind}.${loader}` },
-    bundle: true,
-    minify: true,
-    format: 'esm',
-    target: 'es2022',
-    write: false,
-    logLevel: 'silent',
-    banner: { [loader]: banner },
-    plugins: [novncByPath],
-  });
-  if (warnings[0]) throw new Error(`The live view's ${kind} does not bundle: ${warnings[0].text}`); // a name that is not exported is a warning
-  const plain = Buffer.from(outputFiles[0]!.contents);
+async function bundleOf(kind: BundleKind, before = ''): Promise<[BundleKind, Bundle]> {
+  const ending = kind === 'style' ? 'css' : 'js';
+  const plain = Buffer.concat([Buffer.from(before), webFile(`sessions/live-view/web/${kind}.${ending}`)]);
   const [br, zipped] = await Promise.all([
     promisify(brotliCompress)(plain, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }), // 11 takes ten times as long for 5 %
     promisify(gzip)(plain, { level: 9 }),
   ]);
   const hash = createHash('sha256').update(plain).digest('base64url').slice(0, 12);
   const type = `${kind === 'style' ? 'text/css' : 'text/javascript'}; charset=utf-8`;
-  return [kind, { name: `${kind}.${hash}.${loader}`, type, plain, br, gzip: zipped }];
+  return [kind, { name: `${kind}.${hash}.${ending}`, type, plain, br, gzip: zipped }];
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { liveViewHeartbeat } from './beat.ts';
-import { watchHeartbeat } from './heartbeat.js';
+import { watchHeartbeat } from './web/heartbeat.ts';
 
 /** A connection of a live view, on which messages arrive. `said` is what its page was told, and at which millisecond. */
 function connection() {

@@ -2,17 +2,18 @@
  * The clipboard between the session and its viewer. Where the viewer's browser allows it, text goes straight to and from the computer's
  * clipboard; where it does not (no https, an iframe without permission), there is the panel.
  */
-import { panel } from './panel.js';
+import { $ } from './elements.ts';
+import { panel } from './panel.ts';
+import { listenUntil, type Ui } from './parts.ts';
 
 /** A page in the session may copy at any time. Only text copied soon after the viewer's own input reaches the viewer's computer. */
 const OWN_DOING_MS = 5000;
 
-export function clipboardPanel({ $, readOnly, notice }) {
+export function clipboardPanel({ readOnly, notice }: Pick<Ui, 'readOnly' | 'notice'>) {
   const text = $('clipboard-text');
-  const focus = (yes) => (yes ? text : $('keyboard')).focus({ preventScroll: true });
-  const listen = (target, name, listener) => target.addEventListener(name, listener);
-  const box = panel({ $, name: 'clipboard', listen, opened: focus });
-  let paste = () => {};
+  const focus = (yes: boolean) => (yes ? text : $('keyboard')).focus({ preventScroll: true });
+  const box = panel({ name: 'clipboard', listen: listenUntil(), opened: focus });
+  let paste: (text: string) => void = () => {};
   let lastDoing = -Infinity;
 
   box.button.hidden = readOnly;
@@ -29,7 +30,7 @@ export function clipboardPanel({ $, readOnly, notice }) {
     addEventListener(doing, () => (lastDoing = performance.now()), { capture: true });
   }
 
-  async function toComputer(value) {
+  async function toComputer(value: string): Promise<boolean> {
     try {
       await navigator.clipboard.writeText(value);
       return true;
@@ -38,7 +39,7 @@ export function clipboardPanel({ $, readOnly, notice }) {
     }
   }
 
-  function copyTheOldWay(value) {
+  function copyTheOldWay(value: string): boolean {
     const focused = document.activeElement;
     const scratch = document.createElement('textarea');
     scratch.value = value;
@@ -46,18 +47,18 @@ export function clipboardPanel({ $, readOnly, notice }) {
     scratch.select();
     const done = document.execCommand('copy');
     scratch.remove();
-    focused?.focus({ preventScroll: true });
+    if (focused instanceof HTMLElement) focused.focus({ preventScroll: true });
     return done;
   }
 
   return {
     /** The function that sends a text from the panel into the session. */
-    set onPaste(how) {
+    set onPaste(how: (text: string) => void) {
       paste = how;
     },
 
     /** Called when the session copied something. */
-    async receive(value) {
+    async receive(value: string): Promise<void> {
       if (readOnly || value === '') return;
       text.value = value;
       const own = document.hasFocus() && performance.now() - lastDoing < OWN_DOING_MS;

@@ -1,11 +1,23 @@
 /** The viewer's keys, and text that comes without keys. */
-import { shortcutOf } from './shortcuts.js';
-import { belongsToText, isMac, isShortcut, modifiersOf, readText } from './keyboard.js';
+import type { ViewerMessageOf } from '../../../chromium/pages/viewer-protocol.ts';
+import { $ } from './elements.ts';
+import { belongsToText, isMac, isShortcut, modifiersOf, readText } from './keyboard.ts';
+import type { Parts, Send } from './parts.ts';
+import { shortcutOf, type Shortcut } from './shortcuts.ts';
+
+/** A key, without what becomes of it. */
+type Key = Omit<ViewerMessageOf<'key'>, 'event' | 'text' | 'repeat'>;
 
 /** `flush` sends the movements that wait. Returns what pastes a text. */
-export function keys({ $, act, listen, signal, flush, onShortcut }) {
+export function keys({
+  act,
+  listen,
+  signal,
+  flush,
+  onShortcut,
+}: Parts & { flush(): void; onShortcut(name: Shortcut): void }) {
   const field = $('keyboard');
-  const held = new Map();
+  const held = new Map<string, Key>();
 
   listen(field, 'keydown', (event) => {
     if (belongsToText(event) || ['F11', 'F12'].includes(event.key)) return;
@@ -30,33 +42,36 @@ export function keys({ $, act, listen, signal, flush, onShortcut }) {
     for (const code of held.keys()) keyUp(code, 0);
   });
 
-  function keyUp(code, modifiers) {
+  function keyUp(code: string, modifiers: number): void {
     const key = held.get(code);
     if (!key) return;
     held.delete(code);
     act({ ...key, event: 'up', text: '', repeat: false, modifiers });
   }
 
-  const press = (key, code, keyCode) => {
-    const event = { type: 'key', key, code, keyCode, location: 0, modifiers: 0, text: '', repeat: false };
-    act({ ...event, event: 'down' });
-    act({ ...event, event: 'up' });
+  const paste = (text: string) => {
+    if (text) act({ type: 'paste', text });
   };
-  const paste = (text) => text && act({ type: 'paste', text });
   readText(
     field,
     {
       text: (text) => act({ type: 'text', text }),
       compose: (text) => act({ type: 'compose', text: text.slice(0, 1000) }),
       paste,
-      erase: () => press('Backspace', 'Backspace', 8),
+      erase: () => press(act, { key: 'Backspace', code: 'Backspace', keyCode: 8 }),
     },
     signal,
   );
   return paste;
 }
 
-function keyOf(event) {
+/** Presses and releases a key, with the modifiers that CDP counts. */
+export function press(act: Send, key: Pick<Key, 'key' | 'code' | 'keyCode'>, modifiers = 0): void {
+  for (const event of ['down', 'up'] as const)
+    act({ type: 'key', event, ...key, location: 0, modifiers, text: '', repeat: false });
+}
+
+function keyOf(event: KeyboardEvent): Key {
   const isCommand = isMac && event.key === 'Meta';
   return {
     type: 'key',
@@ -69,13 +84,13 @@ function keyOf(event) {
 }
 
 /** Whether the key writes something: by itself, with Shift, or with AltGr, which Windows reports as Control and Alt. */
-function writes(event) {
-  if ([...event.key].length !== 1) return false;
+function writes(event: KeyboardEvent): boolean {
+  if (Array.from(event.key).length !== 1) return false;
   if (event.getModifierState('AltGraph')) return true;
   return !event.ctrlKey && !event.metaKey && (!event.altKey || isMac);
 }
 
-function textOf(event) {
+function textOf(event: KeyboardEvent): string {
   if (event.key === 'Enter' && !event.ctrlKey && !event.metaKey && !event.altKey) return '\r';
   return writes(event) ? event.key : '';
 }

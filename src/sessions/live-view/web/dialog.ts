@@ -1,6 +1,10 @@
 /** The dialogs of the page (alert, confirm, prompt, beforeunload), which wait for an answer. */
-export function dialogBox({ $, act, listen, signal, focus }) {
-  function open({ kind, message, defaultText }) {
+import type { ViewMessageOf } from '../../../chromium/pages/viewer-protocol.ts';
+import { $ } from './elements.ts';
+import type { Parts } from './parts.ts';
+
+export function dialogBox({ act, listen, signal, focus }: Parts) {
+  function open({ kind, message, defaultText }: ViewMessageOf<'dialog'>) {
     const leaving = kind === 'beforeunload';
     $('dialog-title').textContent = leaving ? 'Leave this page?' : 'The page says';
     $('dialog-message').textContent = leaving ? 'What you have changed may not be saved.' : message;
@@ -20,7 +24,7 @@ export function dialogBox({ $, act, listen, signal, focus }) {
     focus();
   }
 
-  function answer(accept) {
+  function answer(accept: boolean) {
     act({ type: 'answer', accept, text: $('dialog-text').value });
     close();
   }

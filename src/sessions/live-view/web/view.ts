@@ -1,25 +1,24 @@
 /**
- * The live view's page: one connection at a time, and the messages shown without one. The content is drawn by screencast.js (headless) or
- * display.js (headful).
+ * The live view's page: one connection at a time, and the messages shown without one. The content is drawn by screencast.ts (headless) or
+ * display.ts (headful).
  */
-import { clipboardPanel } from './clipboard.js';
-import { watchHeartbeat } from './heartbeat.js';
+import { clipboardPanel } from './clipboard.ts';
+import { $ } from './elements.ts';
+import { watchHeartbeat } from './heartbeat.ts';
+import type { MakeView, Ui } from './parts.ts';
 
 const root = document.documentElement;
-const { socket: socketPath } = root.dataset;
+const { socket: socketPath = '' } = root.dataset;
 const readOnly = root.dataset.readOnly === 'true';
-const $ = (id) => document.getElementById(id);
 
 /** Close codes after which reconnecting may succeed: the service restarts or was busy, or the network dropped the connection. */
 const MAY_COME_BACK = new Set([1006, 1012, 1013]);
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 10_000;
 
-const ui = {
-  $,
+const ui: Ui = {
   readOnly,
-  clipboard: clipboardPanel({ $, readOnly, notice }),
-  /** The first picture has arrived. */
+  clipboard: clipboardPanel({ readOnly, notice }),
   connected: () => state('connected', ''),
   state,
   notice,
@@ -29,7 +28,7 @@ const ui = {
 const session = $('title').textContent;
 
 /** What the window is called, in the header and in the list of windows. A title is the page's own text. */
-function pageTitle(title = '') {
+function pageTitle(title = ''): void {
   document.title = title ? `${title} – ${session}` : session;
   $('page-title').textContent = title;
   $('page-title').hidden = title === '';
@@ -37,14 +36,14 @@ function pageTitle(title = '') {
 
 let attempts = 0;
 
-function state(name, text, detail = '') {
+function state(name: string, text: string, detail = ''): void {
   root.dataset.state = name;
   $('state-text').textContent = text;
   $('state-detail').textContent = detail;
 }
 
-let noticeTimer;
-function notice(text) {
+let noticeTimer: number | undefined;
+function notice(text: string): void {
   $('notice').textContent = text;
   $('notice').hidden = false;
   clearTimeout(noticeTimer);
@@ -52,7 +51,7 @@ function notice(text) {
 }
 
 /** Relative to this page, to work behind any proxy path, and with the same token. */
-function socketUrl() {
+function socketUrl(): URL {
   const url = new URL(socketPath, location.href);
   url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
   url.search = location.search;
@@ -60,21 +59,21 @@ function socketUrl() {
   return url;
 }
 
-function connect(makeView) {
+function connect(makeView: MakeView): void {
   const socket = new WebSocket(socketUrl());
   socket.binaryType = 'arraybuffer';
   const leave = new AbortController();
   socket.addEventListener('open', () => (attempts = 0));
-  const over = (code, reason) => {
+  const over = (code: number, reason: string) => {
     if (leave.signal.aborted) return; // given up before it was closed
     leave.abort();
     root.classList.remove('loading');
     void closed(code, reason, makeView);
   };
-  let before;
+  let before: Parameters<Ui['state']> = ['connecting', ''];
   watchHeartbeat(socket, leave.signal, {
     stalled() {
-      before = [root.dataset.state, $('state-text').textContent, $('state-detail').textContent];
+      before = [root.dataset.state ?? '', $('state-text').textContent, $('state-detail').textContent];
       state('reconnecting', 'The connection is lost.', 'Nothing arrives from the session.');
     },
     resumed: () => state(...before),
@@ -87,7 +86,7 @@ function connect(makeView) {
   makeView(socket, ui, leave.signal);
 }
 
-async function closed(code, reason, makeView) {
+async function closed(code: number, reason: string, makeView: MakeView): Promise<void> {
   if (!MAY_COME_BACK.has(code)) return state('ended', 'The session has ended.', reason);
   if (code === 1012) state('restarting', 'The browser restarts…', reason);
   else state('reconnecting', attempts === 0 ? 'The connection was lost. Trying again…' : 'Trying again…');
@@ -104,7 +103,7 @@ async function closed(code, reason, makeView) {
   setTimeout(() => connect(makeView), wait);
 }
 
-async function ownStatus() {
+async function ownStatus(): Promise<number | undefined> {
   try {
     const signal = AbortSignal.timeout(5000);
     const { status } = await fetch(location.href, { cache: 'no-store', headers: { accept: 'text/html' }, signal });
@@ -119,12 +118,12 @@ fullscreen.hidden = !document.fullscreenEnabled;
 fullscreen.addEventListener('click', async () => {
   if (document.fullscreenElement) return document.exitFullscreen();
   await root.requestFullscreen();
-  await navigator.keyboard?.lock?.().catch(() => {}); // so that Ctrl+W and similar shortcuts reach the session
+  await navigator.keyboard?.lock().catch(() => {}); // so that Ctrl+W and similar shortcuts reach the session
   $('keyboard').focus({ preventScroll: true });
 });
 
-/** Starts the page with the view of the session's engine: `screencast` or `display`. bundle.ts makes a script of each. */
-export function view(makeView) {
+/** Starts the page with the view of the session's engine. */
+export function view(makeView: MakeView): void {
   if (new URLSearchParams(location.search).get('header') === 'false') root.dataset.header = 'false';
   $('badge').hidden = !readOnly;
   connect(makeView);

@@ -1,16 +1,24 @@
 /** Fingers on the picture of a headful session, between the screen and noVNC. */
+import type { Parts } from './parts.ts';
+import type { Zoom } from './zoom.ts';
 
 /** A finger that rested and moves farther than this drags. */
 const DRAG_PX = 8;
 
 /** As in a headless view, one finger scrolls and two enlarge. noVNC alone would drag, and zoom in the session. */
-export function fingers({ target, listen, zoom, readOnly }) {
-  let last;
-  let held; // by a finger that rested before it moved
-  const passed = new WeakSet();
-  for (const name of ['gesturestart', 'gesturemove', 'gestureend']) listen(target, name, swipe, { capture: true });
+export function fingers({
+  target,
+  listen,
+  zoom,
+  readOnly,
+}: Pick<Parts, 'listen' | 'readOnly'> & { target: HTMLElement; zoom: Zoom }) {
+  let last: { x: number; y: number } | undefined;
+  let held: { clientX: number; clientY: number; drags: boolean } | undefined; // by a finger that rested before it moved
+  const passed = new WeakSet<CustomEvent>();
+  for (const name of ['gesturestart', 'gesturemove', 'gestureend'] as const)
+    listen(target, name, swipe, { capture: true });
 
-  function swipe(event) {
+  function swipe(event: CustomEvent<Gesture>): void {
     if (passed.has(event)) return;
     const { type, clientX, clientY } = event.detail;
     if (type === 'longpress' && !readOnly) return hold(event);
@@ -21,11 +29,11 @@ export function fingers({ target, listen, zoom, readOnly }) {
     if (type !== 'drag' || zoom.pinching()) return;
     const turned = event.type === 'gesturemove' && last && { deltaX: last.x - clientX, deltaY: last.y - clientY };
     last = { x: clientX, y: clientY };
-    if (turned) event.target.dispatchEvent(new WheelEvent('wheel', { clientX, clientY, ...turned }));
+    if (turned) event.target?.dispatchEvent(new WheelEvent('wheel', { clientX, clientY, ...turned }));
   }
 
   /** A finger that rests and then moves drags; one that only rests clicks with the right button. noVNC alone would drag with that one. */
-  function hold(event) {
+  function hold(event: CustomEvent<Gesture>): void {
     event.stopImmediatePropagation();
     const { clientX, clientY } = event.detail;
     if (event.type === 'gesturestart') return void (held = { clientX, clientY, drags: false });
@@ -41,9 +49,14 @@ export function fingers({ target, listen, zoom, readOnly }) {
   }
 
   /** To noVNC, as another gesture. */
-  function pass({ target: canvas, detail }, name, type, { clientX, clientY }) {
+  function pass(
+    { target: canvas, detail }: CustomEvent<Gesture>,
+    name: string,
+    type: Gesture['type'],
+    { clientX, clientY }: { clientX: number; clientY: number },
+  ): void {
     const gesture = new CustomEvent(name, { detail: { ...detail, type, clientX, clientY } });
     passed.add(gesture);
-    canvas.dispatchEvent(gesture);
+    canvas?.dispatchEvent(gesture);
   }
 }

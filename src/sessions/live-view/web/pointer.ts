@@ -1,23 +1,30 @@
 /** The viewer's mouse and fingers. Movements and scrolling are sent once a frame, and before whatever follows them. */
-import { modifiersOf } from './keyboard.js';
+import type { ViewerMessageOf } from '../../../chromium/pages/viewer-protocol.ts';
+import { $ } from './elements.ts';
+import { modifiersOf } from './keyboard.ts';
+import type { Parts } from './parts.ts';
+import type { Screen } from './picture.ts';
 
-const BUTTONS = ['left', 'middle', 'right', 'back', 'forward'];
+type Mouse = ViewerMessageOf<'mouse'>;
+type Wheel = ViewerMessageOf<'wheel'>;
+
+const BUTTONS = ['left', 'middle', 'right', 'back', 'forward'] as const;
 const DOUBLE_CLICK_MS = 500;
 const DOUBLE_CLICK_PX = 5;
 const LINE_PX = 33;
 /** A finger that moves farther than this scrolls. */
 const TAP_PX = 8;
 
-export function pointer({ $, act, listen, screen, focus }) {
+export function pointer({ act, listen, screen, focus }: Parts & { screen: Screen }) {
   const { canvas, at } = screen;
   const field = $('keyboard');
-  let move; // the last movement, until the next frame
-  let scroll;
-  let click = { time: -Infinity, button: '', x: 0, y: 0, count: 0 };
-  let touch;
+  let move: Mouse | undefined; // the last movement, until the next frame
+  let scroll: Wheel | undefined;
+  let click = { time: -Infinity, button: -1, x: 0, y: 0, count: 0 };
+  let touch: { readonly id: number; readonly x: number; readonly y: number; readonly moved: boolean } | undefined;
   let frameAsked = false;
 
-  function soon() {
+  function soon(): void {
     if (frameAsked) return;
     frameAsked = true;
     requestAnimationFrame(() => {
@@ -27,14 +34,14 @@ export function pointer({ $, act, listen, screen, focus }) {
   }
 
   /** Sends pending movements before the next event. */
-  function flush() {
+  function flush(): void {
     if (move) act(move);
     if (scroll) act(scroll);
     move = undefined;
     scroll = undefined;
   }
 
-  function mouse(event, source) {
+  function mouse(event: Mouse['event'], source: MouseEvent): Mouse {
     const button = event === 'move' ? heldButton(source.buttons) : (BUTTONS[source.button] ?? 'none');
     const clickCount = event === 'move' ? 0 : click.count;
     return {
@@ -48,7 +55,7 @@ export function pointer({ $, act, listen, screen, focus }) {
     };
   }
 
-  function countClick(event) {
+  function countClick(event: MouseEvent): void {
     const again =
       event.timeStamp - click.time < DOUBLE_CLICK_MS &&
       event.button === click.button &&
@@ -57,25 +64,25 @@ export function pointer({ $, act, listen, screen, focus }) {
     click = { time: event.timeStamp, button: event.button, x: event.clientX, y: event.clientY, count };
   }
 
-  function addScroll(event, deltaX, deltaY) {
-    scroll ??= { type: 'wheel', deltaX: 0, deltaY: 0 };
-    scroll = { ...scroll, ...at(event), modifiers: modifiersOf(event) };
-    scroll.deltaX += deltaX;
-    scroll.deltaY += deltaY;
+  function addScroll(event: MouseEvent, deltaX: number, deltaY: number): void {
+    scroll = {
+      type: 'wheel',
+      ...at(event),
+      deltaX: (scroll?.deltaX ?? 0) + deltaX,
+      deltaY: (scroll?.deltaY ?? 0) + deltaY,
+      modifiers: modifiersOf(event),
+    };
     soon();
   }
 
-  function swipe(event) {
-    const [deltaX, deltaY] = [touch.x - event.clientX, touch.y - event.clientY];
-    if (!touch.moved && Math.hypot(deltaX, deltaY) < TAP_PX) return;
-    touch = { id: touch.id, x: event.clientX, y: event.clientY, moved: true };
+  function swipe(event: MouseEvent, from: NonNullable<typeof touch>): void {
+    const [deltaX, deltaY] = [from.x - event.clientX, from.y - event.clientY];
+    if (!from.moved && Math.hypot(deltaX, deltaY) < TAP_PX) return;
+    touch = { id: from.id, x: event.clientX, y: event.clientY, moved: true };
     addScroll(event, deltaX, deltaY);
   }
 
-  function tap(event) {
-    const { moved } = touch;
-    touch = undefined;
-    if (moved) return;
+  function tap(event: MouseEvent): void {
     countClick(event);
     act({ ...mouse('move', event), buttons: 0, button: 'none' });
     act({ ...mouse('down', event), buttons: 1, button: 'left' });
@@ -98,14 +105,18 @@ export function pointer({ $, act, listen, screen, focus }) {
     act(mouse('down', event));
   });
   listen(canvas, 'pointermove', (event) => {
-    if (touch?.id === event.pointerId) return swipe(event);
+    if (touch?.id === event.pointerId) return swipe(event, touch);
     if (event.pointerType === 'touch') return;
     move = mouse('move', event);
     soon();
   });
   listen(canvas, 'pointerup', (event) => {
     flush();
-    if (touch?.id === event.pointerId) return tap(event);
+    if (touch?.id === event.pointerId) {
+      const { moved } = touch;
+      touch = undefined;
+      return moved ? undefined : tap(event);
+    }
     if (event.pointerType === 'touch') return;
     act(mouse('up', event));
   });
@@ -126,6 +137,9 @@ export function pointer({ $, act, listen, screen, focus }) {
   return { flush };
 }
 
-function heldButton(buttons) {
-  return ['left', 'right', 'middle', 'back', 'forward'].find((_, bit) => buttons & (1 << bit)) ?? 'none';
+/** In the order of the bits. */
+const HELD = ['left', 'right', 'middle', 'back', 'forward'] as const;
+
+function heldButton(buttons: number): Mouse['button'] {
+  return HELD.find((_, bit) => buttons & (1 << bit)) ?? 'none';
 }

@@ -3,9 +3,8 @@
  * for a network that is gone.
  */
 
-/** The message that means nothing else. The service's side: src/sessions/live-view/beat.ts. */
-const ALIVE = '{"type":"alive"}';
-const TICK_MS = 1000;
+import { liveViewHeartbeat } from '../beat.ts';
+
 /** Seconds of silence after which it is shown, and after which the connection is given up. A large picture on a slow network takes its time. */
 const STALLED = 4;
 const GIVEN_UP = 15;
@@ -14,21 +13,25 @@ const GIVEN_UP = 15;
  * Call it before other listeners are added to the socket: they do not receive heartbeats. Calls `stalled` when the connection is
  * silent, `resumed` when it is not any more, and `dead` when it is given up.
  */
-export function watchHeartbeat(socket, signal, { stalled, resumed, dead }) {
+export function watchHeartbeat(
+  socket: EventTarget,
+  signal: AbortSignal,
+  { stalled, resumed, dead }: { stalled(): void; resumed(): void; dead(): void },
+): void {
   // Ticks instead of time: after a sleep of the computer the first one comes before the messages that wait.
   let silent = 0;
   const timer = setInterval(() => {
     silent += 1;
     if (silent === STALLED) stalled();
     if (silent === GIVEN_UP) dead();
-  }, TICK_MS);
+  }, liveViewHeartbeat.everyMs);
   signal.addEventListener('abort', () => clearInterval(timer));
   socket.addEventListener(
     'message',
     (event) => {
       if (silent >= STALLED) resumed();
       silent = 0;
-      if (event.data === ALIVE) event.stopImmediatePropagation(); // noVNC would take it for a part of its stream
+      if ((event as MessageEvent).data === liveViewHeartbeat.text) event.stopImmediatePropagation(); // noVNC would take it for a part of its stream
     },
     { signal },
   );

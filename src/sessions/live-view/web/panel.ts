@@ -1,10 +1,20 @@
 /** A panel below the header, with its button. One at a time is open: they have the same place. */
+import { $ } from './elements.ts';
+import type { Listen } from './parts.ts';
 
 /** `opened` is called when it opens or closes. */
-export function panel({ $, name, listen, opened = () => {} }) {
+export function panel({
+  name,
+  listen,
+  opened,
+}: {
+  name: 'clipboard' | 'files' | 'picture';
+  listen: Listen;
+  opened(yes: boolean): void;
+}) {
   const [box, button] = [$(name), $(`${name}-button`)];
 
-  function open(yes) {
+  function open(yes: boolean): void {
     if (box.hidden !== yes) return;
     box.hidden = !yes;
     button.setAttribute('aria-expanded', String(yes));
@@ -13,7 +23,7 @@ export function panel({ $, name, listen, opened = () => {} }) {
     opened(yes);
   }
 
-  listen(button, 'click', () => open(box.hidden));
+  listen(button, 'click', () => open(Boolean(box.hidden)));
   listen(box, 'keydown', (event) => event.key === 'Escape' && open(false));
   listen(document, 'panel', ({ target }) => target !== box && open(false));
   return {

@@ -1,7 +1,9 @@
 /** The shortcuts of a browser's window, which a headless browser does not have. */
-import { isMac, isShortcut } from './keyboard.js';
+import { isMac, isShortcut } from './keyboard.ts';
 
-const shortcuts = [
+export type Shortcut = 'reload' | 'address' | 'newTab' | 'closeTab' | 'back' | 'forward';
+
+const shortcuts: [fits: (event: KeyboardEvent) => boolean, name: Shortcut][] = [
   [(event) => plain(event, 'F5') || isShortcut(event, 'r'), 'reload'],
   [(event) => isShortcut(event, 'l'), 'address'],
   [(event) => isShortcut(event, 't'), 'newTab'],
@@ -11,14 +13,15 @@ const shortcuts = [
 ];
 
 /** What the keys mean in a window, or undefined: then they are the page's. */
-export function shortcutOf(event) {
+export function shortcutOf(event: KeyboardEvent): Shortcut | undefined {
   return event.shiftKey ? undefined : shortcuts.find(([fits]) => fits(event))?.[1];
 }
 
-const plain = (event, key) => event.key === key && !event.ctrlKey && !event.metaKey && !event.altKey;
+const plain = (event: KeyboardEvent, key: string) =>
+  event.key === key && !event.ctrlKey && !event.metaKey && !event.altKey;
 
 /** Alt and an arrow; on a Mac, Command and a bracket. */
-function travels(event, arrow, bracket) {
+function travels(event: KeyboardEvent, arrow: string, bracket: string): boolean {
   if (isMac) return event.metaKey && !event.ctrlKey && !event.altKey && event.key === bracket;
   return event.key === arrow && event.altKey && !event.ctrlKey && !event.metaKey;
 }

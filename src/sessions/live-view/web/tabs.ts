@@ -1,12 +1,25 @@
-/** The list of tabs, and the address of the one that is shown. `act` does nothing for viewers who only watch. */
-export function tabBar({ $, readOnly, send, act, listen, focus, onSelect, pageTitle }) {
+/** The list of tabs, and the address of the one that is shown. */
+import type { TabInfo, ViewMessageOf } from '../../../chromium/pages/viewer-protocol.ts';
+import { $ } from './elements.ts';
+import type { Parts, Ui } from './parts.ts';
+import type { Shortcut } from './shortcuts.ts';
+
+export function tabBar({
+  readOnly,
+  send,
+  act,
+  listen,
+  focus,
+  onSelect,
+  pageTitle,
+}: Parts & { onSelect(): void; pageTitle: Ui['pageTitle'] }) {
   let rendered = '';
 
   $('tabs').hidden = false;
   $('new-tab').hidden = readOnly;
   $('navigation').hidden = false;
   $('address').readOnly = readOnly;
-  for (const id of ['back', 'forward', 'reload']) $(id).hidden = readOnly;
+  for (const id of ['back', 'forward', 'reload'] as const) $(id).hidden = readOnly;
   $('follow').hidden = false;
   const follows = () => $('follow').getAttribute('aria-pressed') === 'true';
   listen($('follow'), 'click', () => {
@@ -15,7 +28,7 @@ export function tabBar({ $, readOnly, send, act, listen, focus, onSelect, pageTi
     focus();
   });
 
-  function tabElement({ id, title, url }, shown) {
+  function tabElement({ id, title, url }: TabInfo, shown: string | null): HTMLElement {
     const name = document.createElement('button');
     name.className = 'name';
     name.type = 'button';
@@ -44,8 +57,8 @@ export function tabBar({ $, readOnly, send, act, listen, focus, onSelect, pageTi
     return element;
   }
 
-  function showAddress() {
-    const { url } = $('address').dataset;
+  function showAddress(): void {
+    const { url = '' } = $('address').dataset;
     $('address').value = url === 'about:blank' ? '' : url;
   }
 
@@ -66,10 +79,10 @@ export function tabBar({ $, readOnly, send, act, listen, focus, onSelect, pageTi
     showAddress();
     focus();
   });
-  for (const to of ['back', 'forward', 'reload']) listen($(to), 'click', () => act({ type: 'history', to }));
+  for (const to of ['back', 'forward', 'reload'] as const) listen($(to), 'click', () => act({ type: 'history', to }));
 
   return {
-    render(tabs, shown) {
+    render(tabs: readonly TabInfo[], shown: string | null): void {
       const now = JSON.stringify([tabs, shown]);
       if (now === rendered) return;
       rendered = now;
@@ -81,18 +94,20 @@ export function tabBar({ $, readOnly, send, act, listen, focus, onSelect, pageTi
     },
 
     /** A shortcut of the keyboard. */
-    shortcut(name) {
+    shortcut(name: Shortcut): void {
       if (name === 'address') $('address').focus();
       else if (name === 'newTab') $('new-tab').click();
       else if (name === 'closeTab')
-        act({ type: 'closeTab', id: $('tabs').querySelector('[data-shown]')?.dataset.id ?? '' });
+        act({ type: 'closeTab', id: $('tabs').querySelector<HTMLElement>('[data-shown]')?.dataset.id ?? '' });
       else act({ type: 'history', to: name });
     },
 
     /** A new connection follows, until it is told otherwise. */
-    tellFollowing: () => follows() || send({ type: 'follow', on: false }),
+    tellFollowing(): void {
+      if (!follows()) send({ type: 'follow', on: false });
+    },
 
-    page({ loading, canGoBack, canGoForward }) {
+    page({ loading, canGoBack, canGoForward }: ViewMessageOf<'page'>): void {
       document.documentElement.classList.toggle('loading', loading);
       $('back').disabled = !canGoBack;
       $('forward').disabled = !canGoForward;

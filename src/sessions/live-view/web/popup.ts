@@ -2,13 +2,39 @@
  * The popups that a headless browser does not paint: lists of options, pickers of dates and colours, and the menu of the right button. What
  * is in them is text of the page.
  */
+import type {
+  Box,
+  Popup,
+  PopupOption,
+  ViewerMessageOf,
+  ViewMessageOf,
+} from '../../../chromium/pages/viewer-protocol.ts';
+import { $ } from './elements.ts';
+import { press } from './keys.ts';
+import type { Parts } from './parts.ts';
+import type { Screen } from './picture.ts';
+
 const MOST_ROWS = 12;
 
-export function popups({ $, act, listen, signal, focus, screen, onCopied, onPaste, notice }) {
-  const box = $('popup');
-  let id; // of the page's popup; undefined for a menu, and without a popup
+/** The viewer's answer to a popup, without the popup's number. */
+type Answer = WithoutId<ViewerMessageOf<'choose' | 'setValue' | 'dismiss'>>;
+type WithoutId<M> = M extends unknown ? Omit<M, 'id'> : never;
+type ValuePopup = Extract<Popup, { kind: 'value' }>;
 
-  function open(place, ...content) {
+export function popups({
+  act,
+  listen,
+  signal,
+  focus,
+  screen,
+  onCopied,
+  onPaste,
+  notice,
+}: Parts & { screen: Screen; onCopied(text: string): void; onPaste(text: string): void }) {
+  const box = $('popup');
+  let id: number | undefined; // of the page's popup; undefined for a menu, and without a popup
+
+  function open(place: Box, ...content: HTMLElement[]): void {
     box.replaceChildren(...content);
     box.hidden = false;
     const { left, top, width, height } = screen.place(place);
@@ -21,7 +47,7 @@ export function popups({ $, act, listen, signal, focus, screen, onCopied, onPast
     box.style.top = `${Math.round(Math.max(0, Math.min(y, clientHeight - offsetHeight)))}px`;
   }
 
-  function close() {
+  function close(): void {
     if (box.hidden) return;
     const focused = box.contains(document.activeElement);
     box.hidden = true;
@@ -31,7 +57,7 @@ export function popups({ $, act, listen, signal, focus, screen, onCopied, onPast
   }
 
   /** Says what was chosen. The service does not confirm it: the page's next picture does. */
-  function answer(message) {
+  function answer(message: Answer): void {
     if (id !== undefined) act({ ...message, id });
     close();
     focus();
@@ -39,22 +65,9 @@ export function popups({ $, act, listen, signal, focus, screen, onCopied, onPast
   const dismiss = () => answer({ type: 'dismiss' });
 
   /** Control and A, as the keyboard would send it. */
-  function selectAll() {
-    const key = {
-      type: 'key',
-      key: 'a',
-      code: 'KeyA',
-      keyCode: 65,
-      location: 0,
-      modifiers: 2,
-      text: '',
-      repeat: false,
-    };
-    act({ ...key, event: 'down' });
-    act({ ...key, event: 'up' });
-  }
+  const selectAll = () => press(act, { key: 'a', code: 'KeyA', keyCode: 65 }, 2);
 
-  async function paste() {
+  async function paste(): Promise<void> {
     try {
       onPaste(await navigator.clipboard.readText());
     } catch {
@@ -62,19 +75,21 @@ export function popups({ $, act, listen, signal, focus, screen, onCopied, onPast
     }
   }
 
-  function menu({ x, y, link, selected, editable }) {
-    const items = [
-      link && ['Open link in new tab', () => act({ type: 'openTab', address: link })],
-      link && ['Copy link address', () => onCopied(link)],
-      editable && selected && ['Cut', () => act({ type: 'copy', cut: true })],
-      selected && ['Copy', () => act({ type: 'copy', cut: false })],
-      editable && ['Paste', () => void paste()],
-      ['Select all', selectAll],
-      !link && !editable && !selected && ['Back', () => act({ type: 'history', to: 'back' })],
-      !link && !editable && !selected && ['Forward', () => act({ type: 'history', to: 'forward' })],
-      !link && !editable && !selected && ['Reload', () => act({ type: 'history', to: 'reload' })],
-    ].filter(Boolean);
-    const elements = items.map(([text, run]) => {
+  function menu({ x, y, link, selected, editable }: ViewMessageOf<'menu'>): void {
+    const nothing = !link && !editable && !selected;
+    const items: [offered: boolean, text: string, run: () => void][] = [
+      [link !== '', 'Open link in new tab', () => act({ type: 'openTab', address: link })],
+      [link !== '', 'Copy link address', () => onCopied(link)],
+      [editable && selected, 'Cut', () => act({ type: 'copy', cut: true })],
+      [selected, 'Copy', () => act({ type: 'copy', cut: false })],
+      [editable, 'Paste', () => void paste()],
+      [true, 'Select all', selectAll],
+      [nothing, 'Back', () => act({ type: 'history', to: 'back' })],
+      [nothing, 'Forward', () => act({ type: 'history', to: 'forward' })],
+      [nothing, 'Reload', () => act({ type: 'history', to: 'reload' })],
+    ];
+    const offered = items.filter(([offered]) => offered);
+    const elements = offered.map(([, text, run]) => {
       const item = button(text, () => {
         close();
         focus();
@@ -86,15 +101,15 @@ export function popups({ $, act, listen, signal, focus, screen, onCopied, onPast
     close();
     open({ x, y, width: 0, height: 0 }, ...elements);
     box.setAttribute('role', 'menu');
-    elements[0].focus();
+    elements[0]?.focus();
   }
 
   listen(box, 'keydown', (event) => {
     if (box.getAttribute('role') !== 'menu' || box.hidden) return;
-    const items = [...box.children];
-    const at = items.indexOf(document.activeElement);
-    if (event.key === 'ArrowDown') items[(at + 1) % items.length].focus();
-    else if (event.key === 'ArrowUp') items.at(at - 1).focus();
+    const items = [...box.querySelectorAll('button')];
+    const at = items.findIndex((item) => item === document.activeElement);
+    if (event.key === 'ArrowDown') items[(at + 1) % items.length]?.focus();
+    else if (event.key === 'ArrowUp') items.at(at - 1)?.focus();
     else if (event.key === 'Escape' || event.key === 'Tab') {
       close();
       focus();
@@ -122,7 +137,7 @@ export function popups({ $, act, listen, signal, focus, screen, onCopied, onPast
     menu,
     close,
 
-    open({ id: number, popup }) {
+    open({ id: number, popup }: ViewMessageOf<'popup'>): void {
       close();
       box.setAttribute('role', 'group');
       id = number;
@@ -138,7 +153,7 @@ export function popups({ $, act, listen, signal, focus, screen, onCopied, onPast
         return;
       }
       const selected = popup.kind === 'select' ? popup.selected : -1;
-      const choose = (index) => answer({ type: 'choose', index });
+      const choose = (index: number) => answer({ type: 'choose', index });
       const element = list(popup.options, selected, { choose, dismiss });
       open(popup, element);
       if (popup.kind === 'select') element.focus();
@@ -147,11 +162,15 @@ export function popups({ $, act, listen, signal, focus, screen, onCopied, onPast
 }
 
 /** A list box with the options, of which `selected` may be none. */
-function list(options, selected, { choose, dismiss }) {
+function list(
+  options: readonly PopupOption[],
+  selected: number,
+  { choose, dismiss }: { choose(index: number): void; dismiss(): void },
+): HTMLSelectElement {
   const coarse = matchMedia('(pointer: coarse)').matches;
   const element = document.createElement('select');
   element.setAttribute('aria-label', 'Options');
-  let group;
+  let group: HTMLOptGroupElement | undefined;
   options.forEach(({ label, group: name, disabled, hidden }, index) => {
     if (hidden) return;
     if (name !== (group?.label ?? '')) {
@@ -167,7 +186,7 @@ function list(options, selected, { choose, dismiss }) {
   });
   element.size = Math.max(2, Math.min(MOST_ROWS, element.querySelectorAll('option, optgroup').length));
   if (selected === -1) element.selectedIndex = -1; // before it had a size, it took its first option
-  const take = (value) => value !== '' && choose(Number(value));
+  const take = (value: string) => value !== '' && choose(Number(value));
   element.addEventListener('click', ({ target }) => {
     if (!coarse && target instanceof HTMLOptionElement && !target.disabled) take(target.value);
   });
@@ -181,7 +200,10 @@ function list(options, selected, { choose, dismiss }) {
   return element;
 }
 
-function picker({ input, value, min, max, step }, { choose, dismiss }) {
+function picker(
+  { input, value, min, max, step }: ValuePopup,
+  { choose, dismiss }: { choose(value: string): void; dismiss(): void },
+) {
   const form = document.createElement('form');
   const field = document.createElement('input');
   field.type = input;
@@ -200,7 +222,7 @@ function picker({ input, value, min, max, step }, { choose, dismiss }) {
   return { form, field };
 }
 
-function button(text, onClick) {
+function button(text: string, onClick?: () => void): HTMLButtonElement {
   const element = document.createElement('button');
   element.type = 'button';
   element.textContent = text;
