@@ -8,6 +8,8 @@ import { Stop } from './say.mjs';
 const files = [
   'docs/web/start.js',
   'docs/web/style.css',
+  'logins/hosted/web/page.js',
+  'logins/hosted/web/style.css',
   'sessions/live-view/web/display.js',
   'sessions/live-view/web/screencast.js',
   'sessions/live-view/web/style.css',

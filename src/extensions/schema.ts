@@ -28,7 +28,11 @@ export const ExtensionSelector = named(
   ),
 );
 
-const file = Type.Unsafe<Buffer>({ type: 'string', format: 'binary', description: 'A zip of the unpacked extension.' });
+const file = Type.Unsafe<Uint8Array>({
+  type: 'string',
+  format: 'binary',
+  description: 'A zip of the unpacked extension.',
+});
 
 export const UploadExtension = Type.Object({
   file,

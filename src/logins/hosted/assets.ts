@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { look } from '../../lib/look.ts';
 import { guardedPage } from '../../lib/page-headers.ts';
+import { webFile } from '../../lib/web-files.ts';
 
-/** The hosted page and its files. There is no build step: they are served as they are, after the colours of all pages. */
+/** The hosted page and its files: one script, and one style sheet after the colours of all pages. */
 
 /**
  * The page runs its own files, speaks to its own service and frames its own live view, and nothing else. No site may frame
@@ -31,29 +31,29 @@ export const pageHeaders = {
   ...guardedPage,
 };
 
-const here = import.meta.dirname;
-
 /** The same for every flow: what it shows, it asks for with its code. */
-export const hostedPage = readFileSync(join(here, 'page.html'));
+export const hostedPage = readFileSync(join(import.meta.dirname, 'page.html'));
 
-const files = new Set([
-  'style.css',
-  ...['page', 'service', 'fields', 'choices', 'browser', 'return', 'words'].map((name) => `${name}.js`),
+interface HostedAsset {
+  readonly type: string;
+  readonly body: Buffer;
+}
+
+const files = new Map<string, () => HostedAsset>([
+  ['page.js', () => ({ type: 'text/javascript; charset=utf-8', body: webFile('logins/hosted/web/page.js') })],
+  [
+    'style.css',
+    () => ({
+      type: 'text/css; charset=utf-8',
+      body: Buffer.concat([Buffer.from(look()), webFile('logins/hosted/web/style.css')]),
+    }),
+  ],
 ]);
-const loaded = new Map<string, { type: string; body: Buffer }>();
-
-/** The page loads one style sheet. Its second part is for what stands below the fields: the session's browser, the end, the small print. */
-const styles = (read: (file: string) => Promise<Buffer>) => Promise.all(['style.css', 'outcome.css'].map(read));
+const loaded = new Map<string, HostedAsset>();
 
 /** The file of this name, or undefined if the page has none. */
-export async function hostedAsset(name: string): Promise<{ type: string; body: Buffer } | undefined> {
-  if (!files.has(name)) return undefined;
-  const known = loaded.get(name);
-  if (known) return known;
-  const type = `${name.endsWith('.css') ? 'text/css' : 'text/javascript'}; charset=utf-8`;
-  const read = (file: string) => readFile(join(here, file));
-  const body = name === 'style.css' ? Buffer.concat([Buffer.from(look()), ...(await styles(read))]) : await read(name);
-  const asset = { type, body };
-  loaded.set(name, asset);
+export function hostedAsset(name: string): HostedAsset | undefined {
+  const asset = loaded.get(name) ?? files.get(name)?.();
+  if (asset) loaded.set(name, asset);
   return asset;
 }

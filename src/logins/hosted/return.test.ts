@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { returnAddress } from './return.js';
+import { returnAddress } from './web/return.ts';
 
 const told = { profile_name: 'alice', domain: 'shop.example' };
 

@@ -32,7 +32,7 @@ export function hostedLoginRoutes(): FastifyPluginAsyncTypebox {
       '/auth/hosted/assets/:name',
       { config, schema: { params: Type.Object({ name: Type.String() }) } },
       async (request, reply) => {
-        const asset = await hostedAsset(request.params.name);
+        const asset = hostedAsset(request.params.name);
         if (!asset) throw errors.not_found({ detail: 'The login page has no such file.' });
         return reply.header('Cache-Control', 'no-cache').type(asset.type).send(asset.body);
       },

@@ -38,7 +38,7 @@ export async function serveHostedPage() {
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     const name = /^\/base\/auth\/hosted\/assets\/(.+)$/.exec(pathname)?.[1];
     if (name !== undefined) {
-      const asset = await hostedAsset(name);
+      const asset = hostedAsset(name);
       return asset ? response.setHeader('content-type', asset.type).end(asset.body) : json(404, {});
     }
     if (pathname === '/base/auth/hosted/ma_one')

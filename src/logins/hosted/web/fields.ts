@@ -1,24 +1,22 @@
-import { unnamed } from './words.js';
+import { $, make } from './elements.ts';
+import type { Field, OlderField } from './state.ts';
+import { unnamed } from './words.ts';
 
-const secret = new Set(['password', 'code', 'totp_code', 'totp_secret']);
-const isCode = (type) => type === 'code' || type === 'totp_code';
+type Control = HTMLInputElement | HTMLSelectElement;
 
-export function make(tag, properties = {}, ...children) {
-  const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
-  return element;
-}
+const secret = new Set<Field['type']>(['password', 'code', 'totp_code', 'totp_secret']);
+const isCode = (type: Field['type']) => type === 'code' || type === 'totp_code';
 
 /**
  * The fields that the site asks for. `older` is the same field in the interface's older form, which knows more about the input:
  * its name is the id.
  */
-export function fieldList($) {
+export function fieldList() {
   /** Each field that is shown, with its control. */
-  let shown = [];
+  let shown: { field: Field; input: Control; hintId: string | undefined }[] = [];
 
-  function control({ id, type, options, required }, older) {
-    if (options?.length > 0) {
+  function control({ type, options, required = true }: Field, id: string, older: OlderField | undefined): Control {
+    if (options && options.length > 0) {
       const items = options.map(({ label, value }) => make('option', { value, textContent: label }));
       return make('select', { id, required }, ...items);
     }
@@ -28,20 +26,20 @@ export function fieldList($) {
     input.autocomplete = autocompleteOf(type);
     input.placeholder = older?.placeholder ?? '';
     // A code may have letters: digits only where the site says so.
-    if (type === 'totp_code' || ['number', 'totp'].includes(older?.type)) input.inputMode = 'numeric';
-    else if (['email', 'tel', 'url'].includes(older?.type)) input.inputMode = older.type;
+    if (type === 'totp_code' || older?.type === 'number' || older?.type === 'totp') input.inputMode = 'numeric';
+    else if (older?.type === 'email' || older?.type === 'tel' || older?.type === 'url') input.inputMode = older.type;
     if (isCode(type)) input.classList.add('code');
     return input;
   }
 
-  function row(field, older, index) {
+  function row(field: Field, older: OlderField | undefined, index: number): HTMLElement {
     const id = `field-${index}`;
-    const input = control({ ...field, id, required: field.required !== false }, older);
+    const input = control(field, id, older);
     const text = field.label || unnamed[field.type] || unnamed.text;
     const label = make('label', { htmlFor: id, dir: 'auto' }, text);
     if (field.required === false) label.append(make('span', { className: 'optional' }, ' (optional)'));
     const box = make('div', { className: 'box' }, input);
-    if (input.type === 'password') box.append(reveal(input, text));
+    if (input instanceof HTMLInputElement && input.type === 'password') box.append(reveal(input, text));
     const line = make('div', { className: 'field' }, label, box);
     const hint = older?.hint;
     if (hint) line.append(make('p', { className: 'hint', id: `${id}-hint`, dir: 'auto' }, hint));
@@ -51,7 +49,11 @@ export function fieldList($) {
 
   return {
     /** `keep`: what was typed and not sent. `failed`: the site refused what was sent. */
-    show(fields, discovered, { keep, failed }) {
+    show(
+      fields: readonly Field[],
+      discovered: readonly OlderField[] | null | undefined,
+      { keep, failed }: { keep: boolean; failed: boolean },
+    ): void {
       const before = new Map(shown.map(({ field, input }) => [field.id, { type: field.type, value: input.value }]));
       shown = [];
       $('fields').replaceChildren(
@@ -72,7 +74,7 @@ export function fieldList($) {
     },
 
     /** Values by the id of their field. Phones add spaces after names, and codes are shown in groups. */
-    values: () =>
+    values: (): Record<string, string> =>
       Object.fromEntries(
         shown
           .filter(({ field, input }) => field.required !== false || input.value !== '')
@@ -80,12 +82,12 @@ export function fieldList($) {
       ),
 
     /** Once it was sent, the page has no password any more. */
-    forgetSecrets() {
+    forgetSecrets(): void {
       for (const { field, input } of shown) if (secret.has(field.type)) input.value = '';
-      for (const button of $('fields').querySelectorAll('[data-shown]')) button.click();
+      for (const button of $('fields').querySelectorAll<HTMLElement>('[data-shown]')) button.click();
     },
 
-    readOnly(on) {
+    readOnly(on: boolean): void {
       for (const { input } of shown)
         if (input instanceof HTMLSelectElement) input.inert = on;
         else input.readOnly = on;
@@ -93,17 +95,17 @@ export function fieldList($) {
 
     /** The first one that is empty, else the first one. */
     first: () => (shown.find(({ input }) => input.value === '') ?? shown[0])?.input,
-    clear() {
+    clear(): void {
       shown = [];
       $('fields').replaceChildren();
     },
-    get hasCode() {
+    get hasCode(): boolean {
       return shown.some(({ field }) => isCode(field.type));
     },
   };
 }
 
-function reveal(input, label) {
+function reveal(input: HTMLInputElement, label: string): HTMLElement {
   const text = make('span', {}, 'Show');
   const button = make('button', { type: 'button', className: 'reveal' }, text);
   const toggle = () => {
@@ -118,13 +120,13 @@ function reveal(input, label) {
   return button;
 }
 
-function autocompleteOf(type) {
+function autocompleteOf(type: Field['type']): AutoFill {
   if (type === 'identifier') return 'username';
   if (type === 'password') return 'current-password';
   return isCode(type) ? 'one-time-code' : 'off';
 }
 
-function tidy(type, value) {
+function tidy(type: Field['type'], value: string): string {
   if (isCode(type)) return value.replace(/\s+/g, '');
   return type === 'identifier' || type === 'totp_secret' ? value.trim() : value;
 }

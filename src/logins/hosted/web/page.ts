@@ -2,12 +2,15 @@
  * The page on which a person takes part in a login: it shows what the service's flow asks for, and sends what is typed. One
  * state is shown at a time; a state that is already on the screen is left alone, so that what is being typed stays.
  */
-import { browserPanel } from './browser.js';
-import { choiceList } from './choices.js';
-import { fieldList } from './fields.js';
-import { returnAddress } from './return.js';
-import { Refused, service } from './service.js';
-import * as words from './words.js';
+import type { Connection } from '../../schema.ts';
+import { browserPanel } from './browser.ts';
+import { choiceList } from './choices.ts';
+import { $, make } from './elements.ts';
+import { fieldList } from './fields.ts';
+import { returnAddress } from './return.ts';
+import { isFinal, Refused, service } from './service.ts';
+import type { News, State, Submit } from './state.ts';
+import * as words from './words.ts';
 
 const SLOW_MS = 20_000;
 /** How long the flow may take to take an answer, before the question that was answered counts as asked again. */
@@ -15,57 +18,55 @@ const STALE_MS = 20_000;
 const NOTE_MS = 10_000;
 
 const root = document.documentElement;
-const $ = (id) => document.getElementById(id);
 const query = new URLSearchParams(location.search);
-const connectionId = decodeURIComponent(location.pathname.split('/').findLast(Boolean));
+const connectionId = decodeURIComponent(location.pathname.split('/').findLast(Boolean) ?? '');
 const login = service(connectionId);
-const fields = fieldList($);
-const choices = choiceList($, (choice, button) => send({ selected_choice_id: choice.id }, button));
-const browser = browserPanel($);
+const fields = fieldList();
+const choices = choiceList((choice, button) => void send({ selected_choice_id: choice.id }, button));
+const browser = browserPanel();
 
-/** The connection as it was read, with what events changed since. */
-let state = {};
+let state: State = {};
 /** What is on the screen. */
 let shown = '';
 /** Set from a submit until the flow moves on: the state that was answered, and when. */
-let answered;
-let slowTimer;
+let answered: { question: string; interaction: State['interaction_id']; at: number; moved: boolean } | undefined;
+let slowTimer: number | undefined;
 
 const site = () => state.domain ?? 'the site';
-const isOver = () => ['SUCCESS', 'FAILED', 'EXPIRED', 'CANCELED'].includes(state.flow_status);
+/** How the flow ended; undefined while it runs. */
+const finalStatus = () => (state.flow_status && state.flow_status !== 'IN_PROGRESS' ? state.flow_status : undefined);
+const isOver = () => finalStatus() !== undefined;
 
 // ---- what is shown
 
-function view(name) {
+function view(name: string): void {
   root.dataset.state = name;
 }
 
-function announce(text) {
+function announce(text: string): void {
   if ($('status-text').textContent !== text) $('status-text').textContent = text;
   clearTimeout(slowTimer);
   if (text) slowTimer = setTimeout(() => ($('status-text').textContent = words.progress.slow(site())), SLOW_MS);
 }
 
 /** An alert is read out when it is filled, so the same text is filled in anew. */
-function complain(text, quoted = false) {
+function complain(text: string | null | undefined, quoted = false): void {
   $('problem').replaceChildren();
   if (!text) return;
-  if (quoted)
-    $('problem').append(Object.assign(document.createElement('strong'), { textContent: words.says(site()) }), ' ');
-  $('problem').append(Object.assign(document.createElement('span'), { textContent: text, dir: 'auto' }));
+  if (quoted) $('problem').append(make('strong', {}, words.says(site())), ' ');
+  $('problem').append(make('span', { dir: 'auto' }, text));
 }
 
-function introduce() {
-  const { domain, profile_name: profile, save_credentials: kept } = state;
+function introduce({ domain, profile_name: profile, save_credentials: kept }: Connection): void {
   $('title').textContent = `Sign in to ${domain}`;
-  $('monogram').textContent = [...domain.replace(/^www\./, '')][0]?.toUpperCase() ?? '';
-  $('who').replaceChildren('for the profile ', Object.assign(document.createElement('b'), { textContent: profile }));
+  $('monogram').textContent = Array.from(domain.replace(/^www\./, ''))[0]?.toUpperCase() ?? '';
+  $('who').replaceChildren('for the profile ', make('b', {}, profile));
   $('who').hidden = false;
   $('about').textContent = words.about({ site: domain, host: location.host, kept, profile });
   $('footer').hidden = false;
 }
 
-function busy(on, button) {
+function busy(on: boolean, button?: HTMLElement): void {
   fields.readOnly(on);
   choices.readOnly(on);
   $('submit').setAttribute('aria-disabled', String(on));
@@ -74,35 +75,31 @@ function busy(on, button) {
   if (on) button?.setAttribute('data-pressed', '');
 }
 
-function showProgress(step) {
+function showProgress(): void {
   // The form that was just sent stays where it is until there is something new to show.
   if (!answered) hideQuestions();
   complain('');
   view('busy');
-  announce((words.progress[step] ?? words.progress.DISCOVERING)(site()));
+  announce(words.progress[state.flow_step === 'SUBMITTING' ? 'submitting' : 'discovering'](site()));
   document.title = `Sign in to ${site()}`;
 }
 
-function hideQuestions() {
-  for (const id of ['form', 'or', 'elsewhere']) $(id).hidden = true;
+function hideQuestions(): void {
+  for (const id of ['form', 'or', 'elsewhere'] as const) $(id).hidden = true;
   fields.clear();
   choices.clear();
 }
 
-function ask({ sent }) {
-  const {
-    fields: asked = [],
-    choices: offered = [],
-    external_action_message: elsewhere,
-    website_error: failed,
-  } = state;
+function ask({ sent }: { sent: boolean }): void {
+  const { external_action_message: elsewhere, website_error: failed } = state;
+  const [asked, offered] = [state.fields ?? [], state.choices ?? []];
   const outside = state.flow_step === 'AWAITING_EXTERNAL_ACTION';
   announce('');
   busy(false);
-  fields.show(asked ?? [], state.discovered_fields, { keep: !sent, failed: Boolean(failed) });
-  choices.show(offered ?? [], { besides: outside || asked?.length > 0 });
-  $('form').hidden = !asked?.length;
-  $('or').hidden = !asked?.length || !offered?.length;
+  fields.show(asked, state.discovered_fields, { keep: !sent, failed: Boolean(failed) });
+  choices.show(offered, { besides: outside || asked.length > 0 });
+  $('form').hidden = asked.length === 0;
+  $('or').hidden = asked.length === 0 || offered.length === 0;
   $('elsewhere').hidden = !outside;
   $('elsewhere-text').textContent = elsewhere ?? `Finish the sign-in to ${site()} where it asks you to.`;
   const title = fields.hasCode ? 'Enter the code' : '';
@@ -115,11 +112,25 @@ function ask({ sent }) {
 }
 
 /** The focus stays in the session's browser while a person works there. */
-function focusOn(element) {
+function focusOn(element: HTMLElement): void {
   if (!browser.hasFocus()) element.focus();
 }
 
-function showEnd({ good, title, text = '', quote, next = '', link }) {
+function showEnd({
+  good,
+  title,
+  text = '',
+  quote,
+  next = '',
+  link,
+}: {
+  good: boolean;
+  title: string;
+  text?: string | undefined;
+  quote?: string | null | undefined;
+  next?: string;
+  link?: URL | undefined;
+}): void {
   announce('');
   complain('');
   hideQuestions();
@@ -146,8 +157,8 @@ function showEnd({ good, title, text = '', quote, next = '', link }) {
   $('end-title').focus();
 }
 
-function finish() {
-  const { flow_status: status, profile_name, domain, error_code, error_message, website_error } = state;
+function finish(status: words.End): void {
+  const { profile_name, domain, error_code, error_message, website_error } = state;
   login.forget();
   const end = words.ends[status];
   const good = status === 'SUCCESS';
@@ -164,30 +175,34 @@ function finish() {
     link,
   });
   // Not left in the history: going back would only find the page of a sign-in that is over.
-  if (link) location.replace(link);
+  if (link) location.replace(link.href);
 }
 
 // ---- states in, answers out
 
-const questionOf = ({ flow_step, fields: asked, choices: offered, website_error, external_action_message }) =>
+const questionOf = ({ flow_step, fields: asked, choices: offered, website_error, external_action_message }: State) =>
   JSON.stringify([flow_step, asked, offered, website_error, external_action_message]);
 
 /** An event has the whole of a flow's state, so that what it leaves out is no longer so. */
-function onState(news) {
-  const known = ['id', 'domain', 'profile_name', 'save_credentials', 'flow_expires_at', 'live_view_url'];
-  const lasting = Object.fromEntries(known.map((name) => [name, state[name]]));
+function onState(news: News): void {
+  const known = ['id', 'domain', 'profile_name', 'save_credentials', 'flow_expires_at', 'live_view_url'] as const;
+  const lasting: State = Object.fromEntries(known.map((name) => [name, state[name]]));
   state = { ...lasting, ...news };
-  if (isOver()) return finish();
+  const status = finalStatus();
+  if (status) return finish(status);
   browser.offer(state.live_view_url);
   const question = questionOf(state);
-  const waits = ['AWAITING_INPUT', 'AWAITING_EXTERNAL_ACTION'].includes(state.flow_step);
+  const waits = state.flow_step === 'AWAITING_INPUT' || state.flow_step === 'AWAITING_EXTERNAL_ACTION';
   if (!waits) {
     if (answered) answered.moved = true;
     shown = '';
-    return showProgress(state.flow_step);
+    return showProgress();
   }
-  const same = answered?.question === question && answered.interaction === state.interaction_id;
-  const stale = same && !answered.moved && Date.now() - answered.at < STALE_MS;
+  const stale =
+    answered?.question === question &&
+    answered.interaction === state.interaction_id &&
+    !answered.moved &&
+    Date.now() - answered.at < STALE_MS;
   if (stale || question === shown) return;
   const sent = Boolean(answered);
   answered = undefined;
@@ -195,16 +210,16 @@ function onState(news) {
   ask({ sent });
 }
 
-async function send(body, button) {
+async function send(body: Submit, button: HTMLElement): Promise<void> {
   if (answered || root.dataset.state === 'over') return;
   complain('');
   busy(true, button);
   announce(words.progress.sending);
-  const interaction = state.interaction_id ?? undefined;
-  const mine = { question: shown, interaction: state.interaction_id, at: Date.now(), moved: false };
+  const interaction = state.interaction_id;
+  const mine = { question: shown, interaction, at: Date.now(), moved: false };
   answered = mine;
   try {
-    await login.submit({ ...body, interaction_id: interaction });
+    await login.submit(interaction ? { ...body, interaction_id: interaction } : body);
   } catch (error) {
     if (answered === mine) await refused(error);
     return;
@@ -212,16 +227,16 @@ async function send(body, button) {
   if (answered !== mine) return; // the flow was faster than the answer, and its next question is shown
   fields.forgetSecrets();
   shown = '';
-  announce(words.progress.SUBMITTING(site()));
+  announce(words.progress.submitting(site()));
   setTimeout(() => void refresh(), STALE_MS + 100);
 }
 
-async function refused(error) {
+async function refused(error: unknown): Promise<void> {
   answered = undefined;
-  if (error.final) return close(error);
+  if (isFinal(error)) return close(error);
   announce('');
   busy(false);
-  const movedOn = error.status === 422 || error.status === 409;
+  const movedOn = error instanceof Refused && (error.status === 422 || error.status === 409);
   if (movedOn) await refresh();
   if (isOver()) return;
   if (movedOn) complain(words.trouble.movedOn);
@@ -230,20 +245,20 @@ async function refused(error) {
 }
 
 /** Reads the state again, in case an event was missed. */
-async function refresh() {
+async function refresh(): Promise<void> {
   if (isOver()) return;
   try {
     onState(await login.state());
   } catch (error) {
-    if (error.final) close(error);
+    if (isFinal(error)) close(error);
   }
 }
 
-function close(error) {
+function close({ status }: Refused): void {
   if (root.dataset.state === 'over') return;
   login.forget();
   const { used, ended, over } = words.dead;
-  const { title, text } = error.status === 410 ? used : state.flow_status ? ended : over;
+  const { title, text } = status === 410 ? used : state.flow_status ? ended : over;
   state = { ...state, flow_status: 'EXPIRED' };
   showEnd({ good: false, title, text, next: words.askAgain });
 }
@@ -252,13 +267,13 @@ function close(error) {
 
 /** What is told at the foot of the screen, wherever the person is on the page. */
 const notes = { lost: '', hurry: '' };
-function note(name, text) {
+function note(name: keyof typeof notes, text: string): void {
   notes[name] = text;
   $('note').textContent = notes.lost || notes.hurry;
 }
 
 let hurried = false;
-function tick() {
+function tick(): void {
   if (!state.flow_expires_at || isOver()) return;
   const seconds = (Date.parse(state.flow_expires_at) - Date.now()) / 1000;
   $('time').textContent = words.timeLeft(seconds);
@@ -273,27 +288,27 @@ function tick() {
 // ---- the beginning
 
 /** The code is good for one exchange, and leaves the address with it: it must not stay in the history. */
-async function enter() {
+async function enter(): Promise<void> {
   const code = query.get('code');
   if (!code) return;
   try {
     await login.exchange(code);
   } catch (error) {
     // A tab that exchanged it before goes on with its token.
-    if (!(error.final && login.hasToken)) throw error;
+    if (!(isFinal(error) && login.hasToken)) throw error;
   }
   const address = new URL(location.href);
   address.searchParams.delete('code');
   history.replaceState(null, '', address);
 }
 
-async function begin() {
+async function begin(): Promise<void> {
   announce(words.progress.opening);
   await enter();
   if (!login.hasToken) throw new Refused(401, '');
   const connection = await login.state();
   state = connection;
-  introduce();
+  introduce(connection);
   tick();
   setInterval(tick, 15_000);
   onState(connection);

@@ -1,11 +1,12 @@
-import { make } from './fields.js';
-import { choose, orChoose } from './words.js';
+import { $, make } from './elements.ts';
+import type { Choice } from './state.ts';
+import { choose, orChoose } from './words.ts';
 
 /** The ways on that the site offers, by type, in the site's order. */
-export function choiceList($, onChoose) {
+export function choiceList(onChoose: (choice: Choice, button: HTMLElement) => void) {
   return {
     /** `besides`: there is something else on the page that the person can do, and these come after it. */
-    show(choices, { besides }) {
+    show(choices: readonly Choice[], { besides }: { besides: boolean }): void {
       const types = [...new Set(choices.map(({ type }) => type))];
       const headings = besides ? orChoose : choose;
       $('choices').replaceChildren(
@@ -24,17 +25,17 @@ export function choiceList($, onChoose) {
       );
       $('choices').hidden = choices.length === 0;
     },
-    clear() {
+    clear(): void {
       $('choices').replaceChildren();
       $('choices').hidden = true;
     },
-    readOnly(on) {
+    readOnly(on: boolean): void {
       for (const each of $('choices').querySelectorAll('button')) each.setAttribute('aria-disabled', String(on));
     },
     first: () => $('choices').querySelector('button') ?? undefined,
   };
 
-  function button(choice) {
+  function button(choice: Choice): HTMLElement {
     const text = make('span', { className: 'choice-label', dir: 'auto' }, choice.label);
     const made = make('button', { type: 'button', className: 'choice' }, text);
     if (choice.description) made.append(make('span', { className: 'choice-more', dir: 'auto' }, choice.description));

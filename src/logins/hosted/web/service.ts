@@ -1,4 +1,6 @@
 /** The service, as this page uses it: one connection, by a token that stands in no address. */
+import type { Connection, ConnectionEvent, Exchanged, StateEvent } from '../../schema.ts';
+import type { News, Submit } from './state.ts';
 
 const LONGEST_WAIT_MS = 10_000;
 /** Three heartbeats of the stream. */
@@ -6,58 +8,76 @@ const SILENCE_MS = 45_000;
 
 /** The service refused. `final`: asking again is of no use. */
 export class Refused extends Error {
-  constructor(status, message) {
+  readonly status: number;
+  readonly final: boolean;
+
+  constructor(status: number, message: string) {
     super(message);
     this.status = status;
     this.final = [401, 403, 404, 410].includes(status);
   }
 }
 
-export function service(connectionId) {
+export const isFinal = (error: unknown): error is Refused => error instanceof Refused && error.final;
+
+type Ask = (path: string, options?: { body?: object; signal?: AbortSignal }) => Promise<Response>;
+
+export function service(connectionId: string) {
   // Relative to this page, to work behind any proxy path.
-  const at = (path) => new URL(`../connections/${encodeURIComponent(connectionId)}${path}`, location.href);
+  const at = (path: string) => new URL(`../connections/${encodeURIComponent(connectionId)}${path}`, location.href);
   const kept = keptToken(`login ${connectionId}`);
   let token = kept.read();
 
-  async function ask(path, { body, signal } = {}) {
-    const headers = token ? { Authorization: `Bearer ${token}` } : {};
+  const ask: Ask = async (path, { body, signal } = {}) => {
+    const headers = new Headers(token ? { Authorization: `Bearer ${token}` } : {});
     const posting = body && { method: 'POST', body: JSON.stringify(body) };
-    if (posting) headers['Content-Type'] = 'application/json';
-    const response = await fetch(at(path), { ...posting, headers, signal, cache: 'no-store', credentials: 'omit' });
+    if (posting) headers.set('Content-Type', 'application/json');
+    const options: RequestInit = { ...posting, headers, cache: 'no-store', credentials: 'omit' };
+    const response = await fetch(at(path), signal ? { ...options, signal } : options);
     if (response.ok) return response;
-    const { message = '' } = await response.json().catch(() => ({}));
+    const { message = '' } = (await response.json().catch(() => ({}))) as { message?: string };
     throw new Refused(response.status, message);
-  }
+  };
+  const state = async () => (await (await ask('')).json()) as Connection;
 
   return {
-    get hasToken() {
+    get hasToken(): boolean {
       return Boolean(token);
     },
 
     /** Exchanges the code of the address. A tab that did so before keeps its token. */
-    async exchange(code) {
+    async exchange(code: string): Promise<void> {
       const response = await ask('/exchange', { body: { code } });
-      ({ jwt: token } = await response.json());
-      kept.write(token);
+      const { jwt } = (await response.json()) as Exchanged;
+      token = jwt;
+      kept.write(jwt);
     },
 
-    state: async () => (await ask('')).json(),
-    submit: (body) => ask('/submit', { body }),
+    state,
+    submit: (body: Submit) => ask('/submit', { body }),
     forget: () => kept.remove(),
 
     /** Tells each state until `isOver` says that it is the last. Connects again for as long as that may help. */
-    async follow({ onState, onLost, isOver }) {
+    async follow({
+      onState,
+      onLost,
+      isOver,
+    }: {
+      onState(news: News): void;
+      onLost(lost: boolean): void;
+      isOver(): boolean;
+    }): Promise<void> {
       for (let attempt = 0; !isOver(); attempt += 1) {
         try {
-          await eachState(ask, (state) => {
+          await eachState(ask, (event) => {
             attempt = 0;
             onLost(false);
-            onState(state);
+            onState(event);
           });
           if (isOver()) return;
-          onState(await (await ask('')).json());
+          onState(await state());
         } catch (error) {
-          if (error.final) throw error;
+          if (isFinal(error)) throw error;
           onLost(true);
         }
         if (!isOver()) await pause(Math.min(LONGEST_WAIT_MS, 500 * 2 ** attempt));
@@ -66,9 +86,9 @@ export function service(connectionId) {
   };
 }
 
-async function eachState(ask, onState) {
+async function eachState(ask: Ask, onState: (event: StateEvent) => void): Promise<void> {
   const silence = new AbortController();
-  let timer;
+  let timer: number | undefined;
   const heard = () => {
     clearTimeout(timer);
     timer = setTimeout(() => silence.abort(), SILENCE_MS);
@@ -76,12 +96,13 @@ async function eachState(ask, onState) {
   heard();
   try {
     const { body } = await ask('/events', { signal: silence.signal });
+    if (!body) return; // no answer that has events
     const reader = body.pipeThrough(new TextDecoderStream()).getReader();
     let text = '';
     for (let read; !(read = await reader.read()).done;) {
       heard();
       const frames = (text + read.value).split('\n\n');
-      text = frames.pop();
+      text = frames.pop() ?? '';
       for (const event of frames.map(eventOf)) if (event?.event === 'managed_auth_state') onState(event);
     }
   } finally {
@@ -90,21 +111,21 @@ async function eachState(ask, onState) {
   }
 }
 
-function eventOf(frame) {
+function eventOf(frame: string): ConnectionEvent | undefined {
   const data = frame
     .split('\n')
     .filter((line) => line.startsWith('data:'))
     .map((line) => line.slice(5))
     .join('\n');
   try {
-    return JSON.parse(data);
+    return JSON.parse(data) as ConnectionEvent;
   } catch {
     return undefined; // a comment
   }
 }
 
 /** Ends early when the person comes back to the page or the network returns. */
-function pause(ms) {
+function pause(ms: number): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       clearTimeout(timer);
@@ -120,8 +141,8 @@ function pause(ms) {
 }
 
 /** The token, for as long as the tab is open, so that the page can be loaded again. Browsers may forbid it. */
-function keptToken(name) {
-  const tryTo = (use) => {
+function keptToken(name: string) {
+  const tryTo = <T>(use: () => T): T | undefined => {
     try {
       return use();
     } catch {
@@ -130,7 +151,7 @@ function keptToken(name) {
   };
   return {
     read: () => tryTo(() => sessionStorage.getItem(name)),
-    write: (token) => tryTo(() => sessionStorage.setItem(name, token)),
+    write: (token: string) => tryTo(() => sessionStorage.setItem(name, token)),
     remove: () => tryTo(() => sessionStorage.removeItem(name)),
   };
 }

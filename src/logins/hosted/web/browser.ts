@@ -1,9 +1,11 @@
 /** The flow's own browser, for what only a person can do there. It is loaded when it is asked for. */
-export function browserPanel($) {
-  let address;
-  let frame;
+import { $, make } from './elements.ts';
 
-  function close() {
+export function browserPanel() {
+  let address = '';
+  let frame: HTMLIFrameElement | undefined;
+
+  function close(): void {
     frame?.remove();
     frame = undefined;
     $('browser-frame').hidden = true;
@@ -12,15 +14,15 @@ export function browserPanel($) {
     document.documentElement.removeAttribute('data-browser');
   }
 
-  function open() {
-    frame = Object.assign(document.createElement('iframe'), {
+  function open(): void {
+    frame = make('iframe', {
       title: 'The browser that signs in',
       src: address,
       allow: 'clipboard-read; clipboard-write; fullscreen',
       referrerPolicy: 'no-referrer',
     });
     frame.setAttribute('aria-describedby', 'browser-leave');
-    frame.addEventListener('load', () => frame?.contentWindow.addEventListener('keydown', leave, { capture: true }));
+    frame.addEventListener('load', () => frame?.contentWindow?.addEventListener('keydown', leave, { capture: true }));
     $('browser-leave').before(frame);
     $('browser-frame').hidden = false;
     $('browser-toggle').setAttribute('aria-expanded', 'true');
@@ -30,7 +32,7 @@ export function browserPanel($) {
   }
 
   /** Every other key goes to the session, Tab too, so that the keyboard needs a way out. */
-  function leave(event) {
+  function leave(event: KeyboardEvent): void {
     if (event.key !== 'F6') return;
     event.preventDefault();
     event.stopImmediatePropagation();
@@ -44,7 +46,7 @@ export function browserPanel($) {
      * Every node serves the view of every session, so it is taken from the node that serves this page: it works wherever
      * this page does, and this page may frame nothing else.
      */
-    offer(liveViewUrl) {
+    offer(liveViewUrl: string | null | undefined): void {
       const search = liveViewUrl && URL.canParse(liveViewUrl) ? new URL(liveViewUrl).search : '';
       const offered = search ? new URL(`../../browser/live${search}`, location.href).href : undefined;
       $('browser').hidden = !offered;
@@ -53,7 +55,7 @@ export function browserPanel($) {
       address = offered;
       $('browser-link').href = offered;
     },
-    close() {
+    close(): void {
       close();
       $('browser').hidden = true;
     },

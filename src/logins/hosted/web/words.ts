@@ -1,7 +1,9 @@
 /** Every sentence of the page. */
+import type { FlowStatus } from '../../words.ts';
+import type { Choice, Field } from './state.ts';
 
 /** Labels for what the site left without one. */
-export const unnamed = {
+export const unnamed: Record<Field['type'], string> = {
   identifier: 'Username or email',
   password: 'Password',
   code: 'Code',
@@ -11,7 +13,7 @@ export const unnamed = {
 };
 
 /** Headings over choices, by their type. */
-export const choose = {
+export const choose: Record<Choice['type'], string> = {
   mfa_method: 'Choose how to confirm that it is you',
   account: 'Choose an account',
   sso_provider: 'Sign in with',
@@ -22,7 +24,7 @@ export const choose = {
 };
 
 /** The same when there are fields above them. */
-export const orChoose = {
+export const orChoose: typeof choose = {
   ...choose,
   mfa_method: 'Confirm it another way',
   account: 'Use another account',
@@ -34,13 +36,16 @@ export const orChoose = {
 
 export const progress = {
   opening: 'Opening…',
-  DISCOVERING: (site) => `Looking for the sign-in form of ${site}…`,
-  SUBMITTING: (site) => `Waiting for ${site}…`,
-  slow: (site) => `${site} takes longer than usual. There is nothing for you to do yet.`,
+  discovering: (site: string) => `Looking for the sign-in form of ${site}…`,
+  submitting: (site: string) => `Waiting for ${site}…`,
+  slow: (site: string) => `${site} takes longer than usual. There is nothing for you to do yet.`,
   sending: 'Sending…',
 };
 
-export const ends = {
+/** The last status of a flow. */
+export type End = Exclude<FlowStatus, 'IN_PROGRESS'>;
+
+export const ends: Record<End, { title(site: string): string; text?: string }> = {
   SUCCESS: {
     title: (site) => `You are signed in to ${site}`,
     text: 'You can close this page.',
@@ -65,19 +70,29 @@ export const dead = {
 export const trouble = {
   unreachable: 'The service could not be reached. What you entered was not sent. Try again.',
   movedOn: 'The site moved on before this arrived. Look at what it asks for now.',
-  refused: (detail) => `This was not accepted: ${detail}`,
+  refused: (detail: string) => `This was not accepted: ${detail}`,
   lost: 'The connection was lost. Trying again…',
 };
 
-export const says = (site) => `${site} says:`;
+export const says = (site: string) => `${site} says:`;
 
-export function about({ site, host, kept, profile }) {
+export function about({
+  site,
+  host,
+  kept,
+  profile,
+}: {
+  site: string;
+  host: string;
+  kept: boolean;
+  profile: string;
+}): string {
   const typed = `What you enter goes to ${host}, which types it into ${site} for you.`;
   if (!kept) return typed;
   return `${typed} Usernames and passwords are stored encrypted, to keep the profile “${profile}” signed in.`;
 }
 
-export function timeLeft(seconds) {
+export function timeLeft(seconds: number): string {
   if (seconds <= 0) return '';
   const minutes = Math.ceil(seconds / 60);
   return `${minutes} ${minutes === 1 ? 'minute' : 'minutes'} left`;
