@@ -105,6 +105,18 @@ const pages: Record<string, string> = {
     `<input name="mine"><input name="other">
     <script>let keys = 0; document.querySelector('[name=mine]').onkeydown = () => ++keys === 3 && document.querySelector('[name=other]').focus();</script>`,
   ),
+  '/pickers': page(
+    'Pickers',
+    `<form>${['date', 'time', 'month', 'week', 'datetime-local', 'color', 'range'].map((type) => `<label>${type} <input type="${type}" name="${type}"></label>`).join('')}</form>
+    <p></p>
+    <script>
+      const heard = {};
+      for (const kind of ['input', 'change']) addEventListener(kind, ({ target }) => {
+        (heard[target.name] ??= []).push(kind, target.value);
+        document.querySelector('p').textContent = JSON.stringify(heard[target.name]);
+      });
+    </script>`,
+  ),
   '/rewriting': page(
     'Rewriting',
     `<input name="late"><input name="tidy"><input name="short" maxlength="3"><p></p>

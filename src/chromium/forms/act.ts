@@ -14,6 +14,7 @@ const isOutcome = oneOf('done', 'stale', 'unfit', 'disabled');
 const isKept = oneOf('all', 'part', 'nothing');
 const isCheckedness = oneOf('on', 'off', 'stale', 'unfit');
 const isEdited = oneOf('done', 'stale', 'lost');
+const isPut = oneOf('done', 'stale', 'disabled', 'unfit', 'text');
 
 /** A key that does not say which: pages know it from phones and input methods. It is sent to whatever has the focus. */
 const someKey: Key = { key: 'Unidentified', code: '', keyCode: 229, keysym: 0 };
@@ -67,6 +68,19 @@ export function actor({ references, ...deps }: ActDeps) {
       throw new FormsError('unreachable', 'The page took the focus away from the element while it was typed into.');
   }
 
+  /** False for an element that takes text. */
+  async function put({ frame, look, index }: Referred, text: string): Promise<boolean> {
+    const outcome = await calls.callWith(frame, step, isPut, 'put', look, index, text);
+    if (outcome === 'text') return false;
+    if (outcome === 'unfit')
+      throw new FormsError(
+        'unfit',
+        'The field takes a value of another form, such as 2001-12-31 for a date or 18:30 for a time.',
+      );
+    if (outcome !== 'done') throw new FormsError(outcome === 'stale' ? 'stale' : 'unreachable', sentences[outcome]);
+    return true;
+  }
+
   async function write(target: Referred, text: string): Promise<void> {
     const { sessionId } = target.frame;
     const characters = Array.from(text);
@@ -85,6 +99,7 @@ export function actor({ references, ...deps }: ActDeps) {
   ): Promise<void> {
     if (text.length > MOST_TEXT) throw new FormsError('unfit', `A text has at most ${MOST_TEXT} characters.`);
     await mustAllowIn(calls, target.frame, allow);
+    if (text !== '' && (await put(target, text))) return;
     // A page whose scripts have not run yet may drop what is typed. A page that focuses its field late may select the text, so that
     // the next key replaces it. In both cases the text is typed again.
     for (let tries = 1; ; tries++) {

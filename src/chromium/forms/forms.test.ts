@@ -54,7 +54,7 @@ function element(snapshot: Snapshot | FrameSnapshot, where: Partial<El>): El {
   return found[0]!;
 }
 
-test('a page is read as a person sees it and as assistive technology is told', async () => {
+test('a page is read as a person sees it and as assistive technology reads it', async () => {
   const snapshot = await at('/login');
 
   expect(snapshot).toMatchObject({ url: `${site.url}/login`, title: 'Sign in', lang: 'en', httpStatus: 200 });
@@ -264,6 +264,26 @@ test('a field that loses the beginning of what is typed is typed into once more,
     await forms.act(page, { kind: 'type', ref: element(snapshot, { name }).ref, text, allow });
   await rest();
   expect(words(await forms.snapshot(page))).toContain('abcdef/ghi/jkl');
+});
+
+test.each([
+  ['date', '2001-12-31', '31.12.2001'],
+  ['time', '18:30', 'half past six'],
+  ['month', '2001-12', 'December'],
+  ['week', '2001-W50', '50'],
+  ['datetime-local', '2001-12-31T18:30', 'then'],
+  ['color', '#aabbcc', 'mauve-ish'],
+  ['range', '70', 'much'],
+])('a field of type %s gets its value as a whole, and the page hears of it', async (type, text, other) => {
+  const { ref } = element(await at('/pickers'), { type });
+  await forms.act(page, { kind: 'type', ref, text, clear: true, allow });
+  await rest();
+  expect(words(await forms.snapshot(page))).toContain(JSON.stringify(['input', text, 'change', text]));
+  await expect(forms.act(page, { kind: 'type', ref, text: other, clear: true, allow })).rejects.toMatchObject({
+    fault: 'unfit',
+  });
+  const elsewhere = forms.act(page, { kind: 'type', ref, text, clear: true, allow: () => false });
+  await expect(elsewhere).rejects.toMatchObject({ fault: 'foreign' });
 });
 
 test('HTTP Basic is answered for the origin that asked, once', async () => {

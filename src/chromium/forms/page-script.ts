@@ -15,6 +15,10 @@ const install = String.raw`(() => {
     const { get } = Object.getOwnPropertyDescriptor(proto, name);
     return (node) => Reflect.apply(get, node, []);
   };
+  const setter = (proto, name) => {
+    const { set } = Object.getOwnPropertyDescriptor(proto, name);
+    return (node, value) => Reflect.apply(set, node, [value]);
+  };
   const method = (proto, name) => {
     const f = proto[name];
     return (node, ...args) => Reflect.apply(f, node, args);
@@ -165,7 +169,7 @@ const install = String.raw`(() => {
   };
   ${lookScript}
   ${reachScript}
-  const world = { look, find, aim, quiet, focused, focus, holds, insert, empty, choose, checkedness, storage };
+  const world = { look, find, aim, quiet, focused, focus, holds, insert, empty, put, choose, checkedness, storage };
   Object.defineProperty(globalThis, 'corralForms', { value: world });
   return world;
 })()`;

@@ -74,6 +74,32 @@ export const reachScript = String.raw`
     edit(document, 'delete');
     return 'done';
   };
+  /**
+   * Inputs with a picker of their own take no text by an edit: their value is set as a whole, by the setter of the prototype, which
+   * frameworks listen behind. Returns 'text' for every other element.
+   */
+  const wholeTypes = new Set(['date', 'time', 'month', 'week', 'datetime-local', 'color', 'range']);
+  const setValue = setter(HTMLInputElement.prototype, 'value');
+  const put = (look, index, text) => {
+    const element = kin(look, index);
+    if (!element) return 'stale';
+    if (tagOf(element) !== 'input' || !wholeTypes.has(element.type)) return 'text';
+    if (matches(element, ':disabled') || hasAttribute(element, 'readonly')) return 'disabled';
+    HTMLElement.prototype.focus.call(element);
+    const before = element.value;
+    setValue(element, text);
+    // What does not fit becomes nothing, or black, or the middle of a range.
+    const isTaken = /^(color|range)$/.test(element.type)
+      ? element.value === text.toLowerCase() || Number(element.value) === Number(text)
+      : element.value !== '';
+    if (!isTaken) {
+      setValue(element, before);
+      return 'unfit';
+    }
+    element.dispatchEvent(new Event('input', { bubbles: true, composed: true }));
+    element.dispatchEvent(new Event('change', { bubbles: true }));
+    return 'done';
+  };
   const choose = (look, index, value) => {
     const element = kin(look, index);
     if (!element) return 'stale';

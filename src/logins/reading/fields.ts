@@ -140,9 +140,23 @@ function typedField({ item, purpose, boxes }: Field, source: CodeSource, group: 
     selectors: [...el.selectors],
     legacyType: legacyType(item, purpose, type),
     ...(el.description ? { hint: el.description } : {}),
-    ...(el.placeholder ? { placeholder: el.placeholder } : {}),
+    ...placeholderOf(el),
     ...(isCode && source.mfaType !== undefined ? { mfaType: source.mfaType } : {}),
   };
+}
+
+/** How the value of an input with a picker is written. */
+const written = new Map([
+  ['date', 'YYYY-MM-DD'],
+  ['time', 'HH:MM'],
+  ['month', 'YYYY-MM'],
+  ['week', 'YYYY-Www'],
+  ['datetime-local', 'YYYY-MM-DDTHH:MM'],
+]);
+
+function placeholderOf(el: Item['el']): { placeholder?: string } {
+  const placeholder = el.placeholder || written.get(el.type ?? '');
+  return placeholder ? { placeholder } : {};
 }
 
 function boxLabel(item: Item): string {

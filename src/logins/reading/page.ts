@@ -33,7 +33,8 @@ export interface Page {
   inFrame: Map<FrameSnapshot, Item[]>;
 }
 
-const textTypes = new Set(['', 'text', 'email', 'tel', 'number', 'url', 'search']);
+const dateTypes = ['date', 'time', 'month', 'week', 'datetime-local'];
+const textTypes = new Set(['', 'text', 'email', 'tel', 'number', 'url', 'search', ...dateTypes]);
 const buttonTypes = new Set(['submit', 'button', 'image', 'reset']);
 const buttonRoles = new Set(['button', 'menuitem', 'option', 'menuitemradio', 'treeitem', 'listitem']);
 

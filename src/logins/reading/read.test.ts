@@ -40,6 +40,18 @@ const pages: Record<string, [Snapshot, string, Partial<ReadContext>?]> = {
     snapshot([heading('Sisselogimine'), loginForm('Xqzw', 'Grmbl', 'Plonk')]),
     'login identifier:identifier password:password',
   ],
+  'a date of birth beside the password': [
+    snapshot([
+      heading('Sign in'),
+      form([
+        input('Customer number'),
+        password('PIN'),
+        input('Date of birth', { type: 'date', required: true }),
+        button('Sign in'),
+      ]),
+    ]),
+    'login identifier:identifier pin:password text:text',
+  ],
   'div soup without a form': [
     snapshot([
       input('', { placeholder: 'E-Mail' }),
