@@ -19,7 +19,7 @@ const files = [
  * Scripts that the service runs in pages of sessions: in the build, each is an expression whose value has the exports of the module. The
  * service reads it as text and evaluates `${text}.name(…)` in an isolated world.
  */
-const expressions = [];
+const expressions = ['chromium/pages/web/page.js'];
 
 /**
  * Bundles the browser code of src/ into a build. Browsers load one file instead of 68 modules, each of which they find only when the one

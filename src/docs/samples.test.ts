@@ -103,6 +103,7 @@ describe('a sample in TypeScript', () => {
   test('sends the request of its operation', async () => {
     const wrong: string[] = [];
     for (const operation of operations) {
+      // The type of an operation has only what samples are made of.
       const { responses } = operation as unknown as { responses: Record<string, { content?: object }> };
       const good = Object.entries(responses).find(([status]) => status.startsWith('2'))?.[1];
       const [type = 'application/json'] = Object.keys(good?.content ?? {});

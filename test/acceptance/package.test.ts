@@ -75,6 +75,16 @@ test('has what is needed to run, and nothing else', () => {
   const unwanted = /\.(ts|tsx|map)$|\.test\.|^(src|test|bench|console|examples)\/|(^|\/)\.|node_modules/;
   expect(packed.filter((path) => unwanted.test(path))).toEqual([]);
   expect(packed).toEqual(expect.arrayContaining(['bin/corral.cjs', 'dist/main.js', 'LICENSE', 'README.md']));
+  expect(packed.filter((path) => /^dist\/(?!console\/).*\/web\//.test(path))).toEqual([
+    'dist/chromium/pages/web/page.js',
+    'dist/docs/web/start.js',
+    'dist/docs/web/style.css',
+    'dist/logins/hosted/web/page.js',
+    'dist/logins/hosted/web/style.css',
+    'dist/sessions/live-view/web/display.js',
+    'dist/sessions/live-view/web/screencast.js',
+    'dist/sessions/live-view/web/style.css',
+  ]);
   const fromThere = createRequire(join(empty, 'node_modules/corral/dist/main.js'));
   expect(fromThere.resolve('fastify')).toContain(empty);
   expect(() => fromThere.resolve('typescript')).toThrow('Cannot find module');

@@ -41,7 +41,7 @@ function fakeClient() {
     },
   };
   return {
-    client: client as unknown as LocalClient,
+    client: client as unknown as LocalClient, // has the parts that a cast uses
     sent,
     state,
     methods: () => sent.map(({ method }) => method),

@@ -1,6 +1,7 @@
 import { anyText, integer, list, number, object, optional } from '../../lib/shape.ts';
 import { isAttached, isEvaluated } from '../cdp/shapes.ts';
 import type { LocalClient } from '../cdp/local-client.ts';
+import { pageCall, pageFunction } from './page-script.ts';
 
 /** A frame of a page, with an isolated world in it. The page's script cannot see that world, nor change what it runs. */
 export interface Place {
@@ -26,7 +27,7 @@ const MOST_FRAMES = 1000;
 
 /** Runs `work` in the frame with the focus. */
 export function atFocus<T>(client: LocalClient, page: LookedAt, work: (place: Place) => Promise<T>): Promise<T> {
-  return descend(client, page, () => `(${focusedFrameElement.toString()})()`, work);
+  return descend(client, page, () => pageCall('focusedFrameElement'), work);
 }
 
 /** Runs `work` in the frame at a point of the page. */
@@ -36,7 +37,7 @@ export function atPoint<T>(
   { x, y }: { x: number; y: number },
   work: (place: Place) => Promise<T>,
 ): Promise<T> {
-  const expression = (place: Place) => `(${frameElementAt.toString()})(${x - place.x}, ${y - place.y})`;
+  const expression = (place: Place) => pageCall('frameElementAt', x - place.x, y - place.y);
   return descend(client, page, expression, work);
 }
 
@@ -83,7 +84,8 @@ async function frameOf(client: LocalClient, { sessionId, contextId, x, y }: Plac
   if (typeof objectId !== 'string') return undefined;
   const { node } = await client.ask(isNode, 'DOM.describeNode', { objectId }, sessionId);
   if (node.frameId === undefined) return undefined;
-  const call = { objectId, functionDeclaration: cornerOf.toString(), returnByValue: true };
+  const functionDeclaration = `function () { return ${pageFunction('cornerOf')}(this); }`;
+  const call = { objectId, functionDeclaration, returnByValue: true };
   const { result } = await client.ask(isEvaluated, 'Runtime.callFunctionOn', call, sessionId);
   const [left = 0, top = 0] = isCorner(result['value']) ? result['value'] : [];
   return { frameId: node.frameId, x: x + left, y: y + top };
@@ -98,32 +100,4 @@ export async function evaluateAt(
   const options = { expression, contextId, returnByValue: true, userGesture: true };
   const { result } = await client.ask(isEvaluated, 'Runtime.evaluate', options, sessionId);
   return result['value'];
-}
-
-// The rest runs in the page, as text. `dom` exists for the compiler, which has no browser types here.
-
-/* oxlint-disable typescript/no-explicit-any */
-
-function focusedFrameElement(): unknown {
-  const dom: any = globalThis;
-  let element = dom.document.activeElement;
-  while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
-  return /^i?frame$/i.test(element?.localName) ? element : undefined;
-}
-
-function frameElementAt(x: number, y: number): unknown {
-  const dom: any = globalThis;
-  let element = dom.document.elementFromPoint(x, y);
-  for (let inner; (inner = element?.shadowRoot?.elementFromPoint(x, y)) && inner !== element;) element = inner;
-  return /^i?frame$/i.test(element?.localName) ? element : undefined;
-}
-
-function cornerOf(this: any): number[] {
-  const dom: any = globalThis;
-  const box = this.getBoundingClientRect();
-  const style = dom.getComputedStyle(this);
-  return [
-    box.left + this.clientLeft + parseFloat(style.paddingLeft),
-    box.top + this.clientTop + parseFloat(style.paddingTop),
-  ];
 }

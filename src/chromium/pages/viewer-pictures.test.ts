@@ -38,7 +38,7 @@ function viewerOf() {
       leave: () => void (cast.left = true),
     };
   };
-  const pictures = viewerPictures(viewer as unknown as Viewer, { join });
+  const pictures = viewerPictures(viewer as unknown as Viewer, { join }); // the class has private fields
   let numbers = 0;
   return {
     viewer,

@@ -150,7 +150,7 @@ export type Popup = Box &
     | { readonly kind: 'suggest'; readonly options: readonly PopupOption[] }
     | {
         readonly kind: 'value';
-        readonly input: (typeof VALUE_INPUTS)[number];
+        readonly input: ValueInput;
         readonly value: string;
         readonly min: string;
         readonly max: string;
@@ -160,6 +160,7 @@ export type Popup = Box &
 
 /** The inputs whose value is chosen in a popup. */
 export const VALUE_INPUTS = ['date', 'month', 'week', 'time', 'datetime-local', 'color'] as const;
+export type ValueInput = (typeof VALUE_INPUTS)[number];
 
 export interface PopupOption {
   readonly label: string;
