@@ -1,6 +1,6 @@
 import type { Db } from '../store/db.ts';
 import { sql } from '../store/sql.ts';
-import { cutPage, mostPageBytes, type Cut } from './pages.ts';
+import { cutPage, mostPageBytes, type Cut } from '../store/pages.ts';
 import type { AppList } from './schema.ts';
 
 export interface AppRow {

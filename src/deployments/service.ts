@@ -6,7 +6,7 @@ import type { ProjectStorage } from '../lib/storage.ts';
 import type { Db } from '../store/db.ts';
 import { appStore, type AppRow } from './app-store.ts';
 import { invocationStore, type InvocationRow } from './invocation-store.ts';
-import type { Cut } from './pages.ts';
+import type { Cut } from '../store/pages.ts';
 import type { RunHistory } from './run-history.ts';
 import type { App, AppList, Deployment, DeploymentList, GitSource } from './schema.ts';
 import type { Keys } from './publishing.ts';

@@ -1,7 +1,7 @@
 import type { Db } from '../store/db.ts';
 import { sql } from '../store/sql.ts';
 import { lineBytes } from './log-store.ts';
-import { cutPage, mostPageBytes, type Cut } from './pages.ts';
+import { cutPage, mostPageBytes, type Cut } from '../store/pages.ts';
 import type { DeploymentList } from './schema.ts';
 import { deploymentLife, type DeploymentEvent, type DeploymentStatus } from './state.ts';
 

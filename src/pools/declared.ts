@@ -2,6 +2,7 @@ import { errors } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
 import type { SessionService } from '../sessions/service.ts';
 import type { Db } from '../store/db.ts';
+import type { Cut } from '../store/pages.ts';
 import { unlessTaken } from '../store/names.ts';
 import type { Acquirer } from './acquire.ts';
 import { configOf, mergeConfig, sameBrowser } from './config.ts';
@@ -81,8 +82,9 @@ export function declaredPools({
       return counted(pool.id);
     },
 
-    async list(projectId: string, filter: PoolList): Promise<Pool[]> {
-      return (await store.list(projectId, filter)).map(toPool);
+    async list(projectId: string, filter: PoolList): Promise<Cut<Pool>> {
+      const { rows, cut } = await store.list(projectId, filter);
+      return { rows: rows.map(toPool), cut };
     },
 
     async get(projectId: string, idOrName: string): Promise<Pool> {

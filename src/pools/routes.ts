@@ -4,13 +4,15 @@ import { callerOf, projectOf } from '../api/caller.ts';
 import { hungUp } from '../api/hung-up.ts';
 import { sendPage } from '../api/paging.ts';
 import { empty, listOf, refusals } from '../api/schema.ts';
+import { mostValuesWithPolicy } from '../sessions/policy.ts';
 import { Session } from '../sessions/schema.ts';
 import { Acquire, CreatePool, DeletePool, Pool, PoolList, Release, UpdatePool } from './schema.ts';
 import type { PoolService } from './service.ts';
 
 const tags = ['browser_pools'];
 const IdOrName = Type.Object({ id_or_name: Type.String() });
-const bodyLimit = 6 * 1024 * 1024; // a policy may take 5 MiB of it
+/** A policy may take 5 MiB of it. */
+const withPolicy = { bodyLimit: 6 * 1024 * 1024, config: { mostValues: mostValuesWithPolicy } };
 
 /** HTTP in, one service call, HTTP out. */
 export function poolRoutes({ pools }: { pools: PoolService }): FastifyPluginAsyncTypebox {
@@ -27,7 +29,7 @@ function declaring(app: App, pools: PoolService) {
   app.post(
     '/browser_pools',
     {
-      bodyLimit,
+      ...withPolicy,
       preValidation: async ({ body }) => refreshWithProfile(body),
       schema: {
         operationId: 'createBrowserPool',
@@ -48,13 +50,16 @@ function declaring(app: App, pools: PoolService) {
     {
       schema: {
         operationId: 'listBrowserPools',
-        summary: 'List pools, oldest first.',
+        summary: 'List pools, oldest first. A page ends early when its policies are large.',
         tags,
         querystring: PoolList,
         response: { 200: listOf(Pool, 'A page of pools.') },
       },
     },
-    async (request, reply) => sendPage(reply, request.query, await pools.list(projectOf(request).id, request.query)),
+    async (request, reply) => {
+      const { rows, cut } = await pools.list(projectOf(request).id, request.query);
+      return sendPage(reply, request.query, rows, cut);
+    },
   );
 
   app.get(
@@ -74,7 +79,7 @@ function declaring(app: App, pools: PoolService) {
   app.patch(
     '/browser_pools/:id_or_name',
     {
-      bodyLimit,
+      ...withPolicy,
       schema: {
         operationId: 'updateBrowserPool',
         summary: 'Change a pool. Browsers made from now on follow; leased ones are not touched.',

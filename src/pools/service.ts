@@ -148,8 +148,8 @@ export function poolService(options: PoolOptions) {
     catchUp: () => queue.catchUp(),
 
     async occupancy(projectId: string): Promise<string | undefined> {
-      const pools = await store.list(projectId, { limit: 1, offset: 0 });
-      return pools.length === 0 ? undefined : 'browser pools';
+      const { rows } = await store.list(projectId, { limit: 1, offset: 0 });
+      return rows.length === 0 ? undefined : 'browser pools';
     },
 
     /** In the transaction that settles a lost node: its waiters are removed, and the browsers assigned to them are free again. */

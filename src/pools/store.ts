@@ -1,5 +1,7 @@
 import type { Db } from '../store/db.ts';
+import { cutPage, type Cut } from '../store/pages.ts';
 import { sql } from '../store/sql.ts';
+import { mostPageOfPolicies } from '../sessions/policy.ts';
 import type { PoolConfig, PoolList } from './schema.ts';
 
 export interface PoolRow {
@@ -94,10 +96,13 @@ function poolsThemselves(db: Db) {
         where p.id = ${id} and p.deleted_at is null`);
     },
 
-    list(projectId: string, filter: PoolList): Promise<CountedPool[]> {
+    /** A page, cut where its policies have many bytes. */
+    async list(projectId: string, filter: PoolList): Promise<Cut<CountedPool>> {
       const { limit, offset } = filter;
       const [query, name] = [filter.query ?? null, filter.name ?? null];
-      return db.rows(sql`select p.*, c.* from pools p cross join lateral (select
+      const rows = await db.rows<CountedPool & { of_page: string }>(sql`select * from (
+        select page.*, count(*) over () as of_page, sum(config_bytes) over (order by created_at, id) - config_bytes as before from (
+        select p.*, c.* from pools p cross join lateral (select
             count(*) filter (where state = 'live' and lease_id is null and idle_since is not null)::integer as available,
             count(*) filter (where lease_id is not null)::integer as acquired,
             count(*) filter (where lease_id is null and idle_since is null)::integer as warming,
@@ -107,7 +112,9 @@ function poolsThemselves(db: Db) {
           and (${name}::text is null or p.name = ${name})
           and (${query}::text is null or p.id = ${query}
             or strpos(lower(p.name collate "und-x-icu"), lower(${query} collate "und-x-icu")) > 0)
-        order by p.created_at, p.id limit ${limit + 1} offset ${offset}`);
+        order by p.created_at, p.id limit ${limit + 1} offset ${offset}) as page) as counted
+        where before < ${mostPageOfPolicies} order by created_at, id`);
+      return cutPage(rows);
     },
 
     async ids(): Promise<string[]> {
@@ -141,7 +148,7 @@ function poolsThemselves(db: Db) {
 
     /** Undefined: the pool is deleted already, or has leases and `force` is not set. */
     remove(id: string, force: boolean): Promise<PoolRow | undefined> {
-      return db.row(sql`update pools set deleted_at = now() where id = ${id} and deleted_at is null
+      return db.row(sql`update pools set deleted_at = now(), config = config - 'engine_policy' where id = ${id} and deleted_at is null
         and (${force} or not exists (select from sessions where pool_id = ${id} and lease_id is not null and deleted_at is null))
         returning *`);
     },

@@ -1,4 +1,5 @@
 import { errors } from '../errors.ts';
+import type { Cut } from '../store/pages.ts';
 import type { Addresses } from './addresses.ts';
 import { asSession } from './answer.ts';
 import type { LiveSession } from './live-session.ts';
@@ -21,7 +22,7 @@ export function sessionFinding({
   roster,
   nodeId,
 }: {
-  store: Pick<SessionStore, 'find' | 'findByIdOrName' | 'list' | 'countActive' | 'ofInvocations'>;
+  store: Pick<SessionStore, 'find' | 'findByIdOrName' | 'list' | 'countActive' | 'ofInvocation' | 'tied'>;
   addresses: Addresses;
   roster: Roster;
   nodeId: string;
@@ -59,8 +60,8 @@ export function sessionFinding({
       projectId: string,
       keyId: string,
       filter: SessionList & Pick<SessionFilter, 'before' | 'failed'>,
-    ): Promise<Session[]> {
-      const rows = await store.list({
+    ): Promise<Cut<Session>> {
+      const { rows, cut } = await store.list({
         projectId,
         status: filter.include_deleted ? 'all' : filter.status,
         query: filter.query ?? null,
@@ -70,19 +71,16 @@ export function sessionFinding({
         limit: filter.limit,
         offset: filter.offset,
       });
-      return rows.map((row) => toSession(row, keyId));
+      return { rows: rows.map((row) => toSession(row, keyId)), cut };
     },
 
-    /** The active sessions of an invocation. */
+    /** The active sessions of an invocation, without their policies. */
     async ofInvocation(keyId: string, invocationId: string): Promise<Session[]> {
-      return (await store.ofInvocations(invocationId)).map((row) => toSession(row, keyId));
+      return (await store.ofInvocation(invocationId)).map((row) => toSession(row, keyId));
     },
 
     /** The active sessions that belong to an invocation, on all nodes: each with its invocation. */
-    async tied(invocationId?: string): Promise<{ id: string; invocationId: string }[]> {
-      const rows = await store.ofInvocations(invocationId ?? null);
-      return rows.map((row) => ({ id: row.id, invocationId: row.invocation_id! }));
-    },
+    tied: (invocationId?: string) => store.tied(invocationId ?? null),
 
     idOf: async (projectId: string, idOrName: string, includeDeleted: boolean): Promise<string> =>
       (await find(projectId, idOrName, includeDeleted)).id,

@@ -4,6 +4,7 @@ import { callerOf, projectOf } from '../api/caller.ts';
 import { hungUp } from '../api/hung-up.ts';
 import { sendPage } from '../api/paging.ts';
 import { empty, listOf, refusals } from '../api/schema.ts';
+import { mostValuesWithPolicy } from './policy.ts';
 import { limited, type RateLimit } from './rate-limit.ts';
 import { CreateLiveViewLink, CreateSession, LiveViewLink, Session, SessionList, UpdateSession } from './schema.ts';
 import { ofBrowser, ofLaunch, ofSession } from './refusals.ts';
@@ -26,6 +27,7 @@ export function sessionRoutes({
       '/browsers',
       {
         bodyLimit: 6 * 1024 * 1024, // a policy alone may have five MiB
+        config: { mostValues: mostValuesWithPolicy },
         ...limited(limit),
         schema: {
           operationId: 'createBrowser',
@@ -63,18 +65,16 @@ export function sessionRoutes({
       {
         schema: {
           operationId: 'listBrowsers',
-          summary: 'List sessions, newest first.',
+          summary: 'List sessions, newest first. A page ends early when its policies are large.',
           tags,
           querystring: SessionList,
           response: { 200: listOf(Session, 'A page of sessions.') },
         },
       },
-      async (request, reply) =>
-        sendPage(
-          reply,
-          request.query,
-          await sessions.list(projectOf(request).id, callerOf(request).keyId, request.query),
-        ),
+      async (request, reply) => {
+        const { rows, cut } = await sessions.list(projectOf(request).id, callerOf(request).keyId, request.query);
+        return sendPage(reply, request.query, rows, cut);
+      },
     );
 
     app.get(

@@ -1,6 +1,11 @@
 import type { Db } from '../store/db.ts';
+import { cutPage, type Cut } from '../store/pages.ts';
 import { sql } from '../store/sql.ts';
+import { mostPageOfPolicies } from './policy.ts';
 import { sessionLife, type Ending, type SessionEvent, type SessionState } from './state.ts';
+
+/** An ended session keeps a policy up to this many bytes: its row stays for a long time, and counts for no project. */
+const mostKeptPolicy = 16 * 1024;
 
 export interface SessionRow {
   id: string;
@@ -227,8 +232,13 @@ function finding(db: Db) {
         order by id = ${idOrName} desc, deleted_at is null desc, created_at desc limit 1`);
     },
 
-    list({ projectId, status, query, tags, before, failed, limit, offset }: SessionFilter): Promise<SessionRow[]> {
-      return db.rows(sql`select s.*, p.name as pool_name, profile_of(s) as profile, uptime_of(s) as uptime from sessions s left join pools p on p.id = s.pool_id
+    /** A page, cut where its policies have many bytes. */
+    async list(filter: SessionFilter): Promise<Cut<SessionRow>> {
+      const { projectId, status, query, tags, before, failed, limit, offset } = filter;
+      const rows = await db.rows<SessionRow & { of_page: string }>(sql`select * from (
+        select page.*, count(*) over () as of_page,
+          sum(coalesce(policy_bytes, 0)) over (order by created_at desc, id) - coalesce(policy_bytes, 0) as before from (
+        select s.*, p.name as pool_name, profile_of(s) as profile, uptime_of(s) as uptime from sessions s left join pools p on p.id = s.pool_id
         where s.project_id = ${projectId} and (s.pool_id is null or s.lease_id is not null)
           and (${status} = 'all' or (${status} = 'deleted') = (s.deleted_at is not null))
           and s.tags @> ${tags}
@@ -241,7 +251,9 @@ function finding(db: Db) {
             or strpos(lower(p.name collate "und-x-icu"), lower(${query} collate "und-x-icu")) > 0
             or exists (select from profiles f where f.id = s.profile_id
               and strpos(lower(f.name collate "und-x-icu"), lower(${query} collate "und-x-icu")) > 0))
-        order by s.created_at desc, s.id limit ${limit + 1} offset ${offset}`);
+        order by s.created_at desc, s.id limit ${limit + 1} offset ${offset}) as page) as counted
+        where before < ${mostPageOfPolicies} order by created_at desc, id`);
+      return cutPage(rows);
     },
   };
 }
@@ -265,6 +277,7 @@ function living(db: Db) {
           ended_detail = coalesce(ended_detail, ${ending.detail ?? null}),
           uptime_ms = coalesce(${ending.uptimeMs ?? null}::bigint, uptime_of(sessions)),
           awake_since = case when ${over} then null else now() end,
+          policy = case when ${sessionLife.isFinal(to)} and policy_bytes > ${mostKeptPolicy}::integer then null else policy end,
           deleted_at = case when ${over} then coalesce(deleted_at, now()) else deleted_at end
         where id = ${id} and state = any (${[...from]}) returning *, profile_of(sessions) as profile`);
     },
@@ -312,16 +325,23 @@ function living(db: Db) {
       return db.rows(sql`with lost as (update sessions set state = 'failed',
           uptime_ms = uptime_of(sessions, coalesce(now() - make_interval(secs => ${silentMs === undefined ? null : silentMs / 1000}::float8),
             (select least(now(), heartbeat_at) from nodes where id = ${nodeId}), now())),
+          policy = case when policy_bytes > ${mostKeptPolicy}::integer then null else policy end,
           awake_since = null, ended_reason = coalesce(ended_reason, ${reason}), deleted_at = coalesce(deleted_at, now())
         where node_id = ${nodeId} and state in ('starting', 'live', 'stopping') returning id, project_id, pool_id),
         kept as (update telemetry_chunks set draft = false where draft and session_id in (select id from lost))
         select * from lost`);
     },
 
+    /** Active sessions of this invocation. Policies are left out: the list has no pages. */
+    ofInvocation(id: string): Promise<SessionRow[]> {
+      return db.rows(sql`select slim.* from sessions s cross join lateral jsonb_populate_record(s, '{"policy": null}') as slim
+        where s.invocation_id = ${id} and s.deleted_at is null order by s.created_at, s.id`);
+    },
+
     /** Active sessions of this invocation, or of any. */
-    ofInvocations(id: string | null): Promise<SessionRow[]> {
-      return db.rows(sql`select * from sessions where invocation_id is not null and deleted_at is null
-        and (${id}::text is null or invocation_id = ${id}) order by created_at, id`);
+    tied(id: string | null): Promise<{ id: string; invocationId: string }[]> {
+      return db.rows(sql`select id, invocation_id as "invocationId" from sessions
+        where invocation_id is not null and deleted_at is null and (${id}::text is null or invocation_id = ${id})`);
     },
 
     /** Nodes that have unsettled sessions. */

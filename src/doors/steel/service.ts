@@ -42,7 +42,7 @@ export function steelService({
 
     async list({ projectId, keyId }: Who, { cursorId, limit, status }: ListQuery) {
       if (cursorId !== undefined) await sessions.idOf(projectId, cursorId, true);
-      const found = await sessions.list(projectId, keyId, {
+      const { rows, cut } = await sessions.list(projectId, keyId, {
         status: status === undefined ? 'all' : status === 'live' ? 'active' : 'deleted',
         include_deleted: false,
         limit,
@@ -50,8 +50,8 @@ export function steelService({
         ...(cursorId === undefined ? {} : { before: cursorId }),
         ...(status === undefined || status === 'live' ? {} : { failed: status === 'failed' }),
       });
-      const page = found.slice(0, limit).map((session) => asSteel(session));
-      return { sessions: page, nextCursor: found.length > limit ? (page.at(-1)?.id ?? null) : null };
+      const page = rows.slice(0, limit).map((session) => asSteel(session));
+      return { sessions: page, nextCursor: cut || rows.length > limit ? (page.at(-1)?.id ?? null) : null };
     },
 
     get: async ({ projectId, keyId }: Who, id: string) => asSteel(await sessions.get(projectId, keyId, id, true)),
@@ -68,15 +68,15 @@ export function steelService({
     async releaseAll({ projectId, keyId }: Who) {
       const active: string[] = [];
       for (let before: string | undefined; ; before = active.at(-1)) {
-        const found = await sessions.list(projectId, keyId, {
+        const { rows, cut } = await sessions.list(projectId, keyId, {
           status: 'active',
           include_deleted: false,
           limit: PAGE,
           offset: 0,
           ...(before === undefined ? {} : { before }),
         });
-        active.push(...found.slice(0, PAGE).map(({ session_id }) => session_id));
-        if (found.length <= PAGE) break;
+        active.push(...rows.slice(0, PAGE).map(({ session_id }) => session_id));
+        if (!cut && rows.length <= PAGE) break;
       }
       await Promise.all(active.map((id) => stop(id, 'deleted')));
       return { success: true, message: `Released sessions: ${active.length}.` };

@@ -16,3 +16,11 @@ create index invocations_kept on invocations (project_id, finished_at, id) inclu
 -- Deleting a deployment looks for invocations that refer to it.
 create index invocations_by_deployment on invocations (deployment_id);
 create index deployments_ended on deployments (project_id, updated_at, id) where status in ('stopped', 'failed');
+
+-- A policy may have 5 MiB, and rows stay for CORRAL_HISTORY_DAYS: an ended session keeps a small policy only, a deleted pool none.
+update sessions set policy = null
+  where policy is not null and state in ('stopped', 'failed') and octet_length(policy::text) > 16384;
+update pools set config = config - 'engine_policy' where deleted_at is not null;
+-- Lists end a page by these sizes. To compute them for each list would read every policy of the page.
+alter table sessions add column policy_bytes integer generated always as (octet_length(policy::text)) stored;
+alter table pools add column config_bytes integer not null generated always as (octet_length(config::text)) stored;

@@ -1,4 +1,4 @@
-/** What a page has at most, beside its last row. */
+/** What a page of a list has at most, beside its last row. */
 export const mostPageBytes = 4 * 2 ** 20;
 
 /** A page. `cut`: rows of it were left out because of its size. */
