@@ -58,7 +58,10 @@ export function consoleRoutes(room: { console: ConsoleRoom }): FastifyPluginAsyn
           tags: ['console'],
           security: [],
           body: SignIn,
-          response: { 201: CreatedApiKey, ...refusals('unauthorized', 'too_many_bad_keys', 'store_unavailable') },
+          response: {
+            201: CreatedApiKey,
+            ...refusals('unauthorized', 'too_many_bad_keys', 'api_key_limit_reached', 'store_unavailable'),
+          },
         },
       },
       async (request, reply) => {

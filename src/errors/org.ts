@@ -17,6 +17,11 @@ export const orgErrors = {
     'No API key within reach has that id.',
     (p: { id: string }) => `No API key has the id '${p.id}'. GET /org/api_keys lists them.`,
   ),
+  api_key_limit_reached: conflict(
+    'The project has as many API keys as it may.',
+    (p: { most: number }) =>
+      `The project has ${p.most} API keys that are valid, which is the most. Delete those that are not used.`,
+  ),
   project_not_empty: conflict(
     'A project that holds things cannot be deleted.',
     (p: { holds: string }) => `The project still holds ${p.holds}. Delete those first, or archive the project.`,

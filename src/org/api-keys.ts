@@ -7,6 +7,8 @@ import type { ApiKey, ApiKeyList, CreateApiKey, CreatedApiKey, RotateApiKey } fr
 import { orgStore, type ApiKeyRow, type NewApiKey } from './store.ts';
 
 const alphanumeric = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+/** Of those that are valid. The gatekeeper reads the lookups of all keys into memory when an address guesses keys. */
+const mostOfProject = 1000;
 const graceDays = 7;
 const dayMs = 24 * 60 * 60 * 1000;
 
@@ -66,6 +68,8 @@ export function apiKeyService({ db, changed }: { db: Db; changed: () => void }) 
     const key = `sk_${pick(alphanumeric, 40)}`;
     const id = newId('key_');
     const notAfter = await latestEnd(caller, days);
+    if (projectId !== null && (await orgStore(within).countKeys(projectId)) >= mostOfProject)
+      throw errors.api_key_limit_reached({ most: mostOfProject });
     await orgStore(within).insertKey(rowFor({ id, key, name, projectId, caller, days, notAfter }));
     const row = await orgStore(within).findKey(id, null);
     if (!row) throw new Error(`Key ${id} vanished while it was made.`);

@@ -1,6 +1,10 @@
 import type { Db } from '../store/db.ts';
+import { cutPage, mostPageBytes, type Cut } from '../store/pages.ts';
 import { sql } from '../store/sql.ts';
 import type { AuditFilters } from './schema.ts';
+
+/** The rows that one statement removes. Each removed row is answered, so all at once would take the memory of the service. */
+const atOnce = 5000;
 
 export interface AuditRow {
   id: string;
@@ -31,8 +35,16 @@ export function auditStore(db: Db) {
           ${entry.path}, ${entry.route}, ${entry.domain}, ${entry.duration_ms}, ${entry.client_ip}, ${entry.user_agent})`);
     },
 
-    /** Newest first, older than the entry `before`; `limit + 1` rows, so that the caller sees whether there are more. */
-    list(filters: AuditFilters, scope: string | null, before: string | null, limit: number): Promise<AuditRow[]> {
+    /**
+     * Newest first, older than the entry `before`; `limit + 1` rows, so that the caller sees whether there are more. Cut where they have many
+     * bytes: an entry has up to 3 KB, and an export asks for 50,000.
+     */
+    async list(
+      filters: AuditFilters,
+      scope: string | null,
+      before: string | null,
+      limit: number,
+    ): Promise<Cut<AuditRow>> {
       const { start, end } = filters;
       const [strategy, service, method, search] = [
         filters.auth_strategy,
@@ -42,7 +54,9 @@ export function auditStore(db: Db) {
       ].map((value) => value ?? null);
       const users = filters.search_user_id ?? [];
       const excluded = (filters.exclude_method ?? []).map((name) => name.toUpperCase());
-      return db.rows(sql`select * from audit_log
+      const rows = await db.rows<AuditRow & { of_page: string }>(sql`select * from (
+        select page.*, count(*) over () as of_page, sum(bytes) over (order by id desc) - bytes as before from (
+        select *, octet_length(path) + octet_length(user_agent) + octet_length(domain) + 300 as bytes from audit_log
         where timestamp >= ${start} and timestamp < ${end}
           and (${before}::bigint is null or id < ${before}::bigint)
           and (${scope}::text is null or project_id = ${scope})
@@ -57,14 +71,19 @@ export function auditStore(db: Db) {
             or strpos(lower(email), lower(${search})) > 0
             or strpos(client_ip, ${search}) > 0
             or status::text = ${search})
-        order by id desc limit ${limit + 1}`);
+        order by id desc limit ${limit + 1}) as page) as counted
+        where before < ${mostPageBytes} order by id desc`);
+      return cutPage(rows);
     },
 
     async removeOlderThan(days: number): Promise<number> {
-      const gone = await db.rows(
-        sql`delete from audit_log where timestamp < now() - make_interval(days => ${days}::integer) returning 1`,
-      );
-      return gone.length;
+      let gone = 0;
+      for (let some = atOnce; some === atOnce; gone += some)
+        some = (
+          await db.rows(sql`delete from audit_log where id in (select id from audit_log
+            where timestamp < now() - make_interval(days => ${days}::integer) limit ${atOnce}) returning 1`)
+        ).length;
+      return gone;
     },
   };
 }

@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Caller } from '../lib/caller.ts';
 import { errors } from '../errors.ts';
+import { turns } from '../lib/turns.ts';
 import type { Db } from '../store/db.ts';
 import { auditStore, type AuditRow } from './audit-store.ts';
 import type { AuditFilters, AuditLogEntry } from './schema.ts';
@@ -27,9 +28,10 @@ export function auditService({ db, quick }: { db: Db; quick: Db }) {
 
   async function page(caller: Caller, filters: AuditFilters, token: string | undefined, limit: number) {
     checkRange(filters);
-    const rows = await store.list(filters, caller.projectId, token === undefined ? null : readToken(token), limit);
-    const more = rows.length > limit;
-    const entries = more ? rows.slice(0, limit) : rows;
+    const before = token === undefined ? null : readToken(token);
+    const { rows, cut } = await store.list(filters, caller.projectId, before, limit);
+    const more = cut || rows.length > limit;
+    const entries = rows.slice(0, limit);
     const last = entries.at(-1);
     return { entries, next: more && last ? writeToken(last.id) : undefined };
   }
@@ -60,7 +62,12 @@ export function auditService({ db, quick }: { db: Db; quick: Db }) {
     /** A file of JSON lines, newest first, with a hash that shows it arrived whole. */
     async exportChunk(caller: Caller, filters: AuditFilters & { limit: number; cursor?: string; format: string }) {
       const { entries, next } = await page(caller, filters, filters.cursor, filters.limit);
-      const lines = entries.map((row) => `${JSON.stringify({ event_id: row.id, ...toEntry(row) })}\n`).join('');
+      const turn = turns();
+      let lines = '';
+      for (const row of entries) {
+        lines += `${JSON.stringify({ event_id: row.id, ...toEntry(row) })}\n`;
+        await turn();
+      }
       const body = filters.format === 'jsonl' ? Buffer.from(lines) : await compress(lines);
       return { body, rows: entries.length, next, sha256: createHash('sha256').update(body).digest('hex') };
     },

@@ -198,7 +198,7 @@ function keyRoutes(app: App, { keys }: OrgRoom) {
         summary: 'Create an API key. The answer is the only place where it stands in full.',
         tags,
         body: shape.CreateApiKey,
-        response: { 201: shape.CreatedApiKey, ...refusals('project_not_found') },
+        response: { 201: shape.CreatedApiKey, ...refusals('project_not_found', 'api_key_limit_reached') },
       },
     },
     async (request, reply) => reply.code(201).send(await keys.create(callerOf(request), request.body)),
@@ -261,7 +261,7 @@ function keyRoutes(app: App, { keys }: OrgRoom) {
         tags,
         params: Id,
         body: shape.RotateApiKey,
-        response: { 201: shape.CreatedApiKey, ...refusals('api_key_not_found') },
+        response: { 201: shape.CreatedApiKey, ...refusals('api_key_not_found', 'api_key_limit_reached') },
       },
     },
     async (request, reply) =>
@@ -326,7 +326,7 @@ function auditRoutes(app: App, { audit }: OrgRoom) {
       config,
       schema: {
         operationId: 'exportAuditLogs',
-        summary: 'Download entries as JSON lines, chunk by chunk.',
+        summary: 'Download entries as JSON lines, chunk by chunk. A chunk ends early at about 4 MiB.',
         tags,
         querystring: shape.AuditLogExport,
         response: {

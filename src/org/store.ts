@@ -140,9 +140,17 @@ function apiKeys(db: Db) {
           ${key.created_by_name}, ${key.hidden ?? false}, least(now() + make_interval(days => ${key.days_to_expire}::integer), ${key.not_after}::timestamptz))`);
     },
 
-    /** The lookups of all keys that are not deleted. */
+    /** How many keys of a project are valid, without hidden ones. */
+    async countKeys(projectId: string): Promise<number> {
+      const row = await db.row<{ count: number }>(sql`select count(*)::integer as count from api_keys
+        where project_id = ${projectId} and not hidden and deleted_at is null and (expires_at is null or expires_at > now())`);
+      return row?.count ?? 0;
+    },
+
+    /** The lookups of all valid keys. */
     async keyLookups(): Promise<Set<string>> {
-      const rows = await db.rows<{ lookup: string }>(sql`select lookup from api_keys where deleted_at is null`);
+      const rows = await db.rows<{ lookup: string }>(sql`select lookup from api_keys
+        where deleted_at is null and (expires_at is null or expires_at > now())`);
       return new Set(rows.map(({ lookup }) => lookup));
     },
 
