@@ -46,3 +46,9 @@ test('a form with neither a zip nor a repository, or with both, is refused', () 
   expect(() => read({}, false)).toThrow(/either file/);
   expect(() => read({ ...entry, source: '{}' })).toThrow(/either file/);
 });
+
+test('JSON of many values is refused before it is parsed', () => {
+  const many = JSON.stringify(Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`K${at}`, ''])));
+  expect(() => readForm(new Map([['env_vars', many]]), true)).toThrow('env_vars has more than 800 names and values');
+  expect(() => readForm(new Map([['source', many]]), false)).toThrow('source has more than 800 names and values');
+});

@@ -1,10 +1,13 @@
 import { Value } from 'typebox/value';
 import { errors } from '../errors.ts';
+import { isLight } from '../lib/json-weight.ts';
 import { GitSource } from './schema.ts';
 
 /** The service sets these itself. */
 const reserved = ['KERNEL_API_KEY', 'ENTRYPOINT_RELPATH', 'KERNEL_BASE_URL'];
 const mostVariables = 200;
+/** Of the JSON of a field: twice what the variables need, and many times what `source` needs. */
+const mostValues = 800;
 const mostEnvBytes = 256 * 1024;
 const label = /^[^\u0000-\u001f\u007f/]{1,255}$/; // oxlint-disable-line no-control-regex
 
@@ -83,6 +86,7 @@ function readGit(json: string): GitSource {
 }
 
 function parse(field: string, json: string): unknown {
+  if (!isLight(json, mostValues)) throw refuse(`${field} has more than ${mostValues} names and values.`);
   try {
     return JSON.parse(json);
   } catch {

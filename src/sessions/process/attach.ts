@@ -7,6 +7,8 @@ import { read, resize, writeStdin, type OutputItem } from './service.ts';
 const MOST_WAITING = 1024 * 1024;
 /** The most bytes of a text message: input is binary. */
 const LONGEST_TEXT = 1024;
+/** The invalid text messages that are answered. A client that sends more does not speak this protocol. */
+const MOST_INVALID = 5;
 const USAGE = 'Text messages are {"type":"resize","rows":24,"cols":80}.';
 /** The most inputs that wait to be written. */
 const MOST_TYPED = 64;
@@ -20,12 +22,16 @@ export function attachProcess(held: Hold, processId: string, sink: WebSocketSink
   const over = new Promise((resolve) => gone.signal.addEventListener('abort', resolve, { once: true }));
   let typed = Promise.resolve();
   let waiting = 0;
+  let invalid = 0;
 
   const tell = (message: object) => {
     sink.send([Buffer.from(JSON.stringify(message))]);
     sink.flush();
   };
-  const complain = (error: Error) => tell({ type: 'error', message: error.message });
+  /** A client that does not read gets no more of them: they would fill the memory. */
+  const complain = (error: Error) => {
+    if (sink.bufferedAmount <= MOST_WAITING) tell({ type: 'error', message: error.message });
+  };
 
   async function print() {
     const reading = await read(held, processId);
@@ -81,6 +87,8 @@ export function attachProcess(held: Hold, processId: string, sink: WebSocketSink
         control(data.toString());
       } catch (error) {
         complain(error as Error);
+        invalid += 1;
+        if (invalid >= MOST_INVALID) sink.close(1008, USAGE);
       }
     },
     flush() {},
