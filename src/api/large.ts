@@ -85,9 +85,10 @@ export function countedAnswer(reply: FastifyReply, payload: unknown): unknown {
   return countedParts(reply, [Buffer.from(payload)]);
 }
 
-/** The same for one that is in parts: to join them would take long. */
-export function countedParts(reply: FastifyReply, parts: Buffer[]): Readable {
+/** The same for text in parts: to join them would take long, unless they are small. */
+export function countedParts(reply: FastifyReply, parts: Buffer[]): Readable | string {
   const size = parts.reduce((sum, part) => sum + part.length, 0);
+  if (size <= LARGE) return Buffer.concat(parts).toString();
   void reply.header('content-length', size);
   if (reply.raw.destroyed) return Readable.from([]); // no further `close` would come
   const share = memory.share(memoryOf(reply.request), 'reader', () => reply.raw.destroy());

@@ -16,6 +16,9 @@ const requests = `<script>(async () => {
   document.title = 'Done';
 })()</script>`;
 
+/** JSON escapes half of it. */
+const large = 'ж"'.repeat(9 * 2 ** 20);
+
 let pages: Pages;
 let service: Awaited<ReturnType<typeof measuredService>>;
 beforeAll(async () => {
@@ -23,6 +26,7 @@ beforeAll(async () => {
     '/login': `<title>Log in</title>${frame}${'<iframe src=/frame></iframe>'.repeat(19)}`,
     '/frame': frame,
     '/requests': requests,
+    '/large': large,
   });
   service = await measuredService({ CORRAL_ALLOW_PRIVATE_HOSTS: pages.host });
 });
@@ -66,6 +70,57 @@ test.each(Object.entries(worst))('a body of %s does not stop the service', async
     expect([400, 413]).toContain(status);
   });
   expect(stop).toBeLessThan(mostStopMs);
+});
+
+/** The largest bodies that routes take, each as one long string. */
+const long = {
+  letters: (bytes: number) => 'x'.repeat(bytes),
+  'letters of two bytes': (bytes: number) => 'ж'.repeat(bytes / 2),
+  escapes: (bytes: number) => '\\n'.repeat(bytes / 2),
+  'escaped letters': (bytes: number) => '\\u0436'.repeat(bytes / 6),
+};
+
+test.each(Object.entries(long))(
+  'bodies of the largest size with a string of %s do not stop the service',
+  async (_, make) => {
+    const { session_id = '' } = await made('/browsers', { headless: true });
+    const ways: [path: string, mib: number, before: string, after: string][] = [
+      ['/session', 32, '{"capabilities":{"alwaysMatch":{"browserName":"', '"}}}'],
+      ['/session', 6, '{"capabilities":{"alwaysMatch":{"browserName":"', '"}}}'],
+      [`/browsers/${session_id}/curl`, 24, '{"url":"http://nowhere.invalid/","method":"POST","body":"', '"}'],
+      [`/browsers/${session_id}/curl`, 8, '{"url":"http://nowhere.invalid/","method":"POST","body":"', '"}'],
+      ['/v1/sessions', 16, '{"userAgent":"', '"}'],
+      ['/v1/sessions', 8, '{"userAgent":"', '"}'],
+      [`/browsers/${session_id}/process/exec`, 8, '{"command":"true","args":["', '"]}'],
+    ];
+    const stops: Record<string, number> = {};
+    for (const [path, mib, before, after] of ways) {
+      const body = before + make(mib * 2 ** 20 - 200) + after;
+      stops[`${path} ${mib}`] = await service.longestStop(async () => {
+        const { status } = await service.call('POST', path, body).catch(() => ({ status: 413 })); // it may be cut off
+        expect(status).toBeGreaterThanOrEqual(400);
+      });
+    }
+    expect(Math.max(...Object.values(stops)), JSON.stringify(stops)).toBeLessThan(mostStopMs);
+  },
+);
+
+test('a request through the browser with a large body, or with a large answer, does not stop the service', async () => {
+  const { session_id, base_url } = await made('/browsers', { headless: true });
+  const body = Buffer.alloc(32 * 2 ** 20, 'x');
+  const raw = `${base_url}/curl/raw?url=${encodeURIComponent('http://nowhere.invalid/')}`;
+  const stops = {
+    body: await service.longestStop(async () => {
+      const answer = await fetch(raw, { method: 'POST', body });
+      expect(answer.status).toBe(502); // the body was sent to the browser; there is no such host
+      await answer.arrayBuffer();
+    }),
+    answer: await service.longestStop(async () => {
+      const answer = await service.call('POST', `/browsers/${session_id}/curl`, { url: `${pages.url}large` });
+      expect(answer.body.body).toHaveLength(large.length);
+    }),
+  };
+  expect(Math.max(...Object.values(stops)), JSON.stringify(stops)).toBeLessThan(mostStopMs);
 });
 
 test.each(['Application/JSON', '\u00A0application/json', 'APPLICATION/json; charset=utf-8'])(

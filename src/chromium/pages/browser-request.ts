@@ -3,7 +3,7 @@ import { within } from '../../lib/deadline.ts';
 import { anyText, integer, list, object, optional, record, table, type Checked } from '../../lib/shape.ts';
 import { bodyStream } from './body-stream.ts';
 import type { HiddenPage, HiddenPages } from './hidden-pages.ts';
-import { ANSWER_MS } from '../cdp/local-client.ts';
+import { ANSWER_MS, type SendOptions } from '../cdp/local-client.ts';
 import type { Params } from '../cdp/protocol.ts';
 import { gatewayRefusal, TransportError, transportError } from './net-errors.ts';
 
@@ -110,7 +110,7 @@ async function travel(
         ),
         page.on('Fetch.requestPaused', isPaused, (paused) => {
           if (isAnswer(paused)) return resolve(paused);
-          page.send('Fetch.continueRequest', onward(paused)).catch(fail);
+          page.send('Fetch.continueRequest', ...onward(paused)).catch(fail);
         }),
       );
     });
@@ -162,14 +162,16 @@ const confidential = new Set(['authorization', 'cookie']);
 /** The headers that the Fetch standard removes together with a body. */
 const ofTheBody = /^content-(encoding|language|location|type)$/i;
 
+type Onward = [params: Params<'Fetch.continueRequest'>, options?: SendOptions];
+
 /** How a paused request continues: as the caller specified it, or (a redirect, or a failure) unchanged. */
-function journey({ url, method, headers, body }: BrowserRequest): (paused: Paused) => Params<'Fetch.continueRequest'> {
+function journey({ url, method, headers, body }: BrowserRequest): (paused: Paused) => Onward {
   const { origin } = new URL(url);
   let strayed = false; // whether a redirect has left the requested origin; later redirects may then be under the other server's control
 
   return (paused) => {
     const { requestId, redirectedRequestId, request } = paused;
-    if (paused.responseStatusCode !== undefined || paused.responseErrorReason !== undefined) return { requestId };
+    if (paused.responseStatusCode !== undefined || paused.responseErrorReason !== undefined) return [{ requestId }];
     strayed ||= redirectedRequestId !== undefined && new URL(request.url).origin !== origin;
     const lostBody = redirectedRequestId !== undefined && request.method !== method;
     const left = (name: string) =>
@@ -184,8 +186,8 @@ function journey({ url, method, headers, body }: BrowserRequest): (paused: Pause
     const accept: [string, string][] = own.has('accept') ? [] : [['Accept', '*/*']];
     const all = [...theirs, ...accept, ...mine].map(([name, value]) => ({ name, value }));
     // After a redirect, Chromium's method and body are kept: a 303 is fetched with GET.
-    if (redirectedRequestId !== undefined) return { requestId, headers: all };
-    return { requestId, method, headers: all, ...(body && { postData: body.toString('base64') }) };
+    if (redirectedRequestId !== undefined) return [{ requestId, headers: all }];
+    return [{ requestId, method, headers: all }, body ? { base64: { name: 'postData', bytes: body } } : {}];
   };
 }
 

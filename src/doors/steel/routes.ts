@@ -12,8 +12,8 @@ const config = { access: 'project', keyIn: { header: 'steel-api-key', query: 'ap
 /** Not part of the reference: it is the interface of another service. docs/from-steel.md says what differs. */
 const hidden = { hide: true, tags: ['browsers'], querystring: Query };
 const ofSession = { ...hidden, params: Type.Object({ id: Type.String({ maxLength: 255 }) }) };
-/** The context of a session may have many cookies. */
-const bodyLimit = 16 * 1024 * 1024;
+/** The context of a session may have many cookies. A larger body would take long to parse. */
+const bodyLimit = 8 * 1024 * 1024;
 
 /** The requests of a service for sessions, in its own spelling. */
 export function steelRoutes({ steel, limit }: { steel: SteelService; limit: RateLimit }): FastifyPluginAsyncTypebox {

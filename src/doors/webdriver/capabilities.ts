@@ -52,9 +52,9 @@ function unfit({ browserName = 'chrome', platformName = 'linux', browserVersion 
   for (const [name, value] of Object.entries({ browserName, platformName, browserVersion }))
     if (typeof value !== 'string') throw invalid(`'${name}' must be a string.`);
   if (!BROWSERS.includes(String(browserName).toLowerCase()))
-    return `The browser here is chrome, not ${JSON.stringify(browserName).slice(0, 100)} (browserName).`;
+    return `The browser here is chrome, not ${JSON.stringify(String(browserName).slice(0, 100))} (browserName).`;
   if (!PLATFORMS.includes(String(platformName).toLowerCase()))
-    return `The platform here is linux, not ${JSON.stringify(platformName).slice(0, 100)} (platformName).`;
+    return `The platform here is linux, not ${JSON.stringify(String(platformName).slice(0, 100))} (platformName).`;
   if (!['', 'stable'].includes(String(browserVersion)))
     return 'browserVersion cannot be chosen: sessions run the Chromium of their machine. Leave it out.';
   return undefined;

@@ -22,6 +22,8 @@ import { webdriverService, type Made } from './service.ts';
 const ROOTS = ['', '/wd/hub'];
 /** A command with a file for an upload (`/se/file`) is the largest. */
 const bodyLimit = 32 * 1024 * 1024;
+/** The capabilities of a new session are as large as the body of `POST /browsers` at most. They are parsed, which takes time. */
+const newSessionLimit = 6 * 1024 * 1024;
 /** Of a client whose key is in the body: it is read before anything is known of the client. */
 const strangersLimit = 1024 * 1024;
 const MOST_ANSWERED = 256 * 1024 * 1024;
@@ -54,7 +56,12 @@ export function webdriverRoutes({ sessions, gate, limit, log }: Deps): FastifyPl
 
       app.post(
         `${root}/session`,
-        { config: { access: 'project', webdriver: 'new' }, bodyLimit, onRequest: refuseLargeOfStranger, schema },
+        {
+          config: { access: 'project', webdriver: 'new' },
+          bodyLimit: newSessionLimit,
+          onRequest: refuseLargeOfStranger,
+          schema,
+        },
         async (request, reply) => {
           const gone = hungUp(reply);
           const body = bytesOf(request) ?? Buffer.alloc(0);

@@ -1,6 +1,8 @@
 import { Readable } from 'node:stream';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { countedParts } from '../../api/large.ts';
 import { refusals, refusedAs } from '../../api/schema.ts';
 import type { Addresses } from '../addresses.ts';
 import { ofBrowser } from '../refusals.ts';
@@ -12,7 +14,8 @@ import { curl, curlRaw } from './service.ts';
 
 const Id = Type.Object({ id: Type.String() });
 const Token = Type.Object({ token: Type.String() });
-const bodyLimit = 24 * 1024 * 1024;
+/** A larger one would take long to parse. In raw form it may have 64 MiB. */
+const bodyLimit = 8 * 1024 * 1024;
 const config = { access: 'token' } as const;
 
 /** Requests by the session's browser: as JSON, and, below `base_url`, in raw form. */
@@ -24,6 +27,11 @@ export function curlRoutes({
   addresses: Addresses;
 }): FastifyPluginAsyncTypebox {
   const { using, sendBytes } = heldSessions({ sessions, addresses });
+  async function answerInParts(request: FastifyRequest<{ Body: CurlRequest }>, reply: FastifyReply) {
+    const parts = await using(request, reply, ({ held, gone }) => curl(held, request.body, gone));
+    return reply.type('application/json; charset=utf-8').send(countedParts(reply, parts));
+  }
+
   return async (app) => {
     app.post(
       '/browsers/:id/curl',
@@ -42,14 +50,14 @@ export function curlRoutes({
           },
         },
       },
-      (request, reply) => using(request, reply, ({ held, gone }) => curl(held, request.body, gone)),
+      answerInParts,
     );
 
     // The same request for clients that use the session's base_url.
     app.post(
       '/browser/kernel/:token/curl',
       { config, bodyLimit, schema: { params: Token, body: CurlRequest } },
-      (request, reply) => using(request, reply, ({ held, gone }) => curl(held, request.body, gone)),
+      answerInParts,
     );
 
     await app.register(raw);

@@ -4,15 +4,16 @@ import { TransportError } from '../../chromium/pages/net-errors.ts';
 import { errors } from '../../errors.ts';
 import { memoryShare, type MemoryShare } from '../../lib/memory-share.ts';
 import { GrowingBytes } from '../../lib/growing-bytes.ts';
+import { jsonStringParts } from '../../lib/json-parts.ts';
 import type { Hold } from '../holds.ts';
 import { checkedHeaders } from './headers.ts';
-import type { CurlRequest, CurlResult } from './schema.ts';
+import type { CurlRequest } from './schema.ts';
 
 /** An answer that is put into JSON is in memory several times. */
 const largestBuffered = 32 * 1024 * 1024;
 
-/** A whole exchange, from JSON to JSON. */
-export async function curl({ engine }: Hold, request: CurlRequest, hungUp: AbortSignal): Promise<CurlResult> {
+/** A whole exchange, from JSON to the parts of JSON. */
+export async function curl({ engine }: Hold, request: CurlRequest, hungUp: AbortSignal): Promise<Buffer[]> {
   const started = performance.now();
   const headers = checkedHeaders(request.headers ?? {});
   const body = bodyOf(request);
@@ -29,12 +30,13 @@ export async function curl({ engine }: Hold, request: CurlRequest, hungUp: Abort
           `The answer is larger than ${largestBuffered} bytes. Read it in a stream, at /curl/raw below the session's base_url.`,
         );
       }
-      return {
-        status: response.status,
-        headers: gathered(response.headers),
-        body: bytes.toString(response_encoding),
-        duration_ms: Math.round(performance.now() - started),
-      };
+      const first = { status: response.status, headers: gathered(response.headers) };
+      const parts: Buffer[] = [Buffer.from(`${JSON.stringify(first).slice(0, -1)},"body":`)];
+      for await (const part of jsonStringParts(bytes, response_encoding)) {
+        parts.push(part);
+        await room.add(part.length);
+      }
+      return [...parts, Buffer.from(`,"duration_ms":${Math.round(performance.now() - started)}}`)];
     } finally {
       room.close();
     }
