@@ -35,8 +35,8 @@ import { nearest } from '../src/lib/nearest.ts';
 import { isLight } from '../src/lib/json-weight.ts';
 import { hasCertificates } from '../src/lib/pem.ts';
 import { parseKey } from '../src/lib/seal.ts';
-import { commaList, withoutEnd, withoutStart } from '../src/lib/text.ts';
 import { textFinder, withoutPlaces } from '../src/lib/text-finder.ts';
+import { commaList, isWellFormed, withoutEnd, withoutStart } from '../src/lib/text.ts';
 import { toldAddress } from '../src/lib/told-address.ts';
 import { redactText } from '../src/logger.ts';
 import { keptAddress, pageAddress, shownAddress } from '../src/logins/flow/addresses.ts';
@@ -129,6 +129,7 @@ const functions: Record<string, (text: string) => unknown> = {
   'lib/seal.ts parseKey': parseKey,
   'lib/text.ts commaList': commaList,
   'lib/text-finder.ts withoutPlaces': (text) => withoutPlaces(text, textFinder(secrets, 32)(text), ''),
+  'lib/text.ts isWellFormed': isWellFormed,
   'lib/text.ts withoutEnd': (text) => [withoutEnd(text, '/'), withoutEnd(text, /[\s:*]/)],
   'lib/text.ts withoutStart': (text) => withoutStart(text, '/'),
   'lib/told-address.ts toldAddress': (text) => toldAddress(address(text)),

@@ -1,5 +1,6 @@
 import { errors } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
+import { isWellFormed } from '../lib/text.ts';
 import type { Db } from '../store/db.ts';
 import { unlessTaken } from '../store/names.ts';
 import type { Secrets } from '../store/secrets.ts';
@@ -18,6 +19,7 @@ export function credentialContents({ db, secrets }: { db: Db; secrets: Secrets }
   async function insert(projectId: string, request: CreateCredential): Promise<CredentialRow> {
     const totp = request.totp_secret ? parseTotp(request.totp_secret) : undefined;
     const { name, values } = request;
+    refuseBroken(values);
     const id = newId('cred_');
     const row = { id, project_id: projectId, name, domain: siteDomain(request.domain) };
     return unlessTaken(named(name), () =>
@@ -37,6 +39,7 @@ export function credentialContents({ db, secrets }: { db: Db; secrets: Secrets }
   async function change(id: string, idOrName: string, request: UpdateCredential): Promise<CredentialRow> {
     const { totp_secret, sso_provider } = request;
     const totp = totp_secret ? parseTotp(totp_secret) : undefined;
+    refuseBroken(request.values ?? {});
     return unlessTaken(named(request.name ?? null), () =>
       db.transaction(async (tx) => {
         const row = await credentialStore(tx).lock(id);
@@ -87,6 +90,11 @@ export function credentialContents({ db, secrets }: { db: Db; secrets: Secrets }
   }
 
   return { insert, change, remove, openValues, openTotp };
+}
+
+function refuseBroken(values: Record<string, string>): void {
+  if (!Object.entries(values).flat().every(isWellFormed))
+    throw errors.invalid_input({ detail: 'values has half of a surrogate pair. Send whole characters.' });
 }
 
 function siteDomain(given: string): string {

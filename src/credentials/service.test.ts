@@ -98,6 +98,15 @@ describe('a credential', () => {
     await expect(credentials.codeNow('proj', 'Shop')).rejects.toMatchObject({ code: 'no_totp_secret' });
   });
 
+  test('takes no value with half a character', async () => {
+    const values = { password: 'p4ss\ud83d' };
+    const refused = expect.objectContaining({ code: 'invalid_input' });
+    await expect(credentials.create('proj', { ...request, values })).rejects.toEqual(refused);
+    const { id } = await credentials.create('proj', request);
+    await expect(credentials.update('proj', id, { values })).rejects.toEqual(refused);
+    await expect(credentials.update('proj', id, { values: { '\ude00': 'p' } })).rejects.toEqual(refused);
+  });
+
   test('keeps what it had when a change is refused', async () => {
     const { id } = await credentials.create('proj', request);
     await credentials.create('proj', { ...request, name: 'Café' });

@@ -22,3 +22,6 @@ export function withoutStart(text: string, character: string): string {
 export function commaList(text: string): string[] {
   return text.split(',').flatMap((item) => item.trim() || []);
 }
+
+/** Half of a surrogate pair is no text: it is stored and typed as another character than the one that is hidden. */
+export const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text);

@@ -140,7 +140,7 @@ export function loginDriving({ db, inputs, keeping, runFlow, nextCheckAt, metric
         ...given,
         async credential() {
           const opened = await given.credential();
-          if (opened) browser.hide(secretValues(opened.values));
+          if (opened) browser.hide([...secretValues(opened.values), ...(opened.totp ? [opened.totp.secret] : [])]);
           return opened;
         },
         async totp() {

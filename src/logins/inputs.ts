@@ -1,4 +1,5 @@
 import { errors } from '../errors.ts';
+import { isWellFormed } from '../lib/text.ts';
 import type { Db } from '../store/db.ts';
 import type { Secrets } from '../store/secrets.ts';
 import type { Submitted } from './flow/types.ts';
@@ -7,7 +8,7 @@ import { inputStore } from './input-store.ts';
 import type { Notices } from './notices.ts';
 import { runStore, type RunRow } from './run-store.ts';
 import type { SubmitFields } from './schema.ts';
-import { submittedTo } from './submit.ts';
+import { broken, submittedTo } from './submit.ts';
 
 /** The kind under which what was submitted waits in the secrets. */
 const inputOf = 'auth input';
@@ -65,6 +66,7 @@ export function loginInputs({ db, secrets, notices }: { db: Db; secrets: Secrets
 
     pushCode: (runId: string, connectionId: string, code: string): Promise<void> =>
       db.transaction(async (tx) => {
+        if (!isWellFormed(code)) throw broken();
         const run = await locked(tx, runId, connectionId);
         if ((await inputStore(tx).waitingInputs(runId, true)) >= mostCodes)
           throw errors.flow_not_waiting({

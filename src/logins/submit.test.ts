@@ -30,6 +30,8 @@ describe('a submit', () => {
 
   test.each([
     ['nothing', {}, 'invalid_input'],
+    ['half a character', { field_values: { password: 'p\ud83d' } }, 'invalid_input'],
+    ['half a character by a name', { fields: { password: '\ude00p' } }, 'invalid_input'],
     ['two choices', { sso_provider: 'google', mfa_option_id: 'sms' }, 'invalid_input'],
     ['a field that is not there', { field_values: { pin: '1' } }, 'flow_not_waiting'],
     ['a name that is not there', { fields: { pin: '1' } }, 'flow_not_waiting'],

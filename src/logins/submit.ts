@@ -1,4 +1,5 @@
 import { errors } from '../errors.ts';
+import { isWellFormed } from '../lib/text.ts';
 import type { FlowState, Submitted } from './flow/types.ts';
 import type { ReadChoice } from './reading/types.ts';
 import type { SubmitFields } from './schema.ts';
@@ -9,6 +10,7 @@ import type { SubmitFields } from './schema.ts';
  */
 export function submittedTo(state: FlowState, request: SubmitFields): Submitted {
   const values = { ...namedValues(state, request.fields ?? {}), ...knownValues(state, request.field_values ?? {}) };
+  if (!Object.values(values).every(isWellFormed)) throw broken();
   const choice = choiceOf(state, request);
   if (Object.keys(values).length === 0 && choice === undefined)
     throw errors.invalid_input({
@@ -73,6 +75,8 @@ function choiceOf({ choices }: FlowState, request: SubmitFields): FlowState['cho
   return chosen;
 }
 
+export const broken = () =>
+  errors.invalid_input({ detail: 'A value has half of a surrogate pair. Send whole characters.' });
 const providerOf = ({ provider, label }: ReadChoice) => provider ?? label.toLowerCase();
 const notAsked = (what: string) =>
   errors.flow_not_waiting({ detail: `${what} GET /auth/connections/{id} has what it asks for.` });

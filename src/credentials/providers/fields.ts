@@ -1,3 +1,4 @@
+import { isWellFormed } from '../../lib/text.ts';
 import type { Contents } from './source.ts';
 
 /** A field of an entry, whatever the store. */
@@ -10,14 +11,14 @@ export interface Field {
 const most = 100;
 const longest = 10_000;
 
-/** The values by the names that people use. The first field of a name wins; what is too long for a login is left out. */
+/** The values by the names that people use. The first field of a name wins; what is too long for a login, or no text, is left out. */
 export function contentsOf(fields: readonly Field[]): Contents {
   const values = new Map<string, string>();
   let totp: string | undefined;
   // The fields that a store itself takes for the user name and the password come before those that are only called so.
   const ordered = [...fields.filter(({ kind }) => kind !== 'other'), ...fields.filter(({ kind }) => kind === 'other')];
   for (const { kind, label, value } of ordered) {
-    if (value === '' || value.length > longest) continue;
+    if (value === '' || value.length > longest || !isWellFormed(value)) continue;
     if (kind === 'totp') {
       totp ??= value;
       continue;

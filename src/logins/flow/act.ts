@@ -6,7 +6,7 @@ import { choiceKey } from './choose.ts';
 import { stepKey } from './decision.ts';
 import { FlowEnd } from './ends.ts';
 import { fill, isPassing } from './fill.ts';
-import { pause, type Flow, type Look } from './flow.ts';
+import { hideTyped, pause, type Flow, type Look } from './flow.ts';
 import { lookNow, rememberPages } from './look.ts';
 import { learnChoice, learnStep } from './recipe.ts';
 import type { FlowStateName } from './states.ts';
@@ -91,7 +91,7 @@ async function choose(flow: Flow, look: Look, choice: ReadChoice): Promise<FlowS
   flow.tried.add(choiceKey(look, choice));
   if (choice.type === 'sso_provider') {
     flow.ssoChosen ||= byPerson;
-    flow.ssoProvider = choice.provider ?? choice.label;
+    flow.ssoProvider = flow.secrets.text(choice.provider ?? choice.label);
   }
   await rememberPages(flow);
   learnChoice(flow, look, choice);
@@ -144,7 +144,7 @@ async function basic(flow: Flow, look: Look, credential: OpenCredential | undefi
   flow.basicSent++;
   if (flow.basicSent > 2) throw new FlowEnd('max_attempts_reached', 'The site refused HTTP Basic credentials twice.');
   for (const [index, { from, value }] of [name, password].entries()) {
-    flow.scrub.add(value);
+    hideTyped(flow, basicFields[index]!, value!);
     if (from === 'person') flow.typed[basicFields[index]!.key] = value!;
   }
   flow.pending = { values: new Map() };
@@ -223,8 +223,8 @@ async function enrol(
   }
   flow.enrolTried = true;
   flow.totpSecret = totpSecret;
-  flow.scrub.add(totpSecret);
-  flow.scrub.add(totpSecret?.replace(/\s/g, ''));
+  for (const secret of [totpSecret, totpSecret?.replace(/\s/g, ''), totp.secret])
+    for (const scrub of [flow.scrub, flow.secrets]) scrub.add(secret);
   const code = totpCode(totp, flow.now());
   flow.lastCounter = code.counter;
   flow.requirements.totp = true;

@@ -56,11 +56,13 @@ export function pageAddress(url: string): string {
   return protocol === 'http:' || protocol === 'https:' ? `${origin}${pathname}${route}` : protocol;
 }
 
-/** An address for records: parameters by name, without their values. */
-export function shownAddress(url: string): string {
+/** An address for records: parameters by name, without their values. `clean` removes secrets, before what is left is cut. */
+export function shownAddress(url: string, clean = (text: string) => text): string {
   if (!URL.canParse(url)) return '';
-  const names = [...new URL(url).searchParams.keys()].slice(0, 10).map((name) => name.slice(0, 40));
-  return pageAddress(url).slice(0, 500) + (names.length > 0 ? `?${names.map((name) => `${name}=…`).join('&')}` : '');
+  const names = [...new URL(url).searchParams.keys()].slice(0, 10).map((name) => clean(name).slice(0, 40));
+  return (
+    clean(pageAddress(url)).slice(0, 500) + (names.length > 0 ? `?${names.map((name) => `${name}=…`).join('&')}` : '')
+  );
 }
 
 const unique = (texts: string[]) => [...new Set(texts)];

@@ -1,12 +1,12 @@
 import type { ReadingKind, StepReason } from '../reading/types.ts';
-import { entryAddresses, keptAddress, pageAddress } from './addresses.ts';
+import { entryAddresses, pageAddress } from './addresses.ts';
 import type { StateFingerprint } from './browser.ts';
 import { isPast } from './decide.ts';
 import { FlowEnd } from './ends.ts';
 import { explain } from './explain.ts';
 import { pause, type Flow, type Look } from './flow.ts';
 import { lookAt } from './look.ts';
-import { cookieKey, entryOf, recipeOf } from './recipe.ts';
+import { addressToKeep, cookieKey, entryOf, recipeOf } from './recipe.ts';
 import type { RecipeSuccess } from './recipe-types.ts';
 import { isOffer, lookElsewhere, saysOf } from './second-look.ts';
 import { labelsOf, marksOf, saysOver, sizeOf } from './signs.ts';
@@ -32,7 +32,7 @@ export async function confirm(flow: Flow, signal: AbortSignal): Promise<FlowOutc
   const { holds, why, out } = await weigh(flow, look, second, after, signal);
   await explain(flow, 'confirming', why, second);
   if (!holds || !second) return notYet(flow, look, { second, why, out }, signal);
-  const postLoginUrl = keptAddress(second.snapshot.url);
+  const postLoginUrl = addressToKeep(flow, second.snapshot.url);
   const entrySays = await entryNow(flow, second, postLoginUrl, signal);
   return entrySays === 'harms' ? 'looking' : success(flow, second, postLoginUrl, after, entrySays);
 }

@@ -5,6 +5,7 @@ import type { Explained, ExplainedPage } from './types.ts';
 
 const mostOfFrame = 120;
 const mostFrames = 6;
+const mostText = 200;
 
 /** Records one look and what was decided. Everything that was typed in this flow is taken out of it. */
 export async function explain(
@@ -16,17 +17,31 @@ export async function explain(
   const note = JSON.stringify([state, decision, look?.reading.kind, look?.snapshot.url]);
   if (note === flow.lastNote) return;
   flow.lastNote = note;
-  flow.input.record(await flow.scrub.deep(explained(flow, state, decision, look)));
+  flow.input.record(shortened(await flow.scrub.deep(explained(flow, state, decision, look))));
 }
+
+/** Texts are cut when nothing secret is in them any more: a part of a secret would not be found. */
+const shortened = (note: Explained): Explained => ({
+  ...note,
+  title: note.title.slice(0, mostText),
+  page: note.page && {
+    ...note.page,
+    frames: note.page.frames.map((frame) => ({
+      ...frame,
+      texts: frame.texts.map((one) => ({ ...one, text: one.text.slice(0, mostText) })),
+    })),
+  },
+});
 
 function explained(flow: Flow, state: string, decision: string, look: Look | undefined): Explained {
   const head = { at: new Date(flow.now()).toISOString(), state, decision };
   if (!look) return { ...head, url: '', title: '', evidence: [], fields: [], choices: [], next: [] };
   const { snapshot, reading } = look;
+  const shown = (url: string) => shownAddress(url, flow.scrub.text);
   return {
     ...head,
-    url: shownAddress(snapshot.url),
-    title: snapshot.title.slice(0, 200),
+    url: shown(snapshot.url),
+    title: snapshot.title,
     kind: reading.kind,
     evidence: reading.evidence.slice(0, 40),
     error: reading.error?.text,
@@ -41,31 +56,33 @@ function explained(flow: Flow, state: string, decision: string, look: Look | und
     choices: reading.choices.slice(0, 40).map(({ id, type, label }) => ({ id, type, label })),
     next: reading.next.slice(0, 20).map(({ why, label }) => ({ why, label })),
     // A page that shows a new secret is not kept.
-    page: reading.kind === 'enrol_totp' ? undefined : pageOf(snapshot),
+    page: reading.kind === 'enrol_totp' ? undefined : pageOf(snapshot, shown),
   };
 }
 
-function pageOf({ lang, httpStatus, frames }: Look['snapshot']): ExplainedPage {
-  return { lang, httpStatus, frames: frames.slice(0, mostFrames).map(frameOf) };
+type Shown = (url: string) => string;
+
+function pageOf({ lang, httpStatus, frames }: Look['snapshot'], shown: Shown): ExplainedPage {
+  return { lang, httpStatus, frames: frames.slice(0, mostFrames).map((frame) => frameOf(frame, shown)) };
 }
 
-function frameOf({ url, main, elements, texts }: FrameSnapshot): ExplainedPage['frames'][number] {
+function frameOf({ url, main, elements, texts }: FrameSnapshot, shown: Shown): ExplainedPage['frames'][number] {
   return {
-    url: shownAddress(url),
+    url: shown(url),
     main,
     elements: elements
       .filter(({ visible }) => visible)
       .slice(0, mostOfFrame)
-      .map(elementOf),
+      .map((element) => elementOf(element, shown)),
     texts: texts
       .filter(({ visible }) => visible)
       .slice(0, mostOfFrame)
-      .map(({ text, tag, live }) => ({ text: text.slice(0, 200), tag, live })),
+      .map(({ text, tag, live }) => ({ text, tag, live })),
   };
 }
 
 /** What the reading goes by, without the options' values and with addresses cut to their paths. */
-function elementOf(element: El): Record<string, string | number | boolean | string[]> {
+function elementOf(element: El, shown: Shown): Record<string, string | number | boolean | string[]> {
   const { tag, type, name, id, autocomplete, role, accessibleName, placeholder, inputmode, maxlength, href } = element;
   const given = {
     tag,
@@ -79,7 +96,7 @@ function elementOf(element: El): Record<string, string | number | boolean | stri
     inputmode,
     maxlength,
     labels: element.labels.length > 0 ? [...element.labels] : undefined,
-    href: href === undefined ? undefined : shownAddress(href),
+    href: href === undefined ? undefined : shown(href),
     options: element.options?.slice(0, 20).map(({ label }) => label),
     near: element.near || undefined,
     classes: element.classes || undefined,

@@ -7,6 +7,7 @@ import { allowedHosts, type AllowedHosts } from './hosts.ts';
 import type { FlowBrowser, StateFingerprint } from './browser.ts';
 import { questionOf } from './questions.ts';
 import type { RecipeStep } from './recipe-types.ts';
+import { prepared } from './values.ts';
 import { scrubber, type Scrubber } from './scrub.ts';
 import { standardDeadlines, type FlowDeadlines, type FlowInput, type FlowState, type Requirements } from './types.ts';
 
@@ -216,6 +217,14 @@ export function hideTyped(flow: Flow, { type, options }: ReadField, value: strin
   if (type !== 'identifier' && type !== 'text') flow.secrets.add(value);
 }
 
+/** The same for what the credential has, typed or not. */
+export function hideCredential(flow: Flow, { values, totp }: OpenCredential): void {
+  const codes = totp ? [totp.secret] : [];
+  const { entries } = prepared(values);
+  flow.scrub.hold([...codes, ...entries.map(({ value }) => value)]);
+  flow.secrets.hold([...codes, ...entries.flatMap(({ secret, value }) => (secret ? [value] : []))]);
+}
+
 export const isAttended = (flow: Flow) => flow.input.attended?.() ?? false;
 
 /** Reports a state to users, unless it is the one before: the same question on a page that was drawn again is the same question. */
@@ -225,13 +234,13 @@ export async function report(flow: Flow, state: FlowState): Promise<void> {
     externalActionMessage: state.externalActionMessage && flow.scrub.text(state.externalActionMessage),
     websiteError: state.websiteError && flow.scrub.text(state.websiteError),
     fields: state.fields.slice(0, mostShown).map(({ options, ...field }) => ({
-      ...told(flow, field),
+      ...shown(flow, field),
       question: questionOf(flow, field),
-      ...(options && { options: options.map((option) => told(flow, option)) }),
+      ...(options && { options: options.map((option) => shown(flow, option)) }),
     })),
     choices: state.choices
       .slice(0, mostShown)
-      .map((choice) => ({ ...told(flow, choice), question: questionOf(flow, choice) })),
+      .map((choice) => ({ ...shown(flow, choice), question: questionOf(flow, choice) })),
     ssoProvider: flow.ssoProvider,
   };
   if (flow.reported && withoutRefs(clean) === withoutRefs(flow.reported)) return;
@@ -246,19 +255,15 @@ const withoutRefs = (state: FlowState) =>
 /** More questions than any login has. */
 export const mostShown = 60;
 
-/** What a page says of a question may repeat what was typed. Ids stay, since answers name them. */
-function told<T extends { label: string; hint?: string; placeholder?: string; description?: string }>(
-  { secrets }: Flow,
-  question: T,
-): T {
-  const { label, hint, placeholder, description } = question;
-  return {
-    ...question,
-    label: secrets.text(label),
-    ...(hint !== undefined && { hint: secrets.text(hint) }),
-    ...(placeholder !== undefined && { placeholder: secrets.text(placeholder) }),
-    ...(description !== undefined && { description: secrets.text(description) }),
-  };
+const pageTexts = new Set(['label', 'hint', 'placeholder', 'description', 'target', 'provider', 'value']);
+
+/** What a page says of a question may repeat what was typed. A selector that does is left out. Ids stay, since answers name them. */
+function shown<T extends object>({ secrets }: Flow, question: T): T {
+  const clean = Object.entries(question).map(([name, value]: [string, unknown]) => {
+    if (name === 'selectors') return [name, secrets.without(value as string[])];
+    return [name, typeof value === 'string' && pageTexts.has(name) ? secrets.text(value) : value];
+  });
+  return Object.fromEntries(clean) as T;
 }
 
 /** Resolves after a time; rejects as soon as the signal fires. */

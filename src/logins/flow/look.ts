@@ -42,7 +42,11 @@ export async function lookNow(flow: Flow): Promise<Look> {
       const origin = origins.get(one.ref);
       return origin === undefined ? one : { ...one, origin };
     });
-  const reading = { ...whole, fields: located(whole.fields), choices: located(whole.choices) };
+  // An id is made of the label where there is nothing better, and a label may repeat what was typed.
+  const choices = located(whole.choices).map((choice, at) =>
+    flow.secrets.text(choice.id) === choice.id ? choice : { ...choice, id: `${choice.type}_${at + 1}` },
+  );
+  const reading = { ...whole, fields: located(whole.fields), choices };
   return { snapshot, reading, key: keyOf({ snapshot, reading }) };
 }
 

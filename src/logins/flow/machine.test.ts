@@ -74,9 +74,23 @@ describe('a login', () => {
             submit,
             fields: [
               field('identifier', 'username', { label: `User ${good.username}` }),
-              field('password', 'password', { label: repeats, hint: repeats, placeholder: repeats }),
+              field('password', 'password', {
+                label: repeats,
+                hint: repeats,
+                placeholder: repeats,
+                selectors: [`label=${repeats}`],
+              }),
+              field('text', 'tenant', { options: [{ label: repeats, value: good.password, selected: false }] }),
             ],
-            choices: [choice('account', 'other', { label: repeats, description: repeats })],
+            choices: [
+              choice('account', 'other', { label: repeats, description: repeats }),
+              choice('mfa_method', `mfa_${good.password}`, {
+                ref: 'mfa',
+                target: repeats,
+                selectors: [`text=${repeats}`],
+              }),
+              choice('sso_provider', 'sso', { provider: repeats }),
+            ],
             error: error('Wrong'),
           },
         },
@@ -88,6 +102,58 @@ describe('a login', () => {
     expect(asked).toHaveLength(2);
     expect(JSON.stringify(asked)).not.toContain(good.password);
     expect(asked[1]!.fields[0]!.label).toContain(good.username); // a person must know which account it is
+  });
+
+  test('tells no secret of HTTP Basic and of a new authenticator app beside its questions', async () => {
+    const totpSecret = 'PLANTEDSECRETABC';
+    const asks = (repeats: string) => ({
+      url: `${origin}/more`,
+      reading: {
+        kind: 'choice' as const,
+        choices: ['one', 'two'].map((id) => choice('other', id, { label: repeats })),
+      },
+    });
+    const basic = await run({
+      script: {
+        pages: {
+          basic: { url: `${origin}/`, basic: true, status: 401, reading: { kind: 'basic' } },
+          more: asks(`Not ${good.password}`),
+        },
+        route: () => 'basic',
+        basic: () => 'more',
+      },
+      values: good,
+    });
+    expect(basic.steps).toContain('AWAITING_INPUT');
+    const code = field('code', 'code');
+    const enrol = await run({
+      script: shop({
+        login: {
+          url: `${origin}/login`,
+          reading: { kind: 'enrol_totp', totpSecret, fields: [code], submit },
+          click: { submit: () => 'more' },
+        },
+        more: asks(`Keep ${totpSecret}`),
+      }),
+      input: { mayEnrol: true },
+    });
+    expect(enrol.steps).toContain('AWAITING_INPUT');
+    expect(JSON.stringify([enrol.reports, enrol.notes])).not.toContain(totpSecret);
+  });
+
+  test('keeps no address with a secret in it, and no part of one in its records', async () => {
+    const long = `${'x'.repeat(190)}${good.password}`;
+    const script = shop({
+      home: {
+        url: `${origin}/home/${good.password}?next=${good.password}`,
+        reading: { kind: 'signed_in' },
+        texts: [long],
+      },
+    });
+    script.route = (_url, site) => (isIn(site) ? 'home' : 'login');
+    const { outcome, notes } = await run({ script, values: good });
+    expect(outcome).toMatchObject({ status: 'SUCCESS', postLoginUrl: `${origin}/` });
+    expect(JSON.stringify([outcome.recipe, notes])).not.toContain(good.password.slice(0, 10));
   });
 
   test('goes through an entry link, a banner, an interstitial and two pages', async () => {

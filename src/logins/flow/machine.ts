@@ -9,7 +9,7 @@ import { decide } from './decide.ts';
 import type { Decision } from './decision.ts';
 import { FlowEnd } from './ends.ts';
 import { explain } from './explain.ts';
-import { newFlow, pause, report, type Flow, type Look, type Reader } from './flow.ts';
+import { hideCredential, newFlow, pause, report, type Flow, type Look, type Reader } from './flow.ts';
 import { lookAt, rememberPages } from './look.ts';
 import { asksAgain } from './judge.ts';
 import { isCode } from './plan.ts';
@@ -223,7 +223,7 @@ async function look(flow: Flow, signal: AbortSignal): Promise<FlowStateName> {
 /** A look-up that fails leads to a question for the person, not to the end. */
 async function credentialFor(flow: Flow, seen: Look): Promise<OpenCredential | undefined> {
   const credential = await flow.input.credential().catch(() => undefined);
-  if (credential) flow.scrub.hold(Object.values(credential.values));
+  if (credential) hideCredential(flow, credential);
   // The password of the site is not typed at an identity provider that a person chose, unless it is that one's.
   return credential && credentialAt(flow, credential, seen);
 }

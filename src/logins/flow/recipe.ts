@@ -54,7 +54,13 @@ function fillOf(field: ReadField): RecipeFill {
 /** Where the next login begins, and where a check sees whether there is a form again. */
 export function entryOf(flow: Flow, postLoginUrl: string): string {
   const { loginUrl } = flow.input.connection;
-  return loginUrl ?? keptAddress(flow.loginPage?.snapshot.url ?? flow.answered ?? postLoginUrl);
+  return loginUrl ?? addressToKeep(flow, flow.loginPage?.snapshot.url ?? flow.answered ?? postLoginUrl);
+}
+
+/** The address without what handed the login over, and of one with a secret in it only the origin. */
+export function addressToKeep({ secrets }: Flow, url: string): string {
+  const kept = keptAddress(url);
+  return secrets.text(kept) === kept ? kept : new URL('/', kept).href;
 }
 
 export function recipeOf(
@@ -86,9 +92,9 @@ export function recipeOf(
 }
 
 /** Pages repeat what was typed: "Password for alice". A way to find an element that goes by it is dropped. */
-function withoutTyped({ scrub }: Flow, { page, kind, fills, click }: RecipeStep): RecipeStep {
+function withoutTyped({ scrub, secrets }: Flow, { page, kind, fills, click }: RecipeStep): RecipeStep {
   return {
-    page,
+    page: secrets.text(page),
     kind,
     fills: fills.map((one) => ({ ...one, label: scrub.text(one.label), selectors: scrub.without(one.selectors) })),
     ...(click && { click: { ...click, label: scrub.text(click.label), selectors: scrub.without(click.selectors) } }),

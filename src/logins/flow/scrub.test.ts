@@ -18,7 +18,22 @@ test('a record has none of what was typed and none of what the credential holds'
   });
 });
 
-test('what a credential held before is told again, unless it was typed', () => {
+test.each([100, 120, 200, 300, 500])('a text that is cut after %i characters keeps no part of a value', (length) => {
+  const scrub = scrubber();
+  scrub.add('correct horse battery');
+  for (const part of [3, 10, 20]) {
+    const text = 'x '.repeat(length).slice(0, length - part) + 'correct horse battery'.slice(0, part);
+    expect(scrub.text(text)).not.toContain('cor');
+    expect(scrub.text(`The button says "${text}".`)).not.toContain('cor');
+    expect(scrub.text(text).length).toBeGreaterThan(length - 25);
+  }
+  // A whole value before the end, too, and nothing is lost where no value can be.
+  expect(scrub.text('x '.repeat(length).slice(0, length - 22) + 'correct horse battery.')).not.toContain('cor');
+  const harmless = 'y'.repeat(length);
+  expect(scrub.text(harmless)).toBe(harmless);
+});
+
+test('what a credential held before is shown again, unless it was typed', () => {
   const scrub = scrubber();
   scrub.hold(['first-one', 'first-two']);
   scrub.add('first-two');

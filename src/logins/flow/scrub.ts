@@ -4,6 +4,8 @@ const shortest = 3;
 const mask = '•••';
 /** Characters of the longest text that a flow tells, which is an address. A longer value is in none of them. */
 const longest = 4096;
+/** Characters after which the script in pages and the reading cut texts: of names, options, labels, texts, selectors and addresses. */
+const cutLengths = new Set([40, 100, 105, 112, 120, 200, 206, 300, 400, 500, 2000]);
 /** Values that are kept of a credential, and of what was typed, of which the oldest go first. */
 const most = 150;
 
@@ -37,10 +39,27 @@ export function scrubber(): Scrubber {
     return longestFirst;
   }
 
-  function text(given: string): string {
+  function masked(given: string): string {
     let clean = given;
     for (const value of forms()) if (clean.includes(value)) clean = clean.replaceAll(value, mask);
     return clean;
+  }
+
+  /** A text that a page had more of may end within a value. */
+  function withoutPart(given: string): string {
+    if (!cutLengths.has(given.length)) return given;
+    const known = forms();
+    const tail = 1 - (known[0]?.length ?? 1);
+    const end = tail === 0 ? '' : given.slice(tail);
+    if (!known.some((value) => end.includes(value.slice(0, shortest)))) return given;
+    return `${masked(given).slice(0, tail)}…`;
+  }
+
+  /** Sentences about a page quote its texts. */
+  function text(given: string): string {
+    const quotes = given.includes('"');
+    if (!quotes && !cutLengths.has(given.length)) return masked(given);
+    return masked(quotes ? given.split('"').map(withoutPart).join('"') : withoutPart(given));
   }
 
   async function deep<T>(record: T): Promise<T> {
