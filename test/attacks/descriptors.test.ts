@@ -49,8 +49,8 @@ afterAll(async () => {
   rmSync(root, { recursive: true, force: true });
 });
 
-/** The service's own programs: the database, and what bundles the scripts of the live view at the start. */
-const notOfSessions = new Set(['postgres', 'flock', 'esbuild']);
+/** The service's own programs: the database. */
+const notOfSessions = new Set(['postgres', 'flock']);
 
 /** The programs that run below the service for sessions, each with whether it holds the secret. */
 function look(seen: Map<string, boolean>): void {
