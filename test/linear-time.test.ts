@@ -37,7 +37,7 @@ import { hasCertificates } from '../src/lib/pem.ts';
 import { parseKey } from '../src/lib/seal.ts';
 import { textFinder, withoutPlaces } from '../src/lib/text-finder.ts';
 import { commaList, isWellFormed, withoutEnd, withoutStart } from '../src/lib/text.ts';
-import { toldAddress } from '../src/lib/told-address.ts';
+import { redactedAddress } from '../src/lib/redacted-address.ts';
 import { redactText } from '../src/logger.ts';
 import { keptAddress, pageAddress, shownAddress } from '../src/logins/flow/addresses.ts';
 import { hostOf, isHttps, ssoProviderOf } from '../src/logins/flow/hosts.ts';
@@ -132,7 +132,7 @@ const functions: Record<string, (text: string) => unknown> = {
   'lib/text.ts isWellFormed': isWellFormed,
   'lib/text.ts withoutEnd': (text) => [withoutEnd(text, '/'), withoutEnd(text, /[\s:*]/)],
   'lib/text.ts withoutStart': (text) => withoutStart(text, '/'),
-  'lib/told-address.ts toldAddress': (text) => toldAddress(address(text)),
+  'lib/redacted-address.ts redactedAddress': (text) => redactedAddress(address(text)),
   'logger.ts redactText': redactText,
   'logins/flow/addresses.ts keptAddress': (text) => keptAddress(address(text)),
   'logins/flow/addresses.ts pageAddress': (text) => pageAddress(address(text)),

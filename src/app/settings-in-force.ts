@@ -1,5 +1,5 @@
 import { settings, type Config } from '../config.ts';
-import { toldAddress } from '../lib/told-address.ts';
+import { redactedAddress } from '../lib/redacted-address.ts';
 
 type Key = keyof typeof settings;
 
@@ -12,13 +12,13 @@ export function settingsInForce(config: Config, found: Partial<Record<Key, strin
     const { name, fallback, meaning, read, secret } = settings[key];
     const given = textOf(config[key]);
     const value = given || found[key] || (fallback && 'off'); // an empty variable has its default, so what is empty now was switched off
-    const told = secret && value !== '' ? null : toldAddress(value);
+    const shown = secret && value !== '' ? null : redactedAddress(value);
     return {
       name,
-      value: told,
+      value: shown,
       default: fallback,
       is_default: given === textOf(read(fallback)),
-      redacted: told !== value,
+      redacted: shown !== value,
       meaning,
     };
   });

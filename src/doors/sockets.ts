@@ -47,7 +47,7 @@ const places: Record<string, Place> = {
   '/chrome': browserless,
 };
 
-/** Two services have their websocket at the root. They are told apart by the name of the key. */
+/** Two services have their websocket at the root. The name of the key says which one a client means. */
 function placeAt(path: string, search: URLSearchParams): Place {
   if (path === '/' && search.has('apiKey') && !search.has('token')) return steel;
   return places[path] ?? connect;
@@ -109,7 +109,7 @@ export function doorSockets({
     return { caller, project: await gate.resolveProject(caller, selector) };
   }
 
-  /** A session that was there once keeps its id: a client that asks for it again is told that it has ended. */
+  /** A session that was there once keeps its id: a client that asks for it again gets the answer that it has ended. */
   async function settled(wish: Wish, projectId: string): Promise<Wish> {
     if (wish.kind !== 'session' || !wish.otherwise) return wish;
     const { session, otherwise } = wish;

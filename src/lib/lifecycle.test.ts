@@ -31,7 +31,7 @@ test('undo runs newest first, goes on past a failing step, and rethrows the firs
   expect(ran).toEqual(['last', 'first']);
 });
 
-test('what outlives the work is closed by the same steps, once, and the first failure is told after the last step', async () => {
+test('what outlives the work is closed by the same steps, once, and the first failure is reported after the last step', async () => {
   const ran: string[] = [];
   const { close } = await undoOnFailure(async (undo, undoAll) => {
     undo(() => ran.push('first'));

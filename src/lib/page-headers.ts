@@ -1,4 +1,4 @@
-/** For pages of the service that a person trusts with secrets: told to no other site, framed by none, kept in no cache. */
+/** For pages of the service that a person trusts with secrets: their address is sent to no other site, no page frames them, no cache keeps them. */
 export const guardedPage = {
   'Cache-Control': 'no-store',
   'Referrer-Policy': 'no-referrer',

@@ -31,12 +31,15 @@ test.each([
   ['a key of 15 bytes', { 'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAA' }],
 ])('%s is a bad request', (_what, headers) => expect(ask(headers)).toMatchObject({ status: 400 }));
 
-test.each(['12', '14', '13, 8', '', undefined])('version %s is told which one is spoken', (version) => {
-  expect(ask({ 'sec-websocket-version': version })).toMatchObject({
-    status: 426,
-    headers: { 'Sec-WebSocket-Version': '13' },
-  });
-});
+test.each(['12', '14', '13, 8', '', undefined])(
+  'version %s is refused with the version that is supported',
+  (version) => {
+    expect(ask({ 'sec-websocket-version': version })).toMatchObject({
+      status: 426,
+      headers: { 'Sec-WebSocket-Version': '13' },
+    });
+  },
+);
 
 test.each([{ method: 'POST' }, { httpVersion: '1.0' }])('%o opens no websocket', (line) => {
   expect(ask({}, line)).toMatchObject({ status: 400 });

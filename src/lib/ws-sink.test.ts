@@ -157,7 +157,7 @@ test('a receiver that does not want to read hears the end all the same, once', a
   await expect.poll(() => closed).toBe(before + 1);
 });
 
-test('a fault is told to the receiver once, and at once', async () => {
+test('a fault is reported to the receiver once, and at once', async () => {
   const [socket, before] = [await rawSocket(), closed];
   socket.write(frame('a', { rsv: 0x40 }));
   const server = hears(socket);

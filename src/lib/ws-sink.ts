@@ -40,7 +40,7 @@ export interface Upgrade {
 export interface WebSocketOptions {
   maxPayload?: number;
   group?: Group;
-  /** Told to the client with the handshake, and again in the reason when the connection is closed for a fault. */
+  /** Sent to the client with the handshake, and in the reason when the connection is closed for a fault. */
   requestId?: string;
   /** Called when the connection is closed for a fault of either end. */
   failed?: (code: number, reason: string) => void;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { asked, cut, MOST_CHARACTERS, refuseSecrets, told } from './answers.ts';
+import { asked, cut, MOST_CHARACTERS, refuseSecrets, jsonText } from './answers.ts';
 import { rank, sectionsOf } from './docs.ts';
 import type { Answer, Host } from './host.ts';
 
@@ -14,7 +14,7 @@ const hostThat = (answer: Partial<Answer>): Host => ({
 
 describe('an answer', () => {
   test('has no address with a token in it, at any depth', () => {
-    const { text } = told({ a: [{ cdp_ws_url: 'ws://x?jwt=1', name: 'n' }] }) as { text: string };
+    const { text } = jsonText({ a: [{ cdp_ws_url: 'ws://x?jwt=1', name: 'n' }] }) as { text: string };
     expect(JSON.parse(text)).toEqual({ a: [{ name: 'n' }] });
   });
 
@@ -33,7 +33,7 @@ describe('an answer', () => {
     await expect(asked(hostThat({ status, bytes }), { method: 'GET', path: '/' })).rejects.toThrow(words);
   });
 
-  test('of a proxy in between is told as it is', async () => {
+  test('of a proxy in between is passed on unchanged', async () => {
     const bytes = Buffer.from('<h1>Bad gateway</h1>');
     await expect(asked(hostThat({ status: 502, bytes }), { method: 'GET', path: '/' })).rejects.toThrow('Bad gateway');
   });

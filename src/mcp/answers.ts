@@ -72,7 +72,7 @@ function parsed(bytes: Buffer): unknown {
 export const text = (words: string): Content => ({ type: 'text', text: words });
 
 /** JSON without what is not for models, cut where it is too long. */
-export function told(
+export function jsonText(
   thing: unknown,
   readOn = 'Ask for less: a filter, a smaller limit, or one thing by its id.',
 ): Content {

@@ -3,7 +3,7 @@ import type { ErrorObject, ValidateFunction } from 'ajv';
 import type { Host, Tool } from './host.ts';
 
 /** A model mends a few mistakes at a time. */
-const MOST_TOLD = 20;
+const MOST_NAMED = 20;
 
 /** Of each place with tools, by their names. */
 const checks = new WeakMap<Host['operation'], Map<string, Promise<ValidateFunction>>>();
@@ -26,9 +26,9 @@ async function compiled(schema: object): Promise<ValidateFunction> {
 }
 
 export function inWords(mistakes: readonly ErrorObject[] | null | undefined = []): string {
-  const told = (mistakes ?? [])
-    .slice(0, MOST_TOLD)
+  const named = (mistakes ?? [])
+    .slice(0, MOST_NAMED)
     .map(({ instancePath, message }) => `arguments${instancePath} ${message}`);
-  const more = (mistakes ?? []).length - told.length;
-  return [...told, ...(more > 0 ? [`and ${more} more`] : [])].join(', ');
+  const more = (mistakes ?? []).length - named.length;
+  return [...named, ...(more > 0 ? [`and ${more} more`] : [])].join(', ');
 }

@@ -1,4 +1,4 @@
-import { asked, askedJson, cut, segment, text, told } from './answers.ts';
+import { asked, askedJson, cut, segment, text, jsonText } from './answers.ts';
 import { searchDocs } from './docs.ts';
 import type { Content, Host, Tool } from './host.ts';
 import { ToolFailure } from './host.ts';
@@ -49,7 +49,7 @@ export function frequentTools(host: Host): Tool[] {
         'code',
       ),
       run: async ({ session_id, ...body }) => [
-        told(
+        jsonText(
           await askedJson(host, { method: 'POST', path: at({ session_id }, '/playwright/execute'), body }),
           'Return less from the code.',
         ),
@@ -86,7 +86,7 @@ export function frequentTools(host: Host): Tool[] {
         'url',
       ),
       run: async ({ session_id, ...body }) => [
-        told(await askedJson(host, { method: 'POST', path: at({ session_id }, '/curl'), body })),
+        jsonText(await askedJson(host, { method: 'POST', path: at({ session_id }, '/curl'), body })),
       ],
     },
     {

@@ -1,4 +1,4 @@
-import { asked, askedJson, cut, MOST_CHARACTERS, segment, told } from './answers.ts';
+import { asked, askedJson, cut, MOST_CHARACTERS, segment, jsonText } from './answers.ts';
 import { pageFiles, readPage } from './docs.ts';
 import type { Content, Host } from './host.ts';
 import { ToolFailure } from './host.ts';
@@ -43,7 +43,7 @@ export async function readResource(host: Host, uri: string) {
   const rest = part === 'telemetry' ? '/telemetry/events' : '';
   const query = id === undefined || part === 'telemetry' ? { limit: 50 } : {};
   const thing = await askedJson<unknown>(host, { method: 'GET', path: `${path}${one}${rest}`, query });
-  return { uri, mimeType: 'application/json', text: (told(thing) as { text: string }).text };
+  return { uri, mimeType: 'application/json', text: (jsonText(thing) as { text: string }).text };
 }
 
 export const prompts = [
@@ -63,7 +63,7 @@ interface LogEvent {
 /** Each part may fail on its own: a session that hangs still has a state and logs. */
 export async function debugSession(host: Host, id: string): Promise<Content[]> {
   const base = `/browsers/${segment(id)}`;
-  const state = told(await askedJson(host, { method: 'GET', path: base }));
+  const state = jsonText(await askedJson(host, { method: 'GET', path: base }));
   const part = async (title: string, work: () => Promise<Content>): Promise<Content[]> => {
     try {
       return [{ type: 'text', text: title }, await work()];
@@ -79,7 +79,7 @@ export async function debugSession(host: Host, id: string): Promise<Content[]> {
     { type: 'text', text: 'Its state:' },
     state,
     ...(await part('Its last events:', async () =>
-      told(await askedJson(host, { method: 'GET', path: `${base}/telemetry/events`, query: { limit: 50 } })),
+      jsonText(await askedJson(host, { method: 'GET', path: `${base}/telemetry/events`, query: { limit: 50 } })),
     )),
     ...(await part('The last lines of its browser:', async () => {
       const query = { source: 'supervisor', supervisor_process: 'chromium', follow: false };

@@ -174,10 +174,10 @@ function functionIn(page: Page, { fn, timeout = DEFAULT_MS }: { fn: string; time
 async function eventIn(page: Page, { event, timeout = DEFAULT_MS }: { event: string; timeout?: number }) {
   let heard = false;
   const name = JSON.stringify(event);
-  const told = page.evaluate(
+  const happened = page.evaluate(
     `new Promise((done) => { for (const one of [document, window]) one.addEventListener(${name}, () => done(true), { once: true }); })`,
   );
-  void told.then(
+  void happened.then(
     () => (heard = true),
     () => {},
   );

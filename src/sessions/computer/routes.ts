@@ -38,7 +38,7 @@ const inputs: [string, string, string, TSchema, (body: never) => Action[]][] = [
   [
     'move_mouse',
     'moveMouse',
-    'Move the mouse, as a hand would unless told otherwise.',
+    'Move the mouse, as a hand would, unless smooth is false.',
     MoveMouse,
     one(actionOf.move_mouse),
   ],

@@ -79,7 +79,7 @@ export const FileEvent = named(
   Type.Object({
     type: oneOf(eventTypes, {
       description:
-        'RENAME carries the old path; CREATE with the new one follows. OVERFLOW: more happened than was read in time, and `dropped` of it is not told.',
+        'RENAME carries the old path; CREATE with the new one follows. OVERFLOW: more happened than was read in time, and `dropped` events are missing.',
     }),
     path: Type.String(),
     name: Type.Optional(Type.String()),

@@ -30,7 +30,7 @@ test.each([
   ['long texts', 'x'.repeat(2000)],
 ])('a client that sends %s is answered five times, and closed', async (_, text) => {
   const { client, sent, closed } = attached();
-  await new Promise((resolve) => setImmediate(resolve)); // the process is not known, which is told first
+  await new Promise((resolve) => setImmediate(resolve)); // the process is not known: that error is sent first
   const [before, closedBefore] = [sent.length, closed.length];
   for (let times = 0; times < 5; times++) client.receive(Buffer.from(text));
   expect(sent.slice(before)).toHaveLength(5);

@@ -46,13 +46,13 @@ export const forgetProcesses = (guest: Guest): void => void remembered.delete(gu
 export async function processLines(guest: Guest): Promise<string[]> {
   const those = [...(remembered.get(guest) ?? [])];
   if (those.length === 0) return [];
-  const told = await Promise.all(
-    those.map(async ([id, { name, pid, lines }]) => {
-      const said = lines ?? (await within(patienceMs, 'The guest', tailOf(guest, id)).catch(() => []));
+  const lines = await Promise.all(
+    those.map(async ([id, { name, pid, lines: kept }]) => {
+      const said = kept ?? (await within(patienceMs, 'The guest', tailOf(guest, id)).catch(() => []));
       return said.map((line) => `${name}[${pid}]: ${line}`);
     }),
   );
-  return told.flat();
+  return lines.flat();
 }
 
 async function tailOf(guest: Guest, id: string): Promise<string[]> {

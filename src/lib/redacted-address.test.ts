@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toldAddress } from './told-address.ts';
+import { redactedAddress } from './redacted-address.ts';
 
 test.each([
   ['https://browsers.example.com/base', 'https://browsers.example.com/base'],
@@ -11,6 +11,6 @@ test.each([
   ['https://check.example.com/?hunter2', 'https://check.example.com/?***'],
   ['https://search.example.com/?q=%s&key=hunter2&lang=', 'https://search.example.com/?q=%s&key=***&lang='],
   ['/etc/proxies.json', '/etc/proxies.json'],
-])('%s is told as %s', (address, told) => {
-  expect(toldAddress(address)).toBe(told);
+])('%s is redacted as %s', (address, redacted) => {
+  expect(redactedAddress(address)).toBe(redacted);
 });

@@ -2,15 +2,15 @@
  * An address without what may be secret in it: user and password, and the values of its query, but for the `%s` of a search. It is read as
  * text, since a password that is not encoded makes an address that no parser takes apart as its owner meant it.
  */
-export function toldAddress(address: string): string {
+export function redactedAddress(address: string): string {
   const [, scheme = '', rest = ''] = /^([a-z][a-z\d+.-]*:\/\/)(.*)$/is.exec(address) ?? [];
   if (scheme === '') return address;
   const [path, query] = splitAt(rest.slice(rest.lastIndexOf('@') + 1), '?');
   const user = rest.includes('@') ? '***@' : '';
-  return `${scheme}${user}${path}${query === undefined ? '' : `?${query.split('&').map(toldPart).join('&')}`}`;
+  return `${scheme}${user}${path}${query === undefined ? '' : `?${query.split('&').map(redactedPart).join('&')}`}`;
 }
 
-function toldPart(part: string): string {
+function redactedPart(part: string): string {
   const [name, value] = splitAt(part, '=');
   if (value === undefined) return '***';
   return value === '' || value === '%s' ? part : `${name}=***`;
