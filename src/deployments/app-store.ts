@@ -47,7 +47,7 @@ export function appStore(db: Db) {
       return cutPage(rows);
     },
 
-    /** Puts an app into the hands of a deployment. */
+    /** Assigns an app to a deployment. */
     async give(app: Omit<AppRow, 'region' | 'env_names'>): Promise<void> {
       const { id, project_id, app_name, version, deployment_id, actions } = app;
       await db.rows(sql`insert into apps (id, project_id, app_name, version, deployment_id, actions)

@@ -208,8 +208,8 @@ export async function* chunksOf(
 }
 
 function reasonOf(error: unknown): string | undefined {
-  const told = error instanceof BuildError || error instanceof WorkerError || error instanceof ServiceError;
-  return told ? error.message : undefined;
+  const isForClients = error instanceof BuildError || error instanceof WorkerError || error instanceof ServiceError;
+  return isForClients ? error.message : undefined;
 }
 
 function withLines(reason: string, lines: string[]): string {

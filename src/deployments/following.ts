@@ -26,7 +26,7 @@ export function following(deps: FollowDeps) {
   const now = () => new Date().toISOString();
 
   /**
-   * The state is read before the lines: all lines of a state that is final are stored by then. The row is read when its state is told, and is
+   * The state is read before the lines: all lines of a state that is final are stored by then. The row is read when its state is sent, and is
    * not kept: it may have megabytes, and there may be many readers, each as slow as it likes.
    */
   async function* follow<R extends { status: string }, E>(
@@ -40,7 +40,7 @@ export function following(deps: FollowDeps) {
       last: (status: R['status']) => boolean;
     },
   ): AsyncGenerator<E | { event: 'log'; timestamp: string; message: string }> {
-    let told: string | undefined;
+    let sent: string | undefined;
     for (let after = '0'; !signal.aborted;) {
       const heard = started(deps.hub.wait(id, lookMs, signal));
       const status = await how.status();
@@ -53,11 +53,11 @@ export function following(deps: FollowDeps) {
         }
         if (lines.length === 0) break;
       }
-      if (status !== told) {
+      if (status !== sent) {
         const events = await describeAs(status, how);
         if (!events) continue; // it has moved on: the lines before that come first
         yield* events;
-        told = status;
+        sent = status;
       }
       if (how.last(status)) return;
       await heard;

@@ -84,7 +84,7 @@ test('a client that has gone is waited for no longer; its invocation stays in th
   expect(await queued()).toHaveLength(1);
 });
 
-test('a project has so many in line and so many bytes of payloads, whatever it sends; one large payload alone is taken', async () => {
+test('a project has a bounded number of queued invocations and bytes of payloads; one large payload alone is taken', async () => {
   const { invoke } = service({ bounds: { waiting: 2, waitingBytes: 2 ** 20 } });
   const later = { ...request, async: true };
   await invoke('proj', { ...later, payload: JSON.stringify('x'.repeat(2 ** 20)) }, waiting);
@@ -131,7 +131,7 @@ test('what no app takes is refused before its payload is checked', async () => {
   await expect(invoke('proj', wrong, waiting)).rejects.toMatchObject({ code: 'invalid_input' });
 });
 
-test('a project that has many large texts checked at once is told to wait', async () => {
+test('of many large texts of a project that are checked at once, some are refused', async () => {
   const { invoke } = service();
   const payload = `[${'{},'.repeat(100_000)}{}]`;
   const all = await Promise.allSettled(

@@ -14,7 +14,7 @@ import { invocationLife } from './state.ts';
 
 /** How long an answer waits for the result. */
 const syncMs = 100_000;
-/** The database tells when an invocation has ended, and a lost connection wakes all who wait. This is for what neither has told. */
+/** The database notifies when an invocation has ended, and a lost connection wakes every waiting request. This interval finds ends that both missed. */
 const lookMs = 10_000;
 /** What may wait of one project. */
 const most = { waiting: 10_000, waitingBytes: 256 * 2 ** 20 };
@@ -86,7 +86,7 @@ export function invocationService(deps: {
       const signal = AbortSignal.any([hungUp, answered.signal]);
       const ended = () => hub.wait(`state ${id}`, Math.min(lookMs, until - Date.now()), signal);
       try {
-        let heard = started(ended()); // before it is in the queue: its end may be told before its insertion is answered
+        let heard = started(ended()); // before it is in the queue: the notification of its end may arrive before its insertion is answered
         const row = await create(id, projectId, request);
         while (Date.now() < until && !hungUp.aborted) {
           await heard;

@@ -48,12 +48,12 @@ export function invocationStore(db: Db) {
       return db.row(sql`select * from invocations where id = ${id}`);
     },
 
-    /** One that has ended. */
+    /** The invocation, if it has ended. */
     findOver(id: string): Promise<InvocationRow | undefined> {
       return db.row(sql`select * from invocations where id = ${id} and status not in ('queued', 'running')`);
     },
 
-    /** For those who wait: a whole row may have megabytes. */
+    /** For waiting requests: a whole row may have megabytes. */
     async statusOf(id: string): Promise<InvocationStatus | undefined> {
       const row = await db.row<{ status: InvocationStatus }>(sql`select status from invocations where id = ${id}`);
       return row?.status;
@@ -91,7 +91,7 @@ export function invocationStore(db: Db) {
     },
 
     /**
-     * Takes one that may run for this node: its project and its app run fewer than they may. The project that runs the fewest comes first, so
+     * Takes a queued invocation that may run on this node: its project and its app run fewer than they may. The project that runs the fewest comes first, so
      * that a long queue of one does not keep the others waiting, and of a project the oldest. `not`: projects that have to wait. Claims of all nodes come one after the other,
      * since two that counted at the same time could both take the last place of a project.
      */

@@ -47,7 +47,7 @@ const left = () => store.db.rows<{ id: string }>(sql`select id from deployments`
 const lines = { flush: async () => {} } as LineWriter;
 const built = { entry: 'index.js', apps: [{ name: 'app', actions: [{ name: 'run' }] }] };
 
-/** One that a node builds, with a source of two pieces. */
+/** A deployment that a node builds, with a source of two pieces. */
 async function building(id: string, more: Partial<DeploymentRow> = {}): Promise<DeploymentRow> {
   const rows = deploymentStore(store.db);
   await rows.insert(newDeployment({ id, version: '1', source_bytes: 2, ...more }));
@@ -71,7 +71,7 @@ test('of two that are published at once with the same version, one has it, and t
   expect(keys).toHaveLength(1);
 });
 
-test('one that was stopped while it was built is not published, and has no key', async () => {
+test('a deployment that was stopped while it was built is not published, and has no key', async () => {
   const one = await building('one');
   await service.stop('one', null);
   await expect(publish(one, built, lines)).rejects.toThrow('stopped while it was built');
@@ -79,7 +79,7 @@ test('one that was stopped while it was built is not published, and has no key',
   expect(await statusOf('one')).toBe('stopped');
 });
 
-test('one that takes an app over ends the deployment that had it, with its key and its files', async () => {
+test('a deployment that takes an app over ends the deployment that served it, with its key and its files', async () => {
   await publish(await building('one'), built, lines);
   await publish(await building('two', { force: true }), built, lines);
   expect([await statusOf('one'), await statusOf('two')]).toEqual(['stopped', 'running']);

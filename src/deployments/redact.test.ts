@@ -28,7 +28,7 @@ test('values that overlap are hidden together, and none hides the end of another
   expect(redactor(['abcdef', 'xxabcdefxx'])('xxabcdefxx abcdef')).toBe('[redacted] [redacted]');
 });
 
-test('of long values with the same beginning, the one that is there is hidden as far as it goes', () => {
+test('of long values with the same beginning, the value that occurs is hidden as far as it goes', () => {
   const head = 'abcdefgh'.repeat(8);
   const redact = redactor([`${head}-one-`, `${head}-other`, `${head}-one-more`]);
   expect(redact(`${head}-one-more|${head}-other|${head}-on|${head}`)).toBe(

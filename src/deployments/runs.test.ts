@@ -84,7 +84,7 @@ test('a node runs as many as it may, and takes the next when one has ended', asy
   await queue.close();
 });
 
-test('one that was ended in the database is ended here, with its worker', async () => {
+test('an invocation that was ended in the database is ended here, with its worker', async () => {
   const { queue, hub, begun, ends, stopped } = queueOf(['one']);
   queue.pump();
   await expect.poll(() => begun.has('one')).toBe(true);

@@ -11,7 +11,7 @@ const mostRedactors = 100;
 
 export type DeploymentSecrets = ReturnType<typeof deploymentSecrets>;
 
-/** What is sealed of a deployment: its variables, its key, and the token for its repository. Also what its code is told of them. */
+/** What is sealed of a deployment: its variables, its key, and the token for its repository. Also the environment that its code gets. */
 export function deploymentSecrets({ secrets, publicUrl }: { secrets: Secrets; publicUrl: () => string }) {
   const redactors = new Map<string, Promise<(text: string) => string>>();
   const own = async (id: string) => JSON.parse((await secrets.get(envKind, id)) ?? '{}') as Record<string, string>;
@@ -42,7 +42,7 @@ export function deploymentSecrets({ secrets, publicUrl }: { secrets: Secrets; pu
     /** Hides the secrets of a deployment in its lines. */
     redactorOf,
 
-    /** The same for one that runs: its secrets stay as they are, and to read and open them for each invocation takes longer than a short action. */
+    /** The same for a running deployment: its secrets stay as they are, and to read and open them for each invocation takes longer than a short action. */
     redactorOfRunning(id: string): Promise<(text: string) => string> {
       const there = redactors.get(id) ?? redactorOf(id);
       redactors.delete(id); // so that they are in the order of their last use
@@ -55,7 +55,7 @@ export function deploymentSecrets({ secrets, publicUrl }: { secrets: Secrets; pu
       return there;
     },
 
-    /** Forgets what is kept here of one that has stopped. */
+    /** Forgets the redactor of a stopped deployment. */
     forget: (id: string) => void redactors.delete(id),
 
     async remove(id: string): Promise<void> {

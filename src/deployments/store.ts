@@ -103,7 +103,7 @@ export function deploymentStore(db: Db) {
     },
 
     /**
-     * One that waits, for this node to build: the oldest of the project whose turn was longest ago, so that no project's queue keeps the others
+     * A queued deployment for this node to build: the oldest of the project whose turn was longest ago, so that no project's queue keeps the others
      * waiting. Rows that another node is taking are skipped. `not`: projects that have to wait.
      */
     claim(nodeId: string, not: string[] = []): Promise<DeploymentRow | undefined> {
@@ -119,7 +119,7 @@ export function deploymentStore(db: Db) {
         select taken.*, pg_notify('corral_runs', 'state ' || taken.id)::text from taken`);
     },
 
-    /** Builds of a node that is gone wait again; one that was begun too often has failed. */
+    /** Builds of a node that is gone return to the queue; a build that was started too often has failed. */
     async releaseBuilds(nodeId: string, mostAttempts: number): Promise<string[]> {
       const rows = await db.rows<{ id: string }>(sql`update deployments set updated_at = now(), node_id = null,
           log_bytes = (select coalesce(sum(octet_length(message) + ${lineBytes}::integer), 0) from run_logs where owner = deployments.id),

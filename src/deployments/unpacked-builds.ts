@@ -64,7 +64,7 @@ export function unpackedBuilds(deps: {
     }
   }
 
-  /** Those that no worker runs, the one that was used longest ago first. */
+  /** Builds that no worker runs, the least recently used first. */
   function unused(): string[] {
     const used = new Set([...deps.inUse(), ...taking]);
     return [...unpacked.keys()].filter((id) => !used.has(id));
@@ -96,7 +96,7 @@ export function unpackedBuilds(deps: {
   return {
     of,
     ids: () => [...unpacked.keys()],
-    /** Its directory is gone, for whatever reason. */
+    /** The directory of the build does not exist any more. */
     lost: (id: string) => void unpacked.delete(id),
 
     /** Runs while the deployment's build must stay. Unused ones are kept for later, but not all: each may have as much as a session. */
@@ -111,7 +111,7 @@ export function unpackedBuilds(deps: {
       }
     },
 
-    /** Removes builds while the disk is short. What is being unpacked is given up last: somebody waits for it. */
+    /** Removes builds while the disk is short. Builds that are being unpacked are aborted last: an invocation waits for each. */
     async makeRoom(): Promise<void> {
       await leaveUnused();
       if (!deps.short()) return;

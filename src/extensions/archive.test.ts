@@ -18,7 +18,7 @@ async function file(content: Buffer): Promise<string> {
 const good = extensionFiles('x');
 const manifest = (fields: object) => JSON.stringify({ manifest_version: 3, name: 'x', version: '1', ...fields });
 
-/** Renames an entry to one that no zip library would write. */
+/** Renames an entry to a name that no zip library would write. */
 const renamed = (zip: Buffer, from: string, to: string) =>
   Buffer.from(zip.toString('latin1').replaceAll(from, to), 'latin1');
 

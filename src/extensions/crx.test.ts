@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { storeIdOf, zipOffset } from './crx.ts';
 
-test('the zip begins after the header of a CRX, whatever its version', () => {
+test('the zip begins after the header of a CRX of each version', () => {
   const head = (...numbers: number[]) => {
     const bytes = Buffer.alloc(16);
     bytes.write('Cr24');

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => store?.close());
 
-test('a project has so many valid keys, made by whatever way; keys that ended do not count', async () => {
+test('a project has a bounded number of valid keys, created or rotated; expired keys do not count', async () => {
   const { create, rotate, operator } = apiKeyService({ db: store.db, changed() {} });
   const one = await create(operator, { name: 'one', project_id: 'proj' });
   await store.db.rows(sql`insert into api_keys (id, name, hash, lookup, masked_key, project_id, created_by)

@@ -47,11 +47,11 @@ describe('the project of a request', () => {
   });
 
   test.each<[string, string, { id?: string; idOrName?: string }, string]>([
-    ['an unknown id', 'org', { id: 'proj_nobody' }, 'project_not_found'],
+    ['an unknown id', 'org', { id: 'proj_unknown' }, 'project_not_found'],
     ['a name where an id belongs', 'org', { id: 'Other' }, 'project_not_found'],
     ['an archived project', 'org', { idOrName: 'Archived' }, 'project_not_found'],
     ['a bound key with another project', 'own', { idOrName: 'Other' }, 'forbidden'],
-    ['a bound key with one that does not exist', 'own', { id: 'proj_nobody' }, 'forbidden'],
+    ['a bound key with a project that does not exist', 'own', { id: 'proj_unknown' }, 'forbidden'],
   ])('is refused for %s', async (_, key, selector, code) => {
     const caller = await gate.authenticate(keys[key]!, '192.0.2.1');
     await expect(gate.resolveProject(caller, selector)).rejects.toMatchObject({ code });
@@ -62,9 +62,9 @@ test('a key revoked behind our back is forgotten as soon as the database tells',
   const service = apiKeyService({ db: store.db, changed: () => {} });
   const { id, key } = await service.create(service.operator, { name: 'revoked elsewhere' });
   await gate.authenticate(key, '192.0.2.1');
-  const told = new Promise<void>((resolve) => store.anchor.on('corral_org', () => resolve()));
+  const notified = new Promise<void>((resolve) => store.anchor.on('corral_org', () => resolve()));
   await store.db.rows(sql`update api_keys set deleted_at = now() where id = ${id}`);
-  await told;
+  await notified;
   await expect(gate.authenticate(key, '192.0.2.1')).rejects.toMatchObject({ code: 'unauthorized' });
 });
 

@@ -67,7 +67,7 @@ describe('an update', () => {
     expect(mergeConfig(before, request)).not.toHaveProperty(field);
   });
 
-  test('with an empty profile id clears the profile and stops refreshing, whatever else it says', () => {
+  test('with an empty profile id clears the profile and stops refreshing, with any other fields', () => {
     const after = mergeConfig(before, { profile: { id: '' }, refresh_on_profile_update: true });
     expect(after).not.toHaveProperty('profile');
     expect(after.refresh_on_profile_update).toBe(false);

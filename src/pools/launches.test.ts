@@ -10,43 +10,43 @@ afterEach(() => void vi.useRealTimers());
 const pool = (last_error: string | null = null) => ({ id: 'p', last_error }) as PoolRow;
 
 function launching(make: (onPlaced: () => void) => Promise<string>) {
-  const told: string[] = [];
+  const calls: string[] = [];
   const state = { shelved: 'shelved' as 'shelved' | 'expelled' };
   const launches = poolLaunches({
     store: {
       shelve: async () => state.shelved,
-      recordSuccess: async () => void told.push('success'),
-      recordFailure: async (_, message) => void told.push(`failure: ${message}`),
+      recordSuccess: async () => void calls.push('success'),
+      recordFailure: async (_, message) => void calls.push(`failure: ${message}`),
     },
     make: (_, onPlaced) => make(onPlaced),
-    retire: (_, ids) => void told.push(`retired ${ids.join()}`),
-    onShelved: () => void told.push('shelved'),
-    onLaunched: (outcome) => void told.push(outcome),
-    onOver: () => void told.push('over'),
+    retire: (_, ids) => void calls.push(`retired ${ids.join()}`),
+    onShelved: () => void calls.push('shelved'),
+    onLaunched: (outcome) => void calls.push(outcome),
+    onOver: () => void calls.push('over'),
     log: silent,
   });
-  return { launches, told, state };
+  return { launches, calls, state };
 }
 
 test('a launch is placed before it is over', async () => {
   let up = (_id: string) => {};
-  const { launches, told } = launching((onPlaced) => {
+  const { launches, calls } = launching((onPlaced) => {
     onPlaced();
     return new Promise((resolve) => (up = resolve));
   });
   expect(await launches.start(pool('no room'))).toBe('placed');
-  expect(told).toEqual([]);
+  expect(calls).toEqual([]);
   up('s1');
   await launches.settled();
-  expect(told).toEqual(['launched', 'success', 'shelved', 'over']);
+  expect(calls).toEqual(['launched', 'success', 'shelved', 'over']);
 });
 
 test('a browser of a pool that changed meanwhile is retired', async () => {
-  const { launches, told, state } = launching(async () => 's1');
+  const { launches, calls, state } = launching(async () => 's1');
   state.shelved = 'expelled';
   await launches.start(pool());
   await launches.settled();
-  expect(told).toEqual(['launched', 'retired s1', 'over']);
+  expect(calls).toEqual(['launched', 'retired s1', 'over']);
 });
 
 test('launches that fail pause the pool here, longer each time and at most a minute', async () => {
@@ -72,11 +72,11 @@ test.each([
   [errors.capacity_exhausted({ running: 1, most: 1 }), 'node_full', []],
   [errors.session_limit_reached({ active: 1, kept: 0, cap: 1 }), 'project_full', [expect.stringMatching(/^failure: /)]],
 ])('%s pauses nothing', async (error, placed, recorded) => {
-  const { launches, told } = launching(async () => {
+  const { launches, calls } = launching(async () => {
     throw error;
   });
   expect(await launches.start(pool())).toBe(placed);
   expect(launches.pausedUntil('p')).toBe(0);
   await launches.settled();
-  expect(told).toEqual([...recorded, 'over']);
+  expect(calls).toEqual([...recorded, 'over']);
 });

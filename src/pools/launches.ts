@@ -25,7 +25,7 @@ export function poolLaunches({
   retire: (poolId: string, sessionIds: string[]) => void;
   onShelved: (poolId: string) => void;
   onLaunched: (outcome: 'launched' | 'failed') => void;
-  /** Called when a launch is over, whatever its outcome: the pool is looked at again. */
+  /** Called when a launch has succeeded or failed: the pool is looked at again. */
   onOver: (poolId: string) => void;
   log: Log;
 }) {

@@ -38,7 +38,7 @@ export function poolLeases({
   find: (projectId: string, idOrName: string) => Promise<PoolRow>;
   /** A browser is on the shelf: assigns it to the head of the queue, if a client waits. */
   served: (poolId: string) => Promise<void>;
-  /** Makes another browser at once to replace one that leaves the pool. */
+  /** Makes another browser at once to replace a browser that leaves the pool. */
   renew: (poolId: string) => void;
   /** Ends browsers that have left the pool. */
   retire: (poolId: string, sessionIds: string[]) => void;

@@ -100,7 +100,7 @@ function declaring(app: App, pools: PoolService) {
     {
       schema: {
         operationId: 'deleteBrowserPool',
-        summary: 'Delete a pool and its browsers. Clients that wait for one are told.',
+        summary: 'Delete a pool and its browsers. Clients that wait for a browser of it are refused.',
         tags,
         params: IdOrName,
         body: DeletePool,

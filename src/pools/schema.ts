@@ -63,7 +63,7 @@ export const CreatePool = named(
     refresh_on_profile_update: Type.Optional(
       Type.Boolean({
         default: false,
-        description: 'Make the idle browsers anew when the profile is saved. true by default when there is one.',
+        description: 'Replace the idle browsers when the profile is saved. true by default when there is one.',
       }),
     ),
     reset_on_release: Type.Optional(Type.Boolean({ default: true, ...resetOnRelease })),
@@ -96,7 +96,7 @@ export const UpdatePool = named(
     ...settings,
     telemetry: Type.Optional(nullable(TelemetryRequest)),
     discard_all_idle: Type.Optional(
-      Type.Boolean({ default: false, description: 'Make the idle browsers anew at once.' }),
+      Type.Boolean({ default: false, description: 'Replace the idle browsers at once.' }),
     ),
     ...common,
   }),

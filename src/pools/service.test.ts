@@ -131,7 +131,7 @@ function node(nodeId: string, options: { place?: () => string | undefined } = {}
       const { id } = await pools.create(projectId, { size, headless: true, ...config });
       if (faults.make || options.place) return id;
       await made.until(id, { available_count: size });
-      // The pool is full before the filler notes that. Until then it fills as for the first time, whatever the pace.
+      // The pool is full before the filler notes that. Until then it fills as for the first time, at any pace.
       const noted = () => store.db.rows(sql`select from pools where id = ${id} and filled_once`);
       await expect.poll(noted).toHaveLength(1);
       return id;
@@ -217,17 +217,17 @@ describe('a waiter', () => {
     expect(await a.pools.get(projectId, id)).toMatchObject({ waiting_count: 0 });
   });
 
-  test('is told when the pool is deleted, here and at the other node', async () => {
+  test('is refused when the pool is deleted, here and at the other node', async () => {
     const [a, b] = [node('a'), node('b')];
     const id = await a.pool(1);
     await a.acquire(id);
-    const told = Promise.all(
+    const refused = Promise.all(
       [a, b].map((at) => expect(at.acquire(id)).rejects.toMatchObject({ code: 'pool_deleted' })),
     );
     await a.until(id, { waiting_count: 2 });
     await a.pools.remove(projectId, id, true);
     b.pools.hear(JSON.stringify({ deleted: id }));
-    await told;
+    await refused;
     expect(await store.db.rows(sql`select place from pool_waiters`)).toEqual([]);
   });
 

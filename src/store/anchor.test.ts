@@ -47,7 +47,7 @@ async function silentRelay() {
   };
 }
 
-test('a connection that falls silent is distrusted, replaced, and told of as a gap; the lock goes along', async () => {
+test('a connection that falls silent is distrusted and replaced, and reported as a gap; the lock moves to the new connection', async () => {
   const relay = await silentRelay();
   const lost: Error[] = [];
   const heard: string[] = [];

@@ -23,7 +23,7 @@ export interface Anchor {
  * drops it, a machine loses its power); notifications would then be missed without an error.
  */
 const BEAT_MS = 5000;
-/** How long a server may take to let the connection in. One that says nothing would be waited for without end. */
+/** How long a server may take to let the connection in. Without this bound, a silent server would be waited for without end. */
 const CONNECT_MS = 10_000;
 
 export class DataDirInUse extends Error {

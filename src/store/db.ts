@@ -43,7 +43,7 @@ export function database(pool: pg.Pool, recover: () => Promise<void>): Db {
   }
 
   async function using<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    const client = await withoutOwner(connect); // it serves whoever comes next
+    const client = await withoutOwner(connect); // the next caller gets the same connection
     let broken: Error | undefined;
     // A broken connection is reported twice: to the query, and as an event, which ends the process if it has no listener.
     const breaks = (error: Error) => (broken = error);

@@ -35,7 +35,7 @@ describe('secrets', () => {
     await secrets.remove('k', 'thief');
   });
 
-  test('are all sealed anew by a rotation, and a service that still has the old keys finds the new one', async () => {
+  test('are all sealed again by a rotation, and a service that still has the old keys finds the new one', async () => {
     for (let index = 0; index < 5; index++) await secrets.put('k', `r${index}`, `value ${index}`);
     const old = secrets.keys.ring().current;
     await addKey(store.dataDir);
@@ -48,7 +48,7 @@ describe('secrets', () => {
     expect(await rotated.get('k', 'late')).toBe('x');
   });
 
-  test('that no key opens are told of by a rotation, which goes on with the others', async () => {
+  test('that no key opens are reported by a rotation, which continues with the others', async () => {
     const lost = secretStore(store.db, await openKeys(store.dataDir, 'ab'.repeat(32)));
     await lost.put('k', 'lost', 'x');
     const before = (await envelopes()).find(({ owner }) => owner === 'lost');

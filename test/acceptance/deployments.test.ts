@@ -189,7 +189,7 @@ describe('an action', () => {
 
   test('runs in a worker that is still warm from the one before', async () => {
     const { runs } = await outputOf('echo', {});
-    // A worker is given back a moment after its answer, so the next action may get another one, whose count begins anew.
+    // A worker is given back a moment after its answer, so the next action may get another one, whose count begins at one.
     await expect.poll(async () => (await outputOf('echo', {})).runs, { timeout: 60_000 }).toBeGreaterThan(runs);
   });
 

@@ -127,7 +127,7 @@ describe('a pool', () => {
       const session = await sdk.browserPools.acquire(pool.id, {});
       await sdk.browserPools.release(pool.id, { session_id: session.session_id });
       await expect(sdk.browserPools.release(pool.id, { session_id: session.session_id })).rejects.toThrow(/not leased/);
-      await expect(sdk.browserPools.release(pool.id, { session_id: 'nobody' })).rejects.toThrow(Kernel.NotFoundError);
+      await expect(sdk.browserPools.release(pool.id, { session_id: 'unknown' })).rejects.toThrow(Kernel.NotFoundError);
       await filled(pool.id, 1);
     }));
 

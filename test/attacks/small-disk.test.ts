@@ -28,7 +28,7 @@ const filesIn = (path: string): string[] => {
   }
 };
 
-/** Root mounts one; everybody else is told of one that only these files fill: those of sessions, and those of builds that were unpacked. */
+/** Root mounts a file system. For other users a measurement stands in, which counts the files of sessions and of unpacked builds. */
 function disk(): { path: string; space?: () => Space; remove(): void } {
   if (asRoot) return smallDisk(DISK_MB, 180_000);
   const path = mkdtempSync(join(tmpdir(), 'corral-disk-'));
@@ -55,7 +55,7 @@ const sdkPackage = {
     'exports.apps = []; exports.appRegistry = { getApps: () => exports.apps };',
 };
 
-/** While it is built, an app makes a file that takes nothing: the archive has its zeros, and whoever unpacks it writes them. */
+/** While it is built, an app makes a file that takes nothing: the archive has its zeros, and unpacking writes them. */
 const holeyApp = (name: string) => `
 const fs = require('node:fs');
 try { fs.writeFileSync(__dirname + '/big-hole', ''); fs.truncateSync(__dirname + '/big-hole', ${BUILD_MB * MIB}); } catch {}
