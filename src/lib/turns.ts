@@ -1,20 +1,62 @@
+import { currentOwner } from './scope.ts';
+
 /** How long a piece of work may hold the event loop, in milliseconds. */
 const PIECE_MS = 8;
 
-const waiting: (() => void)[] = [];
+/** Tasks that wait for a turn, by their owner. The owner that comes next is first. */
+const waiting = new Map<string, (() => void)[]>();
+/** When the first task of this turn asked for the time; undefined in a turn without such tasks. */
+let began: number | undefined;
+
+function schedule(): void {
+  setImmediate(give);
+  setImmediate(endTurn); // after the piece of the task that was resumed, so that the sockets that are read next have time of their own
+}
 
 function give(): void {
-  waiting.shift()?.();
-  if (waiting.length > 0) setImmediate(give);
+  endTurn();
+  const [owner, tasks] = waiting.entries().next().value!;
+  const resume = tasks.shift()!;
+  waiting.delete(owner);
+  if (tasks.length > 0) waiting.set(owner, tasks);
+  if (waiting.size > 0) schedule();
+  resume();
 }
 
-/** Yields to the event loop. One waiting task resumes in each turn, because the pieces of many tasks together would be a long stop. */
+function endTurn(): void {
+  began = undefined;
+}
+
+/**
+ * Yields to the event loop. One waiting task resumes in each turn, because the pieces of many tasks together would be a long stop. Owners
+ * take turns: a session with a hundred busy connections does not delay the others by more than a session with one.
+ */
 export function nextTurn(): Promise<void> {
+  const { kind = '', id = '' } = currentOwner() ?? {};
+  const owner = `${kind} ${id}`;
   return new Promise((resolve) => {
-    waiting.push(resolve);
-    if (waiting.length === 1) setImmediate(give);
+    const tasks = waiting.get(owner);
+    if (tasks) tasks.push(resolve);
+    else if (waiting.set(owner, [resolve]).size === 1) schedule();
   });
 }
+
+/** For tasks that take what arrives. They ask before each message whether others have to be served first. */
+export interface Pace {
+  isOver(): boolean;
+  next(): Promise<void>;
+}
+
+/** All sockets that are readable are read in one turn of the event loop, up to 2 MB of each. This bounds the time of that turn. */
+export const loopPace: Pace = {
+  isOver() {
+    if (began !== undefined) return performance.now() - began >= PIECE_MS;
+    began = performance.now();
+    setImmediate(endTurn);
+    return false;
+  },
+  next: nextTurn,
+};
 
 /**
  * For work that grows with its input. Call the returned function after each small step: it yields to the event loop when 8 ms have passed.

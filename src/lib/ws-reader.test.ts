@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { BINARY, close, CONTINUATION, frame, PING, PONG } from '../../test/support/frames.ts';
 import { seededRandom } from '../../test/support/random.ts';
 import { faults } from '../../test/support/websocket-faults.ts';
-import { FrameReader, type Room } from './ws-reader.ts';
+import { FrameReader, type ReaderOptions, type Room } from './ws-reader.ts';
 
 /** What a reader says of these chunks, in words. */
-function said(chunks: Iterable<Buffer>, { maxPayload = 1_000_000, room }: { maxPayload?: number; room?: Room } = {}) {
+function said(chunks: Iterable<Buffer>, { maxPayload = 1_000_000, room, pace }: Partial<ReaderOptions> = {}) {
   const words: string[] = [];
   const reader = new FrameReader(
     {
@@ -16,7 +16,7 @@ function said(chunks: Iterable<Buffer>, { maxPayload = 1_000_000, room }: { maxP
       pause: () => words.push('pause'),
       resume: () => words.push('resume'),
     },
-    { maxPayload, room },
+    { maxPayload, room, pace },
   );
   for (const chunk of chunks) reader.take(Buffer.from(chunk)); // a copy: masks are taken off in place
   return words;
@@ -175,4 +175,26 @@ test.each([true, false])('a reader waits for room; granted: %s', async (granted)
   const rest = words.filter((word) => word !== 'pause').map((word) => word.slice(0, 10));
   expect(rest).toEqual(granted ? ['text xxxxx', 'text next', 'resume'] : ['fault 1009', 'resume']);
   expect(books.taken).toBe(0);
+});
+
+test('a reader whose turn is over goes on in the next one, with what arrived meanwhile behind it', async () => {
+  let frames = 0;
+  const turns: (() => void)[] = [];
+  const pace = {
+    isOver: () => frames++ % 3 === 2,
+    next: () => new Promise<void>((resolve) => turns.push(resolve)),
+  };
+  const texts = ['a', 'b', 'c', 'd', 'e'];
+  const data = Buffer.concat([...texts.map((text) => frame(text)), close(1000)]);
+  const words = said([data.subarray(0, 25), data.subarray(25)], { pace });
+  expect(words).toEqual(['text a', 'text b', 'pause']);
+  while (turns.length > 0) {
+    turns.shift()!();
+    await new Promise(setImmediate);
+  }
+  expect(words.filter((word) => word !== 'pause')).toEqual([
+    ...texts.map((text) => `text ${text}`),
+    'close 1000',
+    'resume',
+  ]);
 });

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import type { Pace } from './turns.ts';
 import { wholeUtf8 } from './utf8.ts';
 import {
   BINARY,
@@ -21,7 +22,7 @@ export interface FrameListener {
   close(code: number | undefined): void;
   /** The far end violates the protocol: nothing that it sends from here on can be understood. */
   fault(code: number, reason: string): void;
-  /** There is no room yet for what arrives. */
+  /** There is no room yet for what arrives, or its turn is over. */
   pause(): void;
   resume(): void;
 }
@@ -32,6 +33,13 @@ export interface Room {
   take(bytes: number): boolean | Promise<boolean>;
   /** The message was delivered or dropped. */
   give(bytes: number): void;
+}
+
+export interface ReaderOptions {
+  maxPayload: number;
+  room?: Room | undefined;
+  /** Without it, a whole chunk is parsed at once. */
+  pace?: Pace | undefined;
 }
 
 /** Allocated at first for a message that announces more; then the size doubles as data arrives. */
@@ -66,16 +74,18 @@ export class FrameReader {
   readonly #listener: FrameListener;
   readonly #maxPayload: number;
   readonly #room: Room | undefined;
+  readonly #pace: Pace | undefined;
 
-  constructor(listener: FrameListener, { maxPayload, room }: { maxPayload: number; room?: Room | undefined }) {
+  constructor(listener: FrameListener, { maxPayload, room, pace }: ReaderOptions) {
     this.#listener = listener;
     this.#maxPayload = maxPayload;
     this.#room = room;
+    this.#pace = pace;
   }
 
   take(chunk: Buffer): void {
     if (this.#over) return;
-    const data = this.#rest ? Buffer.concat([this.#rest, chunk]) : chunk;
+    const data = !this.#rest ? chunk : chunk.length === 0 ? this.#rest : Buffer.concat([this.#rest, chunk]);
     this.#rest = undefined;
     if (this.#waiting) {
       this.#rest = data;
@@ -83,6 +93,10 @@ export class FrameReader {
     }
     let at = 0;
     while (at < data.length) {
+      if (this.#pace?.isOver()) {
+        this.#rest = data.subarray(at);
+        return void this.#yield(this.#pace);
+      }
       const next = this.#frame ? this.#fill(data, at) : this.#begin(data, at);
       if (this.#over) return;
       if (next === undefined) {
@@ -212,16 +226,30 @@ export class FrameReader {
   }
 
   async #wait(granted: Promise<boolean>, whole: Assembly, size: number): Promise<void> {
-    this.#waiting = true;
-    this.#listener.pause();
+    this.#hold();
     const may = await granted.catch(() => false);
-    this.#waiting = false;
     if (this.#over) {
       if (may) this.#room?.give(size - whole.bytes.length);
       return;
     }
     if (may) this.#grow(whole, size);
     else this.#fault(1009, NO_ROOM);
+    this.#goOn();
+  }
+
+  async #yield(pace: Pace): Promise<void> {
+    this.#hold();
+    await pace.next();
+    if (!this.#over) this.#goOn();
+  }
+
+  #hold(): void {
+    this.#waiting = true;
+    this.#listener.pause();
+  }
+
+  #goOn(): void {
+    this.#waiting = false;
     this.take(NOTHING);
     if (!this.#waiting) this.#listener.resume();
   }

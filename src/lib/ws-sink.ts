@@ -5,6 +5,7 @@ import { memory, progress, type Group, type Share } from './byte-budget.ts';
 import { startHeartbeat, type Heartbeat } from './heartbeat.ts';
 import { nosniff } from './nosniff.ts';
 import { pacedWriter } from './paced-writer.ts';
+import { loopPace } from './turns.ts';
 import { appendFrame, BINARY, CLOSE, closePayload, PING, PONG, TEXT } from './ws-frames.ts';
 import { answerHandshake } from './ws-handshake.ts';
 import { FrameReader, type Room } from './ws-reader.ts';
@@ -75,7 +76,7 @@ export function serveWebSocket(
   /** A close was sent: nothing may follow it, and what arrives is not passed to the receiver any more. */
   let closing = false;
   let gone = false;
-  /** What pauses the socket: the receiver, or the reader that has no room. */
+  /** What pauses the socket: the receiver, or the reader that has no room or waits for its next turn. */
   const held = { byReceiver: false, byReader: false };
   let unanswered: Buffer | undefined;
 
@@ -105,13 +106,10 @@ export function serveWebSocket(
         socket.end();
         leave();
       },
-      pause: () => hold('byReader', true),
-      resume() {
-        receiver.flush();
-        hold('byReader', false);
-      },
+      pause: () => holdReader(true),
+      resume: () => holdReader(false),
     },
-    { maxPayload, room: roomIn(arriving) },
+    { maxPayload, room: roomIn(arriving), pace: loopPace },
   );
   const receiver = attach({
     send(pieces) {
@@ -169,6 +167,11 @@ export function serveWebSocket(
   function hold(who: keyof typeof held, still: boolean): void {
     held[who] = still;
     steer();
+  }
+
+  function holdReader(still: boolean): void {
+    receiver.flush();
+    hold('byReader', still);
   }
 
   /** A paused socket would not see the far end's answer to a close, so a receiver cannot pause it then. */

@@ -12,11 +12,14 @@ function fromChromium(body: object, sessionId?: string): string {
   return JSON.stringify({ ...body, ...(sessionId !== undefined && { sessionId }) });
 }
 
+/** The tests look at once at what a message has caused. */
+const atOnce = { isOver: () => false, next: async () => {} };
+
 /** A multiplexer whose Chromium is the test. */
 async function fakeBrowser(options?: Parameters<typeof multiplex>[1]) {
   const toBrowser = new PassThrough();
   const fromBrowser = new PassThrough();
-  const mux = multiplex(openPipe(toBrowser, fromBrowser), options);
+  const mux = multiplex(openPipe(toBrowser, fromBrowser, undefined, atOnce), options);
   const raw = (text: string) => fromBrowser.emit('data', Buffer.from(`${text}\0`));
   const say = (body: object, sessionId?: string) => raw(fromChromium(body, sessionId));
   const heard = () => {

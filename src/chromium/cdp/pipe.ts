@@ -1,6 +1,8 @@
 import type { Readable, Writable } from 'node:stream';
 import { memory, type Group } from '../../lib/byte-budget.ts';
 import { pacedWriter } from '../../lib/paced-writer.ts';
+import { loopPace, type Pace } from '../../lib/turns.ts';
+import { pacedReader } from './paced-reader.ts';
 
 /** Chromium's DevTools pipe: one JSON message after another, each ended by a NUL, in both directions. */
 export interface Pipe {
@@ -50,7 +52,12 @@ const LARGE = 256 * 1024;
 const MERGED = 8 * 1024;
 
 /** `toBrowser` is Chromium's fd 3, `fromBrowser` its fd 4, as `child.stdio[3]` and `[4]` give them. */
-export function openPipe(toBrowser: Writable, fromBrowser: Readable, group: Group = memory.group()): Pipe {
+export function openPipe(
+  toBrowser: Writable,
+  fromBrowser: Readable,
+  group: Group = memory.group(),
+  pace: Pace = loopPace,
+): Pipe {
   /** The beginning of an incomplete message, and the room behind its last piece. */
   let held: Message | undefined;
   let space: Buffer | undefined;
@@ -138,24 +145,34 @@ export function openPipe(toBrowser: Writable, fromBrowser: Readable, group: Grou
     pieces[pieces.length - 1] = space.subarray(0, last.length + piece.length);
   }
 
-  function take(chunk: Buffer) {
+  function take(chunk: Buffer): Buffer | undefined {
     let start = 0;
     let end = chunk.indexOf(0);
     while (end !== -1 && !pipe.closed) {
+      if (pace.isOver()) {
+        pipe.onPause();
+        return chunk.subarray(start);
+      }
       const piece = chunk.subarray(start, end);
       if (held) {
         const pieces = held;
         held = undefined;
         pieces.push(piece);
         pipe.onMessage(withWholeEdges(pieces));
-        if (assembly.bytes > 0) assembly.close(); // the receiver counts it from now on
+        if (assembly.bytes > 0) {
+          assembly.close(); // the receiver counts it from now on
+          reader.hold(false);
+        }
       } else if (piece.length > 0) pipe.onMessage([piece]);
       start = end + 1;
       end = chunk.indexOf(0, start);
     }
     if (start > 0) pipe.onPause();
-    if (start === chunk.length || pipe.closed) return;
-    const rest = start === 0 ? chunk : chunk.subarray(start);
+    if (start < chunk.length && !pipe.closed) begin(start === 0 ? chunk : chunk.subarray(start));
+    return undefined;
+  }
+
+  function begin(rest: Buffer) {
     if (held) keep(held, rest);
     else {
       held = [rest];
@@ -165,16 +182,13 @@ export function openPipe(toBrowser: Writable, fromBrowser: Readable, group: Grou
     if (heldBytes > ENDLESS) return pipe.close(); // no working browser sends this
     if (heldBytes < LARGE) return;
     const more = assembly.bytes === 0 ? heldBytes : rest.length;
-    if (!assembly.grow(more, () => fromBrowser.resume())) fromBrowser.pause();
+    if (!assembly.grow(more, () => reader.hold(false))) reader.hold(true);
   }
 
-  fromBrowser.on('data', take);
+  const reader = pacedReader(fromBrowser, pace, { take, end: () => pipe.close() });
   toBrowser.on('drain', () => pipe.isFull || pipe.onDrain());
-  for (const stream of [toBrowser, fromBrowser]) {
-    stream.on('error', () => pipe.close()); // EPIPE or ECONNRESET: Chromium is gone
-    stream.on('close', () => pipe.close());
-  }
-  fromBrowser.on('end', () => pipe.close());
+  for (const stream of [toBrowser, fromBrowser]) stream.on('error', () => pipe.close()); // EPIPE or ECONNRESET: Chromium is gone
+  toBrowser.on('close', () => pipe.close());
   return pipe;
 }
 

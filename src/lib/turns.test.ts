@@ -1,0 +1,35 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { onBehalfOf } from './scope.ts';
+import { loopPace, nextTurn } from './turns.ts';
+
+/** Owners are compared by their kind and id: a session has an object for each piece of its work. */
+const session = <T>(id: string, work: () => T) => onBehalfOf({ kind: 'session', id, end() {} }, work);
+
+test('owners take turns, however many tasks of one wait', async () => {
+  const order: string[] = [];
+  const tasks = ['a', 'a', 'a', 'a', 'b', 'c', 'b'].map((id) => session(id, nextTurn).then(() => order.push(id)));
+  await Promise.all(tasks);
+  expect(order).toEqual(['a', 'b', 'c', 'a', 'b', 'a', 'a']);
+});
+
+test('one task goes on in each turn', async () => {
+  let done = 0;
+  const tasks = Array.from({ length: 5 }, () => nextTurn().then(() => done++));
+  await turn();
+  const first = done;
+  await turn();
+  expect(done - first).toBeLessThan(2);
+  await Promise.all(tasks);
+  expect(done).toBe(5);
+});
+
+test('a turn is over for all tasks that take what arrives, until the next one', async () => {
+  await turn();
+  expect(loopPace.isOver()).toBe(false);
+  for (const until = performance.now() + 10; performance.now() < until;);
+  expect(loopPace.isOver()).toBe(true);
+  expect(session('a', () => loopPace.isOver())).toBe(true);
+  await turn();
+  expect(loopPace.isOver()).toBe(false);
+});
