@@ -115,6 +115,14 @@ describe('addresses', () => {
   });
 });
 
+it('the addresses of the machine are not read for each check', async () => {
+  let read = 0;
+  const rules = destinations({ resolve: async () => ['1.1.1.1'], ownAddresses: () => [`1.0.0.${++read}`] });
+  for (let check = 0; check < 10; check++) rules.checkUnresolved('a.example', 80);
+  expect(read).toBeLessThan(10);
+  expect(() => rules.checkUnresolved('1.0.0.1', 80)).toThrow(/an address of the machine/);
+});
+
 describe('names', () => {
   it('are resolved once, and the checked addresses are the ones to connect to', async () => {
     const answers = [['1.1.1.1'], ['127.0.0.1']];

@@ -38,6 +38,9 @@ export interface AllowEntry {
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
+/** How long the addresses of this machine are remembered. Reading them takes 0.4 ms, and a session can ask for any number of checks. */
+const ADDRESSES_MS = 1000;
+
 const OWN_SERVICE = 'the service that runs this browser';
 
 /**
@@ -57,8 +60,18 @@ export function destinations({
   /** Read at every check, so the set may change. */
   service?: Iterable<ServiceAddress>;
   resolve?: Resolve;
+  /** Read at most once a second. */
   ownAddresses?: () => Iterable<string>;
 }): Destinations {
+  let local = new Set<string | undefined>();
+  let readAt = -Infinity;
+  function localAddresses() {
+    const now = performance.now();
+    if (now - readAt < ADDRESSES_MS) return local;
+    readAt = now;
+    return (local = new Set([...ownAddresses()].map((address) => canonicalAddress(address)?.toNormalizedString())));
+  }
+
   /** All checks that need no lookup. */
   function look(host: string, port: number) {
     if (!Number.isInteger(port) || port < 1 || port > 65_535) {
@@ -67,7 +80,7 @@ export function destinations({
     const target = canonicalHost(host);
     const entries = allow.filter((entry) => entry.port === undefined || entry.port === port);
     const byName = target.address ? [] : entries.filter((entry) => namesHost(entry, target.name));
-    const local = new Set([...ownAddresses()].map((address) => canonicalAddress(address)?.toNormalizedString()));
+    const local = localAddresses();
 
     const judge = (address: Address): string | undefined => {
       const real = embedded(address);

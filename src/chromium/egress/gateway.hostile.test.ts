@@ -117,6 +117,32 @@ describe('a hostile client', () => {
     expect(gateway.counters).toMatchObject({ clients: 0, upstreams: 0 });
   });
 
+  it('is disconnected when it sends many requests without waiting for answers', async () => {
+    const dialled: unknown[] = [];
+    const { gateway, port } = await gatewayTo([9], { dial: (target) => new Promise(() => dialled.push(target)) });
+    expect(await raw(port, get(9, '/').repeat(1000))).toBe('');
+    expect(dialled.length).toBeLessThan(10);
+    await expect.poll(() => open(gateway), patience).toBe(0);
+  });
+
+  it('cannot have any number of connections opened by leaving before they are open', async () => {
+    const dialled: unknown[] = [];
+    const { port } = await gatewayTo([9], {
+      dial: (target) => new Promise(() => dialled.push(target)),
+      limits: { opening: 3 },
+    });
+    for (let client = 1; client <= 3; client++) {
+      const socket = connect(port);
+      socket.write(get(9, '/'));
+      await expect.poll(() => dialled.length, patience).toBe(client);
+      socket.destroy();
+    }
+    const answer = await raw(port, get(9, '/', 'Connection: close\r\n'));
+    expect(answer).toMatch(/^HTTP\/1\.1 503 /);
+    expect(answer).toContain('X-Corral-Egress: too_many_connections');
+    expect(dialled).toHaveLength(3);
+  });
+
   it('cannot slip words of the gateway into the answer of a server', async () => {
     const target = await listen(
       http.createServer((_, response) => response.writeHead(200, { 'Content-Length': 9 }).write('half')),

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import http from 'node:http';
 import { Socket, type Server } from 'node:net';
+import { CountedResponse } from '../../lib/counted-response.ts';
 import { silent, type Log } from '../../lib/log.ts';
 import { ownEvents, sameOwner } from '../../lib/scope.ts';
 import { answers } from './answers.ts';
@@ -10,6 +11,7 @@ import { findings, type Findings } from './findings.ts';
 import { parseAuthority } from './http-words.ts';
 import { defaultLimits, type Limits } from './limits.ts';
 import { lanes, type Lane, type Route } from './lanes.ts';
+import { openingBound } from './opening.ts';
 import { plainRequests } from './plain-requests.ts';
 import type { Proxy } from './proxy.ts';
 import { EgressError } from './refusals.ts';
@@ -92,16 +94,18 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
   setMaxListeners(0, closing); // one listener for each connection being opened
   const clients = new Set<Socket>();
   const found = findings();
-  const ways = waysOut({ allow, dial, proxy: firstProxy, limits, onConnect, onReach: found.reached, closing });
+  const opening = openingBound(limits.opening);
+  const ways = waysOut({ allow, dial, proxy: firstProxy, limits, onConnect, onReach: found.reached, opening, closing });
   const refused = (error: EgressError, target: string) => {
     found.failed(target, error);
     onRefuse?.(error, target);
   };
   const no = answers({ log, onRefuse: refused, closing });
   const main = { ways, answers: no, plain: plainRequests({ allow, ways, answers: no, limits }) };
-  const side = lanes({ allow, dial, limits, onConnect, closing, answers: no.asking });
+  const side = lanes({ allow, dial, limits, onConnect, opening, closing, answers: no.asking });
 
   const proxy = http.createServer({
+    ServerResponse: CountedResponse,
     maxHeaderSize: limits.requestHeaderBytes,
     headersTimeout: limits.headersMs,
     requestTimeout: 0, // an upload may take any time

@@ -2,6 +2,8 @@
 export const defaultLimits = {
   /** Simultaneous connections from inside the session: many times what Chromium opens to one proxy. */
   clients: 512,
+  /** Connections to the network that are being opened at the same time: one for each connection from inside. */
+  opening: 512,
   /** Idle connections kept for plain http, over all origins. */
   idleUpstreams: 64,
   requestHeaderBytes: 64 * 1024,

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { Destinations, Target } from './destinations.ts';
 import type { Dial, DialOptions, Reading } from './dial.ts';
 import type { Limits } from './limits.ts';
+import type { Opening } from './opening.ts';
 import type { PlainReader } from './plain-body.ts';
 import { plainConnections, type CreateConnection } from './plain-connections.ts';
 import { proxyWay, type Proxy, type ProxyWay } from './proxy.ts';
@@ -54,11 +55,12 @@ export interface WaysOutOptions {
   onConnect: ((destination: Target, socket: Socket) => void) | undefined;
   /** Called for every connection to a client's target, with the host as the client wrote it; without a socket if a proxy made the connection. */
   onReach?: ((host: string, port: number, socket: Socket | undefined) => void) | undefined;
+  opening: Opening;
   /** Aborted when the gateway closes. */
   closing: AbortSignal;
 }
 
-export function waysOut({ allow, dial, proxy, limits, onConnect, onReach, closing }: WaysOutOptions): WaysOut {
+export function waysOut({ allow, dial, proxy, limits, onConnect, onReach, opening, closing }: WaysOutOptions): WaysOut {
   const upstreams = new Set<Socket>();
   const tunnels = new Set<Socket>(); // the upstreams that are joined to a client
   const ways = new WeakMap<Socket, Way>(); // the way of each connection
@@ -86,7 +88,7 @@ export function waysOut({ allow, dial, proxy, limits, onConnect, onReach, closin
   }
 
   function open(host: string, port: number, options: DialOptions): Promise<Socket> {
-    return byThisWay(options, async ({ proxy }, options) => {
+    const byWay = async ({ proxy }: Way, options: DialOptions) => {
       const target = proxy && allow.checkUnresolved(host, port);
       if (proxy && target && !proxy.bypasses(target.host)) {
         const socket = admitted(await proxy.tunnel(target, options), target);
@@ -98,7 +100,8 @@ export function waysOut({ allow, dial, proxy, limits, onConnect, onReach, closin
       const socket = admitted(await dial(destination, options), destination);
       onReach?.(host, port, socket);
       return socket;
-    });
+    };
+    return opening(() => byThisWay(options, byWay));
   }
 
   async function byThisWay(
@@ -154,7 +157,7 @@ export function waysOut({ allow, dial, proxy, limits, onConnect, onReach, closin
     const noMore = () => (closing.aborted ? closing.reason : new WayLeft());
     return ({ host, port }, created) => {
       const opened = (onread: Reading) =>
-        connect({ signal: left, onread }).then(
+        opening(() => connect({ signal: left, onread })).then(
           (socket) => {
             if (!left.aborted) return admitted(socket, { host: host ?? '', port: Number(port) });
             socket.destroy();

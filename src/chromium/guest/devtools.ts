@@ -1,5 +1,6 @@
 import http from 'node:http';
 import type { Group } from '../../lib/byte-budget.ts';
+import { CountedResponse } from '../../lib/counted-response.ts';
 import { serveWebSocket } from '../../lib/ws-sink.ts';
 import { MAX_TO_CHROMIUM } from '../cdp/connection.ts';
 import type { LocalClient } from '../cdp/local-client.ts';
@@ -63,7 +64,7 @@ export function devtoolsPort({
   }
 
   function open(): http.Server {
-    const opened = http.createServer({ maxHeaderSize: 16 * 1024 });
+    const opened = http.createServer({ ServerResponse: CountedResponse, maxHeaderSize: 16 * 1024 });
     opened.on('request', (request, response) => {
       answer(request).then(
         (value) => {
