@@ -27,7 +27,9 @@ import type { SessionService } from './service.ts';
 import { liveViewHeartbeat } from './live-view/beat.ts';
 import { followFrames } from './live-view/follow-frame.ts';
 import { openAuthorities } from './authorities.ts';
+import { socketPlaces } from './socket-places.ts';
 import { ownEndpointOnly, ownEndpoints } from './own-endpoint.ts';
+import type { LiveSession } from './live-session.ts';
 import type { Whereabouts } from './whereabouts.ts';
 import type { Passenger } from '../lib/caller.ts';
 
@@ -202,39 +204,7 @@ export function serveSessionSockets(
 ) {
   const authorities = openAuthorities(lapseOf, log);
   const frames = followFrames(log);
-
-  async function visit(
-    request: IncomingMessage,
-    path: string,
-    search: URLSearchParams,
-    { sentOn, inside, clientIp }: Origin,
-  ): Promise<Visit> {
-    if (inside !== undefined && path !== OWN_ENDPOINT) throw errors.forbidden({ detail: ownEndpointOnly });
-    const byToken = async (endpoint: Endpoint, token: string | undefined): Promise<Visit> => {
-      const { sessionId, minter, watchOnly } = await addresses.admit(token, endpoint.purpose);
-      if (inside !== undefined && sessionId !== inside) throw errors.forbidden({ detail: ownEndpointOnly });
-      return { endpoint, ref: { id: sessionId }, passenger: noCaller, minter, watchOnly };
-    };
-    const endpoint = endpoints[BY_SELENIUM.test(path) ? OWN_ENDPOINT : path];
-    if (endpoint) return byToken(endpoint, search.get('jwt') ?? undefined);
-    const [, token, ofToken] = BY_TOKEN.exec(path) ?? [];
-    if (token !== undefined && ofToken !== undefined) return byToken(terminal(ofToken), token);
-    const [, tokenOfPage, kind, targetId] = BY_PAGE.exec(path) ?? [];
-    if (tokenOfPage !== undefined && targetId !== undefined)
-      return byToken(kind === 'page' ? pageEndpoint(targetId) : wholeBrowser, tokenOfPage);
-    const [, idOrName, ofKey] = BY_KEY.exec(path) ?? [];
-    if (idOrName === undefined || ofKey === undefined)
-      throw errors.not_found({ detail: `No websocket is served at ${path}.` });
-    const { caller, project } = sentOn ?? (await who(request, clientIp));
-    if (!caller || !project) throw errors.session_not_found({ session: idOrName });
-    return {
-      endpoint: terminal(ofKey),
-      ref: { projectId: project.id, idOrName: decodeURIComponent(idOrName) },
-      passenger: { caller, project },
-      minter: { keyId: caller.keyId, projectId: project.id },
-      watchOnly: false,
-    };
-  }
+  const places = socketPlaces(mostSockets);
 
   async function upgrade(
     { request, socket, head }: Upgrade,
@@ -252,19 +222,30 @@ export function serveSessionSockets(
       const visitor = { request, path: entry, search, clientIp, sentOn, hungUp: disconnected(socket) };
       return enter({ request, socket, head }, await entrance.arrive(visitor), { requestId, clientIp });
     }
-    const { endpoint, ref, passenger, minter, watchOnly } = await visit(request, place, search, origin);
+    const visiting = await visitOf({ addresses, who }, request, place, search, origin);
+    const { ref, passenger } = visiting;
     const session = await sessions.here(ref);
     if (!session) {
       const owner = sentOn || inside !== undefined ? undefined : await where.ofSession(ref);
       if (owner === undefined) throw errors.session_not_found({ session: 'id' in ref ? ref.id : ref.idOrName });
       return nodes.splice(owner, { request, socket, head }, { requestId, clientIp, ...passenger });
     }
+    const arrived = places.take(session);
+    try {
+      await open({ request, socket, head }, session, visiting, { requestId, inside, search });
+    } finally {
+      arrived();
+    }
+  }
+
+  async function open(
+    { request, socket, head }: Upgrade,
+    session: LiveSession,
+    { endpoint, minter, watchOnly }: Visit,
+    { requestId, inside, search }: { requestId: string; inside: string | undefined; search: URLSearchParams },
+  ): Promise<void> {
     const held = await sessions.hold(session.id); // awake before the handshake is answered
     if (socket.destroyed) return held.release(); // the client disconnected while the browser woke
-    if (session.clientCount >= mostSockets) {
-      held.release();
-      throw errors.too_many_connections({ most: mostSockets });
-    }
     try {
       await endpoint.check?.(held);
       if (socket.destroyed) return held.release();
@@ -343,6 +324,41 @@ export function serveSessionSockets(
       inner.close();
       authorities.close();
     },
+  };
+}
+
+/** The session and the endpoint that an address means, and the authority of its client. */
+async function visitOf(
+  { addresses, who }: Pick<SocketDeps, 'addresses' | 'who'>,
+  request: IncomingMessage,
+  path: string,
+  search: URLSearchParams,
+  { sentOn, inside, clientIp }: Origin,
+): Promise<Visit> {
+  if (inside !== undefined && path !== OWN_ENDPOINT) throw errors.forbidden({ detail: ownEndpointOnly });
+  const byToken = async (endpoint: Endpoint, token: string | undefined): Promise<Visit> => {
+    const { sessionId, minter, watchOnly } = await addresses.admit(token, endpoint.purpose);
+    if (inside !== undefined && sessionId !== inside) throw errors.forbidden({ detail: ownEndpointOnly });
+    return { endpoint, ref: { id: sessionId }, passenger: noCaller, minter, watchOnly };
+  };
+  const endpoint = endpoints[BY_SELENIUM.test(path) ? OWN_ENDPOINT : path];
+  if (endpoint) return byToken(endpoint, search.get('jwt') ?? undefined);
+  const [, token, ofToken] = BY_TOKEN.exec(path) ?? [];
+  if (token !== undefined && ofToken !== undefined) return byToken(terminal(ofToken), token);
+  const [, tokenOfPage, kind, targetId] = BY_PAGE.exec(path) ?? [];
+  if (tokenOfPage !== undefined && targetId !== undefined)
+    return byToken(kind === 'page' ? pageEndpoint(targetId) : wholeBrowser, tokenOfPage);
+  const [, idOrName, ofKey] = BY_KEY.exec(path) ?? [];
+  if (idOrName === undefined || ofKey === undefined)
+    throw errors.not_found({ detail: `No websocket is served at ${path}.` });
+  const { caller, project } = sentOn ?? (await who(request, clientIp));
+  if (!caller || !project) throw errors.session_not_found({ session: idOrName });
+  return {
+    endpoint: terminal(ofKey),
+    ref: { projectId: project.id, idOrName: decodeURIComponent(idOrName) },
+    passenger: { caller, project },
+    minter: { keyId: caller.keyId, projectId: project.id },
+    watchOnly: false,
   };
 }
 
