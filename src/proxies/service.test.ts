@@ -8,6 +8,7 @@ import { openKeys, secretStore } from '../store/secrets.ts';
 import { sql } from '../store/sql.ts';
 import type { Reach } from './checker.ts';
 import { proxyService } from './service.ts';
+import { proxyStore } from './store.ts';
 import { upstreams } from './upstreams.ts';
 
 let store: Awaited<ReturnType<typeof openTestStore>>;
@@ -89,6 +90,16 @@ describe('scheduled checks', () => {
     for (const each of nodes) each.start(); // none is due any more
     await Promise.all(nodes.map((each) => each.close()));
     expect(asked).toEqual(ids.map(() => 'proxy.test open-sesame http://exit.test/'));
+  });
+
+  test('take turns between projects', async () => {
+    await orgStore(store.db).insertProject('other', 'other');
+    const off = node(answer, { checkMinutes: 0 });
+    for (let at = 0; at < 9; at++) await off.create('proj', { type: 'custom', config });
+    const { id } = await off.create('other', { type: 'custom', config });
+    const rows = await proxyStore(store.db).takeDue(4, 15);
+    expect(rows).toHaveLength(4);
+    expect(rows.map((row) => row.id)).toContain(id);
   });
 
   test('say when a proxy went away, keep the address it had, and say when it is back', async () => {
