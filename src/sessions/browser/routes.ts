@@ -40,20 +40,23 @@ export function browserRoutes({
 }): FastifyPluginAsyncTypebox {
   const { using } = heldSessions({ sessions, addresses });
 
-  /** A target as Chromium's endpoint lists it, with a websocket of its own. */
-  function described({ targetId, type, title, url }: Described, { sessionId, minter, held }: Use) {
-    const at = `${addresses.of(sessionId, minter).base_url}/devtools/page/${targetId}`;
-    const [scheme, rest] = [at.startsWith('https') ? 'wss' : 'ws', at.replace(/^https?:\/\//, '')];
+  /** Targets as Chromium's endpoint lists them, each with a websocket of its own. The addresses are signed once for all of them. */
+  function described(targets: readonly Described[], { sessionId, minter, held }: Use) {
+    const base = addresses.of(sessionId, minter).base_url;
+    const [scheme, host] = [base.startsWith('https') ? 'wss' : 'ws', base.replace(/^https?:\/\//, '')];
     const revision = held.engine.browser.version.revision.replace(/^@?/, '@');
-    return {
-      description: '',
-      devtoolsFrontendUrl: `https://chrome-devtools-frontend.appspot.com/serve_rev/${revision}/inspector.html?${scheme}=${rest}`,
-      id: targetId,
-      title,
-      type,
-      url,
-      webSocketDebuggerUrl: `${scheme}://${rest}`,
-    };
+    return targets.map(({ targetId, type, title, url }) => {
+      const at = `${host}/devtools/page/${targetId}`;
+      return {
+        description: '',
+        devtoolsFrontendUrl: `https://chrome-devtools-frontend.appspot.com/serve_rev/${revision}/inspector.html?${scheme}=${at}`,
+        id: targetId,
+        title,
+        type,
+        url,
+        webSocketDebuggerUrl: `${scheme}://${at}`,
+      };
+    });
   }
 
   return async (app) => {
@@ -65,7 +68,7 @@ export function browserRoutes({
 
     for (const path of ['json', 'json/list']) {
       app.get(`/browser/kernel/:token/${path}`, { config, schema: { params: Token } }, (request, reply) =>
-        using(request, reply, async (use) => (await targetsOf(use.held.engine)).map((info) => described(info, use))),
+        using(request, reply, async (use) => described(await targetsOf(use.held.engine), use)),
       );
     }
 
@@ -80,7 +83,7 @@ export function browserRoutes({
         const url = addressIn(request.raw.url ?? '') || 'about:blank';
         const { targetId } = await engine.control().ask(isCreated, 'Target.createTarget', { url });
         const made = (await targetsOf(engine)).find((info) => info.targetId === targetId);
-        return described(made ?? { targetId, type: 'page', title: '', url }, use);
+        return described([made ?? { targetId, type: 'page', title: '', url }], use)[0];
       }),
     );
     app.get('/browser/kernel/:token/json/new', { config, schema: { params: Token } }, async (request, reply) => {
