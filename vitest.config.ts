@@ -30,6 +30,7 @@ const longest = [
   'acceptance/auth-nodes',
   'acceptance/logins-flow',
   'attacks/cdp-messages',
+  'attacks/floods',
   'attacks/disk',
   'attacks/passwords',
   'attacks/small-disk',

@@ -4,25 +4,12 @@ import { WebSocket } from 'ws';
 import { requireSandbox } from '../support/sandbox.ts';
 import { expectNothingLeft } from '../support/nothing-left.ts';
 import { startService, type Service } from '../support/service.ts';
+import { STOP_BROWSER } from '../support/stop-browser.ts';
 
 await requireSandbox();
 
 /** Nothing that is asked of a stopped browser takes longer than this; the longest deadline of the service is about half of it. */
 const PATIENCE_MS = 60_000;
-
-/**
- * Stops the browser of a session: every process but process 1, the guest with its children, and this shell. The guest runs on,
- * so that the session can be asked for more.
- */
-const STOP = `
-for at in /proc/[0-9]*; do
-  pid=\${at#/proc/}
-  tr '\\0' ' ' <"$at/cmdline" 2>/dev/null | grep -q -- '--remote-debugging-pipe' || continue
-  [ "$pid" = 1 ] || [ "$pid" = $$ ] || kill -STOP "$pid"
-done
-until grep -qs '^State:.*stopped' /proc/[0-9]*/status; do sleep 0.1; done
-echo stopped
-`;
 
 describe.concurrent('a browser that was stopped from inside', () => {
   let service: Service;
@@ -40,7 +27,7 @@ describe.concurrent('a browser that was stopped from inside', () => {
   async function stopped(timeoutSeconds: number) {
     const session = await sdk.browsers.create({ headless: true, timeout_seconds: timeoutSeconds });
     const { session_id: id } = session;
-    const result = await sdk.browsers.process.exec(id, { command: 'sh', args: ['-c', STOP] });
+    const result = await sdk.browsers.process.exec(id, { command: 'sh', args: ['-c', STOP_BROWSER] });
     expect(Buffer.from(result.stdout_b64!, 'base64').toString()).toContain('stopped');
     return session;
   }

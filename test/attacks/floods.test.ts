@@ -1,0 +1,126 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { frame, PING } from '../support/frames.ts';
+import { measuredService, mostStopMs } from '../support/longest-stop.ts';
+import { requireSandbox } from '../support/sandbox.ts';
+import { STOP_BROWSER } from '../support/stop-browser.ts';
+import { upgrade } from '../support/upgrade.ts';
+
+await requireSandbox();
+
+/** Sends all requests at once and resolves when they are answered, or the service has closed the connection. */
+async function pipeline(url: string, request: string, times: number): Promise<void> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname).on('error', () => {});
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  let answers = 0;
+  socket.on('data', (data) => {
+    answers += data.toString('latin1').split('HTTP/1.1 ').length - 1;
+    if (answers >= times) socket.destroy();
+  });
+  socket.write(request.repeat(times));
+  await closed;
+}
+
+const requests = {
+  'of unknown paths': 'GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n',
+  'with a body': 'POST /nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx',
+  'without a host': 'GET / HTTP/1.1\r\n\r\n',
+  'that expect 100 Continue': 'POST /nothing HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n',
+  'that expect what is unknown': 'GET /nothing HTTP/1.1\r\nHost: a\r\nExpect: b\r\n\r\n',
+  'that offer another protocol': 'GET /nothing HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n',
+};
+
+describe('requests without a key, on one connection and without waiting for answers', { timeout: 180_000 }, () => {
+  let service: Awaited<ReturnType<typeof measuredService>>;
+  beforeAll(async () => {
+    service = await measuredService();
+  });
+  afterAll(() => service?.close());
+
+  test.each(Object.entries(requests))('%s', async (_, request) => {
+    const stop = await service.longestStop(() => pipeline(service.url, request, 2300));
+    expect(stop).toBeLessThan(mostStopMs);
+  });
+
+  test('a few of them are answered in their order', async () => {
+    const { hostname, port } = new URL(service.url);
+    const socket = connect(Number(port), hostname);
+    let heard = '';
+    socket.on('data', (data) => (heard += data.toString()));
+    const paths = ['/health', '/nothing', '/health', '/nothing'];
+    socket.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`).join(''));
+    await expect.poll(() => [...heard.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toHaveLength(4);
+    expect([...heard.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(['200', '401', '200', '401']);
+    socket.destroy();
+  });
+});
+
+/** Sends so many bytes of one frame at once, then the last frame, and resolves when that one is answered. */
+async function flood(url: string, bytes: number, one: Buffer, last: Buffer, answer: string): Promise<void> {
+  const { socket } = await upgrade(url);
+  if (!socket) throw new Error('The websocket was refused.');
+  await new Promise<void>((resolve, reject) => {
+    let end = '';
+    socket.on('data', (data: Buffer) => {
+      end = (end + data.toString('latin1')).slice(-200);
+      if (end.includes(answer)) resolve();
+    });
+    socket.once('close', () => reject(new Error('The service has closed the websocket.')));
+    const times = Math.floor(bytes / one.length);
+    socket.write(Buffer.concat([...Array.from({ length: times }, () => one), last]));
+  });
+  socket.destroy();
+}
+
+describe('messages that are sent faster than they are answered', { timeout: 180_000 }, () => {
+  let service: Awaited<ReturnType<typeof measuredService>>;
+  let session: { session_id: string; cdp_ws_url: string; webdriver_ws_url: string; base_url: string };
+  beforeAll(async () => {
+    service = await measuredService();
+    ({ body: session } = await service.call('POST', '/browsers', { headless: true, timeout_seconds: 600 }));
+  });
+  afterAll(() => service?.close());
+
+  const exec = (script: string) =>
+    service.call('POST', `/browsers/${session.session_id}/process/exec`, {
+      command: 'bash',
+      args: ['-c', script],
+      timeout_sec: 60,
+    });
+
+  const unknown = (id: number) => frame(`{"id":${id},"method":"a","sessionId":"x"}`);
+  const status = (id: number) => frame(`{"id":${id},"method":"session.status","params":{}}`);
+  const lastPing = frame('the last ping', { opcode: PING });
+  test.each([
+    ['pings', 'cdp_ws_url', 500_000, frame('', { opcode: PING }), lastPing, 'the last ping'],
+    ['commands over CDP', 'cdp_ws_url', 2_000_000, unknown(1), unknown(777_777), '"id":777777'],
+    ['commands over BiDi', 'webdriver_ws_url', 500_000, status(1), status(777_777), '"id":777777'],
+  ] as const)('%s, on four websockets at once', async (_, address, bytes, one, last, answer) => {
+    const stop = await service.longestStop(() =>
+      Promise.all([1, 2, 3, 4].map(() => flood(session[address], bytes, one, last, answer))),
+    );
+    expect(stop).toBeLessThan(mostStopMs);
+  });
+
+  test('requests to the gateway, from a process of the session', async () => {
+    const script = `
+      gateway=$(cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | sed -n 's/^--proxy-server=//p' | head -1)
+      gateway=\${gateway#*://}
+      for at in {1..2300}; do printf 'GET http://10.0.0.1/ HTTP/1.1\\r\\n\\r\\n'; done >/tmp/requests
+      printf 'GET http://10.0.0.1/ HTTP/1.1\\r\\nConnection: close\\r\\n\\r\\n' >>/tmp/requests
+      exec 3<>/dev/tcp/\${gateway%:*}/\${gateway##*:}
+      cat /tmp/requests >&3
+      cat <&3 | wc -c`;
+    const stop = await service.longestStop(async () => expect(await exec(script)).toMatchObject({ status: 200 }));
+    expect(stop).toBeLessThan(mostStopMs);
+  });
+
+  test('handshakes that wait for a stopped browser count as websockets', async () => {
+    expect(await exec(STOP_BROWSER)).toMatchObject({ status: 200 });
+    const answers = await Promise.all(
+      Array.from({ length: 150 }, () => upgrade(`${session.base_url}/devtools/page/none`)),
+    );
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(50);
+  });
+});
