@@ -1,7 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
-import { setImmediate as yielded } from 'node:timers/promises';
-import { memoryParts, signal } from './process-tree.ts';
+import { membersOf, memoryParts, processes, signal, startTime } from './process-tree.ts';
 import { machineSharedMemory, sharedMemory } from './shared-memory.ts';
 import { withoutOwner } from '../../lib/scope.ts';
 
@@ -40,8 +38,6 @@ const EVERY_MS = 1000;
 const AGAIN_MS = 100;
 /** The watch takes at most a twentieth of a processor. */
 const SHARE = 20;
-/** Number of processes that are read before the event loop gets a turn. */
-const AT_ONCE = 100;
 
 /**
  * The kernel counts what it ended and does not say which process it was. So the processes of a session that has used this share of its
@@ -160,23 +156,18 @@ function nameOf(pid: number): string {
 /** True when a process was ended. */
 async function bound(unbounded: readonly Watched[]): Promise<boolean> {
   const gained = gainedShared();
-  const { children, resident, bySession } = await processes();
+  const machine = await processes();
+  const { resident, startTimes } = machine;
   let ended = false;
   for (const session of unbounded) {
     const seen = sessions.get(session);
     if (!seen) continue; // over meanwhile
     seen.shared += gained;
-    const members = new Set<number>();
-    const queue = session.leaders().flatMap((leader) => [leader, ...(bySession.get(leader) ?? [])]);
-    for (let pid = queue.pop(); pid !== undefined; pid = queue.pop()) {
-      if (members.has(pid)) continue;
-      members.add(pid);
-      queue.push(...(children.get(pid) ?? []));
-    }
+    const members = membersOf(session.leaders(), machine);
     // An upper bound, since shared memory counts in full for each process. The exact shares cost more to read, so only when this exceeds the limit.
-    const upper = [...members].reduce((sum, pid) => sum + (resident.get(pid) ?? 0), seen.shared);
+    const upper = members.reduce((sum, pid) => sum + (resident.get(pid) ?? 0), seen.shared);
     if (upper <= session.mostBytes) continue;
-    const { took, sizes } = await measured([...members], seen);
+    const { took, sizes } = await measured(members, seen);
     if (took <= session.mostBytes || !sessions.has(session)) continue;
     let left = took;
     const listed = largest(sizes);
@@ -184,7 +175,8 @@ async function bound(unbounded: readonly Watched[]): Promise<boolean> {
     for (const { pid, bytes } of sizes) {
       if (left <= session.mostBytes) break;
       const name = nameOf(pid);
-      if (signal(pid, 'SIGKILL')) victims.push({ pid, bytes, name });
+      // The pid may belong to another process by now.
+      if (startTime(pid) === startTimes.get(pid) && signal(pid, 'SIGKILL')) victims.push({ pid, bytes, name });
       left -= bytes;
     }
     ended = true;
@@ -210,7 +202,8 @@ function gainedShared(): number {
  */
 async function measured(pids: readonly number[], seen: Seen) {
   const { disks, held, complete } = await sharedMemory(pids);
-  const parts = pids.map((pid) => ({ pid, ...memoryParts(pid), held: held.get(pid) ?? 0 }));
+  const parts: { pid: number; bytes: number; shared: number; held: number }[] = [];
+  for (const pid of pids) parts.push({ pid, ...(await memoryParts(pid)), held: held.get(pid) ?? 0 });
   const sum = (of: (part: (typeof parts)[number]) => number) => parts.reduce((total, part) => total + of(part), 0);
   const files = disks + sum((part) => part.held);
   seen.shared = complete ? files : Math.max(files, seen.shared);
@@ -224,34 +217,6 @@ async function measured(pids: readonly number[], seen: Seen) {
     .map(({ pid, bytes, shared, held }) => ({ pid, bytes: bytes - shared + Math.max(shared, held) }))
     .sort((a, b) => b.bytes - a.bytes);
   return { took, sizes };
-}
-
-/** Reads every process of the machine, and yields to the event loop in between. */
-async function processes() {
-  const children = new Map<number, number[]>();
-  const bySession = new Map<number, number[]>();
-  const resident = new Map<number, number>();
-  const add = (to: Map<number, number[]>, key: number, pid: number) => {
-    const list = to.get(key);
-    if (list) list.push(pid);
-    else to.set(key, [pid]);
-  };
-  let read = 0;
-  for (const name of await readdir('/proc')) {
-    const pid = Number(name);
-    if (!Number.isInteger(pid)) continue;
-    if (++read % AT_ONCE === 0) await yielded();
-    try {
-      const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
-      const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-      add(children, Number(fields[1]), pid);
-      add(bySession, Number(fields[3]), pid);
-      resident.set(pid, Number(fields[21]) * 4096);
-    } catch {
-      // gone
-    }
-  }
-  return { children, bySession, resident };
 }
 
 const mb = (bytes: number) => Math.round(bytes / 2 ** 20);

@@ -2,7 +2,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { freezeTree, thaw, type Stopped } from './process-tree.ts';
+import { freezeTree, killTree, memoryParts, thaw, tree, treeMemory, type Stopped } from './process-tree.ts';
+
+const nameOf = (pid: number) => readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
 
 test('a tree that is not still in time is given up, and what was stopped of it runs on', async () => {
   const child = spawn('sh', ['-c', 'while :; do /bin/true; done'], { stdio: 'ignore' });
@@ -18,6 +20,28 @@ test('a tree that is not still in time is given up, and what was stopped of it r
   } finally {
     child.kill('SIGKILL');
     await exited;
+  }
+});
+
+test('the memory of trees is that of all their processes, and the event loop runs while it is read', async () => {
+  const leaders = Array.from({ length: 2 }, () => {
+    const { pid } = spawn('sh', ['-c', 'sleep 600 & sleep 600 & sleep 600'], { stdio: 'ignore', detached: true });
+    return pid!;
+  });
+  try {
+    const members = () => leaders.flatMap((leader) => tree(leader));
+    await expect.poll(() => members().filter((pid) => nameOf(pid) === 'sleep')).toHaveLength(6);
+    let rounds = 0;
+    const count = setInterval(() => (rounds += 1), 0);
+    const bytes = await treeMemory(leaders);
+    clearInterval(count);
+    expect(rounds).toBeGreaterThan(0);
+    const parts = await Promise.all(members().map(memoryParts));
+    const sum = parts.reduce((total, part) => total + part.bytes, 0);
+    expect(bytes).toBeGreaterThan(sum / 2); // of what they share with others, each has less when others start
+    expect(bytes).toBeLessThan(sum * 2);
+  } finally {
+    for (const leader of leaders) await killTree(leader);
   }
 });
 

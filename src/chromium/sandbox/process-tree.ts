@@ -1,10 +1,12 @@
 import { readFileSync, readdirSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { turns } from '../../lib/turns.ts';
 
 /** What /proc says about a process; undefined once it is gone. The command's name may hold spaces and brackets: parse after the last bracket. */
 function stat(
   pid: number,
-): { state: string; parent: number; group: number; session: number; startTime: string } | undefined {
+): { state: string; parent: number; group: number; session: number; startTime: string; resident: number } | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
@@ -14,6 +16,7 @@ function stat(
       group: Number(fields[2]),
       session: Number(fields[3]),
       startTime: fields[19]!,
+      resident: Number(fields[21]) * 4096,
     };
   } catch {
     return undefined;
@@ -116,25 +119,70 @@ export function thaw(stopped: Stopped): void {
   stopped.clear();
 }
 
-/** Memory of a tree in bytes. Where the kernel has no smaps_rollup, shared pages are left out. */
-export function treeMemory(leader: number): number {
-  return tree(leader).reduce((sum, pid) => sum + memoryOf(pid), 0);
+/** The processes of the machine. */
+export interface Processes {
+  readonly children: ReadonlyMap<number, readonly number[]>;
+  readonly bySession: ReadonlyMap<number, readonly number[]>;
+  readonly resident: ReadonlyMap<number, number>;
+  readonly startTimes: ReadonlyMap<number, string>;
 }
 
-/** A process's private memory and its proportional share of shared memory. */
-export function memoryOf(pid: number): number {
-  return memoryParts(pid).bytes;
+/** Reads every process of the machine, in pieces. */
+export async function processes(): Promise<Processes> {
+  const children = new Map<number, number[]>();
+  const bySession = new Map<number, number[]>();
+  const resident = new Map<number, number>();
+  const startTimes = new Map<number, string>();
+  const add = (to: Map<number, number[]>, key: number, pid: number) => {
+    const list = to.get(key);
+    if (list) list.push(pid);
+    else to.set(key, [pid]);
+  };
+  const turn = turns();
+  for (const name of await readdir('/proc')) {
+    const pid = Number(name);
+    const found = Number.isInteger(pid) ? stat(pid) : undefined;
+    if (!found) continue;
+    add(children, found.parent, pid);
+    add(bySession, found.session, pid);
+    resident.set(pid, found.resident);
+    startTimes.set(pid, found.startTime);
+    await turn();
+  }
+  return { children, bySession, resident, startTimes };
 }
 
-/** The same, and how much of it is shared memory: of tmpfs, memfds and mappings that processes share. */
-export function memoryParts(pid: number): { bytes: number; shared: number } {
+/** The leaders and everything they started: their descendants, and what is left of their sessions. */
+export function membersOf(leaders: readonly number[], { children, bySession }: Processes): number[] {
+  const members = new Set<number>();
+  const queue = leaders.flatMap((leader) => [leader, ...(bySession.get(leader) ?? [])]);
+  for (let pid = queue.pop(); pid !== undefined; pid = queue.pop()) {
+    if (members.has(pid)) continue;
+    members.add(pid);
+    queue.push(...(children.get(pid) ?? []));
+  }
+  return [...members];
+}
+
+/** Memory of these trees in bytes. Where the kernel has no smaps_rollup, shared pages are left out. */
+export async function treeMemory(leaders: readonly number[]): Promise<number> {
+  let bytes = 0;
+  for (const pid of membersOf(leaders, await processes())) bytes += (await memoryParts(pid)).bytes;
+  return bytes;
+}
+
+/**
+ * A process's private memory and its proportional share of shared memory, and how much of it is shared memory: of tmpfs, memfds and
+ * mappings that processes share. Read in another thread: the kernel walks all pages, which takes 12 ms for each GiB.
+ */
+export async function memoryParts(pid: number): Promise<{ bytes: number; shared: number }> {
   try {
-    const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
+    const rollup = await readFile(`/proc/${pid}/smaps_rollup`, 'utf8');
     const of = (field: RegExp) => Number(field.exec(rollup)?.[1] ?? 0) * 1024;
     return { bytes: of(/^Pss:\s+(\d+) kB/m), shared: of(/^Pss_Shmem:\s+(\d+) kB/m) };
   } catch {
     try {
-      const [, resident, shared] = readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ').map(Number);
+      const [, resident, shared] = (await readFile(`/proc/${pid}/statm`, 'utf8')).split(' ').map(Number);
       return { bytes: (resident! - shared!) * 4096, shared: 0 };
     } catch {
       return { bytes: 0, shared: 0 };

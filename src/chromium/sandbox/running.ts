@@ -1,3 +1,4 @@
+import { atMostEvery } from '../../lib/at-most-every.ts';
 import type { Cgroup } from './cgroup.ts';
 import { logTail, type LogTail } from './log-tail.ts';
 import { freezeTree, gone, killTree, signal, startTime, thaw, tree, treeMemory, type Stopped } from './process-tree.ts';
@@ -10,6 +11,8 @@ export interface Exit {
 
 /** How long the namespace may take to end before its processes are killed one by one. */
 const LATE_MS = 2000;
+/** The memory of processes is measured no more often than this: the kernel walks all their pages. */
+const MEASURED_MS = 1000;
 
 /** A process and everything it started, as one unit that can be frozen, measured and ended. */
 export interface Running {
@@ -74,6 +77,7 @@ export function running(
     return ending;
   });
 
+  const ofTrees = atMostEvery(MEASURED_MS, () => treeMemory(leaders()));
   const leaders = () => [pid!, ...[...adopted].filter(([pid, at]) => startTime(pid) === at).map(([pid]) => pid)];
 
   return {
@@ -104,8 +108,7 @@ export function running(
 
     async memory() {
       if (over || pid === undefined) return 0;
-      const ofTrees = () => leaders().reduce((sum, leader) => sum + treeMemory(leader), 0);
-      return cgroup?.memory() ?? ofTrees() + ((await display?.memory()) ?? 0);
+      return cgroup?.memory() ?? (await ofTrees()) + ((await display?.memory()) ?? 0);
     },
 
     leaders: () => (over || pid === undefined ? [] : leaders()),
