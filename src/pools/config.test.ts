@@ -30,6 +30,10 @@ describe('a new pool', () => {
     expect(() => configOf({ headless: true, kiosk_mode: true })).toThrow(/leave out headless or kiosk_mode/);
   });
 
+  test('whose displays would be too large is refused', () => {
+    expect(() => configOf({ viewport: { width: 8192, height: 8192 } })).toThrow(/viewport .* at most 16777216 pixels/);
+  });
+
   test('takes save_changes and forgets it', () => {
     expect(configOf({ profile: { ...profile, save_changes: true } }).profile).toEqual(profile);
   });

@@ -1,6 +1,6 @@
 import { errors } from '../errors.ts';
 import { policyOf } from '../sessions/policy.ts';
-import { refuseHeadlessKiosk } from '../sessions/request.ts';
+import { refuseHeadlessKiosk, refuseLargeDisplay } from '../sessions/request.ts';
 import type { CreateSession } from '../sessions/schema.ts';
 import { captureOf, captureOnUpdate, inReply } from '../telemetry/capture.ts';
 import { PoolConfig, type CreatePool, type UpdatePool } from './schema.ts';
@@ -100,6 +100,7 @@ const isEmpty = (policy: object | undefined) => policy !== undefined && Object.k
 
 function checked(config: Config): Config {
   refuseHeadlessKiosk(config);
+  refuseLargeDisplay(config);
   if (config.refresh_on_profile_update && !config.profile) {
     throw errors.invalid_input({ detail: 'refresh_on_profile_update needs a profile; the pool has none.' });
   }

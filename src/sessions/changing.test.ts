@@ -124,6 +124,15 @@ describe('a change is refused as a whole, and nothing is touched:', () => {
     expect(fake.done).toEqual([]);
   });
 
+  test('a display that is too large', async () => {
+    const { patch, fake, find } = await house({ headless: false });
+    const before = await find();
+    const viewport = { width: 8192, height: 8192 };
+    await expect(patch({ ...all, viewport })).rejects.toMatchObject({ code: 'invalid_input' });
+    expect(await find()).toEqual(before);
+    expect(fake.done).toEqual([]);
+  });
+
   test('a profile that is not there', async () => {
     const { patch, fake, faults, find } = await house();
     const before = await find();

@@ -10,7 +10,7 @@ import { nameTaken } from './admission.ts';
 import type { Finding } from './finding.ts';
 import type { LoadedExtensions } from './loaded-extensions.ts';
 import type { LiveSession } from './live-session.ts';
-import { proxyChange, refuseIdleForce, viewportOf } from './request.ts';
+import { proxyChange, refuseIdleForce, refuseLargeDisplay, viewportOf } from './request.ts';
 import type { Restarts } from './restarts.ts';
 import type { Roster } from './roster.ts';
 import type { Session, UpdateSession } from './schema.ts';
@@ -43,6 +43,7 @@ export function sessionChanging({
   async function change(session: LiveSession | undefined, before: SessionRow, request: UpdateSession): Promise<void> {
     const { id, project_id: projectId, stealth } = before;
     const { viewport, profile } = request;
+    refuseLargeDisplay({ headless: before.headless, viewport });
     if (profile && before.profile_id !== null) throw errors.profile_loaded({ session: id, profile: before.profile_id });
     const proxy = proxyChange(before, request);
     const way = proxy && (await wayOut(proxies, projectId, { ...proxy, proxyId: proxy.id, stealth }));

@@ -1,3 +1,4 @@
+import { MOST_PIXELS } from '../chromium/display/viewport.ts';
 import { errors } from '../errors.ts';
 import { captureOnCreate } from '../telemetry/capture.ts';
 import type { BrowserOptions } from './browsers.ts';
@@ -45,6 +46,7 @@ export function optionsOf(request: CreateSession): BrowserOptions {
   if (gpu && headless) throw errors.invalid_input({ detail: 'gpu needs a display; leave out headless or gpu.' });
   refuseHeadlessKiosk({ headless, kiosk_mode: kiosk });
   refuseIdleForce(request.profile);
+  refuseLargeDisplay({ headless, viewport });
   const { width, height, refresh_rate } = viewport as { width: number; height: number; refresh_rate?: number };
   const rate = refresh_rate === undefined ? {} : { refreshRate: refresh_rate };
   return { headless, stealth, kiosk, gpu, viewport: { width, height, ...rate }, policy: policyOf(request) };
@@ -57,6 +59,14 @@ export function refuseHeadlessKiosk({ headless, kiosk_mode }: { headless?: boole
       detail:
         'kiosk_mode hides the bars of a window, and headless browsers have none; leave out headless or kiosk_mode.',
     });
+}
+
+/** A display is no larger than its pictures may be. Headless browsers have none. */
+export function refuseLargeDisplay({ headless = false, viewport }: Pick<CreateSession, 'headless' | 'viewport'>) {
+  if (headless || !viewport || viewport.width * viewport.height <= MOST_PIXELS) return;
+  throw errors.invalid_input({
+    detail: `viewport of a session with a display has at most ${MOST_PIXELS} pixels (4096 by 4096); send a smaller one, or headless: true.`,
+  });
 }
 
 export function refuseIdleForce(profile: UpdateSession['profile']) {

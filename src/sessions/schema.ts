@@ -24,7 +24,11 @@ export const Tags = named(
 export const Viewport = named(
   'BrowserViewport',
   Type.Object({
-    width: Type.Integer({ minimum: 1, maximum: 8192 }),
+    width: Type.Integer({
+      minimum: 1,
+      maximum: 8192,
+      description: 'Width times height is at most 16777216 (4096 by 4096), unless the session is headless.',
+    }),
     height: Type.Integer({ minimum: 1, maximum: 8192 }),
     refresh_rate: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 240, description: 'Pictures a second that the live view shows, at most.' }),

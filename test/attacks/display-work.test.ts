@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { measuredService, mostStopMs } from '../support/longest-stop.ts';
@@ -10,7 +11,8 @@ let service: Awaited<ReturnType<typeof measuredService>>;
 let id: string;
 beforeAll(async () => {
   service = await measuredService();
-  const { body } = await service.call('POST', '/browsers', { headless: false, timeout_seconds: 600 });
+  const viewport = { width: 4096, height: 4096 };
+  const { body } = await service.call('POST', '/browsers', { headless: false, timeout_seconds: 600, viewport });
   id = body.session_id;
 });
 afterAll(async () => await service?.close());
@@ -36,4 +38,46 @@ test('a viewer that sends its encodings byte by byte does not stop the service',
     viewer.terminate();
   });
   expect(stop).toBeLessThan(mostStopMs);
+});
+
+test('a screenshot of the largest display does not stop the service', { timeout: 180_000 }, async () => {
+  const stop = await service.longestStop(async () => {
+    const { status } = await service.call('POST', `/browsers/${id}/computer/screenshot`, {});
+    expect(status, service.output()).toBe(200);
+  });
+  expect(stop).toBeLessThan(mostStopMs);
+});
+
+test(
+  'a recording of a display that is too large is refused, and one of the largest does not stop the service',
+  { timeout: 180_000 },
+  async () => {
+    const refused = await service.call('POST', `/browsers/${id}/replays`, {});
+    expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('8294400 pixels')]);
+    await service.call('PATCH', `/browsers/${id}`, { viewport: { width: 3840, height: 2160 } });
+    const stop = await service.longestStop(async () => {
+      const { status, text, body } = await service.call('POST', `/browsers/${id}/replays`, { framerate: 2 });
+      expect(status, text).toBe(201);
+      await sleep(3000);
+      expect((await service.call('GET', `/browsers/${id}/replays`)).body.at(-1).status).toBe('recording');
+      await service.call('POST', `/browsers/${id}/replays/${body.replay_id}/stop`);
+    });
+    expect(stop).toBeLessThan(mostStopMs);
+  },
+);
+
+test('a larger display is refused', async () => {
+  for (const { width, height } of [
+    { width: 4097, height: 4096 },
+    { width: 8192, height: 8192 },
+  ]) {
+    const viewport = { width, height, force: true };
+    const answers = [
+      await service.call('POST', '/browsers', { viewport: { width, height } }),
+      await service.call('POST', '/browser_pools', { size: 1, viewport: { width, height } }),
+      await service.call('PATCH', `/browsers/${id}`, { viewport }),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([400, 400, 400]);
+    expect(answers[0]!.text).toContain('at most 16777216 pixels');
+  }
 });

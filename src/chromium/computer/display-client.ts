@@ -1,5 +1,5 @@
 import type net from 'node:net';
-import { Overdue, within } from '../../lib/deadline.ts';
+import { within } from '../../lib/deadline.ts';
 import {
   checkSize,
   keyEvent,
@@ -18,6 +18,8 @@ const POINTER_POSITION = 0x574d5666;
 const DESKTOP_SIZE = -223;
 /** Pixels are read in bands of about this many bytes, whatever size the display announces. */
 const BAND = 256 * 1024;
+/** TigerVNC ends a connection for which it would have to keep more than 32 MiB. Larger pictures are requested in parts. */
+export const MOST_SENT = 3840 * 2160 * 4;
 /** The deadline for the display's answer. It answers within a frame, unless its machine is very busy. */
 const PATIENCE_MS = 10_000;
 
@@ -49,8 +51,8 @@ export interface DisplayClient {
   settled(): Promise<void>;
   /** Whether pictures show the pointer. */
   showPointer(shown: boolean): void;
-  /** From now on `onChange` is called after each change of `picture`, until the client is closed. */
-  follow(onChange: (picture: Picture) => void): void;
+  /** From now on `onChange` is called after each change of `picture`, until the client is closed. The picture stays the same until it resolves. */
+  follow(onChange: (picture: Picture) => Promise<void>): void;
   /** Requests the next change; repeated requests get one answer. */
   next(): void;
   close(): void;
@@ -63,20 +65,20 @@ export async function connectDisplay(
   const socket = connect();
   const read = reader(socket);
   let closed = false;
+  /** The capture in progress. */
+  let wanted: { region: Rectangle; pixels: Buffer; left: number; done: () => void; failed: () => void } | undefined;
   socket.once('close', () => {
     closed = true;
+    wanted?.failed();
     onClose();
   });
-  const greeted = within(PATIENCE_MS, 'The display', shakeHands(socket, read));
-  let { width, height } = await greeted.catch((error: Error) => {
+  let { width, height } = await within(PATIENCE_MS, 'The display', shakeHands(socket, read)).catch((error: Error) => {
     socket.destroy();
     throw error;
   });
   let pointer = { x: 0, y: 0 };
-  /** The capture in progress. */
-  let wanted: { region: Rectangle; pixels: Buffer; left: number; done: () => void } | undefined;
-  let followed: { width: number; height: number; pixels: Buffer } | undefined;
-  let onChange: ((picture: Picture) => void) | undefined;
+  let followed: Picture | undefined;
+  let onChange: ((picture: Picture) => Promise<void>) | undefined;
   let turn: Promise<unknown> = Promise.resolve();
 
   socket.write(PIXELS);
@@ -106,7 +108,7 @@ export async function connectDisplay(
       const [x, y, w, h] = [head.readUInt16BE(0), head.readUInt16BE(2), head.readUInt16BE(4), head.readUInt16BE(6)];
       switch (head.readInt32BE(8)) {
         case RAW:
-          for (const part of bands({ x, y, width: w, height: h })) {
+          for (const part of bands({ x, y, width: w, height: h }, BAND)) {
             const pixels = await read(w * part.height * 4);
             if (wanted) wanted.left -= copy(pixels, part, wanted.pixels, wanted.region);
             if (followed) copy(pixels, part, followed.pixels, { x: 0, y: 0, ...followed });
@@ -130,7 +132,7 @@ export async function connectDisplay(
     if (wanted && wanted.left > 0) request('changes', wanted.region);
     else wanted?.done();
     if (!followed) return;
-    if (changed) onChange?.(followed);
+    if (changed) await onChange?.(followed);
     else request('changes', { x: 0, y: 0, width, height });
   }
 
@@ -138,10 +140,12 @@ export async function connectDisplay(
     if (w === width && h === height) return;
     checkSize(w, h);
     [width, height] = [w, h];
-    if (followed) {
-      followed = { width, height, pixels: Buffer.alloc(width * height * 4) };
-      request('all', { x: 0, y: 0, width, height });
-    }
+    if (followed) follow();
+  }
+
+  function follow() {
+    followed = { width, height, pixels: Buffer.alloc(width * height * 4) };
+    request('all', { x: 0, y: 0, width, height });
   }
 
   function request(what: 'all' | 'changes', region: Rectangle) {
@@ -150,27 +154,23 @@ export async function connectDisplay(
 
   function capture(region: Rectangle = { x: 0, y: 0, width, height }): Promise<Picture> {
     const captured = turn.then(async () => {
-      const { width, height } = region;
-      const pixels = Buffer.alloc(width * height * 4);
-      await new Promise<void>((resolve, reject) => {
-        const late = setTimeout(() => finish(new Overdue('The display', PATIENCE_MS)), PATIENCE_MS);
-        const gone = () => finish(new Error('The display went away.'));
-        const finish = (error?: Error) => {
-          clearTimeout(late);
-          socket.off('close', gone);
-          wanted = undefined;
-          if (error) reject(error);
-          else resolve();
-        };
-        if (closed) return gone();
-        socket.once('close', gone);
-        wanted = { region, pixels, left: width * height, done: finish };
-        request('all', region);
-      });
-      return { width, height, pixels };
+      const { width: w, height: h } = region;
+      const pixels = Buffer.alloc(w * h * 4);
+      for (const part of bands(region, MOST_SENT)) await fill(pixels.subarray((part.y - region.y) * w * 4), part);
+      return { width: w, height: h, pixels };
     });
     turn = captured.catch(() => {});
     return captured;
+  }
+
+  async function fill(pixels: Buffer, region: Rectangle): Promise<void> {
+    const filled = new Promise<void>((done, reject) => {
+      const failed = () => reject(new Error('The display went away.'));
+      if (closed) return failed();
+      wanted = { region, pixels, left: region.width * region.height, done, failed };
+      request('all', region);
+    });
+    await within(PATIENCE_MS, 'The display', filled).finally(() => (wanted = undefined));
   }
 
   return {
@@ -198,8 +198,7 @@ export async function connectDisplay(
 
     follow(listener) {
       onChange = listener;
-      followed = { width, height, pixels: Buffer.alloc(width * height * 4) };
-      request('all', { x: 0, y: 0, width, height });
+      follow();
     },
     next: () => request('changes', { x: 0, y: 0, width, height }),
 
@@ -207,9 +206,9 @@ export async function connectDisplay(
   };
 }
 
-/** A rectangle in parts of about BAND bytes. */
-function* bands({ x, y, width, height }: Rectangle): Generator<Rectangle> {
-  const rows = Math.max(1, Math.floor(BAND / (width * 4)));
+/** A rectangle in parts of at most so many bytes, or one row. */
+function* bands({ x, y, width, height }: Rectangle, bytes: number): Generator<Rectangle> {
+  const rows = Math.max(1, Math.floor(bytes / (width * 4)));
   for (let row = 0; row < height && width > 0; row += rows) {
     yield { x, y: y + row, width, height: Math.min(rows, height - row) };
   }

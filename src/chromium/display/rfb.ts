@@ -1,5 +1,6 @@
 import type net from 'node:net';
 import { addAbortSignal } from 'node:stream';
+import { MOST_PIXELS } from './viewport.ts';
 
 /** The part of the RFB protocol (RFC 6143, and the community's ExtendedDesktopSize) that is needed to resize a display. */
 
@@ -12,8 +13,6 @@ const MOST_WHOLE = 1024 * 1024;
 const MOST_SKIPPED = 512 * 1024 * 1024;
 /** Unread bytes at which the socket is paused. */
 const FULL = 1024 * 1024;
-/** A picture of the screen is held in memory, four bytes a pixel. The largest viewport is 8192 by 8192. */
-const MOST_PIXELS = 8200 * 8200;
 const REFUSALS = ['', 'resizing is prohibited', 'out of resources', 'invalid screen layout'];
 
 /** Sets the size of a display. Viewers stay connected and are notified. Rejects if the display refuses. */
@@ -76,7 +75,8 @@ export async function shakeHands(
 
 /** Call it before memory is allocated for a picture of the screen. */
 export function checkSize(width: number, height: number): void {
-  if (width === 0 || height === 0 || width * height > MOST_PIXELS)
+  // A display starts with one row and one column more than its viewport.
+  if (width === 0 || height === 0 || (width - 1) * (height - 1) > MOST_PIXELS)
     throw new Error(`The display says that it is ${width} by ${height}, which is no screen.`);
 }
 

@@ -1,7 +1,8 @@
 import type net from 'node:net';
+import { turns } from '../../lib/turns.ts';
 import { activePage } from '../pages/active-page.ts';
 import { isLayout, isScreencastFrame } from '../cdp/shapes.ts';
-import { connectDisplay } from '../computer/display-client.ts';
+import { connectDisplay, MOST_SENT, type Picture } from '../computer/display-client.ts';
 import type { Engine } from '../engine.ts';
 import type { Size } from './encoder.ts';
 
@@ -24,30 +25,27 @@ export function framesOf(engine: Engine): Promise<Frames> {
   return connect === undefined ? pageFrames(engine) : displayFrames(connect);
 }
 
+/** The display sends no changes of so many pixels. */
+export class DisplayTooLarge extends Error {}
+
 /** Headful: the whole display. After a resize its picture is cropped, or padded with black. */
 async function displayFrames(connect: () => net.Socket): Promise<Frames> {
   let gone = () => {};
   const display = await connectDisplay(connect, () => gone());
-  const size = display.size;
-  const canvas = Buffer.alloc(size.width * size.height * 4);
+  const { size } = display;
+  if (size.width * size.height * 4 > MOST_SENT) {
+    display.close();
+    throw new DisplayTooLarge(
+      `A display of ${size.width} by ${size.height} is too large to be recorded: ${MOST_SENT / 4} pixels (3840 by 2160) are the most.`,
+    );
+  }
   return {
     pictures: 'pixels',
     size,
     start(onPicture, onGone) {
       gone = onGone;
-      display.follow((picture) => {
-        const same = picture.width === size.width && picture.height === size.height;
-        if (!same) {
-          canvas.fill(0);
-          const bytes = Math.min(picture.width, size.width) * 4;
-          for (let y = 0; y < Math.min(picture.height, size.height); y++) {
-            const from = y * picture.width * 4;
-            picture.pixels.copy(canvas, y * size.width * 4, from, from + bytes);
-          }
-        }
-        // A copy, because the display changes the picture while it is written.
-        onPicture(Buffer.from(same ? picture.pixels : canvas));
-      });
+      // A copy, because the display changes the picture while it is written.
+      display.follow(async (picture) => onPicture(await copyOf(picture, size)));
     },
     next: () => display.next(),
     close() {
@@ -55,6 +53,19 @@ async function displayFrames(connect: () => net.Socket): Promise<Frames> {
       display.close();
     },
   };
+}
+
+/** The pixels of a picture in this size, copied in pieces: the largest have 32 MiB. */
+async function copyOf({ width, height, pixels }: Picture, size: Size): Promise<Buffer> {
+  const copy = Buffer.alloc(size.width * size.height * 4);
+  const bytes = Math.min(width, size.width) * 4;
+  const turn = turns();
+  for (let y = 0; y < Math.min(height, size.height); y++) {
+    const from = y * width * 4;
+    pixels.copy(copy, y * size.width * 4, from, from + bytes);
+    await turn();
+  }
+  return copy;
 }
 
 /** Headless: a screencast of the page in front. It switches when another page comes to the front. */

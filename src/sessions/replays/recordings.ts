@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import type { Confinement } from '../../chromium/recorder/encoder.ts';
+import { DisplayTooLarge } from '../../chromium/recorder/frames.ts';
 import { record, type Recording } from '../../chromium/recorder/recorder.ts';
 import { errors, ServiceError } from '../../errors.ts';
 import type { DiskSpace } from '../../lib/disk-space.ts';
@@ -75,7 +76,7 @@ export function replayRecordings(deps: Deps, encode: typeof record = record) {
     } catch (error) {
       held.release();
       await claim.release();
-      throw error;
+      throw error instanceof DisplayTooLarge ? errors.invalid_input({ detail: error.message }) : error;
     }
   }
 

@@ -183,7 +183,7 @@ function verbsOf(engine: Engine, random: Random, display: ReturnType<typeof host
     view: () => viewer(engine, random),
     display: async () => {
       const client = await connectDisplay(display.connect);
-      client.follow(() => client.next());
+      client.follow(async () => client.next());
       const captured = client.capture().catch(() => {});
       await Promise.race([captured, sleep(50)]);
       client.close();
