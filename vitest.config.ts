@@ -47,6 +47,7 @@ const longest = [
   'attacks/project-caps',
   'acceptance/logins-hostile',
   'attacks/growing-work',
+  'attacks/large-lists',
   'attacks/docs',
   'acceptance/sessions',
   'acceptance/session-sockets',

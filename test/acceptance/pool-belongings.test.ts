@@ -106,7 +106,7 @@ describe('a pool', () => {
       expect(await create(config)).toMatchObject({ status: 400, body: { code: 'invalid_input' } });
   });
 
-  test('that asks for it makes its idle browsers anew when the profile is saved; leased ones go on', async () => {
+  test('that asks for it replaces its idle browsers when the profile is saved; leased browsers continue', async () => {
     const profile = await savedProfile('refreshed', async () => {});
     await withPool({ profile: { id: profile.id } }, (pool) =>
       withPool({ profile: { id: profile.id }, refresh_on_profile_update: false }, async (left) => {
