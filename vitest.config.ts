@@ -66,6 +66,7 @@ const longest = [
   'acceptance/hosted-login',
   'attacks/descriptors',
   'attacks/slow-text',
+  'attacks/telemetry',
 ];
 
 class LongestFirst extends BaseSequencer {

@@ -45,6 +45,7 @@ function attacksOnSessions() {
     'project-caps',
     'provider-items',
     'slow-text',
+    'telemetry',
     'websocket',
   ];
   const files = readdirSync(join(root, 'test/attacks')).filter((name) => name.endsWith('.test.ts'));

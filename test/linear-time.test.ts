@@ -36,7 +36,7 @@ import { isLight } from '../src/lib/json-weight.ts';
 import { hasCertificates } from '../src/lib/pem.ts';
 import { parseKey } from '../src/lib/seal.ts';
 import { textFinder, withoutPlaces } from '../src/lib/text-finder.ts';
-import { commaList, isWellFormed, withoutEnd, withoutStart } from '../src/lib/text.ts';
+import { beginningOf, commaList, isWellFormed, withoutEnd, withoutStart } from '../src/lib/text.ts';
 import { redactedAddress } from '../src/lib/redacted-address.ts';
 import { redactText } from '../src/logger.ts';
 import { keptAddress, pageAddress, shownAddress } from '../src/logins/flow/addresses.ts';
@@ -127,6 +127,7 @@ const functions: Record<string, (text: string) => unknown> = {
   'lib/json-aside.ts isJson': (text) => isLight(text), // what is heavy goes to a thread
   'lib/pem.ts hasCertificates': hasCertificates,
   'lib/seal.ts parseKey': parseKey,
+  'lib/text.ts beginningOf': (text) => beginningOf(text, text.length / 2),
   'lib/text.ts commaList': commaList,
   'lib/text-finder.ts withoutPlaces': (text) => withoutPlaces(text, textFinder(secrets, 32)(text), ''),
   'lib/text.ts isWellFormed': isWellFormed,

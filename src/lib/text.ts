@@ -3,6 +3,11 @@
  * took half a second.
  */
 
+/** The beginning of a text, as a copy: a part of a string keeps the whole string in memory. Half a character becomes U+FFFD. */
+export function beginningOf(text: string, length: number): string {
+  return text.length > length ? Buffer.from(text.slice(0, length)).toString() : text;
+}
+
 /** A text without what it has of a character at its end: a character, or an expression for one. */
 export function withoutEnd(text: string, character: string | RegExp): string {
   const isOne = (one: string) => (typeof character === 'string' ? one === character : character.test(one));

@@ -20,8 +20,8 @@ const client = {
 } as unknown as LocalClient;
 
 let read: ReturnType<typeof bodies>;
-const want = (requestId: string, target = page) =>
-  read({ target, requestId, bytes: 1, limit: 100 }, (body) => void told.push(`${requestId}: ${body}`));
+const want = (requestId: string, target = page, weight = 1000) =>
+  read({ target, requestId, bytes: 1, limit: 100, weight }, (body) => void told.push(`${requestId}: ${body}`));
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -79,4 +79,17 @@ test('what a page takes with it is told without a body', () => {
   expect(told).toEqual(['a: undefined']);
   vi.advanceTimersByTime(3000);
   expect(asked).toEqual([]);
+});
+
+test('a thousand responses of all pages wait for their body, or 4 MiB of them; more are told without', () => {
+  patience = 3000;
+  for (let at = 0; at < 1010; at++) want(`${at}`, at % 2 === 0 ? page : other);
+  expect(told).toHaveLength(10);
+  read.close();
+  expect(told).toHaveLength(1010);
+  for (let at = 0; at < 50; at++) want(`heavy ${at}`, page, 128 * 1024);
+  expect(told).toHaveLength(1010 + 50 - 32);
+  read.gone(page);
+  want('next');
+  expect(told).toHaveLength(1010 + 50);
 });

@@ -8,14 +8,17 @@ import { rootOf, type Target } from './target.ts';
 const MOST_BYTES = 2 * 1024 * 1024;
 /** The most bodies of one target that are read at once, so that a page that hangs holds up only itself. */
 const MOST_AT_ONCE = 4;
-/** The most responses of one target that wait for their body; more are told without. */
-const MOST_WAITING = 2000;
+/** The most responses that wait for their body, and the most memory of them in bytes; more are told without. A page tells all at once. */
+const MOST_WAITING = 1000;
+const MOST_WEIGHT = 4 * 2 ** 20;
 
 interface Wanted {
   target: Target;
   requestId: string;
   bytes: number;
   limit: number;
+  /** About how many bytes of memory the response takes while it waits. */
+  weight: number;
 }
 
 interface Line {
@@ -31,6 +34,7 @@ interface Line {
  */
 export function bodies(client: LocalClient, patience: (target: Target) => number) {
   const waiting = new Map<Target, Line>();
+  let [count, weight] = [0, 0];
 
   function startLater(target: Target, line: Line): void {
     const ms = patience(target);
@@ -44,7 +48,8 @@ export function bodies(client: LocalClient, patience: (target: Target) => number
     while (line.reading < MOST_AT_ONCE && line.jobs.length > 0) line.jobs.shift()!();
   }
 
-  function read({ target, requestId, bytes, limit }: Wanted, done: (body?: string) => void): void {
+  function read({ target, requestId, bytes, limit, weight: own }: Wanted, tell: (body?: string) => void): void {
+    if (bytes > MOST_BYTES || count >= MOST_WAITING || weight + own > MOST_WEIGHT) return tell();
     const line = waiting.get(target) ?? {
       reading: 0,
       jobs: [],
@@ -52,7 +57,13 @@ export function bodies(client: LocalClient, patience: (target: Target) => number
       timer: undefined,
     };
     waiting.set(target, line);
-    if (bytes > MOST_BYTES || line.jobs.length >= MOST_WAITING) return done();
+    count += 1;
+    weight += own;
+    const done = (body?: string) => {
+      count -= 1;
+      weight -= own;
+      tell(body);
+    };
     line.left.add(done);
     const finish = (body?: string) => {
       if (line.left.delete(done)) done(body);

@@ -4,6 +4,7 @@ import type { captchaEvents } from './captcha.ts';
 import { order } from './equip.ts';
 import type { networkEvents } from './network.ts';
 import type { pageEvents } from './page.ts';
+import { cleanUrl } from './redact.ts';
 import { isFrameTree, isNavigated, type FrameTree } from '../cdp/frame-shapes.ts';
 import { isDialog, isFrameGone, isNavigatedWithin, isOfFrame, isStarting } from './shapes.ts';
 import { MOST_FRAMES, rootOf, type Target } from './target.ts';
@@ -21,7 +22,8 @@ interface FrameDeps {
 export function followFrames({ client, mux, bySession, network, page, captcha }: FrameDeps) {
   function keepFrame(target: Target, frame: { id: string; parentId?: string; loaderId: string; url: string }): void {
     if (target.frames.size >= MOST_FRAMES && !target.frames.has(frame.id)) return;
-    const { url, loaderId, parentId } = frame;
+    const { loaderId, parentId } = frame;
+    const url = cleanUrl(frame.url);
     target.frames.set(frame.id, { url, loaderId, parentId });
     if (frame.id === target.targetId) target.url = url;
   }
@@ -65,8 +67,8 @@ export function followFrames({ client, mux, bySession, network, page, captcha }:
     const target = bySession.get(sessionId ?? '');
     const frame = target?.frames.get(frameId);
     if (!frame) return;
-    frame.url = url;
-    if (frameId === target!.targetId) target!.url = url;
+    frame.url = cleanUrl(url);
+    if (frameId === target!.targetId) target!.url = frame.url;
   });
   client.on('Page.frameDetached', isFrameGone, ({ frameId, reason }, sessionId) => {
     bySession.get(sessionId ?? '')?.frames.delete(frameId);

@@ -10,21 +10,57 @@ export interface Request {
   requestId: string;
   /** Where its latest event came from: a document that moves to another process ends its requests there. */
   target: Target;
+  /** As it may be told. */
   url: string;
   method: string;
   type: string | undefined;
   frameId: string | undefined;
   loaderId: string;
-  response: Response | undefined;
+  response: Answer | undefined;
   /** When the head of the response arrived. */
   headTimestamp?: number;
   /** False for what a page can be idle with: streams that stay open, and scripts of workers, whose end Chromium does not always tell. */
   counts: boolean;
 }
 
+/** What is kept of a response until it is told, as it may be told. */
+export interface Answer {
+  url: string;
+  status: number;
+  statusText: string;
+  headers: Record<string, string>;
+  mimeType: string;
+  protocol: string | undefined;
+  fromCache: 'disk' | 'service_worker' | undefined;
+  serverIp: string | undefined;
+  /** About how many bytes of memory it takes. */
+  weight: number;
+}
+
+/** `proxy`: where Chromium's proxy listens. */
+export function answerOf(response: Response, proxy: Endpoint | undefined): Answer {
+  const [url, headers] = [cleanUrl(response.url), cleanHeaders(response.headers)];
+  const lines = Object.entries(headers);
+  return {
+    url,
+    status: Math.trunc(response.status),
+    statusText: cutText(response.statusText, 256),
+    headers,
+    mimeType: cutText(response.mimeType, 256),
+    protocol: response.protocol === undefined ? undefined : cutText(response.protocol, 64),
+    fromCache: response.fromDiskCache ? 'disk' : response.fromServiceWorker ? 'service_worker' : undefined,
+    serverIp: serverOf(response, proxy),
+    weight: lines.reduce((sum, [name, value]) => sum + 64 + name.length + value.length, 1024 + url.length),
+  };
+}
+
+/** About how many bytes of memory a request takes. */
+export const weightOf = ({ url, response }: Request): number => 512 + url.length + (response?.weight ?? 0);
+
 export function requestRecord(entry: Request, sent: RequestSent, urlBefore: string | undefined): Told {
   const { target, requestId, method } = entry;
   const { request, redirectResponse } = sent;
+  const headers = cleanHeaders(request.headers);
   return {
     category: 'network',
     type: 'network_request',
@@ -36,31 +72,24 @@ export function requestRecord(entry: Request, sent: RequestSent, urlBefore: stri
       request_id: requestId,
       method,
       document_url: cleanUrl(sent.documentURL),
-      headers: cleanHeaders(request.headers),
+      headers,
       resource_type: sent.type,
       initiator_type: sent.initiator.type,
-      post_data: request.postData === undefined ? undefined : postData(request.postData, request.headers),
+      post_data: request.postData === undefined ? undefined : postData(request.postData, headers),
       is_redirect: redirectResponse !== undefined,
-      redirect_url: redirectResponse && cleanUrl(urlBefore ?? redirectResponse.url),
+      redirect_url: redirectResponse && (urlBefore ?? cleanUrl(redirectResponse.url)),
     },
   };
 }
 
-function postData(data: string, headers: Record<string, unknown>): string | undefined {
-  const name = Object.keys(headers).find((header) => header.toLowerCase() === 'content-type');
-  const limit = bodyLimit(name === undefined ? 'text/plain' : String(headers[name]));
+function postData(data: string, headers: Record<string, string>): string | undefined {
+  const [, type = 'text/plain'] = Object.entries(headers).find(([name]) => name.toLowerCase() === 'content-type') ?? [];
+  const limit = bodyLimit(type);
   return limit === undefined ? undefined : cleanBody(data, limit);
 }
 
-interface Outcome {
-  timestamp: number;
-  bytes: number;
-  body: string | undefined;
-  /** Where Chromium's proxy listens. */
-  proxy: Endpoint | undefined;
-}
-
-export function responseRecord(entry: Request, response: Response, { timestamp, bytes, body, proxy }: Outcome): Told {
+/** `timestamp`: when the response was complete; `bytes`: on the wire. */
+export function responseRecord(entry: Request, answer: Answer, timestamp: number, bytes: number): Told {
   const { target, method, requestId } = entry;
   return {
     category: 'network',
@@ -71,24 +100,25 @@ export function responseRecord(entry: Request, response: Response, { timestamp, 
       cdp_timestamp: String(timestamp),
       head_timestamp: entry.headTimestamp === undefined ? undefined : String(entry.headTimestamp),
       encoded_data_length: String(bytes),
-      protocol: response.protocol,
-      server_ip: serverOf(response, proxy),
-      from_cache: response.fromDiskCache ? 'disk' : response.fromServiceWorker ? 'service_worker' : undefined,
+      protocol: answer.protocol,
+      server_ip: answer.serverIp,
+      from_cache: answer.fromCache,
     } satisfies NetworkMetadata,
     data: {
       ...contextOf(target, entry),
-      url: cleanUrl(response.url),
+      url: answer.url,
       request_id: requestId,
       method,
-      status: Math.trunc(response.status),
-      status_text: cutText(response.statusText, 256),
-      headers: cleanHeaders(response.headers),
-      mime_type: cutText(response.mimeType, 256),
+      status: answer.status,
+      status_text: answer.statusText,
+      headers: answer.headers,
+      mime_type: answer.mimeType,
       resource_type: entry.type,
-      body,
     },
   };
 }
+
+export const withBody = (told: Told, body: string | undefined): Told => ({ ...told, data: { ...told.data, body } });
 
 /** The multiplexer has put the server's address in the place of the proxy's, if it is known. */
 export function serverOf(

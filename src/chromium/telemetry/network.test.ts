@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { heapUsed } from '../../../test/support/heap.ts';
 import type { Mux } from '../cdp/mux.ts';
 import { networkEvents } from './network.ts';
 import type { Target, Told } from './target.ts';
@@ -94,7 +95,8 @@ test('a page is idle when its requests and those of its frames have ended, moved
   say('Network.requestWillBeSent', request(moving), 'A');
   say('Network.loadingFinished', finished('a'), 'A');
   expect(idle()).toEqual([]);
-  say('Network.responseReceived', { requestId: moving, timestamp: 1, type: 'Fetch', response: {} }, 'B');
+  const response = { url: '', status: 200, statusText: '', headers: {}, mimeType: '' };
+  say('Network.responseReceived', { requestId: moving, timestamp: 1, type: 'Fetch', response }, 'B');
   expect(idle()).toEqual([]);
   known.get('F')!.gone = true;
   network.gone(known.get('F')!);
@@ -108,6 +110,78 @@ test('a page is idle when its requests and those of its frames have ended, moved
   for (let at = 0; at < 10_000; at++) say('Network.requestWillBeSent', request(`a${at}`), 'A');
   network.navigated(known.get('B')!, 'L');
   expect(idle()).toEqual(['A', 'A', 'B']); // it was the oldest
+});
+
+test('a page that closes with many requests leaves the event loop to others while their failures are told', async () => {
+  const { say, network, known, told } = pages();
+  for (let at = 0; at < 200; at++) say('Network.requestWillBeSent', request(`a${at}`), 'A');
+  const failures = () => {
+    const found = told.filter(({ type }) => type === 'network_loading_failed');
+    vi.advanceTimersByTime(1); // each look takes a millisecond
+    return found.length;
+  };
+  const push = told.push.bind(told);
+  told.push = (...more) => (failures(), push(...more));
+  known.get('A')!.gone = true;
+  network.gone(known.get('A')!);
+  expect(failures()).toBeLessThan(20);
+  await vi.runAllTimersAsync();
+  expect(failures()).toBe(200);
+});
+
+test('of open requests, the oldest beyond 16 MiB are forgotten', () => {
+  const { say, told } = pages();
+  const long = { url: `http://a.test/${'x'.repeat(2e6)}`, method: 'GET', headers: {} };
+  for (let at = 0; at < 1200; at++) say('Network.requestWillBeSent', { ...request(`a${at}`), request: long }, 'A');
+  const fail = (requestId: string) => {
+    say('Network.loadingFailed', { requestId, timestamp: 2, type: 'Fetch', errorText: 'net::ERR_FAILED' }, 'A');
+    return told.at(-1)!.data?.['url'] as string | undefined;
+  };
+  expect(fail('a0')).toBeUndefined();
+  expect(fail('a1199')).toMatch(/^http:/);
+  for (let at = 200; at < 1199; at++) fail(`a${at}`);
+  const headers = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`h${at}`, 'v'.repeat(320)]));
+  const response = { url: '', status: 200, statusText: '', headers, mimeType: '' };
+  for (let at = 0; at < 300; at++) {
+    say('Network.requestWillBeSent', request(`b${at}`), 'A');
+    say('Network.responseReceived', { requestId: `b${at}`, timestamp: 1, type: 'Fetch', response }, 'A');
+  }
+  expect(fail('b0')).toBeUndefined();
+  expect(fail('b299')).toMatch(/^http:/);
+});
+
+test('of addresses and titles, frames and targets keep as much as is told', () => {
+  const { client, say } = browser();
+  const mux = { attachLocal: () => client, hiddenWorld: 'w', proxy: undefined } as unknown as Mux;
+  const told: Told[] = [];
+  const watch = watchBrowser(mux, { tell: (one) => void told.push(one), draft: () => () => {} });
+  onTestFinished(() => watch.close());
+  void watch.change(new Set(['page', 'console'] as const));
+  const url = `http://me:secret@a.test/?password=secret&x=${'x'.repeat(2e6)}`;
+  const targetInfo = { targetId: 'T', type: 'page', title: 'x'.repeat(2e6), url };
+  say('Target.attachedToTarget', { sessionId: 'S', targetInfo, waitingForDebugger: true });
+  const fired = () => {
+    say('Page.loadEventFired', { timestamp: 1 }, 'S');
+    return told.at(-1)!.data?.['url'] as string;
+  };
+  const kept = [fired()];
+  say('Page.frameNavigated', { frame: { id: 'T', loaderId: 'L', url } }, 'S');
+  kept.push(fired());
+  say('Page.navigatedWithinDocument', { frameId: 'T', url }, 'S');
+  kept.push(fired());
+  for (const one of kept) {
+    expect(one).toMatch(/^http:\/\/\[redacted\]@a\.test\/\?password=\[redacted\]&x=xxx/);
+    expect(one.length).toBeLessThan(17_000);
+  }
+  const before = heapUsed();
+  for (let at = 0; at < 100; at++) {
+    const long = Buffer.alloc(1e6, 'x').toString();
+    say('Page.frameNavigated', { frame: { id: `F${at}`, parentId: 'T', loaderId: 'L', url: `http://${long}` } }, 'S');
+    const worker = { targetId: `W${at}`, type: 'worker', title: long, url: long };
+    say('Target.attachedToTarget', { sessionId: `W${at}`, targetInfo: worker, waitingForDebugger: false }, 'S');
+  }
+  told.length = 0;
+  expect(heapUsed() - before).toBeLessThan(20e6);
 });
 
 test('targets in targets are followed 32 deep', () => {

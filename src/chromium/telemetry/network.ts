@@ -1,8 +1,17 @@
+import { turns } from '../../lib/turns.ts';
 import type { Endpoint } from '../cdp/network-facts.ts';
 import { bodies } from './bodies.ts';
-import { failureRecord, requestRecord, responseRecord, type Request } from './network-records.ts';
+import {
+  answerOf,
+  failureRecord,
+  requestRecord,
+  responseRecord,
+  weightOf,
+  withBody,
+  type Request,
+} from './network-records.ts';
 import { openRequests } from './open-requests.ts';
-import { bodyLimit } from './redact.ts';
+import { bodyLimit, cleanUrl } from './redact.ts';
 import { isFailed, isFinished, isRequestSent, isResponseReceived } from './shapes.ts';
 import { contextOf, loadingFor, rootOf, type Target } from './target.ts';
 import type { Watch } from './watch.ts';
@@ -33,13 +42,13 @@ export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
     const { requestId, request, redirectResponse, timestamp } = sent;
     const key = keyOf(target, requestId);
     const before = requests.get(key);
-    if (redirectResponse && before) answered({ ...before, response: redirectResponse }, timestamp);
+    if (redirectResponse && before) answered({ ...before, response: answerOf(redirectResponse, proxy) }, timestamp);
     const url = request.url + (request.urlFragment ?? '');
     const { method } = request;
     const entry: Request = {
       requestId,
       target,
-      url,
+      url: cleanUrl(url),
       method,
       type: sent.type,
       frameId: sent.frameId,
@@ -58,10 +67,7 @@ export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
     const key = keyOf(target, requestId);
     const entry = requests.get(key);
     if (!entry) return;
-    requests.move(key, entry, target);
-    entry.type = type;
-    entry.response = response;
-    entry.headTimestamp = timestamp;
+    requests.change(key, entry, { target, type, response: answerOf(response, proxy), headTimestamp: timestamp });
     if (response.mimeType === 'text/event-stream') requests.idle(entry);
     settleIdle(target);
   });
@@ -94,13 +100,26 @@ export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
   function answered(entry: Request, timestamp: number, bytes = 0): void {
     const { target, response, method, requestId } = entry;
     if (!response || !watch.captures('network')) return;
-    const told = (body?: string) => responseRecord(entry, response, { timestamp, bytes, body, proxy });
+    const told = responseRecord(entry, response, timestamp, bytes);
     const limit = bodyLimit(response.mimeType);
     const { status } = response;
     const hasBody = method !== 'HEAD' && status !== 204 && status !== 304 && !(status >= 300 && status < 400);
-    if (limit === undefined || !hasBody || target.gone) return tell(told());
-    const finish = watch.draft(told());
-    readBody({ target, requestId, bytes, limit }, (body) => finish(watch.captures('network') ? told(body) : undefined));
+    if (limit === undefined || !hasBody || target.gone) return tell(told);
+    const finish = watch.draft(told);
+    readBody({ target, requestId, bytes, limit, weight: weightOf(entry) }, (body) =>
+      finish(watch.captures('network') ? withBody(told, body) : undefined),
+    );
+  }
+
+  /** A page may close with thousands of requests, so other work has its turn in between. */
+  async function tellAborted(entries: readonly Request[]): Promise<void> {
+    const turn = turns();
+    for (const entry of entries) {
+      if (!watch.captures('network')) return;
+      tell(failureRecord(entry, { type: entry.type, errorText: 'net::ERR_ABORTED', canceled: true }));
+      const later = turn();
+      if (later) await later;
+    }
   }
 
   function settleIdle(target: Target): void {
@@ -126,10 +145,7 @@ export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
     /** A target is gone: its requests ended with it. */
     gone(target: Target): void {
       idle.busy(target);
-      for (const entry of requests.takeAll(target)) {
-        if (watch.captures('network'))
-          tell(failureRecord(entry, { type: entry.type, errorText: 'net::ERR_ABORTED', canceled: true }));
-      }
+      void tellAborted(requests.takeAll(target));
       readBody.gone(target);
       if (!target.gone || target.parent) settleIdle(target);
     },

@@ -1,8 +1,10 @@
-import type { Request } from './network-records.ts';
+import { weightOf, type Request } from './network-records.ts';
 import { rootOf, type Target } from './target.ts';
 
 /** More unended requests than any page has. The oldest are forgotten. */
 const MOST_REQUESTS = 10_000;
+/** The most memory of all of them, in bytes. A request and its answer may have 130 KiB. */
+const MOST_WEIGHT = 16 * 2 ** 20;
 
 /**
  * The requests that have not ended. Each event of the network asks whether a page is busy, so the requests that count are kept by page: to
@@ -10,6 +12,7 @@ const MOST_REQUESTS = 10_000;
  */
 export function openRequests() {
   const byKey = new Map<string, Request>();
+  let weight = 0;
   const byTarget = new Map<Target, Map<string, Request>>();
   /** Those that count, by page. */
   const counting = new Map<Target, Set<Request>>();
@@ -39,15 +42,16 @@ export function openRequests() {
     const entry = byKey.get(key);
     if (!entry) return undefined;
     byKey.delete(key);
+    weight -= weightOf(entry);
     unlink(key, entry);
     return entry;
   }
 
   /** Many at a time: the first of a Map is slow to find after others before it were deleted. */
   function forgetOldest(): void {
-    let left = MOST_REQUESTS / 10;
+    let least = MOST_REQUESTS / 10;
     for (const key of byKey.keys()) {
-      if (left-- === 0) return;
+      if (least-- <= 0 && weight <= MOST_WEIGHT * 0.9) return;
       remove(key);
     }
   }
@@ -58,13 +62,17 @@ export function openRequests() {
 
     add(key: string, entry: Request): void {
       remove(key);
-      if (byKey.size >= MOST_REQUESTS) forgetOldest();
+      if (byKey.size >= MOST_REQUESTS || weight > MOST_WEIGHT) forgetOldest();
       byKey.set(key, entry);
+      weight += weightOf(entry);
       link(key, entry);
     },
 
-    /** Its latest event came from this target. */
-    move(key: string, entry: Request, target: Target): void {
+    /** Its latest event came from this target, and has these. */
+    change(key: string, entry: Request, { target, ...news }: Pick<Request, 'target'> & Partial<Request>): void {
+      weight -= weightOf(entry);
+      Object.assign(entry, news);
+      weight += weightOf(entry);
       if (entry.target === target) return;
       unlink(key, entry);
       entry.target = target;
@@ -89,6 +97,7 @@ export function openRequests() {
 
     clear(): void {
       byKey.clear();
+      weight = 0;
       byTarget.clear();
       counting.clear();
     },

@@ -1,4 +1,4 @@
-import { cleanUrl, cutText } from './redact.ts';
+import { cleanUrl } from './redact.ts';
 import { isFired, isStarting } from './shapes.ts';
 import { contextOf, rootOf, wireType, type Target } from './target.ts';
 import { timelineEvents } from './timeline.ts';
@@ -124,7 +124,7 @@ export function pageEvents(watch: Watch) {
         target_id: target.targetId,
         target_type: wireType(target.type),
         url: cleanUrl(url),
-        title: cleanUrl(cutText(target.title, 1024)),
+        title: cleanUrl(target.title),
         opener_id: target.openerId,
       },
     });

@@ -1,3 +1,4 @@
+import { beginningOf } from '../../lib/text.ts';
 import { wholeUtf8 } from '../../lib/utf8.ts';
 import { REDACTED, withoutSecretPairs, withoutSecretParts, withoutSecretsInJson } from './secret-fields.ts';
 
@@ -28,8 +29,8 @@ const credentials = /(:\/\/)[^\s/?#@"'<>]+@/g;
 
 /** An address without its credentials and tokens, and without the values of password fields that a form sent with GET. */
 export function cleanUrl(url: string): string {
-  const cut = url.length > MOST_URL ? `${url.slice(0, MOST_URL)}…` : url;
-  if (cut.startsWith('data:')) return cut.length > MOST_DATA_URL ? `${cut.slice(0, MOST_DATA_URL)}…` : cut;
+  if (url.startsWith('data:')) return cutText(url, MOST_DATA_URL);
+  const cut = cutText(url, MOST_URL);
   const known = withoutTokens(cut.includes('@') ? cut.replace(credentials, `$1${REDACTED}@`) : cut);
   return withoutSecretPairs(known);
 }
@@ -38,6 +39,7 @@ const MOST_URL = 16_384;
 const MOST_DATA_URL = 256;
 
 const MOST_HEADERS = 200;
+const MOST_HEADER_NAME = 256;
 const MOST_HEADER = 8192;
 /** For the values of all headers together: Chromium takes 256 KiB from a server, and the search for secrets costs time for each. */
 const MOST_HEADER_VALUES = 64 * 1024;
@@ -48,7 +50,7 @@ export function cleanHeaders(headers: Record<string, unknown>): Record<string, s
   let left = MOST_HEADER_VALUES;
   for (const name of Object.keys(headers)) {
     if (++count > MOST_HEADERS) break;
-    const told = name.length > 256 ? name.slice(0, 256) : name;
+    const told = beginningOf(name, MOST_HEADER_NAME);
     if (secretHeaders.has(name.toLowerCase())) {
       clean[told] = REDACTED;
       continue;
@@ -90,7 +92,7 @@ export function cutBytes(text: string, bytes: number): string {
   return cut.subarray(0, wholeUtf8(cut) ?? bytes).toString();
 }
 
-/** For texts of pages that have no limit of their own. */
+/** For texts of pages that have no limit of their own. What was cut is not kept in memory. */
 export function cutText(text: string, length: number): string {
-  return text.length > length ? `${text.slice(0, length)}…` : text;
+  return text.length > length ? `${beginningOf(text, length)}…` : text;
 }

@@ -1,5 +1,4 @@
 import type { EventCategory, Finish, TelemetryEvent } from '../../lib/telemetry.ts';
-import { cleanUrl } from './redact.ts';
 
 /** Something in the browser that runs documents or scripts: a page, a frame in another process, a worker. */
 export interface Target {
@@ -18,6 +17,7 @@ export interface Target {
   /** It started under the collector's eyes: nothing that it does has happened before. */
   readonly fresh: boolean;
   readonly title: string;
+  /** As it may be told, like those of frames and requests: it is told with each event, and cleaned once. */
   url: string;
   /** Counts the documents of a page's main frame. */
   navSeq: number;
@@ -85,7 +85,7 @@ export function contextOf(target: Target, place: Place = {}): Record<string, unk
     target_type: wireType(target.type),
     frame_id: frameId || undefined,
     loader_id: loaderId || undefined,
-    url: cleanUrl(place.url ?? frame?.url ?? target.url),
+    url: place.url ?? frame?.url ?? target.url,
     nav_seq: rootOf(target).navSeq,
   };
 }

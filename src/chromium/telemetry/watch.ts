@@ -9,6 +9,7 @@ import { followFrames } from './frames.ts';
 import { interactionEvents } from './interaction.ts';
 import { networkEvents } from './network.ts';
 import { pageEvents } from './page.ts';
+import { cleanUrl, cutText } from './redact.ts';
 import { screenshots } from './screenshot.ts';
 import { isNavigated } from '../cdp/frame-shapes.ts';
 import { isAttachedTo } from '../cdp/shapes.ts';
@@ -38,6 +39,7 @@ export interface BrowserWatch {
 const PAGES_MS = 1000;
 /** More targets than a browser can run. */
 const MOST_TARGETS = 5000;
+const MOST_TITLE = 1024;
 
 /** Watches one browser, until it is closed. */
 export function watchBrowser(mux: Mux, { tell, draft }: { tell: Tell; draft: Draft }): BrowserWatch {
@@ -79,13 +81,14 @@ export function watchBrowser(mux: Mux, { tell, draft }: { tell: Tell; draft: Dra
 
   client.on('Target.attachedToTarget', isAttachedTo, ({ sessionId, targetInfo, waitingForDebugger }, from) => {
     const parent = from === undefined ? undefined : bySession.get(from);
-    const { targetId, type, title, url, openerId, parentFrameId } = targetInfo;
+    const { targetId, type, title, openerId, parentFrameId } = targetInfo;
+    const url = cleanUrl(targetInfo.url);
     const isKnown = [...bySession.values()].some((target) => target.targetId === targetId);
     const target: Target = {
       sessionId,
       targetId,
       type,
-      title,
+      title: cutText(title, MOST_TITLE),
       url,
       parent,
       root: parent && rootOf(parent),
@@ -107,7 +110,7 @@ export function watchBrowser(mux: Mux, { tell, draft }: { tell: Tell; draft: Dra
     bySession.set(sessionId, target);
     page.attached(target);
     pictures.nudge();
-    if (type === 'iframe') captcha.framed({ id: targetId, url }, parent, parentFrameId);
+    if (type === 'iframe') captcha.framed({ id: targetId, url: targetInfo.url }, parent, parentFrameId);
     void equip(target, capture);
     if (waitingForDebugger) void order(client, target, 'Runtime.runIfWaitingForDebugger');
   });
