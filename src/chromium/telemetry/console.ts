@@ -6,8 +6,12 @@ import { contextOf, isDocument, type Target } from './target.ts';
 
 const MOST_ARGS = 50;
 const MOST_TEXT = 8192;
+/** For all arguments of a call together: each event is searched for secrets. */
+const MOST_SAID = 128 * 1024;
 const MOST_CALLS = 50;
 const MOST_PARENTS = 4;
+/** For all addresses of a stack together: the search for secrets in them costs time for each. */
+const MOST_ADDRESSES = 32 * 1024;
 const MOST_CONTEXTS = 2000;
 
 /** console_log and console_error: calls of the console, and uncaught exceptions. */
@@ -33,7 +37,12 @@ export function consoleEvents(watch: Watch): void {
   client.on('Runtime.consoleAPICalled', isConsoleCall, (call, sessionId) => {
     const target = targets.get(sessionId);
     if (!target?.consoleIsLive || !watch.captures('console')) return;
-    const args = call.args.slice(0, MOST_ARGS).map((arg) => cutText(textOf(arg), MOST_TEXT));
+    let left = MOST_SAID;
+    const args = call.args.slice(0, MOST_ARGS).map((arg) => {
+      const said = cutText(textOf(arg), Math.min(MOST_TEXT, left));
+      left = Math.max(0, left - said.length);
+      return said;
+    });
     tell({
       category: 'console',
       type: call.type === 'error' ? 'console_error' : 'console_log',
@@ -104,7 +113,11 @@ function messageOf(exception: Record<string, unknown>): string {
 }
 
 /** A stack as CDP has it, bounded. */
-function stackOf(stack: Record<string, unknown>, depth = 0): Record<string, unknown> {
+function stackOf(
+  stack: Record<string, unknown>,
+  depth = 0,
+  left = { addresses: MOST_ADDRESSES },
+): Record<string, unknown> {
   const { description, callFrames, parent } = stack;
   const calls: unknown[] = Array.isArray(callFrames) ? callFrames : [];
   return {
@@ -112,13 +125,17 @@ function stackOf(stack: Record<string, unknown>, depth = 0): Record<string, unkn
     callFrames: calls
       .slice(0, MOST_CALLS)
       .filter(record)
-      .map(({ functionName, scriptId, url, lineNumber, columnNumber }) => ({
-        functionName: cutText(asText(functionName), 256),
-        scriptId: asText(scriptId),
-        url: cleanUrl(asText(url)),
-        lineNumber: Number(lineNumber) || 0,
-        columnNumber: Number(columnNumber) || 0,
-      })),
-    ...(record(parent) && depth < MOST_PARENTS && { parent: stackOf(parent, depth + 1) }),
+      .map(({ functionName, scriptId, url: full, lineNumber, columnNumber }) => {
+        const url = cutText(asText(full), left.addresses);
+        left.addresses = Math.max(0, left.addresses - url.length);
+        return {
+          functionName: cutText(asText(functionName), 256),
+          scriptId: cutText(asText(scriptId), 64),
+          url: cleanUrl(url),
+          lineNumber: Number(lineNumber) || 0,
+          columnNumber: Number(columnNumber) || 0,
+        };
+      }),
+    ...(record(parent) && depth < MOST_PARENTS && { parent: stackOf(parent, depth + 1, left) }),
   };
 }

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { consoleEvents } from './console.ts';
+import type { Target, Told } from './target.ts';
+import type { Watch } from './watch.ts';
+
+type Listener = (params: unknown, sessionId: string) => void;
+
+/** A page whose console calls are told. */
+function page() {
+  const listeners = new Map<string, Listener>();
+  const told: Told[] = [];
+  const target = { sessionId: 'S', targetId: 'T', type: 'page', url: '', frames: new Map(), contexts: new Map() };
+  consoleEvents({
+    client: { on: (event: string, _is: unknown, listener: Listener) => listeners.set(event, listener) },
+    targets: { get: () => ({ ...target, consoleIsLive: true }) as unknown as Target },
+    tell: (one: Told) => void told.push(one),
+    captures: () => true,
+  } as unknown as Watch);
+  return {
+    told,
+    call: (params: object) => listeners.get('Runtime.consoleAPICalled')!({ type: 'log', args: [], ...params }, 'S'),
+  };
+}
+
+/** The texts of all fields with this name, however deep. */
+function allOf(name: string, value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) =>
+    key === name && typeof inner === 'string' ? [inner] : allOf(name, inner),
+  );
+}
+
+test('the addresses of a stack are told up to 32 KiB together', () => {
+  const { told, call } = page();
+  const url = `http://a.test/?${'a=1&'.repeat(4000)}`;
+  const callFrames = Array.from({ length: 50 }, () => ({ functionName: 'f', scriptId: '1', url, lineNumber: 1 }));
+  const nested = (depth: number): object => ({ callFrames, ...(depth > 0 && { parent: nested(depth - 1) }) });
+  call({ stackTrace: nested(4) });
+  const urls = allOf('url', told[0]!.data!['stack_trace']);
+  expect(urls).toHaveLength(250);
+  expect(urls[0]).toBe(url);
+  expect(urls.join('').length).toBeLessThan(33 * 1024);
+});
+
+test('the arguments of a call are told up to 128 KiB together', () => {
+  const { told, call } = page();
+  call({ args: Array.from({ length: 60 }, () => ({ type: 'string', value: 'x'.repeat(8000) })) });
+  const args = told[0]!.data!['args'] as string[];
+  expect(args).toHaveLength(50);
+  expect(args[0]).toBe('x'.repeat(8000));
+  expect(args.join('').length).toBeLessThan(129 * 1024);
+});
