@@ -66,6 +66,8 @@ const MOST_WAITING = 20_000;
 const MOST_BYTES = 64 * 1024 * 1024;
 /** Of names and values, as JSON weighs: several thousand cookies. */
 const MOST_VALUES = 200_000;
+/** Of an event. No response has more headers, and no console call more arguments; the names of a large object take long to list. */
+const MOST_EVENT_VALUES = 50_000;
 
 /** A multiple of three, so that the Base64 of a piece has no padding. */
 const PIECE = 192 * 1024;
@@ -104,9 +106,9 @@ export function localClient(attach: (sink: Sink) => Client, answerMs = ANSWER_MS
     resume() {},
   });
 
-  /** Events without a listener are not parsed: a page that loads sends thousands. Chromium writes the method first. */
+  /** Events without a listener are not parsed: a page that loads sends thousands. */
   function isWanted(head: Buffer): boolean {
-    if (head.toString('latin1', 0, METHOD.length) !== METHOD) return true;
+    if (!isEvent(head)) return true;
     const end = head.indexOf(QUOTE, METHOD.length);
     return end === -1 || (listeners.get(head.toString('latin1', METHOD.length, end))?.size ?? 0) > 0;
   }
@@ -251,13 +253,18 @@ function misshapen(method: string): CdpError {
 
 const sizeOf = (pieces: readonly Buffer[]) => pieces.reduce((sum, piece) => sum + piece.length, 0);
 
+/** Chromium writes the method of an event first. */
+const isEvent = (head: Buffer) => head.toString('latin1', 0, METHOD.length) === METHOD;
+
 function readMessage(pieces: readonly Buffer[]): Record<string, unknown> | undefined {
   if (sizeOf(pieces) > MOST_BYTES) return undefined;
   try {
     const bytes = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
-    if (!isLight(bytes, MOST_VALUES)) return undefined;
+    if (!isLight(bytes, isEvent(bytes) ? MOST_EVENT_VALUES : MOST_VALUES)) return undefined;
     const message: unknown = JSON.parse(bytes.toString());
-    return record(message) ? message : undefined;
+    if (!record(message)) return undefined;
+    const heavy = 'method' in message && !isLight(bytes, MOST_EVENT_VALUES); // an event that is written like an answer
+    return heavy ? undefined : message;
   } catch {
     return undefined;
   }
