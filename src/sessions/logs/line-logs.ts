@@ -1,3 +1,5 @@
+import { beginningOf } from '../../lib/text.ts';
+
 const most = 200;
 const longest = 2000;
 
@@ -15,7 +17,7 @@ export function lineLogs() {
   return {
     say(sessionId: string, line: string) {
       const { lines, listeners } = of(sessionId);
-      lines.push(line.slice(0, longest));
+      lines.push(beginningOf(line, longest));
       if (lines.length > most) lines.shift();
       for (const listener of listeners) listener(line);
     },

@@ -15,8 +15,9 @@ export interface LineSink {
 /** Sends the lines of a log to a sink until they end or the reader disconnects. It exists before the first line is sent. */
 export type LogSource = (sink: LineSink) => Promise<void>;
 
-/** Lines kept while the reader is behind. Further ones are counted, not kept. */
+/** Lines kept while the reader is behind, and their characters. Further ones are counted, not kept. */
 const mostWaiting = 1000;
+const mostLength = 2 ** 20;
 
 const refusals: Record<Unreadable, (path: string) => string> = {
   missing: (path) => `The session has no file ${path}.`,
@@ -123,22 +124,24 @@ async function fileLog(init: number | undefined, path: string, follow: boolean):
   };
 }
 
-/** The kept lines, then new ones until `over`. */
+/** The lines that wait, then new ones until `over`. */
 function lineLog(
-  kept: string[],
+  waiting: string[],
   follow: false | ((listener: (line: string) => void) => () => void),
   over: Promise<unknown>,
 ): LogSource {
   return async (sink) => {
-    const waiting = [...kept];
+    let length = waiting.reduce((sum, line) => sum + line.length, 0);
     let dropped = 0;
     let wake: (() => void) | undefined;
     let ended = !follow;
     const stop =
       follow &&
       follow((line) => {
-        if (waiting.length < mostWaiting) waiting.push(line);
-        else dropped += 1;
+        if (waiting.length < mostWaiting && length < mostLength) {
+          waiting.push(line);
+          length += line.length;
+        } else dropped += 1;
         wake?.();
       });
     const finish = () => ((ended = true), wake?.());
@@ -147,16 +150,21 @@ function lineLog(
     try {
       for (;;) {
         for (let line = waiting.shift(); line !== undefined; line = waiting.shift()) {
+          length -= line.length;
           if (!(await sink.send(line))) return;
         }
-        if (dropped > 0) waiting.push(`… ${dropped} more lines came while they were not read.`);
-        dropped = 0;
-        if (waiting.length > 0) continue;
+        if (dropped > 0) {
+          const note = `… ${dropped} more lines came while they were not read.`;
+          dropped = 0;
+          if (!(await sink.send(note))) return;
+          continue;
+        }
         if (ended || sink.closed.aborted) return;
         await new Promise<void>((resolve) => (wake = resolve));
       }
     } finally {
       if (stop) stop();
+      waiting.length = 0; // `over` keeps this function until the browser exits
     }
   };
 }
