@@ -68,7 +68,12 @@ export function askedOf(fields: readonly ReadField[], choices: readonly ReadChoi
 export const flowTypeOf = ({ kind }: Pick<RunRow, 'kind'>) => flowTypes[kind === 'reauth' ? 1 : 0];
 
 /** Names the question that a login waits with. Each question has another name, also when the site asks the same after a submit. */
-export function interactionOf({ id, revision, status, step }: RunRow): string | undefined {
+export function interactionOf({
+  id,
+  revision,
+  status,
+  step,
+}: Pick<RunRow, 'id' | 'revision' | 'status' | 'step'>): string | undefined {
   const waits = step === 'AWAITING_INPUT' || step === 'AWAITING_EXTERNAL_ACTION';
   return status === 'IN_PROGRESS' && waits ? `${id}.${revision}` : undefined;
 }

@@ -8,7 +8,7 @@ import { flowConnection } from './keeping.ts';
 import { leaveOpen, loginState } from './visit.ts';
 import type { LoginMetrics } from './metrics.ts';
 import { canReauth } from './reauth.ts';
-import { runStore, type RunRow } from './run-store.ts';
+import { runStore, type EndedRun } from './run-store.ts';
 import type { LoginRunner } from './runner.ts';
 import { connectionStore, type ConnectionRow } from './store.ts';
 
@@ -115,10 +115,11 @@ export function loginChecks({ db, browsers, runner, checkPage, metrics, nodeId, 
       sessionId = browser.sessionId;
       let save = false;
       try {
-        const asked = { browser: browser.forms, connection: flowConnection(row), recipe: row.recipe ?? undefined };
-        const before = await loginState(browser.forms, row.recipe);
+        const recipe = await connections.recipe(row.id);
+        const asked = { browser: browser.forms, connection: flowConnection(row), recipe };
+        const before = await loginState(browser.forms, recipe);
         const health = await checkPage({ ...asked, signal: until });
-        if (health === 'authenticated' && (await isRenewed(row, browser, before))) {
+        if (health === 'authenticated' && (await isRenewed(browser, recipe, before))) {
           await leaveOpen(browser.forms, row.post_login_url, until);
           save = !until.aborted;
         }
@@ -137,8 +138,12 @@ export function loginChecks({ db, browsers, runner, checkPage, metrics, nodeId, 
   }
 
   /** The site has replaced what the profile is logged in by: without a save, the check itself would have logged it out. */
-  async function isRenewed(row: ConnectionRow, browser: LoginBrowser, before: string | undefined): Promise<boolean> {
-    const after = await loginState(browser.forms, row.recipe);
+  async function isRenewed(
+    browser: LoginBrowser,
+    recipe: Recipe | undefined,
+    before: string | undefined,
+  ): Promise<boolean> {
+    const after = await loginState(browser.forms, recipe);
     return before !== undefined && after !== undefined && after !== before;
   }
 
@@ -195,7 +200,7 @@ export function loginChecks({ db, browsers, runner, checkPage, metrics, nodeId, 
     );
   }
 
-  async function attempt(row: ConnectionRow): Promise<RunRow> {
+  async function attempt(row: ConnectionRow): Promise<EndedRun> {
     const { proxy_id: proxyId, browser_telemetry: telemetry, record_session: record } = row;
     const begun = await runner.begin({ connection: row, kind: 'reauth', keyId: null, proxyId, telemetry, record });
     return begun.over;

@@ -7,7 +7,7 @@ import { isSecretName } from './flow/values.ts';
 import type { LoginInputs } from './inputs.ts';
 import type { loginKeeping } from './keeping.ts';
 import type { LoginMetrics } from './metrics.ts';
-import { runStore, type FlowEnd, type RunRow } from './run-store.ts';
+import { runStore, type EndedRun, type FlowEnd, type RunRow } from './run-store.ts';
 import { connectionStore, type ConnectionRow, type Learned } from './store.ts';
 
 /** A login that was told to stop and does not is left behind after this. Its browser ends all the same. */
@@ -83,7 +83,7 @@ export function loginDriving({ db, inputs, keeping, runFlow, nextCheckAt, metric
   const owed = new Map<string, { end: FlowEnd; learned?: LearnedOf | undefined }>();
 
   /** Ends a login in the database, with what was never taken of it. Undefined: it was over. */
-  async function settle(runId: string, end: FlowEnd, learned?: LearnedOf): Promise<RunRow | undefined> {
+  async function settle(runId: string, end: FlowEnd, learned?: LearnedOf): Promise<EndedRun | undefined> {
     return db.transaction(async (tx) => {
       const row = await runStore(tx).end(runId, end);
       await inputs.discard([runId], tx);
@@ -97,7 +97,7 @@ export function loginDriving({ db, inputs, keeping, runFlow, nextCheckAt, metric
    * The same for a login of this node, whose end is known to this process alone: if the database fails just now, the end is
    * written later. Otherwise the login would be in progress for the rest of its 20 minutes, and bar its profile.
    */
-  async function settleSurely(runId: string, end: FlowEnd, learned?: LearnedOf): Promise<RunRow | undefined> {
+  async function settleSurely(runId: string, end: FlowEnd, learned?: LearnedOf): Promise<EndedRun | undefined> {
     try {
       return await settle(runId, end, learned);
     } catch (error) {
@@ -118,7 +118,7 @@ export function loginDriving({ db, inputs, keeping, runFlow, nextCheckAt, metric
     }
   }
 
-  async function drive(driven: Driven): Promise<RunRow> {
+  async function drive(driven: Driven): Promise<EndedRun> {
     const { connection, run, browser, signal } = driven;
     const { kind } = run;
     const facts = { connection: connection.id, flow: run.id, session: browser.sessionId };
@@ -187,7 +187,7 @@ export function loginDriving({ db, inputs, keeping, runFlow, nextCheckAt, metric
   }
 
   /** Saves the profile, or leaves it as it was; then writes how the login ended. */
-  async function finish(driven: Driven, outcome: FlowOutcome, codeUsed: boolean): Promise<RunRow> {
+  async function finish(driven: Driven, outcome: FlowOutcome, codeUsed: boolean): Promise<EndedRun> {
     const { connection, run, browser } = driven;
     const { id } = connection;
     const why = driven.why();
@@ -247,7 +247,7 @@ const unsaved = (reason: string | undefined): FlowEnd => ({
 });
 
 /** The row of a login that was ended by another request meanwhile. */
-const over = (run: RunRow, { status, errorCode }: FlowEnd): RunRow => ({
+const over = (run: RunRow, { status, errorCode }: FlowEnd): EndedRun => ({
   ...run,
   status,
   error_code: errorCode ?? null,

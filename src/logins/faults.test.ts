@@ -6,6 +6,9 @@ import { sessionStore } from '../sessions/store.ts';
 import { sql } from '../store/sql.ts';
 import { abandon, reasons } from './abandoned.ts';
 import type { Passkey } from './flow/types.ts';
+import { inputStore } from './input-store.ts';
+import { runStore } from './run-store.ts';
+import { connectionStore } from './store.ts';
 
 let store: LoginTestStore;
 let room: LoginRoom;
@@ -40,6 +43,32 @@ async function asks(id: string): Promise<void> {
   await room.logins.login(asking, id, {});
   await isWaiting;
 }
+
+test('large columns are read only where they are used', async () => {
+  const { id } = await create();
+  const recipe = { success: {}, steps: [{ fills: [{ key: 'password', label: 'Word', selectors: ['#word'] }] }] };
+  await store.db.rows(sql`update auth_connections set recipe = ${recipe}::jsonb where id = ${id}`);
+  await asks(id);
+  const [run] = await store.db.rows<{ id: string; profile_id: string }>(sql`select id, profile_id from auth_runs`);
+  await store.db.rows(sql`update auth_runs set explained = '[{"state": "looking"}]'::jsonb`);
+  const [runs, connections] = [runStore(store.db), connectionStore(store.db)];
+  const filter = { limit: 10, offset: 0, domain: null };
+  const rows = [
+    await inputStore(store.db).lock(run!.id),
+    await runs.find(run!.id),
+    await runs.underWayWith(run!.profile_id),
+    await runs.end(run!.id, { status: 'CANCELED' }),
+    await connections.find('proj', id),
+    ...(await connections.list('proj', filter)),
+  ];
+  for (const row of rows) {
+    expect(row).toBeDefined();
+    expect(row).not.toHaveProperty('explained');
+    expect(row).not.toHaveProperty('recipe');
+  }
+  expect(rows.at(-1)).toMatchObject({ fills: [{ key: 'password', label: 'Word' }] });
+  expect(await connections.recipe(id)).toEqual(recipe);
+});
 
 test('a service that was killed during a login leaves the profile as it was, and the next login runs', async () => {
   const { id } = await create();
@@ -253,7 +282,7 @@ test('what a person typed is not kept when that was switched off during the logi
   expect(room.edge.saved).toEqual([]);
 });
 
-test('telemetry is told to hide what is secret by what it is, whatever it is called, and a login has 20 minutes in all', async () => {
+test('telemetry hides what is secret by what it is, whatever its name, and a login has 20 minutes in all', async () => {
   await store.db.rows(sql`insert into credentials (id, project_id, name, domain, value_keys)
     values ('a', 'proj', 'a', 'shop.example', '{username}')`);
   const { id } = await create({ credential: { name: 'a' } });
@@ -283,7 +312,7 @@ test('telemetry is told to hide what is secret by what it is, whatever it is cal
   expect(total).toBeGreaterThan(0);
 });
 
-test('a reader of events that leaves is let go, and an invitee whose login was replaced is told so', async () => {
+test('a reader of events that leaves is released, and an invitee whose login was replaced is refused', async () => {
   const { id } = await create();
   const leaving = new AbortController();
   const waits = room.logins.follow(asking, id, leaving.signal).next(); // no login yet

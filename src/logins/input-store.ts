@@ -2,12 +2,15 @@ import type { Db } from '../store/db.ts';
 import { sql } from '../store/sql.ts';
 import type { RunRow } from './run-store.ts';
 
+export type LockedRun = Pick<RunRow, 'id' | 'connection_id' | 'status' | 'step' | 'state' | 'revision' | 'expires_at'>;
+
 /** Every query on `auth_inputs`. */
 export function inputStore(db: Db) {
   return {
     /** Submits wait for each other: only one may answer what a page asks. */
-    lock(id: string): Promise<RunRow | undefined> {
-      return db.row(sql`select * from auth_runs where id = ${id} for update`);
+    lock(id: string): Promise<LockedRun | undefined> {
+      return db.row(sql`select id, connection_id, status, step, state, revision, expires_at
+        from auth_runs where id = ${id} for update`);
     },
 
     /** The same for all logins of a connection: their submits and their ends wait until the transaction ends. */

@@ -4,7 +4,7 @@ import type { Db } from '../store/db.ts';
 import type { Secrets } from '../store/secrets.ts';
 import type { Submitted } from './flow/types.ts';
 import { interactionOf } from './answer.ts';
-import { inputStore } from './input-store.ts';
+import { inputStore, type LockedRun } from './input-store.ts';
 import type { Notices } from './notices.ts';
 import { runStore, type RunRow } from './run-store.ts';
 import type { SubmitFields } from './schema.ts';
@@ -21,13 +21,13 @@ export type LoginInputs = ReturnType<typeof loginInputs>;
 
 /** What people submit and programs push, on its way from the node that was asked to the node that has the browser. */
 export function loginInputs({ db, secrets, notices }: { db: Db; secrets: Secrets; notices: Notices }) {
-  async function put(tx: Db, { id, connection_id }: RunRow, submitted: Submitted, isCode: boolean): Promise<void> {
+  async function put(tx: Db, { id, connection_id }: LockedRun, submitted: Submitted, isCode: boolean): Promise<void> {
     const inputId = await inputStore(tx).addInput(id, isCode);
     await secrets.put(inputOf, inputId, JSON.stringify(submitted), tx);
     await runStore(tx).tell(connection_id, id, 'input');
   }
 
-  async function locked(tx: Db, runId: string, connectionId: string): Promise<RunRow> {
+  async function locked(tx: Db, runId: string, connectionId: string): Promise<LockedRun> {
     const run = await inputStore(tx).lock(runId);
     const over = !run || run.status !== 'IN_PROGRESS' || (run.expires_at !== null && run.expires_at <= new Date());
     if (over) throw errors.no_active_flow({ connection: connectionId });

@@ -112,7 +112,7 @@ export function loginKeeping({
         credential: async () => wanted && lookup.resolve(wanted),
         totp: async () => wanted && lookup.totpCode(wanted),
         lastTotpCounter: counter === null ? undefined : Number(counter),
-        recipe: connection.recipe ?? undefined,
+        recipe: await connectionStore(db).recipe(id),
         passkeys: connection.has_passkeys ? await passkeys(id) : undefined,
         mayEnrol: connection.save_credentials && (!link || 'credentialId' in link),
       };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Recipe, Requirements } from './flow/types.ts';
+import type { Requirements } from './flow/types.ts';
 import { canReauth } from './reauth.ts';
 
 type Facts = Parameters<typeof canReauth>[0];
@@ -14,22 +14,6 @@ const needs = (changes: Partial<Requirements> = {}): Requirements => ({
   ...changes,
 });
 
-/** A recipe whose login typed into one field. */
-const asked = (key: 'security_answer', label: string): Recipe => ({
-  version: 1,
-  entryUrl: 'https://shop.example/login',
-  steps: [
-    {
-      page: 'https://shop.example/login',
-      kind: 'login',
-      fills: [{ key, type: 'text', label, selectors: ['#answer'] }],
-    },
-  ],
-  success: { url: 'https://shop.example/', cookies: [], storage: [], signedInSigns: true },
-  requirements: needs(),
-  learnedAt: new Date(0).toISOString(),
-});
-
 const none: Facts = {
   credential_kind: null,
   credential_id: null,
@@ -38,7 +22,7 @@ const none: Facts = {
   value_keys: null,
   has_totp_secret: null,
   requirements: null,
-  recipe: null,
+  fills: null,
   takes_codes: false,
   has_passkeys: false,
   last_login_at: new Date(),
@@ -84,7 +68,7 @@ test.each<[string, Facts, boolean, string]>([
       ...stored,
       value_keys: ['password', 'first_pet'],
       requirements: needs({ keys: ['password', 'security_answer'] }),
-      recipe: asked('security_answer', 'First pet?'),
+      fills: [{ key: 'security_answer', label: 'First pet?' }],
     },
     true,
     'requirements_satisfiable',

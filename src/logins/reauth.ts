@@ -11,7 +11,7 @@ type Facts = Pick<
   | 'value_keys'
   | 'has_totp_secret'
   | 'requirements'
-  | 'recipe'
+  | 'fills'
   | 'takes_codes'
   | 'has_passkeys'
   | 'last_login_at'
@@ -47,11 +47,10 @@ export function canReauth(row: Facts): { can: boolean; reason: ReauthReason } {
 }
 
 /** Whether the credential has no value for something that was typed, neither by a usual name for it nor by the page's own. */
-function lacks({ recipe, value_keys }: Facts, needed: readonly string[]): boolean {
+function lacks({ fills, value_keys }: Facts, needed: readonly string[]): boolean {
   const there = value_keys ?? [];
-  const fills = recipe?.steps.flatMap((step) => step.fills) ?? [];
   const isThere = (name: string) => missingKeys([name], there).length === 0;
   return missingKeys(needed, there).some(
-    (missing) => !fills.some(({ key, label }) => key === missing && label !== '' && isThere(label)),
+    (missing) => !(fills ?? []).some(({ key, label }) => key === missing && label !== '' && isThere(label)),
   );
 }

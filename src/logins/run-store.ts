@@ -37,6 +37,9 @@ export interface RunRow {
   ended_at: Date | null;
 }
 
+/** How a login ended. */
+export type EndedRun = Pick<RunRow, 'id' | 'connection_id' | 'status' | 'error_code'>;
+
 export interface NewFlow {
   id: string;
   connectionId: string;
@@ -119,8 +122,8 @@ export function runStore(db: Db) {
       return new Map(rows.map((row) => [row.connection_id, row]));
     },
 
-    underWayWith(profileId: string): Promise<(RunRow & { over: boolean }) | undefined> {
-      return db.row(sql`select *, expires_at <= now() as over from auth_runs
+    underWayWith(profileId: string): Promise<{ id: string; connection_id: string; over: boolean } | undefined> {
+      return db.row(sql`select id, connection_id, expires_at <= now() as over from auth_runs
         where profile_id = ${profileId} and status = 'IN_PROGRESS'`);
     },
 
@@ -129,18 +132,18 @@ export function runStore(db: Db) {
       found: { sessionId: string; replayId: string | null; captured: boolean },
     ): Promise<boolean> {
       const row =
-        await db.row<RunRow>(sql`update auth_runs set session_id = ${found.sessionId}, replay_id = ${found.replayId},
+        await db.row<EndedRun>(sql`update auth_runs set session_id = ${found.sessionId}, replay_id = ${found.replayId},
           telemetry_captured = ${found.captured}, revision = revision + 1, updated_at = now()
-        where id = ${id} and status = 'IN_PROGRESS' returning *`);
+        where id = ${id} and status = 'IN_PROGRESS' returning id, connection_id, status, error_code`);
       if (row) await tell(row.connection_id, id, 'state');
       return row !== undefined;
     },
 
     /** False: the login is over. */
     async report(id: string, state: FlowState): Promise<boolean> {
-      const row = await db.row<RunRow>(sql`update auth_runs set step = ${state.step}, state = ${state},
+      const row = await db.row<EndedRun>(sql`update auth_runs set step = ${state.step}, state = ${state},
           website_error = ${state.websiteError ?? null}, revision = revision + 1, updated_at = now()
-        where id = ${id} and status = 'IN_PROGRESS' returning *`);
+        where id = ${id} and status = 'IN_PROGRESS' returning id, connection_id, status, error_code`);
       if (row) await tell(row.connection_id, id, 'state');
       return row !== undefined;
     },
@@ -156,23 +159,23 @@ export function runStore(db: Db) {
     },
 
     /** Undefined: it was over already. */
-    async end(id: string, { status, errorCode, errorMessage, websiteError }: FlowEnd): Promise<RunRow | undefined> {
-      const row = await db.row<RunRow>(sql`update auth_runs set status = ${status},
+    async end(id: string, { status, errorCode, errorMessage, websiteError }: FlowEnd): Promise<EndedRun | undefined> {
+      const row = await db.row<EndedRun>(sql`update auth_runs set status = ${status},
           step = case when ${status} = 'SUCCESS' then 'COMPLETED' else step end,
           error_code = ${errorCode ?? null}, error_message = ${errorMessage ?? null},
           website_error = coalesce(${websiteError ?? null}, website_error),
           revision = revision + 1, updated_at = now(), ended_at = now()
-        where id = ${id} and status = 'IN_PROGRESS' returning *`);
+        where id = ${id} and status = 'IN_PROGRESS' returning id, connection_id, status, error_code`);
       if (row) await tell(row.connection_id, id, 'state');
       return row;
     },
 
     /** Ends the logins of a node that is gone. */
-    endAllOf(nodeId: string, errorMessage: string): Promise<RunRow[]> {
+    endAllOf(nodeId: string, errorMessage: string): Promise<{ id: string }[]> {
       return db.rows(sql`with over as (update auth_runs set status = 'FAILED', error_code = 'browser_error',
           error_message = ${errorMessage}, revision = revision + 1, updated_at = now(), ended_at = now()
-        where node_id = ${nodeId} and status = 'IN_PROGRESS' returning *)
-        select *, pg_notify(${loginChannel}, json_build_object('connectionId', connection_id, 'runId', id, 'what', 'state')::text)::text
+        where node_id = ${nodeId} and status = 'IN_PROGRESS' returning id, connection_id)
+        select id, pg_notify(${loginChannel}, json_build_object('connectionId', connection_id, 'runId', id, 'what', 'state')::text)::text
         from over`);
     },
 

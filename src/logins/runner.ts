@@ -7,7 +7,7 @@ import type { Secrets } from '../store/secrets.ts';
 import type { BrowserWish, LoginBrowsers } from './browsers.ts';
 import { ends, loginDriving, type DrivingOptions, type Stop } from './driving.ts';
 import { loginKeeping } from './keeping.ts';
-import { runStore, type RunRow } from './run-store.ts';
+import { runStore, type EndedRun, type RunRow } from './run-store.ts';
 
 /** No login takes longer, whatever it waits for. */
 export const flowSeconds = 20 * 60;
@@ -17,13 +17,13 @@ interface Running {
   sessionId: string;
   attended: boolean;
   stop(why: Stop): void;
-  over: Promise<RunRow>;
+  over: Promise<EndedRun>;
 }
 
 /** A login whose browser runs. `over` resolves when nothing but its rows is left. */
 interface Begun {
   run: RunRow;
-  over: Promise<RunRow>;
+  over: Promise<EndedRun>;
 }
 
 /** How long a login may take, and what stops it. */

@@ -4,6 +4,7 @@ import { connectionConfiguring, type ConfiguringOptions } from './configuring.ts
 import { connectionFinding, type Asking, type FindingOptions } from './finding.ts';
 import type { Explained, Recipe } from './flow/types.ts';
 import { connectionFlows, type FlowsOptions } from './flows.ts';
+import { connectionStore } from './store.ts';
 import { runStore } from './run-store.ts';
 import type { Connection, TimelineEvent, TimelineList } from './schema.ts';
 
@@ -31,7 +32,8 @@ export function loginService(options: FindingOptions & ConfiguringOptions & Flow
     },
 
     async recipe({ projectId }: Asking, id: string): Promise<Recipe> {
-      const { recipe } = await find(projectId, id);
+      await find(projectId, id);
+      const recipe = await connectionStore(options.db).recipe(id);
       if (!recipe) throw errors.recipe_not_found({ connection: id });
       return recipe;
     },

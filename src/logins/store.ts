@@ -2,6 +2,7 @@ import type { CredentialLink } from '../credentials/lookup.ts';
 import type { Db } from '../store/db.ts';
 import { sql } from '../store/sql.ts';
 import type { ConfirmedNames } from './confirmed-values.ts';
+import type { RecipeFill } from './flow/recipe-types.ts';
 import type { Recipe, Requirements } from './flow/types.ts';
 import type { ConnectionList, CreateConnection } from './schema.ts';
 import type { ConnectionStatus } from './words.ts';
@@ -37,7 +38,8 @@ export interface ConnectionRow {
   post_login_url: string | null;
   sso_provider: string | null;
   requirements: Requirements | null;
-  recipe: Recipe | null;
+  /** What the recipe types. The recipe itself is large, and read by `recipe`. */
+  fills: Pick<RecipeFill, 'key' | 'label'>[] | null;
   /** A bigint, which arrives as text. */
   totp_counter: string | null;
   takes_codes: boolean;
@@ -113,12 +115,22 @@ export function connectionStore(db: Db) {
     },
 
     find(projectId: string, id: string): Promise<ConnectionRow | undefined> {
-      return db.row(sql`select c.*, p.name as profile_name, k.name as credential_name, k.value_keys, k.has_totp_secret,
-          v.name as provider_name
+      return db.row(sql`select c.id, c.project_id, c.profile_id, c.domain, c.plain_http, c.login_url, c.allowed_domains, c.sso_hosts, c.credential_kind,
+          c.credential_id, c.provider_id, c.provider_path, c.proxy_id, c.health_check_interval, c.health_checks, c.auto_reauth,
+          c.save_credentials, c.record_session, c.browser_telemetry, c.status, c.post_login_url, c.sso_provider, c.requirements,
+          c.totp_counter, c.takes_codes, c.has_passkeys, c.last_login_at, c.last_auth_check_at, c.next_check_at, c.failures, c.claim_id,
+          c.created_at, p.name as profile_name, k.name as credential_name, k.value_keys, k.has_totp_secret, v.name as provider_name,
+          (select json_agg(json_build_object('key', f -> 'key', 'label', f -> 'label'))
+            from jsonb_path_query(c.recipe, '$.steps[*].fills[*]') f) as fills
         from auth_connections c join profiles p on p.id = c.profile_id and p.deleted_at is null
           left join credentials k on k.id = c.credential_id
           left join credential_providers v on v.id = c.provider_id and v.projects && array['*', c.project_id]
         where c.id = ${id} and c.project_id = ${projectId}`);
+    },
+
+    async recipe(id: string): Promise<Recipe | undefined> {
+      const row = await db.row<{ recipe: Recipe | null }>(sql`select recipe from auth_connections where id = ${id}`);
+      return row?.recipe ?? undefined;
     },
 
     async idFor(profileId: string, domain: string): Promise<string | undefined> {
@@ -133,8 +145,13 @@ export function connectionStore(db: Db) {
       { limit, offset, ...filter }: Omit<ConnectionList, 'domain'> & { domain: string | null },
     ): Promise<ConnectionRow[]> {
       const [profile, query] = [filter.profile_name ?? null, filter.query ?? null];
-      return db.rows(sql`select c.*, p.name as profile_name, k.name as credential_name, k.value_keys, k.has_totp_secret,
-          v.name as provider_name
+      return db.rows(sql`select c.id, c.project_id, c.profile_id, c.domain, c.plain_http, c.login_url, c.allowed_domains, c.sso_hosts, c.credential_kind,
+          c.credential_id, c.provider_id, c.provider_path, c.proxy_id, c.health_check_interval, c.health_checks, c.auto_reauth,
+          c.save_credentials, c.record_session, c.browser_telemetry, c.status, c.post_login_url, c.sso_provider, c.requirements,
+          c.totp_counter, c.takes_codes, c.has_passkeys, c.last_login_at, c.last_auth_check_at, c.next_check_at, c.failures, c.claim_id,
+          c.created_at, p.name as profile_name, k.name as credential_name, k.value_keys, k.has_totp_secret, v.name as provider_name,
+          (select json_agg(json_build_object('key', f -> 'key', 'label', f -> 'label'))
+            from jsonb_path_query(c.recipe, '$.steps[*].fills[*]') f) as fills
         from auth_connections c join profiles p on p.id = c.profile_id and p.deleted_at is null
           left join credentials k on k.id = c.credential_id
           left join credential_providers v on v.id = c.provider_id and v.projects && array['*', c.project_id]

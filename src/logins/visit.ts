@@ -13,7 +13,7 @@ const mostOrigins = 3;
  */
 export async function loginState(
   forms: Pick<Forms, 'pages' | 'state' | 'stored'>,
-  recipe: Recipe | null,
+  recipe: Recipe | undefined,
 ): Promise<string | undefined> {
   try {
     const [page] = await forms.pages();

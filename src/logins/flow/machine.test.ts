@@ -156,6 +156,33 @@ describe('a login', () => {
     expect(JSON.stringify([outcome.recipe, notes])).not.toContain(good.password.slice(0, 10));
   });
 
+  test('leaves a recipe of at most 64,000 characters of steps, whatever the pages have', async () => {
+    const many = Array.from({ length: 58 }, (_, at) =>
+      field('text', 'text', {
+        id: `text_${at}`,
+        ref: `text_${at}`,
+        required: false,
+        label: `Field ${at}`,
+        selectors: Array.from({ length: 8 }, (_value, place) => `${place}${'x'.repeat(490)}`),
+      }),
+    );
+    const values = { ...good, ...Object.fromEntries(many.map(({ label }) => [label, `value of ${label}`])) };
+    const script = shop(
+      {
+        next: {
+          url: `${origin}/next`,
+          reading: { kind: 'login', submit, fields: many },
+          click: { submit: () => 'home' },
+        },
+      },
+      () => 'next',
+    );
+    const { outcome } = await run({ script, values });
+    expect(outcome.status).toBe('SUCCESS');
+    expect(outcome.recipe?.steps).toHaveLength(1);
+    expect(JSON.stringify(outcome.recipe).length).toBeLessThan(70_000);
+  });
+
   test('goes through an entry link, a banner, an interstitial and two pages', async () => {
     const script = shop();
     Object.assign(script.pages, {

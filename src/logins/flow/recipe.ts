@@ -7,6 +7,8 @@ import { hashOf } from './signs.ts';
 import type { Recipe, RecipeClick, RecipeFill, RecipeStep, RecipeSuccess } from './recipe-types.ts';
 
 const mostSteps = 30;
+/** A page chooses labels and selectors, and the recipe is stored and read for each login and check. */
+const mostCharacters = 64_000;
 /** The browser keeps the references of its last few looks, and each search is one. */
 const mostSearches = 3;
 
@@ -74,7 +76,7 @@ export function recipeOf(
   return {
     version: 1,
     entryUrl: entryOf(flow, postLoginUrl),
-    steps: flow.steps.map((step) => withoutTyped(flow, step)),
+    steps: fitting(flow.steps.map((step) => withoutTyped(flow, step))),
     success: {
       url: postLoginUrl,
       cookies: [...new Set(after.cookies.filter((one) => !before.has(cookieKey(one))).map(({ name }) => name))].slice(
@@ -89,6 +91,13 @@ export function recipeOf(
     requirements: flow.requirements,
     learnedAt: new Date(flow.now()).toISOString(),
   };
+}
+
+/** The first steps that fit. Those after them are done by reading the page. */
+function fitting(steps: RecipeStep[]): RecipeStep[] {
+  let room = mostCharacters;
+  const end = steps.findIndex((step) => (room -= JSON.stringify(step).length) < 0);
+  return end === -1 ? steps : steps.slice(0, end);
 }
 
 /** Pages repeat what was typed: "Password for alice". A way to find an element that goes by it is dropped. */
