@@ -1,8 +1,8 @@
-import { CdpError } from '../../chromium/cdp/local-client.ts';
+import { CdpError, type LocalClient } from '../../chromium/cdp/local-client.ts';
 import type { Mux } from '../../chromium/cdp/mux.ts';
 import { isAttached, isEvaluated, isTargetList } from '../../chromium/cdp/shapes.ts';
 import { errors } from '../../errors.ts';
-import { anyText, flag, list, number, object, optional, table } from '../../lib/shape.ts';
+import { anyText, flag, list, number, object, optional, table, type Checked } from '../../lib/shape.ts';
 import { asRefusal, openPage } from '../browserless/page.ts';
 import type { SessionContext } from './schema.ts';
 
@@ -29,6 +29,9 @@ const isCookies = object({
 const isStored = object({ origin: anyText, local: table(anyText), session: table(anyText) });
 const isPaused = object({ requestId: anyText });
 
+/** The body of a new session, which takes what is read here, has at most 8 MiB. */
+const MOST_STORED = 8 * 1024 * 1024;
+
 type Items = Record<string, Record<string, string>>;
 
 const READ_STORAGE = `(() => {
@@ -46,30 +49,49 @@ export async function readContext(mux: Mux) {
     const { cookies } = await client.ask(isCookies, 'Storage.getCookies');
     const { targetInfos } = await client.ask(isTargetList, 'Target.getTargets');
     const pages = targetInfos.filter(({ type, url }) => type === 'page' && /^https?:/.test(url));
-    const stored = await Promise.all(
-      pages.map(async ({ targetId }) => {
-        try {
-          const { sessionId } = await client.ask(isAttached, 'Target.attachToTarget', { targetId, flatten: true });
-          const asked = { expression: READ_STORAGE, returnByValue: true };
-          const { result } = await client.ask(isEvaluated, 'Runtime.evaluate', asked, sessionId);
-          return isStored(result['value']) ? [result['value']] : [];
-        } catch {
-          return []; // the page closed meanwhile, or does not answer: the other pages do
-        }
-      }),
-    );
     const localStorage: Items = {};
     const sessionStorage: Items = {};
-    for (const { origin, local, session } of stored.flat()) {
+    let size = 0;
+    // One page after the other: each may have stored ten megabytes.
+    for (const { targetId } of pages) {
+      const stored = await storageOf(client, targetId);
+      if (!stored) continue;
+      const { origin, local, session } = stored;
       const domain = origin.replace(/^https:\/\//, '');
-      if (Object.keys(local).length > 0) localStorage[domain] = { ...localStorage[domain], ...local };
-      if (Object.keys(session).length > 0) sessionStorage[domain] = { ...sessionStorage[domain], ...session };
+      for (const [all, items] of [
+        [localStorage, local],
+        [sessionStorage, session],
+      ] as const) {
+        size += sizeOf(items);
+        if (size > MOST_STORED)
+          throw errors.page_not_loaded({
+            detail: `The open pages have stored more than ${MOST_STORED} characters, which is more than a new session takes. Close some of them.`,
+          });
+        if (Object.keys(items).length > 0) Object.assign((all[domain] ??= {}), items);
+      }
     }
     return { cookies, localStorage, sessionStorage };
   } finally {
     client.close();
   }
 }
+
+/** Undefined when the page has closed or does not answer: the other pages do. */
+async function storageOf(client: LocalClient, targetId: string): Promise<Checked<typeof isStored> | undefined> {
+  try {
+    const { sessionId } = await client.ask(isAttached, 'Target.attachToTarget', { targetId, flatten: true });
+    const asked = { expression: READ_STORAGE, returnByValue: true };
+    const { result } = await client.ask(isEvaluated, 'Runtime.evaluate', asked, sessionId);
+    const { value } = result;
+    return isStored(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** An entry takes some room beside its text. */
+const sizeOf = (items: Record<string, string>) =>
+  Object.entries(items).reduce((sum, [key, value]) => sum + key.length + value.length + 16, 0);
 
 /** Gives a new session the cookies and the storage of another. */
 export async function restoreContext(mux: Mux, context: SessionContext, signal: AbortSignal): Promise<void> {

@@ -3,6 +3,7 @@ import http, { type IncomingMessage } from 'node:http';
 import { duplexOf } from '../../chromium/guest/duplex.ts';
 import { DriverReady } from '../../chromium/guest/protocol.ts';
 import { within } from '../../lib/deadline.ts';
+import { isLight } from '../../lib/json-weight.ts';
 import { inside, nextOf } from '../../sessions/inside.ts';
 import type { Hold } from '../../sessions/holds.ts';
 import { WebDriverFault } from './fault.ts';
@@ -19,6 +20,8 @@ const START_MS = 45_000;
 const COMMAND_MS = 60 * 60_000;
 /** Of an answer that is read here; others are passed on as they come. */
 const MOST_READ = 1024 * 1024;
+/** Of names and values in such an answer: the handles of windows, or capabilities. */
+const MOST_VALUES = 10_000;
 
 /** Looked for each time, so that an installation is noticed without a restart. */
 export const findDriver = () => PLACES.find((path) => existsSync(path));
@@ -120,8 +123,11 @@ export async function valueOf(response: IncomingMessage): Promise<unknown> {
     if (error instanceof WebDriverFault) throw error;
     throw new WebDriverFault('unknown error', 'The driver ended before it had answered.', { cause: error });
   }
+  const whole = Buffer.concat(pieces);
+  if (!isLight(whole, MOST_VALUES))
+    throw new WebDriverFault('unknown error', 'The driver of the session answered with too many values.');
   try {
-    const said = JSON.parse(Buffer.concat(pieces).toString()) as { value?: unknown } | null;
+    const said = JSON.parse(whole.toString()) as { value?: unknown } | null;
     return said?.value;
   } catch (error) {
     throw new WebDriverFault('unknown error', 'The driver of the session sent an answer that is not JSON.', {

@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest';
+import type { Mux } from '../../chromium/cdp/mux.ts';
+import { readContext } from './context.ts';
+
+/** A browser with so many pages of one site, each of which has stored a value of this size. */
+function browserWith(pages: number, size: number) {
+  const state = { read: 0, atOnce: 0, most: 0 };
+  const targetInfos = Array.from({ length: pages }, (_, at) => ({
+    targetId: String(at),
+    type: 'page',
+    url: 'https://a.test/',
+    title: '',
+    attached: false,
+  }));
+  const answers: Record<string, (params: { targetId?: string }) => unknown> = {
+    'Storage.getCookies': () => ({ cookies: [] }),
+    'Target.getTargets': () => ({ targetInfos }),
+    'Target.attachToTarget': ({ targetId }) => ({ sessionId: targetId }),
+  };
+  const ask = async (_is: unknown, method: string, params: { targetId?: string } = {}, page?: string) => {
+    const answer = answers[method];
+    if (answer) return answer(params);
+    state.most = Math.max(state.most, (state.atOnce += 1));
+    await new Promise((resolve) => setImmediate(resolve));
+    state.atOnce -= 1;
+    state.read += 1;
+    const value = { origin: 'https://a.test', local: { same: 'x' }, session: { [`k${page}`]: 'x'.repeat(size) } };
+    return { result: { type: 'object', value } };
+  };
+  return { mux: { attachLocal: () => ({ ask, close() {} }) } as unknown as Mux, state };
+}
+
+test('the storage of several pages of a site is joined', async () => {
+  const { mux } = browserWith(2, 3);
+  expect(await readContext(mux)).toEqual({
+    cookies: [],
+    localStorage: { 'a.test': { same: 'x' } },
+    sessionStorage: { 'a.test': { k0: 'xxx', k1: 'xxx' } },
+  });
+});
+
+test('pages are read one after the other, and no more of them than a new session takes', async () => {
+  const { mux, state } = browserWith(100, 1024 * 1024);
+  await expect(readContext(mux)).rejects.toThrow('more than a new session takes');
+  expect(state).toMatchObject({ read: 8, most: 1 });
+});
