@@ -273,7 +273,7 @@ const own = new Set([
   'api/schema.ts empty',
   'api/schema.ts named',
   'api/server.ts mayChange',
-  'chromium/cdp/switchboard.ts newSession',
+  'chromium/cdp/session.ts newSession',
   'chromium/egress/http-words.ts refuseTrace',
   'chromium/forms/page-script.ts inPage',
   'chromium/forms/page-script.ts inReadPage',
