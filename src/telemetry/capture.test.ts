@@ -80,7 +80,7 @@ describe('an acquire', () => {
   });
 });
 
-test('what is told names every category, and is read back as the same', () => {
+test('a reply names every category, and is read back as the same', () => {
   const capture = set('console', 'control');
   const told = inReply(capture)!;
   expect(Object.keys(told.browser)).toEqual([...telemetryCategories]);

@@ -14,7 +14,7 @@ export interface TelemetryRequest {
   browser?: Flags;
 }
 
-/** What clients are told. */
+/** The reply to clients. */
 export interface TelemetryReply {
   browser: { [C in TelemetryCategory]: { enabled: boolean } };
 }

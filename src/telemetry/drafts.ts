@@ -48,7 +48,7 @@ export function journalDrafts({ isCaptured, add, onChange }: DraftsOptions) {
       return lines.length > 0 ? gather(lines, bytes) : undefined;
     },
 
-    /** The session is over: they are told as they are. */
+    /** The session is over: they become events as they are. */
     end(): void {
       for (const [finish, event] of drafts) finish(event);
     },

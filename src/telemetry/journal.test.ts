@@ -39,7 +39,7 @@ test('of what waits for a write that takes long, the oldest beyond 4 MiB is lost
   add(5);
   const [first] = kept.seal();
   add(1000);
-  expect(lost).toEqual([]); // told once, with the next write
+  expect(lost).toEqual([]); // reported once, with the next write
   const [again, ...later] = kept.seal();
   expect(again).toBe(first);
   const bytes = later.reduce((sum, { rawBytes }) => sum + rawBytes, 0);

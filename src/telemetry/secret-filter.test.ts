@@ -41,7 +41,7 @@ test.each([
   ['secrets', Array.from({ length: 2001 }, (_, at) => `typed-${at}`)],
   ['characters', Array.from({ length: 100 }, (_, at) => `${at}${'ж '.repeat(5000)}`)],
   ['characters of one secret', ['x'.repeat(100_000)]],
-])('with too many %s, no text and no data of an event is told', (_, secrets) => {
+])('with too many %s, no text and no data of an event is left', (_, secrets) => {
   const filter = hiding('the-first-secret', ...secrets);
   expect(filter.full).toBe(true);
   expect(filter.clean('the-first-secret')).toBe('[redacted]');

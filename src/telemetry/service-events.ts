@@ -49,7 +49,7 @@ interface Task {
 
 /**
  * One event for each process that was ended because the session's memory ran out. The kernel does not say which process it ended: one
- * that grew too fast to be seen before is told as `unknown`.
+ * that grew too fast to be seen before is reported as `unknown`.
  */
 export function oomKills(report: { by: 'kernel' | 'service'; mostBytes: number; ended: Task[]; largest: Task[] }) {
   const { by, mostBytes, largest } = report;

@@ -123,8 +123,8 @@ export function telemetryService({
       [...journals.values()].some(({ capture }) => (capture as ReadonlySet<EventCategory>).has(category)),
 
     /**
-     * The events of a session of this node, as they happen: from now on, after an event, or from the oldest that is still to be
-     * had. Undefined when the session is not on this node.
+     * The events of a session of this node, as they happen: from now on, after an event, or from the oldest that can
+     * still be read. Undefined when the session is not on this node.
      */
     follow(
       sessionId: string,

@@ -8,7 +8,7 @@ export function unwrittenChunks(onLost: (events: number) => void) {
   let all: LooseChunk[] = [];
   /** Those that are being written: they are not given up, because they may already be in the archive. */
   const writing = new Set<LooseChunk>();
-  /** Events that were given up, and not told to `onLost` yet. */
+  /** Events that were given up, and not reported to `onLost` yet. */
   let lost = 0;
 
   /** Gives up what is too much of what waits, the oldest first. */

@@ -51,7 +51,7 @@ export function telemetryWriter({ short, ...options }: WriterOptions) {
   }
 
   /** Writes what there is. Resolves when it is written, or could not be. A call during a round is served by the next one. */
-  const round = () => withoutOwner(nextRound); // it writes for all sessions, whoever asks for it
+  const round = () => withoutOwner(nextRound); // it writes for all sessions, so a fault in it belongs to no caller
 
   function nextRound(): Promise<void> {
     if (running) return (queued ??= running.then(nextRound));

@@ -59,7 +59,7 @@ test('bodies are read when the page has loaded, or leaves, with those of its fra
   expect(asked).toEqual(['a', 'b', 'c', 'd']);
 });
 
-test('what waits when the capture ends is told without a body, and an answer that comes later is not used', async () => {
+test('a response that waits when the capture ends is captured without a body, and an answer that comes later is not used', async () => {
   want('a');
   patience = 3000;
   want('b', other);
@@ -72,7 +72,7 @@ test('what waits when the capture ends is told without a body, and an answer tha
   expect(asked).toEqual(['a']);
 });
 
-test('what a page takes with it is told without a body', () => {
+test('a response of a page that closes is captured without a body', () => {
   patience = 3000;
   want('a');
   read.gone(page);
@@ -81,7 +81,7 @@ test('what a page takes with it is told without a body', () => {
   expect(asked).toEqual([]);
 });
 
-test('a thousand responses of all pages wait for their body, or 4 MiB of them; more are told without', () => {
+test('a thousand responses of all pages wait for their body, or 4 MiB of them; more are captured without', () => {
   patience = 3000;
   for (let at = 0; at < 1010; at++) want(`${at}`, at % 2 === 0 ? page : other);
   expect(told).toHaveLength(10);

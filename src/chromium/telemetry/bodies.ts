@@ -8,7 +8,7 @@ import { rootOf, type Target } from './target.ts';
 const MOST_BYTES = 2 * 1024 * 1024;
 /** The most bodies of one target that are read at once, so that a page that hangs holds up only itself. */
 const MOST_AT_ONCE = 4;
-/** The most responses that wait for their body, and the most memory of them in bytes; more are told without. A page tells all at once. */
+/** The most responses that wait for their body, and the most memory of them in bytes; more are captured without. When a page closes, all of them are captured at once. */
 const MOST_WAITING = 1000;
 const MOST_WEIGHT = 4 * 2 ** 20;
 
@@ -29,7 +29,7 @@ interface Line {
 }
 
 /**
- * Reads the bodies of responses, and calls `done` once for each: with the text as it may be told, or without. Bodies wait while their page
+ * Reads the bodies of responses, and calls `done` once for each: with the redacted text, or without. Bodies wait while their page
  * has more to do, for as long as `patience` says, in milliseconds: reading them at once made a page of 300 requests load a fifth longer.
  */
 export function bodies(client: LocalClient, patience: (target: Target) => number) {
@@ -81,7 +81,7 @@ export function bodies(client: LocalClient, patience: (target: Target) => number
     startLater(target, line);
   }
 
-  /** What waits is told without a body. */
+  /** Responses that wait are captured without a body. */
   function gone(target: Target): void {
     const line = waiting.get(target);
     waiting.delete(target);

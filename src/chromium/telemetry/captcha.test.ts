@@ -90,7 +90,7 @@ describe.each(Object.keys(addresses) as Kind[])('a %s widget', (kind) => {
   });
 });
 
-test('what a widget tells of its attempts is told, and the next attempt can succeed', async () => {
+test('the attempts that a widget reports are captured, and the next attempt can succeed', async () => {
   const { outcomes } = await pageWith('turnstile', [
     { outcome: { status: 'failure', code: '300030' } },
     { outcome: { status: 'timeout', code: 'interactiveTimeout' } },

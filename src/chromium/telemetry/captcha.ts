@@ -115,7 +115,7 @@ export function captchaEvents(
       if (outcome) {
         const { status, code } = outcome;
         report(widget, status, status === 'failure' ? { error_code: cutText(code, 64) } : {});
-        // The widget stays, and can be solved anew.
+        // The widget stays, and can be solved again.
         widget.begunAt = widget.begins ? Date.now() : undefined;
         widget.seenAt = Date.now();
         continue;
@@ -162,7 +162,7 @@ export function captchaEvents(
         over: false,
       };
       widgets.set(frame.id, widget);
-      // The document is gone, or the page hangs. Its end is told by another event.
+      // The document is gone, or the page hangs. Another event reports its end.
       follow(widget).catch(() => {});
     },
 

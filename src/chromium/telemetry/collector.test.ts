@@ -40,7 +40,7 @@ const of = (type: string, where: Data = {}): Data[] =>
     .map(({ data }) => data ?? {})
     .filter((data) => Object.entries(where).every(([name, value]) => data[name] === value));
 
-/** The first event of this type with these fields, as soon as it is told. A page of the test before may still tell of itself: name yours. */
+/** The first event of this type with these fields, as soon as it is captured. A page of the previous test may still cause events, so name yours. */
 async function told(type: string, where: Data = {}): Promise<Data> {
   await expect.poll(() => of(type, where), { message: `${type} ${JSON.stringify(where)}` }).not.toEqual([]);
   return of(type, where)[0]!;
@@ -272,7 +272,7 @@ describe('every target is observed from its start', () => {
 });
 
 describe('interactions', () => {
-  test('are told, but no key and no text of secret fields', async () => {
+  test('are captured, but no key and no text of secret fields', async () => {
     const url = `${site.url}/form`;
     const { targetId, sessionId } = await client.page(url);
     await told('page_load', { url });
@@ -380,7 +380,7 @@ describe('captchas', () => {
     ['hcaptcha', hcaptcha, 'textarea[name="h-captcha-response"]'],
     ['recaptcha_v2', recaptcha, 'textarea[name="g-recaptcha-response"]'],
     ['turnstile', turnstile, 'input[name="cf-turnstile-response"]'],
-  ])('a %s widget that got an answer was solved; the answer is not told', async (kind, address, field) => {
+  ])('a %s widget that got an answer was solved; the answer is not captured', async (kind, address, field) => {
     const { targetId, sessionId, path } = await pageWithWidget(address);
     await client.evaluate(`document.querySelector('${field}').value = 'planted-token', 1`, sessionId);
     expect(await told('captcha_solve_result', { website_path: path })).toEqual(outcome(path, kind, 'success'));
@@ -398,7 +398,7 @@ describe('captchas', () => {
     ['timeout', hcaptcha, ofHcaptcha('challenge-expired'), {}],
     ['abandoned', hcaptcha, ofHcaptcha('challenge-escaped'), {}],
   ])(
-    'a %s is told when the widget says so (%s, %j), and not when its page does',
+    'a %s is captured when the widget reports it (%s, %j), and not when its page does',
     async (status, address, said, more) => {
       const { targetId, sessionId, path } = await pageWithWidget(address);
       const forged = address === turnstile ? ofTurnstile('fail', 1) : ofHcaptcha('forged-error');

@@ -8,7 +8,7 @@ import { watchBrowser, type BrowserWatch } from './watch.ts';
 
 /** Collects what one session's browsers do, one browser after the other. */
 export interface Collector {
-  /** Settles when the first capture is in effect. It never rejects: what fails is told as an event. */
+  /** Settles when the first capture is in effect. It never rejects: a failure is reported as an event. */
   readonly ready: Promise<void>;
   /** Captures these categories from now on; those that do not come from the browser are ignored. It never rejects. */
   change(capture: Capture): Promise<void>;
@@ -18,7 +18,7 @@ export interface Collector {
   browserBack(mux: Mux): Promise<void>;
   /** The browser was not replaced: nothing more will be collected. */
   browserLost(): void;
-  /** Ends the capture. Nothing is told afterwards. */
+  /** Ends the capture. Nothing is captured afterwards. */
   close(): Promise<void>;
 }
 
@@ -29,7 +29,7 @@ export interface CollectorOptions {
   log: Log;
 }
 
-/** How often a capture is begun anew in a replaced browser that does not answer. */
+/** How often a capture is started again in a replaced browser that does not answer. */
 const MOST_TRIES = 10;
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 2000;
@@ -90,7 +90,7 @@ export function collect({ mux: first, capture: initial, sink, log }: CollectorOp
       } catch (error) {
         watch?.close();
         watch = undefined;
-        if (over || goneAt !== undefined || mux.isClosed) return; // a later browserBack begins anew
+        if (over || goneAt !== undefined || mux.isClosed) return; // a later browserBack starts again
         log.warn({ reason: (error as Error).message, tries }, 'telemetry.reconnect_failed');
         if (tries >= MOST_TRIES) return monitor('monitor_reconnect_failed', { reason: 'reconnect_exhausted' });
       }

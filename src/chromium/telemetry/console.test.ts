@@ -5,7 +5,7 @@ import type { Watch } from './watch.ts';
 
 type Listener = (params: unknown, sessionId: string) => void;
 
-/** A page whose console calls are told. */
+/** A page whose console calls are captured. */
 function page() {
   const listeners = new Map<string, Listener>();
   const told: Told[] = [];
@@ -30,7 +30,7 @@ function allOf(name: string, value: unknown): string[] {
   );
 }
 
-test('the addresses of a stack are told up to 32 KiB together', () => {
+test('the addresses of a stack are captured up to 32 KiB together', () => {
   const { told, call } = page();
   const url = `http://a.test/?${'a=1&'.repeat(4000)}`;
   const callFrames = Array.from({ length: 50 }, () => ({ functionName: 'f', scriptId: '1', url, lineNumber: 1 }));
@@ -42,7 +42,7 @@ test('the addresses of a stack are told up to 32 KiB together', () => {
   expect(urls.join('').length).toBeLessThan(33 * 1024);
 });
 
-test('the arguments of a call are told up to 128 KiB together', () => {
+test('the arguments of a call are captured up to 128 KiB together', () => {
   const { told, call } = page();
   call({ args: Array.from({ length: 60 }, () => ({ type: 'string', value: 'x'.repeat(8000) })) });
   const args = told[0]!.data!['args'] as string[];

@@ -35,7 +35,7 @@ function collected(...capture: TelemetryCategory[]) {
   return { collector, told: () => events.map(({ category, type, data }) => ({ category, type, data })) };
 }
 
-test('a capture that the browser refuses is told', async () => {
+test('a capture that the browser refuses is reported', async () => {
   const { collector, told } = collected('console');
   await collector.ready;
   expect(told()).toEqual([
@@ -44,7 +44,7 @@ test('a capture that the browser refuses is told', async () => {
   await collector.close();
 });
 
-test('a browser that is not replaced is told', async () => {
+test('a browser that is not replaced is reported', async () => {
   const { collector, told } = collected('captcha');
   collector.browserGone();
   collector.browserLost();
@@ -64,7 +64,7 @@ test('categories that do not come from the browser make no client and no events'
   await collector.close();
 });
 
-test('nothing is told after the end', async () => {
+test('nothing is captured after the end', async () => {
   const { collector, told } = collected('console');
   await collector.close();
   collector.browserGone();

@@ -10,7 +10,7 @@ export interface Request {
   requestId: string;
   /** Where its latest event came from: a document that moves to another process ends its requests there. */
   target: Target;
-  /** As it may be told. */
+  /** Redacted. */
   url: string;
   method: string;
   type: string | undefined;
@@ -23,7 +23,7 @@ export interface Request {
   counts: boolean;
 }
 
-/** What is kept of a response until it is told, as it may be told. */
+/** The redacted part of a response that is kept until its event. */
 export interface Answer {
   url: string;
   status: number;

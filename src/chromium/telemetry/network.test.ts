@@ -112,7 +112,7 @@ test('a page is idle when its requests and those of its frames have ended, moved
   expect(idle()).toEqual(['A', 'A', 'B']); // it was the oldest
 });
 
-test('a page that closes with many requests leaves the event loop to others while their failures are told', async () => {
+test('a page that closes with many requests leaves the event loop to others while their failures are captured', async () => {
   const { say, network, known, told } = pages();
   for (let at = 0; at < 200; at++) say('Network.requestWillBeSent', request(`a${at}`), 'A');
   const failures = () => {
@@ -150,7 +150,7 @@ test('of open requests, the oldest beyond 16 MiB are forgotten', () => {
   expect(fail('b299')).toMatch(/^http:/);
 });
 
-test('of addresses and titles, frames and targets keep as much as is told', () => {
+test('frames and targets keep only the captured part of addresses and titles', () => {
   const { client, say } = browser();
   const mux = { attachLocal: () => client, hiddenWorld: 'w', proxy: undefined } as unknown as Mux;
   const told: Told[] = [];

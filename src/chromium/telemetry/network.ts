@@ -96,7 +96,7 @@ export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
     return entry;
   }
 
-  /** The response is complete. It is told when its body has been read, or without a body if there is none to tell. */
+  /** The response is complete. Its event follows when its body has been read, or at once if it has none to capture. */
   function answered(entry: Request, timestamp: number, bytes = 0): void {
     const { target, response, method, requestId } = entry;
     if (!response || !watch.captures('network')) return;
@@ -136,7 +136,7 @@ export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
     /** The page has loaded its document. */
     loaded: (page: Target) => readBody.now(page),
 
-    /** The main frame shows another document: requests of the previous one may never be told to have ended. */
+    /** The main frame shows another document: Chromium may never report the end of requests of the previous one. */
     navigated(page: Target, loaderId: string): void {
       for (const entry of requests.counted(page)) if (entry.loaderId !== loaderId) requests.idle(entry);
       settleIdle(page);
@@ -164,7 +164,7 @@ export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
   };
 }
 
-/** network_idle: a page that has had nothing in flight for half a second. */
+/** network_idle: a page without a request in flight for half a second. */
 function idlePages({ captures, tell }: Watch) {
   const timers = new Map<Target, NodeJS.Timeout>();
   return {

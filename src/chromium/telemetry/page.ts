@@ -5,7 +5,7 @@ import { timelineEvents } from './timeline.ts';
 import type { Watch } from './watch.ts';
 
 const SETTLED_MS = 1000;
-/** How long a new tab may take to say where it goes, before it is told without an address. */
+/** How long a new tab may take to say where it goes, before it is reported without an address. */
 const OPENING_MS = 1000;
 
 /** What is known of a page's document. */
@@ -110,7 +110,7 @@ export function pageEvents(watch: Watch) {
     if (known?.loaded && !known.settled) settleLater(page, known);
   });
 
-  /** A new tab is told once it is known where it goes: Chromium announces it without an address. */
+  /** A new tab is reported once its address is known: Chromium announces it without one. */
   function opened(target: Target, url: string): void {
     if (!opening.has(target)) return;
     clearTimeout(opening.get(target));

@@ -16,7 +16,7 @@ describe('headers', () => {
     expect(Object.values(cleanHeaders(secret))).toEqual(Array.from({ length: 5 }, () => REDACTED));
   });
 
-  test('others are told, without the credentials of addresses in them', () => {
+  test('others are captured, without the credentials of addresses in them', () => {
     expect(cleanHeaders({ Accept: '*/*', Referer: 'http://user:s3@host/' })).toEqual({
       Accept: '*/*',
       Referer: `http://${REDACTED}@host/`,
@@ -44,7 +44,7 @@ test.each([
   [`http://host/?next=%2Flive%3Fjwt%3D${webToken}`, `http://host/?next=%2Flive%3Fjwt%3D${REDACTED}`],
   ['http://host/eyJ.eyJ/a.eyJson.b?token_count=1', 'http://host/eyJ.eyJ/a.eyJson.b?token_count=1'],
   ['http://host/a@b?mail=me@host', 'http://host/a@b?mail=me@host'],
-])('the address %s is told as %s', (url, told) => {
+])('the address %s is captured as %s', (url, told) => {
   expect(cleanUrl(url)).toBe(told);
 });
 
@@ -62,7 +62,7 @@ describe('bodies', () => {
     ['application/octet-stream', undefined],
     ['font/woff2', undefined],
     ['', undefined],
-  ])('of %s at most %s bytes are told', (type, bytes) => {
+  ])('of %s at most %s bytes are captured', (type, bytes) => {
     expect(bodyLimit(type)).toBe(bytes);
   });
 
@@ -72,7 +72,7 @@ describe('bodies', () => {
     expect(Buffer.byteLength(cleanBody('é'.repeat(10_000), 8192)!)).toBe(8192);
   });
 
-  test('one-time codes are cut, and the codes of errors are told', () => {
+  test('one-time codes are cut, and the codes of errors are captured', () => {
     expect(cleanBody('user=me&code=731904', 100)).toBe(`user=me&code=${REDACTED}`);
     expect(cleanBody('{"sms_code": "731 904"}', 100)).toBe(`{"sms_code": "${REDACTED}"}`);
     expect(cleanBody('{"code":"not_found"}', 100)).toBe('{"code":"not_found"}');
@@ -102,7 +102,7 @@ describe('bodies', () => {
     expect(cleanBody(body, 8192)).toBe(told);
   });
 
-  test('code that mentions passwords is told', () => {
+  test('code that mentions passwords is captured', () => {
     const code = 'if (password == null) return; form.password = input.value;';
     expect(cleanBody(code, 4096)).toBe(code);
   });

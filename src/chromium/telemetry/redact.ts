@@ -62,7 +62,7 @@ export function cleanHeaders(headers: Record<string, unknown>): Record<string, s
   return clean;
 }
 
-/** How many bytes of a body of this type are told; undefined: none. */
+/** How many bytes of a body of this type are captured; undefined: none. */
 export function bodyLimit(contentType: string): number | undefined {
   const type = contentType.split(';', 1)[0]!.trim().toLowerCase();
   if (/^(application|text)\/(json|xml|x-www-form-urlencoded|yaml|x-yaml|graphql|x-ndjson|csv)$/.test(type))
@@ -75,7 +75,7 @@ export function bodyLimit(contentType: string): number | undefined {
   return undefined;
 }
 
-/** A body as it may be told: cut to `bytes`, and with the values of secret fields replaced. Undefined if it is not text. */
+/** A redacted body: cut to `bytes`, and with the values of secret fields replaced. Undefined if it is not text. */
 export function cleanBody(body: string, bytes: number): string | undefined {
   const text = cutBytes(body, bytes);
   if (/[\0\uFFFD]/.test(text)) return undefined;

@@ -16,7 +16,7 @@ const APART_MS = 2000;
 const CALM_MS = 300;
 /** How long a picture waits for pages that load. */
 const LOADING_MS = 3000;
-/** Without any sign of a change, a picture is still taken this often, and told if it differs from the last. */
+/** Without any sign of a change, a picture is still taken this often, and captured if it differs from the last. */
 const PERIOD_MS = 10_000;
 /** Larger pictures are scaled down, in characters of base64: an event may have a million bytes. */
 const MOST_BASE64 = 972 * 1024;

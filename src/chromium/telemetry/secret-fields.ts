@@ -1,4 +1,4 @@
-/** What must not be told is replaced with this. */
+/** The text in the place of a secret. */
 export const REDACTED = '[redacted]';
 
 /** Fields that hold what people type into password fields, and fields for one-time codes. */

@@ -17,7 +17,7 @@ export interface Target {
   /** It started under the collector's eyes: nothing that it does has happened before. */
   readonly fresh: boolean;
   readonly title: string;
-  /** As it may be told, like those of frames and requests: it is told with each event, and cleaned once. */
+  /** Redacted, like those of frames and requests: each event has it, and to redact it takes long. */
   url: string;
   /** Counts the documents of a page's main frame. */
   navSeq: number;
@@ -39,7 +39,7 @@ export interface Frame {
 
 /** More parents than a frame or worker has. */
 export const MOST_DEPTH = 32;
-/** More frames of one target are not told apart. */
+/** More frames of one target are not followed. */
 export const MOST_FRAMES = 2000;
 
 export const isDocument = ({ type }: Target) => !isWorker(type);

@@ -6,7 +6,8 @@ export const LogQuery = Type.Object({
   follow: Type.Optional(
     Type.Boolean({
       default: true,
-      description: 'A file is told from its end on, and as it grows; without, it is told whole and the stream ends.',
+      description:
+        'Send a file from its end on, and as it grows. Without it, the whole file is sent and the stream ends.',
     }),
   ),
   path: Type.Optional(Type.String({ maxLength: 4096, description: 'With source=path: as the session sees it.' })),

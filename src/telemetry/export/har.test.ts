@@ -146,7 +146,7 @@ describe('a request and its answer', () => {
     ]);
   });
 
-  test('a request that fails, one without an end and an answer without its request are told apart', async () => {
+  test('a request that fails, one without an end and an answer without its request are different entries', async () => {
     const { list } = eventList()
       .add('network_response', get('0', 'http://a.test/early', { status: 200, mime_type: 'text/plain' }))
       .add('network_request', get('1', 'http://a.test/refused'))
