@@ -3,13 +3,13 @@
  * clipboard; where it does not (no https, an iframe without permission), there is the panel.
  */
 import { $ } from './elements.ts';
+import { listenUntil } from './listen.ts';
 import { panel } from './panel.ts';
-import { listenUntil, type Ui } from './parts.ts';
 
 /** A page in the session may copy at any time. Only text copied soon after the viewer's own input reaches the viewer's computer. */
 const OWN_DOING_MS = 5000;
 
-export function clipboardPanel({ readOnly, notice }: Pick<Ui, 'readOnly' | 'notice'>) {
+export function clipboardPanel({ readOnly, notice }: { readOnly: boolean; notice(text: string): void }) {
   const text = $('clipboard-text');
   const focus = (yes: boolean) => (yes ? text : $('keyboard')).focus({ preventScroll: true });
   const box = panel({ name: 'clipboard', listen: listenUntil(), opened: focus });

@@ -2,7 +2,7 @@
  * Typing goes into an invisible text field, because only a text field gets dead keys, input methods, phone keyboards and paste. Keys are
  * intercepted before they write into it; what it does receive is text without a key.
  */
-import { listenUntil } from './parts.ts';
+import { listenUntil } from './listen.ts';
 
 export const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 

@@ -1,6 +1,6 @@
 /** A panel below the header, with its button. One at a time is open: they have the same place. */
 import { $ } from './elements.ts';
-import type { Listen } from './parts.ts';
+import type { Listen } from './listen.ts';
 
 /** `opened` is called when it opens or closes. */
 export function panel({

@@ -1,6 +1,7 @@
 import type { ViewerMessage } from '../../../chromium/pages/viewer-protocol.ts';
 import type { clipboardPanel } from './clipboard.ts';
 import { $ } from './elements.ts';
+import { listenUntil, type Listen } from './listen.ts';
 
 /** The page around a view. */
 export interface Ui {
@@ -17,28 +18,6 @@ export interface Ui {
 export type MakeView = (socket: WebSocket, ui: Ui, signal: AbortSignal) => void;
 
 export type Send = (message: ViewerMessage) => void;
-
-/** Adds a listener that is removed when the connection ends. */
-export interface Listen {
-  <T extends keyof WebSocketEventMap>(
-    target: WebSocket,
-    type: T,
-    listener: (event: WebSocketEventMap[T]) => unknown,
-    options?: AddEventListenerOptions,
-  ): void;
-  <T extends keyof DocumentEventMap>(
-    target: Document,
-    type: T,
-    listener: (event: DocumentEventMap[T]) => unknown,
-    options?: AddEventListenerOptions,
-  ): void;
-  <T extends keyof HTMLElementEventMap>(
-    target: HTMLElement,
-    type: T,
-    listener: (event: HTMLElementEventMap[T]) => unknown,
-    options?: AddEventListenerOptions,
-  ): void;
-}
 
 /** What the parts of a view share. */
 export interface Parts {
@@ -66,14 +45,4 @@ export function partsOf(socket: WebSocket, { readOnly, notice }: Ui, signal: Abo
     notice,
     focus: () => $('keyboard').focus({ preventScroll: true }),
   };
-}
-
-/** Without a signal, listeners stay as long as the page does. */
-export function listenUntil(signal?: AbortSignal): Listen {
-  return (
-    target: EventTarget,
-    type: string,
-    listener: (event: never) => unknown,
-    options: AddEventListenerOptions = {},
-  ) => target.addEventListener(type, listener as EventListener, signal ? { signal, ...options } : options);
 }

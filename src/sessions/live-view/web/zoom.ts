@@ -3,7 +3,7 @@
  * window only. A mouse moves it by scroll bars.
  */
 import { $ } from './elements.ts';
-import type { Listen } from './parts.ts';
+import type { Listen } from './listen.ts';
 import type { Size } from './picture-panel.ts';
 
 const LARGEST = 10;
