@@ -13,6 +13,9 @@ import { parseTotp, type Totp } from './totp.ts';
 const valuesOf = 'credential values';
 const totpOf = 'credential totp';
 const mostValues = 100;
+/** Characters of all values of a credential, and credentials of a project: they are in the database of all projects. */
+const mostCharacters = 100_000;
+const mostCredentials = 10_000;
 
 /** Writes a credential's row together with what is sealed for it, and opens the seals. */
 export function credentialContents({ db, secrets }: { db: Db; secrets: Secrets }) {
@@ -20,10 +23,15 @@ export function credentialContents({ db, secrets }: { db: Db; secrets: Secrets }
     const totp = request.totp_secret ? parseTotp(request.totp_secret) : undefined;
     const { name, values } = request;
     refuseBroken(values);
+    refuseLarge(values);
     const id = newId('cred_');
     const row = { id, project_id: projectId, name, domain: siteDomain(request.domain) };
     return unlessTaken(named(name), () =>
       db.transaction(async (tx) => {
+        if ((await credentialStore(tx).count(projectId)) >= mostCredentials)
+          throw errors.invalid_input({
+            detail: `The project has ${mostCredentials} credentials, which are the most. Delete some first.`,
+          });
         await secrets.put(valuesOf, id, JSON.stringify(values), tx);
         if (totp) await secrets.put(totpOf, id, JSON.stringify(totp), tx);
         return credentialStore(tx).insert({
@@ -52,6 +60,7 @@ export function credentialContents({ db, secrets }: { db: Db; secrets: Secrets }
             throw errors.invalid_input({
               detail: `The credential would have ${keys.length} values, and ${mostValues} are the most. Send remove_value_keys too.`,
             });
+          refuseLarge(values);
           await secrets.put(valuesOf, id, JSON.stringify(values), tx);
         }
         if (totp) await secrets.put(totpOf, id, JSON.stringify(totp), tx);
@@ -95,6 +104,14 @@ export function credentialContents({ db, secrets }: { db: Db; secrets: Secrets }
 function refuseBroken(values: Record<string, string>): void {
   if (!Object.entries(values).flat().every(isWellFormed))
     throw errors.invalid_input({ detail: 'values has half of a surrogate pair. Send whole characters.' });
+}
+
+function refuseLarge(values: Record<string, string>): void {
+  const characters = Object.values(values).reduce((sum, { length }) => sum + length, 0);
+  if (characters > mostCharacters)
+    throw errors.invalid_input({
+      detail: `The values of a credential have ${mostCharacters} characters at most, and these have ${characters}.`,
+    });
 }
 
 function siteDomain(given: string): string {

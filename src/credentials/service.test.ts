@@ -98,6 +98,24 @@ describe('a credential', () => {
     await expect(credentials.codeNow('proj', 'Shop')).rejects.toMatchObject({ code: 'no_totp_secret' });
   });
 
+  test('has values of at most 100,000 characters, however many requests bring them', async () => {
+    const refused = expect.objectContaining({ code: 'invalid_input', message: expect.stringContaining('100000') });
+    const some = (from: number, count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, at) => [`key-${from + at}`, 'x'.repeat(10_000)]));
+    await expect(credentials.create('proj', { ...request, values: some(0, 11) })).rejects.toEqual(refused);
+    const { id } = await credentials.create('proj', { ...request, values: some(0, 6) });
+    await credentials.update('proj', id, { values: some(6, 4) });
+    await expect(credentials.update('proj', id, { values: some(10, 1) })).rejects.toEqual(refused);
+  });
+
+  test('is refused beyond 10,000 of a project, and another project has its own', async () => {
+    await store.db.rows(sql`insert into credentials (id, project_id, name, domain, value_keys)
+      select 'many-' || n, 'proj', 'many ' || n, 'shop.example', '{}' from generate_series(1, 10000) n`);
+    const refused = expect.objectContaining({ code: 'invalid_input', message: expect.stringContaining('10000') });
+    await expect(credentials.create('proj', request)).rejects.toEqual(refused);
+    expect(await credentials.create('other', request)).toMatchObject({ name: request.name });
+  });
+
   test('takes no value with half a character', async () => {
     const values = { password: 'p4ss\ud83d' };
     const refused = expect.objectContaining({ code: 'invalid_input' });

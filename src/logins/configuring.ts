@@ -17,6 +17,8 @@ import type { Connection, ConnectionList, CreateConnection, UpdateConnection } f
 import { connectionStore, linkColumns, linkOf, type ConnectionRow, type ConnectionSettings } from './store.ts';
 
 const defaultInterval = 3600;
+/** Of a project. Each has a recipe and the records of its newest login in the database of all projects. */
+const mostConnections = 10_000;
 
 export interface ConfiguringOptions {
   db: Db;
@@ -67,6 +69,10 @@ export function connectionConfiguring(options: ConfiguringOptions & { finding: F
       const { projectId } = asking;
       const domain = siteOf('domain', request.domain);
       refuseTelemetry(request.browser_telemetry);
+      if ((await store.count(projectId)) >= mostConnections)
+        throw errors.invalid_input({
+          detail: `The project has ${mostConnections} auth connections, which are the most. Delete some first.`,
+        });
       const link = request.credential && (await lookup.link(asking, request.credential));
       const login_url = request.login_url ? pageOf(request.login_url) : null;
       if (link) await refuseForeign({ project_id: projectId, domain, login_url }, link);

@@ -10,13 +10,15 @@ import type { LoginMetrics } from './metrics.ts';
 import { runStore, type EndedRun, type FlowEnd, type RunRow } from './run-store.ts';
 import { connectionStore, type ConnectionRow, type Learned } from './store.ts';
 
-/** A login that was told to stop and does not is left behind after this. Its browser ends all the same. */
+/** A login that does not stop when its signal fires is abandoned after this time. Its browser ends all the same. */
 const stopMs = 10_000;
 const mostNotes = 20;
 /** Ends that are remembered while the database is away. Those beyond it wait until their time is over. */
 const mostOwed = 1000;
 /** A look at a page that is larger than this is kept without the page. */
 const mostNoteBytes = 200_000;
+/** All records of a login together. The oldest are kept without their pages then. */
+const mostNotesBytes = 1_000_000;
 
 /** Why a login was stopped from outside of its page. */
 export type Stop = 'canceled' | 'expired' | 'shutdown' | 'browser_gone' | 'not_written' | 'fault';
@@ -166,7 +168,7 @@ export function loginDriving({ db, inputs, keeping, runFlow, nextCheckAt, metric
         record(note) {
           notes.push(bounded(note));
           if (notes.length > mostNotes) notes.shift();
-          keepNotes([...notes]);
+          keepNotes(boundedTogether(notes));
         },
         signal,
         deadlines: { total: driven.endsAt - Date.now() },
@@ -253,10 +255,26 @@ const over = (run: RunRow, { status, errorCode }: FlowEnd): EndedRun => ({
   error_code: errorCode ?? null,
 });
 
-const bounded = (note: Explained): Explained =>
-  JSON.stringify(note).length > mostNoteBytes ? { ...note, page: undefined } : note;
+const bounded = (note: Explained): Explained => (sizeOf(note) > mostNoteBytes ? { ...note, page: undefined } : note);
 
-/** The outcome of a flow. One that does not end when it is told to counts as canceled. */
+const sizes = new WeakMap<Explained, number>();
+/** Worked out once: a record is as large as a page. */
+function sizeOf(note: Explained): number {
+  const size = sizes.get(note) ?? JSON.stringify(note).length;
+  sizes.set(note, size);
+  return size;
+}
+
+/** The newest records with their pages, and the older ones without as soon as there are too many characters. */
+function boundedTogether(notes: readonly Explained[]): Explained[] {
+  let room = mostNotesBytes;
+  return notes
+    .toReversed()
+    .map((note) => ((room -= sizeOf(note)) < 0 ? { ...note, page: undefined } : note))
+    .toReversed();
+}
+
+/** The outcome of a flow. A flow that ignores the signal to stop counts as canceled. */
 async function stoppable(flow: Promise<FlowOutcome>, signal: AbortSignal): Promise<FlowOutcome> {
   let timer: NodeJS.Timeout | undefined;
   let watch = () => {};

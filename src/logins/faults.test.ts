@@ -70,6 +70,35 @@ test('large columns are read only where they are used', async () => {
   expect(await connections.recipe(id)).toEqual(recipe);
 });
 
+test('the records of a login have a million characters at most, and the newest keep their pages', async () => {
+  const { id } = await create();
+  const note = (at: number) => ({
+    at: '',
+    state: 'looking',
+    url: '',
+    title: '',
+    decision: `${at}`,
+    evidence: [],
+    fields: [],
+    choices: [],
+    next: [],
+    page: { frames: [{ url: 'x'.repeat(150_000), main: true, elements: [], texts: [] }] },
+  });
+  room.edge.flow = async ({ record }) => {
+    for (let at = 1; at <= 20; at++) record(note(at));
+    return success;
+  };
+  await room.logins.login(asking, id, {});
+  await succeeds(id);
+  await expect.poll(async () => (await room.logins.explain(asking, id)).records.length).toBe(20);
+  const { records } = await room.logins.explain(asking, id);
+  expect(JSON.stringify(records).length).toBeLessThan(1_010_000);
+  expect(records.map(({ page }) => page !== undefined)).toEqual([
+    ...Array<boolean>(14).fill(false),
+    ...Array<boolean>(6).fill(true),
+  ]);
+});
+
 test('a service that was killed during a login leaves the profile as it was, and the next login runs', async () => {
   const { id } = await create();
   await asks(id);

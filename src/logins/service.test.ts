@@ -114,6 +114,13 @@ describe('a connection', () => {
     expect(await room.logins.usesProxy('p1')).toBeUndefined();
   });
 
+  test('is refused beyond 10,000 of a project', async () => {
+    await store.db.rows(sql`insert into profiles (id, project_id, name) values ('many', ${asking.projectId}, 'many')`);
+    await store.db.rows(sql`insert into auth_connections (id, project_id, profile_id, domain)
+      select 'many-' || n, ${asking.projectId}, 'many', n || '.example' from generate_series(1, 10000) n`);
+    await expect(create()).rejects.toEqual(refused('invalid_input'));
+  });
+
   test('changes what a request names, and is checked by a new interval at once', async () => {
     const { id } = await create({ login_url: 'https://shop.example/in', browser_telemetry: { enabled: true } });
     const due = async () => (await room.connections.find('proj', id))!.next_check_at.getTime() - Date.now();

@@ -38,7 +38,7 @@ export function storeReader({
   log: Log;
 }) {
   const lists = itemLists();
-  const inTurn = turns(4, 15_000);
+  const inTurn = turns({ atOnce: 8, each: 2, waitMs: 15_000 });
 
   /** The store behind a provider, for one operation. */
   async function sourceOf(row: ProviderRow): Promise<Source> {
@@ -57,7 +57,7 @@ export function storeReader({
   /** What goes wrong at the store becomes an answer with the reason, and a line in the log. */
   async function using<T>(row: ProviderRow, work: (source: Source) => Promise<T>): Promise<T> {
     try {
-      return await inTurn(async () => work(await sourceOf(row)));
+      return await inTurn(row.id, async () => work(await sourceOf(row)));
     } catch (error) {
       if (!(error instanceof SourceFailure)) throw error;
       log.warn({ provider: row.id, reason: error.code }, 'credential_provider.failed');
@@ -77,7 +77,7 @@ export function storeReader({
     /** A store that does not answer is a result, not an error. */
     async test(row: ProviderRow): Promise<ProviderTest> {
       try {
-        return { success: true, vaults: await inTurn(async () => (await sourceOf(row)).vaults()) };
+        return { success: true, vaults: await inTurn(row.id, async () => (await sourceOf(row)).vaults()) };
       } catch (error) {
         if (!(error instanceof SourceFailure)) throw error;
         return { success: false, vaults: [], error: error.message };

@@ -1,5 +1,6 @@
 import { EgressError } from '../../chromium/egress/refusals.ts';
 import type { RequestDirectly } from '../../chromium/egress/direct-request.ts';
+import { isLight } from '../../lib/json-weight.ts';
 import type { Check } from '../../lib/shape.ts';
 import { withoutEnd } from '../../lib/text.ts';
 
@@ -58,6 +59,8 @@ export class SourceFailure extends Error {
 
 export const mostItems = 10_000;
 const mostBytes = 8 * 1024 * 1024;
+/** Of the JSON of one answer. Ten thousand items of an own store weigh 130,000. */
+const mostWeight = 200_000;
 const callMs = 10_000;
 /** One operation, such as a list of all items, is over by then, with however many calls. */
 export const operationMs = 30_000;
@@ -81,6 +84,9 @@ export function asking(
     const timeoutMs = Math.min(callMs, left);
     const { status, body } = await request(url, { headers, ca, timeoutMs, mostBytes }).catch(asFailure);
     refuseStatus(status, url.host);
+    // The service does nothing else while it parses.
+    if (!isLight(body, mostWeight))
+      throw new SourceFailure('bad_answer', `${url.host} answered with more than ${mostWeight} names and values.`);
     let answer: unknown;
     try {
       answer = JSON.parse(body.toString('utf8'));

@@ -34,6 +34,20 @@ const failure = async (work: Promise<unknown>) => {
   return error as SourceFailure;
 };
 
+test('an answer that takes long to parse is refused before it is parsed', async () => {
+  const items = Array.from({ length: 60_000 }, (_, at) => ({ id: `${at}`, title: 'Shop' }));
+  const body = Buffer.from(JSON.stringify({ items }));
+  const source = httpSource({ ...plain, serverUrl: 'https://store.example' }, async () => ({
+    status: 200,
+    headers: {},
+    body,
+  }));
+  expect(await failure(source.items())).toMatchObject({
+    code: 'bad_answer',
+    message: 'store.example answered with more than 200000 names and values.',
+  });
+});
+
 describe('a Connect server', () => {
   const entries = [
     { vault: 'Team', title: 'Shop', urls: ['https://shop.example'], username: 'ann', password: 'p4ss', otp },

@@ -56,7 +56,7 @@ function explained(flow: Flow, state: string, decision: string, look: Look | und
     choices: reading.choices.slice(0, 40).map(({ id, type, label }) => ({ id, type, label })),
     next: reading.next.slice(0, 20).map(({ why, label }) => ({ why, label })),
     // A page that shows a new secret is not kept.
-    page: reading.kind === 'enrol_totp' ? undefined : pageOf(snapshot, shown),
+    page: reading.kind === 'enrol_totp' || reading.totpSecret !== undefined ? undefined : pageOf(snapshot, shown),
   };
 }
 

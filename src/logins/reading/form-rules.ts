@@ -49,7 +49,7 @@ export const formRules: Rule[] = [
       const shown = secret === undefined ? {} : { totpSecret: secret };
       return skip === undefined
         ? { kind: 'enrol_totp', why, ...parts, fields, ...shown }
-        : { kind: 'interstitial', why: `${why}, and can be skipped`, next: [step(skip, 'skip')] };
+        : { kind: 'interstitial', why: `${why}, and can be skipped`, next: [step(skip, 'skip')], ...shown };
     },
   },
   {
