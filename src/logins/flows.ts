@@ -124,7 +124,7 @@ export function connectionFlows({
             yield toStateEvent(flow, await addressesOf(flow, asking), row.post_login_url);
             if (flow.status !== 'IN_PROGRESS') return;
           }
-          // A login of this node ends with the service, and its reader is told how.
+          // A login of this node ends with the service, and its reader gets the outcome.
           if (closing && !(flow?.status === 'IN_PROGRESS' && flow.node_id === nodeId)) return;
           await heard.promise;
         } finally {

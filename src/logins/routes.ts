@@ -127,7 +127,7 @@ function connectionRoutes({ logins }: Room): FastifyPluginAsyncTypebox {
       {
         schema: {
           operationId: 'updateAuthConnection',
-          summary: 'Change an auth connection. The next check is scheduled anew when its interval changes.',
+          summary: 'Change an auth connection. A new interval reschedules the next check.',
           tags,
           params,
           body: UpdateConnection,

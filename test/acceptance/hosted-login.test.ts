@@ -124,7 +124,7 @@ describe('the hosted page', { timeout }, () => {
     for (const { url, referer } of asked) expect(`${url} ${referer}`).not.toMatch(/sesame|246810|jwt=|code=/);
   });
 
-  test('works once: a second person who opens the link is told so, and is sent nowhere', async () => {
+  test('works once: a second person who opens the link sees that, and is sent nowhere', async () => {
     const login = await startLogin('once');
     const elsewhere = withWayBack(login.hosted_url, { success_url: `${site.url}/back`, error_url: `${site.url}/back` });
     const first = await open(elsewhere);

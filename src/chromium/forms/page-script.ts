@@ -160,7 +160,7 @@ const install = String.raw`(() => {
     }
   };
   const quiet = {
-    /** How long nothing has changed, in milliseconds. With fresh it begins to count anew what changes all the time. */
+    /** How long nothing has changed, in milliseconds. With fresh, the counts of nodes that change all the time are reset. */
     since(fresh) {
       if (fresh) changes = new WeakMap();
       eachRoot(observe);

@@ -77,7 +77,7 @@ export function pagePasskeys(client: LocalClient, pages: AttachedPages, commands
     enable: async (pageId) => void (await authenticatorOf(pages.get(pageId))),
 
     async exported() {
-      for (const [page, made] of authenticators) if (!page.gone) await noteAll(page, made).catch(() => {}); // events told of them too
+      for (const [page, made] of authenticators) if (!page.gone) await noteAll(page, made).catch(() => {}); // events reported them too
       return [...known.values()];
     },
 

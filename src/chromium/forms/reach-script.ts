@@ -43,7 +43,7 @@ export const reachScript = String.raw`
     HTMLElement.prototype.focus.call(element);
     return focused(look, index);
   };
-  /** How much is there of so many characters that were typed. Only the number is told: what they are is no part of a script. */
+  /** How much is there of so many characters that were typed. Only the number is an argument: the text is no part of a script. */
   const holds = (look, index, length) => {
     const element = kin(look, index);
     if (!element || !hasValue(element)) return 'nothing';

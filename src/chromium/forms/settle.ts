@@ -58,7 +58,7 @@ export async function settle(
 
   while (left() > 0 && !page.gone) {
     signal?.throwIfAborted();
-    // Patience starts anew with each document: it has scripts to load.
+    // Each document starts its own patience: it has scripts to load.
     const waited = performance.now() - Math.max(started, traffic.committedAt);
     const patience = traffic.posting > 0 ? POSTING_MS : PATIENCE_MS;
     const patient = waited < patience;

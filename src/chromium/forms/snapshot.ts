@@ -131,7 +131,7 @@ export async function takeSnapshot(
   }
 
   const places = new Map<string, { box: Box; visible: boolean }>();
-  const told: Seen[] = [];
+  const frameLooks: Seen[] = [];
   for (const found of looks) {
     if (!found) continue;
     const { frame, look, place } = found;
@@ -144,14 +144,14 @@ export async function takeSnapshot(
     };
     const visible = place.shown && (parent?.visible ?? true);
     places.set(frame.frameId, { box, visible });
-    told.push({ frame, look, main: false, box, visible });
+    frameLooks.push({ frame, look, main: false, box, visible });
   }
-  told.sort((a, b) => Number(b.visible) - Number(a.visible) || a.box!.y - b.box!.y || a.box!.x - b.box!.x);
-  told.unshift({ frame: main, look: mainLook, main: true, visible: true });
+  frameLooks.sort((a, b) => Number(b.visible) - Number(a.visible) || a.box!.y - b.box!.y || a.box!.x - b.box!.x);
+  frameLooks.unshift({ frame: main, look: mainLook, main: true, visible: true });
   const { kept, leftOut } = selectParts(
-    told.map(({ look, visible }) => ({ elements: look.elements, texts: look.texts, visible })),
+    frameLooks.map(({ look, visible }) => ({ elements: look.elements, texts: look.texts, visible })),
   );
-  const [first, ...rest] = told.map((seen, at) => {
+  const [first, ...rest] = frameLooks.map((seen, at) => {
     const refs = references.add(number, seen.frame, seen.look.elements.length);
     return frameOf(seen, refs, kept[at]!);
   });

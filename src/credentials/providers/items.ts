@@ -54,7 +54,7 @@ export function providerItems({
   return {
     /**
      * The id of the provider that a request names by name or id. One that is not shared with the project is refused like one that
-     * is not there; a caller who could share it is told how.
+     * is not there; the answer to a caller who could share it says how.
      */
     async idOf({ projectId, orgWide }: Asker, idOrName: string): Promise<string> {
       const row = await store.findByIdOrName(idOrName);
@@ -112,7 +112,7 @@ function nothingFound(rows: readonly ProviderRow[], path: string | undefined, do
   return `No item of ${rows.length === 1 ? one : 'the enabled credential providers'} is for '${domain}'. Add the site to an item, or *.example.com for all below a name.`;
 }
 
-/** Two items of one path cannot be told apart by it; their ids can. */
+/** A path that two items have names neither; their ids do. */
 function atPath(items: readonly SourceItem[], path: string, { name }: ProviderRow): SourceItem | undefined {
   const found = items.filter(
     (item) => item.path === path || item.id === path || `${item.vault_id}/${item.id}` === path,

@@ -12,7 +12,7 @@ interface Cached {
 
 /**
  * Caches the item lists of credential stores for the time that each provider allows. An entry belongs to a revision of the provider: a new
- * token or address invalidates it on all nodes. Items hold no secrets; those are read anew each time.
+ * token or address invalidates it on all nodes. Items hold no secrets; secrets are read from the store each time.
  */
 export function itemLists(now: () => number = () => performance.now()) {
   const cached = new Map<string, Cached>();

@@ -84,7 +84,7 @@ export function storeReader({
       }
     },
 
-    /** Read anew, whatever is kept. */
+    /** Read from the store, whatever is cached. */
     items: (row: ProviderRow): Promise<SourceItem[]> =>
       using(row, (source) => lists.read(row.id, row.revision, () => source.items())),
 

@@ -115,7 +115,7 @@ export function providerRoutes({ providers }: { providers: ProviderService }): F
         config,
         schema: {
           operationId: 'listCredentialProviderItems',
-          summary: 'List what the store has, read anew: titles, paths and sites, no secrets.',
+          summary: 'List what the store has now: titles, paths and sites, no secrets.',
           tags,
           params,
           response: {

@@ -125,7 +125,7 @@ async function weigh(
   return no('The login form is still at its address, and nothing shows that an account is logged in.', true);
 }
 
-/** Steps that lead to a form on the same page. A page that is opened anew does not show that form, logged in or not. */
+/** Steps that lead to a form on the same page. A new page at the same address does not show that form, logged in or not. */
 const leadsToForm = new Set<string>(['entry', 'menu', 'tab'] satisfies StepReason[]);
 
 /** Pages that hide whether there is a form. */

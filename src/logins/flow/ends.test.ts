@@ -176,7 +176,7 @@ describe('a login ends with the right reason', () => {
       })(),
       code: 'max_steps_exceeded',
     },
-    'a login that begins anew after the code, twice': {
+    'a login that starts again after the code, twice': {
       script: (() => {
         const script = shop(
           {
@@ -238,7 +238,7 @@ describe('a login ends with the right reason', () => {
   });
 });
 
-// That no password is submitted a third time, and none is told, is checked of every login here by `run`.
+// That no password is submitted a third time, and none is shown, is checked of every login here by `run`.
 test('a login ends at a site that answers anything at all', async () => {
   const pages: Record<string, ScriptedPage['reading']> = {
     login: { kind: 'login', ...login },

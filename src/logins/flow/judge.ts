@@ -78,7 +78,7 @@ function silence(flow: Flow, look: Look): Decision | undefined {
     : ending('stuck_in_loop', 'The site shows the same form again after each submit, without saying why.');
 }
 
-/** A code was submitted, and the login begins anew: the site gave up waiting for it. */
+/** A code was submitted, and the login starts again: the site stopped waiting for it. */
 function wentBack(flow: Flow, { reading }: Look): Decision | undefined {
   const codes = flow.submitted.some((part) => part === 'code' || part === 'totp_code');
   const begins =
@@ -87,7 +87,7 @@ function wentBack(flow: Flow, { reading }: Look): Decision | undefined {
   if (flow.startedOver)
     return ending(
       'session_expired',
-      'The site began the login anew after the code, twice. It may take too long to arrive.',
+      'The site started the login again after the code, twice. It may take too long to arrive.',
     );
-  return { do: 'start_over', why: 'The site begins the login anew after the code.' };
+  return { do: 'start_over', why: 'The site starts the login again after the code.' };
 }

@@ -367,7 +367,7 @@ test('what a person gives in the moment in which the page changes is not lost', 
   expect(site.submits).toHaveLength(1);
 });
 
-test('a question that the page draws anew while a person answers is not another question', async () => {
+test('a question that the page draws again while a person answers is the same question', async () => {
   const script = shop({ again: { url: `${origin}/login/step2`, reading: { kind: 'login', ...login } } });
   script.pages['again']!.click = script.pages['login']!.click!;
   const { route } = script;

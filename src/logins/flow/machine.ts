@@ -68,7 +68,7 @@ export async function runWith(read: Reader, input: FlowInput): Promise<FlowOutco
 const mostMisses = 2;
 
 /**
- * An element is gone, or cannot be used: the page is read anew, without the recipe, for as long as it can be read. A page
+ * An element is gone, or cannot be used: the page is read again, without the recipe, for as long as it can be read. A page
  * that goes on by itself and a recipe that is out of date look like that too.
  */
 async function lookAgain(flow: Flow, state: FlowStateName, error: unknown): Promise<FlowStateName> {

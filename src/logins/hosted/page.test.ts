@@ -27,7 +27,7 @@ const user = (page: Page) => page.getByLabel('Username');
 const pass = (page: Page) => page.getByLabel('Password', { exact: true });
 const text = (page: Page) => until(() => page.locator('body').innerText());
 
-test('what is being typed stays, when the same is told again and when the connection breaks', async () => {
+test('typed text stays when the same state arrives again and when the connection breaks', async () => {
   const page = await open(asking);
   await user(page).fill('ann');
   await pass(page).fill('half a pass');
@@ -38,7 +38,7 @@ test('what is being typed stays, when the same is told again and when the connec
   expect([await user(page).inputValue(), await pass(page).inputValue()]).toEqual(['ann', 'half a pass']);
 });
 
-test('a submit that fails on the way is told, and nothing has to be typed again', async () => {
+test('a submit that fails on the way is shown, and nothing has to be typed again', async () => {
   const page = await open(asking);
   await user(page).fill('ann ');
   await pass(page).fill(' secret ');
@@ -87,7 +87,7 @@ test('what only a person can do is done in the session’s browser, on this page
   expect(await page.locator('iframe').count()).toBe(0);
 });
 
-test('a sign-in that fails is told to the way back, and to no script', async () => {
+test('a sign-in that fails is in the return address, and runs no script', async () => {
   const failed = {
     flow_status: 'FAILED',
     flow_step: 'SUBMITTING',

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { returnAddress } from './web/return.ts';
 
-const told = { profile_name: 'alice', domain: 'shop.example' };
+const outcome = { profile_name: 'alice', domain: 'shop.example' };
 
-test('the way back is told what happened, beside what it said already', () => {
-  const address = returnAddress('https://app.example/done?step=2#here', told);
+test('the return address has the outcome beside its own parameters', () => {
+  const address = returnAddress('https://app.example/done?step=2#here', outcome);
   expect(address?.href).toBe('https://app.example/done?step=2&profile_name=alice&domain=shop.example#here');
   expect(returnAddress('http://localhost:3000/', { code: 'flow_failed', message: 'Not & so' })?.href).toBe(
     'http://localhost:3000/?code=flow_failed&message=Not+%26+so',
@@ -28,5 +28,5 @@ test.each([
   'https://user:word@other.example/',
   'https://',
 ])('there is no way back to %j', (given) => {
-  expect(returnAddress(given, told)).toBeUndefined();
+  expect(returnAddress(given, outcome)).toBeUndefined();
 });

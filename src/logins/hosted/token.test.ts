@@ -59,7 +59,7 @@ describe('a token', () => {
     for (const junk of ['', 'a.b.c', '..', 'sk_1234']) expect(() => pass().open('ma_one', junk)).toThrow(refused);
   });
 
-  test('is told from a key by its form', () => {
+  test('is distinguished from a key by its form', () => {
     expect(pass().looksLikeOne(pass().token(flow, endsAt))).toBe(true);
     expect(pass().looksLikeOne('sk_0123456789abcdef')).toBe(false);
   });

@@ -63,12 +63,12 @@ export const demandRules: Rule[] = [
       if (!isAsking(of)) return undefined;
       const labels = new Set(page.items.map(({ label }) => label));
       const texts = mainTexts(page).filter((one) => !labels.has(one));
-      const told =
+      const notice =
         of.isLoginPage && isSparse(page)
           ? texts.find((one) => text.actElsewhere.in(one) && isSentence(one) && !isPromotion(one))
           : undefined;
       const wasSent = texts.find((one) => text.sent.in(one) && (named.email.in(one) || named.phone.in(one)));
-      const message = wasSent ?? told;
+      const message = wasSent ?? notice;
       if (message === undefined) return undefined;
       // Something that can be put off, or allowed here, is not waited for elsewhere.
       if (skipItem(page) !== undefined && wasSent === undefined && !demand.push.in(message)) return undefined;

@@ -97,17 +97,17 @@ function codeSource(of: Page, group: Group): CodeSource {
   const around = [own, group.over, group.texts, of.snapshot.title, ...short.slice(0, 30)];
   if (named.recoveryCode.in(own)) return { type: 'code' };
   const clickable = new Set(of.items.map(({ label }) => label));
-  const told = around.filter((text) => !clickable.has(text));
-  const isSent = sent.in(...told);
-  if (named.authenticatorApp.in(...told) && !isSent) return { type: 'totp_code', mfaType: 'totp' };
-  if (isSent || demand.textMessage.in(...told)) {
-    if (demand.textMessage.in(...told) || named.phone.in(...told)) return { type: 'code', mfaType: 'sms' };
-    if (named.email.in(...told)) return { type: 'code', mfaType: 'email' };
+  const plainTexts = around.filter((text) => !clickable.has(text));
+  const isSent = sent.in(...plainTexts);
+  if (named.authenticatorApp.in(...plainTexts) && !isSent) return { type: 'totp_code', mfaType: 'totp' };
+  if (isSent || demand.textMessage.in(...plainTexts)) {
+    if (demand.textMessage.in(...plainTexts) || named.phone.in(...plainTexts)) return { type: 'code', mfaType: 'sms' };
+    if (named.email.in(...plainTexts)) return { type: 'code', mfaType: 'email' };
     return { type: 'code' };
   }
-  if (named.authenticatorApp.in(...told)) return { type: 'totp_code', mfaType: 'totp' };
+  if (named.authenticatorApp.in(...plainTexts)) return { type: 'totp_code', mfaType: 'totp' };
   const attributes = /\b(?:totp|otp|2 ?fa|mfa|tfa|two ?factor|authenticator)\b/.test(code.item.attributes);
-  if (named.secondFactor.in(...told) || attributes) return { type: 'totp_code', mfaType: 'totp' };
+  if (named.secondFactor.in(...plainTexts) || attributes) return { type: 'totp_code', mfaType: 'totp' };
   return { type: 'code' };
 }
 

@@ -72,12 +72,12 @@ export const placeRules: Rule[] = [
   {
     name: 'passkey',
     find({ page, isLoginPage }) {
-      const told = page.headings
+      const heading = page.headings
         .concat(page.texts.map(({ text }) => text))
         .find((text) => demand.passkey.in(text) && text.length <= 200);
-      return told === undefined || !isLoginPage || !isSparse(page)
+      return heading === undefined || !isLoginPage || !isSparse(page)
         ? undefined
-        : { kind: 'passkey', why: `the page is about a passkey: "${told}"` };
+        : { kind: 'passkey', why: `the page is about a passkey: "${heading}"` };
     },
   },
   {

@@ -124,8 +124,8 @@ function textPurpose(item: Item): Purpose {
     )
   )
     return 'personal';
-  const told = byWords(item);
-  if (told !== 'unknown') return told;
+  const byLabel = byWords(item);
+  if (byLabel !== 'unknown') return byLabel;
   if (ownName !== '' && attribute.search.test(attributes)) return 'search';
   return byAttributes(item);
 }

@@ -89,9 +89,9 @@ export function maintenanceSign(of: Page): string | undefined {
   const head = titles(of).find((title) => text.maintenance.in(title));
   if (head !== undefined) return `the page says that the site is not available: "${head}"`;
   const all = of.texts.map((block) => block.text);
-  const told = all.find((block) => text.maintenance.in(block) && block.length <= 200);
-  return told !== undefined && all.join(' ').length < 600 && of.items.filter(isClickable).length <= 6
-    ? `the page says that the site is not available: "${told}"`
+  const notice = all.find((block) => text.maintenance.in(block) && block.length <= 200);
+  return notice !== undefined && all.join(' ').length < 600 && of.items.filter(isClickable).length <= 6
+    ? `the page says that the site is not available: "${notice}"`
     : undefined;
 }
 

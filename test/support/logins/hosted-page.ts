@@ -84,7 +84,7 @@ export async function serveHostedPage() {
       submits.length = 0;
       answers.submit = 202;
     },
-    /** The flow's state from now on, told to every page that follows it. */
+    /** The flow's state from now on, sent to every page that follows it. */
     tell(next: FlowState) {
       state = { ...inProgress, ...next };
       for (const stream of streams) stream.write(frame());

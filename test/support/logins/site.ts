@@ -9,21 +9,21 @@ export interface LoginCase {
   language: string;
   /** What is particular about it. */
   about: string;
-  /** Where a connection begins: `/` unless told. */
+  /** Where a connection begins: `/` by default. */
   entry?: string;
-  /** A page that only a user sees in full: `/` unless told. */
+  /** A page that only a user sees in full: `/` by default. */
   home?: string;
   account: Account;
-  /** The values of the credential: username and password of the account unless told. */
+  /** The values of the credential: username and password of the account by default. */
   values?: Record<string, string>;
   /** The session cookie: its name, and its age in seconds. Without an age it is undated. */
   cookie?: { name: string; maxAge?: number };
   ends: 'logged in' | Refusal;
   /** What a person or another program does, for a site that asks for more than a credential has. */
   meanwhile?: Meanwhile;
-  /** It has a second address, which is another site to a browser; with `allowed`, the connection is told of it. */
+  /** It has a second address, which is another site to a browser; with `allowed`, the connection allows it. */
   second?: 'allowed' | 'not allowed';
-  /** Nothing of the login is stored by a browser (HTTP Basic), so a later session has to log in anew. */
+  /** Nothing of the login is stored by a browser (HTTP Basic), so a later session has to log in again. */
   notStored?: true;
   /** The site cannot tell a wrong password from a right one, so this is not measured. */
   anyPassword?: true;

@@ -49,7 +49,7 @@ function announce(text: string): void {
   if (text) slowTimer = setTimeout(() => ($('status-text').textContent = words.progress.slow(site())), SLOW_MS);
 }
 
-/** An alert is read out when it is filled, so the same text is filled in anew. */
+/** An alert is read out when it is filled, so the same text is filled in again. */
 function complain(text: string | null | undefined, quoted = false): void {
   $('problem').replaceChildren();
   if (!text) return;
@@ -265,7 +265,7 @@ function close({ status }: Refused): void {
 
 // ---- time
 
-/** What is told at the foot of the screen, wherever the person is on the page. */
+/** A notice at the foot of the screen, visible at every scroll position. */
 const notes = { lost: '', hurry: '' };
 function note(name: keyof typeof notes, text: string): void {
   notes[name] = text;
