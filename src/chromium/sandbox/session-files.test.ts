@@ -52,6 +52,7 @@ test('a long name keeps its ending and fits into a directory', () => {
   const [first, second] = namesFor(`${'ä'.repeat(300)}.txt`);
   expect(Buffer.byteLength(first!)).toBeLessThanOrEqual(255);
   expect(second).toMatch(/^ä+ \(1\)\.txt$/);
+  expect([...namesFor('😀'.repeat(200))][0]).toBe('😀'.repeat(60));
 });
 
 test('a path is missing when it is certainly not in the session', async () => {

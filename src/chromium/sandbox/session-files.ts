@@ -72,8 +72,13 @@ export function* namesFor(suggested: string): Generator<string> {
   const plain = suggested.replace(/[/\\\u0000-\u001f\u007f]/g, '_').replace(/^\.+$/, '') || 'download';
   const { name, ext } = parse(plain);
   const short = Buffer.byteLength(ext) > LONGEST / 2 ? '' : ext;
-  let stem = short === ext ? name : plain;
-  while (Buffer.byteLength(stem) + Buffer.byteLength(short) > LONGEST) stem = Array.from(stem).slice(0, -1).join('');
+  let stem = '';
+  let room = LONGEST - Buffer.byteLength(short);
+  for (const character of short === ext ? name : plain) {
+    room -= Buffer.byteLength(character);
+    if (room < 0) break;
+    stem += character;
+  }
   yield `${stem}${short}`;
   for (let count = 1; count < MOST_NAMES; count++) yield `${stem} (${count})${short}`;
 }
