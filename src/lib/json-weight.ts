@@ -7,6 +7,8 @@ const OPEN_BRACE = 0x7b;
 
 /** What this much JSON weighs at most is parsed in some tens of milliseconds, whatever its size. */
 export const MOST_WEIGHT = 100_000;
+/** Most strings are short: a native search costs as much as this many bytes. */
+const NEAR = 48;
 
 /**
  * How much work it is to parse JSON: its commas, colons and opening brackets outside of strings. A megabyte of `{},{},…` takes a
@@ -16,9 +18,13 @@ export class JsonWeight {
   weight = 0;
   #inString = false;
   #escaped = false;
+  /** The positions of the next quote and the next backslash, at or after the last search. */
+  #quote = -1;
+  #backslash = -1;
 
   /** Answers whether the weight is still bearable. */
   add(bytes: Buffer, most = MOST_WEIGHT): boolean {
+    this.#quote = this.#backslash = -1;
     let at = 0;
     while (at < bytes.length) {
       if (this.#inString) {
@@ -39,15 +45,24 @@ export class JsonWeight {
     const { length } = bytes;
     let at = this.#escaped ? from + 1 : from;
     while (at < length) {
-      const byte = bytes[at]!;
-      if (byte === QUOTE) {
+      const near = Math.min(at + NEAR, length);
+      while (at < near && bytes[at] !== QUOTE && bytes[at] !== BACKSLASH) at++;
+      if (at === near) at = this.#endOfPlainText(bytes, at);
+      if (at >= length) break;
+      if (bytes[at] === QUOTE) {
         this.#inString = this.#escaped = false;
         return at + 1;
       }
-      at += byte === BACKSLASH ? 2 : 1;
+      at += 2;
     }
     this.#escaped = at > length; // the character after a backslash comes with the next piece
     return length;
+  }
+
+  #endOfPlainText(bytes: Buffer, from: number): number {
+    if (this.#quote < from) this.#quote = indexOf(bytes, QUOTE, from);
+    if (this.#backslash < from) this.#backslash = indexOf(bytes, BACKSLASH, from);
+    return Math.min(this.#quote, this.#backslash);
   }
 }
 
@@ -56,4 +71,10 @@ export function isLight(json: Buffer | string, most = MOST_WEIGHT): boolean {
   // Every unit of the weight takes a byte.
   if (json.length <= most) return true;
   return new JsonWeight().add(typeof json === 'string' ? Buffer.from(json) : json, most);
+}
+
+/** The position of a byte; the end if there is none. */
+function indexOf(bytes: Buffer, byte: number, from: number): number {
+  const found = bytes.indexOf(byte, from);
+  return found === -1 ? bytes.length : found;
 }
