@@ -25,7 +25,7 @@ export interface PageCalls {
 
   /** Begins to watch for a copy; `takeCopy` returns what was copied since: what the page put in, or else the selection. */
   watchCopy(): void;
-  takeCopy(): string | undefined;
+  takeCopy(longest: number): string | undefined;
   /** Copies a text that is not selected in the page. Needs no permission, and no https. */
   writeClipboard(text: string): boolean;
 }

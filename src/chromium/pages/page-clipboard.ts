@@ -12,13 +12,15 @@ import { pageCall } from './page-script.ts';
  */
 
 const CONTROL = 2;
+/** In characters. The viewer may send as much the other way. */
+const LONGEST_COPY = 1024 * 1024;
 
 /** Copies or cuts the selection, in the page and for the caller: the text that a paste would give. */
 export async function copyFrom(client: LocalClient, page: LookedAt, cut: boolean): Promise<string> {
   const copied = await atFocus(client, page, async (place) => {
     await evaluateAt(client, place, pageCall('watchCopy'));
     await press(client, page.sessionId, cut ? 'x' : 'c', cut ? 'cut' : 'copy');
-    return evaluateAt(client, place, pageCall('takeCopy'));
+    return evaluateAt(client, place, pageCall('takeCopy', LONGEST_COPY));
   });
   return typeof copied === 'string' ? copied : '';
 }

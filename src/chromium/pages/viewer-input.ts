@@ -8,6 +8,8 @@ import type { Shown, Viewer } from './viewer.ts';
 /** A page that does not answer gets no more movements, and later no input at all, until it does. */
 const MAX_UNANSWERED_MOVES = 10;
 const MAX_UNANSWERED = 300;
+/** Of the texts that wait for a page that does not answer. */
+const MAX_WAITING_TEXT = 2 * 1024 * 1024;
 /** The deadline for the page's answer about its clipboard, its popup or its menu. */
 const PAGE_WORK_MS = 3_000;
 
@@ -15,7 +17,12 @@ const PAGE_WORK_MS = 3_000;
 export function viewerInput(viewer: Viewer, world: string, onDone: (tab: Shown) => void) {
   function take(tab: Shown, message: InputMessage): void {
     if (tab.backlog.length === 0 && !waits(tab, message)) input(tab, message);
-    else if (tab.backlog.length < MAX_UNANSWERED) tab.backlog.push(message);
+    else if (tab.backlog.length < MAX_UNANSWERED && hasRoom(tab, message)) tab.backlog.push(message);
+  }
+
+  function hasRoom(tab: Shown, message: InputMessage): boolean {
+    const length = textLength(message);
+    return length === 0 || tab.backlog.reduce((sum, waiting) => sum + textLength(waiting), length) <= MAX_WAITING_TEXT;
   }
 
   /**
@@ -130,6 +137,10 @@ export function viewerInput(viewer: Viewer, world: string, onDone: (tab: Shown) 
   }
 
   return { take, exclusive };
+}
+
+function textLength(message: InputMessage): number {
+  return 'text' in message ? message.text.length : 0;
 }
 
 function keyEvent(message: ViewerMessageOf<'key'>): Params<'Input.dispatchKeyEvent'> {

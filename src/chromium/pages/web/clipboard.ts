@@ -20,7 +20,7 @@ export function watchCopy(): void {
   };
 }
 
-export const takeCopy = () => globalThis.corralCopied?.();
+export const takeCopy = (longest: number) => globalThis.corralCopied?.().slice(0, longest);
 
 function selectedText(): string {
   const element = focusedElement();
