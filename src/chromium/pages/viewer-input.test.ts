@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { InputMessage } from './viewer-messages.ts';
+import type { InputMessage } from './viewer-protocol.ts';
 import type { Shown, Viewer } from './viewer.ts';
 import { viewerInput } from './viewer-input.ts';
 

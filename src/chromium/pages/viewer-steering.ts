@@ -16,6 +16,9 @@ const isOfFrame = object({ frameId: anyText });
 const isDialog = object({ type: anyText, message: anyText, defaultPrompt: optional(anyText) });
 const isHistory = object({ currentIndex: integer(0, 1e6), entries: list(object({ id: integer(0, 2 ** 31) })) });
 
+/** A page that changes its history all the time is asked about it at this interval. */
+const NEWS_EVERY_MS = 50;
+
 export type SteeringMessage = ViewerMessageOf<'navigate' | 'history' | 'answer'>;
 
 /** The browser controls around a page: its address, its history, its dialogs. Words are searched for at `searchUrl`. */
@@ -87,13 +90,22 @@ export function viewerSteering(viewer: Viewer, network: Pick<Mux, 'failureOf'>, 
     viewer.tell({ type: 'notice', text: `${page} did not load.${why}` });
   }
 
+  /** One question at a time: the history may have megabytes, and a page can change it as often as it likes. */
   async function pageNews(tab: Shown, news: { loading?: boolean }): Promise<void> {
     Object.assign(tab.page, news);
+    const isAsked = tab.news !== undefined;
+    tab.news = isAsked ? 'again' : 'asked';
+    if (isAsked) return;
     const history = await viewer.ask(tab, isHistory, 'Page.getNavigationHistory');
-    if (!history || viewer.shown !== tab || viewer.over) return;
-    tab.page.canGoBack = history.currentIndex > 0;
-    tab.page.canGoForward = history.currentIndex < history.entries.length - 1;
+    const again = tab.news === 'again';
+    tab.news = undefined;
+    if (viewer.shown !== tab || viewer.over) return;
+    if (history) {
+      tab.page.canGoBack = history.currentIndex > 0;
+      tab.page.canGoForward = history.currentIndex < history.entries.length - 1;
+    }
     if (viewer.sink.bufferedAmount < MAX_MESSAGE) viewer.tell({ type: 'page', ...tab.page });
+    if (again) viewer.later(NEWS_EVERY_MS, () => pageNews(tab, {}));
   }
 
   return {

@@ -30,6 +30,8 @@ export interface Shown {
   load?: { readonly id: string; errorText?: string };
   toldOf?: string | undefined;
   page: { loading: boolean; canGoBack: boolean; canGoForward: boolean };
+  /** The page's history is asked for; and has changed since. */
+  news?: 'asked' | 'again' | undefined;
 }
 
 /** One viewer of the screencast: its connection, its CDP client, and the tab it sees. */
