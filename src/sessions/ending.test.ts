@@ -72,7 +72,7 @@ test('a session that is ended twice ends once, for the first reason; its place i
     'stop_requested idle',
     'remove s',
     'gone s',
-    'log the last line',
+    'log clean the last line',
     'cleaned_up idle',
     ended('idle'),
   ]);
@@ -92,7 +92,7 @@ test('a profile is saved by ends that are meant, between the browser and its dir
     'save prof',
     'remove s',
     'gone s',
-    'log the last line',
+    'log clean the last line',
     `cleaned_up idle ${why}`,
     ended('idle'),
   ]);
