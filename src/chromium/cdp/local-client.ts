@@ -1,9 +1,10 @@
 import { Overdue } from '../../lib/deadline.ts';
-import { isLight } from '../../lib/json-weight.ts';
 import { record, type Check } from '../../lib/shape.ts';
 import { withoutLongStrings } from '../../lib/long-strings.ts';
 import { turns } from '../../lib/turns.ts';
 import type { Client, Sink } from './client.ts';
+import { LARGE, readMessage } from './large-messages.ts';
+import { ANSWER, answerId, byteLength, eventIn } from './message.ts';
 import type { Answered, Arguments, EventName, Method, ReadOf, Told } from './protocol.ts';
 
 /** A command failed, or its connection ended first. `code` is the protocol's, and absent in the second case. */
@@ -62,22 +63,11 @@ export const ANSWER_MS = 15_000;
 /** More than the service ever sends at once, unless a browser provokes it with events that each cause a command. */
 const MOST_WAITING = 20_000;
 
-/** An answer is in memory three times while it is read. No screenshot and no list is larger. */
-const MOST_BYTES = 64 * 1024 * 1024;
-/** Of names and values, as JSON weighs: several thousand cookies. */
-const MOST_VALUES = 200_000;
-/** Of an event. No response has more headers, and no console call more arguments; the names of a large object take long to list. */
-const MOST_EVENT_VALUES = 50_000;
-
 /** A multiple of three, so that the Base64 of a piece has no padding. */
 const PIECE = 192 * 1024;
-
-const METHOD = '{"method":"';
-const PAUSED = `${METHOD}Fetch.requestPaused"`;
-const LARGE_EVENT = 1024 * 1024;
-/** Of a string in such an event. Headers are shorter. */
+const PAUSED = 'Fetch.requestPaused';
+/** Of a string in a large event of this kind. Headers are shorter. */
 const LONGEST_TEXT = 256 * 1024;
-const QUOTE = 0x22;
 
 interface Waiting {
   method: string;
@@ -99,7 +89,7 @@ export function localClient(attach: (sink: Sink) => Client, answerMs = ANSWER_MS
   client = attach({
     bufferedAmount: 0,
     wants: isWanted,
-    send: (pieces) => isWanted(pieces[0]!) && read(pieces),
+    send: (pieces) => isWanted(pieces[0]!) && receive(pieces),
     flush() {},
     close: (code, reason) => finish(code, reason),
     pause() {}, // the service's own commands are bounded by what it awaits
@@ -108,23 +98,32 @@ export function localClient(attach: (sink: Sink) => Client, answerMs = ANSWER_MS
 
   /** Events without a listener are not parsed: a page that loads sends thousands. */
   function isWanted(head: Buffer): boolean {
-    if (!isEvent(head)) return true;
-    const end = head.indexOf(QUOTE, METHOD.length);
-    return end === -1 || (listeners.get(head.toString('latin1', METHOD.length, end))?.size ?? 0) > 0;
+    const event = eventIn(head);
+    return event === undefined || (listeners.get(event)?.size ?? 0) > 0;
   }
 
   /**
    * A paused request has its whole body, twice: 36 MiB for a body of 8 MiB, and 0.3 s to parse. No listener reads the body, so it is
    * removed first.
    */
-  function read(pieces: readonly Buffer[]): void {
-    if (sizeOf(pieces) <= LARGE_EVENT || !pieces[0]!.toString('latin1', 0, PAUSED.length).startsWith(PAUSED))
-      return take(readMessage(pieces));
-    void withoutLongStrings(pieces, LONGEST_TEXT).then((shorter) => take(readMessage([shorter])));
+  function receive(pieces: readonly Buffer[]): void {
+    if (byteLength(pieces) <= LARGE || eventIn(pieces[0]!) !== PAUSED) return hear(pieces);
+    void withoutLongStrings(pieces, LONGEST_TEXT).then((shorter) => hear([shorter]));
   }
 
-  function take(message: Record<string, unknown> | undefined): void {
-    if (!message) return;
+  function hear(pieces: readonly Buffer[]): void {
+    const [head] = pieces as [Buffer];
+    const id = head.toString('latin1', 0, ANSWER.length) === ANSWER ? answerId(head).id : undefined;
+    const command = id === undefined ? undefined : waiting.get(id);
+    if (id !== undefined && !command) return;
+    const read = readMessage(pieces, command?.method);
+    if (read) return take(read.message);
+    if (id === undefined || !command) return;
+    settled(id, command);
+    command.reject(new CdpError(`${command.method}: the answer of ${byteLength(pieces)} bytes cannot be read.`));
+  }
+
+  function take(message: Record<string, unknown>): void {
     const { id, method, params = {}, result, error, sessionId } = message;
     if (typeof method === 'string') {
       if (!record(params)) return;
@@ -249,23 +248,4 @@ async function withBase64(message: string, bytes: Buffer): Promise<Buffer> {
 
 function misshapen(method: string): CdpError {
   return new CdpError(`${method}: the browser answered with something else.`);
-}
-
-const sizeOf = (pieces: readonly Buffer[]) => pieces.reduce((sum, piece) => sum + piece.length, 0);
-
-/** Chromium writes the method of an event first. */
-const isEvent = (head: Buffer) => head.toString('latin1', 0, METHOD.length) === METHOD;
-
-function readMessage(pieces: readonly Buffer[]): Record<string, unknown> | undefined {
-  if (sizeOf(pieces) > MOST_BYTES) return undefined;
-  try {
-    const bytes = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
-    if (!isLight(bytes, isEvent(bytes) ? MOST_EVENT_VALUES : MOST_VALUES)) return undefined;
-    const message: unknown = JSON.parse(bytes.toString());
-    if (!record(message)) return undefined;
-    const heavy = 'method' in message && !isLight(bytes, MOST_EVENT_VALUES); // an event that is written like an answer
-    return heavy ? undefined : message;
-  } catch {
-    return undefined;
-  }
 }

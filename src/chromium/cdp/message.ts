@@ -21,9 +21,9 @@ export interface TargetEvent {
 
 /**
  * The size limit of messages that have to be parsed. Target events have a few hundred bytes, a list of a thousand targets some hundred
- * kilobytes.
+ * kilobytes; an address may have 2 MB.
  */
-const MOST_PARSED = 16 * 1024 * 1024;
+const MOST_PARSED = 8 * 1024 * 1024;
 /** Events about the progress of a download have a few hundred bytes. Those of its beginning have its address, which may be data. */
 const MOST_PROGRESS = 64 * 1024;
 /** Streams are read in chunks of at most this size. */
@@ -34,7 +34,8 @@ export const ANSWER = '{"id":';
 const TARGET = '{"method":"Target.';
 export const ATTACHED = '{"method":"Target.attachedToTarget",';
 export const DETACHED = '{"method":"Target.detachedFromTarget",';
-export const METHOD_AT = '{"method":"'.length;
+const METHOD = '{"method":"';
+export const METHOD_AT = METHOD.length;
 export const LETTER_B = 0x42;
 export const LETTER_I = 0x69;
 export const LETTER_P = 0x50;
@@ -74,10 +75,10 @@ export function stripSession(message: Message, id: string): void {
 /** A message that is an object, or undefined if it is anything else. */
 function parsed(message: Message): Record<string, unknown> | undefined {
   if (byteLength(message) > MOST_PARSED) return undefined;
-  const text = wholeText(message);
-  if (!isLight(text)) return undefined;
+  const bytes = whole(message);
+  if (!isLight(bytes)) return undefined;
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = JSON.parse(bytes.toString());
     return record(value) ? value : undefined;
   } catch {
     return undefined;
@@ -180,8 +181,11 @@ export function answerId(head: Buffer): { id: number; end: number } {
   return { id, end };
 }
 
-function wholeText(message: Message): string {
-  return (message.length === 1 ? message[0] : Buffer.concat(message)).toString();
+/** The method of an event, which Chromium writes first. Undefined for an answer. */
+export function eventIn(head: Buffer): string | undefined {
+  if (head.toString('latin1', 0, METHOD.length) !== METHOD) return undefined;
+  const end = head.indexOf(QUOTE, METHOD.length);
+  return end === -1 ? undefined : head.toString('latin1', METHOD.length, end);
 }
 
 /** A message to keep for later. Small ones are copied: each would keep the chunk that it arrived in. */
@@ -189,7 +193,12 @@ export function toKeep(message: Message): Message {
   return byteLength(message) < CHUNK ? [Buffer.concat(message)] : message;
 }
 
-export function byteLength(message: Message): number {
-  if (message.length === 1) return message[0].length;
+/** All bytes of a message in one piece. */
+export function whole(message: readonly Buffer[]): Buffer {
+  return message.length === 1 ? message[0]! : Buffer.concat(message);
+}
+
+export function byteLength(message: readonly Buffer[]): number {
+  if (message.length === 1) return message[0]!.length;
   return message.reduce((sum, piece) => sum + piece.length, 0);
 }
