@@ -12,6 +12,7 @@ import { loginRefused } from '../src/chromium/egress/proxy-handshake.ts';
 import { inHostsFile } from '../src/chromium/egress/resolver.ts';
 import { gatewayRefusal, transportError } from '../src/chromium/pages/net-errors.ts';
 import { addressOf, destinationOf } from '../src/chromium/pages/viewer-messages.ts';
+import { namesFor } from '../src/chromium/sandbox/session-files.ts';
 import { widgetAt } from '../src/chromium/telemetry/captcha.ts';
 import { bodyLimit, cleanBody, cleanHeaders, cleanUrl, cutBytes, cutText } from '../src/chromium/telemetry/redact.ts';
 import {
@@ -32,6 +33,7 @@ import { storeIdOf } from '../src/extensions/crx.ts';
 import { accepts } from '../src/lib/accept-encoding.ts';
 import { namedByConnection } from '../src/lib/hop-by-hop.ts';
 import { nearest } from '../src/lib/nearest.ts';
+import { withShortStrings } from '../src/lib/json-strings.ts';
 import { isLight } from '../src/lib/json-weight.ts';
 import { hasCertificates } from '../src/lib/pem.ts';
 import { parseKey } from '../src/lib/seal.ts';
@@ -95,6 +97,7 @@ const functions: Record<string, (text: string) => unknown> = {
   'chromium/pages/net-errors.ts transportError': transportError,
   'chromium/pages/viewer-messages.ts addressOf': addressOf,
   'chromium/pages/viewer-messages.ts destinationOf': (text) => destinationOf(text, 'https://search.example/?q=%s'),
+  'chromium/sandbox/session-files.ts namesFor': (text) => namesFor(text).next(),
   'chromium/telemetry/captcha.ts widgetAt': (text) => widgetAt(address(text)),
   'chromium/telemetry/redact.ts bodyLimit': bodyLimit,
   'chromium/telemetry/redact.ts cleanBody': (text) => cleanBody(text, 2 ** 20),
@@ -125,6 +128,11 @@ const functions: Record<string, (text: string) => unknown> = {
   'lib/hop-by-hop.ts namedByConnection': namedByConnection,
   'lib/nearest.ts nearest': (text) => nearest(text, ['headless', 'timeout_seconds', 'profile']),
   'lib/json-aside.ts isJson': (text) => isLight(text), // what is heavy goes to a thread
+  'lib/json-strings.ts withShortStrings': (text) => [
+    withShortStrings(Buffer.from(text), 100),
+    withShortStrings(Buffer.from(JSON.stringify(text)), 100),
+  ],
+  'lib/json-weight.ts isLight': (text) => isLight(JSON.stringify(text), 1),
   'lib/pem.ts hasCertificates': hasCertificates,
   'lib/seal.ts parseKey': parseKey,
   'lib/text.ts beginningOf': (text) => beginningOf(text, text.length / 2),
@@ -273,6 +281,8 @@ const own = new Set([
   'api/schema.ts empty',
   'api/schema.ts named',
   'api/server.ts mayChange',
+  'chromium/bidi/log-entries.ts isLogEvent',
+  'chromium/bidi/log-entries.ts noted',
   'chromium/cdp/session.ts newSession',
   'chromium/egress/http-words.ts refuseTrace',
   'chromium/forms/page-script.ts inPage',

@@ -4,11 +4,10 @@ import { isLight, MOST_WEIGHT } from '../../lib/json-weight.ts';
 import { silent, type Log } from '../../lib/log.ts';
 import type { WebSocketReceiver, WebSocketSink } from '../../lib/ws-sink.ts';
 import { Backlog, type BacklogBounds } from '../cdp/backlog.ts';
-import type { Mapper } from './mapper.ts';
 import type { Client } from '../cdp/client.ts';
+import { LARGE } from '../cdp/large-messages.ts';
 import type { Mux } from '../cdp/mux.ts';
-
-import { TooLarge } from './fault.ts';
+import type { Mapper } from './mapper.ts';
 
 export { isMapperFault } from './fault.ts';
 
@@ -28,8 +27,8 @@ export interface Begun {
   unhandledPromptBehavior: Record<string, string>;
 }
 
-/** Chromium's limit on its pipe is slightly higher: a BiDi command becomes a CDP command of about its size. */
-export const MAX_BIDI_MESSAGE = 100_000_000;
+/** A command is parsed, checked, and written again as a command of CDP at once: this much takes some tens of milliseconds. */
+export const MAX_BIDI_MESSAGE = 8 * 1024 * 1024;
 
 interface Command {
   id: number;
@@ -68,6 +67,8 @@ class BidiConnection implements WebSocketReceiver {
   /** Commands that arrive while the session is starting. */
   #early: Command[] = [];
   #earlyBytes = 0;
+  /** Messages that arrive behind a large command, until that is passed on. */
+  #behind: Buffer[] | undefined;
   #inFlight = 0;
   #mapper: Mapper | undefined;
   #deadline: NodeJS.Timeout | undefined;
@@ -96,7 +97,6 @@ class BidiConnection implements WebSocketReceiver {
         try {
           this.#mapper?.fromBrowser(pieces);
         } catch (error) {
-          if (error instanceof TooLarge) return this.#end(1009, error.message);
           this.#log.debug({ error }, 'bidi.message_unread'); // a compromised browser may send anything
         }
       },
@@ -112,8 +112,24 @@ class BidiConnection implements WebSocketReceiver {
 
   receive(data: Buffer): void {
     if (this.#over) return;
+    if (this.#behind) return void this.#behind.push(data);
     const command = read(data);
     if ('error' in command) return this.#refuse(command);
+    if (data.length <= LARGE) return this.#take(command, data.length);
+    // To read it and to pass it on may each take half of a tenth of a second: other sockets are read between the two.
+    this.#behind = [];
+    setImmediate(() => setImmediate(() => this.#takeWithOthers(command, data.length)));
+  }
+
+  #takeWithOthers(command: Command, bytes: number): void {
+    const behind = this.#behind ?? [];
+    this.#behind = undefined;
+    if (this.#over) return;
+    this.#take(command, bytes);
+    for (const data of behind) this.receive(data);
+  }
+
+  #take(command: Command, bytes: number): void {
     if (command.method === 'session.status') {
       const taken = this.#session !== 'none';
       return this.#answer(command, { ready: !taken, message: taken ? 'This connection has its session.' : '' });
@@ -123,11 +139,11 @@ class BidiConnection implements WebSocketReceiver {
       return this.#refuse({ id: command.id, error: 'unknown error', message }, command);
     }
     if (this.#session !== 'starting') return this.#perform(command);
-    if (this.#earlyBytes + data.length > MAX_BIDI_MESSAGE) {
+    if (this.#earlyBytes + bytes > MAX_BIDI_MESSAGE) {
       const message = 'The session is still starting. Wait for the answer to session.new.';
       return this.#refuse({ id: command.id, error: 'unknown error', message }, command);
     }
-    this.#earlyBytes += data.length;
+    this.#earlyBytes += bytes;
     this.#early.push(command);
   }
 
@@ -165,7 +181,7 @@ class BidiConnection implements WebSocketReceiver {
       const { openMapper } = await import('./mapper.ts');
       if (this.#over || this.#deadline !== attempt) return;
       this.#mapper = openMapper({
-        toClient: (message) => this.#opened(message as Message, command),
+        toClient: (message, data) => this.#opened(message as Message, command, data),
         toBrowser: (message) => {
           this.#cdp?.receive(message);
           this.#cdp?.flush();
@@ -183,8 +199,8 @@ class BidiConnection implements WebSocketReceiver {
   }
 
   /** Handles messages of the mapper. Its first answer is the one to `session.new`; events may come before it. */
-  #opened(message: Message, command: Command): void {
-    if (this.#session === 'open') return this.#deliver(message);
+  #opened(message: Message, command: Command, data: Buffer | undefined): void {
+    if (this.#session === 'open') return this.#deliver(message, data);
     if (message.type === 'event') return this.#send(message);
     if (message.type === 'error') return this.#giveUp(message, command);
     clearTimeout(this.#deadline);
@@ -193,9 +209,9 @@ class BidiConnection implements WebSocketReceiver {
     this.#performEarly();
   }
 
-  #deliver(message: Message): void {
+  #deliver(message: Message, data: Buffer | undefined): void {
     if (message.type !== 'event') this.#inFlight -= 1;
-    this.#send(message);
+    this.#send(message, data);
   }
 
   /** The session could not be created: undoes what was begun, so that the client may try again. */
@@ -235,14 +251,17 @@ class BidiConnection implements WebSocketReceiver {
     this.#send({ ...refusal, type: 'error', ...(command && channelOf(command)) });
   }
 
-  #send(message: object): void {
+  /** `data` are the bytes of `result.data`, if that is in base64 and so large that it would take long to write as JSON. */
+  #send(message: object, data?: Buffer): void {
     if (this.#over) return;
     // The mapper's stack traces name the service's own files.
-    const bytes = Buffer.from(JSON.stringify({ ...message, stacktrace: undefined }));
-    if (!this.#backlog.takes(bytes.length, this.#sink.bufferedAmount)) {
+    const shown = { ...message, stacktrace: undefined };
+    const pieces = data ? withData({ ...shown, result: { data: '' } }, data) : [Buffer.from(JSON.stringify(shown))];
+    const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
+    if (!this.#backlog.takes(bytes, this.#sink.bufferedAmount)) {
       return this.#end(1008, 'Dropped: this connection does not read what the browser sends.');
     }
-    this.#sink.send([bytes]);
+    this.#sink.send(pieces);
     this.#sink.flush();
   }
 
@@ -262,6 +281,15 @@ class BidiConnection implements WebSocketReceiver {
     this.#mapper = undefined;
     this.#cdp?.closed();
   }
+}
+
+const NO_DATA = '"data":""';
+
+/** In a string the quotes would be escaped, so what is found is the name itself. */
+function withData(message: object, data: Buffer): Buffer[] {
+  const json = JSON.stringify(message);
+  const at = json.indexOf(NO_DATA) + NO_DATA.length - 1;
+  return [Buffer.from(json.slice(0, at)), data, Buffer.from(json.slice(at))];
 }
 
 /** A client's message, checked as far as the protocol's envelope goes. The mapper checks the params of each method. */

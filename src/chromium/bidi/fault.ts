@@ -6,11 +6,6 @@ export class MapperCdpError extends CdpError {}
 /** A CDP command of the BiDi mapper gets no answer: its session is gone. */
 export class MapperCloseError extends MapperCdpError {}
 
-/** A message of the browser is too large to be translated. */
-export class TooLarge extends Error {
-  override readonly name = 'TooLarge';
-}
-
 /**
  * Whether an unhandled rejection comes from the mapper. The mapper sends commands in response to events and does not await all of them.
  * Those known are answered so that they cannot fail (`UNATTENDED` in mapper.ts); this covers the others.

@@ -6,10 +6,14 @@ import {
 } from 'chromium-bidi/out/Default/gen/src/bidiMapper/BidiMapper.js';
 import { BidiParser } from 'chromium-bidi/out/Default/gen/src/bidiTab/BidiParser.js';
 import type { CdpEvents } from 'chromium-bidi/out/Default/gen/src/cdp/CdpClient.js';
-import { isLight } from '../../lib/json-weight.ts';
 import type { Log } from '../../lib/log.ts';
 import { integer, object, optional, record, text, type Checked } from '../../lib/shape.ts';
-import { MapperCdpError, MapperCloseError, TooLarge } from './fault.ts';
+import { LARGE, MOST_PARSED, readMessage } from '../cdp/large-messages.ts';
+import { ANSWER, answerId, byteLength, eventIn } from '../cdp/message.ts';
+import { MapperCdpError, MapperCloseError } from './fault.ts';
+import { Holdings, type ClientCommand } from './holdings.ts';
+import { isLogEvent, withNotes } from './log-entries.ts';
+import { OTHER_ERROR, PendingCommands, type CdpAnswer } from './pending-commands.ts';
 
 // Loading this file loads the mapper: 85 ms and 13 MB. bidi.ts does it with the first BiDi session.
 
@@ -17,16 +21,16 @@ import { MapperCdpError, MapperCloseError, TooLarge } from './fault.ts';
 export interface Mapper {
   /** Await it before the first command. Never settles if the mapper is closed first. */
   start(): Promise<void>;
-  /** A command of the client that has an id, a method and params. */
-  fromClient(command: object): void;
-  /** One CDP message, in pieces. Throws when it is larger than can be translated. */
+  fromClient(command: ClientCommand): void;
+  /** One CDP message, in pieces. An answer that is too large to be translated fails its command; such an event is left out. */
   fromBrowser(pieces: readonly Buffer[]): void;
   /** From here on nothing is sent, and pending CDP commands never settle: the mapper is left to the garbage collector. */
   close(): void;
 }
 
 export interface MapperPorts {
-  toClient(message: object): void;
+  /** `data` are the bytes of `result.data`, if it is a large text in base64. */
+  toClient(message: object, data: Buffer | undefined): void;
   toBrowser(message: Buffer): void;
   log: Log;
 }
@@ -46,19 +50,8 @@ const isAttachment = object({
   targetInfo: object({ targetId: word, browserContextId: optional(word) }),
 });
 const MOST_SESSIONS = 20_000;
-/** A message is in memory four times while it is translated to BiDi. */
-const MOST_BYTES = 64 * 1024 * 1024;
-/** Of names and values, as JSON weighs. */
-const MOST_VALUES = 200_000;
 
 type TargetInfo = Checked<typeof isAttachment>['targetInfo'];
-
-interface Waiting {
-  client: CdpSession;
-  resolve: (result: never) => void;
-  reject: (error: Error) => void;
-  mayFail: boolean;
-}
 
 type Send = (client: CdpSession, method: string, params: object | undefined) => Promise<never>;
 
@@ -76,17 +69,27 @@ const UNATTENDED = new Set([
 ]);
 
 export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
-  const waiting = new Map<number, Waiting>();
+  const pending = new PendingCommands();
   const sessions = new Map<string, CdpSession>();
   const browser = new CdpSession(undefined, undefined, send);
-  const transport = new Transport(toClient);
+  const transport = new Transport(deliver);
+  const holdings = new Holdings();
   /** Contexts for which the mapper has enabled download events; '' is the default context. */
   const downloads = new Set<string>();
   let defaultContext: string | undefined;
   let server: BidiServer | undefined;
-  let lastId = 0;
-  let dispatching = false;
+  /** The method of the event that the mapper handles. */
+  let dispatching: string | undefined;
+  /** The last large text in base64. The mapper passes it on at once and as it is. */
+  let picture: { text: unknown; data: Buffer } | undefined;
   let closed = false;
+
+  function deliver(message: object): void {
+    const { id, result } = message as { id?: unknown; result?: unknown };
+    if (typeof id === 'number') holdings.answered(id, record(result) ? result : undefined);
+    const isPicture = picture && record(result) && Object.keys(result).length === 1 && result['data'] === picture.text;
+    toClient(message, isPicture ? picture?.data : undefined);
+  }
 
   function send(client: CdpSession, method: string, params: object = {}): Promise<never> {
     return new Promise((resolve, reject) => {
@@ -102,26 +105,20 @@ export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
         // tab's own session the command can only fail.
         const { targetId } = params as { targetId?: string };
         if (client === browser) client = sessionOf(targetId) ?? client;
-        if (client === browser) return reject(new MapperCdpError('No target with given id found', -32_000));
+        if (client === browser) return reject(new MapperCdpError('No target with given id found', OTHER_ERROR));
         params = {};
       }
-      lastId += 1;
-      waiting.set(lastId, { client, resolve, reject, mayFail: dispatching && UNATTENDED.has(method) });
-      toBrowser(Buffer.from(JSON.stringify({ id: lastId, method, params, sessionId: client.sessionId })));
+      const mayFail = dispatching !== undefined && UNATTENDED.has(method);
+      const id = pending.add({ client, method, resolve, reject, mayFail, isLog: isLogEvent(dispatching) });
+      toBrowser(Buffer.from(JSON.stringify({ id, method, params, sessionId: client.sessionId })));
     });
   }
 
-  function settle(
-    id: number,
-    result: Record<string, unknown> | undefined,
-    error: { code: number; message: string } | undefined,
-  ): void {
-    const command = waiting.get(id);
-    if (!command) return;
-    waiting.delete(id);
-    if (error && !command.mayFail) return command.reject(new MapperCdpError(error.message, error.code));
+  function note({ result }: CdpAnswer, data: Buffer | undefined): void {
     if (typeof result?.['defaultBrowserContextId'] === 'string') defaultContext = result['defaultBrowserContextId'];
-    command.resolve((result ?? {}) as never);
+    if (!data) return;
+    picture = { text: result?.['data'], data };
+    setImmediate(() => (picture = undefined));
   }
 
   function dispatch(method: string, params: Record<string, unknown>, sessionId: string | undefined): void {
@@ -152,25 +149,20 @@ export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
   }
 
   function tell(client: CdpSession, method: string, params: Record<string, unknown>): void {
-    dispatching = true;
+    dispatching = method;
     try {
       client.emit(method as keyof CdpEvents, params);
     } catch (error) {
       log.debug({ error, method }, 'bidi.listener_failed');
     } finally {
-      dispatching = false;
+      dispatching = undefined;
     }
   }
 
   function forget(gone: CdpSession): void {
     sessions.delete(gone.sessionId!);
     gone.removeAllListeners();
-    for (const [id, { client, resolve, reject, mayFail }] of waiting) {
-      if (client !== gone) continue;
-      waiting.delete(id);
-      if (mayFail) resolve({} as never);
-      else reject(new MapperCloseError('Session closed.'));
-    }
+    pending.forget(gone);
   }
 
   return {
@@ -188,26 +180,34 @@ export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
       server = await BidiServer.createAndStart(transport, connection, browser, '', new BidiParser(), logger);
     },
 
-    fromClient: (command) => transport.receive(command),
+    fromClient(command) {
+      const reason = holdings.refusal(command);
+      if (reason === undefined) return transport.receive(command);
+      const { id, 'goog:channel': channel } = command;
+      const refusal = { type: 'error', id, error: 'unknown error', message: reason };
+      toClient(channel === undefined ? refusal : { ...refusal, 'goog:channel': channel }, undefined);
+    },
 
     fromBrowser(pieces) {
-      if (closed) return;
-      const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
-      if (bytes > MOST_BYTES) throw new TooLarge(`A message of ${bytes} bytes cannot be translated to BiDi.`);
-      const whole = Buffer.concat(pieces);
-      if (!isLight(whole, MOST_VALUES))
-        throw new TooLarge('A message of that many values cannot be translated to BiDi.');
-      const message: unknown = JSON.parse(whole.toString());
-      if (!isIncoming(message)) return;
-      if (message.id !== undefined) settle(message.id, message.result, message.error);
-      else if (message.method !== undefined) dispatch(message.method, message.params ?? {}, message.sessionId);
+      const [head] = pieces;
+      if (closed || !head) return;
+      if (head.toString('latin1', 0, ANSWER.length) === ANSWER)
+        return pending.answer(answerId(head).id, pieces, isIncoming, note);
+      const isLog = isLogEvent(eventIn(head));
+      const bytes = byteLength(pieces);
+      const { message } = readMessage(pieces, undefined, isLog ? LARGE : MOST_PARSED) ?? {};
+      if (!message) return log.debug({ event: eventIn(head), bytes }, 'bidi.event_left_out');
+      if (!isIncoming(message) || message.method === undefined) return;
+      const { method, params = {}, sessionId } = message;
+      const cut = isLog && bytes > LARGE ? bytes : undefined;
+      dispatch(method, isLogEvent(method) ? withNotes(params, cut) : params, sessionId);
     },
 
     close() {
       closed = true;
       server?.close();
       transport.close();
-      waiting.clear();
+      pending.clear();
       sessions.clear();
       browser.removeAllListeners();
     },

@@ -146,15 +146,6 @@ export function localClient(attach: (sink: Sink) => Client, answerMs = ANSWER_MS
     else command.reject(misshapen(command.method));
   }
 
-  function tell(listener: CdpListener, params: Record<string, unknown>, sessionId: string | undefined): void {
-    try {
-      const done = listener(params, sessionId);
-      if (done instanceof Promise) done.catch(() => {});
-    } catch {
-      // The message could not be used. Other listeners still get it.
-    }
-  }
-
   function finish(code: number, reason: string): void {
     if (over !== undefined) return;
     over = reason;
@@ -229,6 +220,15 @@ export function localClient(attach: (sink: Sink) => Client, answerMs = ANSWER_MS
       return closeCode;
     },
   };
+}
+
+function tell(listener: CdpListener, params: Record<string, unknown>, sessionId: string | undefined): void {
+  try {
+    const done = listener(params, sessionId);
+    if (done instanceof Promise) done.catch(() => {});
+  } catch {
+    // The message could not be used. Other listeners still get it.
+  }
 }
 
 /** The message with the Base64 of the bytes in its last string, which is empty. */
