@@ -1,0 +1,156 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
+import { listenOnLoopback } from '../support/listen.ts';
+import { measuredService, mostStopMs } from '../support/longest-stop.ts';
+import { RawClient } from '../support/mux-server.ts';
+import { requireSandbox } from '../support/sandbox.ts';
+
+await requireSandbox();
+
+const MIB = 2 ** 20;
+const MB = 1_000_000;
+
+describe(
+  'a page or a client of WebDriver BiDi with large messages does not stop the service',
+  { timeout: 300_000 },
+  () => {
+    let service: Awaited<ReturnType<typeof measuredService>>;
+    let site: Awaited<ReturnType<typeof listenOnLoopback>>;
+    let session: { webdriver_ws_url: string; cdp_ws_url: string; browser_live_view_url: string; base_url: string };
+    let bidi: RawClient;
+    let context: string;
+    beforeAll(async () => {
+      site = await listenOnLoopback(createServer((_, response) => response.end('a page')));
+      service = await measuredService({ CORRAL_ALLOW_PRIVATE_HOSTS: `127.0.0.1:${site.port}` });
+      ({ body: session } = await service.call('POST', '/browsers', { headless: true, timeout_seconds: 900 }));
+      bidi = await RawClient.open(session.webdriver_ws_url);
+      await bidi.result('session.new', { capabilities: {} });
+      const { contexts } = await bidi.result<{ contexts: { context: string }[] }>('browsingContext.getTree', {});
+      context = contexts[0]!.context;
+    });
+    afterAll(async () => {
+      bidi?.socket.close();
+      await service?.close();
+      await site?.close();
+    });
+
+    const inPage = (expression: string) =>
+      bidi.ask('script.evaluate', { expression, target: { context }, awaitPromise: true });
+
+    test.each([
+      ['a text', `'x'.repeat(${16 * MB})`],
+      ['lines', String.raw`('x'.repeat(60) + '\n').repeat(${0.25 * MB})`],
+      ['an object with a text', `{ a: 'x'.repeat(${20 * MB}) }`],
+      ['a list', `Array.from({ length: 150000 }, () => ({}))`],
+    ])('a console message: %s', async (_, value) => {
+      expect(await service.longestStop(() => inPage(`console.log(${value}, 1); 1`))).toBeLessThan(mostStopMs);
+    });
+
+    test('the client hears of them, cut, and of ordinary ones', async () => {
+      await inPage(`console.log('x'.repeat(${2 * MB})); console.log('ordinary', 1)`);
+      const { subscription } = await bidi.result<{ subscription: string }>('session.subscribe', {
+        events: ['log.entryAdded'],
+      });
+      await bidi.result('session.unsubscribe', { subscriptions: [subscription] });
+      const texts = bidi.events('log.entryAdded').map(({ params }) => String(params!['text']));
+      expect(texts.at(-2)).toMatch(/^\[A message of 2\d{6} bytes, cut\] x{10000,}… \(\d+ bytes more\)$/);
+      expect(texts.at(-1)).toBe('ordinary 1');
+    });
+
+    test.each([
+      ['a text', 'x', 30 * MB],
+      ['a text of the most bytes', 'x', 8 * MIB],
+      ['escapes', String.raw`\n`, 8 * MIB],
+      ['escaped letters', String.raw`\u0041`, 8 * MIB],
+      ['quotes', String.raw`\"`, 8 * MIB],
+      ['letters of two bytes', 'é', 8 * MIB],
+    ])('a command: %s', async (_, unit, bytes) => {
+      const text = unit.repeat(Math.floor((bytes - 200) / Buffer.byteLength(unit)));
+      const message = Buffer.from(
+        `{"id":1000000,"method":"script.evaluate","params":{"expression":"0;'${text}'","target":{"context":"${context}"},"awaitPromise":false}}`,
+      );
+      const stop = await service.longestStop(async () =>
+        expect(await bidi.next(message)).toMatchObject({ id: 1_000_000, type: expect.any(String) }),
+      );
+      expect(stop).toBeLessThan(mostStopMs);
+    });
+
+    test('an answer of many bytes fails its command, and a large picture arrives', async () => {
+      for (const value of [`'x'.repeat(${20 * MB})`, String.raw`'\n'.repeat(${3.9 * MB})`])
+        expect(await service.longestStop(() => inPage(value))).toBeLessThan(mostStopMs);
+      expect(await inPage(`'x'.repeat(${20 * MB})`)).toMatchObject({
+        type: 'error',
+        message: expect.stringContaining('cannot be translated'),
+      });
+      await inPage(`(() => {
+      const canvas = document.body.appendChild(document.createElement('canvas'));
+      [canvas.width, canvas.height] = [1600, 3000];
+      const picture = new ImageData(canvas.width, canvas.height);
+      for (let at = 0; at < picture.data.length; at += 65536) crypto.getRandomValues(picture.data.subarray(at, at + 65536));
+      for (let at = 3; at < picture.data.length; at += 4) picture.data[at] = 255;
+      canvas.getContext('2d').putImageData(picture, 0, 0);
+    })()`);
+      let data = '';
+      const stop = await service.longestStop(async () => {
+        ({ data } = await bidi.result<{ data: string }>('browsingContext.captureScreenshot', {
+          context,
+          origin: 'document',
+        }));
+      });
+      expect(stop).toBeLessThan(mostStopMs);
+      const picture = Buffer.from(data, 'base64');
+      expect(picture.length).toBeGreaterThan(10 * MB);
+      expect(picture.subarray(1, 4).toString()).toBe('PNG');
+      expect(picture.subarray(-8, -4).toString()).toBe('IEND');
+    });
+
+    test('subscriptions', async () => {
+      const events = Array.from({ length: 45_000 }, (_, at) => `goog:cdp.a${at}`);
+      expect(await service.longestStop(() => bidi.ask('session.subscribe', { events }))).toBeLessThan(mostStopMs);
+      const few = ['network.responseStarted', 'script.message', 'browsingContext.load', 'network.fetchError'];
+      const subscribed: string[] = [];
+      const stop = await service.longestStop(async () => {
+        for (let at = 0; at < 1000; at += 50)
+          for (const { result } of await Promise.all(
+            Array.from({ length: 50 }, () => bidi.ask('session.subscribe', { events: few })),
+          ))
+            if (result) subscribed.push(result.subscription);
+      });
+      expect(stop).toBeLessThan(mostStopMs);
+      expect(subscribed).toHaveLength(100);
+      expect(await service.longestStop(() => inPage(`for (let i = 0; i < 200; i++) console.log(i)`))).toBeLessThan(
+        mostStopMs,
+      );
+      await bidi.result('session.unsubscribe', { subscriptions: subscribed });
+    });
+
+    test('a history of long addresses, with a viewer and lists of tabs', async () => {
+      const socket = session.browser_live_view_url.replace(/^http/, 'ws').replace('/live', '/live/socket');
+      const viewer = new WebSocket(socket);
+      const told: { type: string; canGoBack?: boolean }[] = [];
+      viewer.on('message', (data: Buffer, binary) => !binary && told.push(JSON.parse(data.toString())));
+      await once(viewer, 'open');
+      await bidi.result('browsingContext.navigate', {
+        context,
+        url: `http://127.0.0.1:${site.port}/`,
+        wait: 'complete',
+      });
+      const changed = await inPage(
+        `for (let i = 0; i < 12; i++) history.pushState(0, '', '/' + i + 'x'.repeat(${1.9 * MB})); 1`,
+      );
+      expect(changed).toMatchObject({ type: 'success' });
+      const stop = await service.longestStop(async () => {
+        const list = await fetch(`${session.base_url}/json/list`);
+        expect(list.status).toBe(200);
+        expect((await list.text()).length).toBeLessThan(MB);
+        told.length = 0;
+        await inPage(`history.pushState(0, '', '/end' + Math.random()); 1`);
+        while (!told.some(({ type, canGoBack }) => type === 'page' && canGoBack)) await once(viewer, 'message');
+      });
+      expect(stop).toBeLessThan(mostStopMs);
+      viewer.close();
+    });
+  },
+);
