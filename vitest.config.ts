@@ -29,6 +29,7 @@ const longest = [
   'acceptance/mcp',
   'acceptance/auth-nodes',
   'acceptance/logins-flow',
+  'attacks/bidi-messages',
   'attacks/cdp-messages',
   'attacks/floods',
   'attacks/disk',

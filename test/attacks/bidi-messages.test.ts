@@ -40,8 +40,8 @@ describe(
       bidi.ask('script.evaluate', { expression, target: { context }, awaitPromise: true });
 
     test.each([
-      ['a text', `'x'.repeat(${16 * MB})`],
-      ['lines', String.raw`('x'.repeat(60) + '\n').repeat(${0.25 * MB})`],
+      ['a text', `'x'.repeat(${20 * MB})`],
+      ['lines', String.raw`('x'.repeat(60) + '\n').repeat(${0.3 * MB})`],
       ['an object with a text', `{ a: 'x'.repeat(${20 * MB}) }`],
       ['a list', `Array.from({ length: 150000 }, () => ({}))`],
     ])('a console message: %s', async (_, value) => {
