@@ -37,6 +37,7 @@ function ajv(coerceTypes: boolean) {
       keyword,
       type: 'string',
       schemaType: 'number',
+      before: 'pattern', // as in Ajv: the sentence about a text that is missing names its length
       compile: (limit) => ofLength(keyword, limit),
     });
   }
