@@ -46,7 +46,7 @@ const LOOK_MS = 250;
  *
  * One message at a time may exceed the limits, so that every message can be completed, however large it is. A project whose whole
  * messages take its part of the total may not start another one, and the project with the most does not keep others from it. So one
- * project cannot stop the others, whatever it keeps. A share without progress while others wait is ended: a reader that does not
+ * project cannot stop the others. A share without progress is ended while others wait: a reader that does not
  * read, or a sender that stopped in the middle.
  */
 export class ByteBudget {

@@ -42,7 +42,7 @@ test('a result is the same as that of a search for each text by itself', () => {
   }
 });
 
-test('no character of a long text is left out, whatever the other texts are', () => {
+test('every character of a long text is found, also beside other texts', () => {
   let seed = 7;
   const random = (below: number) => (seed = (seed * 48_271) % 2_147_483_647) % below;
   const word = (length: number) => Array.from({ length }, () => 'ab'[random(2)]).join('');

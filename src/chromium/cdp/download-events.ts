@@ -7,8 +7,8 @@ import type { Switchboard } from './switchboard.ts';
 const MOST_BYTES = 16 * 1024 * 1024;
 
 /**
- * Takes the events about downloads. True for an event that waits: a client that is told that a download is complete finds the file under
- * its name, so the event is delivered when the file has the name.
+ * Handles download events. Returns true for an event that it delivers later: the event of a complete download is sent to the client after
+ * the file has its final name.
  */
 export function downloadEvents(board: Switchboard): (message: Message, session: Session | undefined) => boolean {
   const { sessions } = board;

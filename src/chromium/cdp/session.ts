@@ -32,7 +32,7 @@ export interface Pending {
   method?: 'Target.getTargets' | 'Target.createTarget' | 'Target.createBrowserContext' | 'Page.navigate';
   /** The lane of a context that is being created. */
   taken?: TakenLane | undefined;
-  /** Where a navigation was told to go. */
+  /** The URL of a navigation. */
   url?: string | undefined;
 }
 

@@ -11,7 +11,7 @@ import { findings, type Findings } from './findings.ts';
 import { parseAuthority } from './http-words.ts';
 import { defaultLimits, type Limits } from './limits.ts';
 import { lanes, type Lane, type Route } from './lanes.ts';
-import { openingBound } from './opening.ts';
+import { openingBound } from './opening-bound.ts';
 import { plainRequests } from './plain-requests.ts';
 import type { Proxy } from './proxy.ts';
 import { EgressError } from './refusals.ts';

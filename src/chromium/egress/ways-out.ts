@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import type { Destinations, Target } from './destinations.ts';
 import type { Dial, DialOptions, Reading } from './dial.ts';
 import type { Limits } from './limits.ts';
-import type { Opening } from './opening.ts';
+import type { Opening } from './opening-bound.ts';
 import type { PlainReader } from './plain-body.ts';
 import { plainConnections, type CreateConnection } from './plain-connections.ts';
 import { proxyWay, type Proxy, type ProxyWay } from './proxy.ts';

@@ -84,7 +84,7 @@ export function storeReader({
       }
     },
 
-    /** Read from the store, whatever is cached. */
+    /** Reads from the store and ignores the cache. */
     items: (row: ProviderRow): Promise<SourceItem[]> =>
       using(row, (source) => lists.read(row.id, row.revision, () => source.items())),
 

@@ -1,6 +1,6 @@
 /**
- * Elements of the page, through open shadow roots. They are told apart by their names and not by their classes: a node that comes from
- * another document may have the classes of that one.
+ * Elements of the page, including those in open shadow roots. The code compares element names and not classes: a node that was moved from
+ * another document can have the classes of that document.
  */
 export function focusedElement(): Element | null {
   let element = document.activeElement;
