@@ -423,9 +423,13 @@ describe.each([
       }).toEqual([true, true, true, true]);
       await view.page.mouse.up();
       await view.click(GROUND); // the window below stays below
-      const [left, top] = (await popup()) as [number, number];
-      await view.page.mouse.click(...mouse(left + 400 - 9, top - 9));
-      await until(() => under.evaluate('popup.closed')).toBe(true);
+      // The last moves of the drag may take effect after its place was read, so each attempt reads it again.
+      await until(async () => {
+        if (await under.evaluate('popup.closed')) return true;
+        const [left, top] = (await popup()) as [number, number];
+        await view.page.mouse.click(...mouse(left + 400 - 9, top - 9));
+        return under.evaluate('popup.closed');
+      }).toBe(true);
       expect(await under.evaluate(place)).toEqual(main);
     },
   );

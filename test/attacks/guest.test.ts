@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { ChannelClosed, guestOf, type Guest } from '../../src/chromium/guest/guest.ts';
 import type { Browser } from '../../src/chromium/browser/launch.ts';
+import { memory } from '../../src/lib/byte-budget.ts';
 import { list } from '../../src/sessions/fs/service.ts';
 import { execute } from '../../src/sessions/playwright/service.ts';
 
@@ -70,7 +71,7 @@ describe('a guest that was taken over', () => {
       log: log as never,
     });
     guests.push(guest);
-    const held = { engine: { guest }, stayAwake: () => () => {} } as never;
+    const held = { engine: { guest, memory: memory.project(crypto.randomUUID()) }, stayAwake: () => () => {} } as never;
     return { guest, ended, connections, held };
   }
 
