@@ -32,13 +32,16 @@ await script(async () => {
 function attacksOnSessions() {
   const onTheService = [
     'bad-keys',
+    'bidi-messages',
     'cdp-messages',
     'display-work',
     'docs',
     'faults',
+    'floods',
     'growing-work',
     'headers',
     'keys',
+    'large-lists',
     'memory',
     'node-credentials',
     'passwords',

@@ -19,7 +19,12 @@ const files = [
  * Scripts that the service runs in pages of sessions: in the build, each is an expression whose value has the exports of the module. The
  * service reads it as text and evaluates `${text}.name(…)` in an isolated world.
  */
-const expressions = ['chromium/pages/web/page.js'];
+const expressions = [
+  'chromium/forms/web/page.js',
+  'chromium/pages/web/page.js',
+  'chromium/telemetry/web/captcha.js',
+  'chromium/telemetry/web/interaction.js',
+];
 
 /**
  * Bundles the browser code of src/ into a build. Browsers load one file instead of 68 modules, each of which they find only when the one

@@ -1,4 +1,3 @@
-import { flag, oneOf } from '../../lib/shape.ts';
 import { chord, type Key } from '../computer/keys.ts';
 import { mustAllowIn } from './allowed.ts';
 import type { AttachedPage } from './attached-pages.ts';
@@ -9,12 +8,6 @@ import { FormsError, type Action, type Allow } from './types.ts';
 /** Longer texts are put in at once: no person types them. */
 const MOST_TYPED = 200;
 const MOST_TEXT = 10_000;
-
-const isOutcome = oneOf('done', 'stale', 'unfit', 'disabled');
-const isKept = oneOf('all', 'part', 'nothing');
-const isCheckedness = oneOf('on', 'off', 'stale', 'unfit');
-const isEdited = oneOf('done', 'stale', 'lost');
-const isPut = oneOf('done', 'stale', 'disabled', 'unfit', 'text');
 
 /** A key that does not say which: pages know it from phones and input methods. It is sent to whatever has the focus. */
 const someKey: Key = { key: 'Unidentified', code: '', keyCode: 229, keysym: 0 };
@@ -34,14 +27,14 @@ export function actor({ references, ...deps }: ActDeps) {
   const { ask, click } = pointing(deps);
 
   async function focus(page: AttachedPage, target: Referred): Promise<void> {
-    if (await ask(target, flag, 'focused')) return;
+    if (await ask(target, 'focused')) return;
     await click(page, target).catch((error: unknown) => {
       // A field under a cookie banner cannot be clicked, but the keyboard still reaches it.
       if (!(error instanceof FormsError && error.fault === 'unreachable' && error.message === sentences.covered))
         throw error;
     });
-    if (await ask(target, flag, 'focused')) return;
-    if (await ask(target, flag, 'focus')) return;
+    if (await ask(target, 'focused')) return;
+    if (await ask(target, 'focus')) return;
     throw new FormsError('unreachable', 'The element does not take the focus.');
   }
 
@@ -60,9 +53,12 @@ export function actor({ references, ...deps }: ActDeps) {
     });
   }
 
-  async function edit(target: Referred, how: 'insert' | 'empty', ...text: string[]): Promise<void> {
-    const { frame, look, index } = target;
-    const outcome = await calls.callWith(frame, step, isEdited, how, look, index, ...text);
+  /** Without a text the element is emptied. */
+  async function edit({ frame, look, index }: Referred, text?: string): Promise<void> {
+    const outcome =
+      text === undefined
+        ? await calls.callWith(frame, step, 'empty', look, index)
+        : await calls.callWith(frame, step, 'insert', look, index, text);
     if (outcome === 'stale') throw new FormsError('stale', sentences.stale);
     if (outcome === 'lost')
       throw new FormsError('unreachable', 'The page took the focus away from the element while it was typed into.');
@@ -70,7 +66,7 @@ export function actor({ references, ...deps }: ActDeps) {
 
   /** False for an element that takes text. */
   async function put({ frame, look, index }: Referred, text: string): Promise<boolean> {
-    const outcome = await calls.callWith(frame, step, isPut, 'put', look, index, text);
+    const outcome = await calls.callWith(frame, step, 'put', look, index, text);
     if (outcome === 'text') return false;
     if (outcome === 'unfit')
       throw new FormsError(
@@ -84,10 +80,10 @@ export function actor({ references, ...deps }: ActDeps) {
   async function write(target: Referred, text: string): Promise<void> {
     const { sessionId } = target.frame;
     const characters = Array.from(text);
-    if (characters.length > MOST_TYPED) return edit(target, 'insert', text);
+    if (characters.length > MOST_TYPED) return edit(target, text);
     for (const character of characters) {
       await press(sessionId, someKey, true);
-      await edit(target, 'insert', character);
+      await edit(target, character);
       await press(sessionId, someKey, false);
     }
   }
@@ -104,9 +100,12 @@ export function actor({ references, ...deps }: ActDeps) {
     // the next key replaces it. In both cases the text is typed again.
     for (let tries = 1; ; tries++) {
       await focus(page, target);
-      if (clear || tries > 1) await edit(target, 'empty');
+      if (clear || tries > 1) await edit(target);
       await write(target, text);
-      const kept = text === '' ? 'all' : await ask(target, isKept, 'holds', text.length);
+      const kept =
+        text === ''
+          ? 'all'
+          : await calls.callAgain(target.frame, step, 'holds', target.look, target.index, text.length);
       // A field that brings what is typed into another form may be shorter for good.
       if (kept === 'all' || (kept === 'part' && tries === 2)) return;
       if (tries === 2) throw new FormsError('unreachable', 'The element does not keep what is typed into it.');
@@ -114,7 +113,7 @@ export function actor({ references, ...deps }: ActDeps) {
   }
 
   async function check(page: AttachedPage, target: Referred, on: boolean): Promise<void> {
-    const state = await ask(target, isCheckedness, 'checkedness');
+    const state = await ask(target, 'checkedness');
     if (state === 'stale') throw new FormsError('stale', sentences.stale);
     if (state === 'unfit') throw new FormsError('unfit', 'The element cannot be checked.');
     if ((state === 'on') === on) return;
@@ -139,7 +138,7 @@ export function actor({ references, ...deps }: ActDeps) {
       case 'choose': {
         const { frame, look, index } = references.get(action.ref);
         await mustAllowIn(calls, frame, action.allow);
-        const outcome = await calls.callWith(frame, step, isOutcome, 'choose', look, index, action.value);
+        const outcome = await calls.callWith(frame, step, 'choose', look, index, action.value);
         if (outcome === 'unfit') throw new FormsError('unfit', 'The element has no such option.');
         if (outcome !== 'done') throw new FormsError(outcome === 'stale' ? 'stale' : 'unreachable', sentences[outcome]);
         return;

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { anyText, flag, list, number, object, optional, text } from '../../lib/shape.ts';
+import { anyText, flag, list, object, optional } from '../../lib/shape.ts';
 import { started } from '../../lib/started.ts';
 import type { AttachedPage, PageCommands } from './attached-pages.ts';
 import type { PageFrames } from './frames.ts';
@@ -20,7 +20,6 @@ const isCookies = object({
     }),
   ),
 });
-const isStorage = object({ origin: text(300), keys: number(0, 10_000), hash: number(0, 2 ** 32) });
 
 /**
  * What the browser keeps for the sites, as numbers that only tell whether something changed. Each `Forms` has a
@@ -37,9 +36,7 @@ export function fingerprints(commands: PageCommands, frames: PageFrames, calls: 
     const worlds = await frames.worlds(page);
     const stores = await Promise.all(
       worlds.map((frame) =>
-        calls
-          .call(frame, frame.parent ? patience.frame : patience.main, isStorage, 'storage', seed)
-          .catch(() => undefined),
+        calls.call(frame, frame.parent ? patience.frame : patience.main, 'storage', seed).catch(() => undefined),
       ),
     );
     const { cookies } = await asked;

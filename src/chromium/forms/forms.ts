@@ -1,5 +1,4 @@
 import { within } from '../../lib/deadline.ts';
-import { list, number } from '../../lib/shape.ts';
 import { isCreated } from '../cdp/shapes.ts';
 import type { Mux } from '../cdp/mux.ts';
 import { actor } from './act.ts';
@@ -18,8 +17,6 @@ import { worldCalls } from './world-calls.ts';
 
 const BROWSER_MS = 15_000;
 const MOST_SELECTORS = 20;
-
-const isFound = list(number(0, 2));
 
 /** Opens the forms of a browser, for the service itself: other clients do not see that they are there. */
 export function openForms(mux: Mux, patience: Patience = usual): Forms {
@@ -65,7 +62,7 @@ export function openForms(mux: Mux, patience: Patience = usual): Forms {
       worlds.map(async (frame) => ({
         frame,
         counts: await calls
-          .call(frame, frame.parent ? patience.frame : patience.main, isFound, 'find', look, bounded)
+          .call(frame, frame.parent ? patience.frame : patience.main, 'find', look, bounded)
           .catch(() => []),
       })),
     );

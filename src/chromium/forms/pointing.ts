@@ -1,42 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { flag, number, object, oneOf, optional, type Check } from '../../lib/shape.ts';
 import type { AttachedPage, PageCommands } from './attached-pages.ts';
 import type { FrameWorld, PageFrames } from './frames.ts';
+import type { FormsCalls } from './page-calls.ts';
 import type { Referred } from './references.ts';
 import { FormsError } from './types.ts';
 import type { WorldCalls } from './world-calls.ts';
 
 const MOVING_MS = 40;
-
-const isAim = object({
-  x: optional(number(-1e7, 1e7)),
-  y: optional(number(-1e7, 1e7)),
-  why: optional(oneOf('stale', 'disabled', 'hidden', 'covered')),
-});
-const isShift = object({ x: number(-1e7, 1e7), y: number(-1e7, 1e7), hit: flag });
-
-/**
- * Where a frame's content is in the viewport of its parent, and whether a click at this point of the frame reaches the frame.
- * Scrolled into view first, if it is not.
- */
-const shiftOf = `function (x, y) {
-  const box = () => Element.prototype.getBoundingClientRect.call(this);
-  const at = () => ({ x: box().left + this.clientLeft, y: box().top + this.clientTop });
-  const isOut = ({ x: left, y: top }) => left + x < 0 || top + y < 0 || left + x >= innerWidth || top + y >= innerHeight;
-  if (isOut(at())) {
-    Element.prototype.scrollIntoView.call(this, { block: 'center', inline: 'center', behavior: 'instant' });
-    const from = at();
-    if (isOut(from)) scrollBy({ left: from.x + x - innerWidth / 2, top: from.y + y - innerHeight / 2, behavior: 'instant' });
-  }
-  const from = at();
-  let hit = Document.prototype.elementFromPoint.call(document, from.x + x, from.y + y);
-  while (hit && hit !== this && hit.shadowRoot) {
-    const inner = hit.shadowRoot.elementFromPoint(from.x + x, from.y + y);
-    if (!inner || inner === hit) break;
-    hit = inner;
-  }
-  return { ...from, hit: hit === this };
-}`;
 
 export const sentences = {
   stale: 'The element is not in the page any more.',
@@ -61,22 +31,22 @@ export function pointing({ commands, frames, calls }: PointingDeps) {
   const { step, reach: reachMs } = commands.patience;
 
   /** Asks the script about an element. */
-  const ask = <T>({ frame, look, index }: Referred, is: Check<T>, name: string, ...args: unknown[]): Promise<T> =>
-    calls.callAgain(frame, step, is, name, look, index, ...args);
+  const ask = <N extends 'aim' | 'focused' | 'focus' | 'checkedness'>({ frame, look, index }: Referred, name: N) =>
+    calls.callAgain(frame, step, name, ...([look, index] as Parameters<FormsCalls[N]>));
 
   /** A point in the viewport of the page, from one in the viewport of a frame. */
   async function onPage(frame: FrameWorld, point: Point): Promise<Point & { hit: boolean }> {
     let at = { ...point, hit: true };
     for (let inner = frame; inner.parent; inner = inner.parent) {
       const { objectId, parent } = await frames.ownerOf(inner, step);
-      const shift = await calls.on({ objectId, sessionId: parent.sessionId }, step, isShift, shiftOf, at.x, at.y);
+      const shift = await calls.onFrame({ objectId, sessionId: parent.sessionId }, step, 'frameShift', at.x, at.y);
       at = { x: at.x + shift.x, y: at.y + shift.y, hit: at.hit && shift.hit };
     }
     return at;
   }
 
   async function aimAt(target: Referred): Promise<Point | keyof typeof sentences> {
-    const { x, y, why } = await ask(target, isAim, 'aim');
+    const { x, y, why } = await ask(target, 'aim');
     if (why !== undefined) return why;
     if (x === undefined || y === undefined) return 'hidden';
     const { hit, ...point } = await onPage(target.frame, { x, y });

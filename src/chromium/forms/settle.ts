@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { number, object, oneOf } from '../../lib/shape.ts';
 import type { AttachedPage } from './attached-pages.ts';
 import type { FrameWorld, PageFrames } from './frames.ts';
 import { FormsError } from './types.ts';
@@ -15,8 +14,6 @@ const POSTING_MS = 8000;
 const LOADING_MS = 8000;
 /** How long a frame may take to say when it last changed. */
 const ASK_MS = 1000;
-
-const isSince = object({ still: number(0, 1e12), state: oneOf('loading', 'interactive', 'complete') });
 
 export interface SettleDeps {
   frames: PageFrames;
@@ -47,7 +44,7 @@ export async function settle(
     }
     const ms = Math.max(1, Math.min(ASK_MS, left()));
     const answers = await Promise.all(
-      worlds.map((frame) => calls.call(frame, ms, isSince, 'quiet.since', fresh).catch(() => undefined)),
+      worlds.map((frame) => calls.call(frame, ms, 'stillSince', fresh).catch(() => undefined)),
     );
     fresh = false;
     const [main] = answers;

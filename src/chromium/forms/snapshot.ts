@@ -1,104 +1,11 @@
-import {
-  flag,
-  integer,
-  list,
-  number,
-  object,
-  oneOf,
-  optional,
-  text,
-  type Check,
-  type Checked,
-} from '../../lib/shape.ts';
 import type { AttachedPage } from './attached-pages.ts';
-import { MOST_ELEMENTS, MOST_NEAR, MOST_OPTIONS, MOST_TEXT, MOST_TEXTS } from './bounds.ts';
+import { MOST_TEXTS } from './bounds.ts';
 import type { FrameWorld, PageFrames } from './frames.ts';
+import type { FormsCalls, Look } from './page-calls.ts';
 import type { References } from './references.ts';
 import { selectParts, type Kept } from './selection.ts';
 import type { BasicChallenge, Box, El, FrameSnapshot, Snapshot, TextBlock } from './types.ts';
 import type { WorldCalls } from './world-calls.ts';
-
-const coordinate = number(-1e9, 1e9);
-const isBox = object({ x: coordinate, y: coordinate, width: number(0, 1e9), height: number(0, 1e9) });
-const atMost = <T>(most: number, item: Check<T>): Check<T[]> => {
-  const isList = list(item);
-  return (value): value is T[] => isList(value) && value.length <= most;
-};
-const short = text(200);
-
-const isElement = object({
-  tag: text(40),
-  type: optional(text(40)),
-  name: optional(short),
-  id: optional(short),
-  autocomplete: optional(short),
-  role: optional(short),
-  accessibleName: optional(short),
-  labels: atMost(5, short),
-  placeholder: optional(short),
-  title: optional(short),
-  description: optional(short),
-  filled: flag,
-  options: optional(atMost(MOST_OPTIONS, object({ label: text(100), value: short, selected: flag }))),
-  checked: optional(flag),
-  inputmode: optional(short),
-  maxlength: optional(integer(0, 1e6)),
-  pattern: optional(short),
-  required: flag,
-  disabled: flag,
-  readonly: flag,
-  visible: flag,
-  inViewport: flag,
-  covered: optional(flag),
-  box: isBox,
-  formKey: optional(text(20)),
-  href: optional(text(500)),
-  near: text(MOST_NEAR),
-  inDialog: flag,
-  classes: short,
-  expanded: optional(flag),
-  selected: optional(flag),
-  pressed: optional(flag),
-  invalid: optional(flag),
-  focused: optional(flag),
-  selectors: atMost(8, text(500)),
-});
-const isText = object({
-  text: text(MOST_TEXT),
-  box: isBox,
-  tag: optional(text(40)),
-  role: optional(short),
-  classes: short,
-  id: optional(short),
-  inDialog: flag,
-  live: flag,
-  visible: flag,
-  formKey: optional(text(20)),
-  heading: optional(flag),
-  label: optional(flag),
-});
-const isLook = object({
-  url: text(2000),
-  origin: text(300),
-  title: text(300),
-  lang: optional(text(40)),
-  state: oneOf('loading', 'interactive', 'complete'),
-  elements: atMost(MOST_ELEMENTS, isElement),
-  texts: atMost(MOST_TEXTS, isText),
-  truncated: flag,
-});
-type Look = Checked<typeof isLook>;
-
-/** The place of a frame's content in the document that shows it, and whether it is shown at all. */
-const isPlace = object({ x: coordinate, y: coordinate, width: coordinate, height: coordinate, shown: flag });
-const placeOf = `function () {
-  const rect = Element.prototype.getBoundingClientRect.call(this);
-  return {
-    x: rect.left + this.clientLeft + scrollX, y: rect.top + this.clientTop + scrollY, width: rect.width, height: rect.height,
-    shown: rect.width > 2 && rect.height > 2 && rect.right + scrollX > 0 && rect.bottom + scrollY > 0 &&
-      this.checkVisibility({ opacityProperty: true, visibilityProperty: true }),
-  };
-}`;
 
 export interface SnapshotDeps {
   frames: PageFrames;
@@ -114,7 +21,7 @@ export async function takeSnapshot(
   const { patience } = calls;
   const [main, ...others] = await frames.worlds(page);
   const number = references.nextLook();
-  const lookAt = (frame: FrameWorld, ms: number) => calls.call(frame, ms, isLook, 'look', number);
+  const lookAt = (frame: FrameWorld, ms: number) => calls.call(frame, ms, 'look', number);
   const [mainLook, ...looks] = await Promise.all([
     lookAt(main, patience.main),
     ...others.map((frame) =>
@@ -125,9 +32,9 @@ export async function takeSnapshot(
     ),
   ]);
 
-  async function placeIn(frame: FrameWorld): Promise<Checked<typeof isPlace>> {
+  async function placeIn(frame: FrameWorld): Promise<ReturnType<FormsCalls['framePlace']>> {
     const { objectId, parent } = await frames.ownerOf(frame);
-    return calls.on({ objectId, sessionId: parent.sessionId }, patience.frame, isPlace, placeOf);
+    return calls.onFrame({ objectId, sessionId: parent.sessionId }, patience.frame, 'framePlace');
   }
 
   const places = new Map<string, { box: Box; visible: boolean }>();

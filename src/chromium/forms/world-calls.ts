@@ -1,9 +1,27 @@
 import type { Check } from '../../lib/shape.ts';
+import { webFile } from '../../lib/web-files.ts';
 import type { PageCommands } from './attached-pages.ts';
 import type { FrameWorld } from './frames.ts';
 import { isEvaluated } from '../cdp/shapes.ts';
-import { inPage, inReadPage } from './page-script.ts';
+import { returned, type FormsCalls } from './page-calls.ts';
 import { FormsError } from './types.ts';
+
+type Name = keyof FormsCalls;
+type Returned<N extends Name> = ReturnType<FormsCalls[N]>;
+/** The functions that are called on the element of a frame. */
+type OnFrame = 'framePlace' | 'frameShift';
+type AfterFirst<T extends unknown[]> = T extends [unknown, ...infer Rest] ? Rest : never;
+
+let script: string | undefined;
+
+/** An expression with the functions of web/page.ts, which it installs in a document that does not have them yet. */
+function installed(): string {
+  script ??= webFile('chromium/forms/web/page.js').toString();
+  return `(globalThis.corralForms ?? ${script}.calls)`;
+}
+
+/** The same in a document that has them; an exception in one that does not. */
+const present = 'globalThis.corralForms';
 
 /** Calls of the forms' script in a frame. Arguments are numbers, or JSON that the service made. */
 export function worldCalls(commands: PageCommands) {
@@ -24,53 +42,52 @@ export function worldCalls(commands: PageCommands) {
     patience: commands.patience,
 
     /** Installs the script in a document that does not have it yet. */
-    call: <T>(frame: FrameWorld, ms: number, is: Check<T>, name: string, ...args: unknown[]): Promise<T> =>
-      evaluate(frame, ms, is, inPage(callOf(name, args))),
+    call: <N extends Name>(frame: FrameWorld, ms: number, name: N, ...args: Parameters<FormsCalls[N]>) =>
+      evaluate<Returned<N>>(frame, ms, returned[name], `${installed()}.${callOf(name, args)}`),
 
     /** For a document that has been read: the script is not sent again with each key. */
-    callAgain: <T>(frame: FrameWorld, ms: number, is: Check<T>, name: string, ...args: unknown[]): Promise<T> =>
-      evaluate(frame, ms, is, inReadPage(callOf(name, args))),
+    callAgain: <N extends Name>(frame: FrameWorld, ms: number, name: N, ...args: Parameters<FormsCalls[N]>) =>
+      evaluate<Returned<N>>(frame, ms, returned[name], `${present}.${callOf(name, args)}`),
 
     /** The origin of a frame's document: `null` when it is opaque. No name in a page hides it, since a global has it as its own. */
     originOf: <T>(frame: FrameWorld, ms: number, is: Check<T>): Promise<T> =>
       evaluate(frame, ms, is, 'globalThis.origin'),
 
     /** The same as `callAgain` with arguments that are no part of a script: clients of the session can read scripts. */
-    async callWith<T>(
+    async callWith<N extends Name>(
       { contextId, sessionId }: FrameWorld,
       ms: number,
-      is: Check<T>,
-      name: string,
-      ...args: (number | string)[]
-    ): Promise<T> {
+      name: N,
+      ...args: Parameters<FormsCalls[N]>
+    ): Promise<Returned<N>> {
       const answer = await commands.ask(ms, sessionId, isEvaluated, 'Runtime.callFunctionOn', {
-        functionDeclaration: `function (...args) { return ${inReadPage(name)}(...args) }`,
+        functionDeclaration: `function (...args) { return ${present}.${name}(...args) }`,
         executionContextId: contextId,
         arguments: args.map((value) => ({ value })),
         returnByValue: true,
       });
-      return valueOf(is, answer);
+      return valueOf<Returned<N>>(returned[name], answer);
     },
 
-    /** Calls a function of JavaScript on an element. */
-    async on<T>(
+    /** Calls a function on the element that shows a frame. */
+    async onFrame<N extends OnFrame>(
       { objectId, sessionId }: { objectId: string; sessionId: string },
       ms: number,
-      is: Check<T>,
-      body: string,
-      ...args: number[]
-    ): Promise<T> {
+      name: N,
+      ...args: AfterFirst<Parameters<FormsCalls[N]>>
+    ): Promise<Returned<N>> {
       const answer = await commands.ask(ms, sessionId, isEvaluated, 'Runtime.callFunctionOn', {
-        functionDeclaration: body,
+        functionDeclaration: `function (...args) { return ${installed()}.${name}(this, ...args) }`,
         objectId,
         arguments: args.map((value) => ({ value })),
         returnByValue: true,
       });
-      return valueOf(is, answer);
+      return valueOf<Returned<N>>(returned[name], answer);
     },
   };
 }
 
-const callOf = (name: string, args: unknown[]) => `${name}(${args.map((arg) => JSON.stringify(arg)).join(', ')})`;
+const callOf = (name: Name, args: readonly unknown[]) =>
+  `${name}(${args.map((arg) => JSON.stringify(arg)).join(', ')})`;
 
 export type WorldCalls = ReturnType<typeof worldCalls>;

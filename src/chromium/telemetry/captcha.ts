@@ -1,12 +1,13 @@
 import { object } from '../../lib/shape.ts';
-import { isLook, lookFor, type Kind } from './captcha-script.ts';
+import { webFile } from '../../lib/web-files.ts';
+import { isCaptchaLook, type CaptchaKind } from './captcha-look.ts';
 import { cleanUrl, cutText } from './redact.ts';
 import { rootOf, type Target } from './target.ts';
 import type { Watch } from './watch.ts';
 
 /** A widget in a page, from its appearance until its outcome is known. */
 interface Widget {
-  kind: Kind;
+  kind: CaptchaKind;
   page: Target;
   /** The target and the frame whose document holds the widget, and with it the field for its answer. */
   holder: Target;
@@ -30,10 +31,19 @@ const PATIENCE_MS = 120_000;
 const UNTOUCHED_MS = 30 * 60_000;
 const MOST_WIDGETS = 50;
 
+const isSeen = object({ result: object({ value: isCaptchaLook }) });
 const isContext = object({ executionContextId: (value): value is number => typeof value === 'number' });
 
+let script: string | undefined;
+
+/** An expression for the isolated world of the document around a widget. */
+function lookFor(kind: CaptchaKind): string {
+  script ??= webFile('chromium/telemetry/web/captcha.js').toString();
+  return `${script}.lookFor(${JSON.stringify(kind)})`;
+}
+
 /** Which widget an address of a frame belongs to; undefined: none. */
-export function widgetAt(url: string): { kind: Kind; begins: boolean } | undefined {
+export function widgetAt(url: string): { kind: CaptchaKind; begins: boolean } | undefined {
   let address: URL;
   try {
     address = new URL(url);
@@ -106,7 +116,7 @@ export function captchaEvents(
         awaitPromise: true,
         returnByValue: true,
       };
-      const seen = (await client.ask(isLook, 'Runtime.evaluate', look, sessionId)).result.value;
+      const seen = (await client.ask(isSeen, 'Runtime.evaluate', look, sessionId)).result.value;
       const { solved, focused, version, outcome } = seen;
       if (widget.over) return;
       if (solved && looks === 0 && widget.old) return drop(widget);

@@ -4,7 +4,7 @@ import type { Capture, TelemetrySink } from '../../lib/telemetry.ts';
 import type { Mux } from '../cdp/mux.ts';
 import { isObserved } from './domains.ts';
 import { eventOf, type Told } from './target.ts';
-import { watchBrowser, type BrowserWatch } from './watch.ts';
+import { watchBrowser, type BrowserWatch } from './browser-watch.ts';
 
 /** Collects what one session's browsers do, one browser after the other. */
 export interface Collector {

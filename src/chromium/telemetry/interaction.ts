@@ -1,22 +1,16 @@
-import { integer, object, oneOf, optional, text } from '../../lib/shape.ts';
-import { interactionScript } from './interaction-script.ts';
+import { object, text } from '../../lib/shape.ts';
+import { webFile } from '../../lib/web-files.ts';
+import { isInteractionReport } from './interaction-report.ts';
 import { isBindingCall } from './shapes.ts';
 import { contextOf, type Target } from './target.ts';
 import type { Watch } from './watch.ts';
 
-const isReport = object({
-  type: oneOf('click', 'key', 'scroll'),
-  selector: text(2000),
-  tag: optional(text(256)),
-  text: optional(text(1000)),
-  key: optional(text(64)),
-  x: optional(integer(-1e9, 1e9)),
-  y: optional(integer(-1e9, 1e9)),
-  from_x: optional(integer(-1e9, 1e9)),
-  from_y: optional(integer(-1e9, 1e9)),
-  to_x: optional(integer(-1e9, 1e9)),
-  to_y: optional(integer(-1e9, 1e9)),
-});
+let script: string | undefined;
+
+function scriptFor(binding: string): string {
+  script ??= webFile('chromium/telemetry/web/interaction.js').toString();
+  return `${script}.listen(${JSON.stringify(binding)})`;
+}
 
 /** interaction_click, interaction_key and interaction_scroll_settled, as a script in every document reports them. */
 export function interactionEvents(watch: Watch) {
@@ -28,7 +22,7 @@ export function interactionEvents(watch: Watch) {
     const target = targets.get(sessionId);
     if (!target || name !== binding || !watch.captures('interaction')) return;
     const report: unknown = JSON.parse(payload);
-    if (!isReport(report)) return;
+    if (!isInteractionReport(report)) return;
     const { type, selector, tag } = report;
     const data = {
       click: { x: report.x, y: report.y, selector, tag, text: report.text },
@@ -59,7 +53,7 @@ export function interactionEvents(watch: Watch) {
         .ask(
           object({ identifier: text(128) }),
           'Page.addScriptToEvaluateOnNewDocument',
-          { source: interactionScript(binding), worldName: world, runImmediately: true },
+          { source: scriptFor(binding), worldName: world, runImmediately: true },
           sessionId,
         )
         .then(({ identifier }) => identifier)

@@ -3,7 +3,7 @@ import { heapUsed } from '../../../test/support/heap.ts';
 import type { Mux } from '../cdp/mux.ts';
 import { networkEvents } from './network.ts';
 import type { Target, Told } from './target.ts';
-import { watchBrowser, type Watch } from './watch.ts';
+import { watchBrowser, type Watch } from './browser-watch.ts';
 
 type Params = Record<string, unknown>;
 
