@@ -6,6 +6,7 @@ import { referenceServer } from './reference.ts';
 import { replayEndings, replayLife } from './sessions/replays/state.ts';
 import { endings, sessionLife } from './sessions/state.ts';
 import { deploymentLife, invocationLife } from './deployments/state.ts';
+import { connectionLife, loginLife } from './logins/state.ts';
 
 /**
  * Files that are generated from the code and kept in the repository, so that a review sees how a change affects the
@@ -39,6 +40,8 @@ function describeLives(): string {
     ...table('Reason', replayEndings),
     ...describeLife('A deployment', deploymentLife),
     ...describeLife('An invocation', invocationLife),
+    ...describeLife('An auth connection', connectionLife),
+    ...describeLife('A login of an auth connection', loginLife),
   ].join('\n');
 }
 

@@ -3,7 +3,7 @@ import { sql } from '../store/sql.ts';
 import { lineBytes } from './log-store.ts';
 import { cutPage, mostPageBytes, type Cut } from '../store/pages.ts';
 import type { InvocationList } from './schema.ts';
-import type { InvocationStatus } from './state.ts';
+import { invocationLife, type InvocationStatus } from './state.ts';
 
 export interface InvocationRow {
   id: string;
@@ -98,6 +98,7 @@ export function invocationStore(db: Db) {
     claim(nodeId: string, mostOfApp: number, not: string[] = []): Promise<InvocationRow | undefined> {
       return db.transaction(async (tx) => {
         await tx.rows(sql`select pg_advisory_xact_lock(hashtextextended('corral invocations', 0))`);
+        const { from, to } = invocationLife.move('claimed');
         return tx.row<InvocationRow>(sql`with busy as (
             select project_id, deployment_id, count(*) as running from invocations where status = 'running' group by 1, 2),
           of_project as (select project_id, sum(running) as running from busy group by 1),
@@ -110,8 +111,8 @@ export function invocationStore(db: Db) {
               and coalesce(busy.running, 0) < ${mostOfApp}
             order by coalesce(of_project.running, 0), i.created_at, i.id limit 1 for update of i skip locked),
           taken as (
-            update invocations set status = 'running', node_id = ${nodeId}, started_at = clock_timestamp()
-            where id = (select id from next) returning *)
+            update invocations set status = ${to}, node_id = ${nodeId}, started_at = clock_timestamp()
+            where id = (select id from next) and status = any (${from}) returning *)
           select taken.*, pg_notify('corral_runs', 'begun ' || taken.id)::text from taken`);
       });
     },
@@ -125,27 +126,30 @@ export function invocationStore(db: Db) {
       end: { status: 'succeeded' | 'failed'; output?: string | null; reason?: string | null },
       nodeId: string | null = null,
     ): Promise<(InvocationRow & { replaced: boolean }) | undefined> {
+      const { from, to } = invocationLife.move(end.status);
       return db.row<InvocationRow & { replaced: boolean }>(sql`with over as (
-          update invocations set status = ${end.status}, output = ${end.output ?? null}, status_reason = ${end.reason ?? null},
+          update invocations set status = ${to}, output = ${end.output ?? null}, status_reason = ${end.reason ?? null},
             finished_at = clock_timestamp()
-          where id = ${id} and status in ('queued', 'running') and (${nodeId}::text is null or node_id = ${nodeId}) returning *)
+          where id = ${id} and status = any (${from}) and (${nodeId}::text is null or node_id = ${nodeId}) returning *)
         select over.*, (select replaced from deployments where id = over.deployment_id), pg_notify('corral_runs', 'state ' || over.id)::text from over`);
     },
 
     /** Fails all that wait for a deployment or run there. */
     failOf(deploymentId: string, reason: string): Promise<InvocationRow[]> {
+      const { from, to } = invocationLife.move('failed');
       return db.rows<InvocationRow>(sql`with over as (
-          update invocations set status = 'failed', status_reason = ${reason}, finished_at = clock_timestamp()
-          where deployment_id = ${deploymentId} and status in ('queued', 'running') returning *)
+          update invocations set status = ${to}, status_reason = ${reason}, finished_at = clock_timestamp()
+          where deployment_id = ${deploymentId} and status in ('queued', 'running') and status = any (${from}) returning *)
         select over.*, pg_notify('corral_runs', 'state ' || over.id)::text from over`);
     },
 
     /** Fails what a node ran that is gone: an action may have had effects, so it is not run again. That node has not counted the log. */
     failOn(nodeId: string, reason: string): Promise<InvocationRow[]> {
+      const { from, to } = invocationLife.move('node_lost');
       return db.rows<InvocationRow>(sql`with over as (
-          update invocations set status = 'failed', status_reason = ${reason}, finished_at = clock_timestamp(),
+          update invocations set status = ${to}, status_reason = ${reason}, finished_at = clock_timestamp(),
             log_bytes = (select coalesce(sum(octet_length(message) + ${lineBytes}::integer), 0) from run_logs where owner = invocations.id)
-          where node_id = ${nodeId} and status = 'running' returning *)
+          where node_id = ${nodeId} and status = 'running' and status = any (${from}) returning *)
         select over.*, pg_notify('corral_runs', 'state ' || over.id)::text from over`);
     },
 

@@ -28,6 +28,7 @@ export const invocationLife = lifecycle(
     claimed: { from: ['queued'], to: 'running' },
     succeeded: { from: ['queued', 'running'], to: 'succeeded' },
     failed: { from: ['queued', 'running'], to: 'failed' },
+    node_lost: { from: ['running'], to: 'failed' },
   },
 );
 

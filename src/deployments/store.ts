@@ -93,12 +93,12 @@ export function deploymentStore(db: Db) {
       event: DeploymentEvent,
       changes: { reason?: string | null; entry?: string; keyId?: string } = {},
     ): Promise<DeploymentRow | undefined> {
-      const { from, to } = deploymentLife.events[event];
+      const { from, to } = deploymentLife.move(event);
       return db.row<DeploymentRow>(sql`with moved as (
           update deployments set status = ${to}, updated_at = now(), node_id = null,
             status_reason = ${changes.reason ?? null}, entry = coalesce(${changes.entry ?? null}, entry),
             key_id = coalesce(${changes.keyId ?? null}, key_id)
-          where id = ${id} and status = any(${[...from]}::text[]) returning *)
+          where id = ${id} and status = any (${from}) returning *)
         select moved.*, pg_notify('corral_runs', 'state ' || moved.id)::text from moved`);
     },
 
@@ -107,25 +107,29 @@ export function deploymentStore(db: Db) {
      * waiting. Rows that another node is taking are skipped. `not`: projects that have to wait.
      */
     claim(nodeId: string, not: string[] = []): Promise<DeploymentRow | undefined> {
+      const { from, to } = deploymentLife.move('build_started');
       return db.row<DeploymentRow>(sql`with turns as (
           select project_id, max(updated_at) as last from deployments
           where status <> 'queued' and project_id in (select project_id from deployments where status = 'queued') group by 1),
         taken as (
-          update deployments set status = 'in_progress', updated_at = now(), node_id = ${nodeId}, attempts = attempts + 1
+          update deployments set status = ${to}, updated_at = now(), node_id = ${nodeId}, attempts = attempts + 1
           where id = (select d.id from deployments d left join turns on turns.project_id = d.project_id where d.status = 'queued'
               and d.project_id <> all (${not}::text[])
             order by turns.last nulls first, d.created_at limit 1 for update of d skip locked)
+            and status = any (${from})
           returning *)
         select taken.*, pg_notify('corral_runs', 'state ' || taken.id)::text from taken`);
     },
 
     /** Builds of a node that is gone return to the queue; a build that was started too often has failed. */
     async releaseBuilds(nodeId: string, mostAttempts: number): Promise<string[]> {
+      const { from, to } = deploymentLife.move('build_lost');
+      const failed = deploymentLife.move('build_failed').to;
       const rows = await db.rows<{ id: string }>(sql`update deployments set updated_at = now(), node_id = null,
           log_bytes = (select coalesce(sum(octet_length(message) + ${lineBytes}::integer), 0) from run_logs where owner = deployments.id),
-          status = case when attempts >= ${mostAttempts} then 'failed' else 'queued' end,
+          status = case when attempts >= ${mostAttempts} then ${failed} else ${to} end,
           status_reason = case when attempts >= ${mostAttempts} then 'The service ended while it built this, several times. Deploy it again.' end
-        where node_id = ${nodeId} and status = 'in_progress' returning id`);
+        where node_id = ${nodeId} and status = 'in_progress' and status = any (${from}) returning id`);
       return rows.map(({ id }) => id);
     },
 

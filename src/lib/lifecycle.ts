@@ -15,6 +15,12 @@ export function lifecycle<
     events,
     stateNames,
 
+    /** What an event changes, for an update: `set status = ${to} … where status = any (${from})`. */
+    move: (event: keyof Events): { from: State[]; to: State } => ({
+      ...events[event]!,
+      from: [...events[event]!.from],
+    }),
+
     /** A final state is left by no event. */
     isFinal: (state: State) => !moves.some(([, { from }]) => from.includes(state)),
 

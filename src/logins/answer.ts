@@ -3,7 +3,8 @@ import { canReauth } from './reauth.ts';
 import type { RunRow } from './run-store.ts';
 import type { Connection, StateEvent, TimelineEvent } from './schema.ts';
 import { linkOf, type ConnectionRow } from './store.ts';
-import { flowTypes, type FlowStatus } from './words.ts';
+import type { FlowStatus } from './state.ts';
+import { flowTypes } from './words.ts';
 
 /** The addresses of a running login, for the caller who asks. */
 export interface FlowAddresses {

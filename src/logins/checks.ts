@@ -91,7 +91,7 @@ export function loginChecks({ db, browsers, runner, checkPage, metrics, nodeId, 
       });
     await connections.learn(row.id, { checked: true });
     if (!row.auto_reauth || !row.health_checks || !canReauth(row).can)
-      return connections.learn(row.id, { status: 'NEEDS_AUTH', failures: 0 });
+      return connections.learn(row.id, { event: 'logged_out', failures: 0 });
     await reauth(row, signal);
   }
 
@@ -196,7 +196,7 @@ export function loginChecks({ db, browsers, runner, checkPage, metrics, nodeId, 
     log.warn({ connection: row.id, code, again: retries }, 'login.reauth_failed');
     await connections.learn(
       row.id,
-      retries ? { failures: row.failures + 1, nextCheckAt: jittered(pause) } : { status: 'NEEDS_AUTH', failures: 0 },
+      retries ? { failures: row.failures + 1, nextCheckAt: jittered(pause) } : { event: 'logged_out', failures: 0 },
     );
   }
 

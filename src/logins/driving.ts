@@ -210,7 +210,7 @@ export function loginDriving({ db, inputs, keeping, runFlow, nextCheckAt, metric
     if (succeeded && !notSaved) {
       const found = {
         ...learned,
-        status: 'AUTHENTICATED',
+        event: 'logged_in',
         loggedIn: true,
         failures: 0,
         nextCheckAt: nextCheckAt((now ?? connection).health_check_interval),

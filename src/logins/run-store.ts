@@ -4,7 +4,8 @@ import { missingReference, uniqueViolation } from '../store/db.ts';
 import { sql } from '../store/sql.ts';
 import type { Explained, FlowErrorCode, FlowState } from './flow/types.ts';
 import type { TimelineList } from './schema.ts';
-import type { ConnectionStatus, FlowStatus, FlowStep } from './words.ts';
+import { loginLife, type ConnectionStatus, type FlowStatus } from './state.ts';
+import type { FlowStep } from './words.ts';
 
 /** The channel on which nodes tell each other that a login has changed, has input, or is to end. */
 export const loginChannel = 'corral_logins';
@@ -57,6 +58,14 @@ export interface FlowEnd {
   errorMessage?: string | undefined;
   websiteError?: string | undefined;
 }
+
+/** The event that ends a login with a status. */
+const loginEnds = {
+  SUCCESS: 'succeeded',
+  FAILED: 'failed',
+  EXPIRED: 'expired',
+  CANCELED: 'canceled',
+} as const satisfies Record<Exclude<FlowStatus, 'IN_PROGRESS'>, keyof typeof loginLife.events>;
 
 export interface CheckEntry {
   id: string;
@@ -160,21 +169,23 @@ export function runStore(db: Db) {
 
     /** Undefined: it was over already. */
     async end(id: string, { status, errorCode, errorMessage, websiteError }: FlowEnd): Promise<EndedRun | undefined> {
-      const row = await db.row<EndedRun>(sql`update auth_runs set status = ${status},
-          step = case when ${status} = 'SUCCESS' then 'COMPLETED' else step end,
+      const { from, to } = loginLife.move(loginEnds[status]);
+      const row = await db.row<EndedRun>(sql`update auth_runs set status = ${to},
+          step = case when ${to} = 'SUCCESS' then 'COMPLETED' else step end,
           error_code = ${errorCode ?? null}, error_message = ${errorMessage ?? null},
           website_error = coalesce(${websiteError ?? null}, website_error),
           revision = revision + 1, updated_at = now(), ended_at = now()
-        where id = ${id} and status = 'IN_PROGRESS' returning id, connection_id, status, error_code`);
+        where id = ${id} and status = any (${from}) returning id, connection_id, status, error_code`);
       if (row) await tell(row.connection_id, id, 'state');
       return row;
     },
 
     /** Ends the logins of a node that is gone. */
     endAllOf(nodeId: string, errorMessage: string): Promise<{ id: string }[]> {
-      return db.rows(sql`with over as (update auth_runs set status = 'FAILED', error_code = 'browser_error',
+      const { from, to } = loginLife.move('failed');
+      return db.rows(sql`with over as (update auth_runs set status = ${to}, error_code = 'browser_error',
           error_message = ${errorMessage}, revision = revision + 1, updated_at = now(), ended_at = now()
-        where node_id = ${nodeId} and status = 'IN_PROGRESS' returning id, connection_id)
+        where node_id = ${nodeId} and status = 'IN_PROGRESS' and status = any (${from}) returning id, connection_id)
         select id, pg_notify(${loginChannel}, json_build_object('connectionId', connection_id, 'runId', id, 'what', 'state')::text)::text
         from over`);
     },

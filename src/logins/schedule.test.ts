@@ -200,7 +200,7 @@ test('what happens to a connection during its check counts more than the check',
   const id = await loggedIn({ credential: undefined });
   room.edge.health = async () => {
     await room.connections.learn(id, {
-      status: 'AUTHENTICATED',
+      event: 'logged_in',
       loggedIn: true,
       nextCheckAt: new Date(Date.now() + 1e6),
     });

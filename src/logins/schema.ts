@@ -1,7 +1,8 @@
 import { Type, type Static } from 'typebox';
 import { ErrorBody, named, nullable, oneOf, Paging, SlugName, Timestamp } from '../api/schema.ts';
 import { TelemetryRequest } from '../sessions/schema.ts';
-import { flowStatuses, flowSteps, flowTypes, reauthReasons } from './words.ts';
+import { connectionLife, loginLife } from './state.ts';
+import { flowSteps, flowTypes, reauthReasons } from './words.ts';
 
 const { Optional } = Type;
 const Text = (maxLength: number, more: object = {}) => Type.String({ maxLength, ...more });
@@ -205,7 +206,7 @@ const asked = {
   pending_sso_buttons: Type.Array(SsoButton),
 };
 
-const FlowStatus = oneOf(flowStatuses);
+const FlowStatus = oneOf(loginLife.stateNames);
 const FlowStep = oneOf(flowSteps);
 const FlowType = oneOf(flowTypes);
 
@@ -384,7 +385,7 @@ export const TimelineEvent = named(
     id: Type.String(),
     type: oneOf(['login', 'reauth', 'health_check']),
     timestamp: Timestamp,
-    status: oneOf([...flowStatuses, 'AUTHENTICATED', 'NEEDS_AUTH']),
+    status: oneOf([...loginLife.stateNames, ...connectionLife.stateNames]),
     previous_status: Optional(oneOf(['AUTHENTICATED', 'NEEDS_AUTH'])),
     step: Optional(
       oneOf([

@@ -5,7 +5,7 @@ import type { ConfirmedNames } from './confirmed-values.ts';
 import type { RecipeFill } from './flow/recipe-types.ts';
 import type { Recipe, Requirements } from './flow/types.ts';
 import type { ConnectionList, CreateConnection } from './schema.ts';
-import type { ConnectionStatus } from './words.ts';
+import { connectionLife, type ConnectionEvent, type ConnectionStatus } from './state.ts';
 
 export interface ConnectionRow {
   id: string;
@@ -82,7 +82,7 @@ export interface NewConnection extends ConnectionSettings {
 
 /** What a login has found out about its connection. Fields that are left out stay. */
 export interface Learned {
-  status?: ConnectionStatus;
+  event?: ConnectionEvent;
   postLoginUrl?: string | undefined;
   ssoProvider?: string | undefined;
   /** Added to those that are known. */
@@ -181,8 +181,9 @@ export function connectionStore(db: Db) {
     },
 
     async learn(id: string, found: Learned): Promise<void> {
+      const { from, to } = found.event ? connectionLife.move(found.event) : { from: [], to: null };
       await db.rows(sql`update auth_connections set
-          status = coalesce(${found.status ?? null}, status),
+          status = case when status = any (${from}) then ${to} else status end,
           post_login_url = coalesce(${found.postLoginUrl ?? null}, post_login_url),
           sso_provider = coalesce(${found.ssoProvider ?? null}, sso_provider),
           sso_hosts = sso_hosts || ${found.ssoHosts ?? {}}::jsonb,

@@ -1,11 +1,5 @@
 /** The words of the interface for connections and their flows. */
 
-export const connectionStatuses = ['AUTHENTICATED', 'NEEDS_AUTH'] as const;
-export type ConnectionStatus = (typeof connectionStatuses)[number];
-
-export const flowStatuses = ['IN_PROGRESS', 'SUCCESS', 'FAILED', 'EXPIRED', 'CANCELED'] as const;
-export type FlowStatus = (typeof flowStatuses)[number];
-
 export const flowSteps = [
   'DISCOVERING',
   'AWAITING_INPUT',

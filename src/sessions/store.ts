@@ -270,7 +270,7 @@ function living(db: Db) {
       event: SessionEvent,
       ending: { reason?: Ending; detail?: string; uptimeMs?: number } = {},
     ): Promise<SessionRow | undefined> {
-      const { from, to } = sessionLife.events[event];
+      const { from, to } = sessionLife.move(event);
       const over = event !== 'launched';
       return db.row(sql`update sessions set state = ${to},
           ended_reason = coalesce(ended_reason, ${ending.reason ?? null}),
@@ -279,7 +279,7 @@ function living(db: Db) {
           awake_since = case when ${over} then null else now() end,
           policy = case when ${sessionLife.isFinal(to)} and policy_bytes > ${mostKeptPolicy}::integer then null else policy end,
           deleted_at = case when ${over} then coalesce(deleted_at, now()) else deleted_at end
-        where id = ${id} and state = any (${[...from]}) returning *, profile_of(sessions) as profile`);
+        where id = ${id} and state = any (${from}) returning *, profile_of(sessions) as profile`);
     },
 
     /** Fields left undefined keep their value. Undefined: the session has ended, or that lease of it has. */
@@ -322,12 +322,13 @@ function living(db: Db) {
       reason: Ending,
       silentMs?: number,
     ): Promise<Pick<SessionRow, 'id' | 'project_id' | 'pool_id'>[]> {
-      return db.rows(sql`with lost as (update sessions set state = 'failed',
+      const { from, to } = sessionLife.move('lost');
+      return db.rows(sql`with lost as (update sessions set state = ${to},
           uptime_ms = uptime_of(sessions, coalesce(now() - make_interval(secs => ${silentMs === undefined ? null : silentMs / 1000}::float8),
             (select least(now(), heartbeat_at) from nodes where id = ${nodeId}), now())),
           policy = case when policy_bytes > ${mostKeptPolicy}::integer then null else policy end,
           awake_since = null, ended_reason = coalesce(ended_reason, ${reason}), deleted_at = coalesce(deleted_at, now())
-        where node_id = ${nodeId} and state in ('starting', 'live', 'stopping') returning id, project_id, pool_id),
+        where node_id = ${nodeId} and state in ('starting', 'live', 'stopping') and state = any (${from}) returning id, project_id, pool_id),
         kept as (update telemetry_chunks set draft = false where draft and session_id in (select id from lost))
         select * from lost`);
     },

@@ -3,7 +3,8 @@ import { heapUsed } from '../../../test/support/heap.ts';
 import type { Mux } from '../cdp/mux.ts';
 import { networkEvents } from './network.ts';
 import type { Target, Told } from './target.ts';
-import { watchBrowser, type Watch } from './browser-watch.ts';
+import { watchBrowser } from './browser-watch.ts';
+import type { Watch } from './watch.ts';
 
 type Params = Record<string, unknown>;
 

@@ -47,12 +47,12 @@ export function replayStore(db: Db) {
       event: ReplayEvent,
       facts: { reason?: ReplayEnding; bytes?: number } = {},
     ): Promise<ReplayRow | undefined> {
-      const { from, to } = replayLife.events[event];
+      const { from, to } = replayLife.move(event);
       return db.row(sql`update replays set state = ${to},
           ended_reason = coalesce(ended_reason, ${facts.reason ?? null}),
           bytes = coalesce(${facts.bytes ?? null}::bigint, bytes),
           finished_at = coalesce(finished_at, now())
-        where id = ${id} and state = any (${[...from]}) returning *`);
+        where id = ${id} and state = any (${from}) returning *`);
     },
 
     /** The unfinished replays of a node, and those that other nodes settled when they took it for lost. */
@@ -62,8 +62,9 @@ export function replayStore(db: Db) {
     },
 
     loseAll(nodeId: string): Promise<unknown> {
-      return db.rows(sql`update replays set state = 'failed', ended_reason = 'node_lost', finished_at = coalesce(finished_at, now())
-        where node_id = ${nodeId} and state in ('recording', 'processing')`);
+      const { from, to } = replayLife.move('lost');
+      return db.rows(sql`update replays set state = ${to}, ended_reason = 'node_lost', finished_at = coalesce(finished_at, now())
+        where node_id = ${nodeId} and state = any (${from})`);
     },
 
     async idsOf(nodeId: string): Promise<string[]> {

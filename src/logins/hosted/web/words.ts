@@ -1,5 +1,5 @@
 /** Every sentence of the page. */
-import type { FlowStatus } from '../../words.ts';
+import type { FlowStatus } from '../../state.ts';
 import type { Choice, Field } from './state.ts';
 
 /** Labels for what the site left without one. */
