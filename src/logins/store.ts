@@ -33,7 +33,7 @@ export interface ConnectionRow {
   auto_reauth: boolean;
   save_credentials: boolean;
   record_session: boolean;
-  browser_telemetry: CreateConnection['browser_telemetry'];
+  browser_telemetry: CreateConnection['browser_telemetry'] | null;
   status: ConnectionStatus;
   post_login_url: string | null;
   sso_provider: string | null;
