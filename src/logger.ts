@@ -1,4 +1,5 @@
 import { pino, stdSerializers, type DestinationStream } from 'pino';
+import { keyHeaders, keyParameters } from './lib/key-places.ts';
 
 /** Facts on stderr, so that stdout stays for people. Everything that could contain a secret is redacted here, once. */
 export function openLogger(level: string, destination?: DestinationStream) {
@@ -10,10 +11,7 @@ export function openLogger(level: string, destination?: DestinationStream) {
       formatters: { level: (label) => ({ level: label }) },
       redact: {
         paths: [
-          'authorization',
-          '*.authorization',
-          '["steel-api-key"]',
-          '*["steel-api-key"]',
+          ...keyHeaders.flatMap((name) => [`["${name}"]`, `*["${name}"]`]),
           'password',
           '*.password',
           'token',
@@ -74,9 +72,13 @@ function redacted(error: unknown): unknown {
   }
 }
 
+/** Besides keys, the signed tokens of a session's addresses. */
+// not linear: the names are constants, and none has a repetition
+const secretParameter = new RegExp(`([?&](?:${['jwt', ...keyParameters].join('|')})=)[^&\\s"\\\\]+`, 'gi');
+
 export function redactText(text: string): string {
   return text
     .replace(/\b(sk_)[A-Za-z0-9]{8,}/g, '$1[secret]')
-    .replace(/([?&](?:jwt|token|key|apiKey)=)[^&\s"\\]+/gi, '$1[secret]')
+    .replace(secretParameter, '$1[secret]')
     .replace(/(:\/\/[^/\s:@"]*:)[^@/\s"]+@/g, '$1[secret]@');
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { errors } from '../errors.ts';
 import type { Caller, Invitee, Passenger } from '../lib/caller.ts';
+import type { KeyHeader, KeyParameter } from '../lib/key-places.ts';
 
 /**
  * `public`: no key. `org`: a key, for the organisation. `project`: a key and the project it works in. `token`: the route
@@ -43,7 +44,7 @@ declare module 'fastify' {
      */
     apps?: boolean;
     /** Where clients of other services put their key, the header first; the Authorization header holds as well. */
-    keyIn?: { query?: string; header?: string };
+    keyIn?: { query?: KeyParameter; header?: KeyHeader };
     /**
      * The route also admits invitees, by their token. It answers pages of any origin: it goes by the Authorization header, which
      * no page can make a browser send for it.

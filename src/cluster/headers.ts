@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { hopByHop, namedByConnection } from '../lib/hop-by-hop.ts';
+import { keyHeaders } from '../lib/key-places.ts';
 import { credentialHeader } from './credential.ts';
 
 /** Further headers that are not forwarded, since they are written anew. */
 const staysHere = new Set(['host', 'expect', credentialHeader]);
 
-/** Where clients put their key. */
-const keyHeaders = new Set(['authorization', 'steel-api-key']);
+const keys: ReadonlySet<string> = new Set(keyHeaders);
 
 /**
  * A client's headers as they are forwarded: name, value, name, value. Its key is left out, since the credential replaces
@@ -19,7 +19,7 @@ export function passedOnHeaders({ url = '', rawHeaders, headers }: IncomingMessa
   const kept: string[] = [];
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!.toLowerCase();
-    if (cameWithKey && keyHeaders.has(name)) continue;
+    if (cameWithKey && keys.has(name)) continue;
     if (!hopByHop.has(name) && !staysHere.has(name) && !named.has(name))
       kept.push(rawHeaders[at]!, rawHeaders[at + 1]!);
   }

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { bearer, selectorOf, type Gatekeeper } from '../api/caller.ts';
 import { errors, ServiceError } from '../errors.ts';
 import type { Caller, Passenger } from '../lib/caller.ts';
+import type { KeyParameter } from '../lib/key-places.ts';
 import type { Log } from '../lib/log.ts';
 import type { PoolService } from '../pools/service.ts';
 import type { RateLimit } from '../sessions/rate-limit.ts';
@@ -30,7 +31,7 @@ interface Entry {
 /** An address: the protocol that its clients speak, where they put their key, and how their options are read. */
 interface Place {
   protocol: 'cdp' | 'bidi';
-  keyIn: readonly string[];
+  keyIn: readonly KeyParameter[];
   read: (search: URLSearchParams) => Wish;
   /** What tells the place from others at its path. It is sent to another node instead of the key. */
   mark?: string;

@@ -4,6 +4,7 @@ import { said } from './names.ts';
 
 /** Ids that a framework generates: they differ from one load of the page to the next. */
 const generatedId =
+  // not linear: an id has at most 80 characters here
   /\d{4,}|^[:_«]|:r\w+:|[0-9a-f]{8,}|^(ember|mui|radix|headlessui|react|ext|gen|yui|cdk|mat-input|input)[-_]?\w*\d+$/i;
 
 const quoted = (value: string) => `"${value.replace(/["\\]/g, '\\$&').replace(/\n/g, '\\a ')}"`;
