@@ -279,7 +279,7 @@ const ownRooms =
 const own = new Set([
   'api/schema.ts bytesAs',
   'api/schema.ts empty',
-  'api/schema.ts named',
+  'lib/schema.ts named',
   'api/server.ts mayChange',
   'chromium/bidi/log-entries.ts isLogEvent',
   'chromium/bidi/log-entries.ts noted',

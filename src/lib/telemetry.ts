@@ -24,6 +24,19 @@ export type EventCategory = TelemetryCategory | 'monitor';
 /** The categories that are captured. An empty set captures nothing. */
 export type Capture = ReadonlySet<TelemetryCategory>;
 
+/** The categories whose events come from the browser. */
+const browserCategories: readonly TelemetryCategory[] = [
+  'console',
+  'page',
+  'interaction',
+  'network',
+  'screenshot',
+  'captcha',
+];
+
+/** Whether the service has to attach to the browser for a capture. */
+export const needsBrowser = (capture: Capture): boolean => browserCategories.some((category) => capture.has(category));
+
 /** One thing that happened, as clients read it. `seq` is added where events of a session come together. */
 export interface TelemetryEvent {
   /** Unix microseconds. */

@@ -5,8 +5,8 @@ import type { Collector, CollectorOptions } from '../chromium/telemetry/collecto
 import { Overdue, within } from '../lib/deadline.ts';
 import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
-import type { Capture, TelemetryEvent } from '../lib/telemetry.ts';
-import { needsBrowser, nothing } from '../telemetry/capture.ts';
+import { needsBrowser, type Capture, type TelemetryEvent } from '../lib/telemetry.ts';
+import { nothing } from '../telemetry/capture.ts';
 import type { SessionJournal } from '../telemetry/service.ts';
 import * as tell from '../telemetry/service-events.ts';
 

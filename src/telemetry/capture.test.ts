@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { telemetryCategories, type TelemetryCategory } from '../lib/telemetry.ts';
+import { needsBrowser, telemetryCategories, type TelemetryCategory } from '../lib/telemetry.ts';
 import {
   captureOf,
   captureOnAcquire,
   captureOnCreate,
   captureOnUpdate,
   inReply,
-  needsBrowser,
   nothing,
   type TelemetryRequest,
 } from './capture.ts';

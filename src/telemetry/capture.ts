@@ -22,16 +22,6 @@ export interface TelemetryReply {
 /** Captured unless switched off: what costs the browser nothing. */
 const defaultSet: Capture = new Set<TelemetryCategory>(['control', 'connection', 'system', 'captcha']);
 
-/** The categories for which the service attaches to the browser. */
-const fromBrowser: Capture = new Set<TelemetryCategory>([
-  'console',
-  'page',
-  'interaction',
-  'network',
-  'screenshot',
-  'captcha',
-]);
-
 export const nothing: Capture = new Set();
 
 /** The capture of a new session or pool. */
@@ -77,9 +67,6 @@ export function captureOf(stored: readonly string[] | { browser?: Flags } | null
         (stored as { browser?: Flags } | null | undefined)?.browser?.[category]?.enabled === true;
   return new Set(telemetryCategories.filter(named));
 }
-
-/** Whether the service has to attach to the browser for it. */
-export const needsBrowser = (capture: Capture): boolean => [...capture].some((category) => fromBrowser.has(category));
 
 export const sameCapture = (a: Capture, b: Capture): boolean =>
   a.size === b.size && [...a].every((category) => b.has(category));

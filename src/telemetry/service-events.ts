@@ -1,41 +1,46 @@
-import type { EventCategory, TelemetryEvent } from '../lib/telemetry.ts';
+import { categoryOf, type EventData, type EventType } from '../lib/telemetry-events.ts';
+import type { TelemetryEvent } from '../lib/telemetry.ts';
 
 /** The events that the service itself knows of, without asking the browser. */
 
-const event = (
+const event = <Type extends EventType>(
   kind: 'kernel_api' | 'local_process',
-  category: EventCategory,
-  type: string,
-  data?: Record<string, unknown>,
-): TelemetryEvent => ({ ts: Date.now() * 1000, type, category, source: { kind }, ...(data ? { data } : {}) });
+  type: Type,
+  data?: EventData<Type>,
+): TelemetryEvent => ({
+  ts: Date.now() * 1000,
+  type,
+  category: categoryOf(type),
+  source: { kind },
+  ...(data ? { data: data as Record<string, unknown> } : {}),
+});
 
 export const apiCall = (call: { requestId: string; operationId: string; status: number; durationMs: number }) =>
-  event('kernel_api', 'control', 'api_call', {
+  event('kernel_api', 'api_call', {
     request_id: call.requestId,
     operation_id: call.operationId,
     status: call.status,
     duration_ms: Math.round(call.durationMs),
   });
 
-export const cdpConnect = () => event('kernel_api', 'connection', 'cdp_connect');
+export const cdpConnect = () => event('kernel_api', 'cdp_connect');
 
 export const cdpDisconnect = (durationMs: number, messages: number, closeCode: number | undefined) =>
-  event('kernel_api', 'connection', 'cdp_disconnect', {
+  event('kernel_api', 'cdp_disconnect', {
     duration_ms: Math.round(durationMs),
     message_count: messages,
     reason: reasonOf(closeCode),
   });
 
-export const liveViewConnect = (id: string) =>
-  event('kernel_api', 'connection', 'live_view_connect', { session_id: id });
+export const liveViewConnect = (id: string) => event('kernel_api', 'live_view_connect', { session_id: id });
 
 export const liveViewDisconnect = (id: string, durationMs: number) =>
-  event('kernel_api', 'connection', 'live_view_disconnect', { session_id: id, duration_ms: Math.round(durationMs) });
+  event('kernel_api', 'live_view_disconnect', { session_id: id, duration_ms: Math.round(durationMs) });
 
 export type CrashPhase = 'startup' | 'running' | 'gave_up';
 
 export const serviceCrashed = (service: string, phase: CrashPhase, pid?: number) =>
-  event('local_process', 'system', 'service_crashed', {
+  event('local_process', 'service_crashed', {
     service_name: service,
     phase,
     ...(pid === undefined ? {} : { pid }),
@@ -55,7 +60,7 @@ export function oomKills(report: { by: 'kernel' | 'service'; mostBytes: number; 
   const { by, mostBytes, largest } = report;
   const ended = report.ended.length > 0 ? report.ended : [{ pid: 0, name: 'unknown', bytes: 0 }];
   return ended.map(({ pid, name, bytes }) =>
-    event('local_process', 'system', 'system_oom_kill', {
+    event('local_process', 'system_oom_kill', {
       process_name: name,
       pid,
       rss_kb: kb(bytes),

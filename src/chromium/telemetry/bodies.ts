@@ -48,8 +48,8 @@ export function bodies(client: LocalClient, patience: (target: Target) => number
     while (line.reading < MOST_AT_ONCE && line.jobs.length > 0) line.jobs.shift()!();
   }
 
-  function read({ target, requestId, bytes, limit, weight: own }: Wanted, tell: (body?: string) => void): void {
-    if (bytes > MOST_BYTES || count >= MOST_WAITING || weight + own > MOST_WEIGHT) return tell();
+  function read({ target, requestId, bytes, limit, weight: own }: Wanted, emit: (body?: string) => void): void {
+    if (bytes > MOST_BYTES || count >= MOST_WAITING || weight + own > MOST_WEIGHT) return emit();
     const line = waiting.get(target) ?? {
       reading: 0,
       jobs: [],
@@ -62,7 +62,7 @@ export function bodies(client: LocalClient, patience: (target: Target) => number
     const done = (body?: string) => {
       count -= 1;
       weight -= own;
-      tell(body);
+      emit(body);
     };
     line.left.add(done);
     const finish = (body?: string) => {

@@ -1,8 +1,8 @@
-import type { Capture, TelemetryCategory } from '../../lib/telemetry.ts';
+import { needsBrowser, type Capture, type TelemetryCategory } from '../../lib/telemetry.ts';
 import type { Mux } from '../cdp/mux.ts';
 import { captchaEvents } from './captcha.ts';
 import { consoleEvents } from './console.ts';
-import { autoAttach, isObserved } from './domains.ts';
+import { autoAttach } from './domains.ts';
 import { equipment, order } from './equip.ts';
 import { followFrames } from './frames.ts';
 import { interactionEvents } from './interaction.ts';
@@ -13,7 +13,7 @@ import { screenshots } from './screenshot.ts';
 import { isNavigated } from '../cdp/frame-shapes.ts';
 import { isAttachedTo } from '../cdp/shapes.ts';
 import { isDetachedFrom, isFired } from './shapes.ts';
-import { isDocument, MOST_DEPTH, rootOf, type Draft, type Target, type Tell } from './target.ts';
+import { isDocument, MOST_DEPTH, rootOf, type Draft, type Target, type Emit } from './target.ts';
 import type { Watch } from './watch.ts';
 
 export interface BrowserWatch {
@@ -31,7 +31,7 @@ const MOST_TARGETS = 5000;
 const MOST_TITLE = 1024;
 
 /** Watches one browser, until it is closed. */
-export function watchBrowser(mux: Mux, { tell, draft }: { tell: Tell; draft: Draft }): BrowserWatch {
+export function watchBrowser(mux: Mux, { emit, draft }: { emit: Emit; draft: Draft }): BrowserWatch {
   const client = mux.attachLocal({ watching: true });
   let capture: Capture = new Set<TelemetryCategory>();
   let over = false;
@@ -41,12 +41,12 @@ export function watchBrowser(mux: Mux, { tell, draft }: { tell: Tell; draft: Dra
 
   const watch: Watch = {
     client,
-    tell(told) {
+    emit(event) {
       if (over) return;
-      tell(told);
-      if (told.category !== 'screenshot') pictures.nudge();
+      emit(event);
+      if (event.type !== 'monitor_screenshot') pictures.nudge();
     },
-    draft: (told) => (over ? () => {} : draft(told)),
+    draft: (event) => (over ? () => {} : draft(event)),
     world: mux.hiddenWorld,
     captures: (category) => !over && capture.has(category as TelemetryCategory),
     targets: {
@@ -133,7 +133,7 @@ export function watchBrowser(mux: Mux, { tell, draft }: { tell: Tell; draft: Dra
       const pages = known.map((target) => equip(target, next));
       // An answer that never comes ends this by the client's deadline.
       await client.send('Target.setAutoAttach', autoAttach(next, 'browser'));
-      started = isObserved(next);
+      started = needsBrowser(next);
       const fresh = [...bySession.values()]
         .filter((target) => !known.includes(target))
         .map((target) => equip(target, next));

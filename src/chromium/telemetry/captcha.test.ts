@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { captchaEvents } from './captcha.ts';
-import type { Target, Told } from './target.ts';
+import type { Target, NewEvent } from './target.ts';
 import type { Watch } from './watch.ts';
 
 interface Look {
@@ -20,7 +20,7 @@ type Kind = keyof typeof addresses;
 
 /** A page with one widget, at which these looks are taken, one after the other. The look after them gets no answer. */
 async function pageWith(kind: Kind, looks: Look[], { fresh = true, patienceMs = 120_000 } = {}) {
-  const told: Told[] = [];
+  const told: NewEvent[] = [];
   const left = [...looks];
   const page = { url: 'https://shop.test/login?next=/', sessionId: 'S', fresh, navSeq: fresh ? 1 : 0 } as Target;
   const ask = async (_is: unknown, method: string) => {
@@ -30,7 +30,7 @@ async function pageWith(kind: Kind, looks: Look[], { fresh = true, patienceMs = 
     if (!next) return new Promise<never>(() => {});
     return { result: { value: { solved: false, focused: false, version: 'v2', ...next } } };
   };
-  const watch = { client: { ask }, tell: (one: Told) => void told.push(one), world: 'w', captures: () => true };
+  const watch = { client: { ask }, emit: (one: NewEvent) => void told.push(one), world: 'w', captures: () => true };
   const captcha = captchaEvents(watch as unknown as Watch, { patienceMs });
   captcha.framed({ id: 'F', url: addresses[kind] }, page, 'P');
   // Each look takes two turns; what follows it is done in the next one.

@@ -1,4 +1,5 @@
 import { object } from '../../lib/shape.ts';
+import type { EventData } from '../../lib/telemetry-events.ts';
 import { webFile } from '../../lib/web-files.ts';
 import { isCaptchaLook, type CaptchaKind } from './captcha-look.ts';
 import { cleanUrl, cutText } from './redact.ts';
@@ -33,6 +34,8 @@ const MOST_WIDGETS = 50;
 
 const isSeen = object({ result: object({ value: isCaptchaLook }) });
 const isContext = object({ executionContextId: (value): value is number => typeof value === 'number' });
+
+type Result = EventData<'captcha_solve_result'>;
 
 let script: string | undefined;
 
@@ -69,22 +72,21 @@ export function widgetAt(url: string): { kind: CaptchaKind; begins: boolean } | 
  * the widget itself puts there. Failures are what a widget tells the page around it, or that it was not loaded.
  */
 export function captchaEvents(
-  watch: Pick<Watch, 'client' | 'tell' | 'world' | 'captures'>,
+  watch: Pick<Watch, 'client' | 'emit' | 'world' | 'captures'>,
   { patienceMs = PATIENCE_MS } = {},
 ) {
-  const { client, tell, world } = watch;
+  const { client, emit, world } = watch;
   const widgets = new Map<string, Widget>();
 
   /** The outcome of a widget that is over. */
-  function conclude(widget: Widget, status: string, more: Record<string, unknown> = {}): void {
+  function conclude(widget: Widget, status: Result['status'], more: Partial<Result> = {}): void {
     if (widget.over) return;
     drop(widget);
     report(widget, status, more);
   }
 
-  function report(widget: Widget, status: string, more: Record<string, unknown> = {}): void {
-    tell({
-      category: 'captcha',
+  function report(widget: Widget, status: Result['status'], more: Partial<Result> = {}): void {
+    emit({
       type: 'captcha_solve_result',
       target: widget.page,
       data: {

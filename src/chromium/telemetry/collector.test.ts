@@ -338,12 +338,12 @@ describe('captchas', () => {
   const hcaptcha = 'https://newassets.hcaptcha.com/captcha/v1/abc/static/hcaptcha.html#frame=checkbox&id=0';
   const recaptcha = 'https://www.google.com/recaptcha/api2/anchor?ar=1&k=key';
   const turnstile = 'https://challenges.cloudflare.com/cdn-cgi/challenge-platform/h/b/turnstile/if/ov2/av0/rcv/abc';
-  /** A widget that tells its page what the test has it tell, as widgets tell of their outcomes. */
+  /** A widget that tells its page what the test has it emit, as widgets emit of their outcomes. */
   const widget = `<button>I am human</button><script>onmessage = ({ data }) => parent.postMessage(data, '*')</script>`;
 
   let count = 0;
 
-  /** A page with a widget whose document the test provides: nothing leaves this machine. Its path is its own, to tell its results by. */
+  /** A page with a widget whose document the test provides: nothing leaves this machine. Its path is its own, to emit its results by. */
   async function pageWithWidget(address: string) {
     const path = `/captcha/${++count}`;
     const page = await client.page(site.url + path);

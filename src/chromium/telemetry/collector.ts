@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../../lib/log.ts';
-import type { Capture, TelemetrySink } from '../../lib/telemetry.ts';
+import { needsBrowser, type Capture, type TelemetrySink } from '../../lib/telemetry.ts';
 import type { Mux } from '../cdp/mux.ts';
-import { isObserved } from './domains.ts';
-import { eventOf, type Told } from './target.ts';
+import { eventOf, type NewEvent } from './target.ts';
 import { watchBrowser, type BrowserWatch } from './browser-watch.ts';
 
 /** Collects what one session's browsers do, one browser after the other. */
@@ -43,26 +42,26 @@ export function collect({ mux: first, capture: initial, sink, log }: CollectorOp
   /** Changes are made one after the other. */
   let line: Promise<void> = Promise.resolve();
 
-  const tell = (told: Told) => {
+  const emit = (told: NewEvent) => {
     if (!over) sink.add(eventOf(told, Date.now()));
   };
-  const draft = (told: Told) => {
+  const draft = (told: NewEvent) => {
     const finish = sink.draft(eventOf(told, Date.now()));
-    return (whole?: Told) => finish(whole && eventOf(whole, Date.now()));
+    return (whole?: NewEvent) => finish(whole && eventOf(whole, Date.now()));
   };
-  const monitor = (type: string, data: Record<string, unknown>) => {
-    if (isObserved(capture)) tell({ category: 'monitor', type, data });
+  const monitor = (event: NewEvent) => {
+    if (needsBrowser(capture)) emit(event);
   };
 
   /** Brings the watch in line with the categories. Rejects if the browser does not take it. */
   async function apply(): Promise<void> {
     if (over || goneAt !== undefined) return; // browserBack applies it
-    if (!isObserved(capture)) {
+    if (!needsBrowser(capture)) {
       watch?.close();
       watch = undefined;
       return;
     }
-    watch ??= watchBrowser(mux, { tell, draft });
+    watch ??= watchBrowser(mux, { emit, draft });
     await watch.change(capture);
   }
 
@@ -77,7 +76,7 @@ export function collect({ mux: first, capture: initial, sink, log }: CollectorOp
     } catch (error) {
       if (over || goneAt !== undefined || mux.isClosed) return;
       log.warn({ reason: (error as Error).message }, 'telemetry.init_failed');
-      monitor('monitor_init_failed', { step: 'Target.setAutoAttach' });
+      monitor({ type: 'monitor_init_failed', data: { step: 'Target.setAutoAttach' } });
     }
   }
 
@@ -86,13 +85,14 @@ export function collect({ mux: first, capture: initial, sink, log }: CollectorOp
     for (let tries = 1; !over && goneAt === undefined; tries++) {
       try {
         await apply();
-        return monitor('monitor_reconnected', { reconnect_duration_ms: Date.now() - since });
+        return monitor({ type: 'monitor_reconnected', data: { reconnect_duration_ms: Date.now() - since } });
       } catch (error) {
         watch?.close();
         watch = undefined;
         if (over || goneAt !== undefined || mux.isClosed) return; // a later browserBack starts again
         log.warn({ reason: (error as Error).message, tries }, 'telemetry.reconnect_failed');
-        if (tries >= MOST_TRIES) return monitor('monitor_reconnect_failed', { reason: 'reconnect_exhausted' });
+        if (tries >= MOST_TRIES)
+          return monitor({ type: 'monitor_reconnect_failed', data: { reason: 'reconnect_exhausted' } });
       }
       await sleep(wait);
       wait = Math.min(wait * 2, LONGEST_WAIT_MS);
@@ -112,7 +112,7 @@ export function collect({ mux: first, capture: initial, sink, log }: CollectorOp
       goneAt = Date.now();
       watch?.close();
       watch = undefined;
-      monitor('monitor_disconnected', { reason: 'chrome_restarted' });
+      monitor({ type: 'monitor_disconnected', data: { reason: 'chrome_restarted' } });
     },
 
     browserBack(next) {
@@ -128,7 +128,7 @@ export function collect({ mux: first, capture: initial, sink, log }: CollectorOp
       goneAt ??= Date.now();
       watch?.close();
       watch = undefined;
-      monitor('monitor_reconnect_failed', { reason: 'reconnect_exhausted' });
+      monitor({ type: 'monitor_reconnect_failed', data: { reason: 'reconnect_exhausted' } });
     },
 
     async close() {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import type { EventData } from '../../lib/telemetry-events.ts';
 import { consoleEvents } from './console.ts';
-import type { Target, Told } from './target.ts';
+import type { Target, NewEvent } from './target.ts';
 import type { Watch } from './watch.ts';
 
 type Listener = (params: unknown, sessionId: string) => void;
@@ -8,12 +9,12 @@ type Listener = (params: unknown, sessionId: string) => void;
 /** A page whose console calls are captured. */
 function page() {
   const listeners = new Map<string, Listener>();
-  const told: Told[] = [];
+  const told: NewEvent[] = [];
   const target = { sessionId: 'S', targetId: 'T', type: 'page', url: '', frames: new Map(), contexts: new Map() };
   consoleEvents({
     client: { on: (event: string, _is: unknown, listener: Listener) => listeners.set(event, listener) },
     targets: { get: () => ({ ...target, consoleIsLive: true }) as unknown as Target },
-    tell: (one: Told) => void told.push(one),
+    emit: (one: NewEvent) => void told.push(one),
     captures: () => true,
   } as unknown as Watch);
   return {
@@ -36,7 +37,7 @@ test('the addresses of a stack are captured up to 32 KiB together', () => {
   const callFrames = Array.from({ length: 50 }, () => ({ functionName: 'f', scriptId: '1', url, lineNumber: 1 }));
   const nested = (depth: number): object => ({ callFrames, ...(depth > 0 && { parent: nested(depth - 1) }) });
   call({ stackTrace: nested(4) });
-  const urls = allOf('url', told[0]!.data!['stack_trace']);
+  const urls = allOf('url', (told[0]!.data as EventData<'console_log'>).stack_trace);
   expect(urls).toHaveLength(250);
   expect(urls[0]).toBe(url);
   expect(urls.join('').length).toBeLessThan(33 * 1024);
@@ -45,7 +46,7 @@ test('the addresses of a stack are captured up to 32 KiB together', () => {
 test('the arguments of a call are captured up to 128 KiB together', () => {
   const { told, call } = page();
   call({ args: Array.from({ length: 60 }, () => ({ type: 'string', value: 'x'.repeat(8000) })) });
-  const args = told[0]!.data!['args'] as string[];
+  const args = (told[0]!.data as EventData<'console_log'>).args!;
   expect(args).toHaveLength(50);
   expect(args[0]).toBe('x'.repeat(8000));
   expect(args.join('').length).toBeLessThan(129 * 1024);

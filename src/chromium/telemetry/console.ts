@@ -16,7 +16,7 @@ const MOST_CONTEXTS = 2000;
 
 /** console_log and console_error: calls of the console, and uncaught exceptions. */
 export function consoleEvents(watch: Watch): void {
-  const { client, targets, tell } = watch;
+  const { client, targets, emit } = watch;
   const placeOf = (target: Target, contextId: number | undefined) => ({
     frameId: contextId === undefined ? undefined : target.contexts.get(contextId),
   });
@@ -43,8 +43,7 @@ export function consoleEvents(watch: Watch): void {
       left = Math.max(0, left - said.length);
       return said;
     });
-    tell({
-      category: 'console',
+    emit({
       type: call.type === 'error' ? 'console_error' : 'console_log',
       from: 'Runtime.consoleAPICalled',
       target,
@@ -62,8 +61,7 @@ export function consoleEvents(watch: Watch): void {
     const target = targets.get(sessionId);
     if (!target?.consoleIsLive || !watch.captures('console')) return;
     const what = thrown.exception === undefined ? '' : ` ${messageOf(thrown.exception)}`;
-    tell({
-      category: 'console',
+    emit({
       type: 'console_error',
       from: 'Runtime.exceptionThrown',
       target,

@@ -1,10 +1,10 @@
-import type { Capture } from '../../lib/telemetry.ts';
+import { needsBrowser, type Capture } from '../../lib/telemetry.ts';
 import { isWorker } from './target.ts';
 
 /** The parts of CDP that the collector uses on a target. */
 export type Domain = 'page' | 'runtime' | 'network' | 'timeline' | 'script' | 'children';
 
-/** What a target of this type has to tell for these categories, and no more: each domain costs the page time. */
+/** What a target of this type has to emit for these categories, and no more: each domain costs the page time. */
 export function domainsFor(capture: Capture, type: string): Set<Domain> {
   const domains = new Set<Domain>();
   if (capture.has('console')) domains.add('runtime');
@@ -13,19 +13,13 @@ export function domainsFor(capture: Capture, type: string): Set<Domain> {
     if (domains.size > 0) domains.add('children');
     return domains;
   }
-  if (!isObserved(capture)) return domains;
+  if (!needsBrowser(capture)) return domains;
   domains.add('page');
   if (capture.has('page')) domains.add('timeline');
   if (capture.has('interaction')) domains.add('runtime').add('script');
   if (domains.size > 1 || capture.has('captcha')) domains.add('children');
   return domains;
 }
-
-/** Whether any of these categories comes from the browser. */
-export function isObserved(capture: Capture): boolean {
-  return observed.some((category) => capture.has(category));
-}
-const observed = ['console', 'network', 'page', 'interaction', 'screenshot', 'captcha'] as const;
 
 /** Whether new targets have to wait until the collector has prepared them, so that nothing is missed. */
 function holdsNewTargets(capture: Capture): boolean {
@@ -40,7 +34,7 @@ export function autoAttach(capture: Capture, where: 'browser' | 'inside') {
       ? ['page', 'background_page', 'webview', ...(workers ? ['service_worker', 'shared_worker'] : [])]
       : ['iframe', ...(workers ? ['worker'] : [])];
   return {
-    autoAttach: isObserved(capture),
+    autoAttach: needsBrowser(capture),
     waitForDebuggerOnStart: holdsNewTargets(capture),
     flatten: true,
     filter: types.map((type) => ({ type })),

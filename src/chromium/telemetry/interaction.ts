@@ -1,8 +1,9 @@
 import { object, text } from '../../lib/shape.ts';
+import type { EventContext } from '../../lib/telemetry-events.ts';
 import { webFile } from '../../lib/web-files.ts';
-import { isInteractionReport } from './interaction-report.ts';
+import { isInteractionReport, type InteractionReport } from './interaction-report.ts';
 import { isBindingCall } from './shapes.ts';
-import { contextOf, type Target } from './target.ts';
+import { contextOf, type NewEvent, type Target } from './target.ts';
 import type { Watch } from './watch.ts';
 
 let script: string | undefined;
@@ -14,7 +15,7 @@ function scriptFor(binding: string): string {
 
 /** interaction_click, interaction_key and interaction_scroll_settled, as a script in every document reports them. */
 export function interactionEvents(watch: Watch) {
-  const { client, targets, tell, world } = watch;
+  const { client, targets, emit, world } = watch;
   const binding = world; // as hard to guess
   const scripts = new Map<Target, Promise<string | undefined>>();
 
@@ -23,25 +24,8 @@ export function interactionEvents(watch: Watch) {
     if (!target || name !== binding || !watch.captures('interaction')) return;
     const report: unknown = JSON.parse(payload);
     if (!isInteractionReport(report)) return;
-    const { type, selector, tag } = report;
-    const data = {
-      click: { x: report.x, y: report.y, selector, tag, text: report.text },
-      key: { key: report.key, selector, tag },
-      scroll: {
-        from_x: report.from_x,
-        from_y: report.from_y,
-        to_x: report.to_x,
-        to_y: report.to_y,
-        target_selector: selector,
-      },
-    }[type];
-    tell({
-      category: 'interaction',
-      type: { click: 'interaction_click', key: 'interaction_key', scroll: 'interaction_scroll_settled' }[type],
-      from: 'Runtime.bindingCalled',
-      target,
-      data: { ...contextOf(target, { frameId: target.contexts.get(executionContextId) }), ...data },
-    });
+    const where = contextOf(target, { frameId: target.contexts.get(executionContextId) });
+    emit({ ...newEvent(report, where), from: 'Runtime.bindingCalled', target });
   });
 
   return {
@@ -74,4 +58,18 @@ export function interactionEvents(watch: Watch) {
 
     gone: (target: Target) => void scripts.delete(target),
   };
+}
+
+function newEvent(report: InteractionReport, where: EventContext): NewEvent {
+  const { selector, tag, x, y, text, key, from_x, from_y, to_x, to_y } = report;
+  switch (report.type) {
+    case 'click':
+      return { type: 'interaction_click', data: { ...where, x, y, selector, tag, text } };
+    case 'key':
+      return { type: 'interaction_key', data: { ...where, key, selector, tag } };
+    case 'scroll': {
+      const data = { ...where, from_x, from_y, to_x, to_y, target_selector: selector };
+      return { type: 'interaction_scroll_settled', data };
+    }
+  }
 }

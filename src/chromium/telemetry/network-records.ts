@@ -3,7 +3,7 @@ import type { NetworkMetadata } from '../../lib/telemetry.ts';
 import type { Endpoint } from '../cdp/network-facts.ts';
 import { bodyLimit, cleanBody, cleanHeaders, cleanUrl, cutText } from './redact.ts';
 import type { RequestSent, Response } from './shapes.ts';
-import { contextOf, type Target, type Told } from './target.ts';
+import { contextOf, type Target, type NewEvent } from './target.ts';
 
 /** A request that has not ended. */
 export interface Request {
@@ -57,12 +57,11 @@ export function answerOf(response: Response, proxy: Endpoint | undefined): Answe
 /** About how many bytes of memory a request takes. */
 export const weightOf = ({ url, response }: Request): number => 512 + url.length + (response?.weight ?? 0);
 
-export function requestRecord(entry: Request, sent: RequestSent, urlBefore: string | undefined): Told {
+export function requestRecord(entry: Request, sent: RequestSent, urlBefore: string | undefined): NewEvent {
   const { target, requestId, method } = entry;
   const { request, redirectResponse } = sent;
   const headers = cleanHeaders(request.headers);
   return {
-    category: 'network',
     type: 'network_request',
     from: 'Network.requestWillBeSent',
     target,
@@ -89,10 +88,14 @@ function postData(data: string, headers: Record<string, string>): string | undef
 }
 
 /** `timestamp`: when the response was complete; `bytes`: on the wire. */
-export function responseRecord(entry: Request, answer: Answer, timestamp: number, bytes: number): Told {
+export function responseRecord(
+  entry: Request,
+  answer: Answer,
+  timestamp: number,
+  bytes: number,
+): NewEvent<'network_response'> {
   const { target, method, requestId } = entry;
   return {
-    category: 'network',
     type: 'network_response',
     from: 'Network.loadingFinished',
     target,
@@ -118,7 +121,10 @@ export function responseRecord(entry: Request, answer: Answer, timestamp: number
   };
 }
 
-export const withBody = (told: Told, body: string | undefined): Told => ({ ...told, data: { ...told.data, body } });
+export const withBody = (response: NewEvent<'network_response'>, body: string | undefined) => ({
+  ...response,
+  data: { ...response.data, body },
+});
 
 /** The multiplexer has put the server's address in the place of the proxy's, if it is known. */
 export function serverOf(
@@ -133,11 +139,10 @@ export function serverOf(
 export function failureRecord(
   entry: Pick<Request, 'requestId' | 'target'> & Partial<Request>,
   why: { type: string | undefined; errorText: string; canceled: boolean | undefined; timestamp?: number },
-): Told {
+): NewEvent {
   const { target, requestId, url } = entry;
   const { session_id, target_id, target_type, nav_seq } = contextOf(target);
   return {
-    category: 'network',
     type: 'network_loading_failed',
     from: why.timestamp === undefined ? 'Target.detachedFromTarget' : 'Network.loadingFailed',
     target,

@@ -1,8 +1,9 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { heapUsed } from '../../../test/support/heap.ts';
+import type { EventContext } from '../../lib/telemetry-events.ts';
 import type { Mux } from '../cdp/mux.ts';
 import { networkEvents } from './network.ts';
-import type { Target, Told } from './target.ts';
+import type { Target, NewEvent } from './target.ts';
 import { watchBrowser } from './browser-watch.ts';
 import type { Watch } from './watch.ts';
 
@@ -60,11 +61,11 @@ function pages() {
   const known = new Map(
     [a, page('B'), page('F', { type: 'iframe', parent: a, root: a })].map((one) => [one.sessionId, one]),
   );
-  const told: Told[] = [];
+  const told: NewEvent[] = [];
   const watch = {
     client,
     targets: { get: (sessionId: string) => known.get(sessionId), all: () => known.values() },
-    tell: (one: Told) => void told.push(one),
+    emit: (one: NewEvent) => void told.push(one),
     draft: () => () => {},
     captures: () => true,
   };
@@ -136,7 +137,7 @@ test('of open requests, the oldest beyond 16 MiB are forgotten', () => {
   for (let at = 0; at < 1200; at++) say('Network.requestWillBeSent', { ...request(`a${at}`), request: long }, 'A');
   const fail = (requestId: string) => {
     say('Network.loadingFailed', { requestId, timestamp: 2, type: 'Fetch', errorText: 'net::ERR_FAILED' }, 'A');
-    return told.at(-1)!.data?.['url'] as string | undefined;
+    return (told.at(-1)!.data as EventContext).url;
   };
   expect(fail('a0')).toBeUndefined();
   expect(fail('a1199')).toMatch(/^http:/);
@@ -154,8 +155,8 @@ test('of open requests, the oldest beyond 16 MiB are forgotten', () => {
 test('frames and targets keep only the captured part of addresses and titles', () => {
   const { client, say } = browser();
   const mux = { attachLocal: () => client, hiddenWorld: 'w', proxy: undefined } as unknown as Mux;
-  const told: Told[] = [];
-  const watch = watchBrowser(mux, { tell: (one) => void told.push(one), draft: () => () => {} });
+  const told: NewEvent[] = [];
+  const watch = watchBrowser(mux, { emit: (one) => void told.push(one), draft: () => () => {} });
   onTestFinished(() => watch.close());
   void watch.change(new Set(['page', 'console'] as const));
   const url = `http://me:secret@a.test/?password=secret&x=${'x'.repeat(2e6)}`;
@@ -163,7 +164,7 @@ test('frames and targets keep only the captured part of addresses and titles', (
   say('Target.attachedToTarget', { sessionId: 'S', targetInfo, waitingForDebugger: true });
   const fired = () => {
     say('Page.loadEventFired', { timestamp: 1 }, 'S');
-    return told.at(-1)!.data?.['url'] as string;
+    return (told.at(-1)!.data as EventContext).url!;
   };
   const kept = [fired()];
   say('Page.frameNavigated', { frame: { id: 'T', loaderId: 'L', url } }, 'S');
@@ -188,7 +189,7 @@ test('frames and targets keep only the captured part of addresses and titles', (
 test('targets in targets are followed 32 deep', () => {
   const { client, sent, say } = browser();
   const mux = { attachLocal: () => client, hiddenWorld: 'w', proxy: undefined } as unknown as Mux;
-  const watch = watchBrowser(mux, { tell() {}, draft: () => () => {} });
+  const watch = watchBrowser(mux, { emit() {}, draft: () => () => {} });
   onTestFinished(() => watch.close());
   for (let depth = 0; depth < 40; depth++) {
     const targetInfo = { targetId: `T${depth}`, type: depth === 0 ? 'page' : 'worker', title: '', url: '' };

@@ -22,7 +22,7 @@ const BUSY_MS = 1000;
 
 /** network_request, network_response, network_loading_failed and network_idle. */
 export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
-  const { client, targets, tell } = watch;
+  const { client, targets, emit } = watch;
   /**
    * By page, and not by target: Chromium tells the request for a frame's document in the page's process, and its end in the frame's. The
    * script of a shared worker ends outside of the page; such a request's id is unique in the browser.
@@ -58,7 +58,7 @@ export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
     };
     requests.add(key, entry);
     idle.busy(rootOf(target));
-    tell(requestRecord(entry, sent, before?.url));
+    emit(requestRecord(entry, sent, before?.url));
   });
 
   client.on('Network.responseReceived', isResponseReceived, ({ requestId, type, response, timestamp }, sessionId) => {
@@ -85,7 +85,7 @@ export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
     const entry = take(sessionId, requestId);
     // A redirect or an error page was answered, although nothing of it was loaded.
     if (watch.captures('network'))
-      tell(failureRecord(entry ?? { requestId, target }, { type, errorText, canceled, timestamp }));
+      emit(failureRecord(entry ?? { requestId, target }, { type, errorText, canceled, timestamp }));
     settleIdle(target);
   });
 
@@ -104,7 +104,7 @@ export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
     const limit = bodyLimit(response.mimeType);
     const { status } = response;
     const hasBody = method !== 'HEAD' && status !== 204 && status !== 304 && !(status >= 300 && status < 400);
-    if (limit === undefined || !hasBody || target.gone) return tell(told);
+    if (limit === undefined || !hasBody || target.gone) return emit(told);
     const finish = watch.draft(told);
     readBody({ target, requestId, bytes, limit, weight: weightOf(entry) }, (body) =>
       finish(watch.captures('network') ? withBody(told, body) : undefined),
@@ -116,7 +116,7 @@ export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
     const turn = turns();
     for (const entry of entries) {
       if (!watch.captures('network')) return;
-      tell(failureRecord(entry, { type: entry.type, errorText: 'net::ERR_ABORTED', canceled: true }));
+      emit(failureRecord(entry, { type: entry.type, errorText: 'net::ERR_ABORTED', canceled: true }));
       const later = turn();
       if (later) await later;
     }
@@ -165,7 +165,7 @@ export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
 }
 
 /** network_idle: a page without a request in flight for half a second. */
-function idlePages({ captures, tell }: Watch) {
+function idlePages({ captures, emit }: Watch) {
   const timers = new Map<Target, NodeJS.Timeout>();
   return {
     busy(page: Target): void {
@@ -179,7 +179,7 @@ function idlePages({ captures, tell }: Watch) {
       const timer = setTimeout(() => {
         timers.delete(page);
         if (page.gone || !captures('network')) return;
-        tell({ category: 'network', type: 'network_idle', target: page, data: contextOf(page) });
+        emit({ type: 'network_idle', target: page, data: contextOf(page) });
       }, IDLE_MS);
       timers.set(page, timer);
     },

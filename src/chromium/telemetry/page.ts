@@ -18,7 +18,7 @@ interface Progress {
 
 /** All types of the category page. */
 export function pageEvents(watch: Watch) {
-  const { client, targets, tell } = watch;
+  const { client, targets, emit } = watch;
   const progress = new Map<Target, Progress>();
   const opening = new Map<Target, NodeJS.Timeout>();
 
@@ -48,8 +48,7 @@ export function pageEvents(watch: Watch) {
       forget(target);
     }
     if (!watch.captures('page')) return;
-    tell({
-      category: 'page',
+    emit({
       type: 'page_navigation',
       from: 'Page.frameNavigated',
       target,
@@ -68,8 +67,7 @@ export function pageEvents(watch: Watch) {
   client.on('Page.domContentEventFired', isFired, ({ timestamp }, sessionId) => {
     const page = pageOf(sessionId);
     if (!page) return;
-    tell({
-      category: 'page',
+    emit({
       type: 'page_dom_content_loaded',
       from: 'Page.domContentEventFired',
       target: page,
@@ -81,8 +79,7 @@ export function pageEvents(watch: Watch) {
   client.on('Page.loadEventFired', isFired, ({ timestamp }, sessionId) => {
     const page = pageOf(sessionId);
     if (!page) return;
-    tell({
-      category: 'page',
+    emit({
       type: 'page_load',
       from: 'Page.loadEventFired',
       target: page,
@@ -98,9 +95,8 @@ export function pageEvents(watch: Watch) {
     known.timer = setTimeout(() => {
       if (page.gone || !watch.captures('page')) return;
       known.settled = true;
-      tell({ category: 'page', type: 'page_layout_settled', target: page, data: contextOf(page) });
-      if (known.domContentLoaded)
-        tell({ category: 'page', type: 'page_navigation_settled', target: page, data: contextOf(page) });
+      emit({ type: 'page_layout_settled', target: page, data: contextOf(page) });
+      if (known.domContentLoaded) emit({ type: 'page_navigation_settled', target: page, data: contextOf(page) });
     }, SETTLED_MS);
   }
 
@@ -116,8 +112,7 @@ export function pageEvents(watch: Watch) {
     clearTimeout(opening.get(target));
     opening.delete(target);
     if (!watch.captures('page')) return;
-    tell({
-      category: 'page',
+    emit({
       type: 'page_tab_opened',
       from: 'Target.attachedToTarget',
       data: {

@@ -25,7 +25,7 @@ const FRAME_MS = 5000;
 
 /** monitor_screenshot: pictures of the page in front, when something has changed. */
 export function screenshots(watch: Watch, mux: Mux) {
-  const { tell } = watch;
+  const { emit } = watch;
   let front: ActivePage | undefined;
   let timer: NodeJS.Timeout | undefined;
   let dueAt = Infinity;
@@ -57,7 +57,7 @@ export function screenshots(watch: Watch, mux: Mux) {
       takenAt = Date.now();
       if (png !== undefined && png !== last && watch.captures('screenshot')) {
         last = png;
-        tell({ category: 'screenshot', type: 'monitor_screenshot', from: 'Page.captureScreenshot', data: { png } });
+        emit({ type: 'monitor_screenshot', from: 'Page.captureScreenshot', data: { png } });
       }
     } catch {
       // The page closed or hangs; the next picture is of another, or of the same when it goes on.

@@ -1,4 +1,5 @@
-import type { EventCategory, Finish, TelemetryEvent } from '../../lib/telemetry.ts';
+import { categoryOf, type EventContext, type EventData, type EventType } from '../../lib/telemetry-events.ts';
+import type { Finish, TelemetryEvent } from '../../lib/telemetry.ts';
 
 /** Something in the browser that runs documents or scripts: a page, a frame in another process, a worker. */
 export interface Target {
@@ -61,11 +62,12 @@ export function rootOf(target: Target): Target {
   return target.root ?? target;
 }
 
-const wireTypes = new Set(['page', 'background_page', 'service_worker', 'shared_worker']);
+const wireTypes = ['page', 'background_page', 'service_worker', 'shared_worker'] as const;
+type WireType = (typeof wireTypes)[number] | 'other';
 
 /** The type as events have it. Frames and dedicated workers are `other`; the event's source says more. */
-export function wireType(type: string): string {
-  return wireTypes.has(type) ? type : 'other';
+export function wireType(type: string): WireType {
+  return wireTypes.find((known) => known === type) ?? 'other';
 }
 
 export interface Place {
@@ -75,7 +77,7 @@ export interface Place {
 }
 
 /** The fields that say where in the browser an event happened; some may be undefined. */
-export function contextOf(target: Target, place: Place = {}): Record<string, unknown> {
+export function contextOf(target: Target, place: Place = {}): EventContext {
   const frameId = place.frameId ?? (isDocument(target) ? target.targetId : undefined);
   const frame = target.frames.get(frameId ?? '');
   const loaderId = place.loaderId ?? frame?.loaderId;
@@ -90,29 +92,30 @@ export function contextOf(target: Target, place: Place = {}): Record<string, unk
   };
 }
 
-/** What a part of the collector tells. Undefined fields of `data` are left out. */
-export interface Told {
-  category: EventCategory;
-  type: string;
-  /** The CDP event or command that it comes from. */
-  from?: string;
-  target?: Target;
-  metadata?: Record<string, string | undefined>;
-  data?: Record<string, unknown>;
-}
+/** An event as a part of the collector reports it. Undefined fields of `data` are left out. */
+export type NewEvent<Type extends EventType = EventType> = {
+  [T in Type]: {
+    type: T;
+    /** The CDP event or command that it comes from. */
+    from?: string;
+    target?: Target;
+    metadata?: Record<string, string | undefined>;
+    data?: EventData<T>;
+  };
+}[Type];
 
-export type Tell = (told: Told) => void;
+export type Emit = (event: NewEvent) => void;
 /** Takes an event of which a part is to come. */
-export type Draft = (told: Told) => Finish<Told>;
+export type Draft = (event: NewEvent) => Finish<NewEvent>;
 
-export function eventOf({ category, type, from, target, metadata, data }: Told, now: number): TelemetryEvent {
+export function eventOf({ type, from, target, metadata, data }: NewEvent, now: number): TelemetryEvent {
   const kind = target && wireType(target.type) === 'other' ? target.type : undefined;
   const notes = known(kind === undefined ? metadata : { target_type: kind, ...metadata });
-  const fields = known(data);
+  const fields = known(data as Record<string, unknown> | undefined);
   return {
     ts: now * 1000,
     type,
-    category,
+    category: categoryOf(type),
     source: {
       kind: 'cdp',
       ...(from !== undefined && { event: from }),

@@ -6,7 +6,7 @@ import type { Watch } from './watch.ts';
 const FROM = 'PerformanceTimeline.timelineEventAdded';
 
 /** page_layout_shift and page_lcp. Chromium tells their times in seconds, clients read milliseconds. */
-export function timelineEvents({ client, targets, tell, captures }: Watch, onShift: (target: Target) => void) {
+export function timelineEvents({ client, targets, emit, captures }: Watch, onShift: (target: Target) => void) {
   client.on(FROM, isTimelineEvent, ({ event }, sessionId) => {
     const target = targets.get(sessionId);
     if (!target || !captures('page')) return;
@@ -14,8 +14,7 @@ export function timelineEvents({ client, targets, tell, captures }: Watch, onShi
     const where = { ...contextOf(target, { frameId }), source_frame_id: frameId, time: event.time * 1000 };
     if (event.type === 'layout-shift' && shift) {
       onShift(target);
-      tell({
-        category: 'page',
+      emit({
         type: 'page_layout_shift',
         from: FROM,
         target,
@@ -26,8 +25,7 @@ export function timelineEvents({ client, targets, tell, captures }: Watch, onShi
         },
       });
     } else if (event.type === 'largest-contentful-paint' && paint) {
-      tell({
-        category: 'page',
+      emit({
         type: 'page_lcp',
         from: FROM,
         target,

@@ -1,12 +1,12 @@
 import type { EventCategory } from '../../lib/telemetry.ts';
 import type { LocalClient } from '../cdp/local-client.ts';
-import type { Draft, Target, Tell } from './target.ts';
+import type { Draft, Target, Emit } from './target.ts';
 
 /** What the parts of the collector share while they watch one browser. */
 export interface Watch {
   readonly client: LocalClient;
   readonly targets: { get(sessionId: string | undefined): Target | undefined; all(): Iterable<Target> };
-  readonly tell: Tell;
+  readonly emit: Emit;
   readonly draft: Draft;
   /** The isolated world for the collector's scripts. */
   readonly world: string;
