@@ -140,7 +140,10 @@ function windowSizes(first: Viewport | undefined) {
   };
 }
 
-/** Gives a page of a headless browser its size, and the screen that of the largest window, bars included: pages see both. */
+/**
+ * Gives a page of a headless browser its size, and the screen that of the largest window, bars included: pages see both. `updateScreen` sets the
+ * browser's own screen, so a client's emulation of another one still applies.
+ */
 function headlessSizes() {
   let of: Viewport | undefined;
   let screen = { width: 0, height: 0 };

@@ -32,7 +32,7 @@ const SMALL = 256 * 1024;
 const ROOM_FOR_SMALL = 32 * MIB;
 /**
  * A project may hold this many times as much as is free. One project alone gets three quarters of the total, two get three sevenths each:
- * however many hold all they may, there is room for the next one.
+ * there is always room for the next one. A fixed share would be too small with many projects, and no limit with few.
  */
 const PART_OF_FREE = 3;
 /** Ending a smaller share would not free enough. A sender that sends less within `stillMs` makes no progress. */
@@ -292,7 +292,7 @@ export class ByteBudget {
     if (this.#queues.size > 0 || this.#used > this.#total) this.#watch();
   }
 
-  /** A message that exceeds the limits for long would keep large messages of other projects waiting. */
+  /** A message that exceeds the limits for long delays large messages of other projects: requests that slept delayed a body for 40 s. */
   #endOverdraft(): void {
     if (!this.#overdraft || performance.now() - this.#overdraft.since < this.#overdraftMs) return;
     const { share } = this.#overdraft;

@@ -21,7 +21,7 @@ export interface AuditedRequest extends Pick<AuditRow, 'service' | 'status' | 'm
   userAgent: string;
 }
 
-/** `quick` commits without waiting for the disk, so a request does not wait twice; the entry survives a crash of this process. */
+/** `quick` commits without waiting for the disk, so a request does not wait twice. Only a crash of the database server can lose the entry. */
 export function auditService({ db, quick }: { db: Db; quick: Db }) {
   const store = auditStore(db);
   const writer = auditStore(quick);

@@ -9,8 +9,8 @@ export interface SeenPage {
 }
 
 /**
- * The page in front of a session's browser. Looking is no use of the session: it neither wakes the session nor keeps it from ending, so
- * that a dashboard can look as often as it likes.
+ * The page in front of a session's browser. Reading it neither wakes the session nor resets its idle timeout, so that a dashboard may poll it. It
+ * is read once more just before standby, while the browser can still answer.
  */
 export function sessionFrontPage({ engine, mayAsk }: { engine: () => Promise<Engine>; mayAsk: () => boolean }) {
   let seen: SeenPage | undefined;

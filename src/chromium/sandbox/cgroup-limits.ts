@@ -21,7 +21,10 @@ export type Places = Partial<Record<Controller, string>>;
 
 const PERIOD_US = 100_000;
 
-/** The files of a session's group that hold its limits, and their values. */
+/**
+ * The files of a session's group that hold its limits, and their values. `memory.oom.group` stays off: the kernel ends the largest process, and
+ * the session continues.
+ */
 export function limitFiles(version: 'v1' | 'v2', at: Places, { memoryBytes, pids, cpus }: Limits): Setting[] {
   const quota = cpus === undefined ? undefined : Math.max(1000, Math.round(cpus * PERIOD_US));
   const v1 = version === 'v1';
@@ -74,7 +77,7 @@ function given(setting: {
   return file === undefined || value === undefined ? [] : [{ file, value: String(value), mayBeMissing }];
 }
 
-/** Opens write-only, since some kernel files cannot be read, and does not create a missing file. */
+/** Opens write-only, since some kernel files cannot be read, and does not create a missing file: a missing controller is ENOENT. */
 export function write(path: string, value: string): void {
   const descriptor = openSync(path, constants.O_WRONLY);
   try {

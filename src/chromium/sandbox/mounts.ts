@@ -20,7 +20,9 @@ export const HOSTNAME = 'browser';
 export const PATH = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin';
 /**
  * Where a session's directory is mounted for bubblewrap: under root the unprivileged user may not be able to walk to the data directory,
- * and a session that reads bubblewrap's command line does not learn its path.
+ * and a session that reads bubblewrap's command line does not learn its path. `/proc/self/mountinfo` still has that path, as the root of each bind
+ * mount. The kernel takes it from the file system, so no other mount hides it; neither do proc's options, seccomp or Landlock. An overlay would, but
+ * the service changes homes and extensions from outside while they are mounted, which overlays do not support.
  */
 export const STAGE = '/mnt';
 

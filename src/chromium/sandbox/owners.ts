@@ -18,7 +18,10 @@ export interface Claim extends Owner {
   release(): void;
 }
 
-/** Provides the uids of sessions. A service that is not root has only its own, which all sessions share. */
+/**
+ * Provides the uids of sessions. The uid separates two tenants if a namespace fails: with one uid for all, a process of a session on the host
+ * could signal, trace and read every other session. A service that is not root has only its own, which all sessions share.
+ */
 export interface Owners {
   /** `dir` belongs to the uid: while it exists, the uid is not given to another claim. */
   claim(dir?: string): Claim;

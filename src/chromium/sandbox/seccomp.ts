@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * The system calls a session may make, as classic BPF programs that bubblewrap installs (`--seccomp`). A filter only forbids. It cannot
- * be removed again, and child processes inherit it.
+ * The system calls a session may make, as classic BPF programs that bubblewrap installs (`--seccomp`). A filter lists what is forbidden, not
+ * what is allowed, because sessions also run programs of their users. It cannot be removed again, and child processes inherit it. Tracing stays
+ * allowed, for debuggers. The programs are assembled here, because a library for them would be a native one.
  *
  * There are three because the need for user namespaces differs: Chromium's own sandbox creates one together with pid and network
  * namespaces; a guest command that runs as root is root of one user namespace and of nothing else; other programs need none.
@@ -76,7 +77,7 @@ export const architectures: Readonly<Record<string, Architecture>> = {
   },
 };
 
-/** EXAMINED: calls filtered by their arguments. UNKNOWN: answered with ENOSYS, so that callers fall back to the older call. */
+/** EXAMINED: calls filtered by their arguments. UNKNOWN: answered with ENOSYS, so that callers fall back to the older call: a filter cannot read the flags that clone3 points to. */
 const EXAMINED = new Set(['socket', 'socketpair', 'clone', 'unshare', 'ioctl']);
 const UNKNOWN = new Set(['clone3', 'io_uring_setup', 'io_uring_enter', 'io_uring_register']);
 

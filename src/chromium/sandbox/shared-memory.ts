@@ -26,7 +26,8 @@ export function machineSharedMemory(): number {
 
 /**
  * The shared memory of the session with these processes. Nothing of the session is opened except the directories where its tmpfs are, and
- * those by descriptors. A memfd that is on its way through a socket, and open nowhere, is not seen.
+ * those by descriptors. Memfds cannot be forbidden, because Chromium shares pictures by them, and RLIMIT_FSIZE would limit downloads too. A memfd
+ * in transit in a socket that is open nowhere, and a System V segment that no process has attached, are not seen.
  */
 export async function sharedMemory(pids: readonly number[]): Promise<SharedMemory> {
   const held = new Map<number, number>();

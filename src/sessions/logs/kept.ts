@@ -23,7 +23,10 @@ const unpack = promisify(inflateRaw);
 
 export type KeptLogs = ReturnType<typeof keptLogs>;
 
-/** What is left to read of the logs of ended sessions: their last lines, in the database, so that every node can read them. */
+/**
+ * The last lines of the logs of ended sessions, in the database, so that every node can read them. They are written when the session ends: writing
+ * them earlier would cost a transaction for each session that logs. A lost node loses them.
+ */
 export function keptLogs({
   store,
   recorder,
