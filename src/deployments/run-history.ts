@@ -10,7 +10,11 @@ const shortShare = 0.25;
 
 export type RunHistory = ReturnType<typeof runHistory>;
 
-/** Bounds what a project keeps of its ended invocations and deployments: payloads, outputs, reasons and logs. */
+/**
+ * Bounds what a project keeps of its ended invocations and deployments: payloads, outputs, reasons and logs. Invocations are deleted whole: a row
+ * without its output would look like an action that returned nothing. The bound is not part of the project's storage limit, because a refusal there
+ * would fail actions that have already run.
+ */
 export function runHistory({
   store,
   projectBytes,

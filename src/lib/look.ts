@@ -1,6 +1,7 @@
 /**
  * The colours and fonts of all pages for people: the console, the hosted login page, the live view, replays and /docs. Each colour as it is
- * in the light and in the dark. Text and quiet text have a contrast of at least 4.5 on each of the grounds.
+ * in the light and in the dark. Text and quiet text have a contrast of at least 4.5 on each of the grounds. A table instead of a style sheet,
+ * because the console's components take colours as values.
  */
 export const colours = {
   /** Of a page that is read. */

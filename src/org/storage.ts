@@ -11,8 +11,8 @@ export type StorageService = ReturnType<typeof storageService>;
 
 /**
  * What a project stores: replays, extensions, profile versions, deployments, and all of these that are being written. They count
- * together, a build by what it unpacks to. A writer claims space first, under a lock of the project, so that two concurrent writers cannot both claim
- * the last of it.
+ * together, a build by its unpacked size. A writer claims space first, under a lock of the project, so that two concurrent writers cannot
+ * both claim the last of it. A sum over rows is used instead of a counter, which would be wrong after the first crash.
  */
 export function storageService({ db, nodeId, mostBytes }: { db: Db; nodeId: string; mostBytes: number }) {
   function grow(id: string, projectId: string, bytes: number): Promise<void> {

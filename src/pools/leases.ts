@@ -138,7 +138,7 @@ export function poolLeases({
 
   /**
    * Puts a clean browser back on the shelf at once: the same one when no client used it, otherwise a new one in its
-   * place, since only a new one is sure to be clean.
+   * place: CDP cannot clear the HTTP-auth cache, HSTS, DNS or open connections.
    */
   async function release(projectId: string, idOrName: string, sessionId: string, reuse: boolean): Promise<void> {
     const pool = await find(projectId, idOrName);

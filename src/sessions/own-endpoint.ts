@@ -17,7 +17,8 @@ export const ownEndpointOnly =
 /**
  * The way of a session to its own CDP address: an extension of a driver opens it from inside. The gateway hands such connections over
  * with the session that they come from. This small server answers them, never the service's own, so that nothing
- * else of the service can be reached by what a request says. `upgrade` judges the address and its token.
+ * else of the service can be reached by what a request says. `upgrade` judges the address and its token. Such a client does not keep the
+ * session awake.
  */
 export function ownEndpoints(upgrade: (given: InsideUpgrade) => void) {
   const sessions = new WeakMap<Duplex, string>();

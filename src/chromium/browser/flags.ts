@@ -115,7 +115,7 @@ const headlessShell = [
 ];
 
 const extensions = [
-  '--enable-unsafe-extension-debugging', // Extensions.loadUnpacked over the pipe: loads an extension into a running browser
+  '--enable-unsafe-extension-debugging', // Extensions.loadUnpacked over the pipe: loads an extension into a running browser; --load-extension needs a restart
 ];
 
 const headless = [

@@ -3,7 +3,7 @@ const REMEMBERED = 1000;
 
 /**
  * The targets of the service itself, which the multiplexer hides from its clients: Playwright would take such a target for a page of its
- * context, and drive it.
+ * context, and drive it. While one is created, target events wait 10 to 50 ms for its id.
  *
  * A page comes with a `tab` around it, which Chromium announces just before the page. Nothing else connects the two.
  */

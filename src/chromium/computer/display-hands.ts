@@ -18,7 +18,10 @@ const PASTED_MS = 150;
 /** The pause between two notches of the wheel. A browser merges simultaneous ones. */
 const NOTCH_MS = 5;
 
-/** Input at the display of a headful session: the whole screen, native menus, dialogs and the address bar included. */
+/**
+ * Input at the display of a headful session: the whole screen, native menus, dialogs and the address bar included. A display does not report when
+ * Chromium has received an input, so an action ends when the display has it.
+ */
 export function displayHands(connect: () => net.Socket, clipboard: Clipboard, group: Group): Hands {
   let connecting: Promise<DisplayClient> | undefined;
   let pressed = 0;

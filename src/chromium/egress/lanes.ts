@@ -48,7 +48,7 @@ const MAIN = '127.0.0.1';
 /**
  * Gives parts of the browser ways out of their own. All arrive at the gateway's one listening socket: the network namespace has a loopback
  * of its own, so each lane has an address there, and the address at which a connection arrives says which lane it takes. No address is
- * used twice, so a connection that outlives its lane gets into no other.
+ * used twice, so a connection that outlives its lane gets into no other. A port for each lane would need a process in the namespace each time.
  */
 export function lanes({ allow, answers, limits, closing, ...options }: LanesOptions): Lanes {
   const open = new Map<

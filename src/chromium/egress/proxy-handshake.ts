@@ -6,7 +6,7 @@ import { EgressError } from './refusals.ts';
 /**
  * The handshake that opens a connection through a proxy, independent of the socket: bytes in, bytes out. `feed`
  * returns what to send next, or, once the proxy has accepted, the bytes after its answer. It
- * throws an `EgressError` when the proxy refuses.
+ * throws an `EgressError` when the proxy refuses. The package `socks` would bring a client with its own timeouts and errors.
  */
 export interface Handshake {
   readonly hello: Buffer;

@@ -11,7 +11,10 @@ export type Level = keyof typeof LEVELS;
 const ladder = ['high', 'medium', 'low', 'least'] as const satisfies readonly Level[];
 const BOTTOM = ladder.length - 1;
 
-/** A picture that a viewer draws later than this after it was sent has waited in a queue, unless the viewer is far away. */
+/**
+ * A picture that a viewer draws later than this after it was sent has waited in a queue, unless the viewer is far away. The bytes that wait in the
+ * service do not show it: the kernel buffers megabytes.
+ */
 const LATE_MS = 400;
 /** No viewer is so far away. */
 const MOST_LATE_MS = 3000;

@@ -28,6 +28,7 @@ const PATH = '/usr/local/bin:/usr/bin:/bin';
  *
  * `find` walks the directory by open directory descriptors and follows no link: a session that renames things meanwhile
  * cannot lead it elsewhere. No file's blocks are counted twice, holes not at all. The walk ends early when it exceeds `most`.
+ * Files that are only in transit in a unix socket are not seen; the reserve of the disk covers them.
  */
 export async function diskUse(dir: string, pids: readonly number[], most: DiskUse): Promise<DiskUse> {
   const { dev } = await stat(dir);
