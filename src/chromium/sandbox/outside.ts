@@ -204,7 +204,8 @@ export async function makeDirectory(path: string, { uid, gid }: Owner): Promise<
 
 /**
  * Removes a directory whose content a session owns, even while the session runs. Node's `rm` walks by names, and a link put in its path
- * leads it out of the directory: in a test it removed 2912 of 3000 files elsewhere. This function walks by open directories, and so does the program that removes larger trees.
+ * leads it out of the directory: in a test it removed 2912 of 3000 files elsewhere. This function walks by open
+ * directories, and so does the program that removes larger trees.
  *
  * Where the service is not root, it is the session's user, and files that deny access to that user get it back first. A link that appears
  * at the wrong moment can mislead `chmod`, so `chmod` sees only the directory.

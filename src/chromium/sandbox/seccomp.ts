@@ -77,7 +77,10 @@ export const architectures: Readonly<Record<string, Architecture>> = {
   },
 };
 
-/** EXAMINED: calls filtered by their arguments. UNKNOWN: answered with ENOSYS, so that callers fall back to the older call: a filter cannot read the flags that clone3 points to. */
+/**
+ * EXAMINED: calls filtered by their arguments. UNKNOWN: answered with ENOSYS, so that callers fall back to the older call: a filter cannot
+ * read the flags that clone3 points to.
+ */
 const EXAMINED = new Set(['socket', 'socketpair', 'clone', 'unshare', 'ioctl']);
 const UNKNOWN = new Set(['clone3', 'io_uring_setup', 'io_uring_enter', 'io_uring_register']);
 
