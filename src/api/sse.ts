@@ -26,10 +26,15 @@ export interface EventStream {
 /** What is sent when the stream has been silent for a while. */
 export type Heartbeat = { everyMs: number; event: () => unknown } | { everyMs: number; comment: string };
 
-export const jsonHeartbeat: Heartbeat = {
-  everyMs: 15_000,
+const everyMs = 15_000;
+
+const jsonHeartbeat: Heartbeat = {
+  everyMs,
   event: () => ({ event: 'sse_heartbeat', timestamp: new Date().toISOString() }),
 };
+
+/** For streams whose events have a format without heartbeats. */
+export const commentHeartbeat: Heartbeat = { everyMs, comment: 'still here' };
 
 /** The stream ends when `until` aborts or its source ends. */
 export function eventStream(

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { finishedWithin } from '../lib/deadline.ts';
 import { errors } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
 import type { Db } from '../store/db.ts';
@@ -60,7 +61,7 @@ export function membership(options: MembershipOptions) {
   async function confirm(): Promise<void> {
     // A heartbeat that was under way while this process was suspended may be outdated, so it may have to be repeated.
     for (let attempt = 0; attempt < 3; attempt++) {
-      await Promise.race([beat(), sleep(patienceMs, undefined, { ref: false })]);
+      await finishedWithin(patienceMs, beat());
       await returning;
       if (isRecent(confirmed)) return;
     }
@@ -175,7 +176,7 @@ export function membership(options: MembershipOptions) {
         if (life !== undefined) await store.remove({ id, life });
       };
       // A database that does not answer must not block the stop: the other nodes give this node up then.
-      await Promise.race([signOff(), sleep(patienceMs, undefined, { ref: false })]).catch((error: Error) =>
+      await finishedWithin(patienceMs, signOff()).catch((error: Error) =>
         log.warn({ error: error.message }, 'node.did_not_sign_off'),
       );
     },

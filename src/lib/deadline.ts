@@ -7,10 +7,22 @@ export class Overdue extends Error {
   }
 }
 
-/** The result of `work`, or an `Overdue` when it takes longer. The work is not cancelled, so its parts need deadlines of their own. */
-export function within<T>(ms: number, who: string, work: Promise<T>): Promise<T> {
+/**
+ * The result of `work`, or an error when it takes longer: an `Overdue` of this name, or the given one. The work is not cancelled, so its
+ * parts need deadlines of their own.
+ */
+export function within<T>(ms: number, late: string | (() => Error), work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const late = setTimeout(() => reject(new Overdue(who, ms)), ms);
-    work.then(resolve, reject).finally(() => clearTimeout(late));
+    const fail = () => reject(typeof late === 'string' ? new Overdue(late, ms) : late());
+    const timer = setTimeout(fail, ms);
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
+
+/** Waits for `work`, but not longer than this. True if it finished in time; rejects if it failed in time. */
+export function finishedWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => resolve(false), ms).unref();
+    work.then(() => resolve(true), reject).finally(() => clearTimeout(timer));
   });
 }

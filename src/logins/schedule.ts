@@ -1,3 +1,4 @@
+import { finishedWithin } from '../lib/deadline.ts';
 import { errors } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
 import { onBehalfOf } from '../lib/scope.ts';
@@ -53,7 +54,7 @@ export function loginSchedule(
   }
 
   async function slot(check: Promise<void>): Promise<void> {
-    if (waiting.size >= mostWaiting || (await isOverWithin(options.slotMs ?? slotMs, check))) return check;
+    if (waiting.size >= mostWaiting || (await finishedWithin(options.slotMs ?? slotMs, check))) return check;
     const left = check.catch(notDone).finally(() => waiting.delete(left));
     waiting.add(left);
   }
@@ -119,12 +120,6 @@ export function loginSchedule(
       await Promise.all(waiting);
     },
   };
-}
-
-async function isOverWithin(ms: number, work: Promise<void>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => (timer = setTimeout(() => resolve(false), ms)));
-  return Promise.race([work.then(() => true), late]).finally(() => clearTimeout(timer));
 }
 
 const forgotten = {

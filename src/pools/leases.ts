@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { finishedWithin } from '../lib/deadline.ts';
 import { errors, ServiceError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
 import type { Session } from '../sessions/schema.ts';
@@ -153,7 +153,7 @@ export function poolLeases({
     metrics.releases.inc({ how });
     // The caller may rely on the profile being saved; if saving takes too long, it continues without the caller.
     const saved = ownProfile && sessions.stop(sessionId, 'retired');
-    if (saved) await Promise.race([saved, sleep(longestSaveMs, undefined, { ref: false })]);
+    if (saved) await finishedWithin(longestSaveMs, saved);
   }
 
   return { acquire, release, putBack, replace };

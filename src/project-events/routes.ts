@@ -2,12 +2,11 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { projectOf } from '../api/caller.ts';
 import { eventsOf, refusals } from '../api/schema.ts';
-import { eventStream } from '../api/sse.ts';
+import { commentHeartbeat, eventStream } from '../api/sse.ts';
 import { errors } from '../errors.ts';
 import { EventStreamHeaders, ProjectEvent } from './schema.ts';
 import type { ProjectEventService } from './service.ts';
 
-const heartbeat = { everyMs: 15_000, comment: 'still here' };
 /** A reader that takes nothing for so long is disconnected. It goes on where it was when it connects again. */
 const stalledMs = 30_000;
 
@@ -36,7 +35,7 @@ export function projectEventRoutes({
         const over = new AbortController();
         const reader = { keyId, bound: projectId !== null, projectId: projectOf(request).id };
         const frames = await projectEvents.read(reader, lastEventId(request), over);
-        const stream = eventStream(reply, heartbeat, over.signal);
+        const stream = eventStream(reply, commentHeartbeat, over.signal);
         const left = () => over.abort();
         if (stream.closed.aborted) left();
         else stream.closed.addEventListener('abort', left, { once: true });

@@ -1,3 +1,4 @@
+import { finishedWithin } from '../lib/deadline.ts';
 import type { EventBus } from '../events.ts';
 import type { Log } from '../lib/log.ts';
 import type { ProfileService } from '../profiles/service.ts';
@@ -141,8 +142,7 @@ export function sessionEnding({
       const over = stop(id, 'deleted');
       const killed = roster.ends.get(id)?.killed ?? over;
       if (!saves) return void (await killed);
-      const late = new Promise((resolve) => setTimeout(resolve, longestDeleteMs).unref());
-      await Promise.race([killed, late]);
+      await finishedWithin(longestDeleteMs, killed);
     },
 
     /**

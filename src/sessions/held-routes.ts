@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { callerOf, projectOf } from '../api/caller.ts';
 import { hungUp } from '../api/hung-up.ts';
-import { eventStream } from '../api/sse.ts';
+import { commentHeartbeat, eventStream } from '../api/sse.ts';
 import type { Addresses, Minter } from './addresses.ts';
 import type { Hold } from './holds.ts';
 import type { SessionService } from './service.ts';
@@ -85,7 +85,7 @@ export function heldSessions({
       using(request, reply, async (use) => {
         use.gone.throwIfAborted();
         const tell = await open(use);
-        const events = eventStream(reply, { everyMs: 15_000, comment: 'still here' }, use.held.until);
+        const events = eventStream(reply, commentHeartbeat, use.held.until);
         await tell(events).finally(() => events.end());
       }),
 

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { projectOf } from '../api/caller.ts';
 import { eventsOf, refusals } from '../api/schema.ts';
-import { eventStream } from '../api/sse.ts';
+import { commentHeartbeat, eventStream } from '../api/sse.ts';
 import { errors } from '../errors.ts';
 import { EventsQuery, StreamHeaders, StreamQuery, TelemetryEnvelope } from './schema.ts';
 import type { TelemetryService } from './service.ts';
@@ -11,7 +11,6 @@ import type { TelemetryService } from './service.ts';
 const tags = ['browsers'];
 const Id = Type.Object({ id: Type.String() });
 const Token = Type.Object({ token: Type.String() });
-const heartbeat = { everyMs: 15_000, comment: 'still here' };
 
 /** The lines are JSON already, and are sent as they are. */
 const serializerCompiler = () => (data: unknown) => JSON.stringify(data);
@@ -31,7 +30,7 @@ export function telemetryRoutes({ telemetry, sessions, addresses }: TelemetryRoo
     const over = new AbortController();
     const lines = telemetry.follow(sessionId, startOf(request), over.signal);
     if (!lines) throw errors.session_not_found({ session: sessionId });
-    const events = eventStream(reply, heartbeat);
+    const events = eventStream(reply, commentHeartbeat);
     if (events.closed.aborted) over.abort();
     events.closed.addEventListener('abort', () => over.abort(), { once: true });
     for await (const { seq, line } of lines) if (!(await events.sendJson(line, seq))) break;

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type net from 'node:net';
 import { basename, dirname, resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
+import { finishedWithin } from '../../lib/deadline.ts';
 import { findCgroups, type Cgroup } from '../sandbox/cgroup.ts';
 import type { Limits } from '../sandbox/cgroup-limits.ts';
 import { diskUse, type DiskUse } from '../sandbox/disk-use.ts';
@@ -286,7 +287,7 @@ async function start(
       if (graceMs > 0) {
         await browser.thaw();
         toBrowser.end(); // Chromium shuts down in order when the pipe ends
-        await within(graceMs, browser.ended);
+        await finishedWithin(graceMs, browser.ended);
       }
       await browser.stop();
     },
@@ -402,12 +403,6 @@ async function orElse<T>(ended: Promise<Exit>, signal: AbortSignal, work: () => 
   } finally {
     if (onAbort) signal.removeEventListener('abort', onAbort);
   }
-}
-
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  await Promise.race([work, new Promise((resolve) => (timer = setTimeout(resolve, ms)))]);
-  clearTimeout(timer);
 }
 
 function didNotStart(message: string, log: string[], cause: unknown): LaunchError {

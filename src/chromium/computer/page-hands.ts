@@ -1,3 +1,4 @@
+import { within } from '../../lib/deadline.ts';
 import { anyText, object, record, type Check } from '../../lib/shape.ts';
 import type { ActivePage } from '../pages/active-page.ts';
 import { passedOn, type Answered, type Method, type Params, type ReadOf } from '../cdp/protocol.ts';
@@ -71,15 +72,7 @@ export function pageHands(active: ActivePage): Hands {
     sessionId?: string,
   ): Promise<T> {
     const sent = active.client.ask(is, method, ...passedOn(params, sessionId ?? (await session())));
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(
-        reject,
-        PATIENCE_MS,
-        new Impossible('The page does not answer: it hangs, or a dialog is open.'),
-      );
-    });
-    return Promise.race([sent, late]).finally(() => clearTimeout(timer));
+    return within(PATIENCE_MS, () => new Impossible('The page does not answer: it hangs, or a dialog is open.'), sent);
   }
 
   const mouse = (event: Omit<Params<'Input.dispatchMouseEvent'>, 'x' | 'y'>) =>

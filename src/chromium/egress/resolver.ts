@@ -1,5 +1,6 @@
 import { lookup, Resolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
+import { within } from '../../lib/deadline.ts';
 import { EgressError } from './refusals.ts';
 
 /**
@@ -18,7 +19,7 @@ export type Resolve = (name: string, options: { trusted: boolean }) => Promise<s
 export function systemResolver({ seconds = 10, servers }: { seconds?: number; servers?: string[] } = {}): Resolve {
   return async (name, { trusted }) => {
     try {
-      return await within(seconds, trusted ? everyWay(name) : hostsThenDns(name, servers));
+      return await answerWithin(seconds, trusted ? everyWay(name) : hostsThenDns(name, servers));
     } catch (error) {
       const reason = error instanceof Error && 'code' in error ? String(error.code) : 'no answer in time';
       throw new EgressError('dns_failed', `The name ${name} could not be resolved (${reason}).`, {
@@ -54,10 +55,5 @@ export function inHostsFile(text: string, name: string): string[] {
   });
 }
 
-async function within<T>(seconds: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${seconds} s`)), seconds * 1000);
-  });
-  return Promise.race([work, late]).finally(() => clearTimeout(timer));
-}
+const answerWithin = <T>(seconds: number, work: Promise<T>): Promise<T> =>
+  within(seconds * 1000, () => new Error(`no answer within ${seconds} s`), work);

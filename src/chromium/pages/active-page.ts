@@ -1,3 +1,4 @@
+import { finishedWithin } from '../../lib/deadline.ts';
 import { object, anyText } from '../../lib/shape.ts';
 import { isAttached, isEvaluated, isTargetGone, isTargetNews } from '../cdp/shapes.ts';
 import type { LocalClient } from '../cdp/local-client.ts';
@@ -106,11 +107,10 @@ export function activePage(mux: Mux): ActivePage {
 }
 
 /** Resolves when the work is done, has failed, or takes longer than this. */
-async function soon(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise((resolve) => (timer = setTimeout(resolve, ms)));
-  await Promise.race([work.catch(() => {}), late]);
-  clearTimeout(timer);
-}
+const soon = (ms: number, work: Promise<unknown>) =>
+  finishedWithin(
+    ms,
+    work.catch(() => {}),
+  );
 
 const isBlank = (url: string) => url === '' || url === 'about:blank';

@@ -1,3 +1,5 @@
+import { finishedWithin } from '../../lib/deadline.ts';
+import { started } from '../../lib/started.ts';
 import { needsBrowser, type Capture, type TelemetryCategory } from '../../lib/telemetry.ts';
 import type { Mux } from '../cdp/mux.ts';
 import { captchaEvents } from './captcha.ts';
@@ -36,7 +38,7 @@ export function watchBrowser(mux: Mux, { emit, draft }: { emit: Emit; draft: Dra
   let capture: Capture = new Set<TelemetryCategory>();
   let over = false;
   /** False while Chromium attaches the targets that were there before. */
-  let started = false;
+  let isStarted = false;
   const bySession = new Map<string, Target>();
 
   const watch: Watch = {
@@ -84,7 +86,7 @@ export function watchBrowser(mux: Mux, { emit, draft }: { emit: Emit; draft: Dra
       depth: parent ? parent.depth + 1 : 0,
       openerId,
       parentFrameId,
-      fresh: waitingForDebugger || (started && from === undefined),
+      fresh: waitingForDebugger || (isStarted && from === undefined),
       navSeq: 0,
       frames: new Map(isDocumentType(type) ? [[targetId, { url, loaderId: undefined, parentId: parentFrameId }]] : []),
       contexts: new Map(),
@@ -130,14 +132,14 @@ export function watchBrowser(mux: Mux, { emit, draft }: { emit: Emit; draft: Dra
       if (next.has('screenshot')) pictures.start();
       else pictures.stop();
       const known = [...bySession.values()];
-      const pages = known.map((target) => equip(target, next));
+      const pages = started(Promise.allSettled(known.map((target) => equip(target, next))));
       // An answer that never comes ends this by the client's deadline.
       await client.send('Target.setAutoAttach', autoAttach(next, 'browser'));
-      started = needsBrowser(next);
+      isStarted = needsBrowser(next);
       const fresh = [...bySession.values()]
         .filter((target) => !known.includes(target))
         .map((target) => equip(target, next));
-      await settledWithin(PAGES_MS, [...pages, ...fresh]);
+      await finishedWithin(PAGES_MS, Promise.allSettled([pages, ...fresh]));
     },
 
     close() {
@@ -152,9 +154,3 @@ export function watchBrowser(mux: Mux, { emit, draft }: { emit: Emit; draft: Dra
 }
 
 const isDocumentType = (type: string) => isDocument({ type } as Target);
-
-function settledWithin(ms: number, work: Promise<unknown>[]): Promise<unknown> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise((resolve) => (timer = setTimeout(resolve, ms)));
-  return Promise.race([Promise.allSettled(work), late]).finally(() => clearTimeout(timer));
-}

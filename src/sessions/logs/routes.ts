@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { projectOf } from '../../api/caller.ts';
 import { hungUp } from '../../api/hung-up.ts';
 import { refusals } from '../../api/schema.ts';
-import { eventStream } from '../../api/sse.ts';
+import { commentHeartbeat, eventStream } from '../../api/sse.ts';
 import { ofFiles } from '../refusals.ts';
 import { heldSessions } from '../held-routes.ts';
 import type { SessionService } from '../service.ts';
@@ -48,7 +48,7 @@ export function logRoutes({
         if (endedId !== undefined) {
           const { at, lines } = await openKeptLog(endedId, request.query, sessionLogs.kept);
           left.throwIfAborted();
-          const events = eventStream(reply, { everyMs: 15_000, comment: 'still here' });
+          const events = eventStream(reply, commentHeartbeat);
           for (const message of lines)
             if (!(await events.send({ event: 'log', timestamp: at.toISOString(), message }))) break;
           return events.end();

@@ -1,3 +1,4 @@
+import { finishedWithin } from '../../lib/deadline.ts';
 import type { Log } from '../../lib/log.ts';
 import type { TelemetryEvent } from '../../lib/telemetry.ts';
 import { withoutEnd } from '../../lib/text.ts';
@@ -143,8 +144,7 @@ export async function otlpService({ endpoint, headers, version, nodeId, log }: O
 
     /** Sends what waits, as far as the collector takes it in time. */
     async close() {
-      const deadline = new Promise((resolve) => setTimeout(resolve, closeSeconds * 1000).unref());
-      await Promise.race([Promise.allSettled([tracing.shutdown(), logging.shutdown()]), deadline]);
+      await finishedWithin(closeSeconds * 1000, Promise.allSettled([tracing.shutdown(), logging.shutdown()]));
     },
   };
 }
