@@ -1,6 +1,7 @@
 import { WorkerError, type Outcome } from '../chromium/workshop/worker.ts';
 import { ServiceError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
+import { retried } from '../lib/retry.ts';
 import { onBehalfOf } from '../lib/scope.ts';
 import type { Hub } from './hub.ts';
 import type { InvocationRow, InvocationStore } from './invocation-store.ts';
@@ -138,18 +139,15 @@ export function runs(deps: RunsDeps) {
   async function settle(id: string, end: Parameters<InvocationStore['finish']>[1]): Promise<void> {
     settling.add(id);
     try {
-      for (let pauseMs = 250; ; pauseMs = Math.min(pauseMs * 2, 10_000)) {
-        try {
-          const over = await store.finish(id, end, nodeId);
-          if (over) deps.history.note(over.project_id, Number(over.kept_bytes));
-          if (over?.replaced) deps.onReplacedOver();
-          return;
-        } catch (error) {
-          log.error({ invocation: id, error: (error as Error).message }, 'invocation.not_settled');
-          if (closed) return; // the next start of the service fails it
-          await new Promise((resolve) => setTimeout(resolve, pauseMs));
-        }
-      }
+      const write = async () => {
+        const over = await store.finish(id, end, nodeId);
+        if (over) deps.history.note(over.project_id, Number(over.kept_bytes));
+        if (over?.replaced) deps.onReplacedOver();
+      };
+      await retried(write, ({ message }) => {
+        log.error({ invocation: id, error: message }, 'invocation.not_settled');
+        return closed ? 'stop' : 'again'; // the next start of the service fails it
+      });
     } finally {
       settling.delete(id);
     }

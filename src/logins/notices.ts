@@ -1,4 +1,5 @@
 import { EventEmitter, setMaxListeners } from 'node:events';
+import { wakeUps } from '../lib/wake-ups.ts';
 
 /** What nodes tell each other about a login. */
 export interface Notice {
@@ -13,6 +14,7 @@ export type Notices = ReturnType<typeof loginNotices>;
 export function loginNotices() {
   const emitter = new EventEmitter();
   setMaxListeners(0, emitter);
+  const ups = wakeUps();
 
   function onConnection(connectionId: string, listener: (notice: Notice | undefined) => void): () => void {
     const name = `connection ${connectionId}`;
@@ -25,31 +27,22 @@ export function loginNotices() {
 
     /** Resolves with the next notice about a connection, after `ms`, when the signal fires, or when it is stopped. */
     next(connectionId: string, signal: AbortSignal, ms: number): { promise: Promise<void>; stop: () => void } {
-      let stop = () => {};
-      const promise = new Promise<void>((resolve) => {
-        const done = () => resolve();
-        const timer = setTimeout(done, ms);
-        const off = onConnection(connectionId, done);
-        signal.addEventListener('abort', done, { once: true });
-        stop = () => {
-          clearTimeout(timer);
-          off();
-          signal.removeEventListener('abort', done);
-          resolve();
-        };
-      });
-      return { promise, stop };
+      const stopped = new AbortController();
+      const promise = ups.wait(connectionId, { ms, signal: AbortSignal.any([signal, stopped.signal]) });
+      return { promise, stop: () => stopped.abort() };
     },
 
     /** The payload of a notification of the database. */
     hear(payload: string) {
       const notice = JSON.parse(payload) as Notice;
+      ups.wake(notice.connectionId);
       emitter.emit(`connection ${notice.connectionId}`, notice);
       emitter.emit('any', notice);
     },
 
     /** Notifications may have been missed: everything that waits looks again. */
     gap() {
+      ups.wakeAll();
       for (const name of emitter.eventNames()) emitter.emit(name, undefined);
     },
 

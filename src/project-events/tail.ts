@@ -1,5 +1,6 @@
 import type { Log } from '../lib/log.ts';
 import { withoutOwner } from '../lib/scope.ts';
+import { wakeUps } from '../lib/wake-ups.ts';
 import type { PlacedEvent, ProjectEventStore } from './store.ts';
 
 /** Notifications come one for each transaction. Those of this time are read at once. */
@@ -35,7 +36,7 @@ export function eventTail({ store, log, ringSize = 2000 }: TailOptions) {
   let next: Promise<void> | undefined;
   let gathering: NodeJS.Timeout | undefined;
   let looks: NodeJS.Timeout | undefined;
-  const waiting = new Set<() => void>();
+  const looked = wakeUps();
 
   /** Resolves when everything that was committed before the call is in the ring. */
   function look(): Promise<void> {
@@ -67,7 +68,7 @@ export function eventTail({ store, log, ringSize = 2000 }: TailOptions) {
       last = page.at(-1)?.position ?? newest;
       if (ring.length > ringSize) ring.splice(0, ring.length - ringSize);
     }
-    for (const wake of waiting) wake();
+    looked.wakeAll();
   }
 
   const lookSafely = () =>
@@ -85,18 +86,6 @@ export function eventTail({ store, log, ringSize = 2000 }: TailOptions) {
     [looks, gathering, ring, following, wantedAt] = [undefined, undefined, [], false, -Infinity];
   }
 
-  const changed = (signal: AbortSignal) =>
-    new Promise<void>((resolve) => {
-      const wake = () => {
-        waiting.delete(wake);
-        signal.removeEventListener('abort', wake);
-        resolve();
-      };
-      waiting.add(wake);
-      signal.addEventListener('abort', wake, { once: true });
-      if (signal.aborted) wake();
-    });
-
   /** What follows a position, at most a page: from memory if it is there. */
   async function after(position: number): Promise<PlacedEvent[]> {
     const first = ring[0]?.position ?? Infinity;
@@ -113,7 +102,7 @@ export function eventTail({ store, log, ringSize = 2000 }: TailOptions) {
     }
     while (!signal.aborted) {
       if (at >= last) {
-        await changed(signal);
+        await looked.wait('', { signal });
         continue;
       }
       const page = await after(at);

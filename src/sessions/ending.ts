@@ -1,4 +1,5 @@
 import { finishedWithin } from '../lib/deadline.ts';
+import { retried } from '../lib/retry.ts';
 import type { EventBus } from '../events.ts';
 import type { Log } from '../lib/log.ts';
 import type { ProfileService } from '../profiles/service.ts';
@@ -111,21 +112,17 @@ export function sessionEnding({
    * knows that the session ends.
    */
   async function settle(id: string, outcome: Outcome, heard = outcome.reason === 'did_not_start'): Promise<void> {
-    for (let pauseMs = 250; ; pauseMs = Math.min(pauseMs * 2, 10_000)) {
-      try {
-        if (!heard) await store.apply(id, 'stop_requested', outcome);
-        const row = (await store.apply(id, 'cleaned_up', outcome)) ?? (await store.apply(id, 'lost', outcome));
-        if (row) {
-          const { project_id: projectId, pool_id: poolId } = row;
-          events.publish('session.ended', { sessionId: id, projectId, poolId, reason: outcome.reason });
-        }
-        return;
-      } catch (error) {
-        log.error({ session: id, error: (error as Error).message }, 'session.not_settled');
-        if (roster.closed) return; // the next start of the service settles it
-        await new Promise((resolve) => setTimeout(resolve, pauseMs));
-      }
-    }
+    const write = async () => {
+      if (!heard) await store.apply(id, 'stop_requested', outcome);
+      const row = (await store.apply(id, 'cleaned_up', outcome)) ?? (await store.apply(id, 'lost', outcome));
+      if (!row) return;
+      const { project_id: projectId, pool_id: poolId } = row;
+      events.publish('session.ended', { sessionId: id, projectId, poolId, reason: outcome.reason });
+    };
+    await retried(write, ({ message }) => {
+      log.error({ session: id, error: message }, 'session.not_settled');
+      return roster.closed ? 'stop' : 'again'; // the next start of the service settles it
+    });
   }
 
   return {
