@@ -8,13 +8,14 @@ import Fastify, {
   type FastifyRequest,
 } from 'fastify';
 import type { Socket } from 'node:net';
-import { STATUS_CODES, type IncomingMessage } from 'node:http';
+import { createServer, STATUS_CODES, type IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { errors, ServiceError } from '../errors.ts';
 import { Overdue } from '../lib/deadline.ts';
 import { newId } from '../lib/ids.ts';
 import { NoRoom } from '../lib/memory-share.ts';
 import { nosniff, UnsniffedResponse } from '../lib/nosniff.ts';
+import { pacedRequests } from '../lib/paced-requests.ts';
 import { onBehalfOf, type Owner } from '../lib/scope.ts';
 import { isUndeclared } from './answers.ts';
 import { clockOf, guarded, hasBody, watchBodies } from './body-clock.ts';
@@ -71,8 +72,15 @@ export async function httpServer(options: {
     genReqId: () => newId('req_'),
     requestIdHeader: false,
     bodyLimit,
-    http: { ServerResponse: UnsniffedResponse },
-    requestTimeout: 0, // a large upload may take long; body-clock.ts bounds the time without progress
+    serverFactory: (handle) =>
+      createServer(
+        {
+          ServerResponse: UnsniffedResponse,
+          keepAliveTimeout: 72_000, // longer than the minute after which load balancers close idle connections
+          requestTimeout: 0, // a large upload may take long; body-clock.ts bounds the time without progress
+        },
+        pacedRequests(handle),
+      ),
     rewriteUrl: (request) => modernPath(frontPage(request, pathAt(request.headers.host, request.url ?? '/'))),
     routerOptions: { querystringParser: parseQuery, maxParamLength: 1024, ignoreTrailingSlash: true },
     clientErrorHandler,

@@ -1,10 +1,10 @@
-import { currentOwner } from './scope.ts';
+import { currentOwner, type Owner } from './scope.ts';
 
 /** How long a piece of work may hold the event loop, in milliseconds. */
 const PIECE_MS = 8;
 
 /** Tasks that wait for a turn, by their owner. The owner that comes next is first. */
-const waiting = new Map<string, (() => void)[]>();
+const waiting = new Map<unknown, (() => void)[]>();
 /** When the first task of this turn asked for the time; undefined in a turn without such tasks. */
 let began: number | undefined;
 
@@ -27,13 +27,13 @@ function endTurn(): void {
   began = undefined;
 }
 
+const nameOf = (owner?: Owner) => `${owner?.kind} ${owner?.id}`;
+
 /**
  * Yields to the event loop. One waiting task resumes in each turn, because the pieces of many tasks together would be a long stop. Owners
  * take turns: a session with a hundred busy connections does not delay the others by more than a session with one.
  */
-export function nextTurn(): Promise<void> {
-  const { kind = '', id = '' } = currentOwner() ?? {};
-  const owner = `${kind} ${id}`;
+export function nextTurn(owner: unknown = nameOf(currentOwner())): Promise<void> {
   return new Promise((resolve) => {
     const tasks = waiting.get(owner);
     if (tasks) tasks.push(resolve);

@@ -10,6 +10,7 @@ import { attachScreencast } from '../chromium/pages/screencast.ts';
 import { errors, ServiceError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
 import { withoutEnd } from '../lib/text.ts';
+import { loopPace, nextTurn } from '../lib/turns.ts';
 import { answerHandshake, wantsWebSocket } from '../lib/ws-handshake.ts';
 import { newId } from '../lib/ids.ts';
 import { nosniff } from '../lib/nosniff.ts';
@@ -211,6 +212,7 @@ export function serveSessionSockets(
     { requestId, ...origin }: Origin & { requestId: string },
   ): Promise<void> {
     const { sentOn, inside, clientIp } = origin;
+    if (loopPace.isOver()) await nextTurn(clientIp); // handshakes of many connections may arrive in one turn
     request.url = addresses.pathAt(request.headers.host, request.url ?? ''); // as HTTP requests are read
     const [path = '', query] = request.url.split('?', 2);
     const search = new URLSearchParams(query);

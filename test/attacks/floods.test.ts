@@ -1,4 +1,5 @@
-import { connect } from 'node:net';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { frame, PING } from '../support/frames.ts';
 import { measuredService, mostStopMs } from '../support/longest-stop.ts';
@@ -8,18 +9,23 @@ import { upgrade } from '../support/upgrade.ts';
 
 await requireSandbox();
 
-/** Sends all requests at once and resolves when they are answered, or the service has closed the connection. */
-async function pipeline(url: string, request: string, times: number): Promise<void> {
-  const { hostname, port } = new URL(url);
-  const socket = connect(Number(port), hostname).on('error', () => {});
+/** Resolves when so many requests are answered, or the service has closed the connection. */
+async function answersOrClosed(socket: Socket, times: number): Promise<void> {
   const closed = new Promise((resolve) => socket.once('close', resolve));
   let answers = 0;
   socket.on('data', (data) => {
     answers += data.toString('latin1').split('HTTP/1.1 ').length - 1;
     if (answers >= times) socket.destroy();
   });
-  socket.write(request.repeat(times));
   await closed;
+}
+
+/** Sends all requests at once. */
+async function pipeline(url: string, request: string, times: number): Promise<void> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname).on('error', () => {});
+  socket.write(request.repeat(times));
+  await answersOrClosed(socket, times);
 }
 
 const requests = {
@@ -31,7 +37,17 @@ const requests = {
   'that offer another protocol': 'GET /nothing HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n',
 };
 
-describe('requests without a key, on one connection and without waiting for answers', { timeout: 180_000 }, () => {
+const handshake = [
+  'GET /browser/cdp HTTP/1.1',
+  'Host: a',
+  'Connection: Upgrade',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Version: 13',
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+  '\r\n',
+].join('\r\n');
+
+describe('requests without a key, sent without waiting for answers', { timeout: 180_000 }, () => {
   let service: Awaited<ReturnType<typeof measuredService>>;
   beforeAll(async () => {
     service = await measuredService();
@@ -40,6 +56,23 @@ describe('requests without a key, on one connection and without waiting for answ
 
   test.each(Object.entries(requests))('%s', async (_, request) => {
     const stop = await service.longestStop(() => pipeline(service.url, request, 2300));
+    expect(stop).toBeLessThan(mostStopMs);
+  });
+
+  test.each([
+    ['eight', requests['of unknown paths'], 8],
+    ['a websocket handshake', handshake, 1],
+  ])('%s on each of 500 connections, in one turn of the event loop', async (_, request, times) => {
+    const { hostname, port } = new URL(service.url);
+    const stop = await service.longestStop(async () => {
+      const sockets = Array.from({ length: 500 }, () => connect(Number(port), hostname).on('error', () => {}));
+      await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+      service.child.kill('SIGSTOP'); // the service reads all that arrives meanwhile in one turn
+      const over = sockets.map((socket) => answersOrClosed(socket, times));
+      for (const socket of sockets) socket.write(request.repeat(times));
+      service.child.kill('SIGCONT');
+      await Promise.all(over);
+    });
     expect(stop).toBeLessThan(mostStopMs);
   });
 

@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import http from 'node:http';
 import { Socket, type Server } from 'node:net';
 import { CountedResponse } from '../../lib/counted-response.ts';
+import { pacedRequests } from '../../lib/paced-requests.ts';
 import { silent, type Log } from '../../lib/log.ts';
 import { ownEvents, sameOwner } from '../../lib/scope.ts';
 import { answers } from './answers.ts';
@@ -115,8 +116,10 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
     insecureHTTPParser: false,
   });
   proxy.maxHeadersCount = 0; // no header is silently dropped; their size is bounded
-  const forward = (request: http.IncomingMessage, response: http.ServerResponse) =>
-    byItsRoute(request, false, ({ plain }) => plain.forward(request, response));
+  const forward = pacedRequests(
+    (request, response) => byItsRoute(request, false, ({ plain }) => plain.forward(request, response)),
+    () => server, // all connections of a session are one client
+  );
   proxy.on('request', forward);
   proxy.on('checkContinue', forward);
   proxy.on('upgrade', (request, _socket, head) =>
