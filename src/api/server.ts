@@ -25,6 +25,7 @@ import { answerElsewhere, type Elsewhere } from './elsewhere.ts';
 import { registerOpenApi } from './openapi.ts';
 import { parseBody } from './body.ts';
 import { parseQuery } from './query.ts';
+import { decode } from '../lib/utf8.ts';
 import { serializersOnDemand } from './serialization.ts';
 import { alsoBelowBaseUrl } from './session-paths.ts';
 import { lookForUnknownFields, withWarnings } from './unknown-fields.ts';
@@ -101,12 +102,12 @@ export async function httpServer(options: {
   app.decorateRequest('ignored', null);
 
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, async (request: FastifyRequest, body: string) => {
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
     refuseHeavy(request, body);
     const { passenger } = request;
     if (passenger?.bodyDigest !== undefined && passenger.bodyDigest !== digestOf(body))
       throw errors.unauthorized({ detail: 'This is not the body that the other node sent.' });
-    return parseBody(body);
+    return parseBody(await decode(body));
   });
 
   // The first hook. The owner is set again after the body, because listeners of the socket run without an owner.
@@ -274,4 +275,4 @@ function clientErrorHandler(error: NodeJS.ErrnoException, socket: Socket) {
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
 }
 
-const digestOf = (body: string) => createHash('sha256').update(body).digest('base64url');
+const digestOf = (body: Buffer) => createHash('sha256').update(body).digest('base64url');

@@ -101,6 +101,22 @@ test('a project has a bounded number of queued invocations and bytes of payloads
   });
 });
 
+test('requests that arrive at once do not exceed the bound of the queue', async () => {
+  const { invoke } = service({ bounds: { waiting: 2, waitingBytes: 2 ** 20 } });
+  const later = { ...request, async: true };
+  const answers = await Promise.allSettled(Array.from({ length: 20 }, () => invoke('proj', later, waiting)));
+  expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
+  expect(await queued()).toHaveLength(2);
+});
+
+test('a payload has at most 4.5 MiB, however many characters that is', async () => {
+  const { invoke } = service();
+  const later = { ...request, async: true };
+  await invoke('proj', { ...later, payload: JSON.stringify('ж'.repeat(2.25 * 2 ** 20 - 1)) }, waiting);
+  const payload = JSON.stringify('ж'.repeat(2.25 * 2 ** 20));
+  await expect(invoke('proj', { ...later, payload }, waiting)).rejects.toMatchObject({ code: 'invalid_input' });
+});
+
 test('none is taken when the disk has only its reserve left, and no client that waits is put behind the limit', async () => {
   const full = service({ waitForDisk: () => Promise.reject(errors.storage_full({ path: '/data' })) });
   await expect(full.invoke('proj', request, waiting)).rejects.toMatchObject({ code: 'storage_full' });

@@ -2,13 +2,21 @@ import { errors } from '../errors.ts';
 import type { DiskSpace } from '../lib/disk-space.ts';
 import { newId } from '../lib/ids.ts';
 import { isJson, NotChecked } from '../lib/json-aside.ts';
+import { oneAtATime } from '../lib/one-at-a-time.ts';
 import { started } from '../lib/started.ts';
 import type { Db } from '../store/db.ts';
 import { appStore } from './app-store.ts';
 import type { Hub } from './hub.ts';
-import { invocationStore, type InvocationRow } from './invocation-store.ts';
+import { invocationStore, type InvocationOutcome, type InvocationRow } from './invocation-store.ts';
 import type { RunHistory } from './run-history.ts';
-import type { CreateInvocation, Invocation, InvocationList, InvokeResponse, UpdateInvocation } from './schema.ts';
+import {
+  mostPayload,
+  type CreateInvocation,
+  type Invocation,
+  type InvocationList,
+  type InvokeResponse,
+  type UpdateInvocation,
+} from './schema.ts';
 import { readSince } from './since.ts';
 import { invocationLife } from './state.ts';
 
@@ -38,14 +46,15 @@ export function invocationService(deps: {
 }) {
   const { db, hub, waitMs = syncMs, bounds = most } = deps;
   const store = invocationStore(db);
+  const inOrder = oneAtATime(); // of a project: each request counts what the previous one put into the queue
 
   async function find(projectId: string, id: string): Promise<InvocationRow> {
-    const row = await store.findIn(projectId, id);
+    const row = await store.find(id, projectId);
     if (!row) throw errors.invocation_not_found({ id });
     return row;
   }
 
-  async function create(id: string, projectId: string, request: CreateInvocation): Promise<InvocationRow> {
+  async function create(id: string, projectId: string, request: CreateInvocation): Promise<InvocationOutcome> {
     const { app_name: name, version, action_name: action, payload } = request;
     const app = await appStore(db).find(projectId, name, version);
     if (!app) throw errors.app_not_found({ detail: `No app '${name}' is deployed with version '${version}'.` });
@@ -53,6 +62,11 @@ export function invocationService(deps: {
       throw errors.app_not_found({ detail: `App '${name}' has no action '${action}' in version '${version}'.` });
     await deps.waitForDisk(projectId);
     if (payload !== undefined) await refuseUnlessJson(projectId, 'payload', payload);
+    return inOrder(projectId, () => enqueue(id, projectId, app.deployment_id, request));
+  }
+
+  async function enqueue(id: string, projectId: string, deploymentId: string, request: CreateInvocation) {
+    const { app_name, version, action_name, payload } = request;
     const [{ running, queued, bytes }, cap] = await Promise.all([
       store.counts(projectId),
       deps.invocationCap(projectId),
@@ -65,10 +79,10 @@ export function invocationService(deps: {
     return store.insert({
       id,
       project_id: projectId,
-      deployment_id: app.deployment_id,
-      app_name: name,
+      deployment_id: deploymentId,
+      app_name,
       version,
-      action_name: action,
+      action_name,
       payload: payload ?? null,
       timeout_seconds: request.async_timeout_seconds ?? defaultSeconds,
     });
@@ -91,10 +105,10 @@ export function invocationService(deps: {
         while (Date.now() < until && !hungUp.aborted) {
           await heard;
           heard = started(ended());
-          const over = await store.findOver(id);
-          if (over) return toResponse(over);
+          const found = await store.outcomeOf(id);
+          if (found && invocationLife.isFinal(found.status)) return toResponse(found);
         }
-        return toResponse((await store.find(id)) ?? row);
+        return toResponse((await store.outcomeOf(id)) ?? row);
       } finally {
         answered.abort();
       }
@@ -120,7 +134,7 @@ export function invocationService(deps: {
       if (!row) throw errors.invocation_over({ id, status: (await find(projectId, before.id)).status });
       deps.history.note(projectId, Number(row.kept_bytes));
       await deps.endBrowsers(id);
-      return toInvocation(row);
+      return toInvocation(await find(projectId, id));
     },
 
     /** A browser may be tied to an invocation of its project that has not ended. */
@@ -134,6 +148,8 @@ export function invocationService(deps: {
 }
 
 async function refuseUnlessJson(projectId: string, field: string, text: string): Promise<void> {
+  if (text.length > mostPayload / 3 && Buffer.byteLength(text) > mostPayload)
+    throw errors.invalid_input({ detail: `${field} must have at most 4.5 MiB.` });
   const json = await isJson(text, projectId).catch((error: Error) => {
     throw error instanceof NotChecked ? errors.large_texts_full({ field }, { cause: error }) : error;
   });
@@ -144,7 +160,7 @@ async function refuseUnlessJson(projectId: string, field: string, text: string):
 const given = <K extends string>(name: K, value: string | null) =>
   (value === null ? {} : { [name]: value }) as { [P in K]?: string };
 
-const toResponse = (row: InvocationRow): InvokeResponse => ({
+const toResponse = (row: InvocationOutcome): InvokeResponse => ({
   id: row.id,
   action_name: row.action_name,
   status: row.status,

@@ -25,6 +25,12 @@ export interface InvocationRow {
   kept_bytes: string;
 }
 
+/** What the answer to its request has. Reading a payload from the database takes long, so it is read only where it is used. */
+export type InvocationOutcome = Pick<InvocationRow, 'id' | 'action_name' | 'status' | 'status_reason' | 'output'>;
+
+/** An invocation that was ended. */
+export type EndedInvocation = Pick<InvocationRow, 'id' | 'project_id' | 'status' | 'kept_bytes'>;
+
 export type NewInvocation = Pick<
   InvocationRow,
   'id' | 'project_id' | 'deployment_id' | 'app_name' | 'version' | 'action_name' | 'payload' | 'timeout_seconds'
@@ -35,32 +41,35 @@ export type InvocationStore = ReturnType<typeof invocationStore>;
 /** Every query on invocations. */
 export function invocationStore(db: Db) {
   return {
-    async insert(row: NewInvocation): Promise<InvocationRow> {
-      const made = await db.row<InvocationRow>(sql`with made as (
+    async insert(row: NewInvocation): Promise<InvocationOutcome> {
+      const made = await db.row<InvocationOutcome>(sql`with made as (
           insert into invocations (id, project_id, deployment_id, app_name, version, action_name, payload, timeout_seconds)
           values (${row.id}, ${row.project_id}, ${row.deployment_id}, ${row.app_name}, ${row.version}, ${row.action_name},
-            ${row.payload}, ${row.timeout_seconds}) returning *)
+            ${row.payload}, ${row.timeout_seconds}) returning id, action_name, status, status_reason, output)
         select made.*, pg_notify('corral_runs', 'queue')::text from made`);
       return made!;
     },
 
-    find(id: string): Promise<InvocationRow | undefined> {
-      return db.row(sql`select * from invocations where id = ${id}`);
+    /**
+     * `projectId`: only if it is of that project. There are two queries: a payload and an output of the largest size in one answer of the
+     * database would stop the service for 100 ms.
+     */
+    async find(id: string, projectId: string | null = null): Promise<InvocationRow | undefined> {
+      const row = await db.row<InvocationRow>(sql`select id, project_id, deployment_id, app_name, version, action_name,
+          payload, status, status_reason, null as output, timeout_seconds, node_id, created_at, started_at, finished_at, kept_bytes
+        from invocations where id = ${id} and (${projectId}::text is null or project_id = ${projectId})`);
+      if (row?.finished_at) row.output = (await this.outcomeOf(id))?.output ?? null;
+      return row;
     },
 
-    /** The invocation, if it has ended. */
-    findOver(id: string): Promise<InvocationRow | undefined> {
-      return db.row(sql`select * from invocations where id = ${id} and status not in ('queued', 'running')`);
+    outcomeOf(id: string): Promise<InvocationOutcome | undefined> {
+      return db.row(sql`select id, action_name, status, status_reason, output from invocations where id = ${id}`);
     },
 
     /** For waiting requests: a whole row may have megabytes. */
     async statusOf(id: string): Promise<InvocationStatus | undefined> {
       const row = await db.row<{ status: InvocationStatus }>(sql`select status from invocations where id = ${id}`);
       return row?.status;
-    },
-
-    findIn(projectId: string, id: string): Promise<InvocationRow | undefined> {
-      return db.row(sql`select * from invocations where project_id = ${projectId} and id = ${id}`);
     },
 
     /** A page, cut where it has many bytes: each row may have nine megabytes. `cut`: rows of this page were left out. */
@@ -125,31 +134,34 @@ export function invocationStore(db: Db) {
       id: string,
       end: { status: 'succeeded' | 'failed'; output?: string | null; reason?: string | null },
       nodeId: string | null = null,
-    ): Promise<(InvocationRow & { replaced: boolean }) | undefined> {
+    ): Promise<(EndedInvocation & { replaced: boolean }) | undefined> {
       const { from, to } = invocationLife.move(end.status);
-      return db.row<InvocationRow & { replaced: boolean }>(sql`with over as (
+      return db.row(sql`with over as (
           update invocations set status = ${to}, output = ${end.output ?? null}, status_reason = ${end.reason ?? null},
             finished_at = clock_timestamp()
-          where id = ${id} and status = any (${from}) and (${nodeId}::text is null or node_id = ${nodeId}) returning *)
+          where id = ${id} and status = any (${from}) and (${nodeId}::text is null or node_id = ${nodeId})
+          returning id, project_id, status, kept_bytes, deployment_id)
         select over.*, (select replaced from deployments where id = over.deployment_id), pg_notify('corral_runs', 'state ' || over.id)::text from over`);
     },
 
     /** Fails all that wait for a deployment or run there. */
-    failOf(deploymentId: string, reason: string): Promise<InvocationRow[]> {
+    failOf(deploymentId: string, reason: string): Promise<EndedInvocation[]> {
       const { from, to } = invocationLife.move('failed');
-      return db.rows<InvocationRow>(sql`with over as (
+      return db.rows<EndedInvocation>(sql`with over as (
           update invocations set status = ${to}, status_reason = ${reason}, finished_at = clock_timestamp()
-          where deployment_id = ${deploymentId} and status in ('queued', 'running') and status = any (${from}) returning *)
+          where deployment_id = ${deploymentId} and status in ('queued', 'running') and status = any (${from})
+          returning id, project_id, status, kept_bytes)
         select over.*, pg_notify('corral_runs', 'state ' || over.id)::text from over`);
     },
 
     /** Fails what a node ran that is gone: an action may have had effects, so it is not run again. That node has not counted the log. */
-    failOn(nodeId: string, reason: string): Promise<InvocationRow[]> {
+    failOn(nodeId: string, reason: string): Promise<EndedInvocation[]> {
       const { from, to } = invocationLife.move('node_lost');
-      return db.rows<InvocationRow>(sql`with over as (
+      return db.rows<EndedInvocation>(sql`with over as (
           update invocations set status = ${to}, status_reason = ${reason}, finished_at = clock_timestamp(),
             log_bytes = (select coalesce(sum(octet_length(message) + ${lineBytes}::integer), 0) from run_logs where owner = invocations.id)
-          where node_id = ${nodeId} and status = 'running' and status = any (${from}) returning *)
+          where node_id = ${nodeId} and status = 'running' and status = any (${from})
+          returning id, project_id, status, kept_bytes)
         select over.*, pg_notify('corral_runs', 'state ' || over.id)::text from over`);
     },
 

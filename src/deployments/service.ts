@@ -5,7 +5,7 @@ import { newId } from '../lib/ids.ts';
 import type { ProjectStorage } from '../lib/storage.ts';
 import type { Db } from '../store/db.ts';
 import { appStore, type AppRow } from './app-store.ts';
-import { invocationStore, type InvocationRow } from './invocation-store.ts';
+import { invocationStore, type EndedInvocation } from './invocation-store.ts';
 import type { Cut } from '../store/pages.ts';
 import type { RunHistory } from './run-history.ts';
 import type { App, AppList, Deployment, DeploymentList, GitSource } from './schema.ts';
@@ -102,7 +102,7 @@ export function deploymentService(deps: {
     for (const invocation of ended.failed) await deps.endBrowsers(invocation.id);
   }
 
-  function noteEnded(row: DeploymentRow, failed: readonly InvocationRow[] = []) {
+  function noteEnded(row: DeploymentRow, failed: readonly EndedInvocation[] = []) {
     const bytes = row.env_names.join().length + (row.status_reason?.length ?? 0);
     deps.history.note(
       row.project_id,

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { expect, test } from 'vitest';
-import { wholeUtf8 } from './utf8.ts';
+import { decode, wholeUtf8 } from './utf8.ts';
 
 /** Every beginning of a character there is, and whether some continuation of it is UTF-8: found by trying them all. */
 test('agrees with every continuation that could follow', () => {
@@ -25,5 +25,12 @@ test('finds where the last character begins', () => {
   const begins = [0, 1, 3, 6, 10];
   for (let length = 0; length <= text.length; length++) {
     expect(wholeUtf8(text.subarray(0, length))).toBe(begins.findLast((at) => at <= length));
+  }
+});
+
+test('decodes a long text as Node does, at each place where a piece may end', async () => {
+  for (const before of ['', 'a', 'aa', 'aaa']) {
+    const bytes = Buffer.concat([Buffer.from(before + '😀€é'.repeat(300_000)), Buffer.from([0xff, 0xf0, 0x9f])]);
+    expect((await decode(bytes)) === bytes.toString()).toBe(true);
   }
 });

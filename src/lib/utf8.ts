@@ -1,4 +1,20 @@
 import { isUtf8 } from 'node:buffer';
+import { StringDecoder } from 'node:string_decoder';
+import { turns } from './turns.ts';
+
+const PIECE = 2 ** 20;
+
+/** The text of these bytes. Letters of two bytes take 8 ms for each MiB, so a long text is decoded in several turns of the event loop. */
+export async function decode(bytes: Buffer): Promise<string> {
+  const pause = turns();
+  const decoder = new StringDecoder();
+  let text = '';
+  for (let at = 0; at < bytes.length; at += PIECE) {
+    text += decoder.write(bytes.subarray(at, at + PIECE));
+    await pause();
+  }
+  return text + decoder.end();
+}
 
 /**
  * How many bytes of `data` are complete UTF-8 characters, when more may follow: its length, or the start of an incomplete

@@ -2,6 +2,7 @@ import type { Engine } from '../chromium/engine.ts';
 import { errors } from '../errors.ts';
 import type { Loadable } from '../extensions/service.ts';
 import { Overdue } from '../lib/deadline.ts';
+import { oneAtATime } from '../lib/one-at-a-time.ts';
 import type { Log } from '../lib/log.ts';
 import type { Browsers } from './browsers.ts';
 
@@ -18,8 +19,7 @@ export function loadedExtensions({
   log: Log;
 }) {
   const loaded = new Map<string, string[]>();
-  /** Requests run one after the other: each counts what the previous one loaded. */
-  const turns = new Map<string, Promise<void>>();
+  const inOrder = oneAtATime(); // each request counts what the previous one loaded
 
   async function loadNow(id: string, engine: Engine, wanted: Loadable[]): Promise<void> {
     const before = loaded.get(id) ?? [];
@@ -57,12 +57,7 @@ export function loadedExtensions({
     any: (id: string) => (loaded.get(id)?.length ?? 0) > 0,
 
     load(id: string, engine: Engine, wanted: Loadable[]): Promise<void> {
-      const turn = (turns.get(id) ?? Promise.resolve()).then(() => loadNow(id, engine, wanted));
-      turns.set(
-        id,
-        turn.catch(() => {}),
-      );
-      return turn;
+      return inOrder(id, () => loadNow(id, engine, wanted));
     },
 
     /** Loads the extensions into the session's next browser. One that is refused now was accepted before; the others are still loaded. */
@@ -77,7 +72,6 @@ export function loadedExtensions({
 
     forget(id: string) {
       loaded.delete(id);
-      turns.delete(id);
     },
   };
 }
