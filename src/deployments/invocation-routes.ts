@@ -81,7 +81,7 @@ export function invocationRoutes({
           summary: 'List invocations, newest first. A page ends early when its payloads and outputs are large.',
           tags,
           querystring: InvocationList,
-          response: { 200: listOf(Invocation, 'A page of invocations.') },
+          response: { 200: listOf(Invocation, 'A page of invocations.'), ...refusals('search_too_slow') },
         },
       },
       async (request, reply) => {

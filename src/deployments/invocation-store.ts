@@ -76,7 +76,9 @@ export function invocationStore(db: Db) {
     async list(projectId: string, filter: InvocationList, since: Date | null): Promise<Cut<InvocationRow>> {
       const { app_name: app = null, version = null, action_name: action = null, status = null } = filter;
       const { deployment_id: deployment = null, query = null } = filter;
-      const rows = await db.rows<InvocationRow & { of_page: string }>(sql`select * from (
+      const rows = await db.page<InvocationRow & { of_page: string }>(
+        projectId,
+        sql`select * from (
         select page.*, count(*) over () as of_page, sum(bytes) over (order by created_at desc, id) - bytes as before from (
         select *, coalesce(octet_length(payload), 0) + coalesce(octet_length(output), 0) as bytes from invocations where project_id = ${projectId}
         and (${app}::text is null or app_name = ${app}) and (${version}::text is null or version = ${version})
@@ -86,7 +88,8 @@ export function invocationStore(db: Db) {
         and (${query}::text is null or id = ${query} or position(lower(${query}) in lower(app_name)) > 0
           or position(lower(${query}) in lower(action_name)) > 0)
         order by created_at desc, id limit ${filter.limit + 1} offset ${filter.offset}) as page) as counted
-        where before < ${mostPageBytes} order by created_at desc, id`);
+        where before < ${mostPageBytes} order by created_at desc, id`,
+      );
       return cutPage(rows);
     },
 

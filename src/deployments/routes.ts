@@ -41,7 +41,7 @@ export function deploymentRoutes(room: DeploymentRoom): FastifyPluginAsyncTypebo
           summary: 'List deployments, newest first. A page ends early when it is large.',
           tags,
           querystring: DeploymentList,
-          response: { 200: listOf(Deployment, 'A page of deployments.') },
+          response: { 200: listOf(Deployment, 'A page of deployments.'), ...refusals('search_too_slow') },
         },
       },
       async (request, reply) => {

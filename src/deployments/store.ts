@@ -75,7 +75,9 @@ export function deploymentStore(db: Db) {
     /** A page, cut where it has many bytes. */
     async list(projectId: string, filter: DeploymentList): Promise<Cut<DeploymentRow>> {
       const { app_name: app = null, app_version: version = null, query = null } = filter;
-      const rows = await db.rows<DeploymentRow & { of_page: string }>(sql`select * from (
+      const rows = await db.page<DeploymentRow & { of_page: string }>(
+        projectId,
+        sql`select * from (
         select page.*, count(*) over () as of_page, sum(bytes) over (order by created_at desc, id) - bytes as before from (
         select d.*, octet_length(d.env_names::text) + coalesce(octet_length(d.status_reason), 0) as bytes from deployments d where d.project_id = ${projectId}
         and (${app}::text is null or exists (select from deployment_apps a where a.deployment_id = d.id and a.app_name = ${app}))
@@ -83,7 +85,8 @@ export function deploymentStore(db: Db) {
         and (${query}::text is null or d.id = ${query} or exists (select from deployment_apps a where a.deployment_id = d.id
           and position(lower(${query}) in lower(a.app_name)) > 0))
         order by d.created_at desc, d.id limit ${filter.limit + 1} offset ${filter.offset}) as page) as counted
-        where before < ${mostPageBytes} order by created_at desc, id`);
+        where before < ${mostPageBytes} order by created_at desc, id`,
+      );
       return cutPage(rows);
     },
 

@@ -86,6 +86,12 @@ export const requestErrors = {
     ),
     headers: { 'Retry-After': '5' },
   },
+  search_too_slow: final(
+    503,
+    'The search took longer than it may.',
+    (p: { seconds: number }) =>
+      `The search took longer than ${p.seconds} s and was cancelled. Filter by more fields, or search a shorter time.`,
+  ),
   store_unavailable: entry(
     503,
     'The database does not answer.',

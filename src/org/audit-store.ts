@@ -54,7 +54,9 @@ export function auditStore(db: Db) {
       ].map((value) => value ?? null);
       const users = filters.search_user_id ?? [];
       const excluded = (filters.exclude_method ?? []).map((name) => name.toUpperCase());
-      const rows = await db.rows<AuditRow & { of_page: string }>(sql`select * from (
+      const rows = await db.page<AuditRow & { of_page: string }>(
+        scope,
+        sql`select * from (
         select page.*, count(*) over () as of_page, sum(bytes) over (order by id desc) - bytes as before from (
         select *, octet_length(path) + octet_length(user_agent) + octet_length(domain) + 300 as bytes from audit_log
         where timestamp >= ${start} and timestamp < ${end}
@@ -72,7 +74,8 @@ export function auditStore(db: Db) {
             or strpos(client_ip, ${search}) > 0
             or status::text = ${search})
         order by id desc limit ${limit + 1}) as page) as counted
-        where before < ${mostPageBytes} order by id desc`);
+        where before < ${mostPageBytes} order by id desc`,
+      );
       return cutPage(rows);
     },
 

@@ -68,7 +68,7 @@ export function sessionRoutes({
           summary: 'List sessions, newest first. A page ends early when its policies are large.',
           tags,
           querystring: SessionList,
-          response: { 200: listOf(Session, 'A page of sessions.') },
+          response: { 200: listOf(Session, 'A page of sessions.'), ...refusals('search_too_slow') },
         },
       },
       async (request, reply) => {

@@ -235,7 +235,7 @@ function finding(db: Db) {
     /** A page, cut where its policies have many bytes. */
     async list(filter: SessionFilter): Promise<Cut<SessionRow>> {
       const { projectId, status, query, tags, before, failed, limit, offset } = filter;
-      const rows = await db.rows<SessionRow & { of_page: string }>(sql`select * from (
+      const rows = await db.page<SessionRow & { of_page: string }>(projectId, sql`select * from (
         select page.*, count(*) over () as of_page,
           sum(coalesce(policy_bytes, 0)) over (order by created_at desc, id) - coalesce(policy_bytes, 0) as before from (
         select s.*, p.name as pool_name, profile_of(s) as profile, uptime_of(s) as uptime from sessions s left join pools p on p.id = s.pool_id

@@ -1,11 +1,22 @@
 import pg from 'pg';
 import { errors } from '../errors.ts';
+import { fairPlaces } from '../lib/fair-places.ts';
 import { withoutOwner } from '../lib/scope.ts';
 import type { Sql } from './sql.ts';
+
+/** Of the ten connections of the pool. */
+const PAGES_AT_ONCE = 3;
+const PAGE_SECONDS = 10;
+const QUERY_CANCELED = '57014';
 
 /** What a room's store.ts works with: queries in, rows out, and transactions. */
 export interface Db {
   rows<R>(query: Sql): Promise<R[]>;
+  /**
+   * Rows of a list whose filters may read all that a project has kept. Such queries have a few of the connections, one for each project at a
+   * time, and a time limit: `search_too_slow`.
+   */
+  page<R>(projectId: string | null, query: Sql, seconds?: number): Promise<R[]>;
   /** The first row, or undefined when there is none. */
   row<R>(query: Sql): Promise<R | undefined>;
   /** Runs `work` in a transaction. A nested `transaction` continues the same one. */
@@ -28,6 +39,8 @@ export function missingReference(error: unknown): string | undefined {
  * the caller gets `store_unavailable`.
  */
 export function database(pool: pg.Pool, recover: () => Promise<void>): Db {
+  const inPlace = fairPlaces(PAGES_AT_ONCE);
+
   async function connect(): Promise<pg.PoolClient> {
     try {
       return await pool.connect();
@@ -63,6 +76,8 @@ export function database(pool: pg.Pool, recover: () => Promise<void>): Db {
   return {
     rows: (query) => using((client) => run(client, query)),
     row: (query) => using(async (client) => (await run<never>(client, query))[0]),
+    page: (projectId, query, seconds = PAGE_SECONDS) =>
+      inPlace(projectId, () => using((client) => runWithin(seconds, client, query))),
     transaction: (work) =>
       using(async (client) => {
         await client.query('begin');
@@ -82,6 +97,7 @@ function inTransaction(client: pg.ClientBase): Db {
   const db: Db = {
     rows: (query) => run(client, query),
     row: async (query) => (await run<never>(client, query))[0],
+    page: (_, query) => run(client, query),
     transaction: (work) => work(db),
   };
   return db;
@@ -90,6 +106,19 @@ function inTransaction(client: pg.ClientBase): Db {
 async function run<R>(client: pg.ClientBase, { name, text, values }: Sql): Promise<R[]> {
   const result = await client.query({ name, text, values: values as unknown[] });
   return result.rows as R[];
+}
+
+async function runWithin<R>(seconds: number, client: pg.ClientBase, query: Sql): Promise<R[]> {
+  await client.query(`begin read only; set local statement_timeout = ${Math.ceil(seconds * 1000)}`);
+  try {
+    return await run<R>(client, query);
+  } catch (error) {
+    if (error instanceof pg.DatabaseError && error.code === QUERY_CANCELED)
+      throw errors.search_too_slow({ seconds }, { cause: error });
+    throw error;
+  } finally {
+    await client.query('rollback').catch(() => {});
+  }
 }
 
 /** Classes 08 (connection) and 57P (the server is shutting down or starting), and errors of the socket itself. */
