@@ -205,6 +205,12 @@ export const settings = {
     'the most that is kept of the ended invocations and deployments of a project, with payloads, outputs and logs; beyond it, the oldest are removed',
     integer(64, 1_000_000),
   ),
+  auditEntries: setting(
+    'CORRAL_AUDIT_ENTRIES',
+    '1000000',
+    'how many audit entries of a project are kept; beyond it, the oldest are removed',
+    integer(1000, 1_000_000_000),
+  ),
   auditDays: setting('CORRAL_AUDIT_DAYS', '365', 'how long audit entries are kept', integer(1, 36_500)),
   historyDays: setting(
     'CORRAL_HISTORY_DAYS',

@@ -23,7 +23,7 @@ export function forgetHourly(
   const { audit, replays, telemetry, sessionLogs, deployments, db, log } = deps;
   const notPruned = (what: string) => (error: Error) => log.warn({ error: error.message }, `${what}.not_pruned`);
   const forget = () => {
-    void audit.removeOlderThan(config.auditDays).catch(notPruned('audit'));
+    void audit.tidy(config.auditDays).catch(notPruned('audit'));
     void telemetry.expire().catch(notPruned('telemetry'));
     void sessionLogs.prune().catch(notPruned('session_logs'));
     void replays.expire().catch(notPruned('replays'));

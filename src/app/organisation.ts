@@ -14,13 +14,13 @@ export type Organisation = Awaited<ReturnType<typeof openOrganisation>>;
 
 /** Projects, keys, limits, the audit log, what projects store, and the stream of what changes in them. */
 export async function openOrganisation(ground: Ground, nodes: Cluster) {
-  const { config, store, events, gate, occupancies, settlers } = ground;
+  const { config, store, events, gate, occupancies, settlers, log } = ground;
   const { db, quick, nodeId } = store;
   const changed = () => gate.forget();
   const projects = projectService({ db, events, changed, occupancies });
   const keys = apiKeyService({ db, changed });
   const limits = limitService({ db, projects, capacity: async () => nodes.capacity() });
-  const audit = auditService({ db, quick });
+  const audit = auditService({ db, quick, most: config.auditEntries, log });
   await projects.ensureDefault();
   const firstKey = await letFirstKeyIn(keys, config);
   const storage = storageService({ db, nodeId, mostBytes: config.projectStorage * 2 ** 20 });

@@ -79,6 +79,18 @@ export function auditStore(db: Db) {
       return cutPage(rows);
     },
 
+    /** Removes the oldest entries of a project beyond so many. */
+    async trim(projectId: string, most: number): Promise<void> {
+      const last = await db.row<{ id: string }>(sql`select id from audit_log where project_id = ${projectId}
+        order by id desc limit 1 offset ${most}`);
+      if (!last) return;
+      for (let some = atOnce; some === atOnce;)
+        some = (
+          await db.rows(sql`delete from audit_log where id in (select id from audit_log
+            where project_id = ${projectId} and id <= ${last.id} order by id limit ${atOnce}) returning 1`)
+        ).length;
+    },
+
     async removeOlderThan(days: number): Promise<number> {
       let gone = 0;
       for (let some = atOnce; some === atOnce; gone += some)

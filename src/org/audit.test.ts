@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openTestStore } from '../../test/support/store.ts';
+import { silent } from '../lib/log.ts';
 import { sql } from '../store/sql.ts';
 import { auditService } from './audit.ts';
 import { auditStore } from './audit-store.ts';
@@ -13,7 +14,7 @@ test('an export of long entries comes in chunks of a bounded size, each entry on
       (auth_strategy, user_id, email, service, status, method, path, route, domain, duration_ms, client_ip, user_agent)
     select 'api_key', 'key', '', 'browsers', 404, 'DELETE', '/browsers/' || repeat('x', 2000), '/browsers/:id', '', 1, '::1', repeat('y', 500)
     from generate_series(1, 5000)`);
-  const audit = auditService({ db: store.db, quick: store.db });
+  const audit = auditService({ db: store.db, quick: store.db, most: 1000, log: silent });
   const caller = { keyId: 'key', keyName: 'key', projectId: null };
   const start = new Date(Date.now() - 3_600_000).toISOString();
   const filters = { start, end: new Date(Date.now() + 3_600_000).toISOString(), limit: 50_000, format: 'jsonl' };

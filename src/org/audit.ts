@@ -3,8 +3,10 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Caller } from '../lib/caller.ts';
 import { errors } from '../errors.ts';
+import type { Log } from '../lib/log.ts';
 import { turns } from '../lib/turns.ts';
 import type { Db } from '../store/db.ts';
+import { auditBound } from './audit-bound.ts';
 import { auditStore, type AuditRow } from './audit-store.ts';
 import type { AuditFilters, AuditLogEntry } from './schema.ts';
 
@@ -22,8 +24,9 @@ export interface AuditedRequest extends Pick<AuditRow, 'service' | 'status' | 'm
 }
 
 /** `quick` commits without waiting for the disk, so a request does not wait twice. Only a crash of the database server can lose the entry. */
-export function auditService({ db, quick }: { db: Db; quick: Db }) {
+export function auditService({ db, quick, most, log }: { db: Db; quick: Db; most: number; log: Log }) {
   const store = auditStore(db);
+  const bound = auditBound({ store, most, log });
   const writer = auditStore(quick);
 
   async function page(caller: Caller, filters: AuditFilters, token: string | undefined, limit: number) {
@@ -37,12 +40,13 @@ export function auditService({ db, quick }: { db: Db; quick: Db }) {
   }
 
   return {
-    record: (request: AuditedRequest): Promise<void> =>
-      writer.insert({
+    async record(request: AuditedRequest): Promise<void> {
+      const projectId = request.projectId ?? request.caller.projectId;
+      await writer.insert({
         auth_strategy: 'api_key',
         user_id: request.caller.keyId,
         email: '',
-        project_id: request.projectId ?? request.caller.projectId,
+        project_id: projectId,
         service: request.service,
         status: request.status,
         method: request.method,
@@ -52,7 +56,9 @@ export function auditService({ db, quick }: { db: Db; quick: Db }) {
         duration_ms: request.durationMs,
         client_ip: request.clientIp,
         user_agent: clip(request.userAgent, 512),
-      }),
+      });
+      bound.note(projectId);
+    },
 
     async list(caller: Caller, filters: AuditFilters & { limit: number; page_token?: string }) {
       const { entries, next } = await page(caller, filters, filters.page_token, filters.limit);
@@ -72,7 +78,11 @@ export function auditService({ db, quick }: { db: Db; quick: Db }) {
       return { body, rows: entries.length, next, sha256: createHash('sha256').update(body).digest('hex') };
     },
 
-    removeOlderThan: (days: number) => store.removeOlderThan(days),
+    /** Removes entries that are older than so many days, and those beyond the bound of their project. */
+    async tidy(days: number): Promise<void> {
+      await store.removeOlderThan(days);
+      await bound.tidy();
+    },
   };
 }
 
