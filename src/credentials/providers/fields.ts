@@ -10,6 +10,9 @@ export interface Field {
 
 const most = 100;
 const longest = 10_000;
+/** Of an entry, so many fields are looked at, and so many characters of each label: a store can answer with 8 MB of either. */
+const mostFields = 1000;
+const longestLabel = 255;
 
 /** The values by the names that people use. The first field of a name wins; what is too long for a login, or no text, is left out. */
 export function contentsOf(fields: readonly Field[]): Contents {
@@ -17,7 +20,7 @@ export function contentsOf(fields: readonly Field[]): Contents {
   let totp: string | undefined;
   // The fields that a store itself takes for the user name and the password come before those that are only called so.
   const ordered = [...fields.filter(({ kind }) => kind !== 'other'), ...fields.filter(({ kind }) => kind === 'other')];
-  for (const { kind, label, value } of ordered) {
+  for (const { kind, label, value } of ordered.slice(0, mostFields)) {
     if (value === '' || value.length > longest || !isWellFormed(value)) continue;
     if (kind === 'totp') {
       totp ??= value;
@@ -31,11 +34,13 @@ export function contentsOf(fields: readonly Field[]): Contents {
 
 /** The same for a store whose entries are plain tables: some names mean a TOTP secret. */
 export function contentsOfTable(table: Record<string, unknown>): Contents {
-  const fields = Object.entries(table).flatMap(([label, value]): Field[] => {
-    if (typeof value !== 'string' && typeof value !== 'number') return [];
-    const kind = totpNames.has(keyOf(label)) ? ('totp' as const) : ('other' as const);
-    return [{ kind, label, value: String(value) }];
-  });
+  const fields = Object.entries(table)
+    .slice(0, mostFields)
+    .flatMap(([label, value]): Field[] => {
+      if (typeof value !== 'string' && typeof value !== 'number') return [];
+      const kind = totpNames.has(keyOf(label)) ? ('totp' as const) : ('other' as const);
+      return [{ kind, label, value: String(value) }];
+    });
   return contentsOf(fields);
 }
 
@@ -87,7 +92,8 @@ const totpNames = new Set([
 function keyOf(label: string): string {
   const words = label
     .trim()
+    .slice(0, longestLabel)
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}]+/gu, '_');
-  return words.replaceAll(/^_|_$/g, '').slice(0, 255);
+  return words.replaceAll(/^_|_$/g, '');
 }

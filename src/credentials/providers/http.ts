@@ -1,6 +1,6 @@
 import type { RequestDirectly } from '../../chromium/egress/direct-request.ts';
 import { anyText, list, object, optional, table, text } from '../../lib/shape.ts';
-import { contentsOf } from './fields.ts';
+import { contentsOf, type Field } from './fields.ts';
 import { asking, mostItems, SourceFailure, type Source, type SourceSettings } from './source.ts';
 
 const Vaults = object({ vaults: list(object({ id: text(1024), name: text(1024) })) });
@@ -39,8 +39,8 @@ export function httpSource(settings: SourceSettings, request: RequestDirectly): 
     async read({ id }) {
       if (id === '' || id === '.' || id === '..') throw new SourceFailure('bad_answer', `'${id}' is not an item's id.`);
       const { values, totp_secret: totp } = await ask(`/items/${encodeURIComponent(id)}`, Item);
-      const fields = Object.entries(values).map(([label, value]) => ({ kind: 'other' as const, label, value }));
-      return { ...contentsOf(fields), ...(totp ? { totp } : {}) };
+      const fields = Object.entries(values).map(([label, value]): Field => ({ kind: 'other', label, value }));
+      return contentsOf([...fields, { kind: 'totp', label: '', value: totp ?? '' }]);
     },
   };
 }

@@ -9,6 +9,8 @@ const mostSecrets = 1000;
 const mostFolders = 500;
 const deepest = 10;
 const atOnce = 8;
+/** Of the metadata of a secret, so many characters of each value name sites. Vault itself takes 512. */
+const mostCharacters = 16 * 1024;
 
 interface Place {
   mount: string;
@@ -127,7 +129,7 @@ function sitesOf(metadata: unknown, path: string): string[] {
     const named = ['urls', 'url', 'domains', 'domain', 'website']
       .map((key) => metadata[key])
       .filter((value) => anyText(value))
-      .flatMap((value) => value.split(/[\s,]+/))
+      .flatMap((value) => value.slice(0, mostCharacters).split(/[\s,]+/))
       .filter((value) => value !== '');
     if (named.length > 0) return named.slice(0, 100);
   }
