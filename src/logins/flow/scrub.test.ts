@@ -44,7 +44,7 @@ test('what a credential held before is shown again, unless it was typed', () => 
 test('others have their turn while a large record is read for many values', async () => {
   const scrub = scrubber();
   scrub.hold(Array.from({ length: 100 }, (_, at) => `${'a'.repeat(100)}${at}`));
-  const record = Array.from({ length: 3000 }, (_, at) => `${'a'.repeat(290)}${at}`);
+  const record = Array.from({ length: 10_000 }, (_, at) => `${'a'.repeat(290)}${at}`);
   let turns = 0;
   const timer = setInterval(() => turns++, 0);
   await scrub.deep(record);
@@ -52,9 +52,18 @@ test('others have their turn while a large record is read for many values', asyn
   expect(turns).toBeGreaterThan(2);
 });
 
-test('values that no text can hold are not looked for, and no more are kept than a login has', () => {
+test('however many values are typed, the first of them stays hidden', () => {
   const scrub = scrubber();
-  for (let at = 0; at < 1000; at++) scrub.add(`typed-value-${at}.`);
-  expect(scrub.text('typed-value-999.')).toBe('•••');
-  expect(scrub.text('typed-value-1.')).toBe('typed-value-1.');
+  for (let at = 0; at < 600; at++) scrub.add(`typed-value-${at}.`);
+  expect(scrub.text('typed-value-0. typed-value-599. other')).toBe('••• ••• other');
+  for (let at = 0; at < 2000; at++) scrub.add(`typed-value-${at}.`);
+  expect(scrub.text('typed-value-0.')).toBe('•••');
+  expect(scrub.text('typed-value-1999.')).toBe('•••');
+});
+
+test('values that begin alike, or are longer than the search compares at once, are found as a whole', () => {
+  const scrub = scrubber();
+  const long = Array.from({ length: 60 }, (_, at) => `part-${at}`).join(' ');
+  scrub.hold(['aaab', 'aaabbb', long]);
+  expect(scrub.text(`x aaabbb y aaab z ${long} aaa`)).toBe('x ••• y ••• z ••• aaa');
 });

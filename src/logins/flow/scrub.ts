@@ -1,3 +1,4 @@
+import { textFinder, withoutPlaces, type Place } from '../../lib/text-finder.ts';
 import { turns } from '../../lib/turns.ts';
 
 const shortest = 3;
@@ -6,8 +7,10 @@ const mask = '•••';
 const longest = 4096;
 /** Characters after which the script in pages and the reading cut texts: of names, options, labels, texts, selectors and addresses. */
 const cutLengths = new Set([40, 100, 105, 112, 120, 200, 206, 300, 400, 500, 2000]);
-/** Values that are kept of a credential, and of what was typed, of which the oldest go first. */
-const most = 150;
+/** The search compares so many characters of all values at once, and the rest of a longer one by itself. */
+const headLength = 32;
+/** With the length of a head, this bounds the memory of the search. A value has one to three forms. */
+const mostForms = 2000;
 
 /** Words that every login page has. Where one of them is the value, masking it would point it out. */
 const pageWords =
@@ -25,41 +28,62 @@ export interface Scrubber {
   deep<T>(value: T): Promise<T>;
 }
 
+interface Search {
+  find: (text: string) => Place[];
+  /** Finds the beginnings of values. */
+  findBegun: (text: string) => Place[];
+  /** Characters of the longest form. */
+  longest: number;
+}
+
 /**
  * Removes what was typed from texts of the page: sites repeat user names, and some repeat more. A value of one or two
- * characters is left alone, since taking it out would garble every text and tell more than it hides.
+ * characters is left alone, since taking it out would garble every text and tell more than it hides. A page chooses the texts, and a tenant
+ * chooses the values, so a text is read once, for all values at the same time. No value is dropped: with too many of them, every text is
+ * masked as a whole.
  */
 export function scrubber(): Scrubber {
-  const typed = new Set<string>();
+  /** The forms of each value that was typed. */
+  const typed = new Map<string, string[]>();
   let held: readonly string[] = [];
-  let longestFirst: string[] | undefined;
+  let full = false;
+  let search: Search | undefined;
 
-  function forms(): string[] {
-    longestFirst ??= [...new Set([...typed, ...held].flatMap(formsOf))].sort((a, b) => b.length - a.length);
-    return longestFirst;
-  }
-
-  function masked(given: string): string {
-    let clean = given;
-    for (const value of forms()) if (clean.includes(value)) clean = clean.replaceAll(value, mask);
-    return clean;
+  /** Undefined: there are more values than can be looked for. */
+  function searchNow(): Search | undefined {
+    if (full || search) return search;
+    const forms = new Set([...typed.values(), ...held.map(formsOf)].flat());
+    full = forms.size > mostForms;
+    if (full) typed.clear();
+    else
+      search = {
+        find: textFinder(forms, headLength),
+        findBegun: textFinder(
+          Array.from(forms, (form) => form.slice(0, shortest)),
+          shortest,
+        ),
+        longest: Math.max(...Array.from(forms, ({ length }) => length)),
+      };
+    return search;
   }
 
   /** A text that a page had more of may end within a value. */
-  function withoutPart(given: string): string {
-    if (!cutLengths.has(given.length)) return given;
-    const known = forms();
-    const tail = 1 - (known[0]?.length ?? 1);
-    const end = tail === 0 ? '' : given.slice(tail);
-    if (!known.some((value) => end.includes(value.slice(0, shortest)))) return given;
-    return `${masked(given).slice(0, tail)}…`;
+  function withoutPart(given: string, { find, findBegun, longest: most }: Search): string {
+    const tail = 1 - most;
+    if (!cutLengths.has(given.length) || findBegun(given.slice(tail)).length === 0) return given;
+    return `${withoutPlaces(given, find(given), mask).slice(0, tail)}…`;
   }
 
   /** Sentences about a page quote its texts. */
   function text(given: string): string {
-    const quotes = given.includes('"');
-    if (!quotes && !cutLengths.has(given.length)) return masked(given);
-    return masked(quotes ? given.split('"').map(withoutPart).join('"') : withoutPart(given));
+    if (typed.size === 0 && held.length === 0 && !full) return given;
+    const now = searchNow();
+    if (!now) return mask;
+    const whole = given
+      .split('"')
+      .map((part) => withoutPart(part, now))
+      .join('"');
+    return withoutPlaces(whole, now.find(whole), mask);
   }
 
   async function deep<T>(record: T): Promise<T> {
@@ -89,19 +113,15 @@ export function scrubber(): Scrubber {
 
   return {
     add(value) {
-      if (value === undefined || typed.has(value) || !isHidden(value)) return;
-      typed.add(value);
-      for (const oldest of typed) {
-        if (typed.size <= most) break;
-        typed.delete(oldest);
-      }
-      longestFirst = undefined;
+      if (value === undefined || full || typed.has(value) || !isHidden(value)) return;
+      typed.set(value, formsOf(value));
+      search = undefined;
     },
     hold(values) {
-      const now = values.filter(isHidden).slice(0, most);
+      const now = values.filter(isHidden);
       if (now.length === held.length && now.every((value, at) => value === held[at])) return;
       held = now;
-      longestFirst = undefined;
+      search = undefined;
     },
     text,
     without: (texts) => texts.filter((one) => text(one) === one),
