@@ -7,19 +7,20 @@ export function checkClaims(db: Db) {
     /**
      * Claims a connection whose check is due and that no other node checks. Leaves one out while a login uses its profile, because that
      * login decides its status, and while another connection of the profile is checked, because each check may save the profile. Nodes that
-     * ask at the same time get different connections.
+     * ask at the same time get different connections. `except`: projects that have to wait.
      */
     claimDue(
       claimId: string,
       nodeId: string,
       leaseSeconds: number,
+      except: readonly string[] = [],
     ): Promise<{ id: string; project_id: string } | undefined> {
       return db.row(sql`update auth_connections set claim_id = ${claimId}, claim_node = ${nodeId},
           claimed_until = now() + make_interval(secs => ${leaseSeconds}::float8)
         where id = (select c.id from auth_connections c
           join projects j on j.id = c.project_id and j.status = 'active' and j.deleted_at is null
           join profiles p on p.id = c.profile_id and p.deleted_at is null
-          where c.status = 'AUTHENTICATED' and c.health_checks and c.next_check_at <= now()
+          where c.status = 'AUTHENTICATED' and c.health_checks and c.next_check_at <= now() and c.project_id <> all (${[...except]})
             and (c.claimed_until is null or c.claimed_until < now())
             and not exists (select from auth_runs r where r.profile_id = c.profile_id and r.status = 'IN_PROGRESS')
             and not exists (select from auth_connections o

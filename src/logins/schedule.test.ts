@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { asking, eachLoginTest, success, type LoginRoom, type LoginTestStore } from '../../test/support/logins/room.ts';
 import { errors } from '../errors.ts';
+import { newId } from '../lib/ids.ts';
+import { orgStore } from '../org/store.ts';
 import { sql } from '../store/sql.ts';
 import type { FlowErrorCode, Health } from './flow/types.ts';
 import { pausesSeconds } from './checks.ts';
@@ -275,6 +277,51 @@ test('logins that wait for a person do not hold up the checks of others', async 
   };
   const looking = patient.schedule.look();
   await expect.poll(() => waiting, { timeout: 30_000 }).toBe(ids.length); // more than are checked at a time
+  await patient.close();
+  await looking;
+});
+
+/** Connections of one project that are due for an hour, and one of another project that is due now. */
+async function dueInTwoProjects(count: number): Promise<string> {
+  for (let at = 0; at < count; at++) await loggedIn({ profile_name: `ann${at}` });
+  await store.db.rows(sql`update auth_connections set next_check_at = now() - interval '1 hour'`);
+  const projectId = newId();
+  await orgStore(store.db).insertProject(projectId, projectId);
+  const { id } = await room.logins.create({ ...asking, projectId }, { domain: 'shop.example', profile_name: 'x' });
+  await store.db.rows(
+    sql`update auth_connections set status = 'AUTHENTICATED', last_login_at = now(), next_check_at = now() where id = ${id}`,
+  );
+  return id;
+}
+
+test('the checks of a project with many connections do not come before those of all others', async () => {
+  const id = await dueInTwoProjects(8);
+  const checkedBefore = async () =>
+    (await store.db.rows(sql`select id from auth_runs where connection_id = ${id}`)).length;
+  const seen: number[] = [];
+  room.edge.health = async () => {
+    seen.push(await checkedBefore());
+    return 'authenticated';
+  };
+  await room.schedule.look();
+  expect(seen).toHaveLength(9);
+  expect(seen.indexOf(1)).toBeGreaterThan(0);
+  expect(seen.indexOf(1)).toBeLessThan(6); // two are checked at a time
+});
+
+test('checks that wait leave room for those of another project', async () => {
+  const id = await dueInTwoProjects(12);
+  const patient = openRoom('node_c', 1);
+  let waiting = 0;
+  patient.edge.health = async () => 'needs_auth';
+  patient.edge.flow = ({ signal }) => {
+    waiting++;
+    return new Promise((resolve) => signal.addEventListener('abort', () => resolve({ status: 'CANCELED', typed: {} })));
+  };
+  const looking = patient.schedule.look();
+  const runs = () => store.db.rows(sql`select id from auth_runs where connection_id = ${id}`);
+  await expect.poll(async () => (await runs()).length, { timeout: 30_000 }).toBe(1);
+  expect(waiting).toBeLessThanOrEqual(4);
   await patient.close();
   await looking;
 });

@@ -2,6 +2,7 @@ import { finishedWithin } from '../lib/deadline.ts';
 import { errors } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
 import { onBehalfOf } from '../lib/scope.ts';
+import { checkTurns } from './check-turns.ts';
 import { checkClaims } from './claim-store.ts';
 import { jittered, loginChecks, pausesSeconds, type CheckOptions } from './checks.ts';
 import { runStore } from './run-store.ts';
@@ -15,7 +16,7 @@ const sweepMs = 3000;
 const atOnce = 2;
 /** A check that takes longer than this has a login that waits, for a code or for a person. Others are checked meanwhile. */
 const slotMs = 60_000;
-/** So many may wait: each has a browser. */
+/** So many may wait: each has a browser. One project may have all that wait, and others have their checks done beside them. */
 const mostWaiting = 4;
 /** A claim that is not renewed lapses after this, and another node takes the check over. */
 export const leaseSeconds = 60;
@@ -38,6 +39,7 @@ export function loginSchedule(
   const { visit } = loginChecks(options);
   const stopping = new AbortController();
   const timers: NodeJS.Timeout[] = [];
+  const turns = checkTurns(mostWaiting);
   const working = new Set<Promise<void>>();
   const waiting = new Set<Promise<void>>();
   const notDone = (error: Error) => log.warn({ error: error.message }, 'login.checks_not_done');
@@ -47,9 +49,9 @@ export function loginSchedule(
   async function worker(): Promise<void> {
     while (!stopping.signal.aborted) {
       const claimId = newId();
-      const due = await claims.claimDue(claimId, nodeId, leaseSeconds);
+      const due = await turns.next((except) => claims.claimDue(claimId, nodeId, leaseSeconds, except));
       if (!due) return;
-      await slot(claimed(due, claimId));
+      await slot(claimed(due, claimId).finally(() => turns.over(due.project_id)));
     }
   }
 
