@@ -9,7 +9,7 @@ import { lookAt } from './look.ts';
 import { addressToKeep, cookieKey, entryOf, recipeOf } from './recipe.ts';
 import type { RecipeSuccess } from './recipe-types.ts';
 import { isOffer, lookElsewhere, saysOf } from './second-look.ts';
-import { labelsOf, marksOf, saysOver, sizeOf } from './signs.ts';
+import { labelsOf, marksOf, namesAccount, saysOver, sizeOf } from './signs.ts';
 import type { FlowStateName } from './states.ts';
 import type { FlowOutcome } from './types.ts';
 import { mayBeAt } from './permission.ts';
@@ -175,14 +175,11 @@ function isApplication({ loginPage, identifiers }: Flow, { snapshot, reading }: 
   const controls = new Set(
     snapshot.frames.flatMap(({ elements }) => elements.map(({ accessibleName }) => accessibleName)),
   );
-  const names = Array.from(identifiers, (name) => name.toLowerCase().replace(/@.*/, '')).filter(
-    ({ length }) => length > 2,
-  );
   return (
     reading.fields.length === 0 &&
     reading.error === undefined &&
     fresh.filter((text) => controls.has(text)).length >= leastNewControls &&
-    fresh.some((text) => names.some((name) => text.toLowerCase().includes(name)))
+    namesAccount(fresh, identifiers)
   );
 }
 

@@ -57,4 +57,16 @@ export const saysOver = ({ snapshot }: Look): boolean =>
     texts.some(({ text, visible }) => visible && text.length <= 160 && sessionOver.in(text)),
   );
 
+/** More names than a person types for one account. A page can ask for sixty in each of forty forms. */
+const mostNames = 20;
+
+/** Whether the texts name the account by what was typed last for it, or by what is before the @ of it. */
+export function namesAccount(texts: readonly string[], identifiers: Iterable<string>): boolean {
+  const names = [...identifiers]
+    .slice(-mostNames)
+    .map((name) => name.toLowerCase().replace(/@.*/, ''))
+    .filter(({ length }) => length > 2);
+  return texts.map((text) => text.toLowerCase()).some((text) => names.some((name) => text.includes(name)));
+}
+
 export const hashOf = (label: string) => createHash('sha256').update(label).digest('hex').slice(0, 12);
