@@ -10,6 +10,9 @@ import type { FlowStep } from './words.ts';
 /** The channel on which nodes tell each other that a login has changed, has input, or is to end. */
 export const loginChannel = 'corral_logins';
 
+/** What a page asked for is of no use after the login, and is not kept with the history. */
+const nothingAsked = JSON.stringify({ fields: [], choices: [] });
+
 /** Every answer about a running login has another code, so those that were used are counted. */
 const mostCodes = 200;
 
@@ -173,7 +176,7 @@ export function runStore(db: Db) {
       const row = await db.row<EndedRun>(sql`update auth_runs set status = ${to},
           step = case when ${to} = 'SUCCESS' then 'COMPLETED' else step end,
           error_code = ${errorCode ?? null}, error_message = ${errorMessage ?? null},
-          website_error = coalesce(${websiteError ?? null}, website_error),
+          website_error = coalesce(${websiteError ?? null}, website_error), state = state || ${nothingAsked}::jsonb,
           revision = revision + 1, updated_at = now(), ended_at = now()
         where id = ${id} and status = any (${from}) returning id, connection_id, status, error_code`);
       if (row) await tell(row.connection_id, id, 'state');
@@ -184,7 +187,8 @@ export function runStore(db: Db) {
     endAllOf(nodeId: string, errorMessage: string): Promise<{ id: string }[]> {
       const { from, to } = loginLife.move('failed');
       return db.rows(sql`with over as (update auth_runs set status = ${to}, error_code = 'browser_error',
-          error_message = ${errorMessage}, revision = revision + 1, updated_at = now(), ended_at = now()
+          error_message = ${errorMessage}, state = state || ${nothingAsked}::jsonb, revision = revision + 1, updated_at = now(),
+          ended_at = now()
         where node_id = ${nodeId} and status = 'IN_PROGRESS' and status = any (${from}) returning id, connection_id)
         select id, pg_notify(${loginChannel}, json_build_object('connectionId', connection_id, 'runId', id, 'what', 'state')::text)::text
         from over`);

@@ -229,18 +229,25 @@ export const isAttended = (flow: Flow) => flow.input.attended?.() ?? false;
 
 /** Reports a state to users, unless it is the one before: the same question on a page that was drawn again is the same question. */
 export async function report(flow: Flow, state: FlowState): Promise<void> {
+  const fits = roomFor(mostCharacters);
+  const asked = <T extends ReadField | ReadChoice>(one: T) => ({
+    ...shown(flow, one),
+    question: questionOf(flow, one),
+  });
   const clean: FlowState = {
     ...state,
     externalActionMessage: state.externalActionMessage && flow.scrub.text(state.externalActionMessage),
     websiteError: state.websiteError && flow.scrub.text(state.websiteError),
-    fields: state.fields.slice(0, mostShown).map(({ options, ...field }) => ({
-      ...shown(flow, field),
-      question: questionOf(flow, field),
-      ...(options && { options: options.map((option) => shown(flow, option)) }),
-    })),
-    choices: state.choices
+    choices: state.choices.slice(0, mostShown).map(asked).filter(fits),
+    // What is asked comes before what can be chosen there.
+    fields: state.fields
       .slice(0, mostShown)
-      .map((choice) => ({ ...shown(flow, choice), question: questionOf(flow, choice) })),
+      .map(({ options, ...field }) => ({ field: asked(field), options }))
+      .filter(({ field }) => fits(field))
+      .map(({ field, options }) => ({
+        ...field,
+        ...(options && { options: options.map((option) => shown(flow, option)).filter(fits) }),
+      })),
     ssoProvider: flow.ssoProvider,
   };
   if (flow.reported && withoutRefs(clean) === withoutRefs(flow.reported)) return;
@@ -254,6 +261,14 @@ const withoutRefs = (state: FlowState) =>
 
 /** More questions than any login has. */
 export const mostShown = 60;
+/** Of all questions of a page together, as JSON. A list has the questions of a hundred logins. */
+const mostCharacters = 64_000;
+
+/** Whether the next one fits into the room that those before it have left. */
+function roomFor(characters: number): (one: object) => boolean {
+  let room = characters;
+  return (one) => (room -= JSON.stringify(one).length) >= 0;
+}
 
 const pageTexts = new Set(['label', 'hint', 'placeholder', 'description', 'target', 'provider', 'value']);
 

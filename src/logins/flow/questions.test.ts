@@ -65,6 +65,22 @@ for (const when of ['before it is typed', 'before it is taken'] as const)
     expect(outcome.errorCode).toBe('awaiting_input_timeout');
   });
 
+test('a login tells every question of a page, and of very many options only some', async () => {
+  const options = Array.from({ length: 100 }, (_, at) => ({
+    label: `${at} ${'x'.repeat(90)}`,
+    value: `${at} ${'y'.repeat(190)}`,
+    selected: false,
+  }));
+  const fields = Array.from({ length: 40 }, (_, at) => field('text', 'text', { id: `option_${at}`, options }));
+  const script = shop({ login: { url: `${origin}/login`, reading: { kind: 'login', fields, submit } } });
+  const { reports } = await run({ script });
+  const asked = reports.find((state) => state.fields.length > 0)!;
+  expect(asked.fields).toHaveLength(40);
+  expect(JSON.stringify(asked).length).toBeLessThan(80_000);
+  expect(asked.fields[0]!.options).toHaveLength(100);
+  expect(asked.fields[39]!.options).toEqual([]);
+});
+
 test('seconds that a page counts in a label do not make another question', async () => {
   let looks = 0;
   const script = shop({ login: { url: `${origin}/login`, reading: asksPassword } });
