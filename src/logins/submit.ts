@@ -31,11 +31,12 @@ function knownValues({ fields }: FlowState, given: Record<string, string>): Reco
   return given;
 }
 
-/** By the name of a discovered field, or by the key that a credential would have it under. */
+/** By the name of a discovered field, or by the key that a credential would have it under, unless another origin asked under it before. */
 function namedValues({ fields }: FlowState, given: Record<string, string>): Record<string, string> {
   const values: Record<string, string> = {};
   for (const [name, value] of Object.entries(given)) {
-    const field = fields.find(({ id }) => id === name) ?? fields.find(({ key }) => key === name);
+    const field =
+      fields.find(({ id }) => id === name) ?? fields.find(({ id, key }) => key === name && !id.includes('@'));
     if (!field) throw notAsked(`fields: the login asks for no field '${name}' now.`);
     values[field.id] = value;
   }

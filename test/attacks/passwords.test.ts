@@ -282,6 +282,9 @@ test('an answer is not typed at another allowed host that the page has gone to s
   await expect
     .poll(() => look(service, id), { timeout: 60_000 })
     .toMatchObject({ flow_step: 'AWAITING_INPUT', interaction_id: expect.not.stringContaining(interaction_id!) });
+  // A client that does not send the id of the question is refused too: the field has another id at another host.
+  const { interaction_id: _, ...bare } = answer;
+  expect((await service.call('POST', `/auth/connections/${id}/submit`, bare)).status).toBe(422);
   expectNothingAt(thief);
 }, 200_000);
 

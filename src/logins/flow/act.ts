@@ -11,7 +11,7 @@ import { lookNow, rememberPages } from './look.ts';
 import { learnChoice, learnStep } from './recipe.ts';
 import type { FlowStateName } from './states.ts';
 import { allowFor, mayTypeAt, type Origin } from './permission.ts';
-import { questionOf } from './questions.ts';
+import { idAt, questionOf } from './questions.ts';
 import { valueFor, type FoundValue } from './values.ts';
 
 const mostActs = 40;
@@ -127,7 +127,7 @@ async function clickOn(flow: Flow, action: Action): Promise<void> {
 
 async function basic(flow: Flow, look: Look, credential: OpenCredential | undefined): Promise<FlowStateName> {
   const values = credential?.values ?? {};
-  const basicFields = basicFieldsOf(look);
+  const basicFields = basicFieldsOf(look).map((field) => ({ ...field, id: idAt(flow, field.id, field.origin) }));
   const [name, password] = basicFields.map((field): Partial<FoundValue> & Origin => {
     const given = flow.pending.values.get(questionOf(flow, field));
     return {

@@ -5,7 +5,7 @@ import type { ReadChoice, ReadContext, ReadField, Reading, SubmittedPart } from 
 import type { Decision } from './decision.ts';
 import { allowedHosts, type AllowedHosts } from './hosts.ts';
 import type { FlowBrowser, StateFingerprint } from './browser.ts';
-import { questionOf } from './questions.ts';
+import { noteAsked, questionOf } from './questions.ts';
 import type { RecipeStep } from './recipe-types.ts';
 import { prepared } from './values.ts';
 import { scrubber, type Scrubber } from './scrub.ts';
@@ -76,6 +76,8 @@ export interface Flow {
   /** The login page itself, to compare the page after it with. */
   loginPage?: Look | undefined;
 
+  /** The origins that asked a person for fields, by the ids of the fields. */
+  askedAt: Map<string, string>;
   pending: Pending;
   /** Something was given after the last look. */
   untried: boolean;
@@ -162,6 +164,7 @@ export function newFlow(input: FlowInput, read: Reader): Flow {
     strange: new Set(),
     entryHarms: false,
     credentialRefused: false,
+    askedAt: new Map(),
     pending: { values: new Map() },
     untried: false,
     personal: new Map(),
@@ -250,6 +253,7 @@ export async function report(flow: Flow, state: FlowState): Promise<void> {
       })),
     ssoProvider: flow.ssoProvider,
   };
+  noteAsked(flow, clean.fields);
   if (flow.reported && withoutRefs(clean) === withoutRefs(flow.reported)) return;
   flow.reported = clean;
   await flow.input.report(clean);

@@ -2,6 +2,7 @@ import { FormsError } from './browser.ts';
 import { pageAddress } from './addresses.ts';
 import { prepare } from '../reading/prepare.ts';
 import { mostShown, pause, type Flow, type Look } from './flow.ts';
+import { idAt } from './questions.ts';
 
 /** A document may be replaced while it is looked at; the next look then sees the new one. */
 const tries = 6;
@@ -46,7 +47,8 @@ export async function lookNow(flow: Flow): Promise<Look> {
   const choices = located(whole.choices).map((choice, at) =>
     flow.secrets.text(choice.id) === choice.id ? choice : { ...choice, id: `${choice.type}_${at + 1}` },
   );
-  const reading = { ...whole, fields: located(whole.fields), choices };
+  const fields = located(whole.fields).map((field) => ({ ...field, id: idAt(flow, field.id, field.origin) }));
+  const reading = { ...whole, fields, choices };
   return { snapshot, reading, key: keyOf({ snapshot, reading }) };
 }
 

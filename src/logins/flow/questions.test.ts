@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { answering, login, origin, run, shop } from '../../../test/support/logins/scripted-flow.ts';
 import { choice, field, scriptedSite, submit, type ScriptedPage } from '../../../test/support/logins/scripted-site.ts';
+import { submittedTo } from '../submit.ts';
 import type { FlowState, Submitted } from './types.ts';
 
 const connection = { id: 'con_1', domain: 'shop.example', allowedDomains: ['partner.example'] };
@@ -64,6 +65,16 @@ for (const when of ['before it is typed', 'before it is taken'] as const)
     expect(asked).toHaveLength(2);
     expect(outcome.errorCode).toBe('awaiting_input_timeout');
   });
+
+test('an answer that does not say to which question it is cannot reach another host under the same id', async () => {
+  const { asked } = await answeredLate(others['another host']!, 'before it is taken');
+  const late = asked[1]!;
+  for (const request of [{ field_values: answer.fieldValues }, { fields: answer.fieldValues }])
+    expect(() => submittedTo(late, request)).toThrow(/asks for no field 'password' now/);
+  const { id } = late.fields[0]!;
+  expect(submittedTo(late, { field_values: { [id]: 'other' } })).toMatchObject({ fieldValues: { [id]: 'other' } });
+  expect([asked[0]!.fields[0]!.id, id]).toEqual(['password', 'password@partner.example']);
+});
 
 test('a login tells every question of a page, and of very many options only some', async () => {
   const options = Array.from({ length: 100 }, (_, at) => ({

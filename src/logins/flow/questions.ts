@@ -15,6 +15,21 @@ export function questionOf({ hashSalt }: Pick<Flow, 'hashSalt'>, asked: ReadFiel
   return createHmac('sha256', hashSalt).update(text).digest('base64url').slice(0, 22);
 }
 
+/**
+ * The id of a field. Clients may answer without the id of the question, so an id that was asked under by one origin is not used for another:
+ * an answer that arrives after the page went elsewhere names no field there, and is refused.
+ */
+export function idAt({ askedAt }: Pick<Flow, 'askedAt'>, id: string, origin = ''): string {
+  const first = askedAt.get(id);
+  if (first === undefined || first === origin) return id;
+  return `${id}@${URL.canParse(origin) ? new URL(origin).host : ''}`;
+}
+
+/** The person is asked for these fields. */
+export function noteAsked({ askedAt }: Pick<Flow, 'askedAt'>, fields: readonly ReadField[]): void {
+  for (const { id, origin = '' } of fields) if (!askedAt.has(id)) askedAt.set(id, origin);
+}
+
 /** The choice that a person made, if the page still offers it. */
 export const pendingChoice = (flow: Flow, choices: readonly ReadChoice[]): ReadChoice | undefined =>
   choices.find((choice) => flow.pending.choice === questionOf(flow, choice));
