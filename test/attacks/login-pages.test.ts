@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { measuredService, mostStopMs } from '../support/longest-stop.ts';
+import { startPages, type Pages } from '../support/pages.ts';
+import { requireSandbox } from '../support/sandbox.ts';
+
+await requireSandbox();
+
+const options = Array.from({ length: 99 }, (_, at) => `<option value="aaaaaaaaaaaa${at}">aaaaaaaaaaaa${at}</option>`);
+const selects = Array.from(
+  { length: 50 },
+  (_, at) =>
+    `<label>Server ${at} <select name=s${at} required><option value=""></option>${options.join('')}</select></label>`,
+);
+/** Values of a credential of which every option of the page has the beginning. */
+const values = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`secret${at}`, `aa${at}/ +  b`]));
+/** An item of 8 MB, with long names and a long secret that are cut into words. */
+const item = { values: { ['a-'.repeat(1_900_000)]: 'x', name: 'y' }, totp_secret: 'A-'.repeat(1_900_000) };
+
+const handlers: Record<string, string> = {
+  '/options': `<title>Log in</title><form>${selects.join('')}<input type=password><button>Log in</button></form>`,
+  '/login': '<title>Log in</title><form><input name=user><input type=password><button>Log in</button></form>',
+  '/store/items/1': JSON.stringify(item),
+};
+
+let pages: Pages;
+let service: Awaited<ReturnType<typeof measuredService>>;
+let profiles = 0;
+beforeAll(async () => {
+  pages = await startPages(handlers);
+  handlers['/store/items'] = JSON.stringify({ items: [{ id: '1', title: 'one', path: 'one', urls: [pages.url] }] });
+  service = await measuredService({ CORRAL_ALLOW_PRIVATE_HOSTS: pages.host });
+}, 120_000);
+afterAll(async () => {
+  await service?.close();
+  await pages?.close();
+});
+
+async function made(path: string, body: object): Promise<Record<string, string>> {
+  const answer = await service.call('POST', path, body);
+  expect(answer.status, answer.text).toBeLessThan(300);
+  return answer.body as Record<string, string>;
+}
+
+/** Logs in at a page until its first look is recorded, which is after the page was read and the person was asked. */
+async function lookedAt(page: string, credential?: object): Promise<void> {
+  const { id } = await made('/auth/connections', {
+    domain: pages.host,
+    profile_name: `profile-${profiles++}`,
+    login_url: `${pages.url}${page}`,
+    ...(credential && { credential }),
+  });
+  await made(`/auth/connections/${id}/login`, {});
+  const explained = async () => (await made(`/auth/connections/${id}/explain`, {}))['records'] as unknown as object[];
+  await vi.waitFor(async () => expect((await explained()).length).toBeGreaterThan(0), {
+    timeout: 60_000,
+    interval: 500,
+  });
+  await service.call('DELETE', `/auth/connections/${id}`);
+}
+
+test('options of a page that nearly have the secrets of a credential do not stop the service', async () => {
+  await made('/credentials', { name: 'many', domain: pages.host, values });
+  expect(await service.longestStop(() => lookedAt('options', { name: 'many' }))).toBeLessThan(mostStopMs);
+}, 240_000);
+
+test('an item of a credential store with long names does not stop the service', async () => {
+  const store = { provider_type: 'http', name: 'store', token: 'token', server_url: `${pages.url}store` };
+  await made('/org/credential_providers', store);
+  const credential = { provider: 'store', path: 'one' };
+  expect(await service.longestStop(() => lookedAt('login', credential))).toBeLessThan(mostStopMs);
+}, 240_000);
