@@ -1,6 +1,6 @@
 import { finishedWithin } from '../../lib/deadline.ts';
-import { started } from '../../lib/started.ts';
 import { needsBrowser, type Capture, type TelemetryCategory } from '../../lib/telemetry.ts';
+import { turns } from '../../lib/turns.ts';
 import type { Mux } from '../cdp/mux.ts';
 import { captchaEvents } from './captcha.ts';
 import { consoleEvents } from './console.ts';
@@ -123,6 +123,18 @@ export function watchBrowser(mux: Mux, { emit, draft }: { emit: Emit; draft: Dra
     captcha.gone(target);
   }
 
+  /** A browser may have thousands of targets, and each gets some commands, so other work has its turn in between. */
+  async function equipAll(all: Iterable<Target>, next: Capture): Promise<Promise<unknown>[]> {
+    const turn = turns();
+    const equipped: Promise<unknown>[] = [];
+    for (const target of all) {
+      if (!target.gone) equipped.push(equip(target, next));
+      const later = turn();
+      if (later) await later;
+    }
+    return equipped;
+  }
+
   return {
     async change(next) {
       const before = capture;
@@ -131,15 +143,16 @@ export function watchBrowser(mux: Mux, { emit, draft }: { emit: Emit; draft: Dra
       if (before.has('captcha') && !next.has('captcha')) captcha.close();
       if (next.has('screenshot')) pictures.start();
       else pictures.stop();
-      const known = [...bySession.values()];
-      const pages = started(Promise.allSettled(known.map((target) => equip(target, next))));
+      const known = new Set(bySession.values());
+      const pages = await equipAll(known, next);
       // An answer that never comes ends this by the client's deadline.
       await client.send('Target.setAutoAttach', autoAttach(next, 'browser'));
       isStarted = needsBrowser(next);
-      const fresh = [...bySession.values()]
-        .filter((target) => !known.includes(target))
-        .map((target) => equip(target, next));
-      await finishedWithin(PAGES_MS, Promise.allSettled([pages, ...fresh]));
+      const fresh = await equipAll(
+        [...bySession.values()].filter((target) => !known.has(target)),
+        next,
+      );
+      await finishedWithin(PAGES_MS, Promise.allSettled([...pages, ...fresh]));
     },
 
     close() {

@@ -199,3 +199,21 @@ test('targets in targets are followed 32 deep', () => {
   const left = sent.filter(([method]) => method === 'Target.detachFromTarget').map(([, params]) => params['sessionId']);
   expect(left).toEqual(['S33', 'S34', 'S35', 'S36', 'S37', 'S38', 'S39']);
 });
+
+test('others have their turn while the capture of a browser with thousands of targets changes', async () => {
+  const { client, say, sent } = browser();
+  const mux = { attachLocal: () => client, hiddenWorld: 'w', proxy: undefined } as unknown as Mux;
+  const watch = watchBrowser(mux, { tell() {}, draft: () => () => {} });
+  onTestFinished(() => watch.close());
+  await watch.change(new Set(['console']));
+  for (let at = 0; at < 4000; at++) {
+    const targetInfo = { targetId: `t${at}`, type: 'page', title: '', url: 'http://a.test/' };
+    say('Target.attachedToTarget', { sessionId: `s${at}`, targetInfo, waitingForDebugger: false });
+  }
+  let turns = 0;
+  const timer = setInterval(() => turns++, 0);
+  await watch.change(new Set(['console', 'network', 'page', 'interaction']));
+  clearInterval(timer);
+  expect(sent.filter(([method]) => method === 'Network.enable')).toHaveLength(4000);
+  expect(turns).toBeGreaterThan(1);
+});
