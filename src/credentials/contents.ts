@@ -22,8 +22,7 @@ export function credentialContents({ db, secrets }: { db: Db; secrets: Secrets }
   async function insert(projectId: string, request: CreateCredential): Promise<CredentialRow> {
     const totp = request.totp_secret ? parseTotp(request.totp_secret) : undefined;
     const { name, values } = request;
-    refuseBroken(values);
-    refuseLarge(values);
+    refuseUnfit(values);
     const id = newId('cred_');
     const row = { id, project_id: projectId, name, domain: siteDomain(request.domain) };
     return unlessTaken(named(name), () =>
@@ -47,7 +46,7 @@ export function credentialContents({ db, secrets }: { db: Db; secrets: Secrets }
   async function change(id: string, idOrName: string, request: UpdateCredential): Promise<CredentialRow> {
     const { totp_secret, sso_provider } = request;
     const totp = totp_secret ? parseTotp(totp_secret) : undefined;
-    refuseBroken(request.values ?? {});
+    refuseUnfit(request.values ?? {});
     return unlessTaken(named(request.name ?? null), () =>
       db.transaction(async (tx) => {
         const row = await credentialStore(tx).lock(id);
@@ -101,7 +100,9 @@ export function credentialContents({ db, secrets }: { db: Db; secrets: Secrets }
   return { insert, change, remove, openValues, openTotp };
 }
 
-function refuseBroken(values: Record<string, string>): void {
+/** The length first: a login may have typed 24 MB, and a look at each character of it takes 0.15 s. */
+function refuseUnfit(values: Record<string, string>): void {
+  refuseLarge(values);
   if (!Object.entries(values).flat().every(isWellFormed))
     throw errors.invalid_input({ detail: 'values has half of a surrogate pair. Send whole characters.' });
 }

@@ -103,6 +103,9 @@ describe('a credential', () => {
     const some = (from: number, count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, at) => [`key-${from + at}`, 'x'.repeat(10_000)]));
     await expect(credentials.create('proj', { ...request, values: some(0, 11) })).rejects.toEqual(refused);
+    // Before each character is looked at: what logins type may be much more.
+    const broken = { ...some(0, 11), other: '\ud83d' };
+    await expect(credentials.create('proj', { ...request, values: broken })).rejects.toEqual(refused);
     const { id } = await credentials.create('proj', { ...request, values: some(0, 6) });
     await credentials.update('proj', id, { values: some(6, 4) });
     await expect(credentials.update('proj', id, { values: some(10, 1) })).rejects.toEqual(refused);
