@@ -37,6 +37,9 @@ function wantedOf(row: ConnectionRow) {
   return credential && { projectId, credential, domain, loginUrl: login_url ?? undefined };
 }
 
+/** Hosts of identity providers that a connection keeps. Others are confirmed in each login. */
+const mostHosts = 100;
+
 const notShared =
   'The credential provider of this connection is not shared with its project. Give the connection another credential, or share the provider by its projects.';
 
@@ -54,7 +57,7 @@ function placesAfter(
   const now = new Map(Object.entries(confirmed));
   const isSaved = (name: string) => Object.hasOwn(saved, name);
   return Object.fromEntries(
-    [...new Set([...before.keys(), ...now.keys()])].map((host) => {
+    [...new Set([...before.keys(), ...now.keys()])].slice(0, mostHosts).map((host) => {
       const kept = Object.entries(before.get(host) ?? {}).filter(([name]) => !isSaved(name));
       const added = (now.get(host) ?? []).filter(isSaved).map((name) => [name, mark(host, name, saved[name]!)]);
       return [host, Object.fromEntries([...kept, ...added]) as ConfirmedNames];

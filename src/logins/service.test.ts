@@ -240,6 +240,11 @@ describe('a login', () => {
     });
     await room.logins.update(asking, id, { credential: null });
     expect(await logIn({})).toMatchObject({ ssoHosts: {}, ssoProvider: undefined });
+    for (const part of ['a', 'b'])
+      await logIn({
+        ssoHosts: Object.fromEntries(Array.from({ length: 90 }, (_, at) => [`${part}${at}.example`, []])),
+      });
+    expect((await get(id)).confirmed_hosts).toHaveLength(100);
   });
 
   test.each<[string, Partial<FlowOutcome>, string | undefined]>([

@@ -14,6 +14,9 @@ import { missingKeys, nameFor } from './values.ts';
 
 type Filled = Fill & { value: string };
 
+/** Names that a login needs. A credential has no more values, and a page can ask under 60 other names in each of 40 forms. */
+const mostKeys = 100;
+
 interface Typing {
   flow: Flow;
   look: Look;
@@ -232,7 +235,8 @@ function remember(
   // By the credential's own name where no other would find it again.
   const own = name !== undefined && missingKeys([field.key], [name]).length > 0 ? name : undefined;
   const key = own ?? (field.key === 'text' ? nameFor(field, {}) : field.key);
-  if (field.key !== 'new_password' && !requirements.keys.includes(key)) requirements.keys.push(key);
+  const isKept = requirements.keys.length >= mostKeys || requirements.keys.includes(key);
+  if (field.key !== 'new_password' && !isKept) requirements.keys.push(key);
   if (from !== 'person') return;
   const kept = nameFor(field, values);
   flow.typed[kept] = value;
