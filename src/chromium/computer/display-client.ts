@@ -1,5 +1,6 @@
 import type net from 'node:net';
 import { within } from '../../lib/deadline.ts';
+import { turns } from '../../lib/turns.ts';
 import {
   checkSize,
   keyEvent,
@@ -43,8 +44,9 @@ export interface DisplayClient {
   /** The position of the pointer, whichever client moved it. */
   readonly pointer: { readonly x: number; readonly y: number };
   readonly closed: boolean;
-  point(buttons: number, x: number, y: number): void;
-  key(keysym: number, down: boolean): void;
+  /** Both resolve when the display takes the next event. */
+  point(buttons: number, x: number, y: number): Promise<void>;
+  key(keysym: number, down: boolean): Promise<void>;
   /** The current picture; the whole screen without a region. */
   capture(region?: Rectangle): Promise<Picture>;
   /** Resolves when the display has processed all earlier events. */
@@ -80,6 +82,7 @@ export async function connectDisplay(
   let followed: Picture | undefined;
   let onChange: ((picture: Picture) => Promise<void>) | undefined;
   let turn: Promise<unknown> = Promise.resolve();
+  const send = eventSender(socket);
 
   socket.write(PIXELS);
   showPointer(true);
@@ -189,12 +192,10 @@ export async function connectDisplay(
 
     point(buttons, x, y) {
       pointer = { x, y };
-      socket.write(pointerEvent(buttons, x, y));
+      return send(pointerEvent(buttons, x, y));
     },
 
-    key(keysym, down) {
-      socket.write(keyEvent(keysym, down));
-    },
+    key: (keysym, down) => send(keyEvent(keysym, down)),
 
     follow(listener) {
       onChange = listener;
@@ -203,6 +204,30 @@ export async function connectDisplay(
     next: () => request('changes', { x: 0, y: 0, width, height }),
 
     close: () => void socket.destroy(),
+  };
+}
+
+/**
+ * One request has up to ten million events. If the display does not keep up, they must not wait in the memory of this process; if it does,
+ * the sender still has to yield to the event loop.
+ */
+function eventSender(socket: net.Socket): (event: Buffer) => Promise<void> {
+  const turn = turns();
+  let drained: Promise<void> | undefined;
+
+  const untilDrained = () =>
+    new Promise<void>((resolve) => {
+      const done = () => {
+        socket.off('drain', done).off('close', done);
+        drained = undefined;
+        resolve();
+      };
+      socket.once('drain', done).once('close', done);
+    });
+
+  return async (event) => {
+    if (!socket.write(event) && !socket.closed) await within(PATIENCE_MS, 'The display', (drained ??= untilDrained()));
+    await turn();
   };
 }
 

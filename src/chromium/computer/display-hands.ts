@@ -41,13 +41,13 @@ export function displayHands(connect: () => net.Socket, clipboard: Clipboard, gr
   async function point(mask: number) {
     const client = await display();
     const { x, y } = client.pointer;
-    client.point(mask, x, y);
+    await client.point(mask, x, y);
   }
 
   async function tap(...keysyms: number[]) {
     const client = await display();
-    for (const keysym of keysyms) client.key(keysym, true);
-    for (const keysym of keysyms.toReversed()) client.key(keysym, false);
+    for (const keysym of keysyms) await client.key(keysym, true);
+    for (const keysym of keysyms.toReversed()) await client.key(keysym, false);
   }
 
   /** Text without keys goes through the clipboard, whose previous text is restored afterwards. */
@@ -69,7 +69,7 @@ export function displayHands(connect: () => net.Socket, clipboard: Clipboard, gr
     },
 
     async move({ x, y }) {
-      (await display()).point(pressed, x, y);
+      await (await display()).point(pressed, x, y);
     },
 
     async button(button, down) {
@@ -88,7 +88,7 @@ export function displayHands(connect: () => net.Socket, clipboard: Clipboard, gr
     },
 
     async key({ keysym }, down) {
-      (await display()).key(keysym, down);
+      await (await display()).key(keysym, down);
     },
 
     async write(text) {
