@@ -5,6 +5,8 @@ import { printing } from './paper.ts';
 import type { Common, PdfBody, PdfOptions, ScrapeBody, ScreenshotBody } from './schema.ts';
 
 const MOST_TEXT = 32_000_000;
+/** The most bytes of all that is scraped for one request. */
+const MOST_SCRAPED = 16_000_000;
 /** Chromium draws no picture that is larger. */
 const MOST_PIXELS = 16_384;
 
@@ -134,10 +136,14 @@ export async function print(page: Page, given: PdfOptions): Promise<Buffer> {
   return Buffer.from(data, 'base64');
 }
 
-/** Every element of each selector, with its text, its attributes and its place. */
-export async function scrape(page: Page, body: ScrapeBody) {
+/**
+ * Every element of each selector, with its text, its attributes and its place, as JSON in parts. Each part is written when it is read: a
+ * hundred selectors for the same large element were 200 MB, and stopped the service for a second.
+ */
+export async function scrape(page: Page, body: ScrapeBody): Promise<Buffer[]> {
   await open(page, body);
-  const data = [];
+  const parts = [Buffer.from('{"data":[')];
+  let bytes = 0;
   for (const { selector, timeout } of body.elements) {
     await selectorIn(page, { selector, ...(timeout === undefined ? {} : { timeout }) });
     const results = await page.evaluate(`(() => {
@@ -153,7 +159,13 @@ export async function scrape(page: Page, body: ScrapeBody) {
       });
     })()`);
     if (!isScraped(results)) throw errors.page_not_loaded({ detail: 'The page answered with something else.' });
-    data.push({ selector, results });
+    const part = Buffer.from(`${bytes === 0 ? '' : ','}${JSON.stringify({ selector, results })}`);
+    bytes += part.length;
+    if (bytes > MOST_SCRAPED)
+      throw errors.page_not_loaded({
+        detail: `The elements have more than ${MOST_SCRAPED / 1e6} MB together. Ask for fewer of them, or for smaller ones.`,
+      });
+    parts.push(part);
   }
-  return { data };
+  return [...parts, Buffer.from(']}')];
 }

@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { callerOf, projectOf } from '../../api/caller.ts';
 import { hungUp } from '../../api/hung-up.ts';
+import { countedParts } from '../../api/large.ts';
 import { asJsonVersion } from '../../chromium/guest/devtools.ts';
 import { errors } from '../../errors.ts';
 import { ContentBody, FunctionBody, PdfBody, Query, ScrapeBody, ScreenshotBody } from './schema.ts';
@@ -71,9 +72,10 @@ export function browserlessRoutes({
       return reply.headers(guarded).type('application/pdf').send(data);
     });
 
-    app.post('/scrape', options(ScrapeBody), async (request, reply) =>
-      reply.headers(guarded).send(await browserless.scrape(asking(request, reply), request.body)),
-    );
+    app.post('/scrape', options(ScrapeBody), async (request, reply) => {
+      const parts = await browserless.scrape(asking(request, reply), request.body);
+      return reply.headers(guarded).type('application/json; charset=utf-8').send(countedParts(reply, parts));
+    });
 
     app.post('/function', options(FunctionBody), async (request, reply) => {
       const { type, data } = await browserless.run(asking(request, reply), request.body);

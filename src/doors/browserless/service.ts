@@ -1,6 +1,7 @@
 import { CdpError } from '../../chromium/cdp/local-client.ts';
 import { errors } from '../../errors.ts';
 import type { Hold } from '../../sessions/holds.ts';
+import { nextTurn } from '../../lib/turns.ts';
 import { execute } from '../../sessions/playwright/service.ts';
 import type { RateLimit } from '../../sessions/rate-limit.ts';
 import type { SessionService } from '../../sessions/service.ts';
@@ -91,7 +92,9 @@ export function browserlessService({
     run: (asking: Asking, body: FunctionBody) =>
       inSession(asking, async (held, signal) => {
         const timeout_sec = Math.ceil((asking.query.timeout ?? DEFAULT_MS) / 1000);
-        return readOutcome(await execute(held, { code: programOf(body), timeout_sec }, signal));
+        const executed = await execute(held, { code: programOf(body), timeout_sec }, signal);
+        await nextTurn(); // its result was parsed for a check, and is parsed again
+        return readOutcome(executed);
       }),
 
     /** The version of the browsers, which is read from the first one that is asked and does not change while the service runs. */

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { countedParts } from '../../api/large.ts';
 import { eventsOf, refusals } from '../../api/schema.ts';
 import { ofGuest } from '../refusals.ts';
 import { eachOf, heldSessions } from '../held-routes.ts';
@@ -44,7 +45,10 @@ export function processRoutes({ sessions }: { sessions: SessionService }): Fasti
           },
         },
       },
-      (request, reply) => using(request, reply, ({ held, gone }) => exec(held, request.body, gone)),
+      async (request, reply) => {
+        const parts = await using(request, reply, ({ held, gone }) => exec(held, request.body, gone));
+        return reply.type('application/json; charset=utf-8').send(countedParts(reply, parts) as never);
+      },
     );
 
     app.post(

@@ -13,11 +13,12 @@ import {
   type Said,
 } from '../../chromium/guest/protocol.ts';
 import { errors } from '../../errors.ts';
+import { jsonStringParts } from '../../lib/json-parts.ts';
 import { memoryShare } from '../../lib/memory-share.ts';
 import { bytesFrom, checked, inside, nextOf } from '../inside.ts';
 import type { Hold } from '../holds.ts';
 import { loseTail, rememberProcess, takeTail } from './tails.ts';
-import type { ExecRequest, ExecResult, SpawnRequest, SpawnResult } from './schema.ts';
+import type { ExecRequest, SpawnRequest, SpawnResult } from './schema.ts';
 
 /** The most bytes of each output in the error about a command that took too long. */
 const MOST_IN_DETAILS = 64 * 1024;
@@ -35,8 +36,8 @@ const processesOf = (guest: Guest) => {
   return those;
 };
 
-/** Runs a command and answers when it has ended. A client that hangs up ends the command. */
-export function exec({ engine }: Hold, request: ExecRequest, hungUp: AbortSignal): Promise<ExecResult> {
+/** Runs a command and answers when it has ended, with an `ExecResult` as JSON in parts. A client that hangs up ends the command. */
+export function exec({ engine }: Hold, request: ExecRequest, hungUp: AbortSignal): Promise<Buffer[]> {
   const { guest } = engine;
   return inside(async () => {
     const stream = await guest.open('exec', { ...commandOf(request), most: MOST_KEPT }, hungUp);
@@ -57,14 +58,20 @@ export function exec({ engine }: Hold, request: ExecRequest, hungUp: AbortSignal
         ];
         throw errors.process_timed_out({ seconds: request.timeout_sec ?? 0 }, { details });
       }
-      return {
-        exit_code: ended.exit_code,
-        stdout_b64: stdout.toString('base64'),
-        stderr_b64: stderr.toString('base64'),
+      const rest = {
         duration_ms: ended.duration_ms,
         ...(ended.stdout_dropped > 0 ? { stdout_dropped_bytes: ended.stdout_dropped } : {}),
         ...(ended.stderr_dropped > 0 ? { stderr_dropped_bytes: ended.stderr_dropped } : {}),
       };
+      const parts: Buffer[] = [Buffer.from(`{"exit_code":${ended.exit_code}`)];
+      for (const [name, bytes] of Object.entries({ stdout_b64: stdout, stderr_b64: stderr })) {
+        parts.push(Buffer.from(`,"${name}":`));
+        for await (const part of jsonStringParts(bytes, 'base64')) {
+          parts.push(part);
+          await room.add(part.length);
+        }
+      }
+      return [...parts, Buffer.from(`,${JSON.stringify(rest).slice(1)}`)];
     } catch (error) {
       throw hungUp.aborted ? hungUp.reason : error;
     } finally {
