@@ -1,3 +1,4 @@
+import { withShortStrings } from '../lib/json-strings.ts';
 import { isLight } from '../lib/json-weight.ts';
 import type { Answer, Content, Host, Question } from './host.ts';
 import { ToolFailure } from './host.ts';
@@ -14,16 +15,26 @@ const SECRET = /password|secret|token|^(?:values|field_values|passphrase|private
 /** A screenshot fits, and a video does not: what is read here is held in memory. */
 const MOST_BYTES = 8_000_000;
 
-/** The bytes of an answer of the API, as long as they are few enough. */
-export async function bounded(stream: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
+/** Counts the bytes of answers of the API, and throws when they are too many. */
+export function answerBound(): (bytes: number) => void {
   let length = 0;
-  for await (const chunk of stream) {
-    length += chunk.length;
+  return (bytes) => {
+    length += bytes;
     if (length > MOST_BYTES)
       throw new ToolFailure(
         `The answer is larger than ${MOST_BYTES / 1e6} MB. Use exec_command to take a part of it (head, tail, grep).`,
       );
+  };
+}
+
+/** The bytes of an answer of the API. `count` is awaited before each piece is kept. */
+export async function bounded(
+  stream: AsyncIterable<Uint8Array>,
+  count: (bytes: number) => Promise<void> | void = answerBound(),
+): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of stream) {
+    await count(chunk.length);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
@@ -59,15 +70,25 @@ export async function askedJson<T>(host: Host, question: Question): Promise<T> {
   return parsed((await asked(host, question)).bytes) as T;
 }
 
-function parsed(bytes: Buffer): unknown {
+/** Texts are cut to what fits into an answer: megabytes of escaped characters would take long to parse, and as long to write again. */
+export function parsed(bytes: Buffer): unknown {
   if (bytes.length === 0) return {};
-  if (!isLight(bytes)) throw new ToolFailure('The answer has more names and values than fit here. Ask for less.');
+  const short = withShortStrings(bytes, MOST_CHARACTERS);
+  if (!short || !isLight(short)) throw tooMuch();
   try {
-    return JSON.parse(bytes.toString('utf8'));
+    return JSON.parse(short.toString('utf8'));
   } catch {
     return {};
   }
 }
+
+/** The same with whole texts, for answers that have no escaped characters. */
+export function parsedWhole(bytes: Buffer): unknown {
+  if (!isLight(bytes)) throw tooMuch();
+  return JSON.parse(bytes.toString('utf8'));
+}
+
+const tooMuch = () => new ToolFailure('The answer has more names, values or texts than fit here. Ask for less.');
 
 export const text = (words: string): Content => ({ type: 'text', text: words });
 
@@ -80,9 +101,10 @@ export function jsonText(
   return text(cut(whole, readOn));
 }
 
-export function cut(whole: string, readOn: string): string {
+/** `left`: the characters that the text has lost already. */
+export function cut(whole: string, readOn: string, left = 0): string {
   if (whole.length <= MOST_CHARACTERS) return whole;
-  return `${whole.slice(0, MOST_CHARACTERS)}\n… cut: ${whole.length - MOST_CHARACTERS} more characters. ${readOn}`;
+  return `${whole.slice(0, MOST_CHARACTERS)}\n… cut: ${whole.length - MOST_CHARACTERS + left} more characters. ${readOn}`;
 }
 
 /** Secrets do not pass through the model: a person gives them to the service by another way. Iterative, because JSON can be deep. */

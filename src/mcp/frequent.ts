@@ -1,4 +1,4 @@
-import { asked, askedJson, cut, segment, text, jsonText } from './answers.ts';
+import { asked, askedJson, cut, jsonText, MOST_CHARACTERS, parsedWhole, segment, text } from './answers.ts';
 import { searchDocs } from './docs.ts';
 import type { Content, Host, Tool } from './host.ts';
 import { ToolFailure } from './host.ts';
@@ -165,11 +165,14 @@ interface Ran {
 
 async function execCommand(host: Host, path: string, command: unknown, timeout: unknown): Promise<Content[]> {
   const body = { command: '/bin/sh', args: ['-c', String(command)], timeout_sec: timeout };
-  const ran = await askedJson<Ran>(host, { method: 'POST', path, body });
+  const ran = parsedWhole((await asked(host, { method: 'POST', path, body })).bytes) as Ran;
   const output = (encoded = '') => Buffer.from(encoded, 'base64').toString('utf8');
   const readOn = 'Write the output to a file and read it in parts with read_file.';
-  const parts = { exit_code: ran.exit_code, stdout: output(ran.stdout_b64), stderr: output(ran.stderr_b64) };
-  return [text(cut(JSON.stringify(parts), readOn))];
+  const [stdout, stderr] = [output(ran.stdout_b64), output(ran.stderr_b64)];
+  // Cut before it is written as JSON: six megabytes of control characters become six times as much.
+  const [out, err] = [stdout.slice(0, MOST_CHARACTERS), stderr.slice(0, MOST_CHARACTERS)];
+  const left = stdout.length - out.length + stderr.length - err.length;
+  return [text(cut(JSON.stringify({ exit_code: ran.exit_code, stdout: out, stderr: err }), readOn, left))];
 }
 
 async function readFile(host: Host, path: string, file: string, offset: number, length: number): Promise<Content[]> {

@@ -1,5 +1,4 @@
-import { isLight } from '../lib/json-weight.ts';
-import { asked, refuseSecrets, segment, text, jsonText } from './answers.ts';
+import { asked, jsonText, parsed, refuseSecrets, segment, text } from './answers.ts';
 import type { Field, Operation } from '../lib/operation.ts';
 import type { Answer, Content, Host, Tool } from './host.ts';
 import { ToolFailure } from './host.ts';
@@ -206,8 +205,7 @@ function answerOf({ status, headers, bytes }: Answer): Content[] {
     headers['x-has-more'] === 'true'
       ? [text(`There are more: ask again with offset ${String(headers['x-next-offset'])}.`)]
       : [];
-  if (!isLight(bytes)) throw new ToolFailure('The answer has more names and values than fit here. Ask for less.');
-  return [jsonText(JSON.parse(bytes.toString('utf8'))), ...more];
+  return [jsonText(parsed(bytes)), ...more];
 }
 
 function parameterName(name: string): string {

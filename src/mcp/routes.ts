@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { hungUp } from '../api/hung-up.ts';
+import { memoryOf } from '../api/large.ts';
 import type { McpService } from './service.ts';
 
 /** The kit reads each name and value several times. No tool takes nearly as many. */
@@ -40,5 +41,5 @@ function callOf(request: FastifyRequest) {
     const value = request.headers[name];
     if (typeof value === 'string') passed[name] = value;
   }
-  return { headers, passed, body: request.body };
+  return { headers, passed, body: request.body, group: memoryOf(request) };
 }

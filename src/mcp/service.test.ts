@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { memory } from '../lib/byte-budget.ts';
 import { mcpService } from './service.ts';
 
 test('a request with many messages is refused before any of them is answered', async () => {
@@ -7,6 +8,7 @@ test('a request with many messages is refused before any of them is answered', a
   };
   const service = mcpService({ url: () => 'http://127.0.0.1:1', operation, disabled: [], version: '1' });
   const body = Array.from({ length: 21 }, (_, id) => ({ jsonrpc: '2.0', id, method: 'ping' }));
-  const call = { headers: new Headers(), passed: {}, signal: new AbortController().signal, body };
+  const signal = new AbortController().signal;
+  const call = { headers: new Headers(), passed: {}, signal, body, group: memory.group() };
   await expect(service.answer(call)).rejects.toMatchObject({ code: 'bad_request', status: 400 });
 });

@@ -1,7 +1,8 @@
 import { errors } from '../errors.ts';
+import type { Group } from '../lib/byte-budget.ts';
 import type { Operation } from '../lib/operation.ts';
+import { answerMemory } from './answer-memory.ts';
 import type { Answer, Host, Question } from './host.ts';
-import { bounded } from './answers.ts';
 import { mcpServer } from './server.ts';
 
 export interface McpCall {
@@ -12,6 +13,8 @@ export interface McpCall {
   /** Aborted when the client hangs up. */
   signal: AbortSignal;
   body: unknown;
+  /** What the memory of the answers that it reads is counted for. */
+  group: Group;
 }
 
 export type McpService = ReturnType<typeof mcpService>;
@@ -34,6 +37,7 @@ export function mcpService(deps: {
   async function ask(
     { passed, signal }: Pick<McpCall, 'passed' | 'signal'>,
     { method, path, query = {}, body }: Question,
+    read: (answer: AsyncIterable<Uint8Array>) => Promise<Buffer>,
   ): Promise<Answer> {
     const url = new URL(path, deps.url());
     for (const [name, value] of Object.entries(query))
@@ -50,20 +54,21 @@ export function mcpService(deps: {
     return {
       status: answer.status,
       headers: Object.fromEntries(answer.headers),
-      bytes: answer.body ? await bounded(answer.body as AsyncIterable<Uint8Array>) : Buffer.alloc(0),
+      bytes: answer.body ? await read(answer.body as AsyncIterable<Uint8Array>) : Buffer.alloc(0),
     };
   }
 
   return {
-    async answer({ headers, passed, signal, body }: McpCall): Promise<Response> {
+    async answer({ headers, passed, signal, body, group }: McpCall): Promise<Response> {
       if (Array.isArray(body) && body.length > MOST_MESSAGES)
         throw errors.bad_request({
           detail: `The body has ${body.length} messages. Send at most ${MOST_MESSAGES} in one request.`,
         });
       const { WebStandardStreamableHTTPServerTransport: Transport } =
         await import('@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js');
+      const memory = answerMemory(group, signal);
       const host: Host = {
-        ask: (question) => ask({ passed, signal }, question),
+        ask: (question) => ask({ passed, signal }, question, memory.read),
         operation: deps.operation,
         disabled,
         version: deps.version,
@@ -75,6 +80,7 @@ export function mcpService(deps: {
         const request = new Request(new URL('/mcp', deps.url()), { method: 'POST', headers });
         return await transport.handleRequest(request, { parsedBody: body });
       } finally {
+        memory.close();
         await server.close();
       }
     },
