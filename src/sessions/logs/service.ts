@@ -1,5 +1,6 @@
 import { tailFile, type Unreadable } from '../../chromium/sandbox/tail.ts';
 import { errors } from '../../errors.ts';
+import { turns } from '../../lib/turns.ts';
 import type { Hold } from '../holds.ts';
 import { lineReader } from './lines.ts';
 import { logNames, type KeptLogs, type LogName } from './kept.ts';
@@ -18,6 +19,8 @@ export type LogSource = (sink: LineSink) => Promise<void>;
 /** Lines kept while the reader is behind, and their characters. Further ones are counted, not kept. */
 const mostWaiting = 1000;
 const mostLength = 2 ** 20;
+/** The bytes of a file that are cut into lines at once. Each may be a line. */
+const bytesAtOnce = 4096;
 
 const refusals: Record<Unreadable, (path: string) => string> = {
   missing: (path) => `The session has no file ${path}.`,
@@ -109,10 +112,16 @@ async function fileLog(init: number | undefined, path: string, follow: boolean):
     if (sink.closed.aborted) tail.close();
     const lines: string[] = [];
     const reader = lineReader((line) => lines.push(line));
+    const turn = turns();
     try {
       for await (const data of tail.output as AsyncIterable<Buffer>) {
-        reader.read(data);
-        for (const line of lines.splice(0)) if (!(await sink.send(line))) return;
+        for (let at = 0; at < data.length; at += bytesAtOnce) {
+          reader.read(data.subarray(at, at + bytesAtOnce));
+          for (const line of lines.splice(0)) {
+            if (!(await sink.send(line))) return;
+            await turn();
+          }
+        }
       }
       reader.end();
       for (const line of lines) await sink.send(line);
