@@ -70,6 +70,17 @@ test('what a lost node ran has failed, and what waits stays in the queue', async
   expect(await claim(10, 'other')).toBe('b');
 });
 
+test('invocations that end with their deployment or their node are told without their payloads', async () => {
+  for (const id of ['a', 'b']) await rows().insert({ ...asked(id, 'one'), payload: '"large"' });
+  await claim(10, 'lost');
+  const ended = [
+    ...(await rows().failOn('lost', 'The node that ran it was lost.')),
+    ...(await rows().failOf('one', '')),
+  ];
+  expect(ended.map(({ id }) => id)).toEqual(['a', 'b']);
+  expect(JSON.stringify(ended)).not.toContain('large');
+});
+
 test('a deployment is built by one node, and waits again when that node is lost, but not for ever', async () => {
   const deployments = deploymentStore(store.db);
   const built = await Promise.all([deployments.claim('x'), deployments.claim('y'), deployments.claim('z')]);

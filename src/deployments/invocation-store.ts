@@ -147,7 +147,7 @@ export function invocationStore(db: Db) {
         select over.*, (select replaced from deployments where id = over.deployment_id), pg_notify('corral_runs', 'state ' || over.id)::text from over`);
     },
 
-    /** Fails all that wait for a deployment or run there. */
+    /** Fails all that wait for a deployment or run there. Their payloads are not read: together they may have 256 MiB. */
     failOf(deploymentId: string, reason: string): Promise<EndedInvocation[]> {
       const { from, to } = invocationLife.move('failed');
       return db.rows<EndedInvocation>(sql`with over as (

@@ -23,10 +23,15 @@ export const bytesOf = (lines: readonly { message: string }[]): number =>
 /** Every query on the lines that builds and invocations printed. */
 export function logStore(db: Db) {
   return {
+    /**
+     * The lines are one text, and not an array: the driver of the database escapes each quote in an array by itself, and 16 MiB of quotes
+     * stopped the service for seconds. No line has a line break. A single empty line is no element of the array that the text becomes.
+     */
     async add(owner: string, lines: readonly { at: Date; message: string }[]): Promise<void> {
+      const text = lines.map(({ message }) => message).join('\n');
       await db.rows(sql`with added as (
           insert into run_logs (owner, at, message)
-          select ${owner}, at, message from unnest(${lines.map(({ at }) => at)}::timestamptz[], ${lines.map(({ message }) => message)}::text[])
+          select ${owner}, at, coalesce(message, '') from unnest(${lines.map(({ at }) => at)}::timestamptz[], string_to_array(${text}, chr(10)))
             with ordinality as line (at, message, place) order by place returning 1)
         select pg_notify('corral_runs', 'log ' || ${owner}) where exists (select from added)`);
     },

@@ -8,6 +8,8 @@ const mostCharacters = 16 * 2 ** 20;
 /** Lines that wait for the database. A store that does not answer must not take the service's memory. */
 const mostWaiting = 5000;
 const lastLines = 20;
+/** One statement has so many lines and about so many characters at most. */
+const atOnce = { lines: 1000, characters: 2 ** 20 };
 
 /** Takes the lines of one build or invocation. */
 export interface LineWriter {
@@ -53,7 +55,7 @@ export function lineWriter(
 
   function write(): Promise<void> {
     writing = writing.then(async () => {
-      const batch = waiting.splice(0, 1000);
+      const batch = waiting.splice(0, fitting(waiting));
       if (batch.length === 0 || short?.()) return;
       stored += bytesOf(batch);
       await store.add(owner, batch).catch(notWritten);
@@ -74,7 +76,7 @@ export function lineWriter(
     hide,
     add(line) {
       if (full) return;
-      const message = hide(line);
+      const message = hide(line).replaceAll('\n', ' ');
       lines++;
       characters += message.length;
       full = lines > mostLines || characters > mostCharacters || waiting.length > mostWaiting;
@@ -88,4 +90,12 @@ export function lineWriter(
       if (stored > 0) await store.count(owner, stored).catch(notWritten);
     },
   };
+}
+
+/** How many of the lines one statement takes. */
+function fitting(lines: readonly { message: string }[]): number {
+  let [count, characters] = [0, 0];
+  while (count < Math.min(lines.length, atOnce.lines) && characters < atOnce.characters)
+    characters += lines[count++]!.message.length;
+  return count;
 }

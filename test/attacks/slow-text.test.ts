@@ -17,14 +17,15 @@ const site = createServer((_request, response) =>
   response.setHeader('content-type', 'application/json').end(nearlySecret),
 );
 
-/** Prints lines that are nearly each of its variables, from every place on. */
+/** Prints long lines of a character, on both of its outputs. */
 const printing = `
 const { apps } = require('@onkernel/sdk');
-const handler = async () => {
-  const line = 'a'.repeat(60000) + '\\n';
+const print = async (to, line) => {
   for (let count = 0; count < 64; count++)
-    if (!process.stdout.write(line)) await new Promise((go) => process.stdout.once('drain', go));
+    if (!to.write(line)) await new Promise((go) => to.once('drain', go));
 };
+const handler = (_, { character }) =>
+  Promise.all([process.stdout, process.stderr].map((to) => print(to, character.repeat(60000) + '\\n')));
 apps.push({ name: 'printing', getActions: () => [{ name: 'print', handler }] });
 `;
 /** Each is a secret as it is and as JSON has it. */
@@ -128,13 +129,17 @@ describe('a text that is chosen to be read for long does not stop the service', 
     );
   });
 
-  test('lines of an app that nearly has 200 secrets', async () => {
+  test.each([
+    ['that nearly has 200 secrets', variables, 'a'],
+    ['that prints quotes, which a database escapes', {}, '"'],
+  ])('lines of an app %s', async (_, env_vars, character) => {
     const client = new Kernel({ apiKey: service.key, baseURL: service.url, timeout: 110_000, maxRetries: 0 });
     const zip = await zipOf({ ...bareSdk, 'index.js': printing });
-    const { deployment, lines } = await deploy(client, zip, 'index.js', { env_vars: variables });
+    const { deployment, lines } = await deploy(client, zip, 'index.js', { env_vars });
     expect(deployment.status, lines.join('\n')).toBe('running');
     await expectNoStop(async () => {
-      const action = { app_name: 'printing', action_name: 'print', version: 'latest' };
+      const payload = JSON.stringify({ character });
+      const action = { app_name: 'printing', action_name: 'print', version: 'latest', payload };
       const all = await Promise.all(Array.from({ length: 3 }, () => client.invocations.create(action)));
       for (const done of all) expect(done, done.status_reason).toMatchObject({ status: 'succeeded' });
     });

@@ -203,7 +203,7 @@ test('targets in targets are followed 32 deep', () => {
 test('others have their turn while the capture of a browser with thousands of targets changes', async () => {
   const { client, say, sent } = browser();
   const mux = { attachLocal: () => client, hiddenWorld: 'w', proxy: undefined } as unknown as Mux;
-  const watch = watchBrowser(mux, { tell() {}, draft: () => () => {} });
+  const watch = watchBrowser(mux, { emit() {}, draft: () => () => {} });
   onTestFinished(() => watch.close());
   await watch.change(new Set(['console']));
   for (let at = 0; at < 4000; at++) {
