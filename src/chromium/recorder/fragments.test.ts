@@ -1,0 +1,52 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { fragmentReader, type Fragment } from './fragments.ts';
+
+afterEach(() => vi.restoreAllMocks());
+
+function box(type: string, content: Buffer): Buffer {
+  const head = Buffer.alloc(8);
+  head.writeUInt32BE(8 + content.length);
+  head.write(type, 4);
+  return Buffer.concat([head, content]);
+}
+
+const moov = box('moov', Buffer.concat([Buffer.from('mdhd'), Buffer.alloc(16)]));
+const moof = box('moof', Buffer.concat([Buffer.from('tfdt'), Buffer.alloc(8)]));
+
+function read(bytes: Buffer, piece: number) {
+  const heads: Buffer[] = [];
+  const fragments: Fragment[] = [];
+  const take = fragmentReader(
+    (head) => heads.push(head.bytes),
+    (fragment) => fragments.push(fragment),
+  );
+  for (let at = 0; at < bytes.length; at += piece) take(bytes.subarray(at, at + piece));
+  return { heads, fragments };
+}
+
+test.each([1, 7, 8, 64, 1000])('a video in pieces of %i bytes is cut into its head and its fragments', (piece) => {
+  const [first, second] = [box('mdat', Buffer.alloc(100, 1)), box('mdat', Buffer.alloc(0))];
+  const { heads, fragments } = read(
+    Buffer.concat([box('ftyp', Buffer.alloc(4)), moov, moof, first, moof, second]),
+    piece,
+  );
+  expect(heads).toEqual([Buffer.concat([box('ftyp', Buffer.alloc(4)), moov])]);
+  expect(fragments.map(({ bytes }) => bytes)).toEqual([Buffer.concat([moof, first]), Buffer.concat([moof, second])]);
+});
+
+test('the bytes of a large fragment are copied a few times, in however many pieces they come', () => {
+  const video = Buffer.concat([moov, moof, box('mdat', Buffer.alloc(4 * 2 ** 20))]);
+  const concat = vi.spyOn(Buffer, 'concat');
+  expect(read(video, 16_384).fragments).toHaveLength(1);
+  const copied = concat.mock.results.reduce((sum, { value }) => sum + (value as Buffer).length, 0);
+  expect(copied).toBeLessThan(4 * video.length);
+});
+
+test('a box that is too long is skipped with what belongs to it, and nothing of it is kept', () => {
+  const long = Buffer.alloc(64 * 2 ** 20 + 1);
+  long.writeUInt32BE(long.length);
+  long.write('mdat', 4);
+  const small = box('mdat', Buffer.alloc(1));
+  const { fragments } = read(Buffer.concat([moov, moof, long, moof, small]), 2 ** 20);
+  expect(fragments.map(({ bytes }) => bytes)).toEqual([Buffer.concat([moof, small])]);
+});
