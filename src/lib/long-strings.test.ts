@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { withoutLongStrings } from './long-strings.ts';
+
+afterEach(() => vi.restoreAllMocks());
 
 const cutInto = (text: string, size: number) => {
   const bytes = Buffer.from(text);
@@ -22,4 +24,13 @@ test.each([1, 2, 3, 7, 1000])('only long strings are emptied, in pieces of %i by
     slashes: '',
     list: ['', '', { z: 1, end: '\\' }],
   });
+});
+
+test('many short strings are kept in a few parts', async () => {
+  const value = Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`h${i}`, 'v']));
+  const pieces = cutInto(JSON.stringify({ ...value, long: 'x'.repeat(200) }), 1000);
+  const concat = vi.spyOn(Buffer, 'concat');
+  const result = await withoutLongStrings(pieces, 100);
+  expect(concat.mock.calls.flatMap(([parts]) => [...parts]).length).toBeLessThan(5 * pieces.length);
+  expect(JSON.parse(result.toString())).toEqual({ ...value, long: '' });
 });

@@ -3,22 +3,26 @@ import { turns } from './turns.ts';
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** JSON in pieces, with every string of more than `longest` bytes replaced by an empty one. Yields to the event loop between pieces. */
+/**
+ * JSON in pieces, with every string of more than `longest` bytes replaced by an empty one. Yields to the event loop between pieces. What is
+ * kept stays in as few parts as possible: a page chooses how many short strings there are.
+ */
 export async function withoutLongStrings(pieces: readonly Buffer[], longest: number): Promise<Buffer> {
   const turn = turns();
   const kept: Buffer[] = [];
-  /** The content of the string that is being read; undefined outside of strings. */
+  /** The content so far of a string that began in an earlier piece; undefined outside of strings. */
   let content: Buffer[] | undefined;
   let length = 0;
   let escaped = false;
   for (const piece of pieces) {
+    /** What is kept of the piece, and not in `kept` yet, begins here. */
+    let from = 0;
     for (let at = 0; at < piece.length;) {
       const begin = at;
       if (!content) {
         at = piece.indexOf(QUOTE, at) + 1 || piece.length;
-        kept.push(piece.subarray(begin, at));
-        if (piece[at - 1] === QUOTE) content = [];
-        length = 0;
+        if (piece[at - 1] !== QUOTE) break;
+        [content, length] = [[], 0];
         continue;
       }
       if (escaped) at += 1;
@@ -26,13 +30,19 @@ export async function withoutLongStrings(pieces: readonly Buffer[], longest: num
       escaped = at > piece.length; // the character after a backslash is in the next piece
       at = Math.min(at, piece.length);
       length += at - begin;
-      if (length > longest) content = [];
-      else content.push(piece.subarray(begin, at));
-      if (at === piece.length) continue;
-      kept.push(...content, piece.subarray(at, at + 1));
+      const closes = at < piece.length;
+      if (length > longest || !closes || content.length > 0) {
+        kept.push(piece.subarray(from, begin));
+        if (length > longest) content = [];
+        else content.push(piece.subarray(begin, at));
+        from = at;
+      }
+      if (!closes) break;
+      kept.push(...content);
       content = undefined;
       at += 1;
     }
+    kept.push(piece.subarray(from));
     await turn();
   }
   return Buffer.concat(kept);
