@@ -118,3 +118,22 @@ test('what the kernel has ended is told once', async () => {
     .poll(() => told, { timeout: 30_000 })
     .toEqual(["The session's memory ran out (1024 MB), and the kernel ended its largest process."]);
 });
+
+test('the processes of sessions that are short of memory are read in turns of the event loop', async () => {
+  const seen: string[] = [];
+  const session = (name: string) => ({
+    leaders: () => [],
+    mostBytes: 1,
+    outOfMemory: () => 0,
+    memory: () => 1,
+    pids: () => {
+      seen.push(name);
+      setImmediate(() => seen.push('turn'));
+      return Array<number>(20_000).fill(process.pid);
+    },
+    told: () => {},
+  });
+  ends.push(watchMemory(session('one')), watchMemory(session('two')));
+  await expect.poll(() => seen, { timeout: 30_000 }).toContain('two');
+  expect(seen.slice(0, seen.indexOf('two'))).toContain('turn');
+});

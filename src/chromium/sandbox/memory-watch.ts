@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { membersOf, memoryParts, processes, signal, startTime } from './process-tree.ts';
 import { machineSharedMemory, sharedMemory } from './shared-memory.ts';
 import { withoutOwner } from '../../lib/scope.ts';
+import { turns } from '../../lib/turns.ts';
 
 /** A session whose memory is watched. */
 export interface Watched {
@@ -100,7 +101,7 @@ async function look(): Promise<void> {
       seen.outOfMemory = count;
       const isNear = (session.memory?.() ?? 0) > session.mostBytes * NEAR;
       seen.before = seen.largest;
-      seen.largest = isNear ? largest(session.pids?.().map((pid) => ({ pid, bytes: residentOf(pid) })) ?? []) : [];
+      seen.largest = isNear ? largest(await sizesOf(session.pids?.() ?? [])) : [];
       again ||= isNear;
     }
     if (unbounded.length > 0) again = await bound(unbounded);
@@ -134,6 +135,17 @@ function largest(sizes: readonly { pid: number; bytes: number }[]): Task[] {
     .toSorted((a, b) => b.bytes - a.bytes)
     .slice(0, MOST_LISTED)
     .map(({ pid, bytes }) => ({ pid, bytes, name: nameOf(pid) }));
+}
+
+/** Read in pieces: a session may have thousands of processes. */
+async function sizesOf(pids: readonly number[]): Promise<{ pid: number; bytes: number }[]> {
+  const turn = turns();
+  const sizes: { pid: number; bytes: number }[] = [];
+  for (const pid of pids) {
+    sizes.push({ pid, bytes: residentOf(pid) });
+    await turn();
+  }
+  return sizes;
 }
 
 /** 0 for a process that is gone, or dead and not waited for yet. */

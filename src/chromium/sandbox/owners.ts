@@ -3,6 +3,8 @@ import { randomInt } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { errorCode } from '../../lib/error-code.ts';
+import { withoutOwner } from '../../lib/scope.ts';
+import { turns } from '../../lib/turns.ts';
 import { startTime } from './process-tree.ts';
 
 /** The user that a session's processes run as, seen from the host. */
@@ -112,32 +114,43 @@ export function manyOwners(
     return undefined;
   }
 
-  function tidy(): void {
-    const alive = livingUids();
-    for (const name of readdirSync(at)) {
-      const uid = Number(name);
-      const [pid, startedAt, dir] = split(readIfThere(pathOf(uid)));
-      const over = retired.has(uid) || (startedAt !== undefined && startTime(Number(pid)) !== startedAt);
-      if (!over || alive.has(uid) || (dir && existsSync(dir))) continue;
+  function isOver(uid: number): boolean {
+    const [pid, startedAt] = split(readIfThere(pathOf(uid)));
+    return retired.has(uid) || (startedAt !== undefined && startTime(Number(pid)) !== startedAt);
+  }
+
+  const ended = () => readdirSync(at).map(Number).filter(isOver);
+
+  /** `alive` was read after the claims had ended. */
+  function free(uids: readonly number[], alive: ReadonlySet<number>): void {
+    for (const uid of uids) {
+      const [, , dir] = split(readIfThere(pathOf(uid)));
+      if (!isOver(uid) || alive.has(uid) || (dir && existsSync(dir))) continue;
       retired.delete(uid);
       unlinkIfThere(pathOf(uid));
     }
   }
 
   function tidySoon(): void {
-    timer ??= setTimeout(() => {
-      timer = undefined;
-      tidy();
-      if (retired.size > 0) tidySoon();
-    }, TIDY_MS).unref();
+    const tidy = async () => free(ended(), await livingUids());
+    timer ??= withoutOwner(() =>
+      setTimeout(
+        () =>
+          void tidy().finally(() => {
+            timer = undefined;
+            if (retired.size > 0) tidySoon();
+          }),
+        TIDY_MS,
+      ).unref(),
+    );
   }
 
-  tidy();
+  free(ended(), livingUidsAtOnce());
   return {
     claim(dir = '') {
       let uid = take(dir);
       if (uid === undefined) {
-        tidy();
+        free(ended(), livingUidsAtOnce());
         uid = take(dir);
       }
       if (uid === undefined) throw new Error('Every uid of CORRAL_SESSION_UIDS is in use. Set it to a larger range.');
@@ -176,15 +189,23 @@ function knownUids(): number[] {
     .map((line) => Number(line.split(':')[2]));
 }
 
-/** Every real, effective, saved and file system uid of every process on this machine. */
-function livingUids(): Set<number> {
+/** Every real, effective, saved and file system uid of every process on this machine, read in pieces: sessions may have thousands of processes. */
+async function livingUids(): Promise<Set<number>> {
+  const turn = turns();
   const found = new Set<number>();
   for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue;
-    const uids = /^Uid:\t(.*)/m.exec(readIfThere(`/proc/${name}/status`))?.[1] ?? '';
-    for (const uid of uids.split('\t')) found.add(Number(uid));
+    for (const uid of uidsOf(name)) found.add(uid);
+    await turn();
   }
   return found;
+}
+
+const livingUidsAtOnce = () => new Set(readdirSync('/proc').flatMap(uidsOf));
+
+function uidsOf(name: string): number[] {
+  if (!/^\d+$/.test(name)) return [];
+  const uids = /^Uid:\t(.*)/m.exec(readIfThere(`/proc/${name}/status`))?.[1] ?? '';
+  return uids.split('\t').map(Number);
 }
 
 /** The directory comes last and may hold spaces. */
