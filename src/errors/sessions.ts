@@ -16,8 +16,11 @@ export const sessionErrors = {
     (p: { detail: string }) => p.detail,
   ),
   recording_limit_reached: conflict(
-    'The session is being recorded as often as it may.',
-    (p: { most: number }) => `${p.most} recordings of this session are running, which is the most. Stop one first.`,
+    'The session is being recorded as often as it may, or the recordings of the node take as much memory as they may.',
+    (p: { most: number | 'memory' }) =>
+      p.most === 'memory'
+        ? 'The recordings of this node, or of this project there, take as much memory as they may. Stop one first, or record a session with a smaller viewport.'
+        : `${p.most} recordings of this session are running, which is the most. Stop one first.`,
   ),
   viewport_in_use: conflict(
     'The live view has viewers, or the session is being recorded.',

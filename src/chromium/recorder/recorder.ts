@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream';
 import type { Engine } from '../engine.ts';
 import { startEncoder, type Confinement } from './encoder.ts';
-import { framesOf } from './frames.ts';
+import { framesOf, type Frames } from './frames.ts';
+import { pictures } from './picture-memory.ts';
 
 /** A running recording. */
 export interface Recording {
@@ -26,6 +27,7 @@ const FEWEST = 2;
 
 export async function record(engine: Engine, framerate: number, confinement: Confinement): Promise<Recording> {
   const frames = await framesOf(engine);
+  const release = takeMemory(engine, frames);
   const encoder = startEncoder({ pictures: frames.pictures, size: frames.size, framerate }, confinement);
   const everyMs = 1000 / framerate;
   let last: Buffer | undefined;
@@ -53,6 +55,7 @@ export async function record(engine: Engine, framerate: number, confinement: Con
   }, STILL_MS);
   const ended = encoder.exited.then(({ failed, lastWords }) => {
     how ??= 'encoder_failed';
+    release();
     clearInterval(still);
     clearTimeout(asking);
     clearTimeout(due);
@@ -99,4 +102,14 @@ export async function record(engine: Engine, framerate: number, confinement: Con
   }
 
   return { output: encoder.output, stop: () => end('stopped'), ended };
+}
+
+/** A recording holds up to three pictures: the one that is followed or arrives, the last one, and the one that ffmpeg reads. */
+function takeMemory({ memory }: Pick<Engine, 'memory'>, { pictures: kind, size, close }: Frames): () => void {
+  try {
+    return pictures.take(memory, 3 * size.width * size.height * (kind === 'pixels' ? 4 : 1));
+  } catch (error) {
+    close();
+    throw error;
+  }
 }

@@ -3,6 +3,7 @@ import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import type { Confinement } from '../../chromium/recorder/encoder.ts';
 import { DisplayTooLarge } from '../../chromium/recorder/frames.ts';
+import { NoPictureMemory } from '../../chromium/recorder/picture-memory.ts';
 import { record, type Recording } from '../../chromium/recorder/recorder.ts';
 import { errors, ServiceError } from '../../errors.ts';
 import type { DiskSpace } from '../../lib/disk-space.ts';
@@ -76,6 +77,7 @@ export function replayRecordings(deps: Deps, encode: typeof record = record) {
     } catch (error) {
       held.release();
       await claim.release();
+      if (error instanceof NoPictureMemory) throw errors.recording_limit_reached({ most: 'memory' });
       throw error instanceof DisplayTooLarge ? errors.invalid_input({ detail: error.message }) : error;
     }
   }
