@@ -3,6 +3,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import type { Plugin } from 'vite';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { SlowestFiles } from './test/support/slowest-files.ts';
 
 /** The files that take longest, longest first: begun first, they leave no worker with a long file at the end. Others go by their size. */
 const longest = [
@@ -138,7 +139,7 @@ export default defineConfig({
     // A poll ends when what it waits for is there. The bound is for what never comes, and a second is no sign of that.
     expect: { poll: { timeout: 30_000 } },
     // Dot-free and greppable; every test name is a sentence about the product.
-    reporters: ['default'],
+    reporters: ['default', new SlowestFiles()],
     projects: [
       {
         extends: true,
