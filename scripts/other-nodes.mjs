@@ -8,25 +8,40 @@ import { say, script, Stop } from './say.mjs';
 const versions = ['24', '26'];
 
 /**
- * What depends on Node itself: HTTP, websockets, streams, child processes, sockets; and one file with a real service and real
- * browsers. Tests of browsers, sandboxes and PostgreSQL find the same programs under each version, so they run once.
+ * What depends on Node itself: HTTP, websockets, streams, child processes, sockets, threads; and one file with a real service and real
+ * browsers. Rules and queries are the same under each version, and tests of browsers, sandboxes and PostgreSQL find the same programs, so
+ * they run once.
  */
 const tests = [
   'src/lib',
   'src/api',
-  'src/cluster',
-  'src/org',
-  'src/proxies',
-  'src/sessions',
   'src/config.test.ts',
+  'src/chromium/cdp/mux.test.ts',
+  'src/chromium/cdp/pipe.test.ts',
   'src/chromium/egress',
   'src/chromium/guest',
+  'src/cli/client/http',
+  'src/cluster/forward.test.ts',
+  'src/cluster/headers.test.ts',
+  'src/doors/webdriver/driver',
+  'src/extensions/archive',
+  'src/org/audit.test.ts',
+  'src/org/strangers',
+  'src/sessions/curl',
+  'src/sessions/held-routes',
+  'src/sessions/live-view/assets',
+  'src/sessions/logs/kept',
+  'src/sessions/own-endpoint',
+  'src/sessions/replays/recordings',
   'test/rooms.test.ts',
   'test/acceptance/sessions.test.ts',
 ];
 
-/** Runs these tests on each version, and the check of what is emitted from the code. Resolves to an exit code. */
-export async function testOnOtherNodes(args = tests) {
+/**
+ * Runs these tests on each version, and the check of what is emitted from the code. `env` is added to the environment. Resolves to an exit
+ * code.
+ */
+export async function testOnOtherNodes(args = tests, env = {}) {
   for (const version of versions) {
     const node = await provideNode(version);
     if (!node) continue;
@@ -37,7 +52,9 @@ export async function testOnOtherNodes(args = tests) {
       say(output);
       return code;
     }
-    const failed = await show(node, ['node_modules/vitest/vitest.mjs', 'run', ...args]);
+    const failed = await show(node, ['node_modules/vitest/vitest.mjs', 'run', ...args], {
+      env: { ...process.env, ...env },
+    });
     if (failed) return failed;
   }
   return 0;

@@ -22,33 +22,38 @@ await script(async () => {
   if (everything && process.exitCode === 0 && isRoot())
     process.exitCode = await section('Attacks as an ordinary user', () => testAsUser(attacksOnSessions(), built));
   if (everything && process.exitCode === 0)
-    process.exitCode = await section('Tests on other versions of Node', () => testOnOtherNodes());
+    process.exitCode = await section('Tests on other versions of Node', () => testOnOtherNodes(undefined, built));
 });
 
 /**
- * The attacks by what runs in a session. The others are on what the service does with requests, rows and its memory, which is the same for
- * every user.
+ * The attacks by what runs in a session, on what confines it. The others are on what the service does with requests, messages, connections,
+ * rows and its memory, which is the same for every user.
  */
 function attacksOnSessions() {
   const onTheService = [
     'bad-keys',
     'bidi-messages',
     'cdp-messages',
+    'curl-raw',
     'display-work',
     'docs',
     'faults',
     'floods',
     'growing-work',
     'headers',
+    'hostile-browser',
     'keys',
     'large-lists',
     'memory',
     'node-credentials',
     'passwords',
     'project-caps',
+    'project-storage',
     'provider-items',
     'slow-text',
     'telemetry',
+    'trace',
+    'watch-links',
     'websocket',
   ];
   const files = readdirSync(join(root, 'test/attacks')).filter((name) => name.endsWith('.test.ts'));
