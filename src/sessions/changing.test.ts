@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { fakeEngine } from '../../test/support/fake-engine.ts';
+import { fakeEngine, proxyAt } from '../../test/support/fake-engine.ts';
 import { fakeTelemetry } from '../../test/support/fake-telemetry.ts';
 import { newRow } from '../../test/support/session-rows.ts';
 import { openTestStore } from '../../test/support/store.ts';
@@ -38,7 +38,7 @@ async function house(row: Partial<Parameters<typeof newRow>[0]> = {}) {
     telemetry: captured.telemetry,
     timeoutSeconds: 60,
     mayStandBy: false,
-    proxy: { url: 'first' } as never,
+    proxy: proxyAt('first'),
     relaunch: () => Promise.reject(new Error('no')),
     onIdle() {},
     onLost() {},
@@ -57,7 +57,7 @@ async function house(row: Partial<Parameters<typeof newRow>[0]> = {}) {
     proxies: {
       endpoint: async (_project: string, proxyId: string) => {
         if (proxyId === 'nothing') throw errors.invalid_input({ detail: 'proxy_id: no proxy has this id.' });
-        return { url: proxyId } as never;
+        return proxyAt(proxyId);
       },
       defaultEndpoint: () => undefined,
     },

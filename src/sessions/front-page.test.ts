@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Engine } from '../chromium/engine.ts';
+import { fakeEngine } from '../../test/support/fake-engine.ts';
 import { sessionFrontPage } from './front-page.ts';
 
 const page = (url: string) => ({ url, title: `Title of ${url}` });
@@ -11,7 +11,7 @@ const later = <T>() => {
 
 function house(frontPage: () => Promise<{ url: string; title: string } | undefined>) {
   const state = { mayAsk: true, asked: 0 };
-  const engine = { frontPage: () => (state.asked++, frontPage()) } as unknown as Engine;
+  const engine = { ...fakeEngine().engine, frontPage: () => (state.asked++, frontPage()) };
   const front = sessionFrontPage({ engine: async () => engine, mayAsk: () => state.mayAsk });
   return { front, state };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Engine } from '../chromium/engine.ts';
+import { fakeEngine } from '../../test/support/fake-engine.ts';
 import { launchTrial } from './launch-trial.ts';
 
 function setUp(starts: (Error | 'works')[]) {
@@ -14,7 +14,7 @@ function setUp(starts: (Error | 'works')[]) {
         const how = starts.shift() ?? 'works';
         if (how !== 'works') throw how;
         startedAt = time;
-        return { close: async () => void seen.push('close') } as unknown as Engine;
+        return { ...fakeEngine().engine, close: async () => void seen.push('close') };
       },
       remove: async () => void seen.push('remove'),
     },

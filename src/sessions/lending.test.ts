@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fakeEngine } from '../../test/support/fake-engine.ts';
+import { fakeEngine, proxyAt } from '../../test/support/fake-engine.ts';
 import { fakeTelemetry } from '../../test/support/fake-telemetry.ts';
 import { sessionRow } from '../../test/support/session-rows.ts';
 import { silent } from '../lib/log.ts';
@@ -75,9 +75,9 @@ test('a browser that no client came to is given back unused; one that opened a p
 test('what its holder changed of the proxy goes with the lease', async () => {
   const { lend, takeBack, fake, session } = house();
   await lend('s', lease, 'key');
-  await session.setProxy({ url: 'http://holder' } as never);
+  await session.setProxy(proxyAt('holder'));
   await takeBack('s');
-  expect(fake.done.slice(-2)).toEqual(['proxy http://holder', 'proxy none']);
+  expect(fake.done.slice(-2)).toEqual(['proxy holder', 'proxy none']);
   await session.end('deleted');
 });
 

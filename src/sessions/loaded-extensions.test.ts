@@ -1,14 +1,15 @@
 import { expect, test } from 'vitest';
-import type { Engine } from '../chromium/engine.ts';
+import { fakeEngine } from '../../test/support/fake-engine.ts';
 import { silent } from '../lib/log.ts';
 import { loadedExtensions } from './loaded-extensions.ts';
 
 /** A browser that knows what was loaded into it, and refuses what is called bad. */
-function fakeEngine() {
+function browser() {
   const loaded: string[] = [];
   return {
     loaded,
     engine: {
+      ...fakeEngine().engine,
       async loadExtension(name: string) {
         await new Promise((resolve) => setTimeout(resolve, name.length)); // the first takes longest
         if (name === 'bad') throw new Error('Extensions.loadUnpacked: Its manifest is nonsense.');
@@ -18,7 +19,7 @@ function fakeEngine() {
       async unloadExtension(id: string) {
         loaded.splice(loaded.indexOf(id.slice(3)), 1);
       },
-    } as unknown as Engine,
+    },
   };
 }
 
@@ -35,7 +36,7 @@ const named = (...names: string[]) => names.map((name) => ({ name, unpack: async
 
 test('extensions are loaded in the order asked for, and in the same order into the next browser', async () => {
   const { extensions } = yard();
-  const [first, next] = [fakeEngine(), fakeEngine()];
+  const [first, next] = [browser(), browser()];
   await Promise.all([
     extensions.load('s', first.engine, named('longest', 'long', 'b')),
     extensions.load('s', first.engine, named('c', 'a')), // waits its turn
@@ -49,7 +50,7 @@ test('extensions are loaded in the order asked for, and in the same order into t
 
 test('of a request that cannot be met nothing stays', async () => {
   const { there, extensions } = yard();
-  const { engine, loaded } = fakeEngine();
+  const { engine, loaded } = browser();
   await extensions.load('s', engine, named('a'));
   await expect(extensions.load('s', engine, named('b', 'bad'))).rejects.toThrow(
     "Extension 'bad' was not loaded: Its manifest is nonsense.",

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fakeEngine } from '../../test/support/fake-engine.ts';
+import { fakeEngine, proxyAt } from '../../test/support/fake-engine.ts';
 import { fakeTelemetry } from '../../test/support/fake-telemetry.ts';
 import { silent } from '../lib/log.ts';
 import type { Ending } from './state.ts';
@@ -91,16 +91,15 @@ test('a successor that does not start, or a session that ends meanwhile, is told
 
 test('a proxy that is swapped while the next browser starts is the one it gets', async () => {
   const { handOver, setProxy, browsers, started } = house();
-  const proxy = (url: string) => ({ url }) as never;
   let setting: Promise<void> | undefined;
   const swapping = () => {
-    setting = setProxy(proxy('http://second'));
+    setting = setProxy(proxyAt('second'));
     return started();
   };
-  await setProxy(proxy('http://first'));
-  await setProxy(proxy('http://first')); // the same again drops no connection
+  await setProxy(proxyAt('first'));
+  await setProxy(proxyAt('first')); // the same again drops no connection
   await handOver(browsers[0]!.engine, swapping, '');
   await setting;
-  expect(browsers[0]!.done.filter((what) => what.startsWith('proxy'))).toEqual(['proxy http://first']);
-  expect(new Set(browsers[1]!.done)).toEqual(new Set(['proxy http://second']));
+  expect(browsers[0]!.done.filter((what) => what.startsWith('proxy'))).toEqual(['proxy first']);
+  expect(new Set(browsers[1]!.done)).toEqual(new Set(['proxy second']));
 });
