@@ -37,7 +37,24 @@ test('what a lost node had under way counts no more', async () => {
   await here.claim('p').cover(1);
 });
 
-test('without a limit nothing is asked', async () => {
-  const storage = storageService({ db: store.db, nodeId: 'a', mostBytes: 0 });
-  await expect(storage.claim('p').cover(1e15)).resolves.toBeUndefined();
+test('without a limit any claim is covered, and the database is not asked', async () => {
+  const asked: string[] = [];
+  const db = new Proxy(store.db, {
+    get(target, name, receiver): unknown {
+      asked.push(String(name));
+      return Reflect.get(target, name, receiver);
+    },
+  });
+  async function use(mostBytes: number) {
+    asked.length = 0;
+    const storage = storageService({ db, nodeId: 'a', mostBytes });
+    const claim = storage.claim('without a limit');
+    await claim.cover(1e15);
+    await claim.release();
+    expect(await storage.countMadeAgain('a cache', 'without a limit', 1e15)).toBe(true);
+    expect(await storage.overfull('without a limit')).toBe(false);
+    return asked;
+  }
+  expect(await use(0)).toEqual([]);
+  expect(await use(1e16)).not.toEqual([]); // the same calls, with a limit
 });
