@@ -14,6 +14,7 @@ import { loginChannel } from '../logins/run-store.ts';
 import { gatekeeper } from '../org/gatekeeper.ts';
 import type { Occupancy } from '../org/projects.ts';
 import { settleLostNode } from '../sessions/reconcile.ts';
+import type { SessionTimings } from '../sessions/timings.ts';
 import { readUpstreams } from '../proxies/upstreams.ts';
 import { openStore } from '../store/open.ts';
 import { openKeys, secretStore } from '../store/secrets.ts';
@@ -30,13 +31,15 @@ export interface AppOptions {
   onFatal: (error: Error) => void;
   /** Replaces the real measurement of the data directory's disk, for tests. */
   space?: () => Space;
+  /** Shorter delays, for tests that wait for them. */
+  timings?: Partial<SessionTimings>;
 }
 
 export type Ground = Awaited<ReturnType<typeof openGround>>;
 
 /** What every room depends on: the store, its keys, events, metrics; and the lists that rooms add to. */
 export async function openGround(
-  { config, logger, onFatal, space }: AppOptions,
+  { config, logger, onFatal, space, timings }: AppOptions,
   opened: (close: () => unknown) => void,
 ) {
   const { dataDir, databaseUrl, diskReserve } = config;
@@ -82,6 +85,7 @@ export async function openGround(
   const probes: Probe[] = [{ name: 'store', required: true, check: () => store.ping().then(() => undefined) }];
   return {
     config,
+    timings,
     log: logger,
     opened,
     upstreams,

@@ -70,6 +70,7 @@ export async function openSessions(
       for (const make of ground.makers)
         await make().catch((error: Error) => log.warn({ error: error.message }, 'disk.room_not_made'));
     },
+    timings: ground.timings,
     events,
     log,
   });

@@ -1,5 +1,6 @@
 import type { Engine } from '../chromium/engine.ts';
 import { SessionEnded, type Ending } from './state.ts';
+import { timings } from './timings.ts';
 
 /** A use of the session. While there is one, the session stays awake and does not time out. */
 export interface Hold {
@@ -18,6 +19,7 @@ export function sessionHolds({
   dozeOff,
   stayUp,
   timeoutSeconds,
+  secondMs = timings.secondMs,
   until,
   ending,
   onHold,
@@ -30,6 +32,7 @@ export function sessionHolds({
   stayUp: () => void;
   /** Undefined: the session does not time out. */
   timeoutSeconds: () => number | undefined;
+  secondMs?: number | undefined;
   until: () => AbortSignal;
   ending: () => Ending | undefined;
   onHold: () => void;
@@ -46,8 +49,8 @@ export function sessionHolds({
     dozeOff();
     const seconds = timeoutSeconds();
     if (seconds === undefined) return;
-    idle = setTimeout(onIdle, seconds * 1000);
-    endsAt = new Date(Date.now() + seconds * 1000);
+    idle = setTimeout(onIdle, seconds * secondMs);
+    endsAt = new Date(Date.now() + seconds * secondMs);
   }
 
   function stopTimers() {

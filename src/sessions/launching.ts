@@ -26,6 +26,7 @@ import type { Spare } from './spares.ts';
 import { SessionEnded } from './state.ts';
 import { openStartUrl } from './start-url.ts';
 import type { NewSession, SessionRow, SessionStore } from './store.ts';
+import type { SessionTimings } from './timings.ts';
 import { sessionTelemetry, type Collect } from './telemetry.ts';
 import { wayOut } from './way-out.ts';
 
@@ -75,6 +76,7 @@ export interface LaunchingDeps {
   /** Throws unless the invocation is one of the project that has not ended: its browsers end with it. */
   refuseInvocation: (projectId: string, id: string) => Promise<void>;
   nodeId: string;
+  timings?: Partial<SessionTimings> | undefined;
   events: Pick<EventBus, 'publish'>;
   log: Log;
 }
@@ -214,6 +216,7 @@ export function sessionLaunching(deps: LaunchingDeps) {
       ),
       onIdle: () => void ending.stop(id, 'idle'),
       onLost: (detail) => void ending.stop(id, 'crashed', detail),
+      timings: deps.timings,
       log,
     });
   }

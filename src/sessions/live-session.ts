@@ -13,6 +13,7 @@ import { sessionStandby } from './standby.ts';
 import { endings, SessionEnded, type Ending } from './state.ts';
 import { closingMs, sessionSuccession, type StartNext } from './succession.ts';
 import type { SessionTelemetry } from './telemetry.ts';
+import type { SessionTimings } from './timings.ts';
 import { sessionThumbnail } from './thumbnail.ts';
 
 export interface LiveSessionOptions {
@@ -36,6 +37,7 @@ export interface LiveSessionOptions {
   onIdle: () => void;
   /** The browser is gone and is not replaced. */
   onLost: (detail: string) => void;
+  timings?: Partial<SessionTimings> | undefined;
   log: Log;
 }
 
@@ -90,6 +92,7 @@ export function liveSession(options: LiveSessionOptions) {
   const standby = sessionStandby({
     ...options,
     engine: browsers.current,
+    standbyMs: options.timings?.standbyMs,
     beforeSleep: () => Promise.all([front.look(lookMs), timeoutSeconds === undefined || wall.look(pictureMs)]),
     inUse: () => holds.inUse,
     ended: () => ending !== undefined,
@@ -102,6 +105,7 @@ export function liveSession(options: LiveSessionOptions) {
     dozeOff: standby.dozeOff,
     stayUp: standby.cancel,
     timeoutSeconds: () => timeoutSeconds,
+    secondMs: options.timings?.secondMs,
     until: () => lending.signal,
     ending: () => ending,
     onHold: () => (used = true),

@@ -26,6 +26,7 @@ import type { CreateSession, Session } from './schema.ts';
 import type { Shape } from './spares.ts';
 import type { SessionStore } from './store.ts';
 import type { Collect } from './telemetry.ts';
+import type { SessionTimings } from './timings.ts';
 
 export type SessionService = ReturnType<typeof sessionService>;
 
@@ -58,6 +59,7 @@ export function sessionService(deps: {
   takers: () => Iterable<DiskTaker>;
   /** Removes from the disk what can be made again. Never rejects. */
   makeRoom: () => Promise<void>;
+  timings?: Partial<SessionTimings> | undefined;
   events: EventBus;
   log: Log;
 }) {

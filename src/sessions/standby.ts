@@ -1,8 +1,7 @@
 import type { Browser } from '../chromium/browser/launch.ts';
 import type { Engine } from '../chromium/engine.ts';
 import type { Log } from '../lib/log.ts';
-
-const standbyMs = 5000;
+import { timings } from './timings.ts';
 
 /** A session's standby: its browser is frozen while the session is not in use, and thawed for its next use. Counts the time it is awake. */
 export function sessionStandby({
@@ -14,6 +13,7 @@ export function sessionStandby({
   beforeSleep,
   onAwake,
   onClock,
+  standbyMs = timings.standbyMs,
   log,
 }: {
   id: string;
@@ -29,6 +29,7 @@ export function sessionStandby({
   onAwake?: (() => void) | undefined;
   /** It fell asleep or woke up, after so much time awake. */
   onClock?: ((clock: { uptimeMs: number; awake: boolean }) => void) | undefined;
+  standbyMs?: number | undefined;
   log: Log;
 }) {
   let timer: NodeJS.Timeout | undefined;

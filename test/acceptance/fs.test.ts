@@ -25,7 +25,8 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
 
   beforeAll(async () => {
     site = await startDownloads();
-    service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: `${site.host},${site.alias}` });
+    const settings = { CORRAL_ALLOW_PRIVATE_HOSTS: `${site.host},${site.alias}` };
+    service = await startService(settings, { timings: { standbyMs: 1000 } });
     sdk = service.sdk();
     for (const shape of ['headless', 'headful'] as const)
       sessions[shape] = (

@@ -21,11 +21,8 @@ const site = createServer((_request, response) => {
 beforeAll(async () => {
   site.listen(0, '127.0.0.1');
   await once(site, 'listening');
-  service = await startService({
-    CORRAL_ALLOW_PRIVATE_HOSTS: '127.0.0.1',
-    CORRAL_BODY_SECONDS: '3',
-    CORRAL_MAX_SESSIONS: '10',
-  });
+  const settings = { CORRAL_ALLOW_PRIVATE_HOSTS: '127.0.0.1', CORRAL_BODY_SECONDS: '3', CORRAL_MAX_SESSIONS: '10' };
+  service = await startService(settings, { timings: { secondMs: 500 } });
 });
 afterAll(async () => {
   await service?.close();

@@ -8,6 +8,8 @@ import { isolationHere } from '../support/sandbox.ts';
 
 const isolation = await isolationHere();
 
+const STANDBY_MS = 1000;
+
 describe.runIf(isolation.sandboxed)('processes of a session', () => {
   let service: Service;
   let sdk: Kernel;
@@ -15,7 +17,7 @@ describe.runIf(isolation.sandboxed)('processes of a session', () => {
   const bases = { headless: '', headful: '' };
 
   beforeAll(async () => {
-    service = await startService();
+    service = await startService({}, { timings: { standbyMs: STANDBY_MS } });
     sdk = service.sdk();
     for (const shape of ['headless', 'headful'] as const) {
       const made = await sdk.browsers.create({ headless: shape === 'headless', timeout_seconds: 600 });
@@ -254,7 +256,7 @@ describe.runIf(isolation.sandboxed)('processes of a session', () => {
   test('a running process keeps the session awake, and a session asleep wakes for a command', async () => {
     const standing = () => service.app.sessions.running(id())!.standingBy;
     const { process_id } = await sdk.browsers.process.spawn(id(), { command: 'sleep', args: ['1000'] });
-    await sleep(6500);
+    await sleep(2 * STANDBY_MS);
     expect(standing()).toBe(false);
     await sdk.browsers.process.kill(process_id!, { id: id(), signal: 'TERM' });
     await expect.poll(standing, { timeout: 30_000 }).toBe(true);

@@ -19,7 +19,8 @@ let service: Service;
 let sdk: Kernel;
 beforeAll(async () => {
   pages = await startPages({ '/clock': clock });
-  service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: pages.host, CORRAL_REPLAY_MB: '50' });
+  const settings = { CORRAL_ALLOW_PRIVATE_HOSTS: pages.host, CORRAL_REPLAY_MB: '50' };
+  service = await startService(settings, { timings: { standbyMs: 1000 } });
   sdk = service.sdk();
 });
 afterAll(async () => {

@@ -24,7 +24,8 @@ let service: Service;
 let sdk: Kernel;
 beforeAll(async () => {
   pages = await startPages();
-  service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: pages.host, CORRAL_MAX_SESSIONS: `${CAPACITY}` });
+  const settings = { CORRAL_ALLOW_PRIVATE_HOSTS: pages.host, CORRAL_MAX_SESSIONS: `${CAPACITY}` };
+  service = await startService(settings, { timings: { standbyMs: 1000 } });
   sdk = service.sdk();
 });
 afterAll(async () => {

@@ -16,14 +16,18 @@ beforeAll(async () => {
     '/old': '<title>old</title>',
     '/self': '<title>self</title><script>document.title = String(navigator.webdriver)</script>',
   });
-  service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: `${pages.host},localhost` });
+  const settings = { CORRAL_ALLOW_PRIVATE_HOSTS: `${pages.host},localhost` };
+  service = await startService(settings, { timings: { standbyMs: 1000, secondMs: 500 } });
   sdk = service.sdk();
 });
 afterAll(async () => {
   await service?.close();
   await pages?.close();
 });
-afterEach(() => expectNothingLeft(service));
+// Of tests that run at the same time, it is checked after the last.
+afterEach(async ({ task }) => {
+  if (!task.concurrent) await expectNothingLeft(service);
+});
 
 const create = (wishes: Kernel.BrowserCreateParams = {}) => sdk.browsers.create({ headless: true, ...wishes });
 /** With fields that the client's types do not know. */
@@ -41,26 +45,17 @@ async function visit<T>(
   }
 }
 
-describe('a session that no client uses', () => {
-  // Together, because each of them begins with a wait.
-  test('is deleted after its timeout, and kept past it by a client and by requests; stands by frozen, and wakes before the next client is answered; can be changed and deleted meanwhile', async () => {
-    const all = [
-      isDeletedAfterItsTimeout(),
-      standsByFrozen(true),
-      standsByFrozen(false),
-      isChangedOnStandby(),
-      isDeletedOnStandby(),
-    ];
-    await expect(Promise.all(all)).resolves.toHaveLength(5);
-  });
+// At the same time, because each of them begins with a wait.
+describe.concurrent('a session that no client uses', () => {
+  afterAll(() => expectNothingLeft(service));
 
   const standingBy = ({ session_id }: { session_id: string }) => service.app.sessions.running(session_id)!.standingBy;
 
-  async function isDeletedAfterItsTimeout() {
+  test('is deleted after its timeout, and kept past it by a client and by requests', async ({ expect }) => {
     const held = await create({ timeout_seconds: 10 }); // in use before the next one starts, which may take longer than this
     const client = await RawClient.open(held.cdp_ws_url);
     const woken = await create({ timeout_seconds: 10 });
-    const touch = setInterval(() => void fetch(`${woken.base_url}/json/version`).catch(() => {}), 3000);
+    const touch = setInterval(() => void fetch(`${woken.base_url}/json/version`).catch(() => {}), 1500);
     try {
       const left = await create({ timeout_seconds: 10 }); // made last: once it is gone, the others would be
       await expect.poll(() => service.app.sessions.running(left.session_id), { timeout: 60_000 }).toBeUndefined();
@@ -72,9 +67,9 @@ describe('a session that no client uses', () => {
     }
     expect(await client.result('Browser.getVersion')).toHaveProperty('product');
     await client.close();
-  }
+  });
 
-  async function standsByFrozen(headless: boolean) {
+  test.for([true, false])('stands by frozen (headless: %s), and wakes for a client', async (headless, { expect }) => {
     const session = await create({ headless });
     const seen = () => service.call('GET', `/browsers/${session.session_id}/thumbnail`);
     const told = async () => (await service.call('GET', `/browsers/${session.session_id}`)).body;
@@ -117,21 +112,21 @@ describe('a session that no client uses', () => {
     });
     expect(await uptime()).toBeGreaterThan(first);
     expect(cpuTicks(processes)).toBeGreaterThan(before);
-  }
+  });
 
-  async function isChangedOnStandby() {
+  test('is changed while it stands by', async ({ expect }) => {
     const session = await create();
     await expect.poll(() => standingBy(session), { timeout: 60_000 }).toBe(true);
     await sdk.browsers.update(session.session_id, { viewport: { width: 801, height: 601 } });
     expect(await visit(session, (page) => page.evaluate('[innerWidth, innerHeight]'))).toEqual([801, 601]);
-  }
+  });
 
-  async function isDeletedOnStandby() {
+  test('is deleted while it stands by', async ({ expect }) => {
     const session = await create();
     await expect.poll(() => standingBy(session), { timeout: 60_000 }).toBe(true);
     await sdk.browsers.deleteByID(session.session_id);
     await expect.poll(() => service.app.sessions.running(session.session_id)).toBeUndefined();
-  }
+  });
 });
 
 /** Processor time of processes, in ticks of the kernel's clock. */

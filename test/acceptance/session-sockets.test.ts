@@ -22,7 +22,8 @@ let service: Service;
 let sdk: Kernel;
 beforeAll(async () => {
   pages = await startPages();
-  service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: pages.host, CORRAL_MAX_SESSIONS: '8' });
+  const settings = { CORRAL_ALLOW_PRIVATE_HOSTS: pages.host, CORRAL_MAX_SESSIONS: '8' };
+  service = await startService(settings, { timings: { standbyMs: 1000 } });
   sdk = service.sdk();
 });
 afterAll(async () => {

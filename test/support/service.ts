@@ -2,9 +2,9 @@ import Kernel from '@onkernel/sdk';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { AppOptions } from '../../src/app/ground.ts';
 import { buildApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
-import type { Space } from '../../src/lib/disk-space.ts';
 import { openLogger } from '../../src/logger.ts';
 import { newDatabase, newToolbox } from './new-database.ts';
 import { expectRefusalsDeclared } from './reference.ts';
@@ -18,7 +18,10 @@ export interface Answer {
 }
 
 /** The whole service in this process, on a data directory and an embedded PostgreSQL of its own, on a free port. */
-export async function startService(settings: Record<string, string> = {}, { space }: { space?: () => Space } = {}) {
+export async function startService(
+  settings: Record<string, string> = {},
+  replaced: Pick<AppOptions, 'space' | 'timings'> = {},
+) {
   const dataDir = settings['CORRAL_DATA_DIR'] ?? (await mkdtemp(join(tmpdir(), 'corral-test-')));
   const config = readConfig({
     CORRAL_PORT: '0',
@@ -37,7 +40,7 @@ export async function startService(settings: Record<string, string> = {}, { spac
     config,
     logger,
     onFatal: (error) => void fatal.push(error),
-    ...(space ? { space } : {}),
+    ...replaced,
   });
   const url = await app.http.listen({ host: config.host, port: config.port });
   const key = config.apiKey || (await readFile(join(dataDir, 'api-key'), 'utf8')).trim();
