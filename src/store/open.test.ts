@@ -5,7 +5,7 @@ import { visitStore } from './open.ts';
 import { sql } from './sql.ts';
 
 let store: Awaited<ReturnType<typeof openTestStore>>;
-beforeAll(async () => void (store = await openTestStore()));
+beforeAll(async () => void (store = await openTestStore(undefined, { embedded: true })));
 afterAll(() => store.close());
 
 const visit = () => visitStore({ dataDir: store.dataDir, databaseUrl: '', log: silent });

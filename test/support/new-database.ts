@@ -48,7 +48,7 @@ export async function newToolbox(dataDir: string, build: 'src' | 'dist' = import
 }
 
 /** A directory of what is the same for all files of a run, made by the first that needs it. */
-async function madeOnce(name: string, make: (draft: string) => Promise<void>): Promise<string | undefined> {
+export async function madeOnce(name: string, make: (draft: string) => Promise<void>): Promise<string | undefined> {
   const shared = process.env['CORRAL_TEST_SHARED_DIR'];
   if (!shared) return undefined;
   const original = join(shared, name);

@@ -4,12 +4,14 @@ import { join } from 'node:path';
 import { silent } from '../../src/lib/log.ts';
 import { openStore } from '../../src/store/open.ts';
 import { newDatabase } from './new-database.ts';
+import { newSharedDatabase } from './shared-server.ts';
 
-/** A migrated store on an embedded PostgreSQL of its own. */
-export async function openTestStore(channels = ['corral_org']) {
+/** A migrated store, on a database of its own. `embedded`: on a PostgreSQL in its data directory. */
+export async function openTestStore(channels = ['corral_org'], { embedded = false } = {}) {
   const dataDir = await mkdtemp(join(tmpdir(), 'corral-store-'));
-  await newDatabase(dataDir);
-  const store = await openStore({ dataDir, databaseUrl: '', channels, onLost: () => {}, log: silent });
+  const databaseUrl = (embedded ? undefined : await newSharedDatabase()) ?? '';
+  if (databaseUrl === '') await newDatabase(dataDir);
+  const store = await openStore({ dataDir, databaseUrl, channels, onLost: () => {}, log: silent });
   return {
     ...store,
     dataDir,
