@@ -54,7 +54,7 @@ export async function expectGoodLook(page: Page, screen: string): Promise<void> 
     const { name } = look;
     await dress(page, look);
     if (folder) await picture(page, folder, screen, look);
-    await page.evaluate(axe.source);
+    if (!(await page.evaluate(`'axe' in window`))) await page.evaluate(axe.source); // half a megabyte, once for each document
     const found = (await page.evaluate(
       `axe.run(document, { resultTypes: ['violations'], iframes: false }).then(({ violations }) => violations)`,
     )) as Violation[];
@@ -75,7 +75,15 @@ async function dress(page: Page, { size, colorScheme }: Look): Promise<void> {
   await page.setViewportSize(size);
   await page.emulateMedia({ colorScheme });
   await page.locator(`html[data-mantine-color-scheme="${colorScheme}"]`).waitFor({ state: 'attached' });
+  await page.evaluate(colorsSettled);
 }
+
+/** While colours change from one scheme to the other, text has less contrast than it will have. A spinner never ends. */
+const colorsSettled = `Promise.allSettled(
+  document.getAnimations()
+    .filter(({ effect }) => effect.getTiming().iterations !== Infinity)
+    .map(({ finished }) => finished),
+).then(() => {})`;
 
 async function picture(page: Page, folder: string, screen: string, look: Look): Promise<void> {
   await dress(page, look);
