@@ -168,7 +168,8 @@ test('a password that is typed at the site after the provider is not the one of 
       { choiceId: 'sso' },
       { choiceId: `continue_at_${host}` },
       { fieldValues: theirs },
-      { fieldValues: { ...theirs, password: 'of-the-site' } },
+      // The provider asked under the same ids before.
+      { fieldValues: { 'username@shop.example': theirs.username, 'password@shop.example': 'of-the-site' } },
     ],
   });
   expect(outcome).toMatchObject({ status: 'SUCCESS', ssoHosts: { [host]: [] } });
