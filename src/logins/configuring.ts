@@ -3,6 +3,7 @@ import type { CredentialLink, CredentialLookup } from '../credentials/lookup.ts'
 import { errors, ServiceError } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
+import { turns } from '../lib/turns.ts';
 import type { ProfileService } from '../profiles/service.ts';
 import type { ProxyService } from '../proxies/service.ts';
 import { refuseTelemetry } from '../sessions/request.ts';
@@ -113,9 +114,14 @@ export function connectionConfiguring(options: ConfiguringOptions & { finding: F
       const domain = filter.domain ? (domainOf(filter.domain) ?? filter.domain) : null;
       const rows = await store.list(asking.projectId, { ...filter, domain });
       const flows = await runs.latest(rows.map(({ id }) => id));
-      return Promise.all(
-        rows.map(async (row) => toConnection(row, flows.get(row.id), await addressesOf(flows.get(row.id), asking))),
-      );
+      const addresses = await Promise.all(rows.map(({ id }) => addressesOf(flows.get(id), asking)));
+      const turn = turns();
+      const page: Connection[] = [];
+      for (const [at, row] of rows.entries()) {
+        page.push(toConnection(row, flows.get(row.id), addresses[at]!));
+        await turn();
+      }
+      return page;
     },
 
     async update(asking: Asking, id: string, request: UpdateConnection): Promise<Connection> {

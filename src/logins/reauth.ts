@@ -1,4 +1,4 @@
-import { missingKeys } from './flow/values.ts';
+import { namesFor } from './flow/values.ts';
 import { linkOf, type ConnectionRow } from './store.ts';
 import type { ReauthReason } from './words.ts';
 
@@ -48,9 +48,9 @@ export function canReauth(row: Facts): { can: boolean; reason: ReauthReason } {
 
 /** Whether the credential has no value for something that was typed, neither by a usual name for it nor by the page's own. */
 function lacks({ fills, value_keys }: Facts, needed: readonly string[]): boolean {
-  const there = value_keys ?? [];
-  const isThere = (name: string) => missingKeys([name], there).length === 0;
-  return missingKeys(needed, there).some(
-    (missing) => !(fills ?? []).some(({ key, label }) => key === missing && label !== '' && isThere(label)),
-  );
+  // Made once: it reads each name of the credential, and a recipe may have hundreds of fills.
+  const isThere = namesFor(value_keys ?? []);
+  const isTyped = (needed: string) =>
+    (fills ?? []).some(({ key, label }) => key === needed && label !== '' && isThere(label));
+  return needed.some((key) => !isThere(key) && !isTyped(key));
 }

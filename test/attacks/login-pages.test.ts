@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import type { Connection } from '../../src/logins/schema.ts';
 import { measuredService, mostStopMs } from '../support/longest-stop.ts';
 import { startPages, type Pages } from '../support/pages.ts';
 import { requireSandbox } from '../support/sandbox.ts';
@@ -11,6 +12,10 @@ const selects = Array.from(
   (_, at) =>
     `<label>Server ${at} <select name=s${at} required><option value=""></option>${options.join('')}</select></label>`,
 );
+const names = Array.from(
+  { length: 59 },
+  (_, at) => `<label>User ${at} <input name=u${at} autocomplete=username></label>`,
+);
 /** Values of a credential of which every option of the page has the beginning. */
 const values = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`secret${at}`, `aa${at}/ +  b`]));
 /** An item of 8 MB, with long names and a long secret that are cut into words. */
@@ -19,6 +24,9 @@ const item = { values: { ['a-'.repeat(1_900_000)]: 'x', name: 'y' }, totp_secret
 const handlers: Record<string, string> = {
   '/options': `<title>Log in</title><form>${selects.join('')}<input type=password><button>Log in</button></form>`,
   '/login': '<title>Log in</title><form><input name=user><input type=password><button>Log in</button></form>',
+  '/names': `<title>Log in</title><form method=post action=/home>${names.join('')}
+    <label>Password <input type=password name=p></label><button>Log in</button></form>`,
+  '/home': '<title>Home</title><script>document.cookie = "session=1"</script><a href=/logout>Log out</a>',
   '/store/items/1': JSON.stringify(item),
 };
 
@@ -68,4 +76,26 @@ test('an item of a credential store with long names does not stop the service', 
   await made('/org/credential_providers', store);
   const credential = { provider: 'store', path: 'one' };
   expect(await service.longestStop(() => lookedAt('login', credential))).toBeLessThan(mostStopMs);
+}, 240_000);
+
+test('a connection whose login typed many names, with a credential of many names, does not stop the service', async () => {
+  const long = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`k${at}`.padEnd(255, 'é-'), 'x']));
+  await made('/credentials', { name: 'long', domain: pages.host, values: long });
+  const { id } = await made('/auth/connections', {
+    domain: pages.host,
+    profile_name: 'names',
+    login_url: `${pages.url}names`,
+    allowed_domains: [pages.url],
+    credential: { name: 'long' },
+    save_credentials: false,
+  });
+  await made(`/auth/connections/${id}/login`, {});
+  const get = async () => (await service.call('GET', `/auth/connections/${id}`)).body as Connection;
+  const is = (wanted: Partial<Connection>) =>
+    vi.waitFor(async () => expect(await get()).toMatchObject(wanted), { timeout: 100_000, interval: 500 });
+  await is({ flow_step: 'AWAITING_INPUT' });
+  const field_values = Object.fromEntries((await get()).fields!.map(({ id: name }) => [name, `typed-${name}`]));
+  await made(`/auth/connections/${id}/submit`, { field_values });
+  await is({ flow_status: 'SUCCESS' });
+  expect(await service.longestStop(get)).toBeLessThan(mostStopMs);
 }, 240_000);

@@ -10,7 +10,7 @@ import { codeChannel, isCode, memoryKey, type Fill, type FillPlan } from './plan
 import { learnFill, unlearn } from './recipe.ts';
 import { allowFor } from './permission.ts';
 import { keepPersonal } from './questions.ts';
-import { missingKeys, nameFor } from './values.ts';
+import { nameFor, namesFor } from './values.ts';
 
 type Filled = Fill & { value: string };
 
@@ -233,7 +233,7 @@ function remember(
   if (field.type === 'identifier') flow.identifiers.add(value);
   const values = credential?.values ?? {};
   // By the credential's own name where no other would find it again.
-  const own = name !== undefined && missingKeys([field.key], [name]).length > 0 ? name : undefined;
+  const own = name !== undefined && !namesFor([name])(field.key) ? name : undefined;
   const key = own ?? (field.key === 'text' ? nameFor(field, {}) : field.key);
   const isKept = requirements.keys.length >= mostKeys || requirements.keys.includes(key);
   if (field.key !== 'new_password' && !isKept) requirements.keys.push(key);

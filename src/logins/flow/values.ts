@@ -185,11 +185,11 @@ export const isSecretName = (name: string) => {
   return password.in(words) || pin.in(words) || /pass|pwd|secret|kennwort/i.test(name);
 };
 
-/** Which of the keys that a login needs have no value under any of the names people use. For can_reauth. */
-export function missingKeys(needed: readonly string[], given: readonly string[]): string[] {
+/** Whether these names have one for a key, of those that people use. For can_reauth. */
+export function namesFor(given: readonly string[]): (key: string) => boolean {
   const plainly = new Set(given.map(plain));
   const has = (key: string) => [plain(key), ...namesOf(key)].some((name) => plainly.has(name));
-  return needed.filter((key) => !has(key) && !(substitutes.get(key) ?? []).some(has));
+  return (key) => has(key) || (substitutes.get(key) ?? []).some(has);
 }
 
 function namesOf(key: string): readonly string[] {
