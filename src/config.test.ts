@@ -25,8 +25,8 @@ test('a secret that does not fit is not repeated in the message', () => {
 
 test('the address of a database is one that the client can read', () => {
   const reading = (url: string) => () => readConfig({ DATABASE_URL: url });
-  expect(reading('postgres://u:hun#ter2@h:x/d')).toThrow(/^(?!.*hun).*DATABASE_URL is no address;.*%23/s);
-  expect(reading('postgres://u:p@h:port/d')).toThrow(/DATABASE_URL is no address/);
+  expect(reading('postgres://u:hun#ter2@h:x/d')).toThrow(/^(?!.*hun).*DATABASE_URL is not an address;.*%23/s);
+  expect(reading('postgres://u:p@h:port/d')).toThrow(/DATABASE_URL is not an address/);
   for (const url of ['postgres://u:p w@h/d?sslmode=disable', 'postgresql:///d', 'postgres://u:p@/d?host=/var/run'])
     expect(reading(url)().databaseUrl).toBe(url);
 });

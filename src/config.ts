@@ -5,51 +5,51 @@ import { commaList, withoutEnd } from './lib/text.ts';
 
 /** Every setting, once: its name, its meaning, and how its text is parsed. docs/settings.md is generated from these lines. */
 export const settings = {
-  host: setting('CORRAL_HOST', '127.0.0.1', 'where it listens', text),
-  port: setting('CORRAL_PORT', '3000', 'where it listens', integer(0, 65535)),
+  host: setting('CORRAL_HOST', '127.0.0.1', 'the address that the service listens on', text),
+  port: setting('CORRAL_PORT', '3000', 'the port that the service listens on', integer(0, 65535)),
   publicUrl: setting(
     'CORRAL_PUBLIC_URL',
     '',
-    'what clients see in `cdp_ws_url` and its siblings; from host and port when empty',
+    'the base address in `cdp_ws_url` and the other addresses that clients receive; host and port when empty',
     httpUrl,
   ),
   internalUrl: setting(
     'CORRAL_INTERNAL_URL',
     '',
-    'where the other nodes that share its database reach it; from host and port when empty',
+    'the address at which the other nodes of the same database reach this node; host and port when empty',
     httpUrl,
   ),
   sessionHosts: setting(
     'CORRAL_SESSION_HOSTS',
     '',
-    'a name for each session, such as `https://*.sessions.example.com`, whose DNS and certificate lead here: `base_url` is then such a name, for clients that keep host and port of an address and lose its path',
+    'a wildcard address, such as `https://*.sessions.example.com`, that gives each session a host name of its own in `base_url`. For clients that use only host and port of an address. Its DNS entry and certificate must be for this service',
     wildcardUrl,
   ),
   searchUrl: setting(
     'CORRAL_SEARCH_URL',
     '',
-    'where words are searched for that a person types into the address bar of a live view, such as `https://duckduckgo.com/?q=%s`, with `%s` for the words. When it is empty, the live view of a headless session refuses them, and a headful browser searches where Chromium does',
+    'the search engine for words typed into the address bar of a live view, such as `https://duckduckgo.com/?q=%s`, with `%s` for the words. When empty, the live view of a headless session accepts only addresses, and a headful browser uses the search engine of Chromium',
     searchUrl,
   ),
-  dataDir: setting('CORRAL_DATA_DIR', './data', 'all state; back this up and you have backed up everything', path),
+  dataDir: setting('CORRAL_DATA_DIR', './data', 'the directory with all state; a backup of it is complete', path),
   apiKey: setting(
     'CORRAL_API_KEY',
     '',
-    'the first, organisation-wide key; made on first start and kept in `<data>/api-key` when empty',
+    'the first API key, valid for the whole organisation; created on first start and stored in `<data>/api-key` when empty',
     secretText(16),
     'secret',
   ),
   secretKey: setting(
     'CORRAL_SECRET_KEY',
     '',
-    'seals credentials and signs tokens: 32 bytes in hex or base64, newest first when there are several, separated by commas; made on first start and kept in `<data>/secret-key` when empty',
+    'the key that encrypts credentials and signs tokens: 32 bytes in hex or base64; several are separated by commas, newest first; created on first start and stored in `<data>/secret-key` when empty',
     text,
     'secret',
   ),
   databaseUrl: setting(
     'DATABASE_URL',
     '',
-    'a PostgreSQL of your own; the embedded one in the data directory when empty',
+    'the address of a PostgreSQL database; the embedded PostgreSQL in the data directory when empty',
     postgresUrl,
   ),
   allowPrivateHosts: setting(
@@ -61,105 +61,105 @@ export const settings = {
   allowUnsandboxed: setting(
     'CORRAL_ALLOW_UNSANDBOXED',
     'false',
-    'whether browsers, and processes and files in them, are had where the machine gives no sandbox: they then reach whatever the user they run as can',
+    'start browsers, and processes in sessions, without a sandbox if the machine does not support one; they can then access everything that the user of the service can',
     flag,
   ),
   proxyUpstreams: setting(
     'CORRAL_PROXY_UPSTREAMS',
     '',
-    'a file that says where datacenter, isp, residential and mobile proxies come from; [proxies.md](proxies.md) has its form',
+    'a file with the upstreams of datacenter, isp, residential and mobile proxies; its format is in [proxies.md](proxies.md)',
     text,
   ),
   proxyCheckUrl: setting(
     'CORRAL_PROXY_CHECK_URL',
     'https://api.ipify.org/',
-    'asked through each proxy; answers with the address it was asked from. `off` for no checks but those with a url',
+    'the address that proxy checks request through the proxy; it returns the address of the client. `off` disables all checks that do not name a url',
     checkUrl,
   ),
   proxyCheckMinutes: setting(
     'CORRAL_PROXY_CHECK_MINUTES',
     '15',
-    'how often each proxy is checked; 0 for only when asked to',
+    'the minutes between two checks of a proxy; 0 for checks on request only',
     integer(0, 10_080),
   ),
   maxSessions: setting(
     'CORRAL_MAX_SESSIONS',
     '',
-    'how many browsers this node runs at most; from memory when empty',
+    'the maximum number of browsers on this node; derived from its memory when empty',
     optional(integer(1, 10_000)),
   ),
   warmSpares: setting(
     'CORRAL_WARM_SPARES',
     '',
-    'browsers kept running for sessions to come, by shape, such as headless:2,headful:1; from memory when empty, `off` for none',
+    'the number of browsers that are started in advance, such as headless:2,headful:1; derived from memory when empty, `off` for none',
     optional(spares),
   ),
-  launchSeconds: setting('CORRAL_LAUNCH_SECONDS', '30', 'how long a browser may take to start', integer(1, 600)),
+  launchSeconds: setting('CORRAL_LAUNCH_SECONDS', '30', 'the maximum time for the start of a browser', integer(1, 600)),
   bodySeconds: setting(
     'CORRAL_BODY_SECONDS',
     '60',
-    'how long the service waits for the rest of a request body that has stopped, or that arrives at less than 500 bytes a second',
+    'the time after which a request is cancelled if its body stops, or arrives at less than 500 bytes a second',
     integer(1, 3600),
   ),
   rateLimit: setting(
     'CORRAL_SESSIONS_PER_MINUTE',
     '0',
-    'how many sessions may be created a minute, on all nodes together; 0 for no limit',
+    'the maximum number of sessions created a minute, on all nodes together; 0 for no limit',
     integer(0, 1_000_000),
   ),
   sessionMemory: setting(
     'CORRAL_SESSION_MEMORY_MB',
     '4096',
-    'the most memory a session may take; what goes beyond is ended',
+    'the maximum memory of a session; processes beyond it are killed',
     integer(256, 1_048_576),
   ),
   sessionPids: setting(
     'CORRAL_SESSION_PIDS',
     '4096',
-    'the most processes and threads a session may have; a page takes about twenty',
+    'the maximum number of processes and threads of a session; a page needs about twenty',
     integer(128, 4_194_304),
   ),
   sessionCpus: setting(
     'CORRAL_SESSION_CPUS',
     '',
-    'the most processor cores a session may use, such as 2 or 0.5, where the service may limit it; when empty, all that the others leave',
+    'the maximum number of processor cores of a session, such as 2 or 0.5, on machines where the service can limit it; no limit when empty',
     optional(decimal(0.01, 1024)),
   ),
   sessionUids: setting(
     'CORRAL_SESSION_UIDS',
     '',
-    'the uids (and gids) of sessions, one for each, where the service is root, such as 30000-49999; 20,000 unused ones when empty',
+    'the range of user and group ids for sessions, such as 30000-49999, if the service runs as root. Each session gets one. When empty, 20,000 unused ids',
     text,
   ),
   sessionDisk: setting(
     'CORRAL_SESSION_DISK_MB',
     '',
-    'the most a session may have on the disk, three quarters of it in one file, and a file for each 32 KiB of it; one with more is ended. The same bounds a build and a worker of a deployment. When empty, 4096, or a quarter of what is free above the reserve at start, if that is less',
+    'the maximum disk space of a session, a build or a worker of a deployment. A single file may have three quarters of it, and there may be one file for each 32 KiB. A session beyond the limit is ended. When empty, 4096, or a quarter of the space that is free above the reserve at start, if that is less',
     optional(integer(64, 1_048_576)),
   ),
   diskReserve: setting(
     'CORRAL_DISK_RESERVE_MB',
     '',
-    'what stays free for the database on the disk of the data directory; 1024, or a tenth of a smaller disk, when empty',
+    'the disk space of the data directory that is reserved for the database; 1024, or a tenth of a smaller disk, when empty',
     optional(integer(0, 1_048_576)),
   ),
   projectStorage: setting(
     'CORRAL_PROJECT_STORAGE_MB',
     '20480',
-    'the most a project may store in replays, extensions, profile versions and deployments together, builds and their package caches as they are unpacked; 0 for no limit',
+    'the maximum size of the replays, extensions, profile versions and deployments of a project together; builds and their package caches count unpacked; 0 for no limit',
     integer(0, 1_073_741_824),
   ),
-  chromium: setting('CORRAL_CHROMIUM', '', 'the full browser, when it is not where distributions put it', text),
+  chromium: setting('CORRAL_CHROMIUM', '', 'the path of Chromium, if it is not in a usual place', text),
   headlessShell: setting(
     'CORRAL_HEADLESS_SHELL',
     '',
-    'the headless shell, when it is not where distributions put it',
+    'the path of the headless shell, if it is not in a usual place',
     text,
   ),
   chromeStoreUrl: setting(
     'CORRAL_CHROME_STORE_URL',
     'https://clients2.google.com/service/update2/crx',
-    'where extensions of the Chrome web store come from',
+    'the address from which extensions of the Chrome web store are downloaded',
     httpUrl,
   ),
   region: setting(
@@ -171,77 +171,92 @@ export const settings = {
   npmRegistry: setting(
     'CORRAL_NPM_REGISTRY',
     'https://registry.npmjs.org/',
-    'where builds of deployments get their packages; they reach nothing else',
+    'the npm registry for builds of deployments; builds have no other network access',
     httpUrl,
   ),
-  buildSeconds: setting('CORRAL_BUILD_SECONDS', '600', 'how long a build of a deployment may take', integer(10, 7200)),
+  buildSeconds: setting(
+    'CORRAL_BUILD_SECONDS',
+    '600',
+    'the maximum time for the build of a deployment',
+    integer(10, 7200),
+  ),
   maxInvocations: setting(
     'CORRAL_MAX_INVOCATIONS',
     '',
-    'how many invocations this node runs at once; four for each processor when empty',
+    'the maximum number of concurrent invocations on this node; four for each processor when empty',
     optional(integer(1, 1000)),
   ),
   appInvocations: setting(
     'CORRAL_APP_INVOCATIONS',
     '50',
-    'how many invocations of one deployment run at once, on all nodes together',
+    'the maximum number of concurrent invocations of one deployment, on all nodes together',
     integer(1, 100_000),
   ),
   appMemory: setting(
     'CORRAL_APP_MEMORY_MB',
     '1024',
-    'the most memory that a worker of a deployment, or its build, may take',
+    'the maximum memory of a worker or a build of a deployment',
     integer(128, 1_048_576),
   ),
   logDays: setting(
     'CORRAL_LOG_DAYS',
     '30',
-    'how long the lines that builds and invocations print are kept',
+    'the days after which the logs of builds and invocations are deleted',
     integer(1, 3650),
   ),
   invocationHistory: setting(
     'CORRAL_INVOCATION_HISTORY_MB',
     '4096',
-    'the most that is kept of the ended invocations and deployments of a project, with payloads, outputs and logs; beyond it, the oldest are removed',
+    'the maximum size of the ended invocations and deployments of a project, with payloads, outputs and logs; beyond it, the oldest are deleted',
     integer(64, 1_000_000),
   ),
   auditEntries: setting(
     'CORRAL_AUDIT_ENTRIES',
     '1000000',
-    'how many audit entries of a project are kept; beyond it, the oldest are removed',
+    'the maximum number of audit entries of a project; beyond it, the oldest are deleted',
     integer(1000, 1_000_000_000),
   ),
-  auditDays: setting('CORRAL_AUDIT_DAYS', '365', 'how long audit entries are kept', integer(1, 36_500)),
+  auditDays: setting('CORRAL_AUDIT_DAYS', '365', 'the days after which audit entries are deleted', integer(1, 36_500)),
   historyDays: setting(
     'CORRAL_HISTORY_DAYS',
     '90',
-    'how long ended sessions, and pools, profiles, extensions, proxies, keys and projects that were deleted, can still be looked at',
+    'the days during which ended sessions, and deleted pools, profiles, extensions, proxies, keys and projects, can still be read',
     integer(1, 36_500),
   ),
-  replayDays: setting('CORRAL_REPLAY_DAYS', '7', 'how long videos of sessions are kept', integer(1, 3650)),
+  replayDays: setting(
+    'CORRAL_REPLAY_DAYS',
+    '7',
+    'the days after which videos of sessions are deleted',
+    integer(1, 3650),
+  ),
   replayMegabytes: setting(
     'CORRAL_REPLAY_MB',
     '500',
-    'the most one video of a session may have; its recording ends there',
+    'the maximum size of one video; the recording ends when it reaches it',
     integer(1, 100_000),
   ),
-  telemetryDays: setting('CORRAL_TELEMETRY_DAYS', '30', 'how long the events of sessions are kept', integer(1, 3650)),
+  telemetryDays: setting(
+    'CORRAL_TELEMETRY_DAYS',
+    '30',
+    'the days after which the events of sessions are deleted',
+    integer(1, 3650),
+  ),
   telemetrySession: setting(
     'CORRAL_TELEMETRY_SESSION_MB',
     '256',
-    'the most that is kept of the events of one session, compressed; beyond it, its oldest are removed',
+    'the maximum size of the events of one session, compressed; beyond it, the oldest are deleted',
     integer(1, 100_000),
   ),
   telemetryProject: setting(
     'CORRAL_TELEMETRY_PROJECT_MB',
     '4096',
-    'the same for all sessions of a project together',
+    'the maximum size of the events of all sessions of a project, compressed; beyond it, the oldest are deleted',
     integer(1, 1_000_000),
   ),
   otlpEndpoint: setting(
     'OTEL_EXPORTER_OTLP_ENDPOINT',
     '',
-    'an OpenTelemetry collector (OTLP over HTTP, such as http://127.0.0.1:4318) that gets a trace for each session and its console; [telemetry.md](telemetry.md) says what',
+    'an OpenTelemetry collector (OTLP over HTTP, such as http://127.0.0.1:4318) that receives a trace for each session and its console; see [telemetry.md](telemetry.md)',
     httpUrl,
   ),
   otlpHeaders: setting(
@@ -254,43 +269,43 @@ export const settings = {
   mcpDisabledToolsets: setting(
     'CORRAL_MCP_DISABLED_TOOLSETS',
     '',
-    'families of tools that `/mcp` and `corral mcp` leave out, separated by commas, such as `projects,api_keys,process`',
+    'toolsets that `/mcp` and `corral mcp` do not offer, separated by commas, such as `projects,api_keys,process`',
     list,
   ),
   trustProxy: setting(
     'CORRAL_TRUST_PROXY',
     '',
-    'addresses or CIDRs of reverse proxies whose `X-Forwarded-For` is believed, separated by commas',
+    'addresses or CIDRs of reverse proxies whose `X-Forwarded-For` is trusted, separated by commas',
     list,
   ),
   extraCertificates: setting(
     'NODE_EXTRA_CA_CERTS',
     '',
-    'a file with certificates that the service trusts besides those that Node comes with, in PEM; apps and builds trust them too',
+    'a PEM file with certificates that the service, its apps and builds trust in addition to those of Node',
     text,
   ),
   logLevel: setting(
     'CORRAL_LOG_LEVEL',
     'info',
-    'debug, info, warn, error or silent; written to stderr',
+    'debug, info, warn, error or silent; the log is written to stderr',
     oneOf('debug', 'info', 'warn', 'error', 'silent'),
   ),
   logFormat: setting(
     'CORRAL_LOG_FORMAT',
     'auto',
-    '`json` for a JSON object a line, `pretty` for people; `auto` is pretty on a terminal and json elsewhere',
+    '`json` for one JSON object a line, `pretty` for reading; `auto` is pretty on a terminal and json elsewhere',
     oneOf('auto', 'json', 'pretty'),
   ),
 } as const;
 
 export type Config = { readonly [K in keyof typeof settings]: ReturnType<(typeof settings)[K]['read']> } & {
-  /** `maxSessions`, or what this machine's memory allows. */
+  /** `maxSessions`, or a number derived from the memory of the machine. */
   readonly capacity: number;
-  /** `warmSpares`, or what fits the capacity. */
+  /** `warmSpares`, or numbers derived from the capacity. */
   readonly spares: ReturnType<typeof spares>;
 };
 
-/** Reads the environment; the only place that does. All mistakes are reported at once, in sentences. */
+/** Reads the environment; the only place that does. All mistakes are reported together. */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const problems: string[] = [];
   const values: Record<string, unknown> = {};
@@ -307,12 +322,12 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   return Object.freeze({ ...config, capacity, spares: config.warmSpares ?? sparesOf(capacity) });
 }
 
-/** Sentences about variables that look like settings and are none. A misspelt setting would otherwise be ignored in silence. */
+/** Warnings about unknown variables with the prefix CORRAL_, which are often misspelt settings. */
 export function unknownSettings(env: NodeJS.ProcessEnv = process.env): string[] {
   const names = Object.values(settings).map(({ name }) => name);
   return (
     Object.keys(env)
-      // CORRAL_URL is where a client finds the service.
+      // CORRAL_URL is read by clients only.
       .filter((name) => /^CORRAL_(?!TEST_|URL$)/.test(name) && !names.includes(name))
       .map((name) => {
         const meant = nearest(name, names);
@@ -326,7 +341,7 @@ export function describeSettings(): string {
   return [
     '# Settings',
     '',
-    'All are environment variables. One that is not set, or is empty, has its default.',
+    'All settings are environment variables. A setting that is missing or empty has its default.',
     '',
     '| Setting | Default | Meaning |',
     '|---|---|---|',
@@ -340,7 +355,7 @@ export function describeSettings(): string {
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   constructor(problems: string[]) {
-    super(`The settings do not fit:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+    super(`The settings are not valid:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
   }
 }
 
@@ -358,7 +373,7 @@ const sparesOf = (capacity: number) => ({
   headful: capacity < 5 ? 0 : 1,
 });
 
-/** A `secret` is never told. Of the others, addresses are told without their users, passwords and values of queries. */
+/** A `secret` is never shown. Addresses of the others are shown without user, password and query values. */
 function setting<T>(name: string, fallback: string, meaning: string, read: (value: string) => T, secret?: 'secret') {
   return { name, fallback, meaning, read, secret: secret === 'secret' };
 }
@@ -483,10 +498,10 @@ function postgresUrl(value: string) {
   if (value !== '' && !/^postgres(ql)?:\/\//.test(value)) {
     throw new Error('does not start with postgres://; it takes postgres://user:password@host:port/database.');
   }
-  // As the client reads it, which takes an address without a host for a socket.
+  // The same check as in the database client, which uses a socket if the address has no host.
   if (!URL.canParse(encodeURI(value).replace('@/', '@host/'), 'postgres://host'))
     throw new Error(
-      'is no address; it takes postgres://user:password@host:port/database. In user and password write @, /, :, # and ? as %40, %2F, %3A, %23 and %3F.',
+      'is not an address; it takes postgres://user:password@host:port/database. In user and password write @, /, :, # and ? as %40, %2F, %3A, %23 and %3F.',
     );
   return value;
 }

@@ -12,7 +12,7 @@ import { requestErrors } from './errors/requests.ts';
 import { sessionErrors } from './errors/sessions.ts';
 
 /**
- * Every refusal of this service, room by room. A code is part of the API: codes may be added, never renamed. Messages are
+ * Every error of this service, by room. A code is part of the API: codes may be added, never renamed. Messages are
  * for the person who sent the request, in the words of the API reference. `docs/errors.md` is this table; `npm run check`
  * compares the two.
  */
@@ -92,8 +92,8 @@ export function describeErrors(): string {
   return [
     '# Errors',
     '',
-    'Every refusal is `{ "code", "message", "details"?, "inner_error"? }`. Codes are part of the API: new ones may come, none is renamed.',
-    'The request id in `X-Request-Id` is also in the service’s log.',
+    'Every error body is `{ "code", "message", "details"?, "inner_error"? }`. Codes are part of the API: new codes may be added, none is renamed.',
+    'The log of the service has the request id of `X-Request-Id`.',
     '',
     '| Code | Status | Retry | Meaning |',
     '|---|---|---|---|',

@@ -6,8 +6,8 @@ export const doorErrors = {
   page_not_loaded: final(502, 'The page could not be opened.', (p: { detail: string }) => p.detail),
   page_timed_out: final(
     504,
-    'The page did not get as far as was asked for in time.',
+    'The page did not reach the requested state in time.',
     (p: { what: string; ms: number }) =>
-      `${p.what} did not happen within ${p.ms} ms. Allow more time, or send bestAttempt: true to go on without it.`,
+      `${p.what} did not happen within ${p.ms} ms. Allow more time, or send bestAttempt: true to continue without it.`,
   ),
 };

@@ -1,9 +1,9 @@
-/** One refusal: its status, what it means in the reference, and the message to the client. */
+/** One error: its status, its meaning in the reference, and the message to the client. */
 export function entry<P extends unknown[]>(status: number, meaning: string, message: (...params: P) => string) {
   return { status, meaning, message, retriable: status === 429 || status >= 500 };
 }
 
-/** The same request would fail again, or repeat what it has already done. */
+/** A retry of the request would fail again, or repeat its effect. */
 export function final<P extends unknown[]>(status: number, meaning: string, message: (...params: P) => string) {
   return { ...entry(status, meaning, message), retriable: false };
 }

@@ -26,24 +26,24 @@ export const poolErrors = {
   ),
   pool_busy: entry(
     503,
-    'No browser of the pool came free in time for a client that connects to a pool.',
+    'No browser of the pool became free in time for a client that connects to the pool.',
     (p: { pool: string; ahead: number }) =>
-      `No browser of pool '${p.pool}' came free in time; ${p.ahead} ${p.ahead === 1 ? 'client waits' : 'clients wait'} before you. Connect again, or make the pool larger.`,
+      `No browser of pool '${p.pool}' became free in time; ${p.ahead} ${p.ahead === 1 ? 'client waits' : 'clients wait'} before you. Connect again, or make the pool larger.`,
   ),
   pool_full: conflict(
-    'The pool has all the browsers it may have.',
+    'The pool has its maximum of browsers.',
     (p: { pool: string }) => `Pool '${p.pool}' has as many browsers as its size.`,
   ),
   project_limit_reached: entry(
     429,
-    'A pool of this size does not fit into what the project may run.',
+    'A pool of this size would exceed the limit of the project.',
     (p: { size: number; others: number; cap: number }) =>
       `A pool of ${p.size} does not fit: the project may run ${p.cap} browsers at once (max_concurrent_sessions), and its sessions and other pools take ${p.others}.`,
   ),
   pool_limit_reached: entry(
     429,
-    'All pools together would hold more browsers than the organisation may run.',
+    'All pools together would exceed the limit of the organisation.',
     (p: { size: number; others: number; most: number }) =>
-      `A pool of ${p.size} does not fit: the other pools hold ${p.others}, and ${p.most} browsers are the most (GET /org/limits).`,
+      `A pool of ${p.size} does not fit: the other pools have ${p.others} browsers, and the maximum is ${p.most} (GET /org/limits).`,
   ),
 };

@@ -9,24 +9,24 @@ export const profileErrors = {
   ),
   profile_version_not_found: entry(
     404,
-    'The profile has no such version, or not any more.',
+    'The profile has no such version, or the version was deleted.',
     (p: { profile: string; version: string }) =>
-      `Profile '${p.profile}' has no version '${p.version}'. GET /profiles/${p.profile}/versions lists those that are kept.`,
+      `Profile '${p.profile}' has no version '${p.version}'. GET /profiles/${p.profile}/versions lists its versions.`,
   ),
   profile_in_use: conflict(
     'Another session saves to this profile.',
     (p: { profile: string; session: string }) =>
-      `Session '${p.session}' saves to profile '${p.profile}' when it ends. End it first, leave out save_changes, or send profile.force: true to let the session that ends last win.`,
+      `Session '${p.session}' saves to profile '${p.profile}' when it ends. End it first, leave out save_changes, or send profile.force: true to keep the state of the session that ends last.`,
   ),
   profile_loaded: conflict(
     'The session has a profile already.',
     (p: { session: string; profile: string }) =>
-      `Session '${p.session}' runs with profile '${p.profile}'; a profile is attached to a session that has none.`,
+      `Session '${p.session}' runs with profile '${p.profile}'. A profile can only be attached to a session without a profile.`,
   ),
   profile_damaged: entry(
     500,
-    'What is stored of the profile is not what was saved.',
+    'The stored profile is damaged.',
     (p: { profile: string; version: string; detail: string }) =>
-      `Version '${p.version}' of profile '${p.profile}' does not open: ${p.detail} Restore an earlier one (GET /profiles/${p.profile}/versions).`,
+      `Version '${p.version}' of profile '${p.profile}' cannot be read: ${p.detail} Restore an earlier version (GET /profiles/${p.profile}/versions).`,
   ),
 };

@@ -17,7 +17,7 @@ export const proxyErrors = {
   proxy_not_found: entry(
     404,
     'No proxy of the project has that id.',
-    (p: { id: string }) => `No proxy has the id '${p.id}'. GET /proxies lists them; names do not stand in paths.`,
+    (p: { id: string }) => `No proxy has the id '${p.id}'. GET /proxies lists them. The path takes an id, not a name.`,
   ),
   proxy_check_failed: entry(
     422,

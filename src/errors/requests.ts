@@ -1,6 +1,6 @@
 import { conflict, entry, final } from './entry.ts';
 
-/** Refusals that any route may give: what was sent, by whom, and what the service is in a state to do. */
+/** Errors that any route may return: about the request, the key and the state of the service. */
 export const requestErrors = {
   bad_request: entry(400, 'The request could not be read.', (p: { detail: string }) => p.detail),
   invalid_input: entry(
@@ -10,7 +10,7 @@ export const requestErrors = {
   ),
   feature_not_available: entry(
     400,
-    'The field belongs to a part of the interface that this version does not serve yet.',
+    'The field is for a part of the interface that this version does not have yet.',
     (p: { field: string; remedy?: string }) =>
       `${p.field} is not available in this version. ${p.remedy ?? 'Leave it out.'}`,
   ),
@@ -27,53 +27,53 @@ export const requestErrors = {
     retriable: true,
   },
   already_exists: conflict(
-    'Something of that name is there already.',
+    'The name is in use.',
     (p: { thing: string; name: string }) =>
       `${/^[aeio]/.test(p.thing) ? 'An' : 'A'} ${p.thing} named '${p.name}' exists already (case and accents do not count). Choose another name.`,
   ),
-  payload_too_large: entry(413, 'The body is larger than this path takes.', (p: { limit: number; unit?: 'values' }) =>
+  payload_too_large: entry(413, 'The body exceeds the limit of this path.', (p: { limit: number; unit?: 'values' }) =>
     p.unit === 'values'
       ? `The body has more than ${p.limit} names and values. Send less at once.`
-      : `The body is larger than the ${p.limit} bytes this path takes.`,
+      : `The body is larger than ${p.limit} bytes, the limit of this path.`,
   ),
   unsupported_media_type: entry(
     415,
-    'The body is of a type this path does not read.',
-    (p: { type: string }) => `Bodies of type '${p.type}' are not read here; send application/json.`,
+    'This path does not accept the type of the body.',
+    (p: { type: string }) => `This path does not accept bodies of type '${p.type}'; send application/json.`,
   ),
   websocket_version: entry(
     426,
-    'The websocket handshake asks for a version that is not spoken here.',
+    'The websocket handshake asks for a version that is not supported.',
     (p: { detail: string }) => p.detail,
   ),
   too_many_bad_keys: entry(
     429,
-    'Too many keys that are not known came from this address. A key that is known is let in all the same.',
+    'This address sent too many unknown keys. Requests with a valid key are still accepted.',
     (p: { seconds: number }) =>
-      `Too many keys that are not known here came from your address. Try again in ${p.seconds} s, with a key that is.`,
+      `Your address sent too many unknown keys. Try again in ${p.seconds} s with a valid key.`,
   ),
   client_hung_up: entry(
     499,
-    'The client hung up before it was answered. No client reads this; the audit log shows it.',
-    () => 'The client hung up before it was answered, and what was being made for it was undone.',
+    'The client disconnected before the response. Only the audit log shows this code.',
+    () => 'The client disconnected before the response, and the work for it was undone.',
   ),
   internal: entry(
     500,
-    'Our fault.',
+    'The service failed unexpectedly.',
     (p: { requestId: string }) => `Something broke on our side. Quote request ${p.requestId} when you report it.`,
   ),
   node_unreachable: entry(
     502,
     'The node that runs the session does not answer.',
     (p: { node: string; detail: string }) =>
-      `The node ${p.node}, which has to answer this, cannot be reached (${p.detail}). If it is gone, its sessions are ended within seconds. Try again in a moment.`,
+      `The node ${p.node}, which handles this request, cannot be reached (${p.detail}). If it is gone, its sessions are ended within seconds. Try again in a moment.`,
   ),
   storage_full: {
     ...entry(
       503,
-      'The disk is full. What can be made again is removed and the largest sessions of the project with the most are ended, so another attempt may succeed.',
+      'The disk is full. The service deletes caches and ends the largest sessions of the project that uses most, so a retry may succeed.',
       (p: { path: string }) =>
-        `There is no space left below ${p.path}, except what is reserved for the database (CORRAL_DISK_RESERVE_MB). Try again in a moment. If that does not help, make room, or set CORRAL_DATA_DIR to another disk.`,
+        `There is no space left in ${p.path}, except the reserve of the database (CORRAL_DISK_RESERVE_MB). Try again in a moment. If that does not help, make room, or set CORRAL_DATA_DIR to another disk.`,
     ),
     headers: { 'Retry-After': '5' },
   },
@@ -95,13 +95,12 @@ export const requestErrors = {
   store_unavailable: entry(
     503,
     'The database does not answer.',
-    () =>
-      'The database does not answer right now; the request changed nothing that was answered. Try again in a moment.',
+    () => 'The database does not answer. Try again in a moment.',
   ),
   shutting_down: entry(
     503,
-    'The node is being stopped.',
+    'The node is shutting down.',
     () =>
-      'This node is being stopped and starts no more browsers. Try again in a moment: another node, or this one after its restart, answers then.',
+      'This node is shutting down and starts no more browsers. Try again in a moment: another node, or this node after its restart, will answer.',
   ),
 };

@@ -52,7 +52,7 @@ export function sectionsOf(page: string, text: string): Section[] {
     });
 }
 
-/** Sections with most of the words; a word in a title, or one that few sections have, counts for more. */
+/** Sections with most of the words; a word in a title, or a word that is rare in the sections, counts more. */
 export function rank(all: readonly Section[], query: string): Section[] {
   const words = [...new Set(query.toLowerCase().match(/[\p{L}\p{N}_]{2,}/gu) ?? [])];
   const scored = all.map((section) => ({

@@ -6,7 +6,7 @@ import { parametersOf, propertiesOf, send } from './manage.ts';
 
 const session = {
   type: 'string',
-  description: 'The session_id (or name) of a session; manage_browsers makes and lists them.',
+  description: 'The session_id (or name) of a session; manage_browsers creates and lists sessions.',
 };
 const at = (args: Record<string, unknown>, path: string) => `/browsers/${segment(String(args['session_id']))}${path}`;
 
@@ -37,14 +37,14 @@ export function frequentTools(host: Host): Tool[] {
       name: 'execute_playwright_code',
       toolset: 'playwright',
       description:
-        'Run Playwright code (JavaScript or TypeScript) inside a session, with `page`, `context` and `browser`. What it returns is the answer. Navigate, read and fill in one call.',
+        'Run Playwright code (JavaScript or TypeScript) inside a session, with `page`, `context` and `browser`. The result is the return value of the code. Navigate, read and fill in one call.',
       inputSchema: schema(
         {
           code: {
             type: 'string',
             description: "Such as: await page.goto('https://example.com'); return page.title();",
           },
-          timeout_sec: { type: 'number', description: 'Seconds that it may take; 60 if not given.' },
+          timeout_sec: { type: 'number', description: 'Timeout in seconds; 60 if not given.' },
         },
         'code',
       ),
@@ -75,7 +75,7 @@ export function frequentTools(host: Host): Tool[] {
     {
       name: 'browser_curl',
       toolset: 'curl',
-      description: "Send an HTTP request as a session's browser does, with its cookies and by its proxy.",
+      description: "Send an HTTP request through a session's browser, with its cookies and its proxy.",
       inputSchema: schema(
         {
           url: { type: 'string' },
@@ -92,7 +92,7 @@ export function frequentTools(host: Host): Tool[] {
     {
       name: 'exec_command',
       toolset: 'process',
-      description: "Run a shell command inside a session's sandbox. The answer has its output and exit code.",
+      description: "Run a shell command inside a session's sandbox. Returns its output and exit code.",
       inputSchema: schema(
         { command: { type: 'string' }, timeout_sec: { type: 'number', description: 'Seconds; 60 if not given.' } },
         'command',
@@ -123,7 +123,7 @@ export function frequentTools(host: Host): Tool[] {
       name: 'get_connection_context',
       toolset: 'connection',
       description:
-        'The addresses of a session for a program: CDP for Playwright and Puppeteer, WebDriver BiDi, and the live view for people. They have a token in them: use them in code that you run, and show the user the live view only.',
+        'The addresses of a session for a program: CDP for Playwright and Puppeteer, WebDriver BiDi, and the live view for people. The addresses contain a token: use them in code that you run, and show the user only the live view.',
       inputSchema: schema({}),
       run: async (args) => {
         const { session_id, cdp_ws_url, webdriver_ws_url, browser_live_view_url } = await askedJson<
@@ -154,7 +154,7 @@ async function computerAction(host: Host, action: string, args: Record<string, u
     return [
       { type: 'image', data: bytes.toString('base64'), mimeType: String(headers['content-type'] ?? 'image/png') },
     ];
-  return [text(bytes.length === 0 ? 'Done. Take a screenshot to see what it did.' : bytes.toString('utf8'))];
+  return [text(bytes.length === 0 ? 'Done. Take a screenshot to see the result.' : bytes.toString('utf8'))];
 }
 
 interface Ran {
@@ -180,7 +180,7 @@ async function readFile(host: Host, path: string, file: string, offset: number, 
   const image = imageType(bytes);
   if (image && bytes.length <= 2_000_000) return [{ type: 'image', data: bytes.toString('base64'), mimeType: image }];
   if (bytes.subarray(0, 8000).includes(0))
-    throw new ToolFailure(`${file} is no text (${bytes.length} bytes). Use exec_command to look into it.`);
+    throw new ToolFailure(`${file} is not a text file (${bytes.length} bytes). Use exec_command to inspect it.`);
   const part = bytes.subarray(offset, offset + Math.min(length, 16_000));
   const left = bytes.length - offset - part.length;
   const more = left > 0 ? [text(`${left} more bytes: read on with offset ${offset + part.length}.`)] : [];

@@ -3,7 +3,7 @@ import type { Field, Operation } from '../lib/operation.ts';
 import type { Answer, Content, Host, Tool } from './host.ts';
 import { ToolFailure } from './host.ts';
 
-/** A tool for a resource: an action is an operation of the API. Fields named in `without` are left to people. */
+/** A tool for a resource: an action is an operation of the API. Fields named in `without` are not offered. */
 interface Family {
   name: string;
   about: string;
@@ -42,7 +42,7 @@ const families: readonly Family[] = [
   },
   {
     name: 'profiles',
-    about: 'What browsers remember: cookies and storage. A session with a profile starts with it.',
+    about: 'Saved browser state: cookies and storage. A session with a profile starts with this state.',
     actions: {
       create: 'createProfile',
       list: 'listProfiles',
@@ -53,7 +53,7 @@ const families: readonly Family[] = [
   },
   {
     name: 'proxies',
-    about: 'Where the traffic of sessions leaves. A proxy with a password is made by the user.',
+    about: 'Proxies for the traffic of sessions. The user creates proxies that have a password.',
     actions: {
       create: 'createProxy',
       list: 'listProxies',
@@ -87,7 +87,7 @@ const families: readonly Family[] = [
   },
   {
     name: 'api_keys',
-    about: 'API keys, masked. The user makes new ones, because a key is a secret.',
+    about: 'API keys, masked. The user creates new keys, because a key is a secret.',
     actions: { list: 'listApiKeys', get: 'getApiKey', update: 'updateApiKey', revoke: 'deleteApiKey' },
   },
   {
@@ -103,12 +103,12 @@ const families: readonly Family[] = [
   },
   {
     name: 'credentials',
-    about: 'What is typed into login pages, without its values. The user makes and changes them.',
+    about: 'Credentials for login pages, without their values. The user creates and changes them.',
     actions: { list: 'listCredentials', get: 'getCredential', delete: 'deleteCredential' },
   },
   {
     name: 'credential_providers',
-    about: 'Stores of credentials elsewhere. The user connects them.',
+    about: 'External stores of credentials. The user connects them.',
     actions: {
       list: 'listCredentialProviders',
       get: 'getCredentialProvider',
@@ -120,7 +120,7 @@ const families: readonly Family[] = [
   {
     name: 'auth_connections',
     about:
-      'Profiles that stay logged in at a site. `login` begins a login with the stored credential; if it asks for something, give the user the hosted_url of the answer, where a person types it.',
+      'Profiles that stay logged in at a site. `login` starts a login with the stored credential; if the login needs input, give the user the hosted_url of the answer, where the user can enter it.',
     actions: {
       create: 'createAuthConnection',
       list: 'listAuthConnections',
@@ -244,7 +244,7 @@ export function propertiesOf(
 
 const takesNull = ({ kind }: Field) => Array.isArray(kind?.type);
 
-/** The service checks what is given and says what is wrong; this tells the model the kind of it. */
+/** Gives the model the type of the field. The service validates the value. */
 function schemaOf({ type, kind, values, many }: Field): object {
   if (type === 'json' || type === 'file') return { ...kind };
   const one = { type, ...(values ? { enum: values } : {}) };

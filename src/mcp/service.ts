@@ -6,11 +6,11 @@ import type { Answer, Host, Question } from './host.ts';
 import { mcpServer } from './server.ts';
 
 export interface McpCall {
-  /** Those that the transport reads. */
+  /** The headers that the transport reads. */
   headers: Headers;
-  /** The caller's key and project, with which the API is asked. */
+  /** The caller's key and project, sent with the requests to the API. */
   passed: Record<string, string>;
-  /** Aborted when the client hangs up. */
+  /** Aborted when the client disconnects. */
   signal: AbortSignal;
   body: unknown;
   /** What the memory of the answers that it reads is counted for. */
@@ -19,13 +19,13 @@ export interface McpCall {
 
 export type McpService = ReturnType<typeof mcpService>;
 
-/** Long enough for a login or a video; a tool bounds its own work. */
+/** Long enough for a login or a video; each tool has its own limit. */
 const MOST_MS = 10 * 60_000;
 
-/** All messages of a request are answered at once, and each may ask the API. */
+/** All messages of a request are processed concurrently, and each may send requests to the API. */
 const MOST_MESSAGES = 20;
 
-/** The API is asked by HTTP, as every client asks it: its keys, limits, audit log and nodes are those of each request. */
+/** The tools send HTTP requests to the API like any client, so keys, limits, audit log and nodes apply to each. */
 export function mcpService(deps: {
   url: () => string;
   operation: (name: string) => Operation;

@@ -103,7 +103,7 @@ describe('a profile', () => {
     expect(await profiles.get(project, id)).toMatchObject({ last_save_error: { message: 'The packing broke.' } });
 
     free = 1_000_000; // a full disk
-    expect(await profiles.save(id, 'third', from(randomBytes(1_000_000)))).toMatch(/no space left below \/data/);
+    expect(await profiles.save(id, 'third', from(randomBytes(1_000_000)))).toMatch(/no space left in \/data/);
     free = Infinity;
     expect(String(await contentOf(profiles, id))).toBe('first');
     expect(await rowsOf('versions')).toHaveLength(1);

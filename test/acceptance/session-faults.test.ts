@@ -297,7 +297,7 @@ describe('a full node', () => {
     for (const { status, headers, body } of refused) {
       expect({ status, body }).toMatchObject({
         status: 529,
-        body: { code: 'capacity_exhausted', message: expect.stringMatching(/runs 8 browsers, and 8 is the most/) },
+        body: { code: 'capacity_exhausted', message: expect.stringMatching(/runs 8 browsers, and 8 is the maximum/) },
       });
       expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
     }

@@ -139,11 +139,11 @@ describe('the service', () => {
     ]);
     const sentence = (text: RegExp) => ({ code: 1, stderr: expect.stringMatching(text) });
     expect(refused).toEqual([
-      sentence(/The settings do not fit:\n {2}CORRAL_DATA_DIR is '.*file', which is a file .*Set it to .*\n$/),
-      sentence(/The settings do not fit:\n {2}CORRAL_DATA_DIR is '.*', which this user may not write to .*\n$/),
-      sentence(/The settings do not fit:\n {2}CORRAL_DATA_DIR is '.*', where no socket can be made .*\n$/),
+      sentence(/The settings are not valid:\n {2}CORRAL_DATA_DIR is '.*file', which is a file .*Set it to .*\n$/),
+      sentence(/The settings are not valid:\n {2}CORRAL_DATA_DIR is '.*', which this user may not write to .*\n$/),
+      sentence(/The settings are not valid:\n {2}CORRAL_DATA_DIR is '.*', where no socket can be made .*\n$/),
       sentence(
-        /The settings do not fit:\n {2}DATABASE_URL: the database me@127\.0\.0\.1:1\/corral .*nothing listens there.*\n$/,
+        /The settings are not valid:\n {2}DATABASE_URL: the database me@127\.0\.0\.1:1\/corral .*nothing listens there.*\n$/,
       ),
     ]);
   });

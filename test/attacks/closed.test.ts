@@ -55,7 +55,7 @@ test('without a sandbox there are no browsers, pools say why, and all is well wh
   const poolNow = async () => (await call('GET', `/browser_pools/${pool.body.id}`)).body;
   await expect.poll(poolNow, { timeout: 60_000 }).toMatchObject({
     available_count: 0,
-    last_error: { message: expect.stringContaining('no sandbox') },
+    last_error: { message: expect.stringContaining('does not support a sandbox') },
   });
   expect((await call('GET', '/browsers')).body).toEqual([]);
 
