@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import yauzl from 'yauzl';
 import yazl from 'yazl';
 
-/** A directory as a zip. Links are followed by their contents where they lead to files; names in `without` are left out. */
+/** A directory as a zip. Links to files are replaced by their contents; names in `without` are left out. */
 export async function zipOf(folder: string, without: readonly string[] = []): Promise<Buffer> {
   const zip = new yazl.ZipFile();
   const add = (at: string) => {
@@ -25,7 +25,7 @@ export async function zipOf(folder: string, without: readonly string[] = []): Pr
 }
 
 /**
- * Unpacks a zip that a session made. It is untrusted: yauzl refuses names that lead out of the folder, and symbolic links become files that
+ * Unpacks a zip that a session made. It is untrusted: yauzl refuses names outside of the folder, and symbolic links become files that
  * contain the target's name.
  */
 export async function unzipTo(bytes: Buffer, folder: string): Promise<number> {

@@ -1,11 +1,11 @@
 /** The exit codes of the command line; docs/cli.md lists them. */
 export const exit = { refused: 1, usage: 2, access: 3, notFound: 4, unreachable: 5 } as const;
 
-/** An end that the person can do something about: its sentence is printed, without a stack. */
+/** An error that the user can act on: its message is printed without a stack. */
 export class Fault extends Error {
   override readonly name = 'Fault';
   readonly exitCode: number;
-  /** Lines below the sentence, such as the code and the request id of a refusal. */
+  /** Lines below the message, such as the code and the request id. */
   readonly details: string[];
 
   constructor(message: string, exitCode: number = exit.refused, details: string[] = []) {
@@ -15,7 +15,7 @@ export class Fault extends Error {
   }
 }
 
-/** By name: the operator's half of the command line has a copy of the class (scripts/join.mjs). */
+/** Compares the name, because the operator's part of the command line has a copy of the class (scripts/join.mjs). */
 export const isFault = (error: Error): error is Fault => error.name === 'Fault';
 
 export class UsageError extends Fault {
@@ -24,7 +24,7 @@ export class UsageError extends Fault {
   }
 }
 
-/** What the service refused, in its own words. */
+/** An error of the service, with its message. */
 export class Refused extends Fault {
   readonly status: number;
   readonly code: string | undefined;

@@ -16,7 +16,7 @@ export function placeholderOf(field: Field): string {
   return 'text';
 }
 
-/** What was typed for a field, as the API takes it. `given` is a list where the option may be repeated. */
+/** The value of an option in the form of the API. `given` is a list where the option may be repeated. */
 export function valueOf(field: Field, given: unknown): unknown {
   if (field.many) return (given as string[]).map((one) => single(field, one));
   if (field.type === 'json') return jsonOf(field, given as string[]);
@@ -68,7 +68,7 @@ export function readText(path: string, flag: string): string {
   }
 }
 
-/** Puts `viewport.width` where it belongs. */
+/** Sets a nested value such as `viewport.width`. */
 export function place(into: Record<string, unknown>, name: string, value: unknown): void {
   const [first, second] = name.split('.') as [string, string?];
   if (second === undefined) into[first] = value;

@@ -9,7 +9,7 @@ interface Key {
   deleted_at: string | null;
 }
 
-/** A key as people read it. */
+/** A key as a row of a table. */
 export function keyRow(key: Key) {
   const expired = key.expires_at !== null && Date.parse(key.expires_at) <= Date.now();
   return {

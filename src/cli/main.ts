@@ -11,7 +11,7 @@ async function main(words: string[]): Promise<void> {
   await program.parseAsync(words, { from: 'user' });
 }
 
-/** The first word that is no option and no value of one. */
+/** The first word that is neither an option nor the value of an option. */
 function nounOf(words: readonly string[]): string | undefined {
   const withValue = ['-o', '--output', '--context', '--project'];
   const plain = words.filter((word, index) => !word.startsWith('-') && !withValue.includes(words[index - 1] ?? ''));
@@ -21,14 +21,14 @@ function nounOf(words: readonly string[]): string | undefined {
 function report(error: Error & { code?: string }): void {
   if (error instanceof CommanderError) return reportUsage(error);
   if (isFault(error)) {
-    // A refusal may repeat what a page said.
+    // An error may repeat text of a page.
     const lines = [...error.message.split('\n').map(cell), ...error.details.map((line) => `  ${cell(line)}`)];
     process.stderr.write(`${lines.join('\n')}\n`);
     if (error.exitCode === exit.usage) process.stderr.write('corral --help lists the commands.\n');
     process.exitCode = error.exitCode;
     return;
   }
-  if (error.code === 'EPIPE') return; // the reader of our output has seen enough
+  if (error.code === 'EPIPE') return; // the reader closed the pipe
   process.stderr.write(`${error.stack ?? error.message}\n`);
   process.exitCode = exit.refused;
 }

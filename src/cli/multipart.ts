@@ -8,7 +8,7 @@ import { openProgress } from './progress.ts';
 
 export type Part = readonly [name: string, value: string | { path: string } | { name: string; bytes: Buffer }];
 
-/** A form with files in it, read while it is sent. Its length is known beforehand, so that a service can refuse what is too large. */
+/** A form with files in it, read while it is sent. Its length is known beforehand, so that a service can refuse a body that is too large. */
 export function multipart(parts: readonly Part[]): { body: Upload; headers: Record<string, string> } {
   const boundary = `corral-${randomBytes(12).toString('hex')}`;
   const pieces = parts.flatMap(([name, value]) => [

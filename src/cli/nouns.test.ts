@@ -15,7 +15,7 @@ for (const noun of nouns) {
   else visit(loaded as Verb, noun.name);
 }
 
-test.each(verbs)('corral %s names what the API has, and has two examples', (_, verb) => {
+test.each(verbs)('corral %s uses an operation of the API and has two examples', (_, verb) => {
   expect(verb.examples).toHaveLength(2);
   const operation = verb.operation === undefined ? undefined : operations[verb.operation];
   if (verb.operation === undefined) return expect(verb.run).toBeDefined();
@@ -24,7 +24,7 @@ test.each(verbs)('corral %s names what the API has, and has two examples', (_, v
   expect(fields).toEqual(expect.arrayContaining([...(verb.takes ?? []), ...(verb.without ?? [])]));
 });
 
-/** Asked by verbs that are more than one request, or not for people at a terminal. */
+/** Operations of verbs with several requests, or without use at a terminal. */
 const otherwise = [
   ['does/', 'createApiKey listApiKeys deleteApiKey deleteFile deleteDirectory downloadDirZip uploadZip'],
   ['does/', 'streamFsEvents stopFsWatch exportBrowserTelemetryTrace'],

@@ -5,7 +5,7 @@ export const nouns: readonly Noun[] = [
   {
     name: 'browsers',
     group: 'Browsers',
-    about: 'sessions, and what is done in them',
+    about: 'sessions and the work in them',
     load: async () => (await import('./nouns/browsers.ts')).browsers,
   },
   {
@@ -17,13 +17,13 @@ export const nouns: readonly Noun[] = [
   {
     name: 'pools',
     group: 'Browsers',
-    about: 'warm sessions that are lent out',
+    about: 'pools of sessions that are started in advance',
     load: async () => (await import('./nouns/pools.ts')).pools,
   },
   {
     name: 'profiles',
     group: 'Browsers',
-    about: 'what browsers remember',
+    about: 'saved browser state',
     load: async () => (await import('./nouns/belongings.ts')).profiles,
   },
   {
@@ -35,19 +35,19 @@ export const nouns: readonly Noun[] = [
   {
     name: 'proxies',
     group: 'Browsers',
-    about: 'where the traffic of sessions leaves',
+    about: 'proxies for the traffic of sessions',
     load: async () => (await import('./nouns/belongings.ts')).proxies,
   },
   {
     name: 'credentials',
     group: 'Logins',
-    about: 'what is typed into login pages',
+    about: 'values for login pages',
     load: async () => (await import('./nouns/logins.ts')).credentials,
   },
   {
     name: 'providers',
     group: 'Logins',
-    about: 'stores of credentials elsewhere',
+    about: 'external stores of credentials',
     load: async () => (await import('./nouns/logins.ts')).providers,
   },
   {
@@ -65,7 +65,7 @@ export const nouns: readonly Noun[] = [
   {
     name: 'invoke',
     group: 'Apps',
-    about: 'run an action of an app and print what it returns',
+    about: 'run an action of an app and print its result',
     load: async () => (await import('./nouns/apps.ts')).invoke,
   },
   {
@@ -77,7 +77,7 @@ export const nouns: readonly Noun[] = [
   {
     name: 'apps',
     group: 'Apps',
-    about: 'what is deployed',
+    about: 'deployed apps',
     load: async () => (await import('./nouns/apps.ts')).apps,
   },
   {
@@ -101,25 +101,25 @@ export const nouns: readonly Noun[] = [
   {
     name: 'keys',
     group: 'Organisation',
-    about: 'API keys; on the machine of the service they are made and revoked without a key, whether it runs or not',
+    about: 'API keys; on the machine of the service, also without a key and while the service is stopped',
     load: async () => (await import('./nouns/org.ts')).keys,
   },
   {
     name: 'events',
     group: 'Organisation',
-    about: 'what changes in a project, as it changes',
+    about: 'follow the changes in a project',
     load: async () => (await import('./nouns/org.ts')).events,
   },
   {
     name: 'audit',
     group: 'Organisation',
-    about: 'who changed what',
+    about: 'the audit log',
     load: async () => (await import('./nouns/org.ts')).audit,
   },
   {
     name: 'about',
     group: 'Organisation',
-    about: 'versions, settings in force, and what is missing on the machine of a service',
+    about: 'versions, effective settings, and missing parts of the machine of a service',
     load: async () => (await import('./nouns/org.ts')).about,
   },
   {
@@ -131,19 +131,19 @@ export const nouns: readonly Noun[] = [
   {
     name: 'login',
     group: 'Contexts',
-    about: 'keep the address and the key of a service',
+    about: 'store the address and the key of a service',
     load: async () => (await import('./nouns/contexts.ts')).login,
   },
   {
     name: 'logout',
     group: 'Contexts',
-    about: 'forget the address and the key of a service',
+    about: 'delete the stored address and key of a service',
     load: async () => (await import('./nouns/contexts.ts')).logout,
   },
   {
     name: 'contexts',
     group: 'Contexts',
-    about: 'the services that are kept, and which of them is used',
+    about: 'the stored services, and the current one',
     load: async () => (await import('./nouns/contexts.ts')).contexts,
   },
   {
@@ -173,7 +173,7 @@ export const nouns: readonly Noun[] = [
   {
     name: 'secrets',
     group: 'The machine of the service',
-    about: 'the service key, which seals what is stored',
+    about: 'the service key, which encrypts stored secrets',
     load: async () => (await import('./nouns/machine.ts')).secrets,
   },
   {
@@ -185,7 +185,7 @@ export const nouns: readonly Noun[] = [
   {
     name: 'doctor',
     group: 'The machine of the service',
-    about: 'what this machine has, and what is switched off without it',
+    about: 'check this machine, and show the features that it lacks',
     load: async () => (await import('./nouns/machine.ts')).doctor,
   },
 ];

@@ -34,13 +34,13 @@ test('a list is a table, one JSON, or lines', () => {
   ).toEqual(rows);
 });
 
-test('an empty list says so to people, on stderr', () => {
+test('an empty list prints a note to stderr in the table format', () => {
   const table = output('table');
   table.list([], ['id']);
   expect(table.written).toEqual({ out: '', err: 'None.\n' });
 });
 
-test('notes are for people only, and an answer without content is null for programs', () => {
+test('notes are printed in the table format only, and an empty answer is null in JSON', () => {
   const json = output('json');
   json.note('There are more.');
   json.done('Deleted.');

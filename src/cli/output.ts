@@ -6,11 +6,11 @@ export interface Output {
   list(rows: readonly object[], columns: readonly string[]): void;
   /** One thing: a line for each of its fields, or JSON. */
   one(thing: unknown): void;
-  /** One event of a stream. It is one line of JSON for programs, and text for people; undefined prints nothing for them. */
+  /** One event of a stream. As JSON it is one line. In the table format it is the text; undefined prints nothing. */
   event(event: unknown, text: string | undefined): void;
-  /** What was done: a sentence for people, or the answer of the service for programs (null when it is empty). */
+  /** The result of a command: a sentence, or as JSON the answer of the service (null when it is empty). */
   done(sentence: string, answer?: unknown): void;
-  /** For people only, on stderr. */
+  /** Only in the table format, on stderr. */
   note(sentence: string): void;
 }
 
@@ -85,11 +85,11 @@ function titleOf(column: string): string {
   return column.replaceAll(/[._]/g, ' ').toUpperCase();
 }
 
-/** What the service or a page says is not trusted: no control character of it reaches the terminal. */
+/** Text of the service or of a page is not trusted: its control characters do not reach the terminal. */
 export function cell(value: unknown): string {
   if (value === null || value === undefined || value === '') return '-';
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  // oxlint-disable-next-line no-control-regex -- they are what is looked for
+  // oxlint-disable-next-line no-control-regex -- control characters are removed here
   return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, ' ');
 }
 

@@ -8,7 +8,7 @@ import { cell, size, valueAt } from './output.ts';
 import { counted, openProgress } from './progress.ts';
 import type { Call, Verb } from './table.ts';
 
-/** A verb that is one operation: asks, and prints the answer by its kind. */
+/** A verb with one operation: sends the request, and prints the answer by its type. */
 export async function perform(verb: Verb, call: Call): Promise<void> {
   const question = questionOf(verb, call);
   const what = operation(verb.operation!);
@@ -56,8 +56,8 @@ async function printEvents(call: Call, answer: IncomingMessage): Promise<void> {
 }
 
 /**
- * Bytes go to the named file, to stdout where that is a file or a pipe, and otherwise to a file with a name of their own: a terminal is
- * never written to, and neither is an output that is JSON.
+ * Bytes are written to the named file, to stdout if that is a file or a pipe, and otherwise to a file with a default name: never to a
+ * terminal, and never into JSON output.
  */
 export async function save(call: Call, answer: IncomingMessage, name: string): Promise<void> {
   const given = call.options['file'] as string | undefined;

@@ -22,8 +22,8 @@ const formats = ['table', 'json', 'jsonl'];
 
 /** The options of every verb. */
 const everywhere = () => [
-  new Option('-o, --output <format>', 'a table for people, or json, or jsonl (a line for each)').choices(formats),
-  new Option('--context <name>', 'the service that `corral login` called so; `local` is the one of this machine'),
+  new Option('-o, --output <format>', 'table, json, or jsonl (one line for each)').choices(formats),
+  new Option('--context <name>', 'the name of a service of `corral login`; `local` is the service of this machine'),
   new Option('--project <project>', 'id or name of the project to work in'),
 ];
 
@@ -36,10 +36,10 @@ export async function buildProgram(
     .description('Browsers of a Corral service, from the command line.')
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this')
-    .enablePositionalOptions() // `corral logs app --version 2` is about the app
+    .enablePositionalOptions() // so that the version in `corral logs app --version 2` is of the app
     .helpCommand('help [command]', 'print the help of a command')
     .exitOverride()
-    .configureOutput({ writeErr: () => {} }) // main.ts prints what went wrong
+    .configureOutput({ writeErr: () => {} }) // main.ts prints the errors
     .configureHelp({ subcommandTerm: (command) => termOf(command), sortSubcommands: false })
     .addHelpText('after', footer);
   for (const option of everywhere()) program.addOption(option.hideHelp());
@@ -48,7 +48,7 @@ export async function buildProgram(
     const loaded = noun.name === used ? await noun.load?.() : undefined;
     const verbs = Array.isArray(loaded) ? (loaded as readonly Verb[]) : undefined;
     const own = loaded && !verbs ? (loaded as Verb) : {};
-    // A noun that is not used needs no verbs: only its name and sentence are printed.
+    // Only the name and the description of an unused noun are printed, so its verbs are not loaded.
     const whole = { ...noun, ...own, name: noun.name, about: noun.about, ...(verbs ? { verbs } : {}) };
     program.addCommand(build(whole, noun.name, program, again).helpGroup(`${noun.group}:`));
   }
@@ -101,7 +101,7 @@ function build(verb: Verb, path: string, parent: Command, program: Program): Com
   return command;
 }
 
-/** Of a noun that was called without a verb, or with one that it does not have. */
+/** The error for a noun without a verb, or with an unknown verb. */
 function refuse(path: string, verbs: readonly Verb[]) {
   return (verb: string | undefined) => {
     const names = verbs.map(({ name }) => name);
@@ -136,7 +136,7 @@ async function perform(verb: Verb, { self, given, taken, shown, parameters, prog
     place(isQuery(field) ? query : body, field.name, valueOf(field, value));
   };
   taken.forEach((field, index) => set(field, given[parameters + index]));
-  // Whole objects first: a dotted option adds to what was given as JSON.
+  // Whole objects first: a dotted option adds to the given JSON.
   for (const field of shown) set(field, named[field.name.replaceAll('_', '-')]);
   const filled = new Set([...Object.keys(query), ...Object.keys(body), ...(verb.without ?? [])]);
   const missing = shown.filter((field) => field.required && !filled.has(field.name));

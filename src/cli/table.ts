@@ -18,7 +18,7 @@ export interface Verb {
   arguments?: readonly string[];
   /** Further options, as commander spells them. */
   options?: readonly (readonly [flags: string, about: string])[];
-  /** Fields that are no options, because `run` fills them in. */
+  /** Fields without an option, because `run` sets them. */
   without?: readonly string[];
   /** The columns of a list. */
   columns?: readonly string[];
@@ -28,7 +28,7 @@ export interface Verb {
   done?: string;
   /** The file that an answer of bytes goes to; `{}` is the first argument. */
   file?: string;
-  /** Two lines after `corral NOUN VERB`, each with what it is for. */
+  /** Two examples of arguments after `corral NOUN VERB`, each with an explanation. */
   examples?: readonly (readonly [line: string, about: string])[];
   verbs?: readonly Verb[];
   run?(call: Call): Promise<void>;
@@ -47,7 +47,7 @@ export type Program = (noun: string | undefined) => Promise<Command>;
 
 /** One call of a verb. */
 export interface Call {
-  /** The service, found when it is first asked for: help and completion need none. */
+  /** The service, resolved on first use: help and completion do not need it. */
   target(): Target & { from: string; context?: string };
   output: Output;
   arguments: readonly (string | readonly string[] | undefined)[];

@@ -46,7 +46,7 @@ test.each([{ password: 'x' }, { config: { proxy_password: 'x' } }, { values: {} 
   },
 );
 
-test('what is no secret is not refused', () => {
+test('values that are not secrets are accepted', () => {
   expect(() => refuseSecrets({ name: 'password reset', tags: { team: 'a' }, keys: ['Return'] })).not.toThrow();
 });
 

@@ -12,7 +12,7 @@ const UNSAID = new Set(['cdp_ws_url', 'webdriver_ws_url', 'base_url', 'key', 'jw
 /** What a tool must not be given, because the model, and what keeps its words, would know it. */
 const SECRET = /password|secret|token|^(?:values|field_values|passphrase|private_key)$/i;
 
-/** A screenshot fits, and a video does not: what is read here is held in memory. */
+/** Enough for a screenshot, not for a video: the answer is held in memory. */
 const MOST_BYTES = 8_000_000;
 
 /** Counts the bytes of answers of the API, and throws when they are too many. */
@@ -40,9 +40,9 @@ export async function bounded(
   return Buffer.concat(chunks);
 }
 
-/** A name as a part of a path. The two that mean another place are no names. */
+/** A name as a part of a path. '.' and '..' are refused. */
 export function segment(name: string): string {
-  if (name === '' || name === '.' || name === '..') throw new ToolFailure(`'${name}' is no id and no name.`);
+  if (name === '' || name === '.' || name === '..') throw new ToolFailure(`'${name}' is not an id or a name.`);
   return encodeURIComponent(name);
 }
 
@@ -59,7 +59,7 @@ export async function asked(host: Host, question: Question): Promise<Answer> {
 
 function nextStep(status: number): string {
   if (status === 401 || status === 403) return ' Ask the user for a key that may do this; do not try again.';
-  if (status === 404) return " Call the tool's list action to see what is there.";
+  if (status === 404) return " Call the tool's list action to see the existing ones.";
   if (status === 409) return ' Read its state with the get action before you try again.';
   if (status === 429 || status === 503) return ' Wait some seconds, then try again once.';
   if (status >= 500) return ' Try again once; if it fails again, tell the user.';
@@ -92,7 +92,7 @@ const tooMuch = () => new ToolFailure('The answer has more names, values or text
 
 export const text = (words: string): Content => ({ type: 'text', text: words });
 
-/** JSON without what is not for models, cut where it is too long. */
+/** JSON without fields that models must not see, cut if it is too long. */
 export function jsonText(
   thing: unknown,
   readOn = 'Ask for less: a filter, a smaller limit, or one thing by its id.',
@@ -116,7 +116,7 @@ export function refuseSecrets(given: unknown): void {
     for (const [name, value] of Object.entries(node)) {
       if (!Array.isArray(node) && SECRET.test(name))
         throw new ToolFailure(
-          `'${name}' is a secret, which must not pass through a model. Ask the user to set it in the web console or with the corral command, and go on with its name or id.`,
+          `'${name}' is a secret, which must not pass through a model. Ask the user to set it in the web console or with the corral command, and continue with its name or id.`,
         );
       left.push(value);
     }

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ErrorObject, ValidateFunction } from 'ajv';
 import type { Host, Tool } from './host.ts';
 
-/** A model mends a few mistakes at a time. */
+/** A model corrects only a few mistakes at a time. */
 const MOST_NAMED = 20;
 
 /** Of each place with tools, by their names. */

@@ -157,7 +157,7 @@ export function manageTools(host: Host): Tool[] {
   });
 }
 
-/** One operation with the arguments of a tool: path parameters by name, then what the query and the body take. */
+/** One operation with the arguments of a tool: path parameters by name, then the fields of the query and the body. */
 export async function perform(
   host: Host,
   operation: Operation,
@@ -232,7 +232,7 @@ export function propertiesOf(
   for (const { query, body } of operations)
     for (const field of [...query, ...body]) {
       if (field.name.includes('.') || without.includes(field.name) || field.type === 'file') continue;
-      // An update may take null for what a create does not.
+      // An update may accept null where a create does not.
       const seen = found[field.name];
       if (seen && (Array.isArray(seen.type) || !takesNull(field))) continue;
       const takers = operations.filter((one) => [...one.query, ...one.body].some(({ name }) => name === field.name));

@@ -33,7 +33,7 @@ export async function mcpServer(host: Host): Promise<McpServer> {
   server.setRequestHandler(types.CallToolRequestSchema, async ({ params: { name, arguments: args = {} } }) => {
     const tool = tools.find((one) => one.name === name);
     try {
-      if (!tool) throw new ToolFailure(`There is no tool '${name}'. tools/list has those that are there.`);
+      if (!tool) throw new ToolFailure(`There is no tool '${name}'. tools/list lists the available tools.`);
       const fits = await checkOf(tool, host);
       if (!fits(args)) throw new ToolFailure(`The arguments do not fit: ${inWords(fits.errors)}.`);
       return { content: await tool.run(args, host) };

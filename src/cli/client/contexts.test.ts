@@ -23,7 +23,7 @@ const keep = () =>
     },
   });
 
-test('the command line comes first, then the environment, then what was kept, then this machine', () => {
+test('the command line has priority, then the environment, then the stored context, then this machine', () => {
   keep();
   const all = {
     HOME: home,
@@ -44,12 +44,12 @@ test('the command line comes first, then the environment, then what was kept, th
   expect([CORRAL_URL, CORRAL_API_KEY]).toEqual(['http://one.example/', 'sk_one']);
 });
 
-test('a running service says where it listens', () => {
+test('a running service writes its address', () => {
   writeFileSync(join(dataDir, 'address'), 'http://127.0.0.1:4000\n');
   expect(findTarget({ HOME: home, CORRAL_DATA_DIR: dataDir }, {})).toMatchObject({ url: 'http://127.0.0.1:4000' });
 });
 
-test('a key is sent to no address but the one it was given with', () => {
+test('a key is only sent to the address that it was given with', () => {
   keep();
   expect(() => findTarget({ HOME: home, CORRAL_URL: 'http://one.example', KERNEL_API_KEY: 'sk_two' }, {})).toThrow(
     'CORRAL_URL is set and CORRAL_API_KEY is not',
@@ -68,7 +68,7 @@ test.each([
   expect(() => findTarget({ HOME: home, ...env }, { context })).toThrow(sentence);
 });
 
-test('the file is its owner’s alone, also when it was not before, and one that is broken is named', () => {
+test('only the owner can read the file, also if it existed with another mode, and a damaged file is reported', () => {
   keep();
   const file = contextsFile({ HOME: home });
   chmodSync(file, 0o644);

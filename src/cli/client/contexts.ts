@@ -31,17 +31,19 @@ export function readContexts(file: string): Contexts {
     const { current, contexts } = JSON.parse(readFileSync(file, 'utf8')) as Contexts;
     return { current, contexts: { ...contexts } };
   } catch (error) {
-    throw new UsageError(`${file} cannot be read: ${(error as Error).message} Mend it, or remove it and log in again.`);
+    throw new UsageError(
+      `${file} cannot be read: ${(error as Error).message} Correct it, or remove it and log in again.`,
+    );
   }
 }
 
-/** The file has keys in it: its owner alone may read it. It is replaced whole, so that no reader sees half of it. */
+/** The file contains keys, so only its owner may read it. It is replaced atomically, so that no reader sees a part of it. */
 export function writeContexts(file: string, contexts: Contexts): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const next = `${file}.${process.pid}`;
   try {
     writeFileSync(next, `${JSON.stringify(contexts, null, 2)}\n`, { mode: 0o600 });
-    chmodSync(next, 0o600); // a file that was left there keeps its mode
+    chmodSync(next, 0o600); // an existing file keeps its mode
     renameSync(next, file);
   } finally {
     rmSync(next, { force: true });
@@ -49,14 +51,14 @@ export function writeContexts(file: string, contexts: Contexts): void {
 }
 
 export interface Found extends Target {
-  /** Where it was found, in words. */
+  /** The source of the address, for messages. */
   from: string;
   context?: string;
 }
 
 /**
- * Which service is meant: what the command line names, then the environment, then the context that `corral login` made, then the service
- * of this machine. A key is never sent to an address that it was not given with.
+ * Finds the service: the context of the command line, then the environment, then the context of `corral login`, then the service of this
+ * machine. A key is only sent to the address that it was given with.
  */
 export function findTarget(
   env: Environment,
@@ -90,11 +92,13 @@ function fromContext(env: Environment, name: string): Found {
   const { contexts } = readContexts(file);
   const context = Object.hasOwn(contexts, name) ? contexts[name] : undefined;
   if (!context)
-    throw new UsageError(`There is no context '${name}'. \`corral contexts\` lists them, \`corral login\` makes one.`);
+    throw new UsageError(
+      `There is no context '${name}'. \`corral contexts\` lists them, \`corral login\` creates one.`,
+    );
   return { ...context, from: `the context '${name}'`, context: name };
 }
 
-/** The service writes its address there when it listens, and has its first key there. */
+/** The data directory has the address of a running service and its first key. */
 function fromDataDirectory(env: Environment, folder: string): Found | undefined {
   const read = (name: string) =>
     existsSync(join(folder, name)) ? readFileSync(join(folder, name), 'utf8').trim() : undefined;
@@ -109,12 +113,12 @@ function orRefuse(found: Found | undefined, env: Environment): Found {
   if (found) return found;
   const folder = resolve(env['CORRAL_DATA_DIR'] || 'data');
   throw new UsageError(
-    `There is no service in ${folder}. Run \`corral login URL\` once, or set CORRAL_URL and CORRAL_API_KEY, or go to the directory of a service on this machine (CORRAL_DATA_DIR).`,
+    `There is no service in ${folder}. Run \`corral login URL\` once, or set CORRAL_URL and CORRAL_API_KEY, or change to the directory of a service on this machine (CORRAL_DATA_DIR).`,
   );
 }
 
 export function checked(url: string, name: string): string {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-    throw new UsageError(`${name} takes an address that begins with http:// or https://, not '${url}'.`);
+    throw new UsageError(`${name} takes an address that starts with http:// or https://, not '${url}'.`);
   return withoutEnd(url, '/');
 }

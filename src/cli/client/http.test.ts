@@ -8,7 +8,7 @@ async function* chunks(...texts: string[]) {
   for (const text of texts) yield Buffer.from(text);
 }
 
-test('events are read across chunks, in the middle of a letter too, and comments say nothing', async () => {
+test('events are read across chunks, also if a letter is split, and comments are ignored', async () => {
   const bytes = Buffer.from(': hello\n\nid: 1\ndata: {"a":"ä"}\n\nevent: x\ndata: {"b":\ndata: 2}\n\ndata: {"half"');
   const found: unknown[] = [];
   const pieces = Array.from({ length: bytes.length }, (_, at) => bytes.subarray(at, at + 1));
@@ -33,7 +33,7 @@ test('lists and pairs become queries as the API takes them', () => {
   );
 });
 
-test('an answer that is no JSON, and one that breaks off, are told in words', async () => {
+test('an answer that is not JSON or is cut off is reported', async () => {
   const said = async (answer: RequestListener) => {
     const { port, close } = await listenOnLoopback(createServer(answer));
     const asked = askJson({ url: `http://127.0.0.1:${port}`, key: 'k' }, { method: 'GET', path: '/browsers' });
@@ -51,7 +51,7 @@ test('an answer that is no JSON, and one that breaks off, are told in words', as
   expect(broken).toMatch(/^Fault: The connection to the service was lost/);
 });
 
-test('a word that would make another path is refused as a name', () => {
+test('a word that would change the path is refused as a name', () => {
   expect(fillPath('/browsers/{id_or_name}/x', ['a b'])).toBe('/browsers/a%20b/x');
   for (const word of ['', '.', '..']) expect(() => fillPath('/browsers/{id}', [word])).toThrow(/is not the name or id/);
 });

@@ -22,7 +22,7 @@ export interface Question {
   signal?: AbortSignal;
 }
 
-/** What a body is sent as when it is not JSON. */
+/** A body that is not JSON. */
 export interface Upload {
   stream: Readable;
   bytes?: number;
@@ -31,8 +31,8 @@ export interface Upload {
 const isUpload = (body: unknown): body is Upload => typeof body === 'object' && body !== null && 'stream' in body;
 
 /**
- * A request to the service, by Node's own http: its fetch would take twenty milliseconds of each start to load. Resolves when the answer
- * begins; a refusal is thrown in the service's own words.
+ * A request to the service with `node:http`, because loading fetch takes twenty milliseconds. Resolves when the answer starts; an error
+ * of the service is thrown with its message.
  */
 export async function ask(target: Target, question: Question): Promise<IncomingMessage> {
   const url = addressOf(target, question.path, question.query);
@@ -46,7 +46,7 @@ export async function ask(target: Target, question: Question): Promise<IncomingM
     ...(isUpload(body) && body.bytes !== undefined ? { 'content-length': String(body.bytes) } : {}),
     ...question.headers,
   };
-  // Half of the time that http takes to load is saved by those who do not need TLS.
+  // node:https is only loaded for TLS: it takes half of the load time of http.
   const open = url.protocol === 'https:' ? (await import('node:https')).request : plain;
   let stop = () => {};
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -55,7 +55,7 @@ export async function ask(target: Target, question: Question): Promise<IncomingM
     request.on('error', (error) => reject(question.signal?.aborted ? error : unreachable(url, error)));
     if (!isUpload(body)) return request.end(json);
     body.stream.on('error', (error) => request.destroy(error)).pipe(request);
-    // A service that refuses an upload answers before it has all of it.
+    // A service may refuse an upload before it has received all of it.
     stop = () => {
       body.stream.destroy();
       request.destroy();
@@ -80,7 +80,7 @@ export async function jsonOf<T>(answer: IncomingMessage): Promise<T> {
     return JSON.parse(bytes.toString()) as T;
   } catch {
     throw new Fault(
-      'The answer is not JSON, so this is no Corral service, or a proxy answered for it. `corral contexts` shows which address is used.',
+      'The answer is not JSON: the address is not a Corral service, or a proxy answered. `corral contexts` shows the address.',
       exit.unreachable,
     );
   }
@@ -92,7 +92,7 @@ export async function bytesOf(stream: AsyncIterable<Buffer>): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** What arrives, up to its end; a connection that breaks before is a fault in words. */
+/** The bytes of the answer. A connection that breaks before their end is reported. */
 export async function* whole(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   try {
     yield* stream;
@@ -102,7 +102,7 @@ export async function* whole(stream: AsyncIterable<Buffer>): AsyncGenerator<Buff
   }
 }
 
-/** The messages of an event stream, parsed. Comments keep the connection alive and say nothing. */
+/** The messages of an event stream, parsed. Comments only keep the connection alive. */
 export async function* eventsOf<T>(answer: AsyncIterable<Buffer>): AsyncGenerator<T> {
   const decoder = new TextDecoder();
   let text = '';
@@ -147,7 +147,7 @@ function refusalOf(text: string): { code?: string; message?: string } {
 function unreachable(url: URL, error: Error & { code?: string }): Fault {
   const reason = error.code === 'ECONNREFUSED' ? 'Nothing listens there.' : error.message || (error.code ?? '');
   return new Fault(
-    `The service at ${url.origin} cannot be reached. ${reason} \`corral contexts\` shows which address is used.`,
+    `The service at ${url.origin} cannot be reached. ${reason} \`corral contexts\` shows the address.`,
     exit.unreachable,
   );
 }

@@ -16,7 +16,7 @@ export function pathParameters(path: string): string[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
 }
 
-/** The path with its parameters filled in. Words that would make another path of it are no names. */
+/** The path with its parameters filled in. Words that would change the path are refused. */
 export function fillPath(path: string, words: readonly string[]): string {
   let next = 0;
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {

@@ -14,18 +14,18 @@ interface About {
   };
 }
 
-/** For people: the node and its versions, then what is not as it is everywhere. For programs: the answer. */
+/** In the table format: the node and its versions, then settings that are not the default and missing parts. Otherwise the answer. */
 export async function about({ target, output }: Call): Promise<void> {
-  const told = await jsonOf<About>(await ask(target(), { method: 'GET', path: '/about' }));
-  if (output.format !== 'table') return output.one(told);
-  const { doctor } = told;
+  const answer = await jsonOf<About>(await ask(target(), { method: 'GET', path: '/about' }));
+  if (output.format !== 'table') return output.one(answer);
+  const { doctor } = answer;
   output.one({
-    node: told.node_id,
-    address: told.public_url,
-    ...told.versions,
-    longest_stop_ms: told.event_loop.longest_stop_ms,
+    node: answer.node_id,
+    address: answer.public_url,
+    ...answer.versions,
+    longest_stop_ms: answer.event_loop.longest_stop_ms,
   });
-  const set = told.settings.filter(({ is_default }) => !is_default);
+  const set = answer.settings.filter(({ is_default }) => !is_default);
   output.note('\nSettings that are not the default:');
   output.list(
     set.map(({ name, value }) => ({ setting: name, value: value ?? '(secret)' })),
@@ -34,5 +34,5 @@ export async function about({ target, output }: Call): Promise<void> {
   output.note(`\nOn the machine${doctor.failure === null ? '' : `: ${doctor.failure}`}`);
   const findings = doctor.findings.map(({ well, ...rest }) => ({ ...rest, state: well ? 'ok' : 'missing' }));
   if (doctor.failure === null) output.list(findings, ['name', 'state', 'saw', 'switched_off']);
-  if (doctor.mends.length > 0) output.note(`\nTo mend:\n\n${doctor.mends.join('\n')}`);
+  if (doctor.mends.length > 0) output.note(`\nTo repair:\n\n${doctor.mends.join('\n')}`);
 }

@@ -27,7 +27,7 @@ export async function appLogs(call: Call): Promise<void> {
   });
 }
 
-/** The events of what is named: an app, or the id of a deployment or of an invocation. */
+/** The events of an app, or of the deployment or the invocation with that id. */
 async function pathOf(call: Call, name: string): Promise<string> {
   const target = call.target();
   const query = { app_name: name, version: call.options['version'], limit: 1 };

@@ -103,7 +103,7 @@ async function send(target: Target, question: Question): Promise<void> {
   (await ask(target, question)).resume();
 }
 
-/** Undefined where the service says that there is none. A session that is not there is asked for again, and then refused. */
+/** Undefined if the path does not exist. If the session does not exist, the next request reports it. */
 async function orNothing<T>(asked: Promise<T>): Promise<T | undefined> {
   try {
     return await asked;

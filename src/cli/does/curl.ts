@@ -19,7 +19,7 @@ export async function browserCurl(call: Call): Promise<void> {
     method: method?.toUpperCase() ?? (data === undefined ? 'GET' : 'POST'),
     ...(header.length > 0 ? { headers } : {}),
     ...(text === undefined ? {} : { body: text }),
-    // For people the bytes go to stdout as they are, whatever they are.
+    // In the table format, the bytes are written to stdout unchanged.
     ...(binary ? { response_encoding: 'base64' } : {}),
   };
   const path = fillPath('/browsers/{id}/curl', [word(call, 0)]);

@@ -38,7 +38,7 @@ export async function deploy(call: Call): Promise<void> {
     if (event.event === 'app_version_summary') apps.push(event);
     const { status, status_reason: reason } = event.deployment ?? {};
     if (status === 'failed' || status === 'stopped') throw new Fault(cell(reason ?? `The deployment has ${status}.`));
-    if (status === 'running') break; // its apps are told before
+    if (status === 'running') break; // the events of its apps arrive before
   }
   const rows = apps.map(({ app_name, version, actions = [] }) => ({
     deployment: made.id,

@@ -13,7 +13,7 @@ interface Invocation {
   status_reason?: string | null;
 }
 
-/** An interrupted command cancels what it began. */
+/** An interrupted command cancels its invocation. */
 export async function invoke(call: Call): Promise<void> {
   const payload = call.options['payload'] as string | undefined;
   const body = {
@@ -35,7 +35,7 @@ export async function invoke(call: Call): Promise<void> {
     });
   } finally {
     if (!ended) {
-      const cancelled = { status: 'failed', output: JSON.stringify('The command that began it was interrupted.') };
+      const cancelled = { status: 'failed', output: JSON.stringify('The command that started it was interrupted.') };
       await askJson(target, { method: 'PATCH', path, body: cancelled }).catch(() => {}); // it may have ended just now
     }
   }

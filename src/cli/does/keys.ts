@@ -6,8 +6,8 @@ import { keyColumns, keyRow } from '../key-rows.ts';
 import { word, type Call } from '../table.ts';
 
 /**
- * On the machine of the service keys are made, listed and revoked in its database: for an operator who lost the key, and while the service
- * does not run. Elsewhere the API is asked.
+ * On the machine of the service, keys are created, listed and revoked in its database, so that an operator without a key can do it, also
+ * while the service is stopped. On other machines, the API is used.
  */
 function remote(call: Call): Target | undefined {
   if (call.options['context'] === undefined && call.env['DATABASE_URL'] && !call.env['CORRAL_URL']) return undefined;
@@ -15,7 +15,7 @@ function remote(call: Call): Target | undefined {
     const target = call.target();
     return target.context === LOCAL ? undefined : target;
   } catch (error) {
-    if (error instanceof UsageError && call.options['context'] === undefined) return undefined; // it says what is missing
+    if (error instanceof UsageError && call.options['context'] === undefined) return undefined; // the error names the missing value
     throw error;
   }
 }

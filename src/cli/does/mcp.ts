@@ -76,7 +76,7 @@ const clients: Record<string, Client> = {
 };
 export const clientNames = Object.keys(clients);
 
-/** Shows what it writes, and writes it with --yes or after a yes. What else is in the file stays as it is. */
+/** Shows the change, and writes it with --yes or after a confirmation. The rest of the file does not change. */
 export async function install(call: Call): Promise<void> {
   const named = call.options['for'] as string | undefined;
   const client = named === undefined ? undefined : clients[named];
@@ -115,7 +115,7 @@ export async function install(call: Call): Promise<void> {
   call.output.done(`Wrote ${file}. Start the client again.`, { file, server: entry });
 }
 
-/** The configuration with the server in it. Nothing else of it changes, so one that is not understood is refused. */
+/** The configuration with the server in it. Nothing else of it changes, so a file that cannot be parsed is refused. */
 function merged(text: string, { file, key, entry }: { file: string; key: string; entry: object }): string {
   let there: unknown;
   try {
@@ -126,7 +126,7 @@ function merged(text: string, { file, key, entry }: { file: string; key: string;
   if (!isObject(there)) throw new UsageError(`${file} has no object of JSON. Mend it, or add the server by hand.`);
   const servers = there[key] ?? {};
   if (!isObject(servers))
-    throw new UsageError(`'${key}' in ${file} is no object. Mend it, or add the server to it by hand.`);
+    throw new UsageError(`'${key}' in ${file} is not an object. Correct it, or add the server by hand.`);
   return `${JSON.stringify({ ...there, [key]: { ...servers, corral: entry } }, null, 2)}\n`;
 }
 

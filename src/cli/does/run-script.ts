@@ -30,7 +30,7 @@ export async function runScript(call: Call): Promise<void> {
   const session = await askJson<Session>(target, { method: 'POST', path: '/browsers', body: call.body });
   try {
     call.output.note(`Session ${session.session_id}`);
-    // A signal that came while the session was made counts as well.
+    // Includes a signal that arrived while the session was created.
     const code = heard.length > 0 ? 130 : await runChild(file, words, session, target, heard);
     process.exitCode = code;
     if (call.output.format !== 'table')

@@ -9,7 +9,7 @@ export async function shell(call: Call): Promise<void> {
   const [command = 'bash', ...args] = (call.arguments[1] as string[] | undefined) ?? [];
   const id = word(call, 0);
   const target = call.target();
-  // Where stdout is no terminal it has no size.
+  // stdout has no size if it is not a terminal.
   const { rows, columns } = process.stdout as Partial<typeof process.stdout>;
   const term = process.env['TERM'] || 'xterm-256color';
   const body = {
@@ -87,9 +87,9 @@ async function onTerminal(target: Target, id: string, processId: string): Promis
         }
         return;
       }
-      const told = JSON.parse(data.toString()) as { type: string; exitCode?: number; message?: string };
-      if (told.type === 'exit') code = told.exitCode ?? 1;
-      if (told.type === 'error') process.stderr.write(`${told.message}\r\n`);
+      const message = JSON.parse(data.toString()) as { type: string; exitCode?: number; message?: string };
+      if (message.type === 'exit') code = message.exitCode ?? 1;
+      if (message.type === 'error') process.stderr.write(`${message.message}\r\n`);
     });
     socket.on('unexpected-response', (_request, answer) => {
       reject(new Fault(`The service refused the terminal with status ${answer.statusCode}.`));

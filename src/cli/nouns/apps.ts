@@ -25,12 +25,12 @@ export const invoke: Verb = {
   takes: ['app_name', 'action_name'],
   without: ['async', 'payload'],
   options: [
-    ['-p, --payload <json>', 'what the action is given; @file, or @- for stdin'],
+    ['-p, --payload <json>', 'the input of the action; @file, or @- for stdin'],
     ['--no-follow', 'do not wait for it, and print its id'],
   ],
   examples: [
-    [`my-app greet --payload '{"name":"Ada"}'`, 'its log goes to stderr, what it returns to stdout'],
-    ['my-app greet --no-follow -o json', 'begin it only'],
+    [`my-app greet --payload '{"name":"Ada"}'`, 'its log is printed to stderr, its result to stdout'],
+    ['my-app greet --no-follow -o json', 'only start it'],
   ],
   run: async (call) => (await import('../does/invoke.ts')).invoke(call),
 };
@@ -39,7 +39,7 @@ export const logs: Verb = {
   name: 'logs',
   arguments: ['<app>'],
   options: [
-    ['-f, --follow', 'go on as lines are written'],
+    ['-f, --follow', 'print new lines as they are written'],
     ['--version <version>', 'of the app; latest if not given'],
     ['--since <time>', 'a time, or a duration such as 5m'],
   ],
@@ -95,7 +95,7 @@ export const deployments: readonly Verb[] = [
     operation: 'deleteDeployment',
     done: 'Deleted {}.',
     examples: [
-      ['depl_1', 'its actions can be invoked no more'],
+      ['depl_1', 'its actions can no longer be invoked'],
       ['depl_1 -o json', 'prints null'],
     ],
   },
@@ -109,7 +109,7 @@ export const invocations: readonly Verb[] = [
     columns: ['id', 'app_name', 'action_name', 'status', 'started_at', 'finished_at'],
     examples: [
       ['', 'the first page'],
-      ['--app-name my-app --status failed -o json', 'those that failed'],
+      ['--app-name my-app --status failed -o json', 'failed invocations'],
     ],
   },
   {
@@ -142,7 +142,7 @@ export const invocations: readonly Verb[] = [
     rows: 'browsers',
     columns: ['session_id', 'name', 'state', 'created_at'],
     examples: [
-      ['inv_1', 'the sessions that it made'],
+      ['inv_1', 'the sessions that it created'],
       ['inv_1 -o json', 'for a program'],
     ],
   },
@@ -151,7 +151,7 @@ export const invocations: readonly Verb[] = [
     operation: 'deleteInvocationBrowsers',
     done: 'Ended.',
     examples: [
-      ['inv_1', 'end the sessions that it made'],
+      ['inv_1', 'end the sessions that it created'],
       ['inv_1 -o json', 'prints null'],
     ],
   },

@@ -1,6 +1,6 @@
 import type { Verb } from '../table.ts';
 
-const file = ['-f, --file <path>', 'where to; - is stdout'] as const;
+const file = ['-f, --file <path>', 'the target file; - is stdout'] as const;
 
 /** `corral profiles …` */
 export const profiles: readonly Verb[] = [
@@ -18,7 +18,7 @@ export const profiles: readonly Verb[] = [
     columns: ['id', 'name', 'created_at', 'updated_at', 'last_used_at'],
     examples: [
       ['', 'the first page'],
-      ['--query shop -o json', 'those that match'],
+      ['--query shop -o json', 'matching profiles'],
     ],
   },
   {
@@ -61,7 +61,7 @@ export const profiles: readonly Verb[] = [
     operation: 'listProfileVersions',
     columns: ['id', 'created_at', 'size_bytes', 'session_id', 'current'],
     examples: [
-      ['shop', 'what was saved, and by which session'],
+      ['shop', 'with the session that saved each'],
       ['shop -o json', 'for a program'],
     ],
   },
@@ -176,8 +176,8 @@ export const proxies: readonly Verb[] = [
     name: 'check',
     operation: 'checkProxy',
     examples: [
-      ['proxy_1', 'whether it works, and the address it has outside'],
-      ['proxy_1 --url https://example.com', 'by a page of your choice'],
+      ['proxy_1', 'whether it works, and its public address'],
+      ['proxy_1 --url https://example.com', 'with another address'],
     ],
   },
   {

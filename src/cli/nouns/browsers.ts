@@ -31,13 +31,13 @@ const playwright: Verb = {
     {
       name: 'execute',
       operation: 'executePlaywrightCode',
-      about: 'Run code with `page`, `context` and `browser` in its scope, and print what it returns.',
+      about: 'Run code with `page`, `context` and `browser` in its scope, and print its result.',
       without: ['code'],
       arguments: ['[code]'],
       options: [['-f, --file <path>', 'the file that has the code; - is stdin']],
       examples: [
         [`my-session "await page.goto('https://example.com'); return page.title()"`, 'print the title'],
-        ['my-session --file steps.js -o json', 'code of a file'],
+        ['my-session --file steps.js -o json', 'code from a file'],
       ],
       run: async (call) => (await import('../does/playwright.ts')).executePlaywright(call),
     },
@@ -51,7 +51,7 @@ export const browsers: readonly Verb[] = [
     operation: 'createBrowser',
     examples: [
       ['--headless --name my-session', 'and print its addresses'],
-      ['--profile.name shop --profile.save-changes -o json', 'with what a profile remembers'],
+      ['--profile.name shop --profile.save-changes -o json', 'with the state of a profile'],
     ],
   },
   {
@@ -59,8 +59,8 @@ export const browsers: readonly Verb[] = [
     operation: 'listBrowsers',
     columns: ['session_id', 'name', 'state', 'headless', 'created_at', 'ends_at', 'active_page.url'],
     examples: [
-      ['', 'those that run'],
-      ['--status all --all -o json', 'and those that have ended, every page'],
+      ['', 'running sessions'],
+      ['--status all --all -o json', 'also ended sessions, every page'],
     ],
   },
   {
@@ -84,7 +84,7 @@ export const browsers: readonly Verb[] = [
     operation: 'deleteBrowser',
     done: 'Deleted {}.',
     examples: [
-      ['my-session', 'ends it, and saves its profile if it is to be saved'],
+      ['my-session', 'ends it, and saves its profile if it has save_changes'],
       ['my-session -o json', 'prints null'],
     ],
   },
@@ -92,14 +92,14 @@ export const browsers: readonly Verb[] = [
   {
     name: 'logs',
     operation: 'logsStream',
-    about: 'What the processes of a session wrote, or a file of it.',
+    about: 'The output of the processes of a session, or a file of it.',
     without: ['follow', 'source'],
     options: [
-      ['-f, --follow', 'go on as lines are written'],
+      ['-f, --follow', 'print new lines as they are written'],
       ['--source <path|supervisor>', 'a file, or the processes of the session (supervisor is the default)'],
     ],
     examples: [
-      ['my-session', 'what its processes wrote'],
+      ['my-session', 'the output of its processes'],
       ['my-session -f --path /tmp/my.log', 'a file, as it grows'],
     ],
     run: async (call) => (await import('../does/logs.ts')).browserLogs(call),
@@ -112,12 +112,12 @@ export const browsers: readonly Verb[] = [
     options: [
       ['-X, --method <method>', 'GET unless there is data'],
       ['-H, --header <header...>', '"Name: value", as often as needed'],
-      ['-d, --data <text>', 'what is sent; @file, or @- for stdin'],
+      ['-d, --data <text>', 'the body; @file, or @- for stdin'],
     ],
-    about: 'A request by the session: with the cookies, the fingerprint and the way out of its browser.',
+    about: 'Send a request through the session: with the cookies, the fingerprint and the proxy of its browser.',
     examples: [
       ['my-session https://example.com/', 'print the body'],
-      [`my-session https://example.com/api -X POST -d '{"a":1}'`, 'send something'],
+      [`my-session https://example.com/api -X POST -d '{"a":1}'`, 'send a body'],
     ],
     run: async (call) => (await import('../does/curl.ts')).browserCurl(call),
   },
@@ -136,8 +136,8 @@ export const browsers: readonly Verb[] = [
     name: 'run',
     operation: 'createBrowser',
     arguments: ['<script>', '[words...]'],
-    options: [['--keep', 'leave the session, and print its id']],
-    about: 'Make a session, run a local script against it, and end the session whatever happens.',
+    options: [['--keep', 'keep the session, and print its id']],
+    about: 'Create a session, run a local script with it, and end the session in any case.',
     examples: [
       ['script.ts', 'the script exports a function that is called with { page, context, browser, session }'],
       ['script.ts --headless -- first second', 'with words in process.argv'],
@@ -161,5 +161,5 @@ export const browsers: readonly Verb[] = [
   { name: 'computer', about: 'mouse, keyboard, clipboard and screenshots', verbs: computer },
   playwright,
   { name: 'replays', about: 'videos of a session', verbs: replays },
-  { name: 'telemetry', about: 'what a session did', verbs: telemetry },
+  { name: 'telemetry', about: 'events of a session', verbs: telemetry },
 ];

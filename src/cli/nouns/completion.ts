@@ -39,7 +39,7 @@ export const completion: readonly Verb[] = [
   {
     name: 'words',
     arguments: ['[words...]'],
-    about: 'What may follow the given words; the scripts ask for it.',
+    about: 'Completions for the given words; the scripts use it.',
     examples: [
       ['-- browsers cr', 'prints create'],
       ['-- browsers create --he', 'prints --headless'],

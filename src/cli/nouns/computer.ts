@@ -19,7 +19,7 @@ export const computer: readonly Verb[] = [
     done: 'Moved.',
     examples: [
       ['my-session 100 200', 'at once'],
-      ['my-session 100 200 --smooth --duration-ms 300', 'as a hand would'],
+      ['my-session 100 200 --smooth --duration-ms 300', 'along a natural path'],
     ],
   },
   {
@@ -28,7 +28,7 @@ export const computer: readonly Verb[] = [
     done: 'Dragged.',
     examples: [
       [`my-session --path '[[10,10],[200,200]]'`, 'from one point to another'],
-      [`my-session --path '[[10,10],[50,90],[200,200]]' --smooth`, 'by way of a third'],
+      [`my-session --path '[[10,10],[50,90],[200,200]]' --smooth`, 'through a third point'],
     ],
   },
   {
@@ -47,7 +47,7 @@ export const computer: readonly Verb[] = [
     takes: ['text'],
     done: 'Typed.',
     examples: [
-      [`my-session 'hello'`, 'into what has the focus'],
+      [`my-session 'hello'`, 'into the focused element'],
       [`my-session 'hello' --delay 50`, 'with a pause after each key'],
     ],
   },
@@ -65,7 +65,7 @@ export const computer: readonly Verb[] = [
     name: 'screenshot',
     operation: 'takeScreenshot',
     file: '{}.png',
-    options: [['-f, --file <path>', 'where to; - is stdout']],
+    options: [['-f, --file <path>', 'the target file; - is stdout']],
     examples: [
       ['my-session', 'to my-session.png'],
       ['my-session --file - > now.png', 'to stdout'],
@@ -91,7 +91,7 @@ export const computer: readonly Verb[] = [
   {
     name: 'copy',
     operation: 'readClipboard',
-    about: 'Print what is in the clipboard of the session.',
+    about: 'Print the clipboard of the session.',
     examples: [
       ['my-session', 'its text'],
       ['my-session -o json', 'for a program'],
@@ -114,7 +114,7 @@ export const computer: readonly Verb[] = [
     done: 'Done.',
     examples: [
       [`my-session --actions '[{"type":"click_mouse","click_mouse":{"x":1,"y":2}}]'`, 'several actions in one request'],
-      ['my-session --actions @actions.json', 'of a file'],
+      ['my-session --actions @actions.json', 'from a file'],
     ],
   },
 ];

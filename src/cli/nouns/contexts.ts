@@ -3,9 +3,9 @@ import type { Verb } from '../table.ts';
 export const login: Verb = {
   name: 'login',
   arguments: ['[url]'],
-  options: [['--name <name>', 'what to call it; the host of the address if not given']],
+  options: [['--name <name>', 'its name; the host of the address if not given']],
   examples: [
-    ['https://corral.example.com', 'asks for the key, tries it, and keeps both'],
+    ['https://corral.example.com', 'asks for the key, checks it, and stores both'],
     ['https://corral.example.com --name work < key.txt', 'the key from stdin'],
   ],
   run: async (call) => (await import('../does/contexts.ts')).login(call),
@@ -15,8 +15,8 @@ export const logout: Verb = {
   name: 'logout',
   arguments: ['[name]'],
   examples: [
-    ['', 'the one that is used'],
-    ['work', 'another one'],
+    ['', 'the current service'],
+    ['work', 'another service'],
   ],
   run: async (call) => (await import('../does/contexts.ts')).logout(call),
 };
@@ -25,9 +25,9 @@ export const logout: Verb = {
 export const contexts: readonly Verb[] = [
   {
     name: 'list',
-    about: 'The services that are kept. Their keys are not shown.',
+    about: 'The stored services. Their keys are not shown.',
     examples: [
-      ['', 'and which of them is used'],
+      ['', 'and the current one'],
       ['-o json', 'for a program'],
     ],
     run: async (call) => (await import('../does/contexts.ts')).list(call),
@@ -35,19 +35,19 @@ export const contexts: readonly Verb[] = [
   {
     name: 'use',
     arguments: ['<name>'],
-    about: 'Use another one from now on; `local` is the service of this machine.',
+    about: 'Use another service from now on; `local` is the service of this machine.',
     examples: [
-      ['work', 'one that is kept'],
-      ['local', 'the one of this machine'],
+      ['work', 'a stored service'],
+      ['local', 'the service of this machine'],
     ],
     run: async (call) => (await import('../does/contexts.ts')).use(call),
   },
   {
     name: 'show',
-    about: 'Which service a command would use now, and why.',
+    about: 'The service that a command would use, and the reason.',
     examples: [
-      ['', 'by the environment, the contexts and this directory'],
-      ['--context work -o json', 'with what a command names'],
+      ['', 'from the environment, the contexts and this directory'],
+      ['--context work -o json', 'with the options of a command'],
     ],
     run: async (call) => (await import('../does/contexts.ts')).show(call),
   },

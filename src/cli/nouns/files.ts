@@ -43,7 +43,7 @@ export const fs: readonly Verb[] = [
     about: 'Print a file.',
     examples: [
       ['my-session /tmp/a.txt', 'on stdout'],
-      ['my-session /tmp/a.png > a.png', 'bytes, as they are'],
+      ['my-session /tmp/a.png > a.png', 'unchanged bytes'],
     ],
     run: async (call) => (await import('../does/copy.ts')).cat(call),
   },
@@ -51,7 +51,7 @@ export const fs: readonly Verb[] = [
     name: 'write',
     operation: 'writeFile',
     takes: ['path'],
-    about: 'Write what stdin has to a file.',
+    about: 'Write stdin to a file.',
     examples: [
       ['my-session /tmp/a.txt < a.txt', 'a local file'],
       ['my-session /tmp/run.sh --mode 755 < run.sh', 'with a mode'],
@@ -65,7 +65,7 @@ export const fs: readonly Verb[] = [
     takes: ['path'],
     done: 'Made.',
     examples: [
-      ['my-session /tmp/one/two', 'with those above it'],
+      ['my-session /tmp/one/two', 'with its parent directories'],
       ['my-session /tmp/mine --mode 700', 'with a mode'],
     ],
   },
@@ -104,11 +104,11 @@ export const fs: readonly Verb[] = [
     name: 'watch',
     operation: 'startFsWatch',
     takes: ['path'],
-    about: 'Print what changes in a directory, until it is interrupted.',
+    about: 'Print the changes in a directory until interrupted.',
     options: [['--count <number>', 'end after so many events']],
     examples: [
       ['my-session /tmp', 'one directory'],
-      ['my-session /home/user --recursive -o json', 'and those below it, as lines of JSON'],
+      ['my-session /home/user --recursive -o json', 'with subdirectories, as lines of JSON'],
     ],
     run: async (call) => (await import('../does/watch.ts')).watch(call),
   },

@@ -6,7 +6,7 @@ export const credentials: readonly Verb[] = [
     name: 'create',
     operation: 'createCredential',
     examples: [
-      ['--name shop --domain shop.example.com --values @values.json', 'values of a file'],
+      ['--name shop --domain shop.example.com --values @values.json', 'values from a file'],
       ['--body @- < credential.json', 'all of it from stdin'],
     ],
   },
@@ -15,7 +15,7 @@ export const credentials: readonly Verb[] = [
     operation: 'listCredentials',
     columns: ['id', 'name', 'domain', 'has_totp_secret', 'value_keys', 'updated_at'],
     examples: [
-      ['', 'never with their values'],
+      ['', 'without their values'],
       ['--domain shop.example.com -o json', 'for one site'],
     ],
   },
@@ -32,15 +32,15 @@ export const credentials: readonly Verb[] = [
     operation: 'updateCredential',
     examples: [
       ['shop --values @values.json', 'new values'],
-      ['shop --remove-value-keys pin', 'one value less'],
+      ['shop --remove-value-keys pin', 'remove a value'],
     ],
   },
   {
     name: 'totp',
     operation: 'getCredentialTotpCode',
     examples: [
-      ['shop', 'the code of now'],
-      ['shop -o json', 'and when it ends'],
+      ['shop', 'the current code'],
+      ['shop -o json', 'and its expiry time'],
     ],
   },
   {
@@ -69,7 +69,7 @@ export const providers: readonly Verb[] = [
     operation: 'listCredentialProviders',
     columns: ['id', 'name', 'provider_type', 'enabled', 'priority', 'projects', 'server_url'],
     examples: [
-      ['', 'in the order they are asked'],
+      ['', 'in order of priority'],
       ['-o json', 'for a program'],
     ],
   },
@@ -85,7 +85,7 @@ export const providers: readonly Verb[] = [
     name: 'update',
     operation: 'updateCredentialProvider',
     examples: [
-      ['provider_1 --no-enabled', 'ask it no more'],
+      ['provider_1 --no-enabled', 'disable it'],
       ['provider_1 --projects shop --projects support', 'these projects may use it'],
     ],
   },
@@ -103,7 +103,7 @@ export const providers: readonly Verb[] = [
     rows: 'items',
     columns: ['path', 'title', 'vault_name', 'urls'],
     examples: [
-      ['provider_1', 'what can be named in a connection'],
+      ['provider_1', 'items that a connection can name'],
       ['provider_1 -o json', 'for a program'],
     ],
   },
@@ -149,7 +149,7 @@ export const auth: readonly Verb[] = [
     name: 'update',
     operation: 'updateAuthConnection',
     examples: [
-      ['auth_1 --no-auto-reauth', 'never log in by itself'],
+      ['auth_1 --no-auto-reauth', 'never log in automatically'],
       ['auth_1 --credential.name other', 'another credential'],
     ],
   },
@@ -157,7 +157,7 @@ export const auth: readonly Verb[] = [
     name: 'login',
     operation: 'startAuthConnectionLogin',
     examples: [
-      ['auth_1', 'and print the link to the page for people'],
+      ['auth_1', 'and print the link to the hosted login page'],
       ['auth_1 --record-session -o json', 'with a video'],
     ],
   },
@@ -166,7 +166,7 @@ export const auth: readonly Verb[] = [
     operation: 'submitAuthConnectionFields',
     done: 'Submitted.',
     examples: [
-      ['auth_1 --body @- < fields.json', 'what the page asks for'],
+      ['auth_1 --body @- < fields.json', 'the values that the page asks for'],
       ['auth_1 --mfa-option-id sms', 'a choice'],
     ],
   },
@@ -176,7 +176,7 @@ export const auth: readonly Verb[] = [
     takes: ['code'],
     done: 'Passed on.',
     examples: [
-      ['auth_1 123456', 'a code that came by mail or phone'],
+      ['auth_1 123456', 'a code received by mail or phone'],
       ['auth_1 123456 -o json', 'for a program'],
     ],
   },
@@ -193,7 +193,7 @@ export const auth: readonly Verb[] = [
     operation: 'listAuthConnectionTimeline',
     columns: ['timestamp', 'type', 'status', 'step', 'error_code'],
     examples: [
-      ['auth_1', 'what happened to it'],
+      ['auth_1', 'its history'],
       ['auth_1 --all -o json', 'all of it'],
     ],
   },
@@ -201,7 +201,7 @@ export const auth: readonly Verb[] = [
     name: 'recipe',
     operation: 'getAuthConnectionRecipe',
     examples: [
-      ['auth_1', 'how the site is logged in to'],
+      ['auth_1', 'the steps of the login'],
       ['auth_1 -o json', 'for a program'],
     ],
   },
@@ -209,7 +209,7 @@ export const auth: readonly Verb[] = [
     name: 'explain',
     operation: 'explainAuthConnectionLogin',
     examples: [
-      ['auth_1', 'why the newest login went as it did'],
+      ['auth_1', 'the evidence of the newest login'],
       ['auth_1 -o json', 'for a program'],
     ],
   },
@@ -218,7 +218,7 @@ export const auth: readonly Verb[] = [
     operation: 'deleteAuthConnection',
     done: 'Deleted {}.',
     examples: [
-      ['auth_1', 'the profile stays'],
+      ['auth_1', 'the profile is kept'],
       ['auth_1 -o json', 'prints null'],
     ],
   },

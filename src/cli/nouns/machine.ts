@@ -14,7 +14,7 @@ export const consoleLink: Verb = {
 export const nodes: Verb = {
   name: 'nodes',
   examples: [
-    ['', 'with their load, and when each was last heard'],
+    ['', 'with their load and last sign of life'],
     ['-o json', 'for a program'],
   ],
   run: async ({ output }) => (await import('../operator/nodes.ts')).listNodes(output),
@@ -23,10 +23,10 @@ export const nodes: Verb = {
 export const secrets: readonly Verb[] = [
   {
     name: 'rotate',
-    about: 'Make a new service key and seal everything with it. The service may run meanwhile.',
+    about: 'Create a new service key and encrypt all secrets with it. The service may be running.',
     examples: [
       ['', 'on the data directory of this machine'],
-      ['-o json', 'and say in JSON what was sealed'],
+      ['-o json', 'the result as JSON'],
     ],
     run: async ({ output }) => (await import('../operator/secrets.ts')).rotateSecrets(output),
   },
@@ -36,7 +36,7 @@ export const backup: Verb = {
   name: 'backup',
   arguments: ['<directory>'],
   examples: [
-    ['/mnt/backups/monday', 'while the service runs, or not'],
+    ['/mnt/backups/monday', 'while the service runs or is stopped'],
     ['"/mnt/backups/$(date +%F)" -o json', 'every day, by a timer'],
   ],
   run: async (call) => (await import('../operator/backup.ts')).backUp(call.output, word(call, 0)),
@@ -56,7 +56,7 @@ export const doctor: Verb = {
 
 export const start: Verb = {
   name: 'start',
-  options: [['--as-is', 'without the system parts that are missing, and without installing them']],
+  options: [['--as-is', 'do not install missing system packages']],
   examples: [
     ['', 'in the directory ./data, at port 3000'],
     ['--as-is', 'with the parts that this machine has'],

@@ -4,14 +4,14 @@ import type { Verb } from '../table.ts';
 export const mcp: Verb = {
   name: 'mcp',
   examples: [
-    ['', 'a client of MCP starts it; it speaks on stdin and stdout'],
-    ['install --for cursor', 'tell a client of it'],
+    ['', 'started by an MCP client; uses stdin and stdout'],
+    ['install --for cursor', 'add it to a client'],
   ],
   run: async (call) => (await import('../does/mcp.ts')).serve(call),
   verbs: [
     {
       name: 'install',
-      about: 'Add this server to the configuration of a client, after showing what is written.',
+      about: 'Show the change to the configuration of a client, and add this server to it.',
       options: [
         ['--for <client>', 'claude, cursor, windsurf, gemini or vscode'],
         ['-y, --yes', 'write it without asking'],

@@ -41,7 +41,7 @@ export const projects: readonly Verb[] = [
     operation: 'deleteProject',
     done: 'Deleted {}.',
     examples: [
-      ['proj_1', 'one that is empty'],
+      ['proj_1', 'an empty project'],
       ['proj_1 -o json', 'prints null'],
     ],
   },
@@ -62,7 +62,7 @@ export const projects: readonly Verb[] = [
         operation: 'updateProjectLimits',
         examples: [
           ['proj_1 --max-concurrent-sessions 5', 'one limit'],
-          [`proj_1 --body '{"max_concurrent_sessions":null}'`, 'take it off'],
+          [`proj_1 --body '{"max_concurrent_sessions":null}'`, 'remove the limit'],
         ],
       },
     ],
@@ -74,11 +74,11 @@ export const keys: readonly Verb[] = [
   {
     name: 'create',
     options: [
-      ['--name <name>', 'what it is for (required)'],
-      ['--project <project>', 'id or name of the only project that it may work in'],
-      ['--days <number>', 'it ends after so many days'],
+      ['--name <name>', 'its name (required)'],
+      ['--project <project>', 'id or name of the only project that it may use'],
+      ['--days <number>', 'days until it expires'],
     ],
-    about: 'Make a key and print it, once.',
+    about: 'Create a key and print it once.',
     examples: [
       ['--name laptop', 'for the whole organisation'],
       ['--name ci --project shop --days 30', 'for one project, and a month'],
@@ -87,18 +87,18 @@ export const keys: readonly Verb[] = [
   },
   {
     name: 'list',
-    options: [['--all', 'with the revoked ones']],
+    options: [['--all', 'include revoked keys']],
     about: 'The keys, masked.',
     examples: [
-      ['', 'those that work'],
-      ['--all -o json', 'and those that were revoked'],
+      ['', 'valid keys'],
+      ['--all -o json', 'also revoked keys'],
     ],
     run: async (call) => (await import('../does/keys.ts')).list(call),
   },
   {
     name: 'revoke',
     arguments: ['<id>'],
-    about: 'End a key at once, on every node.',
+    about: 'Revoke a key immediately, on every node.',
     examples: [
       ['key_1', '`corral keys list` has the ids'],
       ['key_1 -o json', 'prints null'],
@@ -126,7 +126,7 @@ export const keys: readonly Verb[] = [
     operation: 'rotateApiKey',
     examples: [
       ['key_1', 'a new key in its place'],
-      ['key_1 --expire-in-days 7', 'the old one works for a week more'],
+      ['key_1 --expire-in-days 7', 'the old key works for another week'],
     ],
   },
 ];
@@ -135,12 +135,12 @@ export const events: Verb = {
   name: 'events',
   operation: 'streamEvents',
   options: [
-    ['--since <id>', 'first what came after this event; the service keeps an hour'],
+    ['--since <id>', 'start after this event; the service keeps events for an hour'],
     ['--count <number>', 'end after so many events'],
   ],
   examples: [
     ['', 'of the project of the key, from now on'],
-    ['--project shop --since 4711 -o json', 'of another one, a line of JSON for each'],
+    ['--project shop --since 4711 -o json', 'of another project, one line of JSON for each'],
   ],
   run: async (call) => (await import('../does/events.ts')).follow(call),
 };
@@ -152,7 +152,7 @@ export const audit: readonly Verb[] = [
     operation: 'listAuditLogs',
     without: ['start', 'end'],
     options: [
-      ['--all', 'every page, and not only the first'],
+      ['--all', 'every page'],
       ['--start <time>', 'a day ago if not given'],
       ['--end <time>', 'now if not given'],
     ],
@@ -169,7 +169,7 @@ export const audit: readonly Verb[] = [
     options: [
       ['--start <time>', 'a day ago if not given'],
       ['--end <time>', 'now if not given'],
-      ['-f, --file <path>', 'where to; - is stdout'],
+      ['-f, --file <path>', 'the target file; - is stdout'],
     ],
     examples: [
       ['--file audit.jsonl', 'of the last day'],

@@ -32,7 +32,7 @@ export const pools: readonly Verb[] = [
     operation: 'updateBrowserPool',
     examples: [
       ['shop --size 5', 'make it larger'],
-      ['shop --start-url https://example.com --discard-all-idle', 'and replace what waits'],
+      ['shop --start-url https://example.com --discard-all-idle', 'and replace the idle browsers'],
     ],
   },
   {
@@ -40,8 +40,8 @@ export const pools: readonly Verb[] = [
     operation: 'acquireBrowser',
     done: 'No browser became free in time.',
     examples: [
-      ['shop', 'take a browser, and wait for one if need be'],
-      ['shop --acquire-timeout-seconds 5 -o json', 'wait no longer; prints null if there is none'],
+      ['shop', 'take a browser, or wait for one'],
+      ['shop --acquire-timeout-seconds 5 -o json', 'a shorter wait; prints null if no browser is free'],
     ],
     run: async (call) => (await import('../does/acquire.ts')).acquire(call),
   },
@@ -52,7 +52,7 @@ export const pools: readonly Verb[] = [
     done: 'Released.',
     examples: [
       ['shop SESSION', 'give it back'],
-      ['shop SESSION --no-reuse', 'and let a new one take its place'],
+      ['shop SESSION --no-reuse', 'and replace it by a new one'],
     ],
   },
   {
@@ -60,7 +60,7 @@ export const pools: readonly Verb[] = [
     operation: 'flushBrowserPool',
     done: 'Flushed {}.',
     examples: [
-      ['shop', 'replace the browsers that wait'],
+      ['shop', 'replace the idle browsers'],
       ['shop -o json', 'prints null'],
     ],
   },
@@ -69,8 +69,8 @@ export const pools: readonly Verb[] = [
     operation: 'deleteBrowserPool',
     done: 'Deleted {}.',
     examples: [
-      ['shop', 'refused while browsers are lent out'],
-      ['shop --force', 'end those as well'],
+      ['shop', 'refused while browsers are leased'],
+      ['shop --force', 'also end leased browsers'],
     ],
   },
 ];

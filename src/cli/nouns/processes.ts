@@ -7,10 +7,10 @@ export const processes: readonly Verb[] = [
     operation: 'processExec',
     arguments: ['<command...>'],
     without: ['command', 'args'],
-    about: 'Run a program and wait for it. Prints what it printed and exits with its exit code.',
+    about: 'Run a program and wait for it. Prints its output and exits with its exit code.',
     examples: [
-      ['my-session -- ls -la /tmp', 'what follows -- is the command'],
-      [`my-session --cwd /tmp -- sh -c 'echo $PWD'`, 'a line for a shell'],
+      ['my-session -- ls -la /tmp', 'the command follows --'],
+      [`my-session --cwd /tmp -- sh -c 'echo $PWD'`, 'a shell command'],
     ],
     run: async (call) => (await import('../does/process.ts')).exec(call),
   },
@@ -30,14 +30,14 @@ export const processes: readonly Verb[] = [
     name: 'status',
     operation: 'processStatus',
     examples: [
-      ['my-session proc_1', 'whether it runs, and what it uses'],
+      ['my-session proc_1', 'its state and resource usage'],
       ['my-session proc_1 -o json', 'for a program'],
     ],
   },
   {
     name: 'output',
     operation: 'processStdoutStream',
-    about: 'Everything a process prints, from the beginning until it ends.',
+    about: 'The output of a process, from its start until it ends.',
     examples: [
       ['my-session proc_1', 'exits with its exit code'],
       ['my-session proc_1 -o json', 'a line of JSON for each piece'],
@@ -49,7 +49,7 @@ export const processes: readonly Verb[] = [
     operation: 'processStdin',
     without: ['data_b64'],
     arguments: ['[text]'],
-    about: 'Write to the standard input of a process; without text, what stdin has.',
+    about: 'Write a text, or stdin, to the standard input of a process.',
     examples: [
       [`my-session proc_1 'hello'`, 'a text, without a line end'],
       ['my-session proc_1 --eof', 'from stdin, and close it'],
@@ -78,10 +78,10 @@ export const processes: readonly Verb[] = [
   {
     name: 'attach',
     arguments: ['<id>', '<process-id>'],
-    about: 'Put this terminal on the terminal of a process that was spawned with --allocate-tty.',
+    about: 'Attach this terminal to a process that was spawned with --allocate-tty.',
     examples: [
-      ['my-session proc_1', 'its output from the beginning, and what you type'],
-      ['my-session proc_1 < commands.txt', 'what a file has'],
+      ['my-session proc_1', 'its output from the start, and your input'],
+      ['my-session proc_1 < commands.txt', 'input from a file'],
     ],
     run: async (call) => (await import('../does/shell.ts')).attach(call),
   },

@@ -7,7 +7,7 @@ export const replays: readonly Verb[] = [
     operation: 'startBrowserReplayRecording',
     examples: [
       ['my-session', 'until it is stopped, or the session ends'],
-      ['my-session --framerate 15 --max-duration-in-seconds 60', 'bounded'],
+      ['my-session --framerate 15 --max-duration-in-seconds 60', 'with limits'],
     ],
   },
   {
@@ -32,7 +32,7 @@ export const replays: readonly Verb[] = [
     name: 'download',
     operation: 'getBrowsersReplaysById',
     file: '{}.mp4',
-    options: [['-f, --file <path>', 'where to; - is stdout']],
+    options: [['-f, --file <path>', 'the target file; - is stdout']],
     examples: [
       ['my-session replay_1', 'waits until the video is finished'],
       ['my-session replay_1 --file video.mp4', 'to a named file'],
@@ -48,7 +48,7 @@ export const telemetry: readonly Verb[] = [
     operation: 'streamBrowserTelemetry',
     options: [['--count <number>', 'end after so many events']],
     examples: [
-      ['my-session', 'what it does from now on'],
+      ['my-session', 'events from now on'],
       ['my-session -o json', 'a line of JSON for each event'],
     ],
     run: async (call) => (await import('../does/telemetry.ts')).follow(call),
@@ -58,17 +58,17 @@ export const telemetry: readonly Verb[] = [
     operation: 'readBrowserTelemetryEvents',
     columns: ['seq', 'event.ts', 'event.type', 'event.data'],
     examples: [
-      ['my-session', 'what it did'],
+      ['my-session', 'stored events'],
       ['my-session --category network --limit 100 -o jsonl', 'of one kind'],
     ],
   },
   {
     name: 'export',
     operation: 'exportBrowserTelemetryHar',
-    about: 'Write what a session did to a file: a HAR, a Playwright trace, or every event as a line of JSON.',
+    about: 'Write the events of a session to a file: a HAR, a Playwright trace, or every event as a line of JSON.',
     options: [
       ['--as <har|trace|jsonl>', 'har is the default'],
-      ['-f, --file <path>', 'where to; - is stdout'],
+      ['-f, --file <path>', 'the target file; - is stdout'],
     ],
     examples: [
       ['my-session', 'to my-session.har'],

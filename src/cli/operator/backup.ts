@@ -8,12 +8,12 @@ import { size, type Output } from '../output.ts';
 import { openProgress } from '../progress.ts';
 import { visit } from './visit.ts';
 
-/** What a data directory has beside the database. The service makes the rest again, or it belongs to sessions, which end with the service. */
+/** The files of a data directory besides the database. The service creates the others again, or they are of sessions, which end with it. */
 const FILES = ['api-key', 'secret-key', 'postgres-password', 'node-id'];
 
 /**
- * A copy of the data directory that a service can start on. The database comes first: a file that a row names was there before the row,
- * and a service key before what it seals.
+ * A copy of the data directory that a service can start on. The database is copied first: a file exists before the row that
+ * names it, and a service key before the values that it seals.
  */
 export async function backUp(output: Output, given: string): Promise<void> {
   const { dataDir, databaseUrl } = readConfig();
@@ -25,7 +25,7 @@ export async function backUp(output: Output, given: string): Promise<void> {
   await refuseUnlessFree(into, resolve(dataDir));
   await untilInterrupted((signal) =>
     visit(async ({ connection }) => {
-      // Under another name until it is whole: half a copy must not be taken for a backup.
+      // The copy has another name until it is complete, so that a partial copy does not look like a backup.
       const draft = await mkdtemp(join(dirname(into), `.${basename(into)}-`)).catch((error: Error) => {
         throw new Fault(`${dirname(into)} cannot be written to: ${error.message}.`);
       });
@@ -40,12 +40,12 @@ export async function backUp(output: Output, given: string): Promise<void> {
         await rename(draft, into);
       } catch (error) {
         if (signal.aborted) throw error;
-        throw new Fault(`The backup failed, and nothing is left of it: ${(error as Error).message}.`);
+        throw new Fault(`The backup failed, and its files were removed: ${(error as Error).message}.`);
       } finally {
         progress.end();
         await rm(draft, { recursive: true, force: true });
       }
-      const done = `${into}  ${size(progress.count())}\nA service starts on it with CORRAL_DATA_DIR=${into}. It has every secret in it: keep it as you keep those.`;
+      const done = `${into}  ${size(progress.count())}\nA service starts from it with CORRAL_DATA_DIR=${into}. It contains every secret: store it safely.`;
       output.done(done, { directory: into, bytes: progress.count() });
     }),
   );
@@ -54,13 +54,15 @@ export async function backUp(output: Output, given: string): Promise<void> {
 async function refuseUnlessFree(into: string, dataDir: string): Promise<void> {
   const below = relative(dataDir, into);
   if (below === '' || (!below.startsWith('..') && !below.startsWith('/')))
-    throw new UsageError(`${into} is inside the data directory. Name a directory elsewhere, on another disk at best.`);
+    throw new UsageError(
+      `${into} is inside the data directory. Name a directory outside of it, preferably on another disk.`,
+    );
   await access(dirname(into)).catch(() => {
-    throw new UsageError(`${dirname(into)} does not exist. Make it first.`);
+    throw new UsageError(`${dirname(into)} does not exist. Create it first.`);
   });
   const there = await readdir(into).catch((error: Error & { code?: string }) => {
     if (error.code === 'ENOENT') return [];
-    throw new UsageError(`${into} is no directory.`);
+    throw new UsageError(`${into} is not a directory.`);
   });
-  if (there.length > 0) throw new UsageError(`${into} is not empty. Name a directory that is not there yet.`);
+  if (there.length > 0) throw new UsageError(`${into} is not empty. Name a new directory.`);
 }

@@ -6,7 +6,7 @@ export function rotateSecrets(output: Output): Promise<void> {
   return visit(async ({ db, config }) => {
     // With CORRAL_SECRET_KEY the operator keeps the keys and puts the new one first there; this only seals the secrets again.
     if (!config.secretKey) {
-      await openKeys(config.dataDir, ''); // makes the first key if there is none, so that the new key is the second
+      await openKeys(config.dataDir, ''); // creates the first key if it is missing, so that the new key is the second
       await addKey(config.dataDir);
     }
     const keys = await openKeys(config.dataDir, config.secretKey);
@@ -15,9 +15,9 @@ export function rotateSecrets(output: Output): Promise<void> {
     const lines = [
       ...unopened.map(
         ({ kind, owner }) =>
-          `Left as it is: the ${kind} of ${owner}, which none of the keys opens. Set it again, or bring its key back.`,
+          `Not changed: the ${kind} of ${owner}, which none of the keys opens. Set it again, or restore its key.`,
       ),
-      `Sealed ${count} ${count === 1 ? 'value' : 'values'} with key ${current}. The older keys still open what is in backups.`,
+      `Sealed ${count} ${count === 1 ? 'value' : 'values'} with key ${current}. The older keys still open backups.`,
     ];
     const left = unopened.map(({ kind, owner }) => ({ kind, owner }));
     output.done(lines.join('\n'), { sealed: count, key: current, left });

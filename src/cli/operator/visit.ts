@@ -12,7 +12,7 @@ type Store = Awaited<ReturnType<typeof visitStore>>;
 export interface Visit {
   db: Db;
   config: Config;
-  /** For work that needs a connection of its own. */
+  /** For work that needs a separate connection. */
   connection: Store['connection'];
 }
 
@@ -22,7 +22,7 @@ export async function visit(work: (visit: Visit) => Promise<void>): Promise<void
     const config = readConfig();
     if (!config.databaseUrl && !existsSync(join(config.dataDir, 'postgres')))
       throw new UsageError(
-        `There is no service in ${config.dataDir}. Go to its directory, or set CORRAL_DATA_DIR or DATABASE_URL to its own. \`npm start\` makes a new one.`,
+        `There is no service in ${config.dataDir}. Change to the directory of the service, or set CORRAL_DATA_DIR or DATABASE_URL. \`npm start\` creates a new service.`,
       );
     const log = openLogger('warn');
     const store = await visitStore({ dataDir: config.dataDir, databaseUrl: config.databaseUrl, log });
