@@ -12,13 +12,13 @@ export interface Events {
   'session.ended': { sessionId: string; projectId: string; poolId: string | null; reason: string };
   /** Sessions that start with the profile get another version from now on. */
   'profile.saved': { profileId: string };
-  /** The profile is deleted, and what belongs to it goes too. */
+  /** The profile is deleted, and its dependent data with it. */
   'profile.removed': { profileId: string; projectId: string };
   /** The credential is deleted. What named it has none from now on. */
   'credential.removed': { credentialId: string; projectId: string };
   /** The credential provider is deleted; it was for all projects. */
   'credential_provider.removed': { providerId: string };
-  /** The node is no longer a member, whether it was stopped or given up. Its sessions are settled. Every other node publishes this. */
+  /** The node is no longer a member, because it was stopped or declared dead. Its sessions are settled. Every other node publishes this. */
   'node.left': { nodeId: string };
 }
 

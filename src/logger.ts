@@ -40,14 +40,14 @@ export function prettyLines(out: { write(text: string): unknown }, colour: boole
   return {
     write(line) {
       const { level, time, msg, error, ...facts } = JSON.parse(line) as Record<string, unknown>;
-      const told = Object.entries(facts).map(([name, value]) => `${name}=${inWords(value)}`);
+      const pairs = Object.entries(facts).map(([name, value]) => `${name}=${inWords(value)}`);
       const { message, stack } = (typeof error === 'object' && error ? error : {}) as Record<string, unknown>;
       const reason = message ?? error;
       const words = [
         paint('2', new Date(String(time)).toLocaleTimeString('en-GB')),
         paint(colours[String(level)] ?? '', String(level).padEnd(5)),
         String(msg),
-        ...(told.length > 0 ? [paint('2', told.join(' '))] : []),
+        ...(pairs.length > 0 ? [paint('2', pairs.join(' '))] : []),
         ...(reason === undefined ? [] : [`error=${inWords(reason)}`]),
       ];
       // The stack is for faults. What is only worth a warning is explained by its message.
@@ -62,7 +62,10 @@ const colours: Record<string, string> = { warn: '33', error: '31', fatal: '31' }
 const inWords = (value: unknown) =>
   typeof value === 'string' && /^[!#-<>-~]+$/.test(value) ? value : JSON.stringify(value);
 
-/** Error messages quote URLs, and URLs contain tokens and passwords. What is no JSON (a cycle, a BigInt) is told by its words alone. */
+/**
+ * Error messages quote URLs, and URLs contain tokens and passwords. Of an error that JSON cannot represent (a cycle, a BigInt), only message
+ * and stack are written.
+ */
 function redacted(error: unknown): unknown {
   try {
     return JSON.parse(redactText(JSON.stringify(stdSerializers.err(error as Error)) ?? 'null'));

@@ -16,7 +16,7 @@ async function main() {
   const colour = process.stderr.isTTY && process.stderr.hasColors(); // it heeds NO_COLOR
   const logger = openLogger(config.logLevel, pretty ? prettyLines(process.stderr, colour) : undefined);
   for (const sentence of unknownSettings()) logger.warn({ sentence }, 'settings.unknown');
-  // A log that cannot be written (its reader is gone, its disk is full) loses lines. The service goes on.
+  // A log that cannot be written (its reader is gone, its disk is full) loses lines. The service continues.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
   const ending = new AbortController();
   // The second signal means "at once". A fault while the service closes gives it time to close the rest.
@@ -56,7 +56,7 @@ async function stopped(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve));
 }
 
-/** A service that is stopped while it starts first gets what it has begun into a state that can be closed, or gives up. */
+/** A service that is stopped during its start completes the current step, so that it can be closed, or exits after a time limit. */
 function giveUpLater(logger: ReturnType<typeof openLogger>) {
   logger.info('stopping before the start is complete');
   exitWithin(20_000);
@@ -89,7 +89,8 @@ async function welcome(config: Config, address: string, { firstKey, links }: App
 /** Why the address cannot be listened at, and what to do. */
 const remedies: Record<string, string> = {
   EADDRINUSE: 'Something else listens there already. Stop it, or set CORRAL_PORT.',
-  EADDRNOTAVAIL: 'This machine has no such address. Set CORRAL_HOST to one that it has, or to 0.0.0.0 for all.',
+  EADDRNOTAVAIL:
+    'This machine has no such address. Set CORRAL_HOST to an address of the machine, or to 0.0.0.0 for all.',
   EACCES: 'Only root may listen at a port below 1024. Set CORRAL_PORT to a higher one.',
 };
 

@@ -31,7 +31,7 @@ function describeLives(): string {
     '# Lifecycles',
     '',
     ...describeLife('A session', sessionLife),
-    'A session that ended says why in `ended_reason`:',
+    'The `ended_reason` of a session:',
     '',
     ...table('Reason', endings),
     ...describeLife('A replay', replayLife),

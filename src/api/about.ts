@@ -7,9 +7,9 @@ import { named, nullable, Timestamp } from './schema.ts';
 const Versions = Type.Object({
   corral: Type.String(),
   node: Type.String(),
-  chromium: nullable(Type.String({ description: 'Of the full browser; null where there is none.' })),
+  chromium: nullable(Type.String({ description: 'Of the full browser; null if it is not installed.' })),
   headless_shell: nullable(
-    Type.String({ description: 'null where there is none: headless sessions use the full browser.' }),
+    Type.String({ description: 'null if it is not installed: headless sessions use the full browser.' }),
   ),
   postgresql: Type.String(),
 });
@@ -30,9 +30,7 @@ const Finding = Type.Object({
   name: Type.String(),
   well: Type.Boolean(),
   saw: Type.String({ description: 'What was found.' }),
-  required: Type.Optional(
-    Type.Boolean({ description: 'Of one that is not well: whether no browser runs without it.' }),
-  ),
+  required: Type.Optional(Type.Boolean({ description: 'For a failed check: whether no browser can run without it.' })),
   switched_off: Type.Optional(Type.String({ description: 'What there is not, without it.' })),
 });
 const EventLoop = Type.Object(
@@ -58,7 +56,7 @@ export const About = named(
       {
         checked_at: Timestamp,
         findings: Type.Array(Finding),
-        mends: Type.Array(Type.String(), { description: 'What to do about the findings that are not well.' }),
+        mends: Type.Array(Type.String(), { description: 'The remedies for failed checks.' }),
         failure: nullable(Type.String({ description: 'Why there are no findings.' })),
       },
       {
@@ -69,7 +67,7 @@ export const About = named(
   }),
 );
 
-/** For operators: what the node that answers is made of. */
+/** For operators: versions, settings and machine of the node that answers. */
 export function aboutRoutes({ about }: { about: () => Promise<Static<typeof About>> }): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.get(
@@ -79,7 +77,7 @@ export function aboutRoutes({ about }: { about: () => Promise<Static<typeof Abou
         schema: {
           operationId: 'getAbout',
           summary:
-            'Versions, settings in force without secrets, and what is missing on the machine. Takes an organisation-wide key.',
+            'Versions, effective settings without secrets, and missing parts of the machine. Takes an organisation-wide key.',
           tags: ['status'],
           response: { 200: About },
         },

@@ -101,7 +101,7 @@ test.concurrent.each([
     expect(ends.get(what)).toBe(path === '/form' && !beginning.endsWith('half') ? 'end' : 'body_timeout');
 });
 
-test.concurrent('a body that trickles is refused as one that stalls', async () => {
+test.concurrent('a body that trickles is refused like a body that stalls', async () => {
   const client = await sending('/stream', [octets, 'Content-Length: 100000'], 'x');
   const trickle = setInterval(() => client.socket.write('x'), 20);
   const answer = await client.closed.finally(() => clearInterval(trickle));

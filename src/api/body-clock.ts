@@ -33,8 +33,8 @@ export const hasBody = ({ headers }: IncomingMessage) =>
 export const clockOf = ({ raw }: Pick<FastifyRequest, 'raw'>): BodyClock | undefined => clocks.get(raw);
 
 /**
- * How long a client may let the service wait for the rest of its body. Each second of waiting uses one up, and the bytes
- * that arrive give time back: a body that stops, or trickles, runs out of time, and a large one that flows never does.
+ * How long a client may let the service wait for the rest of its body. Each second of waiting uses one up, and received bytes
+ * add time: a body that stops, or trickles, runs out of time, and a large body that flows never does.
  * Time in which the service does not read is not counted.
  */
 class BodyClock {

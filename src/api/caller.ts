@@ -6,28 +6,28 @@ import type { KeyHeader, KeyParameter } from '../lib/key-places.ts';
 
 /**
  * `public`: no key. `org`: a key, for the organisation. `project`: a key and the project it works in. `token`: the route
- * checks a signed token of its own (or a key). `session`: the token of a session's `base_url`, which stands for the key it was made with.
+ * checks a signed token of its own (or a key). `session`: the token of a session's `base_url`, which represents the key it was created with.
  * `node`: only another node, with its credential.
  */
 export type Access = 'public' | 'org' | 'project' | 'token' | 'session' | 'node';
 
-/** What the HTTP server needs from the room that knows keys and projects. */
+/** The part of the room for keys and projects that the HTTP server needs. */
 export interface Gatekeeper {
   /** `from` is the address of the client: an address that sends many unknown keys has to wait. */
   authenticate(key: string, from: string): Promise<Caller>;
-  /** The project of a request. `selector` is what its headers name, if anything. */
+  /** The project of a request. `selector` has the values of its headers, if any. */
   resolveProject(caller: Caller, selector: { id?: string; idOrName?: string }): Promise<{ id: string; name: string }>;
 }
 
-/** What the HTTP server needs from the room that invites people without a key. */
+/** The part of the room that invites people without a key that the HTTP server needs. */
 export interface Invitations {
   /** Whether this is a token of that room rather than a key. */
   isOne(given: string): boolean;
-  /** Refuses a token that is not for what the path names. */
+  /** Refuses a token that is not for the resource of the path. */
   admit(token: string, params: Record<string, string>): Promise<Invitee>;
 }
 
-/** What the HTTP server needs from the room that knows the addresses of sessions. */
+/** The part of the room for addresses of sessions that the HTTP server needs. */
 export interface SessionTokens {
   admit(
     token: string,
@@ -39,11 +39,11 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     access?: Access;
     /**
-     * Whether the key of a deployment may call the route. An app works with what its project has, so routes with access `project` are for it
-     * and those with access `org` are not, unless they say otherwise.
+     * Whether the key of a deployment may call the route. An app works with the resources of its project, so it may call routes with
+     * access `project` and not those with access `org`, unless a route overrides it.
      */
     apps?: boolean;
-    /** Where clients of other services put their key, the header first; the Authorization header holds as well. */
+    /** Where clients of other services send their key, the header first; the Authorization header is accepted too. */
     keyIn?: { query?: KeyParameter; header?: KeyHeader };
     /**
      * The route also admits invitees, by their token. It answers pages of any origin: it goes by the Authorization header, which
@@ -86,7 +86,8 @@ export async function admit(
     request.project = request.passenger.project;
     return;
   }
-  if (access === 'node') throw errors.not_found({ detail: 'Nothing is served here for clients. /docs lists what is.' });
+  if (access === 'node')
+    throw errors.not_found({ detail: 'Nothing is served here for clients. /docs lists the paths.' });
   if (access === 'public' || access === 'token') return;
   if (webdriver === 'new' && request.headers.authorization === undefined) return;
   const given = webdriver === undefined ? keyOf(request) : (basic(request) ?? bearer(request));
@@ -101,7 +102,7 @@ export async function admit(
   if (request.caller.deployed && !apps)
     throw errors.forbidden({
       detail:
-        'The key of a deployment works with browsers and with what is stored in its project. Keys, projects, limits, providers, deployments and the audit log take a key of your own.',
+        'The key of a deployment gives access to browsers and stored data of its project. Keys, projects, limits, providers, deployments and the audit log need another key.',
     });
   if (access === 'project') request.project = await gate.resolveProject(request.caller, selectorOf(request));
 }

@@ -13,7 +13,7 @@ beforeAll(async () => {
   const fail = () => currentOwner()!.end(new Error('a fault'));
   server.post('/waits', () => {
     fail();
-    return new Promise(() => {}); // what it waits for has failed
+    return new Promise(() => {}); // its callback has failed
   });
   server.get('/full', () => Promise.reject(new NoRoom()));
   server.get('/sends', (_request, reply) => {

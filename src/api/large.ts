@@ -41,7 +41,7 @@ export function countedBody(request: FastifyRequest, reply: FastifyReply, payloa
   let size = 0;
   const counted = new Transform({
     transform(chunk: Buffer, _encoding, done) {
-      if (size > limit) return done(); // the reader refuses it: what else arrives is neither kept nor looked at
+      if (size > limit) return done(); // the reader refuses the body: the rest is discarded
       size += chunk.length;
       if (weight?.add(chunk, mostValues(request)) === false) return done(tooHeavy(request));
       if (share.grow(2 * chunk.length, () => done(null, chunk))) done(null, chunk);

@@ -13,7 +13,7 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
         title: 'Corral',
         version: '1',
         description:
-          'Real Chromium over HTTP, on your own machine. Every refusal has a `code` and a `message` that says what to do.',
+          'Real Chromium over HTTP, on your own machine. Every error has a `code` and a `message` with the remedy.',
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       components: { securitySchemes: { bearerAuth: { type: 'http', scheme: 'bearer' } } },

@@ -44,7 +44,7 @@ export async function httpServer(options: {
   gate: Gatekeeper;
   /** Without it, no route admits invitees. */
   invitations?: Invitations;
-  /** The path that a request's host and path stand for. */
+  /** The path of the route for a request's host and path. */
   pathAt?: (host: string | undefined, path: string) => string;
   /** Without it, nothing is served below the addresses of sessions. */
   sessionTokens?: SessionTokens;
@@ -164,7 +164,7 @@ export async function httpServer(options: {
 
   app.setNotFoundHandler((request) => {
     throw errors.not_found({
-      detail: `Nothing is served at ${request.method} ${pathOf(request)}. /docs lists what is.`,
+      detail: `Nothing is served at ${request.method} ${pathOf(request)}. /docs lists the paths.`,
     });
   });
 

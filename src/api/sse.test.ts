@@ -49,7 +49,7 @@ test('silence is filled with heartbeats, as events or as comments', async () => 
   }
 });
 
-test('a reader that leaves is noticed, and sending to it says so', async () => {
+test('a reader that disconnects is noticed, and `send` reports it', async () => {
   const left = await new Promise<boolean>((resolve) => {
     void serve((stream) => {
       stream.closed.addEventListener('abort', () => void stream.send({}).then(resolve));

@@ -4,7 +4,7 @@ import type { Registry } from 'prom-client';
 import { errors } from '../errors.ts';
 import { callerOf } from './caller.ts';
 
-/** One dependency to check. `undefined`: it works; otherwise a sentence that says what does not. */
+/** One dependency to check. `undefined`: it works; otherwise the description of its fault. */
 export interface Probe {
   name: string;
   /** When a required check fails, the service is not ready; when another one fails, it is ready but degraded. */
@@ -30,7 +30,7 @@ const Part = Type.Object({
 });
 const Readiness = Type.Object({
   status: Type.String({
-    description: 'ready, degraded (it works, less well: `parts` says what and why) or unavailable',
+    description: 'ready, degraded (`parts` has the faults) or unavailable',
   }),
   version: Type.String(),
   parts: Type.Array(Part),
@@ -68,7 +68,7 @@ export function statusRoutes({
         config: { access: 'public' },
         schema: {
           operationId: 'ready',
-          summary: 'The database answers and a browser can be launched; what is degraded, and why.',
+          summary: 'Whether the database answers and a browser can be launched, and the degraded parts.',
           tags,
           security: [],
           response: { 200: Readiness, 503: Readiness },

@@ -16,7 +16,7 @@ const mostNames = 1000;
 
 /**
  * Fields that a route does not have are ignored, as clients of newer versions expect. They are reported in a header and
- * in the answer's `warnings`, since a misspelt field changes what is made. `Prefer: handling=strict` (RFC 7240) refuses them.
+ * in the answer's `warnings`, since a misspelt field changes the result. `Prefer: handling=strict` (RFC 7240) refuses them.
  */
 export function lookForUnknownFields(request: FastifyRequest, reply: FastifyReply): void {
   const unknown = unknownFields(request.body, request.routeOptions.schema?.body);

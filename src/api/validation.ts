@@ -6,8 +6,8 @@ import type { TSchema } from 'typebox';
 
 /**
  * Bodies are not coerced: `"5"` is not a number. Values in a URL are always text, so there `5`, `true` and `a,b` are
- * converted to what the schema says. Errors carry a sentence that names the field. A schema is compiled when its first request comes, as
- * answers are (serialization.ts).
+ * converted to the type of the schema. Error messages name the field. A schema is compiled at its first request, like those of answers
+ * (serialization.ts).
  */
 export function validatorCompiler(): FastifySchemaCompiler<TSchema> {
   const strict = ajv(false);
@@ -84,7 +84,7 @@ function splitLists(query: Record<string, unknown>, lists: string[]) {
 }
 
 function sentence(part: string, found: ErrorObject[]): string {
-  // Of a union's branches, report the one that says more than "must be null".
+  // Of a union's branches, report the error that is not "must be null".
   const error = found.find(({ keyword, params }) => keyword !== 'anyOf' && params['type'] !== 'null') ?? found[0];
   if (!error) return 'The request does not fit the schema.';
   const { keyword, params, instancePath } = error;

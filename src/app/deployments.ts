@@ -32,7 +32,7 @@ const everyDay = 36_500;
 
 export type Deployments = Awaited<ReturnType<typeof openDeployments>>;
 
-/** Deployments, apps and invocations: what is built, what runs, and what is left of them. */
+/** Deployments, apps and invocations: builds, runs and their cleanup. */
 export async function openDeployments(
   ground: Ground,
   deps: {
@@ -112,7 +112,7 @@ export async function openDeployments(
     log,
   });
 
-  /** Fails what a lost node ran and lets another build what it built. Its queue needs nothing: every node serves it. */
+  /** Fails the invocations of a lost node and lets another node run its builds. Its queue is served by every node. */
   async function nodeLost(lost: string, within = db): Promise<() => void> {
     const reason = lost === nodeId ? 'The service ended while it ran.' : 'The node that ran it was lost.';
     await invocationStore(within).failOn(lost, reason);

@@ -5,7 +5,7 @@ import { currentOwner } from '../lib/scope.ts';
 
 type Kind = 'rejection' | 'exception';
 
-/** Of this process: a fault that nothing caught does not say which service it belongs to. */
+/** Counted for the process: an uncaught fault does not name its service. */
 const counts = new Map<string, { kind: Kind; owner: string; count: number }>();
 
 function count(kind: Kind, owner: string): void {
@@ -15,9 +15,9 @@ function count(kind: Kind, owner: string): void {
 }
 
 /**
- * Takes what nothing caught: rejections without a handler, and exceptions in callbacks. Whose work failed is ended with an error, and the
- * service goes on. Without an owner a rejection is logged and counted. An exception without one ends the service: it came from what all
- * tenants share, and that may be half changed.
+ * Handles uncaught faults: rejections without a handler, and exceptions in callbacks. The owner of the failed work (a session or a request)
+ * is ended with an error, and the service continues. A rejection without an owner is logged and counted. An exception without an owner ends
+ * the service: it may have left shared state half changed.
  */
 export function takeFaults({ log, onFatal }: { log: Log; onFatal: (error: Error) => void }): void {
   const take = (kind: Kind, error: Error): void => {
@@ -43,7 +43,7 @@ const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : 
 export function measureFaults(registry: Registry): Counter {
   return new Counter({
     name: 'corral_faults_total',
-    help: 'Rejections and exceptions that no code caught, by what they were the work of and were ended with: a session, a request.',
+    help: 'Rejections and exceptions that no code caught, by the kind of their owner, which was ended: a session, a request.',
     labelNames: ['kind', 'owner'],
     registers: [registry],
     collect() {

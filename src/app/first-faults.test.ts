@@ -23,7 +23,7 @@ test('settings that cannot be used are refused all at once, without a secret in 
     (error: Error) => error,
   );
   expect(message).toMatch(
-    /10\.0\.0\.0\/99.*http:\/\/intranet.*CORRAL_SECRET_KEY.*CORRAL_CHROMIUM.*is not there.*CORRAL_HEADLESS_SHELL.*is no file/s,
+    /10\.0\.0\.0\/99.*http:\/\/intranet.*CORRAL_SECRET_KEY.*CORRAL_CHROMIUM.*is not there.*CORRAL_HEADLESS_SHELL.*is not a file/s,
   );
   expect(message).not.toContain('sesame');
 });

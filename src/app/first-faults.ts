@@ -7,7 +7,7 @@ import { ConfigError, type Config } from '../config.ts';
 import { errorCode } from '../lib/error-code.ts';
 import { parseKey } from '../lib/seal.ts';
 
-/** What keeps a service from starting, in sentences for the person who starts it. Anything else is a fault and keeps its stack. */
+/** A reason why the service cannot start, as a message for the operator. Other errors are faults and keep their stack. */
 
 /** Refuses settings that can be read and not be used, all at once, before anything is made. */
 export async function refuseUnusable(config: Config): Promise<void> {
@@ -29,7 +29,7 @@ export async function refuseUnusable(config: Config): Promise<void> {
     ['CORRAL_HEADLESS_SHELL', config.headlessShell],
   ] as const) {
     const fault = path && (await programFault(path));
-    if (fault) problems.push(`${name} is '${path}', ${fault}. Leave it empty to use the one that is installed.`);
+    if (fault) problems.push(`${name} is '${path}', ${fault}. Leave it empty to use the installed one.`);
   }
   if (problems.length > 0) throw new ConfigError(problems);
 }
@@ -38,14 +38,14 @@ export async function refuseUnusable(config: Config): Promise<void> {
 async function programFault(path: string): Promise<string | undefined> {
   try {
     await access(path, constants.X_OK);
-    return (await stat(path)).isFile() ? undefined : 'which is no file';
+    return (await stat(path)).isFile() ? undefined : 'which is not a file';
   } catch (error) {
     const code = errorCode(error);
     return `which ${code === 'ENOENT' ? 'is not there' : 'cannot be run'} (${code})`;
   }
 }
 
-/** Makes the data directory, and tries what the service needs there: to write, and to make sockets. */
+/** Creates the data directory, and checks that the service can write files and create sockets there. */
 export async function makeDataDir(dataDir: string): Promise<void> {
   const refuse = (what: string, error: unknown): never => {
     throw new ConfigError([
@@ -92,9 +92,9 @@ async function trySocket(path: string): Promise<void> {
 const databaseReasons: Record<string, readonly [string, string]> = {
   ECONNREFUSED: ['nothing listens there', 'Start the server, or correct host and port.'],
   ENOTFOUND: ['its host has no address', 'Correct the name.'],
-  EAI_AGAIN: ['its host has no address now', 'Correct the name, or mend the name service.'],
+  EAI_AGAIN: ['its host has no address now', 'Correct the name, or repair the name service.'],
   ETIMEDOUT: ['no PostgreSQL answers there', 'Correct host and port, or open the firewall.'],
-  EHOSTUNREACH: ['there is no way to its host', 'Correct the host, or mend the network.'],
+  EHOSTUNREACH: ['its host cannot be reached', 'Correct the host, or repair the network.'],
   ECONNRESET: ['it ended the connection', 'See its log for the reason.'],
   EPROTO: ['it speaks no TLS', 'Remove sslmode from the address, or switch TLS on in the server.'],
   '28P01': ['it refused user or password', 'Correct them.'],
@@ -111,7 +111,7 @@ const codeless: readonly (readonly [RegExp, string])[] = [
   [/does not support SSL/, 'EPROTO'],
 ];
 
-/** The reason why the database of `DATABASE_URL` cannot be used. The address is told without its password. */
+/** The reason why the database of `DATABASE_URL` cannot be used. The address is shown without its password. */
 export function databaseFault(error: Error, databaseUrl: string): Error {
   const code = errorCode(error) ?? codeless.find(([text]) => text.test(error.message))?.[1] ?? '';
   const found = databaseReasons[code];

@@ -7,7 +7,7 @@ import type { TelemetryService } from '../telemetry/service.ts';
 import type { Db } from '../store/db.ts';
 import { forgetHistory } from '../store/history.ts';
 
-/** Removes what is older than the operator wants to keep. */
+/** Deletes data that is older than the retention settings. */
 export function forgetHourly(
   config: Config,
   deps: {

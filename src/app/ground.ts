@@ -92,7 +92,7 @@ export async function openGround(
     disk,
     /** What one session, build or worker may have on the disk, in MiB. */
     sessionDisk: config.sessionDisk ?? sessionShare(disk),
-    /** Each removes from the disk what can be made again, the cheapest first. Called when the disk is short. */
+    /** Each deletes files that can be created again, the cheapest first. Called when the disk is almost full. */
     makers: [] as (() => Promise<void>)[],
     /** What else is ended when that is not enough, as sessions are. */
     takers: [] as (() => Iterable<DiskTaker>)[],

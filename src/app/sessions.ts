@@ -18,7 +18,7 @@ import { openTelemetry } from './telemetry.ts';
 /** File systems have about one inode per 16 KiB; sessions may use half of theirs. */
 const filesPerMegabyte = 32;
 
-/** Sessions, with what they are made with and what is recorded of them. */
+/** Sessions, the resources that they use, and their recordings. */
 export async function openSessions(
   ground: Ground,
   {

@@ -5,14 +5,14 @@ import { settingsInForce } from './settings-in-force.ts';
 const inForce = (env: NodeJS.ProcessEnv, found = {}) =>
   Object.fromEntries(settingsInForce(readConfig(env), found).map((setting) => [setting.name, setting]));
 
-test('every setting is told with its value, and whether that is the default', () => {
-  const told = inForce({
+test('every setting is shown with its value, and whether that is the default', () => {
+  const shown = inForce({
     CORRAL_PORT: '4000',
     CORRAL_ALLOW_PRIVATE_HOSTS: '10.0.0.1, 10.1.0.0/16',
     CORRAL_WARM_SPARES: 'headless:2',
   });
-  expect(Object.keys(told)).toEqual(Object.values(settings).map(({ name }) => name));
-  expect(told).toMatchObject({
+  expect(Object.keys(shown)).toEqual(Object.values(settings).map(({ name }) => name));
+  expect(shown).toMatchObject({
     CORRAL_HOST: { value: '127.0.0.1', default: '127.0.0.1', is_default: true, redacted: false },
     CORRAL_PORT: { value: '4000', default: '3000', is_default: false },
     CORRAL_ALLOW_PRIVATE_HOSTS: { value: '10.0.0.1,10.1.0.0/16', is_default: false },
@@ -23,7 +23,7 @@ test('every setting is told with its value, and whether that is the default', ()
   });
 });
 
-test('what the service finds by itself is told where a setting is empty, and what is switched off as off', () => {
+test('an empty setting is shown with the detected value, and a disabled one as off', () => {
   expect(inForce({ CORRAL_PROXY_CHECK_URL: 'off' }, { maxSessions: '8', port: '1' })).toMatchObject({
     CORRAL_MAX_SESSIONS: { value: '8', is_default: true },
     CORRAL_PORT: { value: '3000', is_default: true },
@@ -31,7 +31,7 @@ test('what the service finds by itself is told where a setting is empty, and wha
   });
 });
 
-test('no secret is told', () => {
+test('no secret is shown', () => {
   const env = {
     CORRAL_API_KEY: 'sk_hunter2hunter2hunter2',
     CORRAL_SECRET_KEY: 'hunter2',
@@ -41,11 +41,11 @@ test('no secret is told', () => {
     CORRAL_PROXY_CHECK_URL: 'https://check.example.com/?key=hunter2',
     OTEL_EXPORTER_OTLP_ENDPOINT: 'https://hunter2@otlp.example.com',
   };
-  const told = inForce(env);
-  expect(JSON.stringify(told)).not.toContain('hunter2');
-  for (const name of Object.keys(env)) expect(told[name], name).toMatchObject({ redacted: true, is_default: false });
-  expect(told['CORRAL_API_KEY']).toMatchObject({ value: null });
-  expect(told['DATABASE_URL']).toMatchObject({ value: 'postgres://***@db/corral?password=***' });
+  const shown = inForce(env);
+  expect(JSON.stringify(shown)).not.toContain('hunter2');
+  for (const name of Object.keys(env)) expect(shown[name], name).toMatchObject({ redacted: true, is_default: false });
+  expect(shown['CORRAL_API_KEY']).toMatchObject({ value: null });
+  expect(shown['DATABASE_URL']).toMatchObject({ value: 'postgres://***@db/corral?password=***' });
 });
 
 test('a setting whose name sounds like a secret is one', () => {

@@ -4,14 +4,14 @@ import { redactedAddress } from '../lib/redacted-address.ts';
 type Key = keyof typeof settings;
 
 /**
- * Every setting with its value on this node, without secrets. `found` are values that the service finds by itself where a setting is empty,
+ * Every setting with its value on this node, without secrets. `found` are values that the service detects where a setting is empty,
  * such as the paths of browsers.
  */
 export function settingsInForce(config: Config, found: Partial<Record<Key, string>> = {}) {
   return (Object.keys(settings) as Key[]).map((key) => {
     const { name, fallback, meaning, read, secret } = settings[key];
     const given = textOf(config[key]);
-    const value = given || found[key] || (fallback && 'off'); // an empty variable has its default, so what is empty now was switched off
+    const value = given || found[key] || (fallback && 'off'); // an empty variable has its default, so a value that is empty now was switched off
     const shown = secret && value !== '' ? null : redactedAddress(value);
     return {
       name,

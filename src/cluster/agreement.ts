@@ -28,7 +28,7 @@ export function disagreement(self: Side, node: Other): string | undefined {
   }
   if (!sameKeys(self.keys, node.keys)) {
     return (
-      `${name} has another secret key (${node.keys[0]}) than this one (${self.keys[0]}), so neither could read what the other sealed or signed. ` +
+      `${name} has another secret key (${node.keys[0]}) than this one (${self.keys[0]}), so neither can read data that the other sealed or signed. ` +
       'Give both the same CORRAL_SECRET_KEY, or copy the file secret-key from its data directory into the one here.'
     );
   }

@@ -18,7 +18,7 @@ const passenger: Passenger = {
   project: { id: 'proj_1', name: 'Default' },
 };
 
-test('a credential carries who is spoken for', () => {
+test('a credential names the original caller', () => {
   expect(at(1).read(at(0).write(journey, passenger), journey)).toEqual(passenger);
 });
 
@@ -46,7 +46,7 @@ test('a credential is good once, and for a body of that type and length', () => 
   expect(node.read(credential, sent)).toBe('used before');
 });
 
-test('neither a stranger’s key nor a session’s token makes one', () => {
+test('neither a foreign key nor a session’s token creates a valid credential', () => {
   expect(at(1).read(at(0, keyring([randomBytes(32)])).write(journey, passenger), journey)).toBe('forged');
   const sessionToken = tokens(
     () => ring,

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { Passenger } from '../lib/caller.ts';
 import type { Tokens } from '../lib/tokens.ts';
 
-/** Carries the credential. Under this name, only what a node has signed is accepted. */
+/** The header with the credential. Only values signed by a node are accepted. */
 export const credentialHeader = 'x-corral-node';
 
 /** As long as a request needs from one node to the next, on the database's clock. */
@@ -33,7 +33,7 @@ export type CredentialFault =
  * own purpose, so that no token of a client is valid as a credential.
  */
 export function credentials({ tokens, now }: { tokens: Tokens; now: () => number }) {
-  /** Credentials that were used on this node, until they expire. Only what a node has signed gets in. */
+  /** Credentials that were used on this node, until they expire. Contains only values signed by a node. */
   const used = new Map<string, number>();
   let sweepAt = 0;
 

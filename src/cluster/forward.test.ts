@@ -57,7 +57,7 @@ const large = (bytes: number) =>
     })(),
   );
 
-/** The most memory this process, which is both nodes and the client, has had while `work` ran. */
+/** The peak memory of this process, which is both nodes and the client, during `work`. */
 async function mostMemory(work: Promise<unknown>): Promise<number> {
   const before = process.memoryUsage().rss;
   let most = before;
@@ -88,7 +88,7 @@ test('half a gigabyte goes through in each direction, in a fixed amount of memor
   expect(growth).toBeLessThan(250 * MIB); // what piles up would be all of it
 });
 
-test('who does not read is not read for', async () => {
+test('stops reading from the node while the client does not read', async () => {
   let sent = 0;
   const { url, headers } = await twoNodes(async (_request, response) => {
     const endless = Readable.from(
@@ -137,20 +137,20 @@ test('a client that hangs up, in the middle of a request or of an answer, is gon
   await expect.poll(() => left).toBe(2);
 });
 
-test('a body that stalls on its way to another node is a 408, and the other node is told that it does not come', async () => {
+test('a body that stalls on its way to another node is a 408, and the other node sees the request aborted', async () => {
   let gone!: () => void;
-  const told = new Promise<void>((resolve) => (gone = resolve));
+  const aborted = new Promise<void>((resolve) => (gone = resolve));
   const { url, headers, audited } = await twoNodes((request) => request.resume().once('error', gone), 1);
   const sending = httpRequest(`${url}/request`, { method: 'POST', headers: { ...headers, 'content-length': 1000 } });
   sending.on('error', () => {}).write('half');
   const [response] = (await once(sending, 'response')) as [IncomingMessage];
   const answer = JSON.parse(Buffer.concat(await response.toArray()).toString()) as { code: string };
   expect([response.statusCode, answer.code, response.headers.connection]).toEqual([408, 'body_timeout', 'close']);
-  await told;
+  await aborted;
   expect(audited).toEqual([408]);
 });
 
-test('an owner that breaks off breaks off the answer, and one that cannot be reached is a 502', async () => {
+test('an answer that the owner breaks off is broken off, and an unreachable owner is a 502', async () => {
   const { url, headers, way } = await twoNodes((request, response) => {
     if (request.url === '/half')
       response.writeHead(200, { 'content-length': 100 }).write('half', () => response.destroy());
@@ -162,11 +162,11 @@ test('an owner that breaks off breaks off the answer, and one that cannot be rea
   expect([none.status, ((await none.json()) as { code: string }).code]).toEqual([502, 'node_unreachable']);
   const waiting = fetch(`${url}/for-ever`, { headers });
   await sleep(100);
-  way.close(); // it was given up
+  way.close(); // it was declared dead
   expect((await waiting).status).toBe(502);
 });
 
-test('who is refused while still sending can read why, and the next request is none the worse for it', async () => {
+test('a client that is refused while it sends can read the error, and its next request works', async () => {
   const { url, headers, audited } = await twoNodes((request, response) => {
     if (request.method === 'GET') return response.end('fine');
     response.writeHead(507, { connection: 'close' }).end('no room');
@@ -178,7 +178,7 @@ test('who is refused while still sending can read why, and the next request is n
       body: Readable.toWeb(large(4 * MIB)),
       duplex: 'half',
     });
-    expect([507, 502]).toContain(refused.status); // its connection may break before we have read what it says
+    expect([507, 502]).toContain(refused.status); // its connection may break before the answer is read
     await refused.text();
     expect(await (await fetch(`${url}/after`, { headers })).text()).toBe('fine');
   }

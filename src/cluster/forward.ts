@@ -12,7 +12,7 @@ export interface Answer {
 
 /**
  * The connection to another node: kept connections for HTTP, and a signal that aborts with the node. Requests have no
- * timeout here: the node itself bounds how long it takes, and when a node is given up, all requests to it end.
+ * timeout here: the node itself limits the time, and when a node is declared dead, all requests to it end.
  */
 export function wayTo(internalUrl: string) {
   const origin = new URL(new URL(internalUrl).origin);

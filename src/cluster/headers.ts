@@ -3,7 +3,7 @@ import { hopByHop, namedByConnection } from '../lib/hop-by-hop.ts';
 import { keyHeaders } from '../lib/key-places.ts';
 import { credentialHeader } from './credential.ts';
 
-/** Further headers that are not forwarded, since they are written anew. */
+/** Further headers that are not forwarded, since they are set again. */
 const staysHere = new Set(['host', 'expect', credentialHeader]);
 
 const keys: ReadonlySet<string> = new Set(keyHeaders);

@@ -47,7 +47,7 @@ const until = async (holds: () => boolean | Promise<boolean>) => {
   while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 10));
 };
 
-test('a silent node is settled by one of all who notice, with its row, or not at all', async () => {
+test('exactly one of several nodes settles a silent node, together with its row', async () => {
   await nodeStore(store.db).put({
     id: 'lost',
     life: 'x',
@@ -82,7 +82,7 @@ test('a silent node is settled by one of all who notice, with its row, or not at
   expect(await ids()).not.toContain('lost');
 });
 
-test('who was given up ends what others settled before anything else is served, and is a node again', async () => {
+test('a node that was declared dead ends the sessions that others settled before it serves requests again', async () => {
   const steps: string[] = [];
   let release = () => {};
   const back = node('back', {
@@ -102,16 +102,18 @@ test('who was given up ends what others settled before anything else is served, 
   expect(back.ready()).toBeUndefined();
   await store.db.rows(sql`delete from nodes`);
   await back.refresh();
-  expect(await ids(), 'it is on the list while it ends them: what it makes meanwhile is its own').toEqual(['back']);
+  expect(await ids(), 'it is listed while it ends them: sessions that it creates meanwhile are its own').toEqual([
+    'back',
+  ]);
   const served = back.ready()!.then(() => steps.push('served'));
-  await back.refresh(); // heartbeats go on
+  await back.refresh(); // heartbeats continue
   release();
   await served;
   expect(steps).toEqual(['ending', 'ended', 'served']);
   expect(back.ready()).toBeUndefined();
 });
 
-test('who was silent and not given up goes on as if nothing had been', async () => {
+test('a node that was silent and not declared dead continues to serve', async () => {
   let ended = 0;
   const sleepy = node('sleepy', { givenUp: async () => void ended++ });
   await sleepy.join(where('sleepy'));
@@ -122,7 +124,7 @@ test('who was silent and not given up goes on as if nothing had been', async () 
   expect(await ids()).toEqual(['sleepy']);
 });
 
-test('a node that no other could give up asks for nothing', () => {
+test('a node that no other node can declare dead needs no confirmation', () => {
   expect(node('alone', { shared: false }).ready()).toBeUndefined();
 });
 
@@ -133,7 +135,7 @@ test('a database that does not answer is a refusal, not a guess', async () => {
   await expect(cut.ready()).rejects.toMatchObject({ code: 'store_unavailable' });
 });
 
-test('what a node that is not there left behind is settled too, and that of one that is there is not', async () => {
+test('sessions of absent nodes are settled, sessions of present nodes are not', async () => {
   const settled: string[] = [];
   const member = node('here', {
     nodesInUse: async () => ['here', 'never-seen'],

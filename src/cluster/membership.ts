@@ -8,7 +8,7 @@ import { settlement, type SettlementOptions } from './settlement.ts';
 import { lostAfterMs, nodeStore, type NodeRow } from './store.ts';
 
 const beatEveryMs = 2000;
-/** How long after a heartbeat this node cannot have been given up: a little less than the others wait, for clocks that run unevenly. */
+/** The time after a heartbeat in which this node cannot be declared dead: less than the others wait, because clocks differ. */
 const trustMs = lostAfterMs - 1000;
 /** How long a request waits for the database to confirm that this node is still a member. */
 const patienceMs = 5000;
@@ -20,7 +20,7 @@ export interface MembershipOptions extends SettlementOptions {
   /** Ids of the secret keys, the current one first. */
   keys: () => readonly string[];
   load: () => { capacity: number; running: number };
-  /** Ends what other nodes have settled, if they gave this node up. Called after each join; nothing is served before it has resolved. */
+  /** Ends the sessions that other nodes settled, if they declared this node dead. Called after each join; requests wait for it. */
   givenUp: () => Promise<void>;
   /** Called with all nodes, whenever they were read. */
   onMembers: (members: readonly NodeRow[]) => void;
@@ -30,8 +30,8 @@ export interface MembershipOptions extends SettlementOptions {
 export type Membership = ReturnType<typeof membership>;
 
 /**
- * Membership of this node in the cluster: sends a heartbeat every two seconds, keeps a list of the other nodes, gives up
- * silent ones, and notices when this node was given up. All decisions are made in the database: one row per node, on the
+ * Membership of this node in the cluster: sends a heartbeat every two seconds, keeps a list of the other nodes, declares
+ * silent ones dead, and notices when this node was declared dead. All decisions are made in the database: one row per node, on the
  * database's clock.
  */
 export function membership(options: MembershipOptions) {
@@ -39,12 +39,12 @@ export function membership(options: MembershipOptions) {
   const store = nodeStore(options.db);
   const pulse = nodeStore(options.quick);
   let place: { internalUrl: string; publicUrl: string } | undefined;
-  /** Identifies the row of this node. Undefined before it has joined, and again when it was given up. */
+  /** Identifies the row of this node. Undefined before it has joined, and after it was declared dead. */
   let life: string | undefined;
   let members: readonly NodeRow[] = [];
   let confirmed: Moment | undefined;
   let clockOffsetMs = 0;
-  /** Set while this node, after joining, ends what the others have settled. */
+  /** Set while this node, after joining, ends the sessions that the others settled. */
   let returning: Promise<void> | undefined;
   let beating: Promise<void> | undefined;
   const settling = settlement(options);
@@ -52,7 +52,7 @@ export function membership(options: MembershipOptions) {
   let draining = false;
   let closed = false;
 
-  /** Undefined when this node may serve. Otherwise it may have been given up, and the promise resolves when it is confirmed as a member. */
+  /** Undefined when this node may serve. Otherwise it may have been declared dead, and the promise resolves when it is confirmed as a member. */
   function ready(): Promise<void> | undefined {
     if (!shared || (returning === undefined && isRecent(confirmed))) return undefined;
     return confirm();

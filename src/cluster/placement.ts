@@ -10,8 +10,8 @@ export function mostRoom(self: Room, others: readonly Room[]): Room {
 }
 
 /**
- * Where a session that was requested here is made. Here, since that saves a hop and takes a warm browser of this node,
- * unless there is no room here, or another node has at least twice as much. So a node that gets all requests shares them
+ * The node that creates a session. It is this node, which saves a hop and uses a warm browser, unless this node is full
+ * or another node has at least twice as much room. So a node that receives all requests shares them
  * from half full on, and two equally full nodes do not pass sessions back and forth.
  */
 export function nearestRoom(self: Room, others: readonly Room[]): Room {

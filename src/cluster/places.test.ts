@@ -42,7 +42,7 @@ test('a session that was requested here stays here while the others have less th
   expect(where.placeElsewhere()).toBe('b');
 });
 
-test('what was sent is counted until the node reports it itself, with its next heartbeat', () => {
+test('a placed session is counted until the next heartbeat of its node reports it', () => {
   const others = [node('b', 1)];
   const where = places({ id: 'a', load: () => ({ capacity: 0, running: 0 }), others: () => others });
   expect(where.place()).toBe('b');

@@ -5,7 +5,7 @@ type Node = Pick<NodeRow, 'id' | 'capacity' | 'running' | 'heartbeat_at'>;
 
 /**
  * Chooses the node for a new session. A heartbeat reports the sessions of a node only every two seconds, so this node
- * counts what it sends to another one in between; otherwise a burst of sessions would all go to the same node.
+ * counts the sessions that it sends to another one in between; otherwise a burst of sessions would all go to the same node.
  */
 export function places({
   id,
@@ -42,7 +42,7 @@ export function places({
   }
 
   return {
-    /** The node with the most room that is none of these; this node when no other has more. The new session is counted there. */
+    /** The node with the most room, except these; this node when no other has more. The new session is counted there. */
     place(except: ReadonlySet<string> = new Set()): string | undefined {
       const { self, rest } = rooms();
       const [first, ...more] = [self, ...rest].filter((node) => node.free > 0 && !except.has(node.id));
@@ -61,7 +61,7 @@ export function places({
       return best;
     },
 
-    /** The nodes were read again: those with a later heartbeat have counted what was sent to them. */
+    /** The nodes were read again: those with a later heartbeat have counted the sessions sent to them. */
     read(nodes: readonly Node[]) {
       for (const [nodeId, { since }] of sent) {
         const node = nodes.find((one) => one.id === nodeId);

@@ -6,7 +6,7 @@ import { lostAfterMs, nodeStore, type NodeRow } from './store.ts';
 const beatsPerSweep = 5;
 
 /**
- * Ends what a lost node had, within the transaction that removes the node: so it happens exactly once. The returned
+ * Ends the sessions and other work of a lost node in the transaction that removes the node, so exactly once. The returned
  * function is called after the commit and notifies others. `silentMs` is the time since the last sign of the node.
  */
 export type Settler = (nodeId: string, within: Db, silentMs: number) => Promise<() => void>;
@@ -14,7 +14,7 @@ export type Settler = (nodeId: string, within: Db, silentMs: number) => Promise<
 export interface SettlementOptions {
   db: Db;
   id: string;
-  /** False when no other node can reach the database: then this node cannot be given up, and no confirmation is needed. */
+  /** False when no other node can reach the database: then this node cannot be declared dead, and no confirmation is needed. */
   shared: boolean;
   settlers: readonly Settler[];
   /** Nodes that have something to settle, present or not. */
@@ -22,7 +22,7 @@ export interface SettlementOptions {
   log: Log;
 }
 
-/** Gives up silent nodes, and ends what they had. */
+/** Declares silent nodes dead, and ends their sessions and other work. */
 export function settlement({ db, id, shared, settlers, nodesInUse, log }: SettlementOptions) {
   let members: readonly NodeRow[] = [];
   let settling: Promise<void> | undefined;
@@ -44,17 +44,17 @@ export function settlement({ db, id, shared, settlers, nodesInUse, log }: Settle
 
   /** Every surviving node tries; the database lets one. */
   async function settle(node: NodeRow): Promise<void> {
-    const tell = await db.transaction(async (tx) =>
+    const notices = await db.transaction(async (tx) =>
       (await nodeStore(tx).takeSilent(node)) ? runSettlers(node.id, tx, node.silent_ms) : undefined,
     );
-    if (!tell) return;
+    if (!notices) return;
     log.warn({ node: node.id, silentMs: Math.round(node.silent_ms) }, 'node.lost');
-    for (const told of tell) told();
+    for (const notify of notices) notify();
   }
 
-  /** Settles sessions of a node that is not on the list: it was given up while it made them, or left without ending them. */
+  /** Settles sessions of a node that is not on the list: it was declared dead while it created them, or left without ending them. */
   async function settleAbsent(): Promise<void> {
-    const tell = await db.transaction(async (tx) => {
+    const notices = await db.transaction(async (tx) => {
       const inUse = await nodesInUse(tx);
       if (inUse.every((node) => members.some((member) => member.id === node))) return [];
       await nodeStore(tx).lock();
@@ -62,7 +62,7 @@ export function settlement({ db, id, shared, settlers, nodesInUse, log }: Settle
       for (const absent of await nodeStore(tx).absentAmong(inUse)) done.push(...(await runSettlers(absent, tx)));
       return done;
     });
-    for (const told of tell) told();
+    for (const notify of notices) notify();
   }
 
   async function runSettlers(nodeId: string, tx: Db, silentMs = 0): Promise<(() => void)[]> {

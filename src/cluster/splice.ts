@@ -13,8 +13,8 @@ export interface Upgrade {
 }
 
 /**
- * Passes an upgrade to another server and joins the two connections byte by byte: the client gets whatever that server
- * answers, its 101 or its refusal. Rejects when the server cannot be reached; nothing was sent to the client then.
+ * Passes an upgrade to another server and joins the two connections byte by byte: the client gets the answer of that
+ * server, its 101 or its error. Rejects when the server cannot be reached; nothing was sent to the client then.
  */
 export async function splice(
   { request, socket, head }: Upgrade,

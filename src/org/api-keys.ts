@@ -47,12 +47,12 @@ export function apiKeyService({ db, changed }: { db: Db; changed: () => void }) 
     const maker = await store.findKey(caller.keyId, null);
     if (!maker || maker.deleted_at)
       throw errors.unauthorized({ detail: 'This key is not known here, or was revoked.' });
-    // Signing in is not lending: a person who is signed in for a day makes the keys of programs, which last.
+    // A sign-in of a day may create keys for programs that last longer.
     if (maker.created_by === consoleSignIn.keyId) return null;
     const end = maker.expires_at;
     if (end && days !== null && Date.now() + days * dayMs > end.getTime()) {
       throw errors.forbidden({
-        detail: `This key ends at ${end.toISOString()}, and cannot make one that lives longer. Send a shorter days_to_expire, or none.`,
+        detail: `This key ends at ${end.toISOString()}, and cannot create a key that lasts longer. Send a shorter days_to_expire, or none.`,
       });
     }
     return end;
@@ -204,7 +204,7 @@ function toApiKey(row: ApiKeyRow): ApiKey {
     id: row.id,
     name: row.name,
     created_at: row.created_at.toISOString(),
-    // There are no user accounts: a key is made by another key, or by the operator of the machine.
+    // There are no user accounts: a key is created with another key, or by the operator of the machine.
     created_by: { id: row.created_by, email: 'operator@corral.local', name: row.created_by_name },
     expires_at: row.expires_at?.toISOString() ?? null,
     deleted_at: row.deleted_at?.toISOString() ?? null,

@@ -102,8 +102,7 @@ const writeToken = (id: string) => Buffer.from(`before:${id}`).toString('base64u
 
 function readToken(token: string): string {
   const id = /^before:(\d{1,18})$/.exec(Buffer.from(token, 'base64url').toString())?.[1];
-  if (!id)
-    throw errors.invalid_input({ detail: 'The page token is not one that we gave out. Start again without it.' });
+  if (!id) throw errors.invalid_input({ detail: 'The page token is not valid. Start again without it.' });
   return id;
 }
 

@@ -48,7 +48,7 @@ describe('the project of a request', () => {
 
   test.each<[string, string, { id?: string; idOrName?: string }, string]>([
     ['an unknown id', 'org', { id: 'proj_unknown' }, 'project_not_found'],
-    ['a name where an id belongs', 'org', { id: 'Other' }, 'project_not_found'],
+    ['a name instead of an id', 'org', { id: 'Other' }, 'project_not_found'],
     ['an archived project', 'org', { idOrName: 'Archived' }, 'project_not_found'],
     ['a bound key with another project', 'own', { idOrName: 'Other' }, 'forbidden'],
     ['a bound key with a project that does not exist', 'own', { id: 'proj_unknown' }, 'forbidden'],
@@ -58,7 +58,7 @@ describe('the project of a request', () => {
   });
 });
 
-test('a key revoked behind our back is forgotten as soon as the database tells', async () => {
+test('a key that another process revoked is removed from the cache on the notification of the database', async () => {
   const service = apiKeyService({ db: store.db, changed: () => {} });
   const { id, key } = await service.create(service.operator, { name: 'revoked elsewhere' });
   await gate.authenticate(key, '192.0.2.1');
@@ -68,7 +68,7 @@ test('a key revoked behind our back is forgotten as soon as the database tells',
   await expect(gate.authenticate(key, '192.0.2.1')).rejects.toMatchObject({ code: 'unauthorized' });
 });
 
-test('what is remembered is not trusted while the database cannot tell us of changes', async () => {
+test('the cache is not used while notifications of the database do not arrive', async () => {
   let trusted = true;
   const blind = gatekeeper({ db: store.db, trusted: () => trusted });
   const service = apiKeyService({ db: store.db, changed: () => {} });

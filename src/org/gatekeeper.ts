@@ -101,7 +101,7 @@ function lookupList(read: () => Promise<Set<string>>, now: () => number) {
 }
 
 /**
- * Caches what was found, never what was not, so that unknown keys cannot fill it. A lookup that started before a `clear`
+ * Caches only known keys and projects, so that unknown keys cannot fill it. A lookup that started before a `clear`
  * is not cached, since its result may be older than the change that cleared it.
  */
 function memory<T>(trusted: () => boolean) {

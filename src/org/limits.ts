@@ -50,7 +50,7 @@ export function limitService({
       projects.orgWide(caller, 'changing limits');
       if (request.max_pooled_sessions !== undefined) {
         throw errors.invalid_input({
-          detail: 'max_pooled_sessions is no longer taken; pooled browsers count in max_concurrent_sessions.',
+          detail: 'max_pooled_sessions is no longer accepted; pooled browsers count in max_concurrent_sessions.',
         });
       }
       await projects.find(caller, id);

@@ -7,7 +7,7 @@ import { unlessTaken } from '../store/names.ts';
 import type { Project, ProjectList, UpdateProject } from './schema.ts';
 import { orgStore, type ProjectRow } from './store.ts';
 
-/** Each room that keeps things in projects says what a project holds: "3 browsers", or undefined for nothing. */
+/** Each room with resources in projects describes those of a project: "3 browsers", or undefined for none. */
 export type Occupancy = (projectId: string) => Promise<string | undefined>;
 
 export type ProjectService = ReturnType<typeof projectService>;

@@ -195,7 +195,7 @@ function keyRoutes(app: App, { keys }: OrgRoom) {
       config,
       schema: {
         operationId: 'createApiKey',
-        summary: 'Create an API key. The answer is the only place where it stands in full.',
+        summary: 'Create an API key. Only this answer contains the full key.',
         tags,
         body: shape.CreateApiKey,
         response: { 201: shape.CreatedApiKey, ...refusals('project_not_found', 'api_key_limit_reached') },
@@ -257,7 +257,7 @@ function keyRoutes(app: App, { keys }: OrgRoom) {
       config,
       schema: {
         operationId: 'rotateApiKey',
-        summary: 'Make a successor; the old key goes on working for a while.',
+        summary: 'Create a successor of the key. The old key remains valid for a while.',
         tags,
         params: Id,
         body: shape.RotateApiKey,
@@ -295,7 +295,7 @@ function auditRoutes(app: App, { audit }: OrgRoom) {
       config,
       schema: {
         operationId: 'listAuditLogs',
-        summary: 'Read who changed what, newest first.',
+        summary: 'Read the audit log, newest first.',
         tags,
         querystring: shape.AuditLogList,
         response: {

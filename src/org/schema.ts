@@ -23,7 +23,7 @@ export const UpdateProject = named(
   Type.Object({
     name: Type.Optional(FreeName),
     status: Type.Optional(
-      oneOf(projectStatuses, { description: 'An archived project keeps what it has and serves no request.' }),
+      oneOf(projectStatuses, { description: 'An archived project keeps its data and accepts no requests.' }),
     ),
   }),
 );
@@ -122,7 +122,7 @@ export const RotateApiKey = named(
   'RotateApiKeyRequest',
   Type.Object({
     days_to_expire: Type.Optional(nullable(Days(1, 'Days until the new key expires; never when left out.'))),
-    expire_in_days: Type.Optional(nullable(Days(0, 'Days for which the old key goes on working; 7 when left out.'))),
+    expire_in_days: Type.Optional(nullable(Days(0, 'Days for which the old key remains valid; 7 when left out.'))),
   }),
 );
 

@@ -9,7 +9,7 @@ export function storageStore(db: Db) {
       await db.rows(sql`select pg_advisory_xact_lock(hashtextextended('corral storage of ' || ${projectId}, 0))`);
     },
 
-    /** `all`: also what can be made again. */
+    /** `all`: also caches. */
     async usedBytes(projectId: string, all: boolean): Promise<number> {
       const row = await db.row<{ bytes: string }>(sql`select (
           (select coalesce(sum(size_bytes), 0) from extensions where project_id = ${projectId} and deleted_at is null)

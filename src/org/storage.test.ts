@@ -7,7 +7,7 @@ let store: Awaited<ReturnType<typeof openTestStore>>;
 beforeAll(async () => void (store = await openTestStore()));
 afterAll(() => store?.close());
 
-test('of many who want the last room at once, as many get it as fit', async () => {
+test('of many concurrent claims on the last space, as many succeed as fit', async () => {
   const storage = storageService({ db: store.db, nodeId: 'a', mostBytes: 10 * MB });
   const claims = Array.from({ length: 20 }, () => storage.claim('crowded'));
   const got = await Promise.allSettled(claims.map((claim) => claim.cover(3 * MB)));
@@ -20,7 +20,7 @@ test('of many who want the last room at once, as many get it as fit', async () =
   await storage.claim('crowded').cover(10 * MB);
 });
 
-test('a claim grows with what is written, to the last byte there is', async () => {
+test('a claim grows with the written bytes, up to the limit', async () => {
   const storage = storageService({ db: store.db, nodeId: 'a', mostBytes: 10 * MB });
   const claim = storage.claim('growing');
   for (let bytes = MB; bytes <= 10 * MB; bytes += MB) await claim.cover(bytes);
@@ -28,7 +28,7 @@ test('a claim grows with what is written, to the last byte there is', async () =
   await claim.cover(10 * MB);
 });
 
-test('what a lost node had under way counts no more', async () => {
+test('unfinished claims of a lost node no longer count', async () => {
   const here = storageService({ db: store.db, nodeId: 'here', mostBytes: 10 * MB });
   const lost = storageService({ db: store.db, nodeId: 'lost', mostBytes: 10 * MB });
   await lost.claim('p').cover(10 * MB);

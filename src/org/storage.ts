@@ -51,8 +51,8 @@ export function storageService({ db, nodeId, mostBytes }: { db: Db; nodeId: stri
     claim,
 
     /**
-     * Counts something on this node that can be made again, such as a cache; 0 bytes for nothing. False: there is no room for it beside the
-     * rest that the project stores, and it is not counted.
+     * Counts data on this node that can be created again, such as a cache; 0 bytes for none. Returns false if the project has no room for it;
+     * then it is not counted.
      */
     async countMadeAgain(what: string, projectId: string, bytes: number): Promise<boolean> {
       if (mostBytes === 0) return true;
@@ -68,7 +68,7 @@ export function storageService({ db, nodeId, mostBytes }: { db: Db; nodeId: stri
       });
     },
 
-    /** Whether the project stores too much, if what can be made again is counted. It is to be removed then. */
+    /** Whether the project stores too much with its caches. The caller deletes the caches then. */
     async overfull(projectId: string): Promise<boolean> {
       return mostBytes > 0 && (await storageStore(db).usedBytes(projectId, true)) > mostBytes;
     },

@@ -30,7 +30,7 @@ test('an address waits after many wrong keys, and less with time', () => {
   expect(gate.refusal('192.0.2.1')).toBeUndefined();
 });
 
-test('a key that was not known is not asked for again, until keys change or a minute has passed', () => {
+test('an unknown key is not looked up again until keys change or a minute has passed', () => {
   let now = 0;
   const gate = strangers(() => now);
   gate.count('192.0.2.1', 'key');
