@@ -18,20 +18,20 @@ const Setting = Type.Object({
   value: nullable(
     Type.String({
       description:
-        'What holds on this node, also where it is the default or was found by the service. null for a secret that is set. Users, passwords and queries of addresses are `***`.',
+        'The effective value on this node, including defaults and detected values. null for a secret that is set. Users, passwords and queries of addresses are `***`.',
     }),
   ),
   default: Type.String(),
   is_default: Type.Boolean(),
-  redacted: Type.Boolean({ description: 'Whether something of the value is left out.' }),
+  redacted: Type.Boolean({ description: 'Whether a part of the value is hidden.' }),
   meaning: Type.String(),
 });
 const Finding = Type.Object({
   name: Type.String(),
   well: Type.Boolean(),
-  saw: Type.String({ description: 'What was found.' }),
+  saw: Type.String({ description: 'The result of the check.' }),
   required: Type.Optional(Type.Boolean({ description: 'For a failed check: whether no browser can run without it.' })),
-  switched_off: Type.Optional(Type.String({ description: 'What there is not, without it.' })),
+  switched_off: Type.Optional(Type.String({ description: 'The features that are disabled without it.' })),
 });
 const EventLoop = Type.Object(
   {
@@ -47,7 +47,7 @@ const EventLoop = Type.Object(
 export const About = named(
   'About',
   Type.Object({
-    node_id: Type.String({ description: 'The node that answers. The rest is about it.' }),
+    node_id: Type.String({ description: 'The node that answers. The other fields describe it.' }),
     public_url: Type.String(),
     versions: Versions,
     event_loop: EventLoop,
@@ -57,11 +57,10 @@ export const About = named(
         checked_at: Timestamp,
         findings: Type.Array(Finding),
         mends: Type.Array(Type.String(), { description: 'The remedies for failed checks.' }),
-        failure: nullable(Type.String({ description: 'Why there are no findings.' })),
+        failure: nullable(Type.String({ description: 'The reason if there are no findings.' })),
       },
       {
-        description:
-          'What `corral doctor` finds on the machine of the node. A look is repeated after half a minute at the earliest.',
+        description: 'The findings of `corral doctor` on the machine of the node. The check runs at most every 30 s.',
       },
     ),
   }),

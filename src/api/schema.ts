@@ -18,8 +18,13 @@ export const FreeName = Type.String({ minLength: 1, maxLength: 255, pattern: pri
 export const SlugName = Type.String({ minLength: 1, maxLength: 255, pattern: '^[a-zA-Z0-9._-]{1,255}$' });
 
 export const Paging = {
-  limit: Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'How many at most.' }),
-  offset: Type.Integer({ minimum: 0, maximum: 2_147_483_647, default: 0, description: 'How many to skip.' }),
+  limit: Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'The maximum number of entries.' }),
+  offset: Type.Integer({
+    minimum: 0,
+    maximum: 2_147_483_647,
+    default: 0,
+    description: 'The number of entries to skip.',
+  }),
 };
 
 export const Search = {
@@ -35,8 +40,8 @@ export const ErrorBody = named(
   'Error',
   Type.Object(
     {
-      code: Type.String({ description: 'What went wrong, for programs; docs/errors.md lists all.' }),
-      message: Type.String({ description: 'What went wrong and what to do, for people.' }),
+      code: Type.String({ description: 'The error code; docs/errors.md lists all.' }),
+      message: Type.String({ description: 'The error and its remedy.' }),
       details: Type.Optional(Type.Array(Detail)),
       inner_error: Type.Optional(Detail),
     },

@@ -16,11 +16,11 @@ export interface Probe {
 
 const Node = Type.Object({
   id: Type.String(),
-  public_url: Type.String({ description: 'Where clients reach it.' }),
+  public_url: Type.String({ description: 'Its address for clients.' }),
   version: Type.String(),
-  running: Type.Integer({ description: 'Sessions it holds.' }),
-  capacity: Type.Integer({ description: 'How many it holds at most.' }),
-  silent_ms: Type.Integer({ description: 'How long ago its last heartbeat was, when this node last looked.' }),
+  running: Type.Integer({ description: 'Its number of sessions.' }),
+  capacity: Type.Integer({ description: 'Its maximum number of sessions.' }),
+  silent_ms: Type.Integer({ description: 'The age of its last heartbeat.' }),
 });
 const Part = Type.Object({
   name: Type.String(),
@@ -94,10 +94,10 @@ export function statusRoutes({
         config: { access: 'org' },
         schema: {
           operationId: 'metrics',
-          summary: 'Figures for Prometheus. Takes an organisation-wide key.',
+          summary: 'Metrics for Prometheus. Takes an organisation-wide key.',
           tags,
           response: {
-            200: { description: 'The figures.', content: { 'text/plain': { schema: Type.String() } } },
+            200: { description: 'The metrics.', content: { 'text/plain': { schema: Type.String() } } },
           },
         },
       },

@@ -7,7 +7,7 @@ export const SignIn = named(
     code: Type.String({
       minLength: 1,
       maxLength: 200,
-      description: 'The code of a sign-in link, which stands behind `#code=` in its address. It works once.',
+      description: 'The code of a sign-in link: the value of `#code=` in its address. It works once.',
     }),
   }),
 );

@@ -17,7 +17,7 @@ export function credentialRoutes({ credentials }: { credentials: CredentialServi
       {
         schema: {
           operationId: 'createCredential',
-          summary: 'Create a credential. What it holds is sealed, and never answered.',
+          summary: 'Create a credential. Its values are encrypted, and never returned.',
           tags,
           body: CreateCredential,
           response: { 201: Credential, ...refusals('already_exists') },
@@ -60,7 +60,7 @@ export function credentialRoutes({ credentials }: { credentials: CredentialServi
       {
         schema: {
           operationId: 'updateCredential',
-          summary: 'Change a credential. Values are merged; what uses the credential keeps it under a new name.',
+          summary: 'Change a credential. Values are merged; auth connections follow a new name.',
           tags,
           params: IdOrName,
           body: UpdateCredential,
@@ -75,7 +75,7 @@ export function credentialRoutes({ credentials }: { credentials: CredentialServi
       {
         schema: {
           operationId: 'deleteCredential',
-          summary: 'Delete a credential and all it holds.',
+          summary: 'Delete a credential and its values.',
           tags,
           params: IdOrName,
           response: { 204: empty('Deleted.'), ...refusals('credential_not_found') },
@@ -92,7 +92,7 @@ export function credentialRoutes({ credentials }: { credentials: CredentialServi
       {
         schema: {
           operationId: 'getCredentialTotpCode',
-          summary: 'Get the one-time code of this moment, and when it ends.',
+          summary: 'Get the current one-time code and its expiry time.',
           tags,
           params: IdOrName,
           response: { 200: TotpCodeNow, ...refusals('credential_not_found', 'no_totp_secret') },

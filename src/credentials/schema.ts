@@ -13,12 +13,12 @@ const Values = Type.Unsafe<Record<string, string>>({
   maxProperties: 100,
   propertyNames: Key,
   additionalProperties: { type: 'string', maxLength: 10_000 },
-  description: 'What is typed into login pages, by name: username, password, …. Sealed, and never answered.',
+  description: 'The values for login pages, by name: username, password, …. Encrypted, and never returned.',
 });
 const TotpSecret = (remark: string) =>
   Type.String({
     maxLength: 4096,
-    description: `Base32, blanks and case do not count; or an otpauth:// URI. Sealed, and never answered.${remark}`,
+    description: `Base32, blanks and case do not count; or an otpauth:// URI. Encrypted, and never returned.${remark}`,
   });
 const SsoProvider = Type.String({
   maxLength: 255,
@@ -45,7 +45,7 @@ export const UpdateCredential = named(
     remove_value_keys: Type.Optional(
       Type.Array(Type.String({ maxLength: 255 }), {
         maxItems: 100,
-        description: 'Removed before `values` are merged, so a key in both stays, with its new value.',
+        description: 'Removed before `values` are merged: a key in both keeps its new value.',
       }),
     ),
     totp_secret: Type.Optional(TotpSecret(' Empty: removes it.')),
@@ -69,7 +69,8 @@ export const Credential = named(
     sso_provider: Type.Optional(nullable(Type.String())),
     totp_code: Type.Optional(
       Type.String({
-        description: 'Only in the answer to the request that set the secret: compare it with the site’s.',
+        description:
+          'Only in the answer to the request that set the secret, to compare it with the code that the site expects.',
       }),
     ),
     totp_code_expires_at: Type.Optional(Timestamp),

@@ -110,7 +110,7 @@ export function invocationRoutes({
         bodyLimit: 12 * 2 ** 20,
         schema: {
           operationId: 'updateInvocation',
-          summary: 'End an invocation: cancel it, or say what came out of it. Its process and its browsers end.',
+          summary: 'End an invocation: cancel it, or set its result. Its process and its browsers end.',
           tags,
           params: Id,
           body: UpdateInvocation,
@@ -128,7 +128,7 @@ export function invocationRoutes({
       {
         schema: {
           operationId: 'listInvocationBrowsers',
-          summary: 'List the running browsers that were made with this invocation_id.',
+          summary: 'List the running browsers that were created with this invocation_id.',
           tags,
           params: Id,
           response: { 200: Type.Object({ browsers: Type.Array(Session) }), ...refusals('invocation_not_found') },
@@ -145,7 +145,7 @@ export function invocationRoutes({
       {
         schema: {
           operationId: 'deleteInvocationBrowsers',
-          summary: 'Delete the browsers of an invocation. The invocation goes on.',
+          summary: 'Delete the browsers of an invocation. The invocation continues.',
           tags,
           params: Id,
           response: { 204: empty('Deleted.'), ...refusals('invocation_not_found') },

@@ -70,7 +70,7 @@ export function deploymentRoutes(room: DeploymentRoom): FastifyPluginAsyncTypebo
         config: { apps: false },
         schema: {
           operationId: 'deleteDeployment',
-          summary: 'Stop a deployment: its invocations end, and its key, source and build are removed.',
+          summary: 'Stop a deployment: its invocations end, and its key, source and build are deleted.',
           tags,
           params: Id,
           response: { 204: empty('Stopped.'), ...refusals('deployment_not_found') },

@@ -5,9 +5,9 @@ import { deploymentLife, invocationLife } from './state.ts';
 /** A label, as app and action names and versions are. */
 const Label = (description: string) => Type.String({ minLength: 1, maxLength: 255, description });
 const EnvVars = Type.Record(Type.String(), Type.String(), {
-  description: 'The names of its environment variables. The values are sealed and never shown.',
+  description: 'The names of its environment variables. The values are encrypted and never returned.',
 });
-const Region = Type.String({ description: 'The region of the node that took it, as CORRAL_REGION says.' });
+const Region = Type.String({ description: 'The region of the node that received it (CORRAL_REGION).' });
 
 export const Deployment = named(
   'Deployment',
@@ -54,11 +54,11 @@ export const CreateDeployment = named(
     version: Type.Optional(Type.String({ default: 'latest', description: 'The label of this version of the apps.' })),
     region: Type.Optional(Type.String({ description: 'The region of this service, or left out.' })),
     force: Type.Optional(
-      Type.Boolean({ default: false, description: 'Replace a version that is deployed. `latest` is always replaced.' }),
+      Type.Boolean({ default: false, description: 'Replace a deployed version. `latest` is always replaced.' }),
     ),
     env_vars: Type.Optional(
       Type.Record(Type.String(), Type.String(), {
-        description: 'Sent as env_vars[NAME]. Sealed, and shown to no client.',
+        description: 'Sent as env_vars[NAME]. Encrypted, and never returned.',
       }),
     ),
   }),
@@ -109,16 +109,16 @@ export const CreateInvocation = named(
     action_name: Label('Its action.'),
     version: { ...Label('The version of the app.'), default: 'latest' },
     payload: Type.Optional(
-      Type.String({ maxLength: mostPayload, description: 'What the action gets, as JSON text; at most 4.5 MiB.' }),
+      Type.String({ maxLength: mostPayload, description: 'The input of the action, as JSON text; at most 4.5 MiB.' }),
     ),
     async: Type.Optional(
       Type.Boolean({
         default: false,
-        description: 'Answer at once with 202. Otherwise the answer has the result; after 100 s it is 202 as well.',
+        description: 'Answer immediately with 202. Otherwise the answer has the result, or is 202 after 100 s.',
       }),
     ),
     async_timeout_seconds: Type.Optional(
-      Type.Integer({ minimum: 10, maximum: 3600, default: 900, description: 'How long the action may run.' }),
+      Type.Integer({ minimum: 10, maximum: 3600, default: 900, description: 'The maximum time of the action.' }),
     ),
   }),
 );
@@ -131,7 +131,7 @@ export const InvokeResponse = named(
     id: Type.String(),
     action_name: Type.String(),
     status: Status,
-    output: Type.Optional(Type.String({ description: 'What the action returned, as JSON text.' })),
+    output: Type.Optional(Type.String({ description: 'The result of the action, as JSON text.' })),
     status_reason: Type.Optional(Type.String()),
   }),
 );
@@ -167,7 +167,7 @@ export const InvocationList = Type.Object({
   action_name: Type.Optional(Type.String({ maxLength: 1024 })),
   deployment_id: Type.Optional(Type.String({ maxLength: 1024 })),
   status: Type.Optional(Status),
-  since: Type.Optional(Type.String({ maxLength: 64, description: 'A time, or how long ago, such as 5m.' })),
+  since: Type.Optional(Type.String({ maxLength: 64, description: 'A time, or a duration such as 5m.' })),
   query: Type.Optional(
     Type.String({ maxLength: 1024, description: 'A whole id, or a part of an app or action name.' }),
   ),
@@ -175,7 +175,7 @@ export const InvocationList = Type.Object({
 
 export const Since = Type.Object({
   since: Type.Optional(
-    Type.String({ maxLength: 64, description: 'Leaves out older lines: a time, or how long ago, such as 5m.' }),
+    Type.String({ maxLength: 64, description: 'Leaves out older lines: a time, or a duration such as 5m.' }),
   ),
 });
 

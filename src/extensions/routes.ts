@@ -71,7 +71,7 @@ export function extensionRoutes(room: ExtensionRoom): FastifyPluginAsyncTypebox 
       {
         schema: {
           operationId: 'downloadExtension',
-          summary: 'Download an extension: the zip as it was uploaded.',
+          summary: 'Download the uploaded zip of an extension.',
           tags,
           params: IdOrName,
           response: { 200: bytesAs(octets, 'The zip.'), ...refusals('extension_not_found') },
@@ -88,7 +88,7 @@ export function extensionRoutes(room: ExtensionRoom): FastifyPluginAsyncTypebox 
       {
         schema: {
           operationId: 'getExtension',
-          summary: 'Get what is known of an extension.',
+          summary: 'Get an extension.',
           tags,
           params: IdOrName,
           response: { 200: Extension, ...refusals('extension_not_found') },
@@ -159,7 +159,7 @@ function formRoutes({ extensions, load }: ExtensionRoom): FastifyPluginAsyncType
         validatorCompiler: anything,
         schema: {
           operationId: 'uploadExtensionsToBrowser',
-          summary: 'Load extensions into a browser that runs. Its clients stay connected.',
+          summary: 'Load extensions into a running browser. Its clients stay connected.',
           tags: ['browsers'],
           params: Type.Object({ id: Type.String() }),
           body: asForm(LoadExtensions),

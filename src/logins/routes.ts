@@ -79,7 +79,7 @@ function connectionRoutes({ logins }: Room): FastifyPluginAsyncTypebox {
             ...refusedAs(
               Type.Object({
                 ...ErrorBody.properties,
-                existing_id: Type.String({ description: 'The one that is there.' }),
+                existing_id: Type.String({ description: 'The existing auth connection.' }),
               }),
               'already_exists',
             ),
@@ -142,7 +142,7 @@ function connectionRoutes({ logins }: Room): FastifyPluginAsyncTypebox {
       {
         schema: {
           operationId: 'deleteAuthConnection',
-          summary: 'Delete an auth connection. A login that runs is canceled; the profile stays.',
+          summary: 'Delete an auth connection. A running login is canceled; the profile is kept.',
           tags,
           params,
           response: { 204: empty('Deleted.'), ...refusals('connection_not_found') },
@@ -164,7 +164,7 @@ function flowRoutes({ logins }: Room): FastifyPluginAsyncTypebox {
         schema: {
           operationId: 'startAuthConnectionLogin',
           summary:
-            'Log in: opens the site in a browser with the profile. It goes on by itself, and asks for what is missing.',
+            'Log in: opens the site in a browser with the profile. The login runs in the background, and asks for missing values.',
           tags,
           params,
           body: StartLogin,
@@ -183,7 +183,7 @@ function flowRoutes({ logins }: Room): FastifyPluginAsyncTypebox {
         config: invitees,
         schema: {
           operationId: 'submitAuthConnectionFields',
-          summary: 'Answer what the login asks for. What comes of it is in the next state.',
+          summary: 'Answer the question of the login. The next state has the result.',
           tags,
           params,
           body: SubmitFields,
@@ -205,7 +205,7 @@ function flowRoutes({ logins }: Room): FastifyPluginAsyncTypebox {
         schema: {
           operationId: 'pushAuthConnectionCode',
           summary:
-            'Push a one-time code that came by mail or SMS. The login that runs types it when the site asks for one. Corral extension.',
+            'Push a one-time code that was received by mail or SMS. The running login types it when the site asks for a code. Corral extension.',
           tags,
           params,
           body: PushCode,
@@ -224,7 +224,7 @@ function flowRoutes({ logins }: Room): FastifyPluginAsyncTypebox {
         config: invitees,
         schema: {
           operationId: 'followAuthConnection',
-          summary: 'Follow the newest login, state by state. Ends with it; without one it waits for the next.',
+          summary: 'Follow the states of the newest login. Ends with it; if no login runs, waits for the next one.',
           tags,
           params,
           response: {
@@ -258,7 +258,7 @@ function flowRoutes({ logins }: Room): FastifyPluginAsyncTypebox {
         config: { access: 'token', invitees: true },
         schema: {
           operationId: 'exchangeAuthConnectionHandoffCode',
-          summary: 'Trade a handoff code, once, for a token that takes part in its login. Needs no key.',
+          summary: 'Exchange a handoff code, once, for a token for its login. Needs no key.',
           tags,
           params,
           body: Exchange,
@@ -297,7 +297,7 @@ function learnedRoutes({ logins }: Room): FastifyPluginAsyncTypebox {
         schema: {
           operationId: 'getAuthConnectionRecipe',
           summary:
-            'Get what the last successful login did, which the next one does first. It holds no value. Corral extension.',
+            'Get the steps of the last successful login, which the next login tries first. They contain no values. Corral extension.',
           tags,
           params,
           response: { 200: RecipeShape, ...refusals('connection_not_found', 'recipe_not_found') },
@@ -312,7 +312,7 @@ function learnedRoutes({ logins }: Room): FastifyPluginAsyncTypebox {
         schema: {
           operationId: 'explainAuthConnectionLogin',
           summary:
-            'Explain the newest login: its last looks at the page, without values, and what was decided. Corral extension.',
+            'Explain the newest login: its last page snapshots, without values, and its decisions. Corral extension.',
           tags,
           params,
           response: { 200: Explanation, ...refusals('connection_not_found') },

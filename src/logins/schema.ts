@@ -9,7 +9,7 @@ const Text = (maxLength: number, more: object = {}) => Type.String({ maxLength, 
 const Uri = { type: 'string', format: 'uri', maxLength: 2048 } as const;
 const LoginUrl = Type.Unsafe<string>({
   ...Uri,
-  description: 'The login page, if the service should not look for it itself.',
+  description: 'The login page; when left out, the service looks for it.',
 });
 const Domains = Type.Array(Text(2048, { minLength: 1 }), {
   maxItems: 100,
@@ -36,7 +36,7 @@ const ProxyRef = named(
   'ProxyRef',
   Type.Object(
     { id: Optional(Text(255, { minLength: 1 })), name: Optional(Text(255, { minLength: 1 })) },
-    { additionalProperties: false, description: 'A proxy by id, or by a name that only one has.' },
+    { additionalProperties: false, description: 'A proxy by id, or by a unique name.' },
   ),
 );
 
@@ -46,9 +46,11 @@ const Interval = Type.Integer({
   description: 'Seconds between two checks whether the profile is still logged in; 3600 when left out.',
 });
 
-const HealthChecks = { description: 'Check on schedule. False also stops logging in again by itself.' };
-const AutoReauth = { description: 'Log in again, without a person, when a check finds the profile logged out.' };
-const SaveCredentials = { description: 'Keep what a person typed as a credential, once the login succeeded.' };
+const HealthChecks = { description: 'Check on schedule. False also disables automatic logins.' };
+const AutoReauth = { description: 'Log in automatically when a check finds the profile logged out.' };
+const SaveCredentials = {
+  description: 'Store the values that a person typed as a credential after a successful login.',
+};
 const RecordSession = { description: 'Record a video of each login.' };
 
 export const CreateConnection = named(
@@ -58,11 +60,11 @@ export const CreateConnection = named(
       domain: Text(2048, {
         minLength: 1,
         description:
-          'The site, such as `shop.example`. Of a whole address, the host is kept, and that it begins with `http:`: otherwise nothing is typed without https.',
+          'The site, such as `shop.example`. Of a whole address, only the host is kept, and `http:` if it starts with it: without it, values are only typed over https.',
       }),
       profile_name: {
         ...SlugName,
-        description: 'The profile that is kept logged in. Created when there is none of that name.',
+        description: 'The profile that is kept logged in. Created if it does not exist.',
       } as typeof SlugName,
       login_url: Optional(LoginUrl),
       allowed_domains: Optional(Domains),
@@ -98,7 +100,7 @@ export const UpdateConnection = named(
     },
     {
       additionalProperties: false,
-      description: 'Fields that are left out stay. Null for `credential` and `proxy`: none.',
+      description: 'Fields that are left out do not change. Null removes `credential` or `proxy`.',
     },
   ),
 );
@@ -126,7 +128,7 @@ export const Field = named(
     hint: Optional(Type.String()),
     options: Optional(
       Type.Array(Type.Object({ label: Type.String(), value: Type.String() }), {
-        description: 'The values that the site offers, where it offers some. Corral extension.',
+        description: 'The values that the site offers, if any. Corral extension.',
       }),
     ),
   }),
@@ -225,7 +227,9 @@ export const Connection = named(
     profile_name: Type.String(),
     status: oneOf(['AUTHENTICATED', 'NEEDS_AUTH']),
     login_url: Optional(Type.String()),
-    post_login_url: Optional(Type.String({ description: 'Where the last login ended; checks begin there.' })),
+    post_login_url: Optional(
+      Type.String({ description: 'The page at the end of the last login; checks start there.' }),
+    ),
     allowed_domains: Optional(Type.Array(Type.String())),
     confirmed_hosts: Optional(
       Type.Array(Type.String(), {
@@ -254,13 +258,13 @@ export const Connection = named(
     flow_step: Optional(nullable(FlowStep)),
     flow_type: Optional(nullable(FlowType)),
     flow_expires_at: Optional(nullable(Timestamp)),
-    interaction_id: nullableText('The question that the login asks now, which changes with each one. For submits.'),
+    interaction_id: nullableText('The id of the current question of the login. Send it with a submit.'),
     ...orNull(asked),
-    external_action_message: nullableText('What the person has to do elsewhere.'),
-    website_error: nullableText('What the site said was wrong, in its own words.'),
+    external_action_message: nullableText('The action that the user must take outside of the browser.'),
+    website_error: nullableText('The error message of the site.'),
     error_code: nullableText(),
     error_message: nullableText(),
-    hosted_url: nullableText('A page for the person who logs in. It needs no key.'),
+    hosted_url: nullableText('The hosted login page. It needs no key.'),
     live_view_url: nullableText('The browser of the flow.'),
     browser_session_id: nullableText(),
   }),
@@ -276,7 +280,7 @@ export const StartLogin = named(
       record_session: Optional(Type.Boolean()),
       browser_telemetry: Optional(nullable(TelemetryRequest)),
     },
-    { additionalProperties: false, description: 'For this login alone.' },
+    { additionalProperties: false, description: 'For this login only.' },
   ),
 );
 
@@ -305,7 +309,7 @@ export const SubmitFields = named(
   Type.Object(
     {
       interaction_id: Optional(
-        Text(255, { description: 'The question that this answers. Refused when the login asks another one by now.' }),
+        Text(255, { description: 'The id of the answered question. Refused if the login asks another question now.' }),
       ),
       field_values: Optional(Values('By the id of the field.')),
       selected_choice_id: Optional(Text(255, { minLength: 1 })),
@@ -420,7 +424,7 @@ export const RecipeShape = named(
   Type.Object(
     {
       version: Type.Integer(),
-      entryUrl: Type.String({ description: 'Where the login began.' }),
+      entryUrl: Type.String({ description: 'The first page of the login.' }),
       steps: Type.Array(
         Type.Object(
           {
@@ -443,7 +447,7 @@ export const RecipeShape = named(
         ),
       ),
       success: Type.Object({ url: Type.String(), cookies: Texts, storage: Texts }, free),
-      requirements: Type.Object({}, { ...free, description: 'What the login needed.' }),
+      requirements: Type.Object({}, { ...free, description: 'The values that the login needed.' }),
       learnedAt: Timestamp,
     },
     free,
@@ -463,8 +467,8 @@ export const Explanation = named(
           url: Type.String(),
           title: Type.String(),
           kind: Optional(Type.String()),
-          decision: Type.String({ description: 'What was done, in one sentence.' }),
-          evidence: Type.Array(Type.String(), { description: 'Why the page was read as it was.' }),
+          decision: Type.String({ description: 'The step in one sentence.' }),
+          evidence: Type.Array(Type.String(), { description: 'The reasons for the classification of the page.' }),
         },
         free,
       ),

@@ -108,7 +108,7 @@ function projectRoutes(app: App, { projects }: OrgRoom) {
       config,
       schema: {
         operationId: 'deleteProject',
-        summary: 'Delete a project that holds nothing; keys bound to it end with it.',
+        summary: 'Delete an empty project and its keys.',
         tags,
         params: Id,
         response: {
@@ -177,7 +177,7 @@ function limitRoutes(app: App, { limits }: OrgRoom) {
       config,
       schema: {
         operationId: 'updateOrgLimits',
-        summary: 'Set the cap of projects that have none of their own.',
+        summary: 'Set the cap of projects without a cap of their own.',
         tags,
         body: shape.UpdateOrgLimits,
         response: { 200: shape.OrgLimits },
@@ -274,7 +274,7 @@ function keyRoutes(app: App, { keys }: OrgRoom) {
       config,
       schema: {
         operationId: 'deleteApiKey',
-        summary: 'Revoke an API key, at once and on every node.',
+        summary: 'Revoke an API key immediately, on every node.',
         tags,
         params: Id,
         response: { 204: empty('Revoked.'), ...refusals('api_key_not_found', 'cannot_delete_current_key') },

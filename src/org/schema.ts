@@ -60,10 +60,10 @@ export const OrgLimits = named(
   'OrgLimits',
   Type.Object({
     max_concurrent_sessions: Type.Integer({
-      description: 'What the nodes carry together; CORRAL_MAX_SESSIONS sets it.',
+      description: 'The capacity of all nodes together; set by CORRAL_MAX_SESSIONS.',
     }),
     default_project_max_concurrent_sessions: nullable(
-      Type.Integer({ description: 'The cap of every project that has none of its own.' }),
+      Type.Integer({ description: 'The cap of projects without a cap of their own.' }),
     ),
   }),
 );
@@ -109,7 +109,7 @@ export const CreateApiKey = named(
       nullable(
         Type.String({
           maxLength: 255,
-          description: 'The one project it is for; the whole organisation when left out.',
+          description: 'The only project of the key; the whole organisation when left out.',
         }),
       ),
     ),
@@ -161,8 +161,8 @@ const auditEntry = {
 export const AuditLogEntry = named('AuditLogEntry', Type.Object(auditEntry));
 
 const auditFilters = {
-  start: Type.String({ format: 'date-time', description: 'From here on.' }),
-  end: Type.String({ format: 'date-time', description: 'Up to here, at most 30 days later.' }),
+  start: Type.String({ format: 'date-time', description: 'The start of the period.' }),
+  end: Type.String({ format: 'date-time', description: 'The end of the period, at most 30 days after its start.' }),
   auth_strategy: Type.Optional(oneOf(['api_key', 'dashboard', 'oauth'])),
   service: Type.Optional(
     Type.String({ maxLength: 255, description: 'The tag of the route: projects, api_keys, browsers…' }),

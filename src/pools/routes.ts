@@ -33,7 +33,7 @@ function declaring(app: App, pools: PoolService) {
       preValidation: async ({ body }) => refreshWithProfile(body),
       schema: {
         operationId: 'createBrowserPool',
-        summary: 'Declare a pool. Its browsers are made in the background.',
+        summary: 'Create a pool. Its browsers are started in the background.',
         tags,
         body: CreatePool,
         response: {
@@ -67,7 +67,7 @@ function declaring(app: App, pools: PoolService) {
     {
       schema: {
         operationId: 'getBrowserPool',
-        summary: 'Get a pool, with what it holds right now.',
+        summary: 'Get a pool, with the current number of its browsers.',
         tags,
         params: IdOrName,
         response: { 200: Pool, ...refusals('pool_not_found') },
@@ -82,7 +82,7 @@ function declaring(app: App, pools: PoolService) {
       ...withPolicy,
       schema: {
         operationId: 'updateBrowserPool',
-        summary: 'Change a pool. Browsers made from now on follow; leased ones are not touched.',
+        summary: 'Change a pool. New browsers have the change; leased ones do not change.',
         tags,
         params: IdOrName,
         body: UpdatePool,
@@ -100,7 +100,7 @@ function declaring(app: App, pools: PoolService) {
     {
       schema: {
         operationId: 'deleteBrowserPool',
-        summary: 'Delete a pool and its browsers. Clients that wait for a browser of it are refused.',
+        summary: 'Delete a pool and its browsers. Waiting clients are refused.',
         tags,
         params: IdOrName,
         body: DeletePool,
@@ -122,13 +122,13 @@ function leasing(app: App, pools: PoolService) {
       schema: {
         operationId: 'acquireBrowser',
         summary:
-          'Lease a browser, waiting for one if need be. 204: none came free in time; ask again to go on waiting.',
+          'Lease a browser, or wait for one. 204: no browser became free in time; repeat the request to keep waiting.',
         tags,
         params: IdOrName,
         body: Acquire,
         response: {
           200: Session,
-          204: Object.assign(empty('None came free.'), {
+          204: Object.assign(empty('No browser became free.'), {
             headers: {
               'X-Queue-Position': Type.Integer({
                 description: 'Your place in the queue when the poll ended: 1 is next.',
@@ -165,11 +165,11 @@ function leasing(app: App, pools: PoolService) {
     {
       schema: {
         operationId: 'releaseBrowser',
-        summary: 'Give a browser back. A clean one takes its place at once.',
+        summary: 'Release a browser. A clean browser replaces it immediately.',
         tags,
         params: IdOrName,
         body: Release,
-        response: { 204: empty('Given back.'), ...refusals('pool_not_found', 'not_leased') },
+        response: { 204: empty('Released.'), ...refusals('pool_not_found', 'not_leased') },
       },
     },
     async (request, reply) => {

@@ -26,19 +26,19 @@ const PoolProfile = named(
 const size = Type.Integer({
   minimum: 1,
   maximum: 10_000,
-  description: 'How many browsers it holds, leased ones included.',
+  description: 'The number of its browsers, including leased ones.',
 });
 const fillRate = {
   minimum: 0,
   maximum: 10_000,
-  description: 'How much of the pool background filling makes a minute, in percent; 0 for none.',
+  description: 'The share of the pool that is filled in the background each minute, in percent; 0 for none.',
 };
 const timeout = {
   minimum: 10,
   maximum: 259_200,
-  description: 'A lease without a client or a request for this long ends.',
+  description: 'The time without a client or a request after which a lease ends.',
 };
-const resetOnRelease = { description: 'false keeps what the last holder left in the browser. Corral extension.' };
+const resetOnRelease = { description: 'false keeps the state of the browser from the last lease. Corral extension.' };
 
 const common = {
   profile: Type.Optional(PoolProfile),
@@ -63,7 +63,7 @@ export const CreatePool = named(
     refresh_on_profile_update: Type.Optional(
       Type.Boolean({
         default: false,
-        description: 'Replace the idle browsers when the profile is saved. true by default when there is one.',
+        description: 'Replace the idle browsers when the profile is saved. true by default if the pool has a profile.',
       }),
     ),
     reset_on_release: Type.Optional(Type.Boolean({ default: true, ...resetOnRelease })),
@@ -118,14 +118,14 @@ export const Pool = named(
   Type.Object({
     id: Type.String(),
     name: Type.Optional(Type.String()),
-    available_count: Type.Integer({ description: 'Browsers on the shelf.' }),
+    available_count: Type.Integer({ description: 'Idle browsers.' }),
     acquired_count: Type.Integer({ description: 'Browsers that are leased.' }),
-    warming_count: Type.Integer({ description: 'Browsers that are being made or cleaned. Corral extension.' }),
+    warming_count: Type.Integer({ description: 'Browsers that are being started or cleaned. Corral extension.' }),
     waiting_count: Type.Integer({ description: 'Clients in the queue. Corral extension.' }),
     last_error: Type.Optional(
       Type.Object(
         { message: Type.String(), at: Timestamp },
-        { description: 'The last launch that failed, until one succeeds. Corral extension.' },
+        { description: 'The last failed launch; removed when a launch succeeds. Corral extension.' },
       ),
     ),
     created_at: Timestamp,
@@ -139,7 +139,7 @@ export const DeletePool = named(
   'BrowserPoolDeleteRequest',
   Type.Object({
     force: Type.Optional(
-      Type.Boolean({ default: false, description: 'Even while browsers are leased; those leases end.' }),
+      Type.Boolean({ default: false, description: 'Also if browsers are leased; their leases end.' }),
     ),
   }),
 );
@@ -151,7 +151,7 @@ export const Acquire = named(
       Type.Integer({
         minimum: 0,
         maximum: 86_400,
-        description: 'How long to wait in all; each poll is answered within 55 s.',
+        description: 'The total time to wait; each poll is answered within 55 s.',
       }),
     ),
     name: Type.Optional(SlugName),

@@ -62,7 +62,7 @@ export function profileRoutes({ profiles }: { profiles: ProfileService }): Fasti
       {
         schema: {
           operationId: 'updateProfile',
-          summary: 'Rename a profile. Sessions that run with it keep it.',
+          summary: 'Rename a profile. Running sessions keep using it.',
           tags,
           params: IdOrName,
           body: UpdateProfile,
@@ -77,7 +77,7 @@ export function profileRoutes({ profiles }: { profiles: ProfileService }): Fasti
       {
         schema: {
           operationId: 'deleteProfile',
-          summary: 'Delete a profile and all its versions. Sessions that run with it go on, and save nothing.',
+          summary: 'Delete a profile and all its versions. Sessions with the profile continue, and do not save it.',
           tags,
           params: IdOrName,
           response: { 204: empty('Deleted.'), ...refusals('profile_not_found') },
@@ -100,7 +100,7 @@ export function profileRoutes({ profiles }: { profiles: ProfileService }): Fasti
           querystring: ProfileDownload,
           response: {
             200: bytesAs('application/octet-stream', 'The archive.'),
-            202: { description: 'Nothing was saved yet.' },
+            202: { description: 'No session has saved to it yet.' },
             ...refusals('profile_not_found', 'profile_damaged'),
           },
         },
@@ -123,7 +123,7 @@ export function profileRoutes({ profiles }: { profiles: ProfileService }): Fasti
       {
         schema: {
           operationId: 'listProfileVersions',
-          summary: 'List what was saved of a profile, newest first; the last ten are kept. Corral extension.',
+          summary: 'List the versions of a profile, newest first; the last ten are kept. Corral extension.',
           tags,
           params: IdOrName,
           response: { 200: Type.Array(ProfileVersion), ...refusals('profile_not_found') },
@@ -137,7 +137,7 @@ export function profileRoutes({ profiles }: { profiles: ProfileService }): Fasti
       {
         schema: {
           operationId: 'restoreProfileVersion',
-          summary: 'Let sessions start with an earlier version again. Corral extension.',
+          summary: 'Restore an earlier version, so that sessions start with it. Corral extension.',
           tags,
           params: Type.Object({ id_or_name: Type.String(), version_id: Type.String() }),
           response: { 200: Profile, ...refusals('profile_not_found', 'profile_version_not_found') },

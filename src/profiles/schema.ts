@@ -20,7 +20,8 @@ export const Profile = named(
       Type.Object(
         { message: Type.String(), at: Timestamp },
         {
-          description: 'Why the last save failed, until one succeeds; what was saved before stands. Corral extension.',
+          description:
+            'The error of the last save, until a save succeeds; the version before is kept. Corral extension.',
         },
       ),
     ),
@@ -43,7 +44,7 @@ export const ProfileSelector = named(
         Type.Boolean({
           default: false,
           description:
-            'Save even while another session saves to the same profile; the session that ends last wins. Corral extension.',
+            'Save even if another session saves to the same profile; the state of the session that ends last is kept. Corral extension.',
         }),
       ),
     },
@@ -77,7 +78,7 @@ export const ProfileList = Type.Object({
 });
 
 export const ProfileDownload = Type.Object({
-  format: oneOf(['tar.zst', 'tar'], { default: 'tar.zst', description: 'tar is unpacked once on the way.' }),
+  format: oneOf(['tar.zst', 'tar'], { default: 'tar.zst', description: 'tar: the service decompresses it.' }),
 });
 
 export const ProfileVersion = named(
@@ -87,7 +88,7 @@ export const ProfileVersion = named(
     created_at: Timestamp,
     size_bytes: Type.Integer({ description: 'Of the archive, compressed.' }),
     session_id: Type.String({ description: 'The session that saved it.' }),
-    current: Type.Boolean({ description: 'Sessions start with this one.' }),
+    current: Type.Boolean({ description: 'Sessions start with this version.' }),
   }),
 );
 

@@ -21,7 +21,8 @@ export function projectEventRoutes({
       {
         schema: {
           operationId: 'streamEvents',
-          summary: 'Follow what changes in a project: sessions, pools, profiles, logins, deployments and the rest.',
+          summary:
+            'Follow the changes in a project: sessions, pools, profiles, logins, deployments and other resources.',
           tags: ['events'],
           headers: EventStreamHeaders,
           response: {

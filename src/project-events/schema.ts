@@ -27,19 +27,19 @@ export const projectEventTypes = [
 export const ProjectEvent = named(
   'ProjectEvent',
   Shape({
-    id: Integer({ description: 'The place in the stream, also the id of its frame. Later events have greater ones.' }),
+    id: Integer({ description: 'The position in the stream, also the id of its frame. It rises with each event.' }),
     type: oneOf(['stream.opened', 'stream.gap', ...projectEventTypes], {
       description:
-        '`stream.opened` begins every stream. `stream.gap` says that events before it are lost: read again what you show.',
+        '`stream.opened` is the first event of every stream. `stream.gap` means that earlier events are lost: read the state again.',
     }),
     time: Timestamp,
-    project_id: nullable(Text({ description: 'Null for what belongs to the whole organisation.' })),
+    project_id: nullable(Text({ description: 'Null for resources of the whole organisation.' })),
     resource_id: Optional(
-      Text({ description: 'The id of what has changed. Left out in events of the stream itself.' }),
+      Text({ description: 'The id of the changed resource. Left out in events about the stream.' }),
     ),
     data: Type.Record(Text(), Type.Unknown(), {
       description:
-        'What a list shows of it: name, state, counts. Read the rest by its id. What it does not have is left out.',
+        'The fields for lists: name, state, counts. Fields without a value are left out. Read the rest by its id.',
     }),
   }),
 );
@@ -47,6 +47,6 @@ export type ProjectEvent = Static<typeof ProjectEvent>;
 
 export const EventStreamHeaders = Shape({
   'Last-Event-ID': Optional(
-    Text({ maxLength: 32, description: 'Goes on after the event with this id. Events are kept for an hour.' }),
+    Text({ maxLength: 32, description: 'Continues after the event with this id. Events are kept for an hour.' }),
   ),
 });

@@ -17,7 +17,7 @@ export function proxyRoutes({ proxies }: { proxies: ProxyService }): FastifyPlug
       {
         schema: {
           operationId: 'createProxy',
-          summary: 'Create a proxy. It is checked soon after, and every so often from then on.',
+          summary: 'Create a proxy. It is checked soon after, and then regularly.',
           tags,
           body: CreateProxy,
           response: { 201: Proxy, ...refusals('proxy_type_unavailable', 'proxy_host_refused') },
@@ -60,7 +60,7 @@ export function proxyRoutes({ proxies }: { proxies: ProxyService }): FastifyPlug
       {
         schema: {
           operationId: 'updateProxy',
-          summary: 'Rename a proxy. Nothing else about it can be changed.',
+          summary: 'Rename a proxy. Its other fields cannot be changed.',
           tags,
           params,
           body: UpdateProxy,
@@ -76,7 +76,7 @@ export function proxyRoutes({ proxies }: { proxies: ProxyService }): FastifyPlug
         schema: {
           operationId: 'deleteProxy',
           summary:
-            'Delete a proxy. Sessions that go by it go on doing so until they end or are given another. Not while an auth connection uses it.',
+            'Delete a proxy. Sessions keep using it until they end or get another. Refused while an auth connection uses it.',
           tags,
           params,
           response: { 204: empty('Deleted.'), ...refusals('proxy_not_found', 'resource_in_use') },
@@ -93,7 +93,7 @@ export function proxyRoutes({ proxies }: { proxies: ProxyService }): FastifyPlug
       {
         schema: {
           operationId: 'checkProxy',
-          summary: 'Go through the proxy now: whether that works, how long it takes, and where it comes out.',
+          summary: 'Check the proxy now: whether it works, its latency and its public address.',
           tags,
           params,
           body: CheckProxy,

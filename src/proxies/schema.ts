@@ -10,7 +10,7 @@ const TypeField = oneOf(types, {
 const Protocol = oneOf(protocols, {
   default: 'https',
   description:
-    'How the proxy is spoken to: in the clear, over TLS, or SOCKS5. For types other than custom it is what the upstream speaks; leave it out.',
+    'The protocol to the proxy: plain HTTP, TLS, or SOCKS5. For types other than custom it is the protocol of the upstream; leave it out.',
 });
 
 const Country = Type.String({ pattern: '^[A-Za-z]{2}$', description: 'ISO 3166 code of two letters.' });
@@ -61,13 +61,13 @@ const CustomRequest = named(
         minLength: 5,
         maxLength: 255,
         pattern: '^[^\\u0000-\\u001f\\u007f]*$',
-        description: 'Sealed, and never answered.',
+        description: 'Encrypted, and never returned.',
       }),
     ),
     ca_bundle: Type.Optional(
       Type.String({
         maxLength: 64 * 1024,
-        description: 'PEM certificates that vouch for an https proxy, instead of those the system trusts.',
+        description: 'PEM certificates to verify an https proxy, instead of those of the system.',
       }),
     ),
   }),
@@ -126,7 +126,7 @@ export const CheckProxy = named(
       Type.String({
         maxLength: 2048,
         description:
-          'What to reach through the proxy, http or https, on a public address. The proxy’s status stays as it is then: a failure may be the site’s.',
+          'The public http or https address to request through the proxy. Such a check does not change the proxy’s status, since the site may be the cause of a failure.',
       }),
     ),
   }),
@@ -140,13 +140,12 @@ export const Proxy = named(
     type: TypeField,
     protocol: Type.Optional(Protocol),
     bypass_hosts: Type.Optional(Type.Array(Type.String(), bypass)),
-    status: Type.Optional(oneOf(['available', 'unavailable'], { description: 'What the last check found.' })),
+    status: Type.Optional(oneOf(['available', 'unavailable'], { description: 'The result of the last check.' })),
     last_checked: Type.Optional(Timestamp),
-    ip_address: Type.Optional(Type.String({ description: 'Where its traffic comes out, as the last check saw it.' })),
+    ip_address: Type.Optional(Type.String({ description: 'Its public address in the last check.' })),
     latency_ms: Type.Optional(
       Type.Integer({
-        description:
-          'How long the check took through it. In the answer to a check with url: that one. Corral extension.',
+        description: 'The duration of the check. In the answer to a check with url: of that check. Corral extension.',
       }),
     ),
     config: Type.Optional(Config),

@@ -31,7 +31,7 @@ export function sessionRoutes({
         ...limited(limit),
         schema: {
           operationId: 'createBrowser',
-          summary: 'Start a browser. The answer’s four addresses work at once.',
+          summary: 'Start a browser. The four addresses of the answer work immediately.',
           tags,
           body: CreateSession,
           response: {
@@ -104,7 +104,7 @@ export function sessionRoutes({
         schema: {
           operationId: 'updateBrowser',
           summary:
-            'Change name, tags, viewport or proxy while the browser runs, or give it a profile, with which it starts again.',
+            'Change name, tags, viewport or proxy while the browser runs, or attach a profile, which restarts the browser.',
           tags,
           params: IdOrName,
           body: UpdateSession,
@@ -132,7 +132,7 @@ export function sessionRoutes({
       {
         schema: {
           operationId: 'createBrowserLiveViewLink',
-          summary: 'Make a link to the live view for a person without a key: to watch only, unless you say otherwise.',
+          summary: 'Create a link to the live view for a person without a key. It is read-only by default.',
           tags,
           params: IdOrName,
           body: CreateLiveViewLink,

@@ -17,7 +17,7 @@ export const Tags = named(
     maxProperties: 50,
     propertyNames: { type: 'string', minLength: 1, maxLength: 128, pattern: '^[A-Za-z0-9 _.:/=+@-]+$' },
     additionalProperties: { type: 'string', minLength: 0, maxLength: 256, pattern: '^[A-Za-z0-9 _.:/=+@-]*$' },
-    description: 'Up to 50 pairs of your own, to find sessions by.',
+    description: 'Up to 50 pairs to find sessions by.',
   }),
 );
 
@@ -31,7 +31,7 @@ export const Viewport = named(
     }),
     height: Type.Integer({ minimum: 1, maximum: 8192 }),
     refresh_rate: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 240, description: 'Pictures a second that the live view shows, at most.' }),
+      Type.Integer({ minimum: 1, maximum: 240, description: 'The maximum frame rate of the live view.' }),
     ),
   }),
 );
@@ -44,7 +44,7 @@ const ViewportUpdate = named(
       Type.Boolean({
         default: false,
         description:
-          'Change it even while the live view has viewers or the session is recorded. A recording goes on as another replay.',
+          'Change it even if the live view has viewers or the session is recorded. A recording continues as another replay.',
       }),
     ),
   }),
@@ -68,7 +68,7 @@ export const CreateSession = named(
       Type.Boolean({ description: 'Without a display: starts faster and takes less memory. false when left out.' }),
     ),
     stealth: Type.Optional(
-      Type.Boolean({ description: 'Without the tells of automation that flags can remove; see docs/stealth.md.' }),
+      Type.Boolean({ description: 'Without the signs of automation that flags can remove; see docs/stealth.md.' }),
     ),
     gpu: Type.Optional(Type.Boolean()),
     timeout_seconds: Type.Optional(
@@ -83,7 +83,7 @@ export const CreateSession = named(
     start_url: Type.Optional(
       Type.String({
         maxLength: 2048,
-        description: 'Opened as the session starts; whether it loads is not waited for.',
+        description: 'Opened when the session starts. The start does not wait until it is loaded.',
       }),
     ),
     engine_policy: Type.Optional(Policy),
@@ -131,7 +131,7 @@ export const Session = named(
     cdp_ws_url: Type.String({ description: 'For Playwright, Puppeteer and raw CDP; several clients at a time.' }),
     webdriver_ws_url: Type.String({ description: 'For WebDriver BiDi.' }),
     browser_live_view_url: Type.Optional(
-      Type.String({ description: 'A page that shows the browser; add readOnly=true to watch only.' }),
+      Type.String({ description: 'A page that shows the browser; with readOnly=true without input.' }),
     ),
     base_url: Type.Optional(Type.String({ description: 'Answers /json/version and /json/list, as Chromium does.' })),
     headless: Type.Boolean(),
@@ -157,15 +157,15 @@ export const Session = named(
     usage: Type.Optional(
       named(
         'BrowserUsage',
-        Type.Object({ uptime_ms: Type.Integer({ description: 'Time in which it was not standing by.' }) }),
+        Type.Object({ uptime_ms: Type.Integer({ description: 'The time in which it was not in standby.' }) }),
       ),
     ),
     deleted_at: Type.Optional(Timestamp),
     ended_reason: Type.Optional(
-      oneOf(Object.keys(endings) as Ending[], { description: 'Why it ended, once it has; see docs/lifecycles.md.' }),
+      oneOf(Object.keys(endings) as Ending[], { description: 'The reason of its end; see docs/lifecycles.md.' }),
     ),
     ended_detail: Type.Optional(
-      Type.String({ description: 'A sentence about the end, where there is more to say. Corral extension.' }),
+      Type.String({ description: 'Details about its end, if there are any. Corral extension.' }),
     ),
     state: Type.Optional(
       oneOf([...sessionLife.stateNames, 'standby'], {
@@ -187,7 +187,7 @@ export const Session = named(
           },
           {
             description:
-              'What uses it now. Told while it is live, by the node that runs it: a list of another node leaves it out, as it does ends_at and active_page. Corral extension.',
+              'Its current use. Only in answers of the node that runs it, while it is live: lists of other nodes leave it out, like ends_at and active_page. Corral extension.',
           },
         ),
       ),
@@ -204,13 +204,15 @@ export const Session = named(
           { url: Type.String(), title: Type.String(), seen_at: Timestamp },
           {
             description:
-              'The page in front. GET of one session asks its browser; a list says what was seen last (also before standby). Corral extension.',
+              'The active page. GET of one session asks the browser; a list has the last known page (also during standby). Corral extension.',
           },
         ),
       ),
     ),
     memory_bytes: Type.Optional(
-      Type.Integer({ description: 'What its processes use; in GET of one session only. Corral extension.' }),
+      Type.Integer({
+        description: 'The resource usage of its processes; only in GET of one session. Corral extension.',
+      }),
     ),
   }),
 );
@@ -239,13 +241,13 @@ export const CreateLiveViewLink = Type.Object({
   read_only: Type.Boolean({
     default: true,
     description:
-      'The link shows the browser and takes no input. This is part of the signed link; it cannot be taken off.',
+      'The link shows the browser and accepts no input. This is part of the signed link and cannot be removed.',
   }),
   expires_in_seconds: Type.Integer({
     minimum: 1,
     maximum: lifeSeconds,
     default: lifeSeconds,
-    description: 'The link ends then, with the session, its lease or the key that made it, whichever comes first.',
+    description: 'The link also ends with the session, its lease or the key that created it.',
   }),
 });
 

@@ -17,12 +17,15 @@ export function thumbnailRoutes({
         schema: {
           operationId: 'getBrowserThumbnail',
           summary:
-            'Get a small picture of the page in front, some seconds old at most. Neither wakes nor keeps the session.',
+            'Get a small picture of the active page, at most some seconds old. It does not wake the session or reset its idle timeout.',
           tags: ['browsers'],
           params: Type.Object({ id_or_name: Type.String() }),
           response: {
-            200: bytesAs('image/jpeg', 'A JPEG of at most 320 by 240 pixels. `Last-Modified` says when it was taken.'),
-            204: empty('There is no picture: the page of the session shows none.'),
+            200: bytesAs(
+              'image/jpeg',
+              'A JPEG of at most 320 by 240 pixels. `Last-Modified` is the time of the picture.',
+            ),
+            204: empty('The session has no picture.'),
             ...refusals(...ofSession),
           },
         },

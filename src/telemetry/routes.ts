@@ -44,7 +44,7 @@ export function telemetryRoutes({ telemetry, sessions, addresses }: TelemetryRoo
         serializerCompiler,
         schema: {
           operationId: 'streamBrowserTelemetry',
-          summary: 'Follow what a session does. Silent while nothing is captured; ends with the session.',
+          summary: 'Follow the events of a session. Ends with the session. Sends nothing while nothing is captured.',
           tags,
           params: Id,
           headers: StreamHeaders,
@@ -75,7 +75,7 @@ export function telemetryRoutes({ telemetry, sessions, addresses }: TelemetryRoo
         serializerCompiler,
         schema: {
           operationId: 'readBrowserTelemetryEvents',
-          summary: 'Read what a session did, while it runs and after its end. At most a second behind.',
+          summary: 'Read the events of a session, while it runs and after its end. New events appear within a second.',
           tags,
           params: Id,
           querystring: EventsQuery,

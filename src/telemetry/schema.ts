@@ -15,7 +15,7 @@ const Categories = named(
   Type.Unsafe<{ [C in TelemetryCategory]?: { enabled?: boolean } }>(
     Shape(Object.fromEntries(telemetryCategories.map((name) => [name, Optional(Category)])), {
       additionalProperties: false,
-      description: 'Left out categories follow the rules of docs/telemetry.md.',
+      description: 'The defaults of categories that are left out are in docs/telemetry.md.',
     }),
   ),
 );
@@ -27,7 +27,7 @@ export const TelemetryRequest = named(
       enabled: Optional(
         Boolean({
           description:
-            'true captures control, connection, system and captcha, and what `browser` adds. false captures nothing.',
+            'true captures control, connection, system, captcha and the categories of `browser`. false captures nothing.',
         }),
       ),
       browser: Optional(Categories),
@@ -57,24 +57,24 @@ export const StreamQuery = Shape({
   replay: Optional(
     Text({
       maxLength: 16,
-      description: '`all` begins with the oldest of the last 1,024 events; otherwise the stream begins now.',
+      description: '`all` starts with the oldest of the last 1,024 events; otherwise the stream starts now.',
     }),
   ),
 });
 
 export const StreamHeaders = Shape({
   'Last-Event-ID': Optional(
-    Text({ maxLength: 32, description: 'Goes on after the event with this `seq`. Takes precedence over `replay`.' }),
+    Text({ maxLength: 32, description: 'Continues after the event with this `seq`. Takes precedence over `replay`.' }),
   ),
 });
 
 export const EventsQuery = Shape({
-  limit: Integer({ minimum: 1, maximum: 100, default: 20, description: 'How many at most.' }),
+  limit: Integer({ minimum: 1, maximum: 100, default: 20, description: 'The maximum number of entries.' }),
   offset: Optional(
     Integer({
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
-      description: 'X-Next-Offset of the page before, of the same session. `since` is not looked at then.',
+      description: 'X-Next-Offset of the previous page of the same session. `since` is then ignored.',
     }),
   ),
   since: Optional(
@@ -91,7 +91,10 @@ export const EventsQuery = Shape({
     }),
   ),
   order: Optional(
-    oneOf(['asc', 'desc'], { default: 'asc', description: 'desc begins with the newest, and takes no `since`.' }),
+    oneOf(['asc', 'desc'], {
+      default: 'asc',
+      description: 'desc starts with the newest, and does not accept `since`.',
+    }),
   ),
 });
 

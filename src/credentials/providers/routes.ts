@@ -20,7 +20,7 @@ export function providerRoutes({ providers }: { providers: ProviderService }): F
         schema: {
           operationId: 'createCredentialProvider',
           summary:
-            'Connect a store of credentials, for the project of the request or those in projects. Whether it answers is what test is for.',
+            'Connect a store of credentials, for the project of the request or those in projects. Use test to check that it answers.',
           tags,
           body: CreateProvider,
           response: { 201: Provider, ...refusals('already_exists', 'provider_host_refused') },
@@ -100,7 +100,7 @@ export function providerRoutes({ providers }: { providers: ProviderService }): F
         config,
         schema: {
           operationId: 'testCredentialProvider',
-          summary: 'Ask the store what the token sees. A store that refuses or does not answer is success: false.',
+          summary: 'Check the token with the store. If the store refuses or does not answer, success is false.',
           tags,
           params,
           response: { 200: ProviderTest, ...refusals('provider_not_found') },
@@ -115,7 +115,7 @@ export function providerRoutes({ providers }: { providers: ProviderService }): F
         config,
         schema: {
           operationId: 'listCredentialProviderItems',
-          summary: 'List what the store has now: titles, paths and sites, no secrets.',
+          summary: 'List the items of the store: titles, paths and sites, no secrets.',
           tags,
           params,
           response: {

@@ -5,15 +5,19 @@ export const providerTypes = ['passwordmanager', 'onepassword', 'vault', 'http']
 
 const ProviderType = oneOf(providerTypes, {
   description:
-    'passwordmanager (also written onepassword): a Connect server when server_url is sent, a service account otherwise. vault: the KV engine, version 2, of HashiCorp Vault or OpenBao. http: three calls to a store of your own (docs/credentials.md). The last two are Corral extensions.',
+    'passwordmanager (or onepassword): a Connect server when server_url is sent, a service account otherwise. vault: the KV engine, version 2, of HashiCorp Vault or OpenBao. http: a store with three HTTP calls (docs/credentials.md). The last two are Corral extensions.',
 });
 const Token = Type.String({
   minLength: 1,
   maxLength: 16_384,
   pattern: '^[\\x21-\\x7e]+$',
-  description: 'What the store lets in. Sealed, and never answered.',
+  description: 'The token for the store. Encrypted, and never returned.',
 });
-const CacheTtl = { minimum: 0, maximum: 86_400, description: 'How long lists of items are kept; 0 for not at all.' };
+const CacheTtl = {
+  minimum: 0,
+  maximum: 86_400,
+  description: 'The time for which lists of items are cached; 0 for no cache.',
+};
 const Priority = Type.Integer({
   minimum: -1_000_000,
   maximum: 1_000_000,
@@ -21,11 +25,11 @@ const Priority = Type.Integer({
 });
 const ServerUrl = Type.String({
   maxLength: 2048,
-  description: 'Where the store answers, http or https. Corral extension.',
+  description: 'The address of the store, http or https. Corral extension.',
 });
 const CaBundle = Type.String({
   maxLength: 64 * 1024,
-  description: 'PEM certificates that vouch for the store, instead of those the system trusts. Corral extension.',
+  description: 'PEM certificates to verify the store, instead of those of the system. Corral extension.',
 });
 const Namespace = Type.String({
   maxLength: 255,
@@ -34,7 +38,8 @@ const Namespace = Type.String({
 });
 const Mounts = Type.Array(Type.String({ minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' }), {
   maxItems: 100,
-  description: 'Of type vault: the mounts to look at; none for every one that the token sees. Corral extension.',
+  description:
+    'Of type vault: the mounts to use; when left out, every mount that the token can list. Corral extension.',
 });
 
 const Projects = Type.Array(Type.String({ minLength: 1, maxLength: 255 }), {
@@ -79,7 +84,8 @@ export const UpdateProvider = named(
     cache_ttl_seconds: Type.Optional(Type.Integer(CacheTtl)),
     server_url: Type.Optional({
       ...ServerUrl,
-      description: 'Only together with token, which would otherwise reach another store. Corral extension.',
+      description:
+        'Only together with token, because the stored token must not be sent to another store. Corral extension.',
     } as typeof ServerUrl),
     ca_bundle: Type.Optional({
       ...CaBundle,
@@ -130,8 +136,8 @@ export const ProviderTest = named(
   'CredentialProviderTestResult',
   Type.Object({
     success: Type.Boolean(),
-    vaults: Type.Array(Vault, { description: 'What the token sees.' }),
-    error: Type.Optional(Type.String({ description: 'Why it failed.' })),
+    vaults: Type.Array(Vault, { description: 'The vaults that the token can read.' }),
+    error: Type.Optional(Type.String({ description: 'The reason of the failure.' })),
   }),
 );
 
@@ -144,7 +150,7 @@ export const ProviderItems = Type.Object({
         title: Type.String(),
         vault_id: Type.String(),
         vault_name: Type.String(),
-        path: Type.String({ description: 'What names the item in a credential reference.' }),
+        path: Type.String({ description: 'The name of the item in a credential reference.' }),
         urls: Type.Optional(Type.Array(Type.String())),
       }),
     ),

@@ -38,15 +38,21 @@ const inputs: [string, string, string, TSchema, (body: never) => Action[]][] = [
   [
     'move_mouse',
     'moveMouse',
-    'Move the mouse, as a hand would, unless smooth is false.',
+    'Move the mouse, along a natural path unless smooth is false.',
     MoveMouse,
     one(actionOf.move_mouse),
   ],
   ['drag_mouse', 'dragMouse', 'Press a button, move along a path, release it.', DragMouse, one(actionOf.drag_mouse)],
   ['scroll', 'scroll', 'Turn the wheel at a point.', Scroll, one(actionOf.scroll)],
-  ['type', 'typeText', 'Write a text, of any characters.', TypeText, one(actionOf.type_text)],
+  ['type', 'typeText', 'Type a text.', TypeText, one(actionOf.type_text)],
   ['press_key', 'pressKey', 'Press keys and chords.', PressKey, one(actionOf.press_key)],
-  ['batch', 'batchComputerAction', 'Do several things in a row, undisturbed, until one fails.', Batch, actionsOf],
+  [
+    'batch',
+    'batchComputerAction',
+    'Run several actions in order, without others in between, until one fails.',
+    Batch,
+    actionsOf,
+  ],
 ];
 
 /** Mouse, keyboard, screen and clipboard of a session. */
@@ -111,7 +117,7 @@ export function computerRoutes({ sessions }: { sessions: SessionService }): Fast
       {
         schema: {
           operationId: 'takeScreenshot',
-          summary: 'A picture of the display; headless, of the active page.',
+          summary: 'Take a screenshot of the display, or of the active page of a headless session.',
           tags,
           params: Id,
           body: Screenshot,
@@ -133,7 +139,7 @@ export function computerRoutes({ sessions }: { sessions: SessionService }): Fast
       {
         schema: {
           operationId: 'getMousePosition',
-          summary: 'Where the mouse is.',
+          summary: 'Get the position of the mouse.',
           tags,
           params: Id,
           body: Nothing,
@@ -148,7 +154,7 @@ export function computerRoutes({ sessions }: { sessions: SessionService }): Fast
       {
         schema: {
           operationId: 'readClipboard',
-          summary: 'The text in the clipboard.',
+          summary: 'Read the text in the clipboard.',
           tags,
           params: Id,
           body: Nothing,
@@ -163,7 +169,7 @@ export function computerRoutes({ sessions }: { sessions: SessionService }): Fast
       {
         schema: {
           operationId: 'writeClipboard',
-          summary: 'Put a text into the clipboard.',
+          summary: 'Write a text to the clipboard.',
           tags,
           params: Id,
           body: WriteClipboard,

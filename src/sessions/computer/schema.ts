@@ -33,9 +33,9 @@ export const MoveMouse = named(
     {
       x: X,
       y: Y,
-      smooth: Type.Optional(Type.Boolean({ default: true, description: 'Along a curve, as a hand would.' })),
+      smooth: Type.Optional(Type.Boolean({ default: true, description: 'Along a natural curve.' })),
       duration_ms: Type.Optional(
-        Type.Integer({ minimum: 50, maximum: 5000, description: 'From the distance when left out.' }),
+        Type.Integer({ minimum: 50, maximum: 5000, description: 'Derived from the distance when left out.' }),
       ),
       hold_keys: HoldKeys,
     },
@@ -77,7 +77,10 @@ export const Scroll = named(
         Type.Integer({ default: 0, description: 'Notches of the wheel, to the right if positive.' }),
       ),
       delta_y: Type.Optional(
-        Type.Integer({ default: 0, description: 'Notches of the wheel, down if positive; these come first.' }),
+        Type.Integer({
+          default: 0,
+          description: 'Notches of the wheel, down if positive; sent before the horizontal ones.',
+        }),
       ),
       hold_keys: HoldKeys,
     },
@@ -107,7 +110,7 @@ export const PressKey = named(
         Type.Integer({
           minimum: 0,
           default: 0,
-          description: 'If not 0: all of them are held down for so many milliseconds.',
+          description: 'If not 0, the time in milliseconds for which all keys are held down.',
         }),
       ),
       hold_keys: HoldKeys,
@@ -127,7 +130,7 @@ export const SetCursor = named(
   Type.Object(
     {
       hidden: Type.Boolean({
-        description: 'Whether screenshots are without it. Those of headless sessions always are.',
+        description: 'Whether screenshots hide the pointer. Those of headless sessions always do.',
       }),
     },
     strict,
@@ -151,7 +154,9 @@ export const ComputerAction = named(
   'ComputerAction',
   Type.Object(
     {
-      type: oneOf(ActionTypes, { description: 'The member of this name says the rest; no other may be there.' }),
+      type: oneOf(ActionTypes, {
+        description: 'The field of this name has the parameters; the other fields must be left out.',
+      }),
       click_mouse: Type.Optional(ClickMouse),
       move_mouse: Type.Optional(MoveMouse),
       type_text: Type.Optional(TypeText),

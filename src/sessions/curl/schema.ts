@@ -14,7 +14,7 @@ export const CurlRequest = named(
           type: 'object',
           additionalProperties: { type: 'string' },
           description:
-            'Sent besides the browser’s own. A Cookie of yours replaces those of the browser for this request.',
+            'Sent in addition to the headers of the browser. A Cookie header replaces the cookies of the browser for this request.',
         }),
       ),
       body: Type.Optional(Type.String()),
@@ -22,7 +22,7 @@ export const CurlRequest = named(
       response_encoding: Type.Optional(
         oneOf(['utf8', 'base64'], {
           default: 'utf8',
-          description: 'How the body of the answer is put into JSON; base64 for what is not text.',
+          description: 'The encoding of the body of the answer in JSON; base64 for a body that is not text.',
         }),
       ),
     },
@@ -52,8 +52,10 @@ export const CurlTransportError = named(
   Type.Object({
     code: Type.Optional(Type.String()),
     message: Type.String(),
-    net_error: Type.Optional(Type.Integer({ description: 'Chromium’s number for what went wrong on the way.' })),
-    net_error_name: Type.Optional(Type.String({ description: 'And its name, such as ERR_CONNECTION_REFUSED.' })),
+    net_error: Type.Optional(Type.Integer({ description: 'Chromium’s number for the network error.' })),
+    net_error_name: Type.Optional(
+      Type.String({ description: 'The name of the network error, such as ERR_CONNECTION_REFUSED.' }),
+    ),
   }),
 );
 

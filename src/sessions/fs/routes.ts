@@ -84,7 +84,7 @@ function readingRoutes(app: App, { using, sendBytes }: HeldSessions) {
     {
       schema: {
         operationId: 'readFile',
-        summary: 'The contents of a file.',
+        summary: 'Read a file.',
         tags,
         params: Id,
         querystring: AtPath,
@@ -102,7 +102,7 @@ function readingRoutes(app: App, { using, sendBytes }: HeldSessions) {
     {
       schema: {
         operationId: 'downloadDirZip',
-        summary: 'A directory and all below it, as a zip archive.',
+        summary: 'Download a directory as a zip archive.',
         tags,
         params: Id,
         querystring: AtPath,
@@ -117,7 +117,7 @@ function readingRoutes(app: App, { using, sendBytes }: HeldSessions) {
     {
       schema: {
         operationId: 'downloadDirZstd',
-        summary: 'A directory and all below it, as a tar archive packed with zstd.',
+        summary: 'Download a directory as a tar archive compressed with zstd.',
         tags,
         params: Id,
         querystring: DownloadZstd,
@@ -135,7 +135,7 @@ function readingRoutes(app: App, { using, sendBytes }: HeldSessions) {
     {
       schema: {
         operationId: 'listFiles',
-        summary: 'What is in a directory.',
+        summary: 'List a directory.',
         tags,
         params: Id,
         querystring: AtPath,
@@ -153,7 +153,7 @@ function readingRoutes(app: App, { using, sendBytes }: HeldSessions) {
     {
       schema: {
         operationId: 'fileInfo',
-        summary: 'What a file or directory is.',
+        summary: 'Get the type, size and mode of a file or directory.',
         tags,
         params: Id,
         querystring: AtPath,
@@ -201,7 +201,7 @@ function changingRoutes(app: App, { using }: HeldSessions) {
 
   changes('create_directory', 201, {
     operationId: 'createDirectory',
-    summary: 'Make a directory, and those above it. One that is there already is fine.',
+    summary: 'Create a directory and its parents. An existing directory is no error.',
     body: CreateDirectory,
     refusals: refusals(...ofWriting),
     args: ({ path, mode = null }: { path: string; mode?: string | null }) => ({ path, mode }),
@@ -214,7 +214,7 @@ function changingRoutes(app: App, { using }: HeldSessions) {
   });
   changes('delete_directory', 200, {
     operationId: 'deleteDirectory',
-    summary: 'Delete a directory and all below it.',
+    summary: 'Delete a directory and its contents.',
     body: PathRequest,
     refusals: refusals(...ofFiles),
   });
@@ -226,7 +226,7 @@ function changingRoutes(app: App, { using }: HeldSessions) {
   });
   changes('set_file_permissions', 200, {
     operationId: 'setFilePermissions',
-    summary: 'Change who may do what with a file, and whose it is.',
+    summary: 'Change the mode and the owner of a file.',
     body: SetPermissions,
     refusals: refusals(...ofFiles),
     ask: 'set_permissions',
@@ -240,7 +240,7 @@ function watchRoutes(app: App, { using, sendEvents }: HeldSessions) {
     {
       schema: {
         operationId: 'startFsWatch',
-        summary: 'Watch a directory. What happens is kept until it is read.',
+        summary: 'Watch a directory. Events are kept until they are read.',
         tags,
         params: Id,
         body: StartWatch,
@@ -258,7 +258,7 @@ function watchRoutes(app: App, { using, sendEvents }: HeldSessions) {
     {
       schema: {
         operationId: 'streamFsEvents',
-        summary: 'What happens in a watched directory, in order, until the watch is stopped.',
+        summary: 'Stream the events of a watched directory, in order, until the watch is stopped.',
         tags,
         params: OneWatch,
         response: {
@@ -278,7 +278,7 @@ function watchRoutes(app: App, { using, sendEvents }: HeldSessions) {
     {
       schema: {
         operationId: 'stopFsWatch',
-        summary: 'Stop watching. Who reads its events reads the rest and then their end.',
+        summary: 'Stop watching. A stream of its events sends the remaining events and ends.',
         tags,
         params: OneWatch,
         response: { 204: empty('Stopped.'), ...refusals(...ofGuest, 'watch_not_found', 'invalid_input') },
@@ -319,7 +319,7 @@ function bytesIn(app: App, held: HeldSessions) {
         httpPart === 'body' ? anything() : app.validatorCompiler!({ schema, httpPart } as never),
       schema: {
         operationId: 'writeFile',
-        summary: 'Write a file; the directories above it are made. It is there whole, or as it was.',
+        summary: 'Write a file and create its parent directories. If writing fails, the file does not change.',
         tags,
         params: Id,
         querystring: WriteFile,
@@ -372,7 +372,7 @@ async function formsIn(app: App, held: HeldSessions) {
         validatorCompiler: anything,
         schema: {
           operationId,
-          summary: `Unpack a ${archive}. One that is refused has changed nothing.`,
+          summary: `Unpack a ${archive}. A refused archive changes nothing.`,
           tags,
           params: Id,
           body: asForm(body),
@@ -391,7 +391,7 @@ async function formsIn(app: App, held: HeldSessions) {
   });
   unpacking('/browsers/:id/fs/upload_zstd', 'zstd', {
     operationId: 'uploadZstd',
-    archive: 'tar archive packed with zstd',
+    archive: 'tar archive compressed with zstd',
     body: UploadZstd,
   });
 }

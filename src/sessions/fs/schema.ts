@@ -58,7 +58,12 @@ export const UploadZstd = Type.Object({
   archive: File,
   dest_path: Path,
   strip_components: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 999, default: 0, description: 'Leave out so many directories of each name.' }),
+    Type.Integer({
+      minimum: 0,
+      maximum: 999,
+      default: 0,
+      description: 'The number of leading directories to remove from each name.',
+    }),
   ),
 });
 
@@ -67,7 +72,7 @@ export const StartWatch = named(
   Type.Object(
     {
       path: Type.String({ pattern: '^/.*', maxLength: 4096, description: 'A directory.' }),
-      recursive: Type.Optional(Type.Boolean({ default: false, description: 'Also what is below, now and later.' })),
+      recursive: Type.Optional(Type.Boolean({ default: false, description: 'Include subdirectories, also new ones.' })),
     },
     { additionalProperties: false },
   ),
@@ -79,14 +84,12 @@ export const FileEvent = named(
   Type.Object({
     type: oneOf(eventTypes, {
       description:
-        'RENAME carries the old path; CREATE with the new one follows. OVERFLOW: more happened than was read in time, and `dropped` events are missing.',
+        'RENAME has the old path; CREATE with the new path follows. OVERFLOW: events were not read in time, and `dropped` events are missing.',
     }),
     path: Type.String(),
     name: Type.Optional(Type.String()),
     is_dir: Type.Optional(Type.Boolean()),
-    cookie: Type.Optional(
-      Type.Integer({ description: 'A RENAME and the CREATE that belongs to it have the same number.' }),
-    ),
+    cookie: Type.Optional(Type.Integer({ description: 'A RENAME and its CREATE have the same number.' })),
     dropped: Type.Optional(Type.Integer()),
   }),
 );

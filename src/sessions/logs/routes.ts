@@ -26,8 +26,7 @@ export function logRoutes({
       {
         schema: {
           operationId: 'logsStream',
-          summary:
-            'Follow a file of the session, or what its own processes write; or read the last lines of one that ended.',
+          summary: 'Follow a file or the processes of a session, or read the last lines of an ended session.',
           tags: ['browsers'],
           params: Type.Object({ id: Type.String() }),
           querystring: LogQuery,

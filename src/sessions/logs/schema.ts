@@ -2,12 +2,11 @@ import { Type, type Static } from 'typebox';
 import { named, oneOf, Timestamp } from '../../api/schema.ts';
 
 export const LogQuery = Type.Object({
-  source: oneOf(['path', 'supervisor'], { description: 'A file of the session, or one of its own processes.' }),
+  source: oneOf(['path', 'supervisor'], { description: 'A file of the session, or one of its processes.' }),
   follow: Type.Optional(
     Type.Boolean({
       default: true,
-      description:
-        'Send a file from its end on, and as it grows. Without it, the whole file is sent and the stream ends.',
+      description: 'Send only new lines of a file. Without it, the whole file is sent and the stream ends.',
     }),
   ),
   path: Type.Optional(Type.String({ maxLength: 4096, description: 'With source=path: as the session sees it.' })),

@@ -17,7 +17,7 @@ export function playwrightRoutes({ sessions }: { sessions: SessionService }): Fa
         bodyLimit: 4 * 1024 * 1024,
         schema: {
           operationId: 'executePlaywrightCode',
-          summary: 'Run Playwright code beside the browser, and answer with what it returns.',
+          summary: 'Run Playwright code next to the browser, and return its result.',
           tags: ['browsers'],
           params: Type.Object({ id: Type.String() }),
           body: ExecuteRequest,

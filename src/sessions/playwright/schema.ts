@@ -8,7 +8,7 @@ export const ExecuteRequest = named(
       code: Type.String({
         maxLength: 1_000_000,
         description:
-          'The body of an async function, in TypeScript or JavaScript, with page, context and browser in scope. What it returns comes back as result.',
+          'The body of an async function, in TypeScript or JavaScript, with page, context and browser in scope. Its return value is `result`.',
       }),
       timeout_sec: Type.Optional(Type.Integer({ minimum: 1, maximum: 300, default: 60 })),
     },
@@ -22,8 +22,8 @@ export const ExecuteResult = named(
     success: Type.Boolean({
       description: 'Whether the code ran to its end. Its own errors are not errors of the API.',
     }),
-    result: Type.Optional(Type.Unsafe<unknown>({ description: 'What it returned; null for nothing.' })),
-    error: Type.Optional(Type.String({ description: 'Why it did not.' })),
+    result: Type.Optional(Type.Unsafe<unknown>({ description: 'The return value; null for none.' })),
+    error: Type.Optional(Type.String({ description: 'The error of the code.' })),
     stdout: Type.Optional(Type.String()),
     stderr: Type.Optional(Type.String({ description: 'With the stack of the error.' })),
   }),

@@ -35,7 +35,8 @@ export function processRoutes({ sessions }: { sessions: SessionService }): Fasti
         bodyLimit,
         schema: {
           operationId: 'processExec',
-          summary: 'Run a command and wait for its end. Hanging up kills it and all it started.',
+          summary:
+            'Run a command and wait for its end. If the client disconnects, the command and its descendants are killed.',
           tags,
           params: Id,
           body: ExecRequest,
@@ -57,7 +58,7 @@ export function processRoutes({ sessions }: { sessions: SessionService }): Fasti
         bodyLimit,
         schema: {
           operationId: 'processSpawn',
-          summary: 'Start a process that goes on by itself, on pipes or on a terminal.',
+          summary: 'Start a process in the background, on pipes or on a terminal.',
           tags,
           params: Id,
           body: SpawnRequest,
@@ -72,7 +73,7 @@ export function processRoutes({ sessions }: { sessions: SessionService }): Fasti
       {
         schema: {
           operationId: 'processStatus',
-          summary: 'Whether a process runs, and what it takes.',
+          summary: 'Get the state and the resource usage of a process.',
           tags,
           params: OneProcess,
           response: { 200: ProcessStatus, ...refusals(...ofGuest, 'process_not_found', 'invalid_input') },
@@ -86,7 +87,7 @@ export function processRoutes({ sessions }: { sessions: SessionService }): Fasti
       {
         schema: {
           operationId: 'processStdoutStream',
-          summary: 'Everything a process prints, from the beginning, and then how it ended.',
+          summary: 'Stream the output of a process from its start, and then its exit.',
           tags,
           params: OneProcess,
           response: {
@@ -123,7 +124,7 @@ export function processRoutes({ sessions }: { sessions: SessionService }): Fasti
       {
         schema: {
           operationId: 'processKill',
-          summary: 'Signal a process and everything it started.',
+          summary: 'Signal a process and its descendants.',
           tags,
           params: OneProcess,
           body: KillRequest,
@@ -139,7 +140,7 @@ export function processRoutes({ sessions }: { sessions: SessionService }): Fasti
       {
         schema: {
           operationId: 'processResize',
-          summary: 'Give the terminal of a process another size.',
+          summary: 'Resize the terminal of a process.',
           tags,
           params: OneProcess,
           body: ResizeRequest,

@@ -6,7 +6,11 @@ const Command = {
   args: Type.Optional(Type.Array(Type.String({ maxLength: 131_072 }), { default: [], maxItems: 4096 })),
   cwd: Type.Optional(
     nullable(
-      Type.String({ pattern: '^/.*', maxLength: 4096, description: 'Where it runs; the home directory if left out.' }),
+      Type.String({
+        pattern: '^/.*',
+        maxLength: 4096,
+        description: 'Its working directory; the home directory if left out.',
+      }),
     ),
   ),
   env: Type.Optional(
@@ -23,7 +27,7 @@ const Command = {
     nullable(
       Type.String({
         maxLength: 64,
-        description: 'A user’s name, a uid or uid:gid. Outside of its own user namespace it is the session’s user.',
+        description: 'A user’s name, a uid or uid:gid. Outside of its user namespace it is the session’s user.',
       }),
     ),
   ),
@@ -31,7 +35,7 @@ const Command = {
     Type.Boolean({
       default: false,
       description:
-        'As root of a user namespace of its own: it may do there what root may, and to the session what its user may.',
+        'As root of a separate user namespace: it has the rights of root there, and the rights of the session’s user on the session.',
     }),
   ),
   timeout_sec: Type.Optional(
@@ -39,7 +43,7 @@ const Command = {
       Type.Integer({
         minimum: 1,
         maximum: 2_000_000,
-        description: 'After so many seconds the process and all it started are killed.',
+        description: 'The seconds after which the process and its descendants are killed.',
       }),
     ),
   ),
@@ -54,7 +58,9 @@ export const ExecResult = named(
     stdout_b64: Type.String(),
     stderr_b64: Type.String(),
     duration_ms: Type.Integer(),
-    stdout_dropped_bytes: Type.Optional(Type.Integer({ description: 'What was beyond the 8 MiB that are kept.' })),
+    stdout_dropped_bytes: Type.Optional(
+      Type.Integer({ description: 'Bytes beyond the limit of 8 MiB, which were discarded.' }),
+    ),
     stderr_dropped_bytes: Type.Optional(Type.Integer()),
   }),
 );
@@ -67,7 +73,7 @@ export const SpawnRequest = named(
     {
       ...Command,
       allocate_tty: Type.Optional(
-        Type.Boolean({ default: false, description: 'On a terminal; stdout and stderr are then one.' }),
+        Type.Boolean({ default: false, description: 'On a terminal, which combines stdout and stderr.' }),
       ),
       rows: Type.Optional(size('Of the terminal; 24 if left out.')),
       cols: Type.Optional(size('Of the terminal; 80 if left out.')),
@@ -91,9 +97,9 @@ export const ProcessStatus = named(
     state: oneOf(['running', 'exited']),
     exit_code: nullable(Type.Integer()),
     cpu_pct: Type.Number({
-      description: 'Of one core, by the process and all it started, since it was last asked for.',
+      description: 'Percent of one core, used by the process and its descendants since the last request.',
     }),
-    mem_bytes: Type.Integer({ description: 'Of the process and all it started.' }),
+    mem_bytes: Type.Integer({ description: 'Of the process and its descendants.' }),
   }),
 );
 
@@ -118,7 +124,7 @@ export const StdinRequest = named(
   Type.Object(
     {
       data_b64: Type.String({ contentEncoding: 'base64', pattern: '^[A-Za-z0-9+/_-]*={0,2}$' }),
-      eof: Type.Optional(Type.Boolean({ default: false, description: 'Close stdin after this.' })),
+      eof: Type.Optional(Type.Boolean({ default: false, description: 'Close stdin after these bytes.' })),
     },
     { additionalProperties: false },
   ),

@@ -60,7 +60,7 @@ export function replayRoutes({
       {
         schema: {
           operationId: 'listBrowsersReplays',
-          summary: 'The videos of a session, also of one that has ended.',
+          summary: 'List the videos of a session, also of an ended session.',
           tags,
           params: Id,
           response: {
@@ -77,7 +77,7 @@ export function replayRoutes({
       {
         schema: {
           operationId: 'getBrowsersReplaysById',
-          summary: 'The video, as MP4; ranges can be asked for.',
+          summary: 'Download the video as MP4. Range requests are supported.',
           tags,
           params: ReplayId,
           response: {
@@ -86,7 +86,7 @@ export function replayRoutes({
               content: { 'video/mp4': { schema: { type: 'string', format: 'binary' } } },
             },
             202: {
-              ...empty('It is being made. Ask again.'),
+              ...empty('The video is being created. Try again.'),
               headers: { 'Retry-After': Type.Integer({ minimum: 1 }) },
             },
             ...refusals(...ofSession, 'replay_not_found'),
@@ -105,7 +105,7 @@ export function replayRoutes({
       {
         schema: {
           operationId: 'stopBrowserReplayRecording',
-          summary: 'End a recording. The video is there a moment later.',
+          summary: 'End a recording. The video is available a moment later.',
           tags,
           params: ReplayId,
           response: { 200: empty('Stopped.'), ...refusals(...ofSession, 'replay_not_found') },

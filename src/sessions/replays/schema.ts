@@ -7,7 +7,10 @@ export const StartReplay = Type.Object({
     Type.Integer({ minimum: 1, maximum: 60, description: 'Pictures a second at most; 10 when left out.' }),
   ),
   max_duration_in_seconds: Type.Optional(
-    Type.Integer({ minimum: 1, description: 'It ends by itself after so long; an hour when left out, a day at most.' }),
+    Type.Integer({
+      minimum: 1,
+      description: 'The time after which the recording ends; an hour when left out, a day at most.',
+    }),
   ),
   record_audio: Type.Optional(
     Type.Boolean({ default: false, description: 'Sessions have no sound; true is refused.' }),
@@ -17,7 +20,7 @@ export const StartReplay = Type.Object({
       minimum: 1,
       maximum: 300,
       description:
-        'Saves what happened before this request instead of what comes after it. The session has to be created with replay_buffer_seconds.',
+        'Saves the seconds before this request instead of recording from now on. The session must be created with replay_buffer_seconds.',
     }),
   ),
 });
@@ -32,7 +35,7 @@ export const Replay = named(
     status: Type.Optional(oneOf(replayLife.stateNames, { description: 'See docs/lifecycles.md.' })),
     ended_reason: Type.Optional(
       oneOf(Object.keys(replayEndings) as ReplayEnding[], {
-        description: 'Why the recording ended, once it has; see docs/lifecycles.md.',
+        description: 'The reason of the end of the recording; see docs/lifecycles.md.',
       }),
     ),
     size_bytes: Type.Optional(Type.Integer()),

@@ -32,11 +32,11 @@ export function exportRoutes({
       {
         schema: {
           operationId: 'exportBrowserTelemetryHar',
-          summary: 'The requests of a session as HAR 1.2, which DevTools imports. Needs the category network.',
+          summary: 'Download the requests of a session as HAR 1.2, which DevTools imports. Needs the category network.',
           tags,
           params: Id,
           response: {
-            200: file('The requests that were captured so far. Websockets are left out.', 'application/json'),
+            200: file('The captured requests, without websockets.', 'application/json'),
             ...refusals('session_not_found'),
           },
         },
@@ -53,11 +53,12 @@ export function exportRoutes({
       {
         schema: {
           operationId: 'exportBrowserTelemetryTrace',
-          summary: 'A session as a Playwright trace, for `playwright show-trace`; with pictures if they were captured.',
+          summary:
+            'Download a session as a Playwright trace, for `playwright show-trace`; with pictures if they were captured.',
           tags,
           params: Id,
           response: {
-            200: file('A zip with what was captured so far.', 'application/zip'),
+            200: file('A zip with the captured events.', 'application/zip'),
             ...refusals('session_not_found'),
           },
         },
