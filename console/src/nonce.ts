@@ -1,6 +1,6 @@
 /**
- * The page's policy allows style elements only with its nonce. The components and the terminal make such elements while they run, each in a
- * way of its own; so every style element that is made here gets the nonce.
+ * The page's policy allows style elements only with its nonce. The components and the terminal create such elements at run time, each in
+ * another way, so every new style element gets the nonce.
  */
 const nonce = document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.nonce ?? '';
 const create = document.createElement.bind(document);

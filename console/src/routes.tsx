@@ -27,7 +27,7 @@ const places: Place[] = [
 const root = createRootRoute({
   component: () => <Shell places={places} />,
   notFoundComponent: () => (
-    <Empty title="There is no such screen">
+    <Empty title="This screen does not exist">
       <Anchor component={Link} to="/">
         To the overview
       </Anchor>
@@ -48,7 +48,7 @@ export interface ListSearch {
   offset?: number | undefined;
 }
 
-/** What an address says of a list: anything that is not in its form is left out. */
+/** The filters of a list in the address. Invalid ones are left out. */
 export const listSearch = (given: Record<string, unknown>): ListSearch => ({
   ...(typeof given['query'] === 'string' && given['query'] !== '' ? { query: given['query'] } : {}),
   ...(Number.isInteger(given['offset']) && (given['offset'] as number) > 0

@@ -1,7 +1,7 @@
 import { createTheme, darken, type CSSVariablesResolver } from '@mantine/core';
 import { colour, fonts, type Scheme } from '../../src/lib/look.ts';
 
-/** The colours that all pages of the service share, in the places where the components look for them. */
+/** The colours of all pages of the service, as variables of the components. */
 export const theme = createTheme({
   primaryColor: 'corral',
   primaryShade: 8,

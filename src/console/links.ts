@@ -18,7 +18,7 @@ export type ConsoleLinks = ReturnType<typeof consoleLinks>;
 
 /**
  * Sign-in links. The database has the hash of a code, and sealed beside it when the code ends and which project it is for. The first
- * exchange removes that row, so a code works once on all nodes together. The code stands in the fragment of the address, which browsers
+ * exchange removes that row, so a code works once on all nodes together. The code is in the fragment of the address, which browsers
  * send to no server and no proxy logs.
  */
 export function consoleLinks(room: {
@@ -42,7 +42,7 @@ export function consoleLinks(room: {
     },
 
     /**
-     * The key that the code is exchanged for. `from` is the client's address: one that guesses has to wait before it may try another wrong
+     * The key that the code is exchanged for. `from` is the client's address: after a wrong code, it has to wait before it may try another wrong
      * code. A right one is taken from there too, since others may share the address.
      */
     async exchange(code: string, from: string): Promise<CreatedApiKey> {

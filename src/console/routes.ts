@@ -15,7 +15,7 @@ export interface ConsoleRoom {
   links: ConsoleLinks;
 }
 
-/** The pages are not part of the reference: they are for people. Signing in by a link is, since programs may do what the console does. */
+/** The pages are not part of the API reference. Signing in with a link is, since programs may use it too. */
 export function consoleRoutes(room: { console: ConsoleRoom }): FastifyPluginAsyncTypebox {
   const { web, links } = room.console;
 

@@ -1,13 +1,13 @@
 import type { Db } from '../store/db.ts';
 import { sql } from '../store/sql.ts';
 
-/** The kind of the sealed values that stand for sign-in links. */
+/** The kind of the sealed values of sign-in links. */
 export const linkKind = 'console link';
 
 /** Sign-in links are sealed values: these are the queries that `Secrets` does not have. */
 export function linkStore(db: Db) {
   return {
-    /** Whether this call is the one that removed the link. Of two that remove it at once, on any nodes, one does. */
+    /** Whether this call removed the link. Of two concurrent calls, on any nodes, only one does. */
     async take(owner: string): Promise<boolean> {
       const row = await db.row(sql`delete from secrets where kind = ${linkKind} and owner = ${owner} returning owner`);
       return row !== undefined;

@@ -2,14 +2,14 @@ import { Anchor, Switch, Table, Text } from '@mantine/core';
 import { useState } from 'react';
 import { api, ask } from '../api/client.ts';
 import { useLive } from '../api/live.ts';
-import type { About as Told } from '../api/schema.gen.d.ts';
+import type { About as AboutAnswer } from '../api/schema.gen.d.ts';
 import { NodeCells } from '../overview/node-cells.tsx';
 import { useReadiness } from '../overview/readiness.ts';
 import { Fact, Facts } from '../parts/facts.tsx';
 import { Refusal, Screen, Section, Snippet, State, Waiting } from '../parts/parts.tsx';
 import { Time } from '../parts/time.tsx';
 
-/** What this service is, whether each part of it works, how it is set, and what is missing on its machine. */
+/** The version, the state, the settings and the machine of the service. */
 export function About() {
   const health = useReadiness();
   const about = useLive(['about'], () => ask(api.GET('/about')), { every: 60_000 });
@@ -75,7 +75,7 @@ export function About() {
   );
 }
 
-function Versions({ node, chromium, headless_shell, postgresql }: Told['versions']) {
+function Versions({ node, chromium, headless_shell, postgresql }: AboutAnswer['versions']) {
   return (
     <>
       <Fact name="Chromium">{chromium ?? 'not on this machine'}</Fact>
@@ -86,15 +86,15 @@ function Versions({ node, chromium, headless_shell, postgresql }: Told['versions
   );
 }
 
-/** What `corral doctor` found on the machine of the node that answers. */
-function Machine({ findings, mends, failure, checked_at }: Told['doctor']) {
+/** The findings of `corral doctor` on the machine of the node that answers. */
+function Machine({ findings, mends, failure, checked_at }: AboutAnswer['doctor']) {
   return (
     <Section title="The machine">
       <Text size="sm" c="dimmed">
-        What <code>corral doctor</code> found on the node that answers, <Time at={checked_at} />.
+        Findings of <code>corral doctor</code> on the node that answers, <Time at={checked_at} />.
       </Text>
       <Refusal error={failure === null ? null : new Error(failure)} />
-      {mends.length > 0 && <Snippet text={mends.join('\n')} label="what to do" />}
+      {mends.length > 0 && <Snippet text={mends.join('\n')} label="the remedies" />}
       {findings.length > 0 && (
         <Table verticalSpacing={6} aria-label="The machine">
           <Table.Tbody>
@@ -117,8 +117,8 @@ function Machine({ findings, mends, failure, checked_at }: Told['doctor']) {
   );
 }
 
-/** What holds on the node that answers. Most of it is the default, so what is not comes first. */
-function Settings({ settings }: { settings: Told['settings'] }) {
+/** The settings of the node that answers. Settings that are not the default come first. */
+function Settings({ settings }: { settings: AboutAnswer['settings'] }) {
   const [all, setAll] = useState(false);
   const shown = all ? settings : settings.filter(({ is_default }) => !is_default);
   return (

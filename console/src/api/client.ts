@@ -2,7 +2,7 @@ import createClient from 'openapi-fetch';
 import { become, identity } from './identity.ts';
 import type { paths } from './schema.gen.d.ts';
 
-/** A refusal of the service, with the sentence for people and the id under which its log has the request. */
+/** An error of the service, with its message and the request id for its log. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: number;
@@ -24,7 +24,7 @@ export function authHeaders(): Record<string, string> {
   };
 }
 
-/** The public API and nothing else: what the console does, a program can do. */
+/** The console uses only the public API, so a program can do the same. */
 export const api = createClient<paths>({ baseUrl: location.origin });
 
 api.use({
@@ -37,7 +37,7 @@ api.use({
 
 type Reply<T> = { data?: T; error?: unknown; response: Response };
 
-/** The answer, or the refusal as an ApiError. */
+/** The answer, or an ApiError. */
 export async function ask<T>(reply: Promise<Reply<T>>): Promise<T> {
   return (await answerOf(reply)).data;
 }
@@ -45,11 +45,11 @@ export async function ask<T>(reply: Promise<Reply<T>>): Promise<T> {
 export interface Page<T> {
   items: T[];
   more: boolean;
-  /** What names the next page, of a list without offsets. */
+  /** The token of the next page, for a list without offsets. */
   next?: string | undefined;
 }
 
-/** One page of a list, with whether there is another. */
+/** One page of a list, and whether another page follows. */
 export async function askPage<T>(reply: Promise<Reply<T[]>>): Promise<Page<T>> {
   const { data, response } = await answerOf(reply);
   const { headers } = response;
@@ -68,7 +68,7 @@ async function answerOf<T>(reply: Promise<Reply<T>>): Promise<{ data: T; respons
   return { data: data as T, response };
 }
 
-/** A request that the typed client does not have a form for: bytes, streams. */
+/** A request that the typed client does not support: bytes, streams. */
 export async function fetchRaw(path: string, init: RequestInit = {}): Promise<Response> {
   const headers = { ...authHeaders(), ...(init.headers as Record<string, string> | undefined) };
   const response = await fetch(path, { ...init, headers }).catch((failure: unknown) => {

@@ -8,7 +8,7 @@ interface ProjectEvent {
   type: string;
 }
 
-/** What is read again when something of this kind changes, by the first word of the query's key. */
+/** The queries to repeat when a resource of this kind changes, by the first word of the query's key. */
 const readers: Record<string, readonly string[]> = {
   session: ['sessions', 'session', 'ready'],
   pool: ['pools'],
@@ -27,13 +27,13 @@ const readers: Record<string, readonly string[]> = {
 };
 
 /** Queries that events keep up to date. */
-export const told: ReadonlySet<string> = new Set(Object.values(readers).flat());
+export const keysWithEvents: ReadonlySet<string> = new Set(Object.values(readers).flat());
 
-/** The service sends a comment every 15 seconds. After this long without a byte the network is gone. */
+/** The service sends a comment every 15 seconds. After this time without a byte the connection is lost. */
 const QUIET_MS = 40_000;
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 30_000;
-/** Changes of this time are read at once. */
+/** Changes within this time are read together. */
 const GATHER_MS = 150;
 
 let streaming = false;
@@ -45,7 +45,7 @@ function setStreaming(next: boolean): void {
   for (const listener of listeners) listener();
 }
 
-/** Whether events arrive. As long as they do not, screens have to ask. */
+/** Whether events arrive. Otherwise, screens poll. */
 export const useStreaming = () =>
   useSyncExternalStore(
     (listener) => {
@@ -55,13 +55,13 @@ export const useStreaming = () =>
     () => streaming,
   );
 
-/** Follows `GET /events` while the tab is visible, and has the queries read again that an event is about. Once for each tab. */
+/** Follows `GET /events` while the tab is visible, and repeats the queries that an event concerns. Once for each tab. */
 export function useEvents(client: QueryClient): void {
   const who = useIdentity();
   useEffect(() => (who ? followWhileVisible(client) : undefined), [who, client]);
 }
 
-/** Browsers open six connections to a service at most, for all tabs together: a hidden tab keeps none. It goes on where it was. */
+/** Browsers open at most six connections to a service for all tabs, so a hidden tab keeps none. It continues after the last event. */
 function followWhileVisible(client: QueryClient): () => void {
   const changes = gather(client);
   let last: number | undefined;
@@ -88,12 +88,12 @@ function followWhileVisible(client: QueryClient): () => void {
           last = id;
           if (type === 'stream.opened') setStreaming(true);
           const [kind = ''] = type.split('.');
-          // What changed between a screen's first look and the stream's begin is not told.
-          if (type === 'stream.gap' || (type === 'stream.opened' && isFirst)) changes.add([...told]);
+          // There are no events for changes between a screen's first request and the start of the stream.
+          if (type === 'stream.gap' || (type === 'stream.opened' && isFirst)) changes.add([...keysWithEvents]);
           else changes.add(readers[kind] ?? []);
         }
       } catch {
-        // The stream was refused or broke. Screens ask by themselves until it is back; the refusal shows there.
+        // The stream was refused or broke. Screens poll until it is back, and show the error.
       }
       if (!signal.aborted) setStreaming(false);
       await new Promise((resolve) => setTimeout(resolve, wait));
@@ -110,7 +110,7 @@ function followWhileVisible(client: QueryClient): () => void {
   };
 }
 
-/** Reads again what has changed: many changes at once, and never a second time before the first is answered. */
+/** Repeats queries after changes: several changes together, and not before the previous round is answered. */
 function gather(client: QueryClient) {
   let pending = new Set<string>();
   let timer: ReturnType<typeof setTimeout> | undefined;

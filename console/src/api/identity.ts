@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 
-/** Who is signed in in this tab. It is kept in the tab's session storage: no cookie, and nothing that another tab could use. */
+/** The key of this tab. It is stored in the tab's session storage, so no cookie exists and other tabs cannot use it. */
 export interface Identity {
   key: string;
   /** Set when a sign-in link was exchanged for the key, which is then revoked when the person signs out. */
@@ -11,7 +11,7 @@ export interface Identity {
 const place = 'corral.identity';
 const listeners = new Set<() => void>();
 let current = read();
-/** Why the last sign-in ended, for the form. */
+/** The reason of the end of the last sign-in, for the form. */
 let farewell = '';
 
 function read(): Identity | null {

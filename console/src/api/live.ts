@@ -1,17 +1,17 @@
 import { keepPreviousData, QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { ApiError } from './client.ts';
-import { told, useStreaming } from './events.ts';
+import { keysWithEvents, useStreaming } from './events.ts';
 import { useIdentity } from './identity.ts';
 
-/** How often a visible screen is read again while no events arrive. Hidden tabs are not read at all. */
+/** How often a visible screen is read again while no events arrive. Hidden tabs are not updated. */
 const EVERY_MS = 2000;
-/** With events: no event tells of the memory of a session, or of its page. */
-const EVERY_MS_TOLD = 10_000;
+/** The interval while events arrive: no event reports the memory of a session or its page. */
+const EVERY_MS_WITH_EVENTS = 10_000;
 
 export const queries = new QueryClient({
   defaultOptions: {
     queries: {
-      // What the service refused it refuses again. What did not arrive is tried with the next round.
+      // A refused request would be refused again. A failed one is repeated with the next interval.
       retry: false,
       staleTime: 1000,
       refetchOnWindowFocus: true,
@@ -20,8 +20,8 @@ export const queries = new QueryClient({
 });
 
 /**
- * What the service has now, kept up to date while it is shown. This is the one place that knows how: by events (events.ts), and by asking
- * for what they do not tell, or when the stream is not there.
+ * The current state of the service, kept up to date while it is shown: by events (events.ts), and by polling for values without events or
+ * while no stream is open.
  */
 export function useLive<T>(
   key: readonly unknown[],
@@ -29,8 +29,8 @@ export function useLive<T>(
   { every = EVERY_MS, enabled = true }: { every?: number | false; enabled?: boolean } = {},
 ) {
   const who = useIdentity();
-  const isTold = useStreaming() && told.has(String(key[0]));
-  const pause = every !== false && isTold ? Math.max(every, EVERY_MS_TOLD) : every;
+  const hasEvents = useStreaming() && keysWithEvents.has(String(key[0]));
+  const pause = every !== false && hasEvents ? Math.max(every, EVERY_MS_WITH_EVENTS) : every;
   return useQuery<T, ApiError>({
     queryKey: [who?.project ?? '', ...key],
     queryFn: read,
@@ -40,7 +40,7 @@ export function useLive<T>(
   });
 }
 
-/** Changes something, and has every screen read again what it shows. */
+/** Sends a change, and then updates every screen. */
 export function useAct<Input, Result>(act: (input: Input) => Promise<Result>, done?: (result: Result) => void) {
   const client = useQueryClient();
   return useMutation<Result, ApiError, Input>({

@@ -4,7 +4,7 @@ import { fetchRaw } from './client.ts';
 export async function* eventsOf<T>(
   path: string,
   signal: AbortSignal,
-  /** `quietMs`: a stream without a byte for so long is broken. */
+  /** `quietMs`: a stream without a byte for this time is broken. */
   { headers = {}, quietMs }: { headers?: Record<string, string>; quietMs?: number } = {},
 ): AsyncGenerator<T> {
   const response = await fetchRaw(path, { signal, headers: { Accept: 'text/event-stream', ...headers } });
@@ -28,7 +28,7 @@ export async function* eventsOf<T>(
   }
 }
 
-/** The next piece. If none comes in time the stream is cancelled, and ends. */
+/** The next chunk. If none arrives in time, the stream is cancelled and ends. */
 async function within(ms: number, reader: ReadableStreamDefaultReader<string>) {
   const late = setTimeout(() => void reader.cancel(), ms);
   try {

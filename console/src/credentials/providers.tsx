@@ -8,7 +8,7 @@ import { Listing, type Column } from '../parts/listing.tsx';
 import { Destroy, Refusal, State } from '../parts/parts.tsx';
 import { Time } from '../parts/time.tsx';
 
-/** Stores elsewhere that logins ask for credentials. They belong to the organisation, and projects use those that are shared with them. */
+/** External stores of credentials for logins. They are resources of the organisation that are shared with projects. */
 export function Providers() {
   const providers = useLive(['providers'], () =>
     askPage(api.GET('/org/credential_providers', { params: { query: { limit: 100 } } })),

@@ -30,7 +30,7 @@ export function Credentials() {
         turn={(next) => void navigate({ search: (old) => ({ ...old, offset: next || undefined }) })}
         empty={
           <Empty title="No credential" command={command}>
-            What logins type into pages. Values are sealed, and no answer ever has them.
+            The values that logins type into pages. They are encrypted, and the API never returns them.
           </Empty>
         }
       />

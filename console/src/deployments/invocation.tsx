@@ -10,10 +10,10 @@ import { span, Time, useNow } from '../parts/time.tsx';
 import { SessionLink } from '../sessions/link.tsx';
 
 const route = getRouteApi('/deployments/invocations/$id');
-/** Inputs and results may have megabytes. So much of them is shown. */
+/** The shown part of inputs and results, which may have megabytes. */
 const SHOWN = 20_000;
 
-/** One run of an action: its log while it is written, what it was given, and what came out of it. */
+/** One run of an action: its log, its input and its result. */
 export function Invocation() {
   const { id } = route.useParams();
   const at = { params: { path: { id } } };
@@ -88,7 +88,7 @@ function Took({ started_at, finished_at }: Pick<Invoked, 'started_at' | 'finishe
   return <Fact name={finished_at ? 'Took' : 'Runs for'}>{span(Math.max(0, end - Date.parse(started_at)))}</Fact>;
 }
 
-/** JSON text as the API has it, indented. */
+/** JSON text of the API, indented. */
 function Value({ title, text }: { title: string; text: string | undefined }) {
   if (!text) return null;
   const whole = indented(text);

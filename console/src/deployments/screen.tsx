@@ -10,7 +10,7 @@ import { Time } from '../parts/time.tsx';
 
 const route = getRouteApi('/deployments');
 
-/** Apps of users: what was deployed, and what ran. */
+/** Deployed apps and their invocations. */
 export function Deployments() {
   const { offset = 0 } = route.useSearch();
   const navigate = route.useNavigate();
@@ -31,8 +31,8 @@ export function Deployments() {
         turn={(next) => void navigate({ search: (old) => ({ ...old, offset: next || undefined }) })}
         empty={
           <Empty title="No app is deployed" command="npx corral deploy . --entrypoint index.ts">
-            An app is your own code beside the browsers. This deploys the directory that you are in; docs/deployments.md
-            shows what it needs.
+            An app is your own code that runs next to the browsers. This command deploys the current directory; see
+            docs/deployments.md.
           </Empty>
         }
       />

@@ -6,7 +6,7 @@ import type { ManagedAuth } from '../api/schema.gen.d.ts';
 import { Dialog, Form, useText } from '../parts/form.tsx';
 import { Destroy, Refusal } from '../parts/parts.tsx';
 
-/** What is done with a login as a whole, in the list and on its own page. */
+/** Actions on a login, in the list and on its own page. */
 export function LoginActs({ login, left }: { login: ManagedAuth; left?: () => void }) {
   const at = { params: { path: { id: login.id } } };
   const navigate = useNavigate();
@@ -78,13 +78,13 @@ function Fields({ close }: { close: () => void }) {
       />
       <TextInput
         label="Address of the login page"
-        description="Optional: it is looked for on the site"
+        description="Optional: when empty, the service looks for it"
         placeholder="https://shop.example/login"
         {...address.input}
       />
       <TextInput
         label="Credential"
-        description="Optional: the name of one. What is not in it is asked here."
+        description="Optional: its name. Missing values are asked for here."
         {...credential.input}
       />
     </Form>

@@ -13,7 +13,7 @@ const asked = (changes: object = {}) => ({
 const refusal = (code: string) => Object.assign(new Error(code), { code });
 const now = async () => {};
 
-/** A login that knows its question under one name. */
+/** A login that accepts one id of its question. */
 const login = (name: string, code = 'stale_interaction') => {
   const heard: unknown[] = [];
   const submit = async (interaction: string | undefined) => {

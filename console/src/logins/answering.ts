@@ -2,14 +2,14 @@ import type { ManagedAuth } from '../api/schema.gen.d.ts';
 
 type Asked = Pick<ManagedAuth, 'flow_step' | 'fields' | 'choices' | 'website_error' | 'interaction_id'>;
 
-/** The login has replaced its question, or was about to. */
+/** The login has replaced its question, or was replacing it. */
 const passing = new Set(['stale_interaction', 'flow_not_waiting']);
 const TRIES = 6;
 const PAUSE_MS = 500;
 
 /**
- * What a login asks: the same while the same is asked, and another after a wrong answer. The interaction has a new id whenever the login
- * looks at the page again.
+ * Identifies the question of a login. It stays the same until another question is asked or the answer was wrong. The id of the interaction
+ * changes each time the login reads the page.
  */
 export const questionOf = ({ flow_step, fields, choices, website_error }: Asked): string | undefined =>
   flow_step === 'AWAITING_INPUT'
@@ -17,8 +17,8 @@ export const questionOf = ({ flow_step, fields, choices, website_error }: Asked)
     : undefined;
 
 /**
- * Gives an answer to the question that a person saw. The login may look at the page again in the moment of the click, and then takes the
- * answer under the new name of the same question. An answer is not given to another question.
+ * Sends the answer to the question that was shown. If the login read the page again meanwhile, the answer is sent with the new id of the
+ * same question. It is not sent for another question.
  */
 export async function answering<T>(
   seen: Asked,

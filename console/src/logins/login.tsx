@@ -12,7 +12,7 @@ import { Flow } from './question.tsx';
 
 const route = getRouteApi('/logins/$id');
 
-/** One login: what it does and asks now, and how it went before. */
+/** One login: its state, its question and its history. */
 export function Login() {
   const { id } = route.useParams();
   const navigate = useNavigate();
@@ -136,7 +136,7 @@ function Timeline({ id }: { id: string }) {
 
 const kinds = { login: 'Login', reauth: 'Login by itself', health_check: 'Check' };
 
-/** Each look at the page and what was decided. It is read when it is asked for: it is long, and seldom needed. */
+/** The page snapshots of a login and its decisions. Loaded on request, because it is long and seldom needed. */
 function Explanation({ id }: { id: string }) {
   const explain = useAct(() => ask(api.POST('/auth/connections/{id}/explain', { params: { path: { id } } })));
   return (

@@ -7,7 +7,7 @@ import { Copy, Refusal } from '../parts/parts.tsx';
 import { Time } from '../parts/time.tsx';
 import { answering, questionOf } from './answering.ts';
 
-/** What a login that runs does now, and what it asks a person for. */
+/** The state of a running login, and its question to a person. */
 export function Flow({ login }: { login: ManagedAuth }) {
   const step = login.flow_step;
   return (
@@ -28,13 +28,13 @@ export function Flow({ login }: { login: ManagedAuth }) {
         )}
         {step !== 'AWAITING_INPUT' && step !== 'AWAITING_EXTERNAL_ACTION' && (
           <Text component="output">
-            {step === 'SUBMITTING' ? 'The answer is given to the site.' : 'The site is being read.'}
+            {step === 'SUBMITTING' ? 'The answer is being sent to the site.' : 'The site is being read.'}
           </Text>
         )}
         <Group gap={4}>
           <Text size="sm" c="dimmed">
             Ends <Time at={login.flow_expires_at} />
-            {login.hosted_url && ' · The person who knows the answers can give them on a page of their own:'}
+            {login.hosted_url && ' · Another person can answer on this page:'}
           </Text>
           {login.hosted_url && <Copy value={login.hosted_url} label="Copy the address of that page" />}
         </Group>

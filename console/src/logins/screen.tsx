@@ -31,8 +31,8 @@ export function Logins() {
         turn={(next) => void navigate({ search: (old) => ({ ...old, offset: next || undefined }) })}
         empty={
           <Empty title="No login" command={command}>
-            A login keeps a profile signed in at a site. It fills in what a credential has and asks a person for the
-            rest.
+            A login keeps a profile signed in at a site. It types the values of a credential and asks a person for the
+            others.
           </Empty>
         }
       />

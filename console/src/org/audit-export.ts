@@ -1,10 +1,10 @@
 import { fetchRaw } from '../api/client.ts';
 
-/** What a tab keeps in memory until it is a file: about 100 MB. */
+/** The maximum size of an export in the memory of a tab: about 100 MB. */
 const MOST_CHUNKS = 10;
 const CHUNK = 20_000;
 
-/** Has the browser save entries as JSON lines. `more`: there are more than a tab should hold. */
+/** Has the browser save entries as JSON lines. `more`: there are more entries than fit into memory. */
 export async function exportEntries(filter: Record<string, string>): Promise<{ entries: number; more: boolean }> {
   const parts: Blob[] = [];
   let entries = 0;
@@ -25,6 +25,6 @@ function save(file: Blob, name: string): void {
   link.href = URL.createObjectURL(file);
   link.download = name;
   link.click();
-  // The browser has begun to read it by then.
+  // By then the browser has started to read it.
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { auditFilter, auditSearch } from './audit-search.ts';
 
-test('an address of the audit log keeps what has a form, and leaves out the rest', () => {
+test('an address of the audit log keeps valid filters only', () => {
   const whole = { query: '/browsers', method: 'DELETE', days: 30, until: '2026-11-02' };
   expect(auditSearch(whole)).toEqual(whole);
   expect(auditSearch({ query: '', method: 'TRACE', days: 365, until: 'yesterday', other: 1 })).toEqual({});

@@ -1,4 +1,4 @@
-/** What an address says of the audit log. */
+/** The filters of the audit log in the address. */
 export interface AuditSearch {
   query?: string | undefined;
   method?: string | undefined;
@@ -24,7 +24,7 @@ export const auditSearch = ({ query, method, days, until }: Record<string, unkno
 const isDay = (text: unknown): text is string =>
   typeof text === 'string' && /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text));
 
-/** The same as the API takes it. Days are those of the person's clock; without a last day, entries of this minute count. */
+/** The same as parameters of the API. Days are those of the person's clock; without a last day, entries of this minute count. */
 export function auditFilter({ query, method, days = WEEK, until }: AuditSearch, now = Date.now()) {
   const end = until ? Date.parse(`${until}T00:00:00`) + DAY_MS : now + 60_000;
   return {

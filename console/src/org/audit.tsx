@@ -14,7 +14,7 @@ import { auditFilter, methods, spans, type AuditSearch } from './audit-search.ts
 const route = getRouteApi('/audit');
 const PAGE = 100;
 
-/** Who changed what. */
+/** The audit log. */
 export function Audit() {
   const search = route.useSearch();
   const navigate = route.useNavigate();

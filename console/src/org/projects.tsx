@@ -14,7 +14,7 @@ const route = getRouteApi('/projects');
 const PAGE = 20;
 const SELDOM_MS = 15_000;
 
-/** Projects, and how much of the nodes each may take. */
+/** Projects and their limits. */
 export function Projects() {
   const { query, offset = 0 } = route.useSearch();
   const navigate = route.useNavigate();
@@ -40,7 +40,7 @@ export function Projects() {
   );
 }
 
-/** What all projects share. */
+/** The limits of all projects. */
 function Nodes() {
   const limits = useLive(['projects', 'all'], () => ask(api.GET('/org/limits')), { every: SELDOM_MS });
   if (!limits.data) return <Refusal error={limits.error} />;
@@ -48,7 +48,7 @@ function Nodes() {
   return (
     <Group gap="xs">
       <Text size="sm">
-        The nodes carry {most} sessions together. A project without a limit of its own may have{' '}
+        All nodes together run at most {most} sessions. A project without a limit of its own may have{' '}
         {each === null ? 'all of them' : `${each} at the same time`}.
       </Text>
       <Dialog label="Edit" title="Sessions of each project" variant="subtle">
@@ -58,7 +58,7 @@ function Nodes() {
   );
 }
 
-/** A limit in a field: empty is none, which the API calls 0. */
+/** The value of a limit field: empty means no limit, which is 0 in the API. */
 const shown = (limit: number | null) => limit ?? '';
 const sent = (typed: number | string) => Number(typed || 0);
 
@@ -150,7 +150,7 @@ function NameFields({ close }: { close: () => void }) {
   );
 }
 
-/** The fields begin with what is in force, so they wait for it. */
+/** The fields show the current limits, so the form waits for them. */
 function Edit({ project, close }: { project: Project; close: () => void }) {
   const limits = useLimits(project.id);
   if (limits.isPending) return <Waiting />;

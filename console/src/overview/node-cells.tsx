@@ -1,6 +1,6 @@
 import { Table } from '@mantine/core';
 
-/** What every list of nodes has of a node. */
+/** The cells of a node in every list of nodes. */
 export function NodeCells({
   node,
 }: {

@@ -11,7 +11,7 @@ import { SessionLink } from '../sessions/link.tsx';
 import { useReadiness } from './readiness.ts';
 import { NodeCells } from './node-cells.tsx';
 
-/** What a person looks at first: whether it works, how full it is, and what went wrong lately. */
+/** The first screen: the state of the service, its load, and recent failures. */
 export function Overview() {
   const health = useReadiness();
   const running = useLive(['sessions', 'newest'], () => ask(api.GET('/browsers', { params: { query: { limit: 8 } } })));
@@ -141,7 +141,7 @@ export function Overview() {
   );
 }
 
-/** The ends that no client asked for. A reason that is new in the API has to be added here before the console compiles. */
+/** The reasons of ends that no client requested. A new reason in the API must be added here, or the console does not compile. */
 const isFault: Record<NonNullable<Browser['ended_reason']>, boolean> = {
   deleted: false,
   idle: false,

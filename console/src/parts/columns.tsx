@@ -3,7 +3,7 @@ import type { ComponentProps } from 'react';
 import type { Column } from './listing.tsx';
 import { Destroy } from './parts.tsx';
 
-/** The last column of a list whose rows can be removed, and nothing else. */
+/** The last column of a list whose rows can only be removed. */
 export const removal = <T,>(
   of: (item: T) => Pick<ComponentProps<typeof Destroy>, 'title' | 'ends' | 'act'>,
   label = 'Delete',
@@ -16,7 +16,7 @@ export const removal = <T,>(
   ),
 });
 
-/** Why something is in its state. */
+/** The reason of a state. */
 export const reason: Column<{ status_reason?: string | null }> = {
   name: 'Reason',
   wide: true,

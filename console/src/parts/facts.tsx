@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-/** What is known of one thing, name by name. */
+/** A list of names and values. */
 export const Facts = ({ children }: { children: ReactNode }) => <dl className="facts">{children}</dl>;
 
 export function Fact({ name, children }: { name: string; children: ReactNode }) {

@@ -3,7 +3,7 @@ import { useDisclosure } from '@mantine/hooks';
 import { useState, type ChangeEvent, type FormEvent, type ReactNode } from 'react';
 import { Refusal } from './parts.tsx';
 
-/** A button that opens a dialog. The content of the dialog is made each time it opens, so a form begins empty. */
+/** A button that opens a dialog. The content is created each time it opens, so a form is empty at first. */
 export function Dialog(props: {
   label: string;
   title?: string;
@@ -26,9 +26,9 @@ export function Dialog(props: {
   );
 }
 
-/** Fields, the refusal of the last try, and the button that sends them. */
+/** Fields, the error of the last attempt, and the button that sends them. */
 export function Form(props: {
-  /** What the button says. */
+  /** The text of the button. */
   label: string;
   act: { isPending: boolean; error: Error | null };
   send: () => void;
@@ -53,7 +53,7 @@ export function Form(props: {
   );
 }
 
-/** What is typed into a field: `input` is for the field, `text` for what is sent. */
+/** The value of a text field: `input` has the properties of the field, `text` the value to send. */
 export function useText(first = '') {
   const [value, setValue] = useState(first);
   const onChange = (event: ChangeEvent<HTMLInputElement | HTMLTextAreaElement>) => setValue(event.currentTarget.value);

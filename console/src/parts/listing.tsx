@@ -12,7 +12,7 @@ export interface Column<T> {
   wide?: boolean;
 }
 
-/** Drawn again when its item has changed: answers keep what is as it was. */
+/** Drawn again only when its item has changed: unchanged items keep their identity across answers. */
 const Row = memo(function Row<T>({ item, columns }: { item: T; columns: Column<T>[] }) {
   return (
     <Table.Tr>
@@ -25,7 +25,7 @@ const Row = memo(function Row<T>({ item, columns }: { item: T; columns: Column<T
   );
 }) as <T>(props: { item: T; columns: Column<T>[] }) => ReactNode;
 
-/** A page of a list. One page is on the screen at a time, so that a thousand rows cost what fifty do. */
+/** A page of a list. One page is on the screen at a time, so that a thousand rows cost as much as fifty. */
 export function Listing<T>(props: {
   label: string;
   page: { data: Page<T> | undefined; error: Error | null; isPending: boolean };
@@ -34,7 +34,7 @@ export function Listing<T>(props: {
   draw?: (items: readonly T[]) => ReactNode;
   idOf: (item: T) => string;
   offset?: number;
-  /** Rows of a page, when they are not as many as on other screens. */
+  /** The rows of a page, if the number differs from other screens. */
   size?: number;
   turn?: (offset: number) => void;
   empty: ReactNode;

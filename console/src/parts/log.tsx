@@ -3,10 +3,10 @@ import { useEffect, useRef, useState } from 'react';
 import { eventsOf } from '../api/stream.ts';
 import { Refusal } from './parts.tsx';
 
-/** As many lines as a browser scrolls through with ease. */
+/** The number of lines that a browser scrolls without delay. */
 const KEPT = 2000;
 
-/** The lines of a stream of events, as they come. `path` is followed from the begin to the stream's end; another path needs another `key`. */
+/** The lines of a stream of events. `path` is followed from the start to the end of the stream; another path needs another `key`. */
 export function Log({ path, waiting }: { path: string; waiting: string }) {
   const [lines, setLines] = useState<string[]>([]);
   const [error, setError] = useState<Error | null>(null);
@@ -15,7 +15,7 @@ export function Log({ path, waiting }: { path: string; waiting: string }) {
   useEffect(() => {
     const over = new AbortController();
     let fresh: string[] = [];
-    // Shown a few times a second, however fast they come.
+    // Drawn at most a few times a second.
     const show = () => {
       if (fresh.length === 0) return;
       const more = fresh;
@@ -51,7 +51,7 @@ export function Log({ path, waiting }: { path: string; waiting: string }) {
         </Text>
       )}
       {lines.length > 0 && (
-        // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, and is scrolled by keyboard too
+        // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it can be scrolled by keyboard
         <pre ref={box} className="log" aria-label="Log" tabIndex={0}>
           {lines.join('\n')}
         </pre>

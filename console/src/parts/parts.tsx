@@ -18,7 +18,7 @@ import { useState, type ReactNode } from 'react';
 import { ApiError } from '../api/client.ts';
 import { Icon } from './icons.tsx';
 
-/** The service's sentence, and the id under which its log has the request. */
+/** The message of the service and the request id. */
 export function Refusal({ error }: { error: Error | null | undefined }) {
   if (!error) return null;
   const requestId = error instanceof ApiError ? error.requestId : '';
@@ -61,7 +61,7 @@ export function Snippet({ text, label }: { text: string; label?: string }) {
   );
 }
 
-/** What is shown where there is nothing yet: what it would be, and the command that makes the first. */
+/** The content of an empty list: an explanation, and the command that creates the first entry. */
 export function Empty({ title, children, command }: { title: string; children?: ReactNode; command?: string }) {
   return (
     <Paper p="xl" withBorder className="dashed">
@@ -157,11 +157,11 @@ export function Section({ title, children }: { title: string; children: ReactNod
   );
 }
 
-/** A button whose act cannot be undone: it asks once, and says what ends. */
+/** A button for an action that cannot be undone. It asks for confirmation and lists the consequences. */
 export function Destroy(props: {
   label: string;
   title: string;
-  /** What ends with it. */
+  /** The consequences. */
   ends: ReactNode;
   act: () => Promise<unknown>;
   size?: 'xs' | 'sm';

@@ -4,7 +4,7 @@ import { useRouter } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Icon } from './icons.tsx';
 
-/** A field that narrows a list down. It follows the typing with a short pause, so that a word is one question. */
+/** A field that narrows a list down. It waits for a pause in the typing, so that a word is one request. */
 export function Search(props: {
   label: string;
   placeholder: string;
@@ -14,7 +14,7 @@ export function Search(props: {
 }) {
   const [text, setText] = useState(props.value);
   const router = useRouter();
-  // A person who follows a link before the pause is over is not brought back by it.
+  // If the user leaves the screen during the pause, the search must not navigate back.
   const later = useDebouncedCallback((value: string, path: string) => {
     if (router.latestLocation.pathname === path) props.change(value);
   }, 250);

@@ -30,18 +30,18 @@ function subscribe(listener: () => void): () => void {
 /** One timer for all times of the page. */
 export const useNow = (): number => useSyncExternalStore(subscribe, () => now);
 
-/** The words for a time. They change every second, minute or hour, and what shows them is drawn again then. */
+/** The text of a time. It changes every second, minute or hour, and its component is drawn again then. */
 function useRelative(at: string | null | undefined): string {
-  const told = useCallback(() => (at ? relative(Date.parse(at), now) : ''), [at]);
-  return useSyncExternalStore(subscribe, told);
+  const text = useCallback(() => (at ? relative(Date.parse(at), now) : ''), [at]);
+  return useSyncExternalStore(subscribe, text);
 }
 
 /** One for all: making a formatter takes longer than using it a hundred times. */
 const whole = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' });
 
 /**
- * A time in relation to now, with the exact one on hover. A list has fifty of them, so a time gets its tooltip when
- * the pointer first comes.
+ * A time in relation to now, with the exact one on hover. A list has fifty of them, so a time gets its tooltip on
+ * the first hover.
  */
 export function Time({ at }: { at: string | null | undefined }) {
   const said = useRelative(at);

@@ -36,7 +36,7 @@ export function Pools() {
         empty={
           <Empty title="No pool" command="npx corral pools create --name shop --size 3 --headless">
             A pool keeps browsers warm, so that a program gets one in milliseconds. Programs acquire a browser and
-            release it; who comes when all are lent waits in line.
+            release it. If all browsers are leased, a program waits.
           </Empty>
         }
       />
@@ -92,7 +92,7 @@ function PoolActs({ pool }: { pool: BrowserPool }) {
           size="xs"
           subtle
           title={`Delete ${named(pool)}?`}
-          ends={`Its ${pool.available_count} idle browsers end, and those who wait are refused. A pool with lent browsers is not deleted.`}
+          ends={`Its ${pool.available_count} idle browsers end, and waiting clients are refused. A pool with leased browsers is not deleted.`}
           act={() => ask(api.DELETE('/browser_pools/{id_or_name}', { ...at, body: {} }))}
         />
       </Group>
@@ -101,7 +101,7 @@ function PoolActs({ pool }: { pool: BrowserPool }) {
   );
 }
 
-/** Makes a pool, or changes one. */
+/** Creates or changes a pool. */
 const PoolForm = ({ pool }: { pool?: BrowserPool }) => (
   <Dialog
     label={pool ? 'Edit' : 'New pool'}

@@ -42,8 +42,8 @@ export function Profiles() {
         turn={(next) => void navigate({ search: (old) => ({ ...old, offset: next || undefined }) })}
         empty={
           <Empty title="No profile" command="npx corral profiles create --name shop">
-            A profile is what a browser remembers: cookies, storage, logins. A session that is started with one and
-            saves its changes leaves a new version when it ends.
+            A profile is the saved state of a browser: cookies, storage, logins. A session that saves its changes
+            creates a new version when it ends.
           </Empty>
         }
       />

@@ -1,4 +1,4 @@
-/** Commands and code to copy. The key is the reader's own: it is never put into them. */
+/** Commands and code to copy. They never contain the key. */
 const service = location.origin;
 
 export const create = (body = '{"headless": true}') =>

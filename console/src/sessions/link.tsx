@@ -2,8 +2,8 @@ import { useRouter } from '@tanstack/react-router';
 import type { MouseEvent } from 'react';
 
 /**
- * A session by its name, or its id when it has none. Names are of users: any script and direction. A list has fifty of these, and the
- * router's own links follow all that the router does, so this one asks the router only when it is met and followed.
+ * A link to a session by its name, or its id. Names may have any script and direction. A list has fifty of these, and each link of the
+ * router listens to all its changes, so this link uses the router only on hover and click.
  */
 export function SessionLink({ session }: { session: { session_id: string; name?: string } }) {
   const router = useRouter();

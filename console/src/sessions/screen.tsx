@@ -103,7 +103,7 @@ export function Sessions() {
   );
 }
 
-/** What is shown of a session. Addresses have new tokens in each answer: without them, what has not changed is not drawn again. */
+/** The shown fields of a session. Addresses are left out: they have new tokens in each answer, which would redraw every row. */
 const shownOf = (session: Browser) => {
   const { session_id, name, state, active_page, start_url, ended_detail, tags, clients, created_at, deleted_at } =
     session;
@@ -143,11 +143,11 @@ const columns: Column<Shown>[] = [
   { name: 'Started', cell: ({ created_at }) => <Time at={created_at} /> },
 ];
 
-/** Programs and people that use it now. */
+/** The clients and viewers of the session. */
 const clientCount = (clients: Browser['clients']) =>
   clients ? Object.values(clients).reduce((sum, count) => sum + count, 0) : '–';
 
-/** `team=a, env=b` as the API takes it; undefined while nothing whole is typed. */
+/** `team=a, env=b` as a parameter of the API; undefined while it is incomplete. */
 function readTags(text: string): Record<string, string> | undefined {
   const pairs = text
     .split(',')

@@ -5,7 +5,7 @@ import { api, ask } from '../api/client.ts';
 import { useAct, useLive } from '../api/live.ts';
 import { Dialog, Form, useOn, useText } from '../parts/form.tsx';
 
-/** A browser by hand. `profile` is given where one is opened from its own screen. */
+/** The form that starts a session. `profile` is set when a profile is opened from its own screen. */
 export function StartSession({ profile, label = 'New session' }: { profile?: string; label?: string }) {
   return (
     <Dialog label={label} {...(profile && { variant: 'light' })}>

@@ -7,12 +7,12 @@ import { SessionLink } from './link.tsx';
 
 /** The service takes a picture of a session every three seconds at most. */
 const EVERY_MS = 4000;
-/** Pictures that are fetched at once, for the whole wall: a browser has six connections for all its tabs. */
+/** Concurrent requests for pictures: a browser has six connections for all its tabs. */
 const AT_ONCE = 2;
 
 type Shown = Pick<Browser, 'session_id' | 'name' | 'state' | 'active_page' | 'start_url' | 'deleted_at'>;
 
-/** What each session shows. Only pictures that are on the screen are fetched. */
+/** Pictures of the sessions. Only those on the screen are fetched. */
 export function Wall({ sessions }: { sessions: readonly Shown[] }) {
   return (
     <SimpleGrid cols={{ base: 2, sm: 3, lg: 5 }} spacing="sm" component="ul" className="wall" aria-label="Sessions">
@@ -94,7 +94,7 @@ function usePicture(id: string, isLive: boolean) {
 let taken = 0;
 const queue: (() => void)[] = [];
 
-/** Waits for one of the few turns, works, and hands the turn to the next. */
+/** Runs the work when one of the few slots is free. */
 async function inTurn(signal: AbortSignal, work: () => Promise<void>): Promise<void> {
   if (taken < AT_ONCE) taken++;
   else await new Promise<void>((resolve) => queue.push(resolve));

@@ -29,7 +29,7 @@ export interface Place {
 export function Shell({ places }: { places: readonly Place[] }) {
   const who = useIdentity();
   useEffect(() => {
-    if (!who) queries.clear(); // what one key saw is not shown to the next
+    if (!who) queries.clear(); // data of one key is not shown to the next
   }, [who]);
   return who ? <Frame places={places} /> : <SignIn />;
 }
@@ -102,12 +102,12 @@ function Frame({ places }: { places: readonly Place[] }) {
   );
 }
 
-/** The key that a link was exchanged for ends with the sign-in. A key that was typed in belongs to the person, and stays. */
+/** Signing out revokes a key that came from a sign-in link. A key that was typed in is kept. */
 async function signOut() {
   const keyId = identity()?.keyId;
   if (keyId)
     await api.DELETE('/org/api_keys/{id}', { params: { path: { id: keyId } } }).catch(() => {
-      // It ends within a day by itself.
+      // It expires within a day.
     });
   become(null);
 }

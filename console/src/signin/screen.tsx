@@ -4,11 +4,11 @@ import { api, ApiError, ask } from '../api/client.ts';
 import { become, lastWords } from '../api/identity.ts';
 import { Refusal, Waiting } from '../parts/parts.tsx';
 
-/** The code of a sign-in link. It is taken off the address at once, so that neither a bookmark nor a screenshot has it. */
+/** The code of a sign-in link. It is removed from the address immediately, so that no bookmark or screenshot contains it. */
 let code = /^#code=([A-Za-z0-9]+)$/.exec(location.hash)?.[1];
 if (code) history.replaceState(null, '', location.pathname + location.search);
 
-/** Begun once, however often React mounts the form. */
+/** Started once, although React may mount the form several times. */
 let exchange: Promise<void> | undefined;
 
 export function SignIn() {
@@ -76,7 +76,7 @@ export function SignIn() {
             </Button>
             <Text size="sm" c="dimmed">
               Without a key at hand, run <Code>npx corral console</Code> on the machine of the service. It prints a link
-              that signs in once. The key stays in this tab and is forgotten when you close it.{' '}
+              that signs in once. The key is stored in this tab only, and removed when you close it.{' '}
               <Anchor href="/docs" underline="always">
                 API reference
               </Anchor>

@@ -19,7 +19,7 @@ export function CodePart({ session }: Part) {
       <Stack gap="xs">
         <Textarea
           label="Playwright code"
-          description="It has page, context and browser, and its result is what it returns. Ctrl+Enter runs it."
+          description="The code can use page, context and browser. Its return value is the result. Ctrl+Enter runs it."
           value={code}
           onChange={(event) => setCode(event.currentTarget.value)}
           onKeyDown={(event) => {

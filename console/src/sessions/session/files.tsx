@@ -11,7 +11,7 @@ import type { Part } from './part.ts';
 export function Files({ session }: Part) {
   const id = session.session_id;
   const [path, setPath] = useState('/home/corral');
-  // Read once, and after each act here: a session whose files are read is in use, and would never idle out.
+  // Read once, and after each action here: reading files counts as use, so polling would prevent the idle timeout.
   const list = useLive(
     ['files', id, path],
     () => ask(api.GET('/browsers/{id}/fs/list_files', { params: { path: { id }, query: { path } } })),

@@ -29,7 +29,7 @@ export function Replays({ session }: Part) {
       {list.isPending && <Waiting />}
       {list.data?.length === 0 && (
         <Empty title="No replay">
-          A replay is a video of what the browser showed. It can be watched after the session has ended.
+          A replay is a video of the browser. It can be watched after the session has ended.
         </Empty>
       )}
       {(list.data?.length ?? 0) > 0 && (

@@ -11,7 +11,7 @@ import { View } from './view.tsx';
 
 const route = getRouteApi('/sessions/$id');
 
-/** Each part of a session, and whether it is there when the session has ended. */
+/** The parts of a session's screen, and whether they are shown after its end. */
 const parts: Record<SessionTab, { label: string; part: ComponentType<Part>; lasts?: boolean }> = {
   view: { label: 'Live view', part: View, lasts: true },
   files: { label: 'Files', part: lazy(() => import('./files.tsx').then(({ Files }) => ({ default: Files }))) },
@@ -35,7 +35,7 @@ export function Session() {
   const { tab = 'view' } = route.useSearch();
   const navigate = useNavigate();
   const found = useLive(['session', id], () => look(id));
-  // The list has the page that was last seen. Asking for the session itself looks at its browser; now and then is enough.
+  // The list has the last known page. A request for the session itself asks its browser, so it is sent rarely.
   useLive(['session', id, 'page'], () => ask(single(id)), {
     every: 15_000,
     enabled: found.data?.deleted_at === undefined,
@@ -117,14 +117,14 @@ export function Session() {
   );
 }
 
-/** Gives the browser of a pool back, as the program does that acquired it. */
+/** Releases the browser to its pool. */
 function Release({ session, pool }: Part & { pool: string }) {
   const navigate = useNavigate();
   return (
     <Destroy
       label="Release"
       title="Give this browser back to its pool?"
-      ends="Every client is disconnected, and what the browser remembers is gone. The first in the pool's queue gets a clean one."
+      ends="Every client is disconnected, and the state of the browser is deleted. The next client in the queue gets a clean browser."
       act={async () => {
         const body = { session_id: session.session_id };
         await ask(api.POST('/browser_pools/{id_or_name}/release', { params: { path: { id_or_name: pool } }, body }));
@@ -135,8 +135,8 @@ function Release({ session, pool }: Part & { pool: string }) {
 }
 
 /**
- * The session as the list has it. A request for the session itself is an event of its telemetry, and one every two seconds would fill that.
- * It is asked for by itself when the list does not have it: by a name, and for the sentence that it does not exist.
+ * The session from the list, because each request for a session is an event of its telemetry. If the list does not contain it, the session
+ * itself is requested: to find it by name, or for the error message.
  */
 async function look(id: string): Promise<Browser> {
   const query = { query: id, status: 'all', limit: 5 } as const;

@@ -28,7 +28,7 @@ const colours: Partial<Record<string, string>> = {
   interaction: 'lime',
 };
 
-/** What the browser did, newest first. */
+/** The events of the browser, newest first. */
 export function Telemetry({ session }: Part) {
   const id = session.session_id;
   const [only, setOnly] = useState<Category[]>([]);
@@ -112,7 +112,7 @@ export function Telemetry({ session }: Part) {
   );
 }
 
-/** The one line of an event that tells most. */
+/** A summary of an event in one line. */
 function Summary({ event }: { event: BrowserTelemetryEvent }) {
   const data = ('data' in event ? event.data : undefined) as Record<string, unknown> | undefined;
   const picture = event.type === 'monitor_screenshot' && typeof data?.['png'] === 'string' ? data['png'] : undefined;

@@ -97,7 +97,7 @@ async function run({
   signal.addEventListener('abort', kill);
   addEventListener('pagehide', kill, { signal });
 
-  // One request at a time, in the order of the keys; what is typed meanwhile goes with the next.
+  // One request at a time, in the order of the keys; later keys are sent with the next request.
   let typed = '';
   let sending = false;
   async function send() {
@@ -110,7 +110,7 @@ async function run({
         await ask(api.POST('/browsers/{id}/process/{process_id}/stdin', { ...at, body: { data_b64 } }));
       }
     } catch {
-      typed = ''; // the shell is over; the stream says so
+      typed = ''; // the shell has ended; the stream reports it
     } finally {
       sending = false;
     }

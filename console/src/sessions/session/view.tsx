@@ -8,7 +8,7 @@ import { Copy, Refusal, Waiting } from '../../parts/parts.tsx';
 import { bytes, span, Time } from '../../parts/time.tsx';
 import type { Part } from './part.ts';
 
-/** The browser to watch or to take over, and what is known of it. */
+/** The live view and the properties of the session. */
 export function View({ session }: Part) {
   const running = session.deleted_at === undefined;
   return (
@@ -21,7 +21,7 @@ export function View({ session }: Part) {
 
 function Live({ session }: Part) {
   const [hands, setHands] = useState<'watch' | 'drive'>('watch');
-  // A link of its own for this screen. Watching is read-only by the link itself, not by what the page happens to send.
+  // A separate link for this screen. The link itself is read-only while the user only watches.
   const link = useQuery<{ url: string }, ApiError>({
     queryKey: ['live-view', session.session_id, hands],
     queryFn: () =>
