@@ -12,7 +12,7 @@ import { webFile } from '../lib/web-files.ts';
 const renderer = () =>
   join(dirname(createRequire(import.meta.url).resolve('@scalar/fastify-api-reference')), 'js', 'standalone.js');
 
-/** The renderer switches between the schemes by a class, whatever the reader's scheme is. */
+/** The renderer switches between the schemes by a class, independent of the reader's scheme. */
 const before = () => look() + coloursFor('.light-mode', 'light') + coloursFor('.dark-mode', 'dark');
 
 const files: Readonly<Record<string, { type: string; read: () => Buffer | Promise<Buffer>; before?: () => string }>> = {

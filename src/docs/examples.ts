@@ -1,4 +1,4 @@
-/** The way to write one request: the SDK's method for it, and what a reader would send first. */
+/** The way to write one request: the SDK's method for it, and a typical body. */
 export interface Example {
   /** The method of `@onkernel/sdk`. Without one the sample calls the route by its path. */
   readonly sdk?: string;
@@ -22,7 +22,7 @@ export class FileOnDisk {
 }
 const zip = (name: string) => new FileOnDisk(`${name}.zip`);
 
-/** Names that the examples give to what they make. With them, one example finds what another made. */
+/** Names of the resources of examples. With them, one example finds the resource of another. */
 export const names: Readonly<Record<string, string>> = {
   browsers: 'demo',
   browser_pools: 'scrapers',

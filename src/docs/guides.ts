@@ -5,7 +5,7 @@ import { marked, type Tokens } from 'marked';
 /** The guides are the Markdown files in docs/ of the package. */
 const folder = join(import.meta.dirname, '..', '..', 'docs');
 
-/** The guide as a page, or undefined if there is none of this name. `index` is the list of all. */
+/** The guide as a page, or undefined if the name is unknown. `index` is the list of all. */
 export async function guide(name: string): Promise<string | undefined> {
   const file = `${name === 'index' ? 'README' : name}.md`;
   if (!(await readdir(folder)).includes(file)) return undefined;
@@ -14,7 +14,7 @@ export async function guide(name: string): Promise<string | undefined> {
   return page(title, await marked.parse(text, { renderer: new GuideRenderer() }));
 }
 
-/** A picture of a guide, or undefined if there is none of this name. */
+/** A picture of a guide, or undefined if the name is unknown. */
 export async function picture(name: string): Promise<Buffer | undefined> {
   const pictures = join(folder, 'pictures');
   return (await readdir(pictures)).includes(name) ? readFile(join(pictures, name)) : undefined;

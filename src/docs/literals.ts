@@ -8,7 +8,7 @@ export interface Language {
   readonly variable: (name: string) => string;
   readonly file: (path: string) => string;
   readonly words: { readonly true: string; readonly false: string; readonly null: string };
-  /** What stands inside of the braces of an object that fits on one line. */
+  /** The text inside the braces of an object that fits on one line. */
   readonly padding: '' | ' ';
   readonly indent: string;
 }
@@ -35,7 +35,7 @@ export const python: Language = {
   indent: '    ',
 };
 
-/** The name of the variable that a text of an example stands for: `$NAME`. */
+/** The name of the variable that a text of an example refers to: `$NAME`. */
 export const variableOf = (value: string) => /^\$([A-Z_]+)$/.exec(value)?.[1];
 
 const widest = 72;

@@ -55,9 +55,9 @@ const parts: Readonly<Record<string, string>> = {
 };
 
 const introduction = (origin: string) => `
-Every request needs a key: \`Authorization: Bearer $KERNEL_API_KEY\`. \`npm start\` prints the first one. The samples work as they
-stand when it is in the environment: those in TypeScript use \`@onkernel/sdk\` at \`${origin}\`, those in Python use \`requests\`.
-They find what other samples made by its name (\`demo\`, \`alice\`, …), and what has only an id by a variable.
+Every request needs a key: \`Authorization: Bearer $KERNEL_API_KEY\`. \`npm start\` prints the first one. The samples work
+unchanged when it is in the environment: those in TypeScript use \`@onkernel/sdk\` at \`${origin}\`, those in Python use \`requests\`.
+They find resources of other samples by name (\`demo\`, \`alice\`, …), and resources without a name by a variable.
 
 **Guides**: [all of them](/docs/guides), [a session](/docs/guides/using-a-session), [pools](/docs/guides/pools),
 [profiles](/docs/guides/profiles), [logins](/docs/guides/auth-connections), [errors](/docs/guides/errors),

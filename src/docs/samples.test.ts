@@ -35,7 +35,7 @@ test('every operation is in a chapter, and browsers come first', () => {
   expect(operations.filter(({ tags }) => !chapters.includes(tags[0]!)).map(({ name }) => name)).toEqual([]);
 });
 
-test('every example of a body is one that its operation takes', () => {
+test('every example of a body is valid for its operation', () => {
   const ajv = new Ajv2020({ strict: false, validateFormats: false });
   ajv.addSchema({ $id: 'reference', ...document });
   const wrong = Object.entries(examples).flatMap(([name, { body = {} }]) => {
@@ -72,7 +72,7 @@ describe('a sample in TypeScript', () => {
     }
   });
 
-  /** Runs a sample with a server that takes everything, and says what it was sent. */
+  /** Runs a sample with a server that accepts everything, and returns the request. */
   async function sentBy(source: string, answerType: string): Promise<string[]> {
     const sent: string[] = [];
     const fetch = async (input: string | URL | Request, init?: RequestInit) => {
@@ -115,7 +115,7 @@ describe('a sample in TypeScript', () => {
   });
 });
 
-test('a sample in the shell is one that the shell reads, for every operation', async () => {
+test('the shell can parse the shell sample of every operation', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'corral-samples-'));
   try {
     const script = join(folder, 'all.sh');

@@ -27,7 +27,7 @@ interface Request {
   readonly answer: 'json' | 'pages' | 'events' | 'bytes' | 'nothing';
 }
 
-/** The same request in the languages that readers use most. They work as they stand, with the key in `KERNEL_API_KEY`. */
+/** The same request in the languages that readers use most. They work unchanged, with the key in `KERNEL_API_KEY`. */
 export function samplesOf(method: string, path: string, operation: Operation, origin: string): Sample[] {
   const parameters = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => [name!, valueOf(path, name!)] as const);
   const values = new Map(parameters);
@@ -47,7 +47,7 @@ export function samplesOf(method: string, path: string, operation: Operation, or
   ];
 }
 
-/** What stands for a parameter of a path: the name that an example gave, or a variable for the id. */
+/** The value of a path parameter: the name that an example gave, or a variable for the id. */
 function valueOf(path: string, parameter: string): string {
   const room = path.split('/')[1]!;
   if (/^id(_or_name)?$/.test(parameter)) return names[room] ?? `$${nameOfOne(path)}_ID`;
@@ -115,7 +115,7 @@ function sdkCall(sdk: string, { parameters, example }: Request): string {
   return `client.${sdk}(${given.join(', ')})`;
 }
 
-/** The arguments of the SDK's methods for any route: what the SDK has no method for. */
+/** The arguments of the SDK's methods for any route, if the SDK has no method for it. */
 function plainArguments({ path, example, answer }: Request): string {
   const { query, form, body } = example;
   const options = { ...(query && { query }), ...(body && { body }), ...(form && { body: '$FORM' }) };

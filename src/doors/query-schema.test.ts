@@ -47,7 +47,7 @@ describe('the options of an address', () => {
     });
   });
 
-  test('may keep the session, take one of a pool, or name one that runs', () => {
+  test('may keep the session, take one of a pool, or name a running session', () => {
     expect(wish('keep_alive=true')).toEqual({ kind: 'new', request: {}, keepAlive: true });
     expect(wish('pool=warm&keep_alive=true&acquire_timeout_seconds=5&tags.a=b')).toEqual({
       kind: 'pool',
@@ -72,7 +72,7 @@ describe('the options of an address', () => {
     ['name=a&name=b', 'name is there twice'],
     ['pool=warm&headless=true', 'headless is a setting of the pool'],
     ['acquire_timeout_seconds=1', 'acquire_timeout_seconds needs pool.'],
-    ['session=a&headless=true', 'headless cannot stand together with session'],
+    ['session=a&headless=true', 'headless cannot be combined with session'],
     ['tags.__proto__=x', 'tags.__proto__ is not an option.'],
     ['__proto__=x', '__proto__ is not an option here.'],
     ['engine_policy={"__proto__":{}}', 'engine_policy is not JSON'],

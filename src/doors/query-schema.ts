@@ -11,7 +11,7 @@ export type Wish =
   | {
       kind: 'session';
       session: string;
-      /** Made when there is no such session. */
+      /** Created when there is no such session. */
       otherwise?: NewSession;
     }
   | { kind: 'pool'; pool: string; request: Acquire; keepAlive: boolean }
@@ -54,8 +54,7 @@ export function wishOf(search: Iterable<[string, string]>): Wish {
   const [session, pool] = [own('session'), own('pool')];
   if (session !== undefined) {
     const other = given.find(([name]) => name !== 'session');
-    if (other)
-      throw refuse(`${shown(other[0])} cannot stand together with session: a session that runs is as it was made.`);
+    if (other) throw refuse(`${shown(other[0])} cannot be combined with session: it only applies to a new session.`);
     return { kind: 'session', session };
   }
   const fields = pool === undefined ? createFields : acquireFields;
@@ -113,7 +112,7 @@ function place(
   place(there, { first: next, inner: rest, name }, value, properties[next]!);
 }
 
-/** Text becomes what the schema says. What does not fit stays text, so that the check of the schema names the field. */
+/** Text is converted to the type of the schema. Invalid text is not changed, so that the validation names the field. */
 function readValue(name: string, value: string, shape: Shape): unknown {
   const { type, properties, items } = shape;
   if (type === 'string') return value;

@@ -13,7 +13,7 @@ import { wishOfBrowserless } from './browserless/connect-schema.ts';
 import { wishOf, type Wish } from './query-schema.ts';
 import { wishOfSteel } from './steel/connect-schema.ts';
 
-/** What the audit log keeps of a client that was let in or refused: the path has no query, so it has no key. */
+/** The entry of the audit log for an accepted or refused client: the path has no query, so it has no key. */
 interface Entry {
   caller: Caller;
   projectId: string;
@@ -33,7 +33,7 @@ interface Place {
   protocol: 'cdp' | 'bidi';
   keyIn: readonly KeyParameter[];
   read: (search: URLSearchParams) => Wish;
-  /** What tells the place from others at its path. It is sent to another node instead of the key. */
+  /** Distinguishes the place from others at its path. It is sent to another node instead of the key. */
   mark?: string;
 }
 
@@ -158,7 +158,7 @@ export function doorSockets({
     };
   }
 
-  /** A session or a lease that ended by itself needs no end. All else is logged; the session ends by its timeout then. */
+  /** A session or a lease that has ended already is no error. Other errors are logged; the session then ends by its timeout. */
   function quietly(end: Promise<void>, { session_id: session }: Session): void {
     end.catch((error: Error) => {
       const over = error instanceof ServiceError && ['not_leased', 'pool_not_found'].includes(error.code);

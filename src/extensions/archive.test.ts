@@ -45,7 +45,7 @@ describe('a zip with an extension', () => {
   });
 
   test.each<[string, () => Promise<Buffer>, RegExp]>([
-    ['that is none', async () => Buffer.from('hello'), /cannot be read/],
+    ['that is not a zip', async () => Buffer.from('hello'), /cannot be read/],
     ['that is cut short', async () => (await zipOf(good)).subarray(0, 300), /cannot be read/],
     ['without a manifest', () => zipOf({ 'a/b/manifest.json': manifest({}) }), /no manifest\.json/],
     [

@@ -14,7 +14,7 @@ const mostBytes = 500 * 1024 * 1024;
 const mostLevels = 100;
 /** Deflate shrinks a long run of zeros to a thousandth; code and pictures to a tenth at best. */
 const mostRatio = 200;
-/** Below this a ratio says nothing: an empty page of a few kilobytes may compress that far. */
+/** Below this size the ratio is not checked: an empty page of a few kilobytes may compress that far. */
 const ratioMatters = 10 * 1024 * 1024;
 const manifestBytes = 1024 * 1024;
 

@@ -3,7 +3,7 @@ import { errors } from '../errors.ts';
 import { zipOffset } from './crx.ts';
 import { mostZipBytes, type Upload } from './uploads.ts';
 
-/** The Chrome Web Store wants a browser version, to know what it may offer; any current one works. */
+/** The Chrome Web Store needs a browser version to choose a release; any current version works. */
 const storeBrowser = '150.0.0.0';
 
 /** Downloads an extension from the store: a CRX, which contains a zip. */
@@ -36,7 +36,7 @@ export async function zipIn(crx: Upload): Promise<number> {
       const { buffer } = await file.read(Buffer.alloc(4), 0, 4, from);
       if (buffer.equals(Buffer.from('PK\x03\x04', 'latin1'))) return from;
     }
-    throw errors.chrome_store_unavailable({ detail: 'what it sent is not an extension' });
+    throw errors.chrome_store_unavailable({ detail: 'its answer is not an extension' });
   } finally {
     await file.close();
   }

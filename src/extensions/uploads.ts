@@ -65,7 +65,7 @@ export function uploads(dir: string, disk: Pick<DiskSpace, 'path' | 'short'>) {
       };
     },
 
-    /** Removes what a killed service left. */
+    /** Removes leftovers of a killed service. */
     sweep: () => rm(dir, { recursive: true, force: true }),
   };
 }

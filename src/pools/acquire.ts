@@ -35,8 +35,8 @@ interface AcquirerOptions {
 }
 
 /**
- * Acquiring always means waiting; the wait may be zero. The database decides who holds which browser and whose turn it
- * is. `serve` of the store is the only place that assigns browsers to waiters. A waiter is woken by `given`: from this process
+ * Acquiring always means waiting; the wait may be zero. The database decides which client holds which browser and which one
+ * is next. `serve` of the store is the only place that assigns browsers to waiters. A waiter is woken by `given`: from this process
  * directly, from other nodes by a notification.
  */
 export function acquirer({ store, nodeId, onNeed, onExpelled }: AcquirerOptions) {

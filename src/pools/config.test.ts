@@ -50,13 +50,13 @@ describe('an update', () => {
     viewport: { width: 800, height: 600 },
   };
 
-  test('is refused when what it changes makes meaningless what it leaves out', () => {
+  test('is refused when a change makes a field that is left out meaningless', () => {
     const kiosk = { ...before, kiosk_mode: true };
     expect(() => mergeConfig(kiosk, { headless: true })).toThrow(/leave out headless or kiosk_mode/);
     expect(mergeConfig(kiosk, { headless: true, kiosk_mode: false })).toMatchObject({ headless: true });
   });
 
-  test('keeps what is left out', () => {
+  test('keeps fields that are left out', () => {
     expect(mergeConfig(before, {})).toEqual(before);
     expect(mergeConfig(before, { timeout_seconds: 60 })).toEqual({ ...before, timeout_seconds: 60 });
   });
@@ -108,7 +108,7 @@ test.each([
   expect(fillSeconds({ config: { ...defaultConfig, fill_rate_per_minute: rate } } as PoolRow)).toBe(seconds);
 });
 
-test('its browsers are asked for without what belongs to the lease', () => {
+test('its browsers are created without the options of a lease', () => {
   expect(browserOf({ config: { ...defaultConfig, start_url: 'x.example' } } as PoolRow)).not.toHaveProperty(
     'start_url',
   );

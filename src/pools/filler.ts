@@ -28,7 +28,7 @@ export function filler({
   nodeId: string;
   /** Makes one browser of the pool on this node and resolves with its id. */
   make: (pool: PoolRow, onPlaced: () => void) => Promise<string>;
-  /** The node with the most room that is none of these; undefined when no node has room. */
+  /** The node with the most room, except these; undefined when no node has room. */
   place: (except: ReadonlySet<string>) => string | undefined;
   /** Asks another node to make one. */
   makeAt: (target: string, poolId: string) => Promise<Placed>;

@@ -105,7 +105,7 @@ export function poolLeases({
     }
   }
 
-  /** Ends a lease together with its browser, and makes a new browser in its place. False: the lease had ended before. */
+  /** Ends a lease together with its browser, and starts a new browser in its place. False: the lease has ended before. */
   async function replace(poolId: string, sessionId: string, leaseId: string): Promise<boolean> {
     if (!(await store.endLease(sessionId, leaseId))) return false;
     renew(poolId);
@@ -113,7 +113,7 @@ export function poolLeases({
     return true;
   }
 
-  /** Ends a lease and puts its browser back on the shelf. False: the lease had ended before. */
+  /** Ends a lease and makes its browser idle again. False: the lease has ended before. */
   async function putBack(poolId: string, sessionId: string, leaseId: string | null): Promise<boolean> {
     const shelved = await store.shelve(sessionId, leaseId);
     if (shelved === 'shelved') await served(poolId);

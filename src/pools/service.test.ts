@@ -30,7 +30,7 @@ afterEach(async () => {
   await store.db.rows(sql`delete from pools`);
 });
 
-const nobodyHangsUp = new AbortController().signal;
+const neverAborted = new AbortController().signal;
 
 const blank: Omit<NewSession, 'id' | 'project_id' | 'node_id' | 'pool_id' | 'pool_version'> = {
   name: null,
@@ -138,7 +138,7 @@ function node(nodeId: string, options: { place?: () => string | undefined } = {}
     },
     until: (id: string, state: object) =>
       vi.waitFor(async () => expect(await pools.get(projectId, id)).toMatchObject(state), { timeout: 30_000 }),
-    acquire: (id: string, request: object = {}, hungUp = nobodyHangsUp) =>
+    acquire: (id: string, request: object = {}, hungUp = neverAborted) =>
       pools.acquire(
         projectId,
         'key_test',
@@ -154,7 +154,7 @@ function node(nodeId: string, options: { place?: () => string | undefined } = {}
 }
 
 describe('a waiter', () => {
-  test('who gets a browser that does not answer keeps the place in the queue, and no client gets that browser', async () => {
+  test('a client that gets an unresponsive browser keeps its place in the queue, and no client gets that browser', async () => {
     const a = node('a');
     const id = await a.pool(1);
     const held = await a.acquire(id);
@@ -188,7 +188,7 @@ describe('a waiter', () => {
   test.each([
     ['that no client has touched: it is lent to the next', false],
     ['that has opened a page: the next gets another', true],
-  ])('who hangs up while it is handed a browser %s', async (_, used) => {
+  ])('a client that disconnects while it is handed a browser %s', async (_, used) => {
     const a = node('a');
     a.faults.used = used;
     const id = await a.pool(1);
@@ -205,7 +205,7 @@ describe('a waiter', () => {
     await a.until(id, { available_count: 0, acquired_count: 1 });
   });
 
-  test('who hangs up leaves the queue at once', async () => {
+  test('a client that disconnects leaves the queue immediately', async () => {
     const a = node('a');
     const id = await a.pool(1);
     await a.acquire(id);
@@ -256,7 +256,7 @@ describe('a waiter', () => {
     expect(await waiter).toHaveProperty('session');
   });
 
-  test('who was given a browser without hearing of it gets it after the gap', async () => {
+  test('a client that missed the notification of its browser gets the browser after the gap', async () => {
     const [a, b] = [node('a'), node('b')];
     const id = await a.pool(1);
     const held = await a.acquire(id);
@@ -277,7 +277,7 @@ describe('a node that was taken for lost', () => {
     const stale = await lease.leaseNow(id, 'lease_stale', 'a');
     (await b.pools.nodeLost('a', store.db))();
     const other = await b.acquire(id);
-    expect(other.session.session_id, 'what was about to be handed over went back on the shelf').toBe(stale!.id);
+    expect(other.session.session_id, 'the browser that was to be handed over is idle again').toBe(stale!.id);
     expect(await lease.endLease(stale!.id, 'lease_stale')).toBeUndefined();
     expect(await lease.shelve(stale!.id, 'lease_stale')).toBeUndefined();
     const late = { id: 'lease_stale', name: null, tags: {}, timeoutSeconds: 60, startUrl: null, telemetry: [] };
@@ -305,7 +305,7 @@ describe('filling', () => {
     expect(await a.pools.get(projectId, id)).not.toHaveProperty('last_error');
   });
 
-  test('after the first time is paced, except for what a client waits for', async () => {
+  test('after the first time is paced, except for browsers that clients wait for', async () => {
     const a = node('a');
     const id = await a.pool(3, { fill_rate_per_minute: 0 });
     await a.pools.flush(projectId, id);
@@ -314,7 +314,7 @@ describe('filling', () => {
     expect(await a.pools.get(projectId, id)).toMatchObject({ available_count: 0, acquired_count: 1 });
   });
 
-  test('makes at once what a release, discard_all_idle or a lost node took away', async () => {
+  test('replaces browsers immediately after a release, discard_all_idle or the loss of a node', async () => {
     const a = node('a');
     const id = await a.pool(2, { fill_rate_per_minute: 0 });
     await a.release(id, await a.acquire(id));
@@ -355,7 +355,7 @@ describe('filling', () => {
   });
 });
 
-test('what was left lying about is found: a stray, a browser that is on no shelf, a lease that no node hands over or ends', async () => {
+test('leftovers are found: a stray, a browser that is neither idle nor leased, a lease that no node hands over or ends', async () => {
   const a = node('a');
   const id = await a.pool(5, { fill_rate_per_minute: 0 });
   const leased = async () =>
@@ -372,12 +372,12 @@ test('what was left lying about is found: a stray, a browser that is on no shelf
   await store.db.rows(sql`update sessions set idle_since = null where id = ${unshelved}`);
   await poolStore(store.db).leaseNow(id, 'lease_forgotten', 'a');
   await a.pools.start();
-  await a.pools.start(); // what was seen twice is not just being made
+  await a.pools.start(); // a browser that is seen twice is not being started
   await a.until(id, { available_count: 4, acquired_count: 1, warming_count: 0 });
   expect(new Set(a.ended)).toEqual(new Set([stray, takenBack]));
 });
 
-test('a lease has the start_url that was asked for, else the pool’s, and leaves none behind', async () => {
+test('a lease has the requested start_url, or that of the pool, and does not keep it for the next lease', async () => {
   const a = node('a');
   a.faults.used = false; // the same browser goes back on the shelf
   const id = await a.pool(1, { start_url: 'https://pool.example' });

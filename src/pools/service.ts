@@ -23,7 +23,7 @@ export interface PoolOptions {
   make: SessionService['makePooled'];
   /** Resolves the selectors of a request. */
   resolve: SessionService['resolve'];
-  /** The node with the most room that is none of these; undefined when no node has room. */
+  /** The node with the most room, except these; undefined when no node has room. */
   place: (except: ReadonlySet<string>) => string | undefined;
   events: EventBus;
   metrics: PoolMetrics;
@@ -81,7 +81,7 @@ export function poolService(options: PoolOptions) {
   const stopListening = [
     // However a browser of a pool ended (deleted, idle, crashed), its place is filled again.
     events.on('session.ended', ({ poolId }) => poolId && void fill.fill(poolId)),
-    // Whether the node was stopped or given up: its pool browsers are gone.
+    // The node was stopped or declared dead: its pool browsers are gone.
     events.on('node.left', () => void reopen()),
     events.on('profile.saved', ({ profileId }) => void refresh(profileId)),
   ];
@@ -108,7 +108,7 @@ export function poolService(options: PoolOptions) {
   const declared = declaredPools({ ...options, store, queue, fill, find, retire });
 
   const looseEnds = looseEndsOf({ store, sessions, leases, nodeId });
-  /** Cleans up what the database has for this node but this process does not know: left over from failures. Never rejects. */
+  /** Cleans up rows of this node that this process does not know: leftovers of failures. Never rejects. */
   async function tidy(): Promise<void> {
     clearTimeout(tidying);
     try {
@@ -177,7 +177,7 @@ export function poolService(options: PoolOptions) {
   };
 }
 
-/** Mends what a node or the database left half done with the browsers of this node. */
+/** Repairs the state of this node's browsers after an interrupted change. */
 function looseEndsOf({
   store,
   sessions,
@@ -189,7 +189,7 @@ function looseEndsOf({
   leases: Pick<ReturnType<typeof poolLeases>, 'putBack' | 'replace'>;
   nodeId: string;
 }) {
-  /** Browsers that were neither on the shelf nor leased at the last look: most of them were just being made. */
+  /** Browsers that were neither idle nor leased at the last check: most of them were being started. */
   let unshelved = new Set<string>();
   /** Leases that their browsers did not know of at the last look: most of them were just beginning or ending. */
   let loose = new Set<string>();

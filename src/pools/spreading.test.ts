@@ -40,7 +40,7 @@ test('a node gets two browsers of a pool at once, those under way included, and 
   expect(state.placed).toBe(3);
 });
 
-test('what is wanted is placed, and nothing more is to be done', async () => {
+test('the requested browsers are placed, and none are left', async () => {
   const { spread, made } = pair();
   expect(await spread.launch(pool(), 1, open)).toBeUndefined();
   expect(made).toEqual(['here']);
@@ -56,7 +56,7 @@ test('a node that refuses is not asked again for a while', async () => {
   expect(spread.unfit('p')).toEqual([]);
 });
 
-test('a node that is full is asked again the next time', async () => {
+test('a full node is tried again the next time', async () => {
   const { spread, made } = pair({ here: 'node_full' });
   await spread.launch(pool(), 1, open);
   expect(made).toEqual(['here', 'there']);

@@ -23,7 +23,7 @@ export function spreading({
 }: {
   store: Pick<PoolStore, 'recordFailure'>;
   nodeId: string;
-  /** The node with the most room that is none of these; undefined when no node has room. */
+  /** The node with the most room, except these; undefined when no node has room. */
   place: (except: ReadonlySet<string>) => string | undefined;
   makeHere: (pool: PoolRow) => Promise<Placed>;
   /** Asks another node to make one. */
@@ -36,7 +36,7 @@ export function spreading({
   const avoided = new Map<string, number>();
   const noRoomSince = new Map<string, number>();
 
-  /** Nodes that cannot be asked for a browser of this pool now. */
+  /** Nodes that cannot start a browser of this pool now. */
   function unfit(poolId: string): string[] {
     const now = performance.now();
     for (const [node, until] of avoided) if (until <= now) avoided.delete(node);

@@ -30,7 +30,7 @@ export interface CountedPool extends PoolRow {
   waiting: number;
 }
 
-/** A pool with what the filler needs to know. */
+/** A pool with the numbers that the filler needs. */
 export interface PoolToFill extends CountedPool {
   /** Milliseconds until background filling may make one. */
   fillMs: number;
@@ -55,8 +55,8 @@ export interface Lease {
 export type PoolStore = ReturnType<typeof poolStore>;
 
 /**
- * Every query on `pools` and on the queue of their waiters. The columns of `sessions` that say who holds a pool's browser
- * (pool_id, lease_id, lease_node, idle_since) belong to this room, too: a lease is taken with one statement over both
+ * Every query on `pools` and on the queue of their waiters. The columns of `sessions` for the holder of a pool's browser
+ * (pool_id, lease_id, lease_node, idle_since) are of this room, too: a lease is taken with one statement over both
  * tables. A browser that leaves its pool is marked as deleted in the same statement, while it is still running: from then
  * on it has no owner, its place is free, and its node ends it.
  */
@@ -385,7 +385,7 @@ function browsersOfPools(db: Db) {
         and pool_id is not null and state = 'live' and lease_id is not null and lease_node is null and deleted_at is null`);
     },
 
-    /** Browsers on this node that are live, and neither on the shelf nor leased. */
+    /** Live browsers on this node that are neither idle nor leased. */
     async unshelved(nodeId: string): Promise<{ id: string; poolId: string }[]> {
       return db.rows(sql`select id, pool_id as "poolId" from sessions where node_id = ${nodeId} and pool_id is not null
         and state = 'live' and lease_id is null and idle_since is null and deleted_at is null`);

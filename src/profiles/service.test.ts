@@ -62,7 +62,7 @@ const rowsOf = (table: 'versions' | 'chunks' | 'secrets') =>
   );
 
 describe('a profile', () => {
-  test('is what was saved last, of any size, and its last ten versions are kept', async () => {
+  test('has the state of the last save, of any size, and its last ten versions are kept', async () => {
     const profiles = await service();
     const { id } = await profiles.create(project, 'kept');
     expect(await contentOf(profiles, id)).toBeUndefined();
@@ -80,7 +80,7 @@ describe('a profile', () => {
     expect(await rowsOf('secrets')).toHaveLength(10);
     expect(saved.filter((profileId) => profileId === id)).toHaveLength(13);
 
-    // The one that is restored stays for as long as it is in use, however old it is.
+    // A restored version is kept while it is in use, however old it is.
     await profiles.restore(project, id, versions[9]!.id);
     expect(String(await contentOf(profiles, id))).toBe('state 4');
     await profiles.save(id, 'session_14', from(Buffer.from('state 14')));
@@ -91,7 +91,7 @@ describe('a profile', () => {
     expect(await rowsOf('secrets')).toEqual([]);
   });
 
-  test('stays what it was when a save breaks off, on either side', async () => {
+  test('does not change when a save breaks off, on either side', async () => {
     const profiles = await service();
     const { id } = await profiles.create(project, 'whole');
     await profiles.save(id, 'first', from(Buffer.from('first')));
@@ -108,7 +108,7 @@ describe('a profile', () => {
     expect(String(await contentOf(profiles, id))).toBe('first');
     expect(await rowsOf('versions')).toHaveLength(1);
 
-    // Killed in the middle: what it had written is there, until it starts again or the others give it up.
+    // Killed in the middle: the incomplete version exists until the node starts again or is declared dead.
     for (const heir of ['itself', 'another']) {
       let blocked!: () => void;
       const reached = new Promise<void>((resolve) => (blocked = resolve));
@@ -130,7 +130,7 @@ describe('a profile', () => {
     await profiles.remove(project, id);
   });
 
-  test('is whole for twenty who read it while others write', async () => {
+  test('is complete for twenty readers during writes', async () => {
     const profiles = await service();
     const { id } = await profiles.create(project, 'read');
     const state = (turn: number) => Buffer.alloc(2_000_000, turn);

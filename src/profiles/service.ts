@@ -62,7 +62,7 @@ export function profileService({
       return written(name, () => store.rename(id, name));
     },
 
-    /** Sessions that use the profile continue; what they would save is dropped. */
+    /** Sessions that use the profile continue, and do not save it. */
     async remove(projectId: string, idOrName: string): Promise<void> {
       const { id } = await find(projectId, idOrName);
       const removed = await db.transaction(async (tx) => {
@@ -151,7 +151,7 @@ export function profileService({
       return count === 0 ? undefined : `${count} ${count === 1 ? 'profile' : 'profiles'}`;
     },
 
-    /** Discards what a lost node was writing, in the transaction that gives the node up: none of it becomes a version. */
+    /** Discards the incomplete versions of a lost node, in the transaction that declares it dead. */
     async nodeLost(lost: string, within: Db): Promise<() => void> {
       await forget(await profileStore(within).unfinishedOf(lost), within);
       return () => {};

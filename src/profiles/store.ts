@@ -102,7 +102,7 @@ export function profileStore(db: Db) {
       return row?.sealed;
     },
 
-    /** Makes it the profile's version. False: the profile is deleted, or this node was given up and the version was removed. */
+    /** Makes it the profile's version. False: the profile is deleted, or this node was declared dead and the version was removed. */
     async completeVersion(id: string, profileId: string, sizeBytes: number): Promise<boolean> {
       const profile = await db.row(sql`update profiles set version_id = ${id}, updated_at = now(),
           last_save_error = null, last_save_error_at = null

@@ -7,7 +7,7 @@ import { errors } from '../errors.ts';
 import { EventStreamHeaders, ProjectEvent } from './schema.ts';
 import type { ProjectEventService } from './service.ts';
 
-/** A reader that takes nothing for so long is disconnected. It goes on where it was when it connects again. */
+/** A reader that reads nothing for this time is disconnected. It can reconnect and continue after its last event. */
 const stalledMs = 30_000;
 
 export function projectEventRoutes({

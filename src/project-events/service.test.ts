@@ -11,7 +11,7 @@ import { projectEventStore } from './store.ts';
 
 let store: Awaited<ReturnType<typeof openTestStore>>;
 const reader: Reader = { keyId: 'key', bound: false, projectId: 'proj_test' };
-/** What the keys of this test have come to. */
+/** The caller of this test. */
 const lapsed = new Set<string>();
 let service: ReturnType<typeof projectEventService>;
 
@@ -60,7 +60,7 @@ const profile = (id: string, project = 'proj_test') =>
 const deleteProfile = (id: string) => store.db.rows(sql`update profiles set deleted_at = now() where id = ${id}`);
 
 // First of all: a reader of an earlier test may still have the database place events, between the changes that are one event here.
-test('a lease is told as a session, and the counts of its pool once for many changes', async () => {
+test('a lease is an event of its session, and many changes of its pool are one event with counts', async () => {
   const pools = poolStore(store.db);
   const pool = { id: 'pool', project_id: 'proj_test', name: 'shelf', size: 9, config: {} as never };
   await pools.insert({ ...pool, profile_id: null, extension_ids: [] });
@@ -71,19 +71,19 @@ test('a lease is told as a session, and the counts of its pool once for many cha
   }
   await pools.leaseNow('pool', 'lease', 'node');
   await pools.join('pool', 'node', 'waits', undefined);
-  const told = await stream(reader, from);
-  const events = await told.until('pool.counts');
+  const followed = await stream(reader, from);
+  const events = await followed.until('pool.counts');
   expect(events.map(({ type }) => type)).toEqual(['stream.opened', 'session.leased', 'pool.counts']);
   expect(events.at(-1)?.data).toEqual({ name: 'shelf', size: 9, available: 2, acquired: 1, warming: 0, waiting: 1 });
   await pools.leave('waits');
   await pools.shelve('shelf_1', 'lease');
-  expect((await told.until('session.returned')).at(-1)).toMatchObject({ resource_id: 'shelf_1' });
-  expect((await told.until('pool.counts')).at(-1)?.data).toMatchObject({ available: 3, acquired: 0, waiting: 0 });
-  told.end();
+  expect((await followed.until('session.returned')).at(-1)).toMatchObject({ resource_id: 'shelf_1' });
+  expect((await followed.until('pool.counts')).at(-1)?.data).toMatchObject({ available: 3, acquired: 0, waiting: 0 });
+  followed.end();
 });
 
-test('the life of a session is told step by step, with the reason of its end', async () => {
-  const told = await stream();
+test('each state of a session is an event, with the reason of its end', async () => {
+  const followed = await stream();
   const sessions = sessionStore(store.db);
   await sessions.insert(newRow({ id: 'life', name: 'demo' }), 'starting');
   await sessions.apply('life', 'launched');
@@ -92,7 +92,7 @@ test('the life of a session is told step by step, with the reason of its end', a
   await sessions.update({ id: 'life', lease_id: null }, { name: 'other' });
   await sessions.apply('life', 'stop_requested', { reason: 'idle' });
   await sessions.apply('life', 'cleaned_up');
-  const events = await told.until('session.ended');
+  const events = await followed.until('session.ended');
   expect(events.map(({ type, data }) => [type, data['state']])).toEqual([
     ['stream.opened', undefined],
     ['session.created', 'starting'],
@@ -109,58 +109,58 @@ test('the life of a session is told step by step, with the reason of its end', a
     data: { name: 'other', reason: 'idle' },
   });
   expect(events.every(({ type }) => type.startsWith('stream.') || projectEventTypes.includes(type))).toBe(true);
-  told.end();
+  followed.end();
 });
 
-test('a transaction that commits late is told after those that it began before, also to a reader that comes back', async () => {
-  const told = await stream();
+test('events of a transaction that commits late come after those of earlier commits, also for a reader that reconnects', async () => {
+  const followed = await stream();
   let second: ProjectEvent | undefined;
   await store.db.transaction(async (tx) => {
     await tx.rows(sql`insert into profiles (id, project_id, name) values ('late', 'proj_test', 'late')`);
     await profile('early');
-    second = (await told.until('profile.created')).at(-1);
+    second = (await followed.until('profile.created')).at(-1);
     expect(second?.resource_id).toBe('early');
-    told.end();
+    followed.end();
   });
   const again = await stream(reader, second!.id);
   expect((await again.until('profile.created')).map(({ resource_id }) => resource_id)).toEqual([undefined, 'late']);
   again.end();
 });
 
-test('what is rolled back is not told', async () => {
-  const told = await stream();
+test('a rolled back change is no event', async () => {
+  const followed = await stream();
   const undone = store.db.transaction(async (tx) => {
     await tx.rows(sql`insert into profiles (id, project_id, name) values ('undone', 'proj_test', 'undone')`);
     throw new Error('undone');
   });
   await expect(undone).rejects.toThrow('undone');
   await profile('done');
-  expect((await told.until('profile.created')).at(-1)?.resource_id).toBe('done');
-  told.end();
+  expect((await followed.until('profile.created')).at(-1)?.resource_id).toBe('done');
+  followed.end();
 });
 
-test('a reader that is behind what is in memory reads on from the database', async () => {
+test('a reader that is behind the events in memory reads from the database', async () => {
   service = open(3);
-  const told = await stream();
+  const followed = await stream();
   for (let count = 0; count < 20; count++) await profile(`many_${count}`);
   await deleteProfile('many_0');
-  const events = await told.until('profile.deleted');
+  const events = await followed.until('profile.deleted');
   expect(events.slice(1).map(({ resource_id }) => resource_id)).toEqual([
     ...Array.from({ length: 20 }, (_, count) => `many_${count}`),
     'many_0',
   ]);
-  told.end();
+  followed.end();
 });
 
-test('a reader is told of the gap when what it asks for was removed, or never was', async () => {
+test('a reader gets a gap event when the requested events were removed or never existed', async () => {
   const before = await rows().place();
   for (const id of ['gap_1', 'gap_2', 'gap_3']) await profile(id);
   await rows().prune({ most: 1 });
-  const told = await stream(reader, before);
-  expect(await told.next()).toMatchObject({ type: 'stream.opened', id: before });
-  expect(await told.next()).toMatchObject({ type: 'stream.gap', id: before + 2 });
-  expect(await told.next()).toMatchObject({ type: 'profile.created', resource_id: 'gap_3', id: before + 3 });
-  told.end();
+  const followed = await stream(reader, before);
+  expect(await followed.next()).toMatchObject({ type: 'stream.opened', id: before });
+  expect(await followed.next()).toMatchObject({ type: 'stream.gap', id: before + 2 });
+  expect(await followed.next()).toMatchObject({ type: 'profile.created', resource_id: 'gap_3', id: before + 3 });
+  followed.end();
 
   await rows().prune({ minutes: -1 });
   const ahead = await stream(reader, before + 1_000_000);
@@ -171,15 +171,15 @@ test('a reader is told of the gap when what it asks for was removed, or never wa
   ahead.end();
 });
 
-test('a bound key sees its project and nothing of the organisation, other keys see what is of the organisation too', async () => {
+test('a bound key sees events of its project only, other keys also those of the organisation', async () => {
   const other = await stream({ ...reader, bound: true, projectId: 'proj_other' });
   const org = await stream();
   await profile('mine');
   await profile('theirs', 'proj_other');
   await store.db.rows(sql`insert into credential_providers (id, provider_type, name) values ('prov', 'http', 'Store')`);
   await store.db.rows(sql`update projects set name = 'Renamed' where id = 'proj_other'`);
-  const seen = async (told: typeof org) =>
-    (await told.until('project.changed')).map(({ type, resource_id }) => [type, resource_id]);
+  const seen = async (events: typeof org) =>
+    (await events.until('project.changed')).map(({ type, resource_id }) => [type, resource_id]);
   expect(await seen(other)).toEqual([
     ['stream.opened', undefined],
     ['profile.created', 'theirs'],

@@ -56,12 +56,12 @@ export function projectEventService({
       open.set(reader, over);
       signal.addEventListener('abort', () => open.delete(reader), { once: true });
       if (closed) over.abort();
-      const told = await tail.read(from, signal).catch((error: unknown) => {
+      const opened = await tail.read(from, signal).catch((error: unknown) => {
         over.abort();
         throw error;
       });
       void check(reader, log); // the key or the project may have ended since the request was admitted
-      return frames(reader, told.from, told.events);
+      return frames(reader, opened.from, opened.events);
     },
 
     close() {
@@ -83,9 +83,9 @@ async function* frames(reader: Reader, from: number, events: AsyncIterable<Told>
     return { id, json: JSON.stringify(event) };
   };
   yield ofStream(from, 'stream.opened');
-  for await (const told of events) {
-    if ('gap' in told) yield ofStream(told.gap, 'stream.gap');
-    else if (sees(reader, told.event)) yield { id: told.event.position, json: told.event.json };
+  for await (const item of events) {
+    if ('gap' in item) yield ofStream(item.gap, 'stream.gap');
+    else if (sees(reader, item.event)) yield { id: item.event.position, json: item.event.json };
   }
 }
 

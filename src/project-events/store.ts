@@ -6,7 +6,7 @@ const keepMinutes = 60;
 const keepMost = 100_000;
 const atOnce = 5000;
 
-/** An event with its place in the stream, and what decides who sees it. */
+/** An event with its position in the stream and the fields that decide which keys see it. */
 export interface PlacedEvent {
   position: number;
   projectId: string | null;
@@ -52,7 +52,7 @@ export function projectEventStore(db: Db) {
       await db.rows(sql`update event_clock set wanted_until = now() + interval '1 minute'`);
     },
 
-    /** Removes what is too old or too much, always the oldest positions: what is left has no gaps. */
+    /** Removes events that are too old or too many, always the oldest positions, so the rest has no gaps. */
     async prune({ minutes = keepMinutes, most = keepMost } = {}): Promise<void> {
       await this.place();
       for (let gone = atOnce; gone === atOnce;) {

@@ -26,7 +26,7 @@ afterEach(async () => {
   await store.db.rows(sql`delete from proxies`);
 });
 
-/** A node's service that opens no connection: `reach` says what came of it. */
+/** A node's service that opens no connection: `reach` returns the result. */
 function node(reach: Reach, changes: Partial<Parameters<typeof proxyService>[0]> = {}) {
   const service = proxyService({
     db: store.db,
@@ -102,7 +102,7 @@ describe('scheduled checks', () => {
     expect(rows.map((row) => row.id)).toContain(id);
   });
 
-  test('say when a proxy went away, keep the address it had, and say when it is back', async () => {
+  test('report when a proxy fails, keep its last address, and report when it works again', async () => {
     let there = true;
     const service = node(async (proxy, url) => {
       if (!there) throw new EgressError('proxy_unreachable', 'The proxy could not be reached.');
@@ -123,7 +123,7 @@ describe('scheduled checks', () => {
     await expect.poll(look).toBe('available');
   });
 
-  test('end with the service, and nothing is asked afterwards', async () => {
+  test('end with the service, and no request is sent afterwards', async () => {
     let asked = 0;
     const service = node(async (proxy, url) => {
       asked++;

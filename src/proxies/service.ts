@@ -37,7 +37,7 @@ export function proxyService({
   checkUrl: string;
   /** Between scheduled checks; 0 for none. */
   checkMinutes: number;
-  /** Rooms above whose things stop working without a proxy: each says what uses it, or undefined. */
+  /** Rooms above with resources that need a proxy: each names the users of a proxy, or undefined. */
   usedBy?: readonly ((id: string) => Promise<string | undefined>)[];
   log: Log;
 }) {
@@ -191,7 +191,7 @@ function refuseFieldsOfOthers(type: CreateProxy['type'], asked: object) {
   }
 }
 
-/** The upstream decides. https is the default that clients send along, so it is taken whatever the upstream speaks. */
+/** The upstream decides. https is the default that clients send, so it is accepted for every upstream. */
 function refuseOtherProtocol(type: Managed, protocol: ProxyRow['protocol'], upstreams: Upstreams) {
   const spoken = upstreams.protocolOf(type);
   if (protocol !== 'https' && protocol !== spoken)

@@ -19,21 +19,21 @@ describe('the file', () => {
   it.each<[string, unknown, RegExp]>([
     ['no JSON', '{"isp": {"password": "hush', /is not JSON\.$/],
     ['a list', [], /has to be an object/],
-    ['a type that is none', { custom: gate }, /'custom'; there are datacenter, isp, residential, mobile/],
-    ['an entry that is none', { isp: 5 }, /'isp' that is not an object/],
-    ['a field that is none', { isp: { ...gate, user: 'x' } }, /a field 'user'/],
-    ['a protocol that is none', { isp: { ...gate, protocol: 'ftp' } }, /protocol is not one of http, https, socks5/],
+    ['an unknown type', { custom: gate }, /'custom'; there are datacenter, isp, residential, mobile/],
+    ['an entry that is not an object', { isp: 5 }, /'isp' that is not an object/],
+    ['an unknown field', { isp: { ...gate, user: 'x' } }, /a field 'user'/],
+    ['an unknown protocol', { isp: { ...gate, protocol: 'ftp' } }, /protocol is not one of http, https, socks5/],
     ['no port', { isp: { host: 'x' } }, /port is not a whole number/],
     ['no host', { isp: { port: 1 } }, /without a host/],
     ['an odd host', { isp: { ...gate, host: 5 } }, /host is not a text/],
     [
-      'a place that is none',
+      'an unknown placeholder',
       { isp: { ...gate, username: 'x-{town}' } },
       /username has \{town\}; there are \{country\}/,
     ],
     ['half a bracket', { isp: { ...gate, username: 'x[-{city}' } }, /bracket without its other half/],
     ['a password without a user', { isp: { ...gate, password: 'hush' } }, /a password and no username/],
-    ['cities that are none', { isp: { ...gate, cities: [1] } }, /cities is not a list/],
+    ['cities that are not text', { isp: { ...gate, cities: [1] } }, /cities is not a list/],
   ])('with %s is refused at the start', async (_, content, message) => {
     const error = await read(content).catch((error: Error) => error);
     expect(error).toBeInstanceOf(Error);
@@ -62,7 +62,7 @@ describe('an upstream', () => {
     password: 'h[us]h{x}[_{city}]',
   };
 
-  it('is filled with what was asked for, and optional parts stay away with what they are about', async () => {
+  it('is filled with the requested values, and optional parts are left out with their values', async () => {
     const upstreams = await read({ residential });
     const made = (config: object) => upstreams.resolve('residential', upstreams.check('residential', config), 'abc');
     expect(made({ country: 'us', state: 'ca' })).toEqual({
@@ -81,8 +81,8 @@ describe('an upstream', () => {
 
   it.each<[object, RegExp]>([
     [{ city: 'berlin' }, /city needs config.country/],
-    [{ country: 'US', zip: '94107', state: 'CA' }, /zip cannot stand together/],
-    [{ country: 'US', asn: '7922', city: 'boston' }, /asn cannot stand together/],
+    [{ country: 'US', zip: '94107', state: 'CA' }, /zip cannot be combined/],
+    [{ country: 'US', asn: '7922', city: 'boston' }, /asn cannot be combined/],
     [{ country: 'DE', state: 'CA' }, /state is for the US only/],
     [{ country: 'DE', zip: '10115' }, /zip is for the US only/],
     [{ country: 'QX' }, /country: 'QX' is not known here. Near: [A-Z]{2}(, [A-Z]{2}){9}\./],

@@ -6,7 +6,7 @@ import { protocols, types, type Config, type ProxyType } from './schema.ts';
 export type Managed = Exclude<ProxyType, 'custom'>;
 type Protocol = (typeof protocols)[number];
 
-/** The source of proxies of one type: the operator's provider, with placeholders for what a client chooses. */
+/** The source of proxies of one type: the operator's provider, with placeholders for the values of a client. */
 interface Upstream {
   protocol: Protocol;
   host: string;
@@ -103,7 +103,7 @@ export function upstreams(found: Partial<Record<Managed, Upstream>>) {
     has: (type: Managed) => found[type] !== undefined,
     protocolOf: (type: Managed) => of(type).protocol,
 
-    /** The requested configuration in its stored spelling. Refuses what the upstream has no placeholder for, or does not offer. */
+    /** The requested configuration in its stored spelling. Refuses values that the upstream has no placeholder for, or does not offer. */
     check(type: Managed, asked: Config): Config {
       const upstream = of(type);
       const config = tidy(type, asked);
@@ -146,7 +146,7 @@ function tidy(type: Managed, asked: Config): Config {
   if (os !== undefined) throw refuse('config.os is not available here. Leave it out.');
   if (city && !country) throw refuse('config.city needs config.country.');
   if ((zip || asn) && (city || state))
-    throw refuse(`config.${zip ? 'zip' : 'asn'} cannot stand together with city or state.`);
+    throw refuse(`config.${zip ? 'zip' : 'asn'} cannot be combined with city or state.`);
   if (country && regions.of(country) === undefined) throw unknownPlace('country', country, allCountries());
   const outsideUs = country !== undefined && country !== 'US';
   if (state && outsideUs) throw refuse('config.state is for the US only.');

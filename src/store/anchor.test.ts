@@ -60,7 +60,7 @@ test('a connection that falls silent is distrusted and replaced, and reported as
     recover: async () => void trusted.push(anchor.listening),
     onLost: (error) => lost.push(error),
     log: silent,
-    beatMs: 2000, // a busy machine answers later than that only when it stands still
+    beatMs: 2000, // long enough for a busy machine
   });
   const notify = async (word: string) => {
     const client = new Client(postgres.connection);

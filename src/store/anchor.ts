@@ -5,7 +5,7 @@ import pg from 'pg';
 import type { Log } from '../lib/log.ts';
 
 /**
- * The one connection that is held for as long as the service runs. It carries what belongs to a connection rather than to
+ * The one connection that is held for as long as the service runs. It is for state of a connection rather than of
  * a query: the lock on the data directory, and the notifications of other nodes. The lock is an advisory lock: unlike a pid
  * file, it is released when its process dies.
  */

@@ -64,7 +64,7 @@ test('a server that is written to is copied, and the copy has everything that wa
   await copy.client.query('insert into public.written values (-1)');
 });
 
-test('a copy that is interrupted ends, and the server goes on without a slot', async () => {
+test('an interrupted copy ends, and the server keeps no slot', async () => {
   const [from, into] = [await directory(), await directory()];
   await newDatabase(from);
   const { server, client } = await start(from);

@@ -33,7 +33,7 @@ export async function copyCluster(options: {
 }): Promise<void> {
   const { connection, cluster, into } = options;
   const client = new pg.Client(connection);
-  client.on('error', () => {}); // the next query fails and says so
+  client.on('error', () => {}); // the next query reports it
   await client.connect();
   try {
     const slot = `corral_backup_${process.pid}`;
@@ -74,7 +74,7 @@ export function copier({ copied, signal }: { copied: (bytes: number) => void; si
       }
     },
 
-    /** A file that is gone by now was deleted by what the log has, unless it is the log itself. */
+    /** The log contains the deletion of a file that is missing by now, unless the file is the log itself. */
     async file(from: string, to: string, mustBeThere?: 'must be there'): Promise<void> {
       signal.throwIfAborted();
       try {

@@ -67,14 +67,14 @@ async function missingLinks(native: string): Promise<{ source: string; target: s
 
 /**
  * Makes a copy that all users may read, for an installation that the server's user cannot use: read-only without its
- * links, or installed under a umask that hides it. The copy appears whole or not at all.
+ * links, or installed under a umask that hides it. The copy appears atomically.
  */
 export async function copyBinaries({ native, version }: Binaries, dataDir: string): Promise<Binaries> {
   const home = join(dataDir, 'postgres-bin', version);
   const copy = { native: join(home, 'native'), version };
   if (await exists(home)) return copy;
 
-  // A fixed name, because the start lock is held: the next start removes what a killed start left.
+  // A fixed name, because the start lock is held: the next start removes leftovers of a killed start.
   const draft = `${home}.new`;
   await rm(draft, { recursive: true, force: true });
   await cp(native, join(draft, 'native'), {

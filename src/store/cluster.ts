@@ -12,7 +12,7 @@ const DRAFT = '.new-';
 export function clusterExists(cluster: string): Promise<boolean> {
   return access(join(cluster, 'PG_VERSION')).then(
     () => true,
-    // A cluster that this user may not read exists all the same.
+    // A cluster that this user may not read exists too.
     (error: unknown) => errorCode(error) !== 'ENOENT',
   );
 }
@@ -93,7 +93,7 @@ async function initdb(launch: Launcher, directory: string): Promise<void> {
   }
 }
 
-/** Removes what a killed start left. If a leftover initdb still writes there, the next start tries again. */
+/** Removes leftovers of a killed start. If a leftover initdb still writes there, the next start tries again. */
 export async function removeDrafts(cluster: string): Promise<void> {
   const prefix = basename(cluster) + DRAFT;
   for (const name of await readdir(dirname(cluster))) {

@@ -7,7 +7,7 @@ let store: Awaited<ReturnType<typeof openTestStore>>;
 beforeAll(async () => void (store = await openTestStore()));
 afterAll(() => store.close());
 
-test('a transaction that stands still is ended by the database, which is a 503 and not the end of us', async () => {
+test('the database ends an idle transaction, which is a 503 and does not end the service', async () => {
   const standing = store.db.transaction(async (tx) => {
     await tx.rows(sql`set local idle_in_transaction_session_timeout = '50ms'`);
     await tx.rows(sql`select pg_advisory_xact_lock(1)`);

@@ -28,7 +28,7 @@ export function uniqueViolation(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError && error.code === '23505' ? (error.constraint ?? '') : undefined;
 }
 
-/** The name of the constraint that refused a row because what it refers to is not there, if that is the error. */
+/** The name of the constraint that refused a row because a referenced row is missing, if that is the error. */
 export function missingReference(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError && error.code === '23503' ? (error.constraint ?? '') : undefined;
 }

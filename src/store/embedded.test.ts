@@ -63,7 +63,7 @@ async function postmasterOf(dataDir: string): Promise<number> {
   return pid;
 }
 
-/** Ends the postmaster as a crash does, and waits until it is no more. Its children may still be about. */
+/** Kills the postmaster like a crash, and waits until it has exited. Its children may still run. */
 async function crash(dataDir: string): Promise<void> {
   const pid = await postmasterOf(dataDir);
   process.kill(pid, 'SIGKILL');
@@ -107,7 +107,7 @@ function inAnotherProcess(dataDir: string, then: string) {
   });
 }
 
-test('starts on an empty directory, keeps what was written, and leaves no process and no socket when stopped', async () => {
+test('starts on an empty directory, keeps written data, and leaves no process and no socket when stopped', async () => {
   const dataDir = await openDirectory();
   const first = await start(dataDir);
   await query(first, 'create table t (n int)', 'insert into t values (7)');
@@ -124,7 +124,7 @@ test('starts on an empty directory, keeps what was written, and leaves no proces
   expect(await query(second, 'select n from t')).toEqual([{ n: 7 }]);
 });
 
-/** Makes the cluster one of an earlier version: every process that reaches the socket is let in. */
+/** Changes the cluster to that of an earlier version: every process that reaches the socket may connect. */
 async function trustEverybody(dataDir: string, postgres: EmbeddedPostgres): Promise<void> {
   await query(postgres, 'create table t (n int)', 'alter role corral password null');
   await writeFile(join(dataDir, 'postgres/pg_hba.conf'), 'local all all trust\n');
@@ -132,12 +132,12 @@ async function trustEverybody(dataDir: string, postgres: EmbeddedPostgres): Prom
   await rm(join(dataDir, 'postgres-password'));
 }
 
-/** What a client hears who does not know the password. */
+/** The result of a connection without the password. */
 async function withoutPassword(postgres: EmbeddedPostgres): Promise<string> {
   const client = new Client({ ...postgres.connection, password: 'wrong' });
   try {
     await client.connect();
-    return 'let in';
+    return 'connected';
   } catch (error) {
     return (error as Error).message;
   } finally {
@@ -183,7 +183,7 @@ describe('a server that runs', () => {
   });
 });
 
-test('gives a cluster of an earlier version, which asked for no password, one at its next start', async () => {
+test('sets a password for a cluster of an earlier version without one at its next start', async () => {
   const dataDir = await usedDirectory();
   const first = await start(dataDir);
   await trustEverybody(dataDir, first);
@@ -200,14 +200,14 @@ test('gives one to a running server that an earlier version left when it was kil
   const first = await start(dataDir);
   await trustEverybody(dataDir, first);
   await first.stop();
-  // Started by hand as that version did: without a word about passwords, and outliving who started it.
+  // Started like that version did: without a password, and not ended with its parent.
   const hba = join(dataDir, 'postgres/pg_hba.conf');
   await expect(inAnotherProcess(dataDir, kill)).rejects.toMatchObject({ signal: 'SIGKILL' });
   const left = await postmasterOf(dataDir);
   await writeFile(hba, 'local all all trust\n');
   process.kill(left, 'SIGHUP');
   await rm(join(dataDir, 'postgres-password'));
-  await expect.poll(() => withoutPassword(first), { timeout: 30_000 }).toBe('let in');
+  await expect.poll(() => withoutPassword(first), { timeout: 30_000 }).toBe('connected');
 
   const second = await start(dataDir);
   expect(await postmasterOf(dataDir)).not.toBe(left);
@@ -215,7 +215,7 @@ test('gives one to a running server that an earlier version left when it was kil
   expect(await query(second, 'select * from t')).toEqual([]);
 });
 
-test('makes a new password when the file was lost, and says what to do while a server runs with the old one', async () => {
+test('creates a new password when the file was lost, and names the remedy while a server runs with the old one', async () => {
   const dataDir = await usedDirectory();
   const first = await start(dataDir);
   await query(first, 'create table t (n int)');
@@ -244,7 +244,7 @@ test('works below a directory that other users may not enter', async () => {
 
 test.runIf(asRoot)('runs as an unprivileged user when the service is root', async () => {
   for (const dataDir of [await openDirectory(), await closedDirectory()]) {
-    await newDatabase(dataDir); // initdb refuses root by itself
+    await newDatabase(dataDir); // initdb refuses root
     await start(dataDir);
     const status = await readFile(`/proc/${await postmasterOf(dataDir)}/status`, 'utf8');
     const ids = /^Uid:\s+(.*)$/m.exec(status)?.[1]?.split('\t');
@@ -281,7 +281,7 @@ test('finds the server that a killed service left running', async () => {
   expect(await processesIn(join(dataDir, 'postgres'))).toEqual([]);
 });
 
-test('starts the server again after it was killed, once for all who ask', async () => {
+test('restarts the server after it was killed, once for concurrent callers', async () => {
   const dataDir = await usedDirectory();
   const postgres = await start(dataDir);
   await query(postgres, 'create table t (n int)', 'insert into t values (7)');
@@ -351,7 +351,7 @@ test('runs one server when several services start at once', async () => {
   expect(await query(first, 'select 1 as one')).toEqual(await query(second, 'select 1 as one'));
 });
 
-test('sweeps away what a start that was killed during initdb left behind', async () => {
+test('removes leftovers of a start that was killed during initdb', async () => {
   const dataDir = await openDirectory();
   await mkdir(join(dataDir, 'postgres.new-killed', 'base'), { recursive: true });
   await start(dataDir);
@@ -366,7 +366,7 @@ test('does not touch a directory that holds something else', async () => {
   expect(await readdir(join(dataDir, 'postgres'))).toEqual(['thesis.txt']);
 });
 
-test('says why the server did not start in its own words', async () => {
+test('reports the server’s own message when it does not start', async () => {
   const dataDir = await usedDirectory();
   const postgres = await start(dataDir);
   await postgres.stop();

@@ -86,7 +86,7 @@ export async function startEmbeddedPostgres({
   };
 }
 
-/** Ensures a complete cluster that belongs to the server's user, and finds how to run programs on it. */
+/** Ensures a complete cluster owned by the server's user, and finds how to run programs on it. */
 async function prepareCluster(dataDir: string, cluster: string, log: Log) {
   const user = await serverUser(cluster);
   await removeDrafts(cluster);
@@ -119,7 +119,7 @@ function serverOf({
   /** The server, if it is a child of this process. The direct child may be a wrapper (bwrap) that waits for its end. */
   let child: ChildProcess | undefined;
 
-  /** Resolves when the server answers: a running one, one that is starting, or a new one. */
+  /** Resolves when the server answers: a running, a starting or a new one. */
   async function bringUp(): Promise<void> {
     const began = Date.now();
     const passed = (seconds: number) => Date.now() - began > seconds * 1000;
@@ -143,7 +143,7 @@ function serverOf({
           );
           return;
         }
-        // It is starting or stopping, and there is no telling how far it is: wait.
+        // It is starting or stopping, and its progress is not known: wait.
         if (passed(START_SECONDS)) {
           throw failed(`runs as process ${claim.pid} but does not answer`, await readTail(logFile));
         }

@@ -9,7 +9,7 @@ afterAll(() => store.close());
 
 const tables = ['sessions', 'pools', 'profiles', 'extensions', 'proxies', 'api_keys', 'projects'] as const;
 
-/** One of everything in a project of its own, deleted that long ago or not at all. */
+/** One of each resource in a separate project, deleted at that age or not deleted. */
 async function fill(name: string, deleted: string | null): Promise<void> {
   const at = deleted === null ? null : sql`select now() - ${deleted}::interval as at`;
   const when = at && (await store.db.row<{ at: Date }>(at))!.at;
@@ -43,7 +43,7 @@ async function left(): Promise<Record<string, string[]>> {
   return found;
 }
 
-test('what was deleted long ago goes, with nothing that is needed by what is left', async () => {
+test('old deleted rows are removed, except those that other rows need', async () => {
   await fill('old', '11 days');
   await fill('young', '9 days');
   await fill('alive', null);

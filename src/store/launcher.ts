@@ -34,7 +34,7 @@ export async function findLauncher(dataDir: string, cluster: string, user: Serve
 
   const obstacle = (await closedDirectory(cluster)) ?? (await closedDirectory(copied.native)) ?? cluster;
   throw new Error(
-    `PostgreSQL refuses root and so runs as ${user?.name}, who cannot work in ${obstacle}, and bubblewrap could not ` +
+    `PostgreSQL refuses root and so runs as ${user?.name}, which cannot work in ${obstacle}, and bubblewrap could not ` +
       `get around that. Run 'chmod o+x ${obstacle}', or set CORRAL_DATA_DIR to a directory that is open to that user.`,
   );
 }

@@ -134,7 +134,7 @@ async function shapeOf(pool: Pool): Promise<string[]> {
   return rows.map(({ line }) => line);
 }
 
-test('a database of every earlier version becomes what a new one is, and keeps its rows', async () => {
+test('a migrated database of every earlier version equals a new one, and keeps its rows', async () => {
   let fresh: string[] | undefined;
   for (let count = 0; count <= names.length; count++) {
     const { pool, before } = await databaseUpTo(count);

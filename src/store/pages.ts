@@ -7,7 +7,7 @@ export interface Cut<Row> {
   cut: boolean;
 }
 
-/** `of_page`: how many rows the page would have had. */
+/** `of_page`: the number of rows of the full page. */
 export function cutPage<Row extends { of_page: string }>(rows: Row[]): Cut<Row> {
   return { rows, cut: rows.length < Number(rows[0]?.of_page ?? 0) };
 }

@@ -37,7 +37,7 @@ export async function setPassword(
   env: NodeJS.ProcessEnv,
 ): Promise<string | undefined> {
   const child = launch('postgres', cluster, ['--single', DATABASE], { stdio: ['pipe', 'pipe', 'pipe'], env });
-  child.stdin?.on('error', () => {}); // it ended early; its exit code says so
+  child.stdin?.on('error', () => {}); // it ended early; its exit code reports it
   child.stdin?.end(`alter role ${USER} password '${verifier(password)}';\n`);
   const [said, complaint, [code]] = await Promise.all([
     text(child.stdout!),

@@ -62,7 +62,7 @@ describe('secrets', () => {
     await secrets.remove('k', 'lost');
   });
 
-  test('a key that is none is refused with its source', async () => {
+  test('an invalid key is refused with its source', async () => {
     await expect(openKeys(store.dataDir, 'hunter2')).rejects.toThrow(/CORRAL_SECRET_KEY.*32 bytes/);
   });
 });

@@ -5,7 +5,7 @@ import type { Db } from './db.ts';
 import { sql } from './sql.ts';
 
 /**
- * Sealed values, each named by what it belongs to (`kind` and `owner`, say `proxy password` of a proxy's id). The name is
+ * Sealed values, each named by `kind` and `owner` (say `proxy password` of a proxy's id). The name is
  * bound into the seal: a value moved to another row cannot be opened there.
  */
 export interface Secrets {
@@ -52,7 +52,7 @@ export async function openKeys(dataDir: string, configured: string): Promise<Key
   };
 }
 
-/** Puts a new key first in the key file. The old keys stay: they still open what they sealed. */
+/** Puts a new key first in the key file. The old keys stay, to open values that they sealed. */
 export async function addKey(dataDir: string): Promise<void> {
   const file = keyFile(dataDir);
   await replaceFile(file, `${newKey()}\n${(await readIfThere(file)) ?? ''}\n`);

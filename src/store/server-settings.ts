@@ -18,7 +18,7 @@ const SETTINGS = {
   max_logical_replication_workers: '0',
   timezone: 'UTC',
   log_timezone: 'UTC',
-  // Log what the server does, but not the statements it refuses: the client gets those errors, and they may hold secrets.
+  // Log the server's activity, but not refused statements: the client gets those errors, and they may contain secrets.
   log_min_messages: 'log',
   log_checkpoints: 'off',
 };

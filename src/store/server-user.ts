@@ -7,7 +7,7 @@ export interface ServerUser {
   readonly gid: number;
 }
 
-/** In this order: a user made for Corral, one made for PostgreSQL, one that every system has. */
+/** In this order: a user for Corral, a user for PostgreSQL, a user of every system. */
 const CANDIDATES = ['corral', 'postgres', 'nobody'];
 
 /**

@@ -107,7 +107,7 @@ const bounded = <S extends { width: number; height: number }>(size: S): S => ({
   height: Math.min(size.height, MOST_PIXELS),
 });
 
-/** Down to the end, so that what is loaded when it is seen is loaded, and back. */
+/** Scrolls to the end and back, so that lazy content is loaded. */
 const scrolling = `new Promise((done) => {
   let steps = 0;
   const step = () => {

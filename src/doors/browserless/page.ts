@@ -11,7 +11,7 @@ const isLifecycle = object({ frameId: anyText, name: anyText });
 const isNavigated = object({ errorText: optional(anyText) });
 const isPaused = object({ requestId: anyText });
 
-/** The protocol's names of what a client may wait for. */
+/** The protocol's names of the events that a client may wait for. */
 const lifecycleNames: Record<Lifecycle, string> = {
   load: 'load',
   domcontentloaded: 'DOMContentLoaded',
@@ -24,7 +24,7 @@ const DEFAULT_MS = 30_000;
 
 export type Page = Awaited<ReturnType<typeof openPage>>;
 
-/** The first page of a session that was made for one request. `signal` ends the request, whatever it waits for. */
+/** The first page of a session that was made for one request. `signal` ends the request and all its waits. */
 export async function openPage(mux: Mux, signal: AbortSignal) {
   const client = mux.attachLocal();
   const close = () => {
@@ -60,7 +60,7 @@ async function attach(client: LocalClient, signal: AbortSignal) {
   });
   await client.send('Page.setLifecycleEventsEnabled', { enabled: true }, sessionId);
 
-  /** The value of an expression in the page; of a promise, what it resolves with. */
+  /** The value of an expression in the page; promises are awaited. */
   async function evaluate(expression: string): Promise<unknown> {
     const params = { expression, returnByValue: true, awaitPromise: true };
     const answer = await client.ask(isEvaluated, 'Runtime.evaluate', params, sessionId, { patient: true });

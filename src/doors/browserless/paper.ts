@@ -30,7 +30,7 @@ export function printing(options: PdfOptions) {
   const size = Object.hasOwn(formats, format.toLowerCase()) ? formats[format.toLowerCase()] : undefined;
   if (!size)
     throw errors.invalid_input({
-      detail: `options.format is no paper that is known here: ${Object.keys(formats).join(', ')}.`,
+      detail: `options.format is not a known paper format: ${Object.keys(formats).join(', ')}.`,
     });
   const { landscape, printBackground, scale, displayHeaderFooter, headerTemplate, footerTemplate } = rest;
   return {

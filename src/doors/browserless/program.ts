@@ -36,7 +36,7 @@ export function programOf({ code, context = {} }: FunctionBody): string {
 export function readOutcome({ success, error, result = '{}' }: Executed): Outcome {
   if (!success)
     throw errors.function_failed({ detail: `The code ended with an error: ${(error ?? '').slice(0, 2000)}` });
-  // The program that runs the code wraps what it returned in a string.
+  // The program that runs the code wraps the return value in a string.
   const { type, base64, text, json } = (isLight(result) ? (JSON.parse(result) ?? {}) : {}) as Record<string, unknown>;
   if (typeof base64 === 'string')
     return { type: typeOf(type, 'application/octet-stream'), data: Buffer.from(base64, 'base64') };

@@ -16,7 +16,7 @@ const guarded = {
   'Cache-Control': 'no-store',
 };
 
-/** Fields that the other service has and this one has not. They are refused by name, since they would have had an effect there. */
+/** Fields of the other service that this one does not support. They are refused by name, since they have an effect there. */
 const missing = [
   'authenticate',
   'blockAds',
@@ -29,7 +29,7 @@ const missing = [
   'stealthMode',
 ];
 
-/** The requests of a service for single pages, in its own spelling. docs/from-browserless.md says what differs. */
+/** The requests of a service for single pages, in its own spelling. docs/from-browserless.md lists the differences. */
 export function browserlessRoutes({
   browserless,
   publicUrl,
@@ -84,7 +84,7 @@ export function browserlessRoutes({
 
     app.get('/json/version', { config, schema: { hide: true, querystring: Query } }, async (request, reply) => {
       const version = await browserless.version(asking(request, reply));
-      // The address is the caller's own: clients that begin with http go on with it, so it has the key that they sent.
+      // Clients that start with http continue with this address, so it contains the caller's own key.
       const { token } = request.query;
       const query = token === undefined ? '' : `?${new URLSearchParams({ token }).toString()}`;
       return reply.headers(guarded).send(asJsonVersion(version, `${publicUrl().replace(/^http/, 'ws')}/${query}`));

@@ -1,7 +1,7 @@
 import { Type, type Static, type TProperties } from 'typebox';
 import { oneOf } from '../../api/schema.ts';
 
-/** The bodies of the other service, in its own spelling. A field that is not listed is refused: it would have had an effect there. */
+/** The bodies of the other service, in its own spelling. Fields that are not listed are refused, because they have an effect there. */
 const shape = <P extends TProperties>(properties: P) => Type.Object(properties, { additionalProperties: false });
 const maybe = Type.Optional;
 const flag = maybe(Type.Boolean());

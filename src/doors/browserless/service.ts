@@ -65,7 +65,7 @@ export function browserlessService({
       if (error instanceof CdpError) throw whyOver() ?? errors.page_not_loaded({ detail: error.message.slice(0, 300) });
       throw whyOver() ?? error;
     } finally {
-      await sessions.remove(projectId, id).catch(() => {}); // it ended by itself
+      await sessions.remove(projectId, id).catch(() => {}); // it has ended already
     }
   }
 
@@ -97,7 +97,7 @@ export function browserlessService({
         return readOutcome(executed);
       }),
 
-    /** The version of the browsers, which is read from the first one that is asked and does not change while the service runs. */
+    /** The version of the browsers, read from the first browser that answers. It does not change while the service runs. */
     async version(asking: Asking): Promise<BrowserVersion> {
       return (version ??= await inSession(asking, async ({ engine }) => engine.browser.version));
     },

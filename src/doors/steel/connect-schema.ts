@@ -4,7 +4,7 @@ import { uuid } from './schema.ts';
 
 /**
  * Reads the address of a client that was written for the other service. Its only option is `sessionId`: a session that runs, or the id
- * of the one that is made, which is a UUID of the client's choice.
+ * of the new session, which is a UUID of the client's choice.
  */
 export function wishOfSteel(search: Iterable<[string, string]>): Wish {
   let sessionId = '';
@@ -13,7 +13,7 @@ export function wishOfSteel(search: Iterable<[string, string]>): Wish {
     else
       throw errors.feature_not_available({
         field: name.slice(0, 64).replace(/[^\x20-\x7e]/g, '?'),
-        remedy: 'Options stand in POST /v1/sessions; connect to the session that it makes.',
+        remedy: 'Send the options with POST /v1/sessions, and connect to the new session.',
       });
   }
   const made = { kind: 'new' as const, request: {}, keepAlive: false };

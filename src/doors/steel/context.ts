@@ -29,7 +29,7 @@ const isCookies = object({
 const isStored = object({ origin: anyText, local: table(anyText), session: table(anyText) });
 const isPaused = object({ requestId: anyText });
 
-/** The body of a new session, which takes what is read here, has at most 8 MiB. */
+/** The result is sent as the body of a new session, which has at most 8 MiB. */
 const MOST_STORED = 8 * 1024 * 1024;
 
 type Items = Record<string, Record<string, string>>;
@@ -42,7 +42,7 @@ const READ_STORAGE = `(() => {
   return { origin: location.origin, local: items(localStorage), session: items(sessionStorage) };
 })()`;
 
-/** All cookies of a browser, and what the sites of its open pages have stored. */
+/** All cookies of a browser, and the storage of the sites of its open pages. */
 export async function readContext(mux: Mux) {
   const client = mux.attachLocal();
   try {
@@ -105,7 +105,7 @@ export async function restoreContext(mux: Mux, context: SessionContext, signal: 
         .send('Storage.setCookies', { cookies: cookies.map(settable) })
         .catch(asRefusal('sessionContext.cookies'));
     if (origins.size === 0) return;
-    // Storage belongs to an origin, so the page has to be there. Its requests are answered here: nothing is loaded.
+    // Storage is bound to an origin, so a page of the origin is needed. Its requests are answered here: nothing is loaded.
     client.on('Fetch.requestPaused', isPaused, ({ requestId }, from) =>
       client.send(
         'Fetch.fulfillRequest',
@@ -140,7 +140,7 @@ function settable(cookie: NonNullable<SessionContext['cookies']>[number]) {
   return { ...rest, ...(session || expires < 0 ? {} : { expires }) };
 }
 
-/** A domain alone stands for https. */
+/** A domain without a scheme means https. */
 export function originsOf({ localStorage, sessionStorage }: { localStorage: Items; sessionStorage: Items }) {
   const origins = new Map<string, { local: Record<string, string>; session: Record<string, string> }>();
   const at = (field: string, domain: string) => {

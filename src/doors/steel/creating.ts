@@ -22,7 +22,7 @@ export interface Who {
 /** The most extensions that a session takes. */
 const MOST_EXTENSIONS = 20;
 
-/** Makes sessions as `POST /browsers` does, with what a create of the other service has beside that. */
+/** Creates sessions like `POST /browsers`, with the additional options of the other service. */
 export function sessionCreating({
   sessions,
   profiles,
@@ -75,7 +75,7 @@ export function sessionCreating({
     return all.map(({ id }) => ({ id }));
   }
 
-  /** A session keeps what it needs of its proxy, so the proxy that was made for it is gone once it runs. */
+  /** A session keeps the configuration of its proxy, so the proxy that was created for it is deleted once it runs. */
   async function make({ projectId, keyId, hungUp }: Who, request: CreateSession, { proxy }: Plan): Promise<Session> {
     if (!proxy) return sessions.create(projectId, keyId, request, hungUp);
     const { id = '' } = await proxies.create(projectId, proxy);

@@ -6,7 +6,7 @@ import type { CreateBody, ScrapeBody, SessionContext } from './schema.ts';
 
 /** What a create of the other service asks for, in the words of this one. */
 export interface Plan {
-  /** The body of `POST /browsers`, without what is still to be looked up. */
+  /** The body of `POST /browsers`, before ids are looked up. */
   request: CreateSession;
   /** The session ends after this time, used or not. */
   timeoutMs: number;
@@ -57,7 +57,7 @@ const refusals: Refusal[] = [
   [
     'isSelenium',
     ({ isSelenium }) => on(isSelenium),
-    'Selenium makes its session by itself, at POST /session; see docs/from-selenium.md.',
+    'Selenium creates its session with POST /session; see docs/from-selenium.md.',
   ],
   [
     'namespace',

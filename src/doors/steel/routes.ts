@@ -9,7 +9,7 @@ import { CreateBody, ListQuery, PdfBody, Query, ReleaseBody, ScrapeBody, Screens
 import type { SteelService } from './service.ts';
 
 const config = { access: 'project', keyIn: { header: 'steel-api-key', query: 'apiKey' } } as const;
-/** Not part of the reference: it is the interface of another service. docs/from-steel.md says what differs. */
+/** Not part of the reference: it is the interface of another service. docs/from-steel.md lists the differences. */
 const hidden = { hide: true, tags: ['browsers'], querystring: Query };
 const ofSession = { ...hidden, params: Type.Object({ id: Type.String({ maxLength: 255 }) }) };
 /** The context of a session may have many cookies. A larger body would take long to parse. */

@@ -1,7 +1,7 @@
 import { Type, type Static, type TProperties } from 'typebox';
 import { oneOf } from '../../api/schema.ts';
 
-/** The bodies of the other service, in its own spelling. A field that is not listed is refused: it would have had an effect there. */
+/** The bodies of the other service, in its own spelling. Fields that are not listed are refused, because they have an effect there. */
 const shape = <P extends TProperties>(properties: P) => Type.Object(properties, { additionalProperties: false });
 const maybe = Type.Optional;
 const flag = maybe(Type.Boolean());
@@ -13,7 +13,7 @@ const anything = maybe(Type.Unsafe<unknown>({}));
 export const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const Uuid = Type.String({ pattern: uuid.source.replaceAll('a-f', 'a-fA-F') });
 
-/** A cookie as `GET …/context` tells it. `size`, `session` and `sameParty` follow from the rest and are not set. */
+/** A cookie as `GET …/context` returns it. `size`, `session` and `sameParty` follow from the rest and are not set. */
 const Cookie = shape({
   name: text(4096),
   value: Type.String({ maxLength: 8192 }),

@@ -6,7 +6,7 @@ import type { ScrapeBody } from './schema.ts';
 
 const isFacts = object({ links: list(object({ url: anyText, text: anyText })), metadata: record });
 
-/** Links, and what the head of the page says of it. What is not there is left out. */
+/** Links and metadata of the page. Missing values are left out. */
 const READ_FACTS = `(() => {
   const cut = (text, most = 2000) => (text ? String(text).trim().slice(0, most) || undefined : undefined);
   const meta = (name) => cut(document.querySelector('meta[name="' + name + '"], meta[property="' + name + '"]')?.content);

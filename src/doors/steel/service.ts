@@ -15,7 +15,7 @@ export type SteelService = ReturnType<typeof steelService>;
 
 const PAGE = 100;
 
-/** Sessions and single pages in the words of the other service. Nothing is stored beside what the rooms below store. */
+/** Sessions and single pages in the interface of the other service. It stores no data of its own. */
 export function steelService({
   sessions,
   stop,

@@ -158,7 +158,7 @@ describe('a proxy', () => {
 describe('the address of a client', () => {
   const wish = (query: string) => wishOfSteel(new URLSearchParams(query));
 
-  test('names a session, or the id of the one that is made', () => {
+  test('names a session, or the id of the new session', () => {
     const made = { kind: 'new', keepAlive: false };
     expect(wish('')).toEqual({ ...made, request: {} });
     expect(wish('sessionId=')).toEqual({ ...made, request: {} });
@@ -212,7 +212,7 @@ describe('an answer', () => {
   });
 });
 
-test('storage belongs to an origin; a domain alone stands for https', () => {
+test('storage is bound to an origin; a domain without a scheme means https', () => {
   const read = originsOf({
     localStorage: { 'example.com': { a: '1' }, 'http://127.0.0.1:80': { b: '2' } },
     sessionStorage: { 'https://example.com': { c: '3' } },

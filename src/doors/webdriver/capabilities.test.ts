@@ -6,7 +6,7 @@ const read = (alwaysMatch: object, firstMatch: object[] = [{}]) =>
   readCapabilities({ capabilities: { alwaysMatch, firstMatch } });
 
 describe('the capabilities of New Session', () => {
-  test('are sorted by who fulfils them', () => {
+  test('are sorted by the part that fulfils them', () => {
     const wanted = read({
       browserName: 'chrome',
       platformName: 'ANY',
@@ -46,7 +46,7 @@ describe('the capabilities of New Session', () => {
     );
   });
 
-  test('the first that can be had is taken', () => {
+  test('the first possible entry is used', () => {
     const { options } = read({ 'corral:options': { headless: true } }, [
       { browserName: 'firefox' },
       { browserName: 'Chrome' },

@@ -1,7 +1,7 @@
 import { chromeOptions } from './chrome-options.ts';
 import { WebDriverFault } from './fault.ts';
 
-/** What a client asks of New Session, sorted by who fulfils it. */
+/** The requested capabilities of New Session, by the part that fulfils them. */
 export interface Wanted {
   /** The key, where the client sends it here instead of in a header. */
   apiKey: string | undefined;
@@ -20,7 +20,7 @@ const MOST_MATCHES = 50;
 const BROWSERS = ['chrome', 'chromium', 'chrome-headless-shell'];
 const PLATFORMS = ['linux', 'any'];
 
-/** Reads the body of New Session by the rules of the standard: the first of `firstMatch` that can be had is taken. */
+/** Reads the body of New Session by the rules of the standard: the first possible entry of `firstMatch` is used. */
 export function readCapabilities(body: unknown): Wanted {
   const { capabilities } = isObject(body) ? body : {};
   if (!isObject(capabilities))
@@ -44,7 +44,7 @@ function merged(always: Caps, first: unknown): Caps {
   const twice = Object.keys(first).find((name) => Object.hasOwn(always, name));
   if (twice !== undefined) throw invalid(`'${twice.slice(0, 100)}' is in alwaysMatch and in firstMatch.`);
   const all = Object.entries({ ...always, ...first });
-  return Object.fromEntries(all.filter(([, value]) => value !== null)); // null stands for "left out"
+  return Object.fromEntries(all.filter(([, value]) => value !== null)); // null means "left out"
 }
 
 /** The reason why this service cannot provide such a browser; undefined if it can. */

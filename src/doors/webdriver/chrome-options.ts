@@ -1,12 +1,12 @@
 import { WebDriverFault } from './fault.ts';
 
 /**
- * `goog:chromeOptions` of a client. The browser is started by the service, so most of them come too late for it: what has a meaning for a
- * session becomes an option of the session, what concerns chromedriver is passed on, and the rest is refused, since a client that
- * sends it expects an effect.
+ * `goog:chromeOptions` of a client. The browser is started by the service, so most of them come too late for it. Options that apply to a
+ * session become options of the session, options of chromedriver are passed on, and the rest is refused, since a client that
+ * sends them expects an effect.
  */
 
-/** What chromedriver does itself, with a browser that runs already. */
+/** Options that chromedriver applies to a running browser. */
 const PASSED_ON = new Set(['mobileEmulation', 'perfLoggingPrefs', 'windowTypes', 'enableExtensionTargets', 'w3c']);
 
 const REMEDIES = new Map(

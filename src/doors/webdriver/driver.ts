@@ -121,7 +121,7 @@ export async function valueOf(response: IncomingMessage): Promise<unknown> {
     }
   } catch (error) {
     if (error instanceof WebDriverFault) throw error;
-    throw new WebDriverFault('unknown error', 'The driver ended before it had answered.', { cause: error });
+    throw new WebDriverFault('unknown error', 'The driver ended before it answered.', { cause: error });
   }
   const whole = Buffer.concat(pieces);
   if (!isLight(whole, MOST_VALUES))

@@ -1,6 +1,6 @@
 import { ServiceError } from '../../errors.ts';
 
-/** The errors of WebDriver that this service gives by itself, with their status; chromedriver has the others. */
+/** The WebDriver errors that this service returns itself, with their status; chromedriver returns the others. */
 const statuses = {
   'invalid argument': 400,
   'invalid session id': 404,
@@ -31,7 +31,7 @@ export interface Refusal {
 
 const invalidArgument = new Set(['invalid_input', 'bad_request', 'payload_too_large', 'feature_not_available']);
 
-/** A refusal as WebDriver clients read it; undefined for what is not one, which is a fault of the service. */
+/** An error in the format of WebDriver; undefined for a fault of the service. */
 export function refusalOf(error: unknown, { creating }: { creating: boolean }): Refusal | undefined {
   const answer = (status: number, word: WebDriverError, message: string, more = {}, headers = {}): Refusal => ({
     status,

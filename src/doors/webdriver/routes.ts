@@ -200,7 +200,7 @@ function beganLike({ unhandledPromptBehavior }: Record<string, unknown>): string
   return began.toString();
 }
 
-/** Refusals in the standard's shape. What is none is a fault of the service, and is answered and logged as everywhere. */
+/** Errors in the format of the standard. Other errors are faults of the service, and are answered and logged as everywhere. */
 async function answerRefusal(error: FastifyError, request: FastifyRequest, reply: FastifyReply) {
   const creating = request.method === 'POST' && request.routeOptions.url?.endsWith('/session') === true;
   const refusal = refusalOf(inItsWords(error), { creating });

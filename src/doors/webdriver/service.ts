@@ -15,7 +15,7 @@ export interface Made {
 
 /**
  * WebDriver sessions: each is a session of this service, made as `POST /browsers` makes one, with a chromedriver inside. Nothing is stored:
- * a driver is known to the node that runs its session, for as long as it runs. When it ends, by itself or with its browser, the session
+ * a driver is known to the node that runs its session, for as long as it runs. When it ends, alone or with its browser, the session
  * stays until it is deleted or times out, and its commands are refused.
  */
 export function webdriverService({
@@ -78,7 +78,7 @@ export function webdriverService({
       }
     },
 
-    /** Sends a command to the driver of a session, which is held until the answer has arrived or is given up. */
+    /** Sends a command to the driver of a session, which is held until the answer arrives or the wait is cancelled. */
     async command(
       projectId: string,
       idOrName: string,
@@ -108,7 +108,7 @@ export function webdriverService({
 
 const noDriver = 'There is no chromedriver on this machine. Install the package chromium-driver.';
 const driverless =
-  'This session has no WebDriver: its driver ended, by itself or with its browser, or the session was not made by POST /session. Make a new session.';
+  'This session has no WebDriver: its driver or its browser ended, or the session was not created by POST /session. Create a new session.';
 
 /** New Session at the driver itself. */
 async function introduce(driver: Driver, { driver: wanted }: Wanted, hungUp: AbortSignal) {

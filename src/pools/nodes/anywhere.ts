@@ -18,9 +18,9 @@ export type Placed = 'placed' | 'pool_full' | 'project_full' | 'node_full' | 're
 
 /** Longer than it takes to detect a browser that does not answer. */
 const lendMs = 4500;
-/** A place is taken at once or not at all; a node that hangs must not keep the pool from being filled elsewhere. */
+/** A place is taken immediately or refused. A node that hangs must not prevent the pool from being filled on other nodes. */
 const placeMs = 3000;
-/** A node that does not answer is given up after ten seconds; its sessions are settled then. */
+/** A node that does not answer is declared dead after ten seconds; its sessions are settled then. */
 const patienceMs = 20_000;
 
 export type SessionsAnywhere = ReturnType<typeof sessionsAnywhere>;
@@ -64,7 +64,7 @@ export function sessionsAnywhere({
 
     /**
      * Disconnects its clients; resolves with whether any client had used it. Never rejects: a browser whose node does not
-     * answer counts as used, since that node is about to be given up.
+     * answer counts as used, since that node is about to be declared dead.
      */
     async takeBack(id: string): Promise<boolean> {
       try {

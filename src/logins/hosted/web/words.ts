@@ -2,7 +2,7 @@
 import type { FlowStatus } from '../../state.ts';
 import type { Choice, Field } from './state.ts';
 
-/** Labels for what the site left without one. */
+/** Labels for fields without one. */
 export const unnamed: Record<Field['type'], string> = {
   identifier: 'Username or email',
   password: 'Password',
@@ -60,7 +60,7 @@ export const askAgain = 'To try again, ask for a new link where you got this one
 export const dead = {
   used: {
     title: 'This link has been used or has expired',
-    text: 'It works once, in one browser tab, until its sign-in is over. If you opened it before, go on in that tab.',
+    text: 'It works once, in one browser tab, until its sign-in is over. If you opened it before, continue in that tab.',
   },
   ended: { title: 'This sign-in is over', text: 'It was ended, or another one was started.' },
   over: { title: 'This link does not work', text: 'Its sign-in is over, or the link is not complete.' },
@@ -68,8 +68,8 @@ export const dead = {
 };
 
 export const trouble = {
-  unreachable: 'The service could not be reached. What you entered was not sent. Try again.',
-  movedOn: 'The site moved on before this arrived. Look at what it asks for now.',
+  unreachable: 'The service could not be reached. Your input was not sent. Try again.',
+  movedOn: 'The site asked another question before your answer arrived. Answer the new question.',
   refused: (detail: string) => `This was not accepted: ${detail}`,
   lost: 'The connection was lost. Trying again…',
 };
@@ -87,7 +87,7 @@ export function about({
   kept: boolean;
   profile: string;
 }): string {
-  const typed = `What you enter goes to ${host}, which types it into ${site} for you.`;
+  const typed = `Your input is sent to ${host}, which types it into ${site} for you.`;
   if (!kept) return typed;
   return `${typed} Usernames and passwords are stored encrypted, to keep the profile “${profile}” signed in.`;
 }

@@ -7,7 +7,7 @@ export function dialogBox({ act, listen, signal, focus }: Parts) {
   function open({ kind, message, defaultText }: ViewMessageOf<'dialog'>) {
     const leaving = kind === 'beforeunload';
     $('dialog-title').textContent = leaving ? 'Leave this page?' : 'The page says';
-    $('dialog-message').textContent = leaving ? 'What you have changed may not be saved.' : message;
+    $('dialog-message').textContent = leaving ? 'Your changes may not be saved.' : message;
     $('dialog-accept').textContent = leaving ? 'Leave' : 'OK';
     $('dialog-cancel').textContent = leaving ? 'Stay' : 'Cancel';
     $('dialog-cancel').hidden = kind === 'alert';

@@ -66,7 +66,7 @@ function uploads({ send, listen, signal, notice, focus, at }: FileParts) {
       notice(`At most ${MOST_FILES} files with ${MOST_UPLOADED / 1024 / 1024} MiB together can be sent here.`);
       return;
     }
-    if (sending) return notice('Another upload is under way. Try again when it is done.');
+    if (sending) return notice('Another upload is running. Try again when it is done.');
     sending = partsOf(files);
     notice(files.length === 1 ? `Sending ${first.name}…` : `Sending ${files.length} files…`);
     send({ type: 'offerFiles', ...where, files: files.map(({ name, size }) => ({ name: name.slice(-255), size })) });

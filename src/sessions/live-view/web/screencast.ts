@@ -44,7 +44,7 @@ const screencast: MakeView = (socket, ui, signal) => {
       case 'dialogClosed':
         return dialog.close();
       case 'crashed':
-        return ui.notice('This tab has crashed. Reload it to go on.');
+        return ui.notice('This tab has crashed. Reload it to continue.');
       case 'popup':
         return popup?.open(message);
       case 'popupClosed':

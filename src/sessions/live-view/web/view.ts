@@ -74,7 +74,7 @@ function connect(makeView: MakeView): void {
   watchHeartbeat(socket, leave.signal, {
     stalled() {
       before = [root.dataset.state ?? '', $('state-text').textContent, $('state-detail').textContent];
-      state('reconnecting', 'The connection is lost.', 'Nothing arrives from the session.');
+      state('reconnecting', 'The connection is lost.', 'The session sends no data.');
     },
     resumed: () => state(...before),
     dead() {
