@@ -13,7 +13,7 @@ import { median, type Row } from './rows.ts';
 
 const MIB = 1024 * 1024;
 
-/** What is measured: one slice each on raw Chromium and on ours, in turns, so that the machine's moods hit both. */
+/** The measurements: one slice each on raw Chromium and on the service, in turns, so that other load affects both. */
 const measures = [
   {
     what: 'CDP round trips, one after another',

@@ -6,8 +6,8 @@ import { median, type Row } from './rows.ts';
 const bin = join(import.meta.dirname, '../bin/corral.cjs');
 
 /**
- * What a person waits for: `corral browsers list` from the start of its process to its end, beside a Node that does nothing. The two take
- * turns, so that whatever else the machine does falls on both.
+ * `corral browsers list` from the start of its process to its end, beside a Node that does nothing. The two take turns, so that other load
+ * of the machine affects both.
  */
 export async function benchCli(): Promise<Row[]> {
   const service = await startService({ CORRAL_LOG_LEVEL: 'info' });

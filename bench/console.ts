@@ -26,7 +26,7 @@ const screens = {
   sessions: { path: '/console/sessions', empty: '.snippet', full: '[aria-label="Sessions"] a' },
 };
 
-/** How soon the console shows something, and what its wall of pictures costs the service. */
+/** The load time of the console, and the cost of its wall of pictures for the service. */
 export async function benchConsole(): Promise<Row[]> {
   const dir = await mkdtemp(join(tmpdir(), 'corral-bench-'));
   const pages = await startPages();
@@ -52,7 +52,7 @@ export async function benchConsole(): Promise<Row[]> {
 
 /**
  * Running sessions of this node that are only rows. They are inserted into the database of this service, because a thousand browsers fit no
- * machine that this runs on. The console cannot tell: a list is made of rows.
+ * machine that this runs on. The console lists rows, so it shows them as sessions.
  */
 async function withRows(dataDir: string, measure: () => Promise<Row[]>): Promise<Row[]> {
   const store = await visitStore({ dataDir, databaseUrl: '', log: silent });
@@ -113,7 +113,7 @@ async function timeTo({ url, key }: Corral, browser: Viewers, path: string, sele
   }
 }
 
-/** Sessions that programs use, so that none sleeps, beside the same without a person who looks. */
+/** Sessions in use, so that none is in standby, with and without a viewer. */
 async function wall(service: Corral, browser: Viewers, url: string): Promise<Row[]> {
   const ids: string[] = [];
   const used: Page[] = [];

@@ -23,7 +23,7 @@ const transfers = [
 /**
  * 100 MiB through the egress gateway, beside the same without it: straight, and by way of squid. The server and the client are
  * processes of their own, as the web and the browser are; the gateway runs here, as it does in the service. Medians of
- * rounds that take turns. On two cores the server, the client and the gateway share what two of them would have had.
+ * rounds that take turns. On two cores, the server, the client and the gateway share the processor.
  */
 export async function benchEgress(): Promise<Row[]> {
   const dir = mkdtempSync(join(tmpdir(), 'corral-bench-'));

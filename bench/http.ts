@@ -5,7 +5,7 @@ import { median, type Row } from './rows.ts';
 
 /**
  * An authenticated `GET /org/projects/{id}`, which asks the database, beside a bare Fastify route that answers the same
- * bytes. The two take turns in short slices, so that whatever else the machine does falls on both.
+ * bytes. The two take turns in short slices, so that other load of the machine affects both.
  */
 export async function benchHttp(): Promise<Row[]> {
   const service = await startService({ CORRAL_LOG_LEVEL: 'info' });

@@ -39,7 +39,7 @@ const observed = `(() => {
   })());
 })()`;
 
-/** What people who look at a session see, and what it costs the page. A second Chromium on the same machine is the viewer. */
+/** The frame rate and latency of the live view, and its cost for the page. A second Chromium on the same machine is the viewer. */
 export async function benchLiveView(): Promise<Row[]> {
   const rows: Row[] = [];
   const looking = await viewers();

@@ -121,7 +121,7 @@ async function measureLogin(service: Service, subject: Subject, result: Result):
   if (!subject.stored) return;
   result.kept = await isLoggedIn(service, subject, profile);
   if (!result.kept) result.classes.push('the profile is not logged in in a later session');
-  // Without a person there is no way back in to a site that asks for more than the credential has.
+  // A site that asks for more than the credential has needs a person.
   if (!subject.endSessions || (subject.meanwhile && !subject.meanwhile.optional)) return;
   await subject.endSessions();
   const [after, tookAgain] = await timed(() => checkNow(service, id));

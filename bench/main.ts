@@ -36,7 +36,7 @@ const parts: Record<string, () => Promise<Row[]>> = {
 const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => !parts[name]);
 if (unknown.length > 0) {
-  console.error(`There is no part ${unknown.join(', ')}; there are ${Object.keys(parts).join(', ')}.`);
+  console.error(`There is no part ${unknown.join(', ')}; the parts are ${Object.keys(parts).join(', ')}.`);
   process.exit(2);
 }
 console.log(

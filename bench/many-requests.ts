@@ -5,7 +5,7 @@ import { parentPort } from 'node:worker_threads';
 import { crc32, deflateSync } from 'node:zlib';
 
 /**
- * A site on a thread of its own, so that its work is not part of what is measured. The load event of both pages waits for 300 requests.
+ * A site on a thread of its own, so that its work is not measured. The load event of both pages waits for 300 requests.
  * `/page` has the kinds and sizes of files that pages have (styles, scripts, pictures), from a server 20 ms away. The answers of `/empty`
  * are empty and there at once, so the browser does little but ask.
  */

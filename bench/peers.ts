@@ -144,7 +144,7 @@ export function residentMb(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
 }
 
-/** Processor time that a process has had so far, in milliseconds; undefined when it is gone. */
+/** The processor time of a process so far, in milliseconds; undefined when it has exited. */
 export function processorMs(pid: number): number | undefined {
   if (!existsSync(`/proc/${pid}/stat`)) return undefined;
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');

@@ -50,7 +50,7 @@ export function lifecyclePicture(title: string, subtitle: string, series: readon
     ...(bar === undefined ? [] : [line(bar, `stroke="${colour}" stroke-width="1.5" stroke-dasharray="6 5"`)]),
   ]);
 
-  // Words beside the lines they belong to, pushed apart where lines come close.
+  // Labels next to their lines, moved apart where lines are close.
   const labels = series
     .flatMap(({ name, colour, median, bar }) => [
       { at: y(median), words: `${name}: ${median.toFixed(0)} ms`, style: `fill="${colour}" font-weight="600"` },

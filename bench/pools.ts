@@ -9,11 +9,11 @@ import { median, percentile, type Row } from './rows.ts';
 
 const clients = 50;
 const size = 10;
-/** How long a lease is held on the average: by those who only take it and give it back, and by those who use it. */
+/** The average time of a lease: of clients that only take and release it, and of clients that use it. */
 const holdMs = { unused: 50, used: 5000 };
 const seconds = Number(process.env['BENCH_POOL_SECONDS'] ?? 30);
 const swaps = 15;
-/** As many as a node of that size keeps unless told otherwise. */
+/** The default number of a node of that size. */
 const spares = 8;
 
 type Corral = Awaited<ReturnType<typeof corral>>;
@@ -121,8 +121,8 @@ async function oneBrowser(warm: Corral, cold: Corral): Promise<Row[]> {
 
 /**
  * Fifty clients and ten browsers. The k-th lease is for the k-th browser that came free: ten at the start, then one whenever a
- * release was answered. What lies between that moment (or the asking, if that was later) and the answer is ours; the rest is
- * queueing.
+ * release was answered. The time between that moment (or the request, if later) and the answer is the
+ * latency of the service; the rest is queueing.
  */
 async function crowd(service: Corral, kind: 'unused' | 'used'): Promise<Row[]> {
   const pool = await poolOf(service, size);

@@ -1,9 +1,9 @@
-/** One line of the table that `npm run bench` prints: a figure, what stands beside it in the same run, and the bar. */
+/** One line of the table that `npm run bench` prints: a figure, its comparison from the same run, and the limit. */
 export interface Row {
   what: string;
   value: number;
   unit: string;
-  /** What the ratio is to; without a ratio, whatever is worth saying. */
+  /** The comparison of the ratio; without a ratio, a remark. */
   beside?: string;
   ratio?: number;
   bar?: string;

@@ -22,8 +22,8 @@ type Corral = Awaited<ReturnType<typeof corral>>;
 type PlaywrightServer = Awaited<ReturnType<typeof playwrightServer>>;
 
 /**
- * What the table in the design says of sessions. Service, browsers and peers are processes of their own, and the sides take
- * turns, one lifecycle each, so that whatever else the machine does falls on all of them.
+ * Starts, lifecycles and memory of sessions. Service, browsers and peers are separate processes. They take turns, one lifecycle each, so
+ * that other load of the machine affects all of them.
  */
 export async function benchSessions(): Promise<Row[]> {
   const undo: (() => Promise<unknown>)[] = [];

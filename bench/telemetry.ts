@@ -29,7 +29,7 @@ const everything = {
   },
 };
 
-/** What capturing costs a page, what a session sustains, and how the archive grows and answers. */
+/** The cost of capturing for a page, the event rate of a session, and size and speed of the archive. */
 export async function benchTelemetry(): Promise<Row[]> {
   const site = new Worker(new URL('many-requests.ts', import.meta.url));
   const [port] = (await once(site, 'message')) as [number];
@@ -66,7 +66,7 @@ async function create({ call }: Started, telemetry?: object): Promise<{ session_
   return JSON.parse(await call('POST', '/browsers', { headless: true, timeout_seconds: 3600, telemetry }));
 }
 
-/** A way to load the page: what is switched on before, and off after. */
+/** A way to load the page: the actions before and after. */
 interface Way {
   page: Page;
   before(): Promise<unknown>;
@@ -127,7 +127,7 @@ async function inTurns<Name extends string>(ways: Record<Name, Way>, url: string
   return Object.fromEntries(names.map((name) => [name, median(times[name])])) as Record<Name, number>;
 }
 
-/** Resolves when the processors had next to nothing to do for half a second, or after ten on a machine that is busy with other things. */
+/** Resolves when the processors were almost idle for half a second, or after ten seconds on a busy machine. */
 async function quiet(): Promise<void> {
   let [calm, before] = [0, processorTimes()];
   for (let look = 0; look < 66 && calm < 3; look++) {

@@ -13,7 +13,7 @@ export async function aptInstall(names) {
   say(`\nInstalling ${names.length === 1 ? 'it' : 'them'} with apt-get.`);
   const update = await apt(['update']);
   // Offline, or one dead repository: the present package lists may still be enough, and if not, install reports it better.
-  if (update.code !== 0) say('  apt-get update failed; going on with the package lists that are here.');
+  if (update.code !== 0) say('  apt-get update failed; continuing with the existing package lists.');
 
   const known = await withCandidate(names);
   if (known.length > 0) {

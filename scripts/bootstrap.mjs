@@ -13,8 +13,8 @@ import { provideSystemParts, reportSystemParts } from './system.mjs';
 export const neededNode = '20.19.0';
 
 /**
- * `system`: 'install' installs what is missing or stops with the command that does; 'report' only says what is missing;
- * 'skip' does not look. `types: false` builds without checking types. When nothing is missing, all of this takes some tens of milliseconds.
+ * `system`: 'install' installs missing packages or stops with the command that does; 'report' only lists them;
+ * 'skip' does not check. `types: false` builds without checking types. When nothing is missing, all of this takes some tens of milliseconds.
  */
 export async function prepare({ build = true, types = true, system = 'install', quiet = false } = {}) {
   checkNode();

@@ -5,7 +5,7 @@ import { staleDependencies } from './dependencies.mjs';
 import { root } from './run.mjs';
 import { script, Stop } from './say.mjs';
 
-/** For the command line in a checkout: builds what changed, and says what to do where that is not possible. */
+/** For the command line in a checkout: builds changed files, or prints the remedy if that is not possible. */
 export async function checkBuild(main) {
   await script(async () => {
     checkNode();

@@ -5,7 +5,7 @@ import { writeApiTypes } from './console.mjs';
 import { listen } from './run.mjs';
 import { duration, script } from './say.mjs';
 
-/** What must hold before tests are worth running. Each check prints what is wrong. */
+/** The checks before the tests. Each prints its violations. */
 const checks = [
   { name: 'format', run: () => listen('prettier', ['--check', '.']), mend: 'npm run format' },
   {
@@ -33,7 +33,7 @@ export async function check() {
       const started = Date.now();
       const { code, output } = await run();
       console.log(`  ${code === 0 ? 'ok    ' : 'FAILED'}  ${name.padEnd(19)}  ${duration(Date.now() - started)}`);
-      if (code !== 0) console.log(`\n${output}\n${mend ? `\nTo mend: ${mend}\n` : ''}`);
+      if (code !== 0) console.log(`\n${output}\n${mend ? `\nTo repair: ${mend}\n` : ''}`);
       return code === 0;
     }),
   );

@@ -14,7 +14,7 @@ const dist = join(root, 'dist');
 /**
  * Builds src/ into dist/ when it changed. The build goes into a new folder that replaces dist once it is complete, so a
  * failed or interrupted build leaves the last good one, and files of deleted sources do not remain. Without `types` they are not checked,
- * which is most of tsc's work: for those who check them anyway.
+ * which is most of tsc's work: for callers that check them anyway.
  */
 export async function compile({ quiet = false, types = true } = {}) {
   const sources = filesOf('src').filter((file) => !/\.test\.ts$|\.snap$|\.md$/.test(file));
@@ -68,9 +68,7 @@ export async function compile({ quiet = false, types = true } = {}) {
     swap(next);
   } catch (error) {
     if (error.code === 'EACCES' || error.code === 'EPERM')
-      throw new Stop(
-        `The build could not write ${error.path}: it belongs to another user. Remove it or run as its owner.`,
-      );
+      throw new Stop(`The build could not write ${error.path}: another user owns it. Remove it or run as its owner.`);
     throw error;
   } finally {
     rmSync(next, { recursive: true, force: true });
@@ -166,7 +164,7 @@ function isAlive(pid) {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    // EPERM: the process runs, and belongs to another user.
+    // EPERM: the process runs as another user.
     return error.code === 'EPERM';
   }
 }

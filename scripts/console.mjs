@@ -61,7 +61,7 @@ function refuseLarge(manifest, sizes) {
     console.log(`The console's first screen: ${Math.round(bytes / 1024)} KB compressed.`);
   if (bytes > FIRST_SCREEN_KB * 1024)
     throw new Stop(
-      `The console's first screen is ${Math.round(bytes / 1024)} KB compressed, more than ${FIRST_SCREEN_KB} KB. Load what it does not show at first with a dynamic import().`,
+      `The console's first screen is ${Math.round(bytes / 1024)} KB compressed, more than ${FIRST_SCREEN_KB} KB. Load the other screens with a dynamic import().`,
     );
 }
 
@@ -85,8 +85,8 @@ export async function writeApiTypes() {
 }
 
 /**
- * The reference has fields with a default as the service reads them: always there. A client may leave them out. Rules without a shape of
- * their own ("one of these two fields") and discriminators say nothing that the types could; the generator makes wrong types of them.
+ * In the reference, fields with a default are always present, as the service reads them. A client may leave them out. Rules without a
+ * schema ("one of these two fields") and discriminators are removed: the generator creates wrong types of them.
  */
 function withDefaultsLeftOut(node) {
   if (Array.isArray(node)) return node.map(withDefaultsLeftOut);

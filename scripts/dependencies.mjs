@@ -23,8 +23,7 @@ export async function installDependencies() {
     '--no-fund',
     '--loglevel=error',
   ]);
-  if (code !== 0)
-    throw new Stop('npm ci did not finish; what it said is above. Run the same command again once that is mended.');
+  if (code !== 0) throw new Stop('npm ci failed; its output is above. Run the same command again after the repair.');
 }
 
 /**

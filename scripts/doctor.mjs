@@ -8,12 +8,12 @@ import { cgroups, disk, memory, sandboxes, serviceUserFinding, versionOf } from 
 import { findParts } from './parts.mjs';
 import { howToInstall } from './system.mjs';
 
-// A package has no lock file of its own; npm put its dependencies where they belong.
+// A package has no lock file of its own; npm installed its dependencies.
 const stale = existsSync(join(root, 'package-lock.json')) ? staleDependencies() : undefined;
 const parts = findParts();
 const missing = parts.filter((part) => !part.path);
 
-/** Each finding: whether it is well (undefined for information only), what was found, and what is switched off otherwise. */
+/** Each finding: whether it is well (undefined for information only), the result, and the features that need it. */
 const findings = [
   {
     name: 'node',
@@ -26,10 +26,10 @@ const findings = [
   { name: 'npm', saw: versionOf('npm', ['--version']) },
   { name: 'packages', saw: stale ? `npm start will run npm ci: ${stale}` : 'complete' },
   ...parts.map(({ name, path, version, browser, required, without }) => {
-    const told = path && version ? versionOf(path, version) : undefined;
-    // The service takes no browser that does not tell its version.
-    const well = Boolean(path) && !(browser && told === undefined);
-    const words = path && version ? (told ?? 'of unknown version') : '';
+    const found = path && version ? versionOf(path, version) : undefined;
+    // The service uses no browser that does not print its version.
+    const well = Boolean(path) && !(browser && found === undefined);
+    const words = path && version ? (found ?? 'of unknown version') : '';
     return { name, well, required, saw: [words, path].filter(Boolean).join('  '), without };
   }),
   ...serviceUserFinding(),
@@ -42,14 +42,14 @@ const findings = [
 const mends = findings.filter(({ well = true, mend }) => !well && mend).map(({ mend }) => mend);
 if (missing.length > 0) mends.unshift(howToInstall(missing));
 if (process.argv.includes('--json')) {
-  const told = findings.map(({ name, well = true, required = false, saw, without }) =>
+  const shown = findings.map(({ name, well = true, required = false, saw, without }) =>
     well ? { name, well, saw } : { name, well, required, saw, switched_off: without },
   );
-  console.log(JSON.stringify({ findings: told, mends }, null, 2));
-} else tell();
+  console.log(JSON.stringify({ findings: shown, mends }, null, 2));
+} else print();
 if (findings.some(({ well = true, required }) => !well && required)) process.exitCode = 1;
 
-function tell() {
+function print() {
   const width = Math.max(...findings.map(({ name }) => name.length));
   for (const { name, well = true, required, saw, without } of findings) {
     const verdict = well ? 'ok      ' : required ? 'MISSING ' : 'degraded';
@@ -57,6 +57,6 @@ function tell() {
     console.log(`${verdict}  ${name.padEnd(width)}  ${words}`);
   }
 
-  if (mends.length > 0) console.log(`\nTo mend:\n\n${mends.join('\n')}`);
+  if (mends.length > 0) console.log(`\nTo repair:\n\n${mends.join('\n')}`);
   else console.log('\nThis machine has everything.');
 }

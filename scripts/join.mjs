@@ -5,7 +5,7 @@ import { Stop } from './say.mjs';
 
 /**
  * Packages that are joined with the service. The others stay packages: they have binaries or files beside their code, or they are loaded
- * only by those who use them. A package of CommonJS that is loaded by `import()` has its `default` alone here, and no names.
+ * only when they are used. A package of CommonJS that is loaded by `import()` has its `default` alone here, and no names.
  */
 const joinedPackages = [
   '@fastify/fast-json-stringify-compiler',
@@ -34,11 +34,11 @@ const named = (list, path) => list.some((name) => path === name || path.startsWi
 
 /**
  * Joins the modules of the service and most of its packages to a few files in `joined/` of a build: a start took 1.3 seconds of processor
- * time for its thousand modules one by one, and takes a third of that. `main.js` of the build leads there. What else runs (the command line,
- * programs inside sessions) is run from its own files, which stay where they are.
+ * time for its thousand modules one by one, and takes a third of that. `main.js` of the build leads there. Other programs (the command line,
+ * programs inside sessions) run from their own files, which are not joined.
  *
- * `joined/modules/` has a file for each module of the service that exports what the module does. By these, tests import the service that
- * users run, as one graph of modules.
+ * `joined/modules/` has a file for each module of the service that exports the same. With these, tests import the joined service
+ * as one graph of modules.
  */
 export async function joinService(folder) {
   const esbuild = await import('esbuild'); // not at the top: a fresh clone has no packages yet
@@ -144,7 +144,7 @@ const externals = (packages) => ({
   },
 });
 
-/** Gives the modules that ask for their place the one that they have in the build. A package has none: it may be installed anywhere. */
+/** Gives modules that use their own path the path in the build. Packages are excluded: they may be installed anywhere. */
 const placed = (folder, outdir) => ({
   name: 'placed',
   setup({ onLoad }) {
@@ -164,7 +164,7 @@ const placed = (folder, outdir) => ({
   },
 });
 
-/** The paths below src/ of the modules that a module imports, directly or not, and of itself. What it loads later is not among them. */
+/** The paths below src/ of the modules that a module imports, directly or not, and of itself. Dynamic imports are not included. */
 async function modulesOf(esbuild, entry) {
   const { metafile } = await esbuild.build({
     ...options,
@@ -203,7 +203,7 @@ async function exportsOf(esbuild, modules) {
 
 const nameIn = (path, name) => `${path.replace(/\.ts$/, '').replaceAll(/[^a-zA-Z0-9]/g, '_')}__${name}`;
 
-/** One module that exports whatever the modules export, each under a name of its own. */
+/** One module that exports all exports of the modules, each under a separate name. */
 const allModules = (exported) => ({
   name: 'all-modules',
   setup({ onResolve, onLoad }) {

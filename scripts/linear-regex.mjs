@@ -2,7 +2,7 @@ import { parseRegExpLiteral, visitRegExpAST } from '@eslint-community/regexpp';
 import { Chars, toUnicodeSet } from 'regexp-ast-analysis';
 import scslre from 'scslre';
 
-/** A repetition that may go on for longer than this counts as one without an end: every place of a text would be tried that often. */
+/** A repetition with a larger maximum than this counts as unbounded: every place of a text would be tried that often. */
 const LONG = 32;
 
 /**
@@ -33,11 +33,11 @@ export function whyNotLinear(source, flags) {
 }
 
 const readsAgain = (what) => `a search reads ${what} again from each place where it may begin`;
-const divides = (who, what) => `${who} divide ${what} between them in many ways`;
+const divides = (parts, what) => `${parts} divide ${what} between them in many ways`;
 
 const isLong = ({ max }) => max > LONG;
 
-/** The pattern with `{0,64}` as `{0,}`: the square of a long bound takes long as well. */
+/** The pattern with `{0,64}` as `{0,}`: the square of a long bound takes long too. */
 function withoutLongEnds(pattern) {
   const ends = longInside(pattern).filter(({ min, max }) => max !== Infinity && min !== max);
   return ends
@@ -135,7 +135,7 @@ function isGuard(element, run, flags, next) {
   }
 }
 
-/** After `\b`, a letter has none before it: inside of a run of letters there is no such place. */
+/** A letter after `\b` has no letter before it, so a run of letters has only one such place. */
 function beginsWord(next, run, flags) {
   const letters = Chars.word(flags);
   return next !== undefined && isOne(next) && run.isSubsetOf(letters) && consumed(next, flags).isSubsetOf(letters);

@@ -31,12 +31,12 @@ export function serviceUserFinding() {
       well: reaches,
       saw: reaches ? 'exists and reaches this folder' : `exists but may not enter ${root}`,
       without: 'the embedded database',
-      mend: `Move the clone to where everybody may look, such as /opt, or: chmod o+x on the folders above ${root}`,
+      mend: `Move the clone to a folder that every user can read, such as /opt, or: chmod o+x on the folders above ${root}`,
     },
   ];
 }
 
-/** Namespaces, tried as a user that is not root: what root may do says nothing about the users that browsers run as. */
+/** Namespaces, tried as a user that is not root, because browsers do not run as root. */
 export function sandboxes() {
   if (!linux)
     return [{ name: 'sandbox', saw: 'only on Linux: browsers are refused here, unless CORRAL_ALLOW_UNSANDBOXED=true' }];

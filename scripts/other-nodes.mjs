@@ -37,10 +37,7 @@ const tests = [
   'test/acceptance/sessions.test.ts',
 ];
 
-/**
- * Runs these tests on each version, and the check of what is emitted from the code. `env` is added to the environment. Resolves to an exit
- * code.
- */
+/** Runs these tests on each version, and the check of the generated files. `env` is added to the environment. Resolves to an exit code. */
 export async function testOnOtherNodes(args = tests, env = {}) {
   for (const version of versions) {
     const node = await provideNode(version);

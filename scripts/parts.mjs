@@ -14,9 +14,9 @@ const chromiumPlaces = [
 const headlessShellPlaces = ['/usr/lib/chromium/chromium-headless-shell', '/usr/lib64/chromium-browser/headless_shell'];
 
 /**
- * The system parts that Corral needs: the Debian package of each, how to find it, and what is switched off without it. The service takes
- * its browsers from here, and `/ready` reports what is missing here, so that it agrees with `npm run doctor`.
- * What cannot install the `optional` ones goes on without them.
+ * The system parts that Corral needs: the Debian package of each, how to find it, and the features that it enables. The service finds
+ * its browsers with this list, and `/ready` reports missing parts from it, so that it agrees with `npm run doctor`.
+ * An installation that cannot install the `optional` ones continues without them.
  */
 export const parts = [
   {

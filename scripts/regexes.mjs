@@ -39,7 +39,7 @@ export function slowRegexes(file, code) {
   return found;
 }
 
-/** Literals, and what is built of the constants of the same file. */
+/** Literals, and expressions built of constants of the same file. */
 function regexesOf(file, code) {
   const { program, errors } = parseSync(file, code);
   if (errors.length > 0) throw new Error(`${file}: ${errors[0].message}`);
@@ -55,7 +55,7 @@ function regexesOf(file, code) {
   };
   new Visitor({
     VariableDeclarator({ id, init }) {
-      // A name that is declared twice is none of one value.
+      // A name that is declared twice has no single value.
       if (id.type === 'Identifier') constants.set(id.name, constants.has(id.name) ? undefined : init);
     },
     Literal({ start, regex }) {

@@ -1,2 +1,2 @@
-/** Every place under the folder `src` where the plan of the house is not kept, as sentences. */
+/** Every violation of the plan of rooms under the folder `src`, as sentences. */
 export function violations(src: string): string[];

@@ -16,7 +16,7 @@ const rooms = {
   store: [],
   org: [],
   sessions: ['profiles', 'extensions', 'proxies', 'telemetry', 'chromium'],
-  pools: ['sessions', 'telemetry'], // a lease captures what its pool says, and what its acquire adds
+  pools: ['sessions', 'telemetry'], // a lease captures the categories of its pool and of its acquire
   doors: ['sessions', 'pools', 'profiles', 'extensions', 'proxies', 'chromium'], // addresses and APIs for clients of other services, on top of sessions and pools
   profiles: [],
   extensions: [],
@@ -30,7 +30,7 @@ const rooms = {
   docs: [], // the reference for people and the guides
   console: ['org'], // the page for people, and the links that sign in to it: these become keys
   chromium: [],
-  cluster: [], // nodes and the connections between them, whatever is sent; app.ts passes in what to settle
+  cluster: [], // nodes and the connections between them; app.ts passes in the settlers
   lib: [],
 };
 
@@ -44,9 +44,9 @@ const chromiumRooms = {
   cdp: ['sandbox'], // the pipe, the multiplexer, the service's own client
   display: ['sandbox'], // the display server and what speaks RFB to it
   bidi: ['cdp'],
-  pages: ['cdp'], // what is done with pages over CDP
-  telemetry: ['cdp', 'pages'], // what a browser did: events out of CDP
-  forms: ['cdp', 'pages', 'computer'], // what a page asks for, and filling it in
+  pages: ['cdp'], // actions on pages over CDP
+  telemetry: ['cdp', 'pages'], // events of a browser from CDP
+  forms: ['cdp', 'pages', 'computer'], // reading and filling in forms
   browser: ['sandbox', 'display'], // starting a browser: flags, launch, its profile's archive
   computer: ['cdp', 'display', 'pages'],
   guest: ['sandbox', 'cdp', 'browser'],
@@ -80,16 +80,16 @@ const roofs = ['app'];
 const cliMayImport = ['cli', 'mcp', 'lib', 'version.ts'];
 
 /**
- * In the rooms where sessions run, the files that use the file system, each with what it touches there. A session can
- * change none of that, except what outside.ts and session-files.ts touch, which are made for that; and inside a session there is nothing else
- * to touch.
+ * In the rooms where sessions run, the files that use the file system, each with the paths that it uses. A session cannot change these
+ * paths, except those of outside.ts and session-files.ts, which are made for that. Inside a session there are no other
+ * paths.
  */
 const fileUsers = {
-  'chromium/sandbox/outside.ts': 'what a session can change',
+  'chromium/sandbox/outside.ts': 'files that a session can change',
   'chromium/sandbox/session-files.ts': 'files that a session uploads and downloads, by descriptors',
   'chromium/sandbox/furnish.ts': "the session's directory itself, and etc, which sessions only read",
   'chromium/sandbox/mounts.ts': "the system's directories",
-  'chromium/sandbox/isolation.ts': 'what the machine has, and a trial in a directory of its own',
+  'chromium/sandbox/isolation.ts': 'properties of the machine, and a trial in a separate directory',
   'chromium/sandbox/cgroup.ts': '/proc and /sys/fs/cgroup',
   'chromium/sandbox/cgroup-limits.ts': '/sys/fs/cgroup and /sys/block',
   'chromium/sandbox/descriptors.ts': '/proc/self/fdinfo',
@@ -105,7 +105,7 @@ const fileUsers = {
   'chromium/recorder/encoder.ts': 'whether there is an ffmpeg',
   'doors/webdriver/driver.ts': 'whether there is a chromedriver',
   'chromium/guest/toolbox.ts': 'the directory of tools, which sessions only read',
-  'chromium/guest/inside/': 'what the guest, in the session, may touch',
+  'chromium/guest/inside/': 'files of the session, from the guest inside',
   'chromium/workshop/inside/': 'what builds and workers, in their sandboxes, may touch',
   'chromium/workshop/workbench.ts': 'the directory of tools, which builds and workers only read',
   'chromium/workshop/build.ts': 'the directory of a build before anything runs in it',
@@ -223,7 +223,7 @@ function judgeOurs(file, target, typeOnly) {
     return undefined;
   }
   if (from === 'lib')
-    return `reaches ${target}: lib/ imports nothing of ours; take it as a parameter, or move the file to a room`;
+    return `reaches ${target}: lib/ imports no other code of the service; take it as a parameter, or move the file to a room`;
   if (from === 'chromium')
     return `reaches ${target}: chromium/ knows only lib/; take it as a parameter, sessions/ passes it in`;
   if (from === 'store')

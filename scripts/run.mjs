@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
-/** The package's folder: all paths here are relative to it, whatever folder a script was called in. */
+/** The package's folder: all paths here are relative to it, independent of the current folder. */
 export const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
 
 /** Programs of the dependencies, by their files: `npx` takes half a second to find the same. */
@@ -13,7 +13,7 @@ const programs = {
   oxlint: 'node_modules/oxlint/bin/oxlint',
 };
 
-/** Runs a program on this terminal, as if it had been called directly. Resolves to its exit code. */
+/** Runs a program on this terminal. Resolves to its exit code. */
 export function show(program, args, options = {}) {
   return new Promise((resolve, reject) => {
     const child = start(program, args, { stdio: 'inherit', ...options });
@@ -27,7 +27,7 @@ export function show(program, args, options = {}) {
   });
 }
 
-/** Runs a program and returns its output. A program that cannot be started counts as one that failed. */
+/** Runs a program and returns its output. A program that cannot be started counts as failed. */
 export function listen(program, args, options = {}) {
   return new Promise((resolve) => {
     const child = start(program, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options });

@@ -6,7 +6,7 @@ import { isRoot } from './parts.mjs';
 import { root } from './run.mjs';
 import { script, Stop } from './say.mjs';
 
-/** `npm start -- --as-is` starts with the system parts that are present: `/ready` then says what is switched off. */
+/** `npm start -- --as-is` starts with the system parts that are present: `/ready` then lists the disabled features. */
 const asIs = process.argv.indexOf('--as-is');
 if (asIs !== -1) process.argv.splice(asIs, 1);
 

@@ -53,7 +53,7 @@ export function missingParts() {
   return findParts().filter((part) => !part.path);
 }
 
-/** The one command that installs what is missing: ready to paste on Debian and Ubuntu, with Debian's names elsewhere. */
+/** The command that installs the missing packages: for Debian and Ubuntu, with Debian's names on other systems. */
 export function howToInstall(missing) {
   const names = missing.map((part) => part.name).join(' ');
   if (process.platform !== 'linux') return `Install ${names} (or Google Chrome).`;
@@ -61,8 +61,8 @@ export function howToInstall(missing) {
   const commands = ['apt-get update', `apt-get install --yes --no-install-recommends ${names}`];
   for (const { mend } of missing) if (mend && command(mend[0])) commands.push(mend.join(' '));
   const sudo = !isRoot() && command('sudo') ? 'sudo ' : '';
-  const who = isRoot() || sudo ? '' : ' as root';
-  return `Run this${who}:\n\n  ${commands.map((line) => sudo + line).join(' && ')}\n`;
+  const as = isRoot() || sudo ? '' : ' as root';
+  return `Run this${as}:\n\n  ${commands.map((line) => sudo + line).join(' && ')}\n`;
 }
 
 function describe(missing) {

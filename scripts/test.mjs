@@ -28,6 +28,8 @@ await script(async () => {
 /**
  * The attacks by what runs in a session, on what confines it. The others are on what the service does with requests, messages, connections,
  * rows and its memory, which is the same for every user.
+ * The attacks by code in a session. The others attack the service with requests, rows and memory, which is the same for
+ * every user.
  */
 function attacksOnSessions() {
   const onTheService = [

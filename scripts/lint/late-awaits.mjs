@@ -98,7 +98,7 @@ function isPromiseMethod(node, names) {
 
 const together = ['all', 'allSettled', 'any', 'race'];
 
-/** `await x`, `Promise.all([x, y])`, `Promise.all(x)`: what is used so holds a promise, or some. */
+/** `await x`, `Promise.all([x, y])`, `Promise.all(x)`: such a variable holds one or several promises. */
 function isAwaited({ parent }) {
   if (parent.type === 'AwaitExpression') return true;
   const outer = parent.type === 'SpreadElement' ? parent.parent : parent;

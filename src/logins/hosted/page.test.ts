@@ -63,7 +63,7 @@ test('what a login does not wait for any more is not sent twice', async () => {
   await pass(page).fill('secret');
   served.answers.submit = 422;
   await pass(page).press('Enter');
-  await text(page).toContain('The site moved on before this arrived.');
+  await text(page).toContain('The site asked another question before your answer arrived.');
   expect(served.submits).toEqual([]);
 });
 
