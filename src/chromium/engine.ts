@@ -29,7 +29,7 @@ import type { Proxy } from './egress/proxy.ts';
 
 export type { Viewport } from './browser/launch.ts';
 
-/** A running browser with everything that belongs to it: its gateway, its clients, and the service's own client. */
+/** A running browser with its gateway, its clients, and the service's own client. */
 export interface Engine {
   readonly browser: Browser;
   readonly mux: Mux;
@@ -53,7 +53,7 @@ export interface Engine {
   /** Loads the extension of this name in its directory's `extensions`; returns Chromium's id for it. */
   loadExtension(name: string): Promise<string>;
   unloadExtension(id: string): Promise<void>;
-  /** The page that a person in front of the browser would see; undefined when there is none. Its texts are cut. */
+  /** The active page; undefined when there is none. Its texts are cut. */
   frontPage(): Promise<{ url: string; title: string } | undefined>;
   /** A small JPEG of that page; undefined when there is none, or it shows nothing for `ms`. */
   thumbnail(ms: number): Promise<Buffer | undefined>;
@@ -91,7 +91,7 @@ const VIEWPORT_MS = 40_000;
 const MOST_PAGES = 200;
 const MOST_SIZES = 10;
 const DISPLAY_MS = 5000;
-/** What is told of a page's address and title, which the page chooses. */
+/** The limits of a page's address and title, which the page chooses. */
 const MOST_URL = 2048;
 const MOST_TITLE = 256;
 
@@ -124,7 +124,7 @@ function laneOpener(gateway: Gateway, port: number) {
 
 type Opened = Pick<TargetInfo, 'targetId' | 'openerId'>;
 
-/** The sizes that windows with tabs have or had. `first` is undefined where there is no window manager. */
+/** The sizes of windows with tabs. `first` is undefined without a window manager. */
 function windowSizes(first: Viewport | undefined) {
   const sizes = first ? [first] : [];
   return {

@@ -133,7 +133,7 @@ describe('a CDP client', () => {
     flooding.socket.resume();
     expect(await flooding.closed).toEqual({
       code: 1008,
-      reason: expect.stringContaining('Dropped: this connection does not read what the browser sends.'),
+      reason: expect.stringContaining('Dropped: this connection does not read the messages of the browser.'),
     });
     expect(await other.result('Browser.getVersion')).toHaveProperty('product');
     await other.close();

@@ -93,7 +93,7 @@ describe('what an app writes takes no more of the service than it should', () =>
         expect(() => refuseNames({ entry: 'index.js', apps })).toThrow('Names of apps and actions');
     expect(() => refuseNames({ entry: 'a\0.js', apps: [] })).toThrow('no file should have');
     const endless = Readable.from(Array.from({ length: 20 }, () => Buffer.alloc(MIB / 8, 'x')));
-    await expect(readReport(endless, take)).rejects.toThrow('no result');
+    await expect(readReport(endless, take)).rejects.toThrow('invalid result');
   });
 });
 
@@ -303,7 +303,7 @@ describe('an app that is hostile', () => {
     expect(await invoke('lies')).toMatchObject({ status: 'failed', status_reason: 'The output is not JSON.' });
     expect(await invoke('babbles')).toMatchObject({
       status: 'failed',
-      status_reason: expect.stringContaining('no result'),
+      status_reason: expect.stringContaining('invalid result'),
     });
     expect(await invoke('key')).toMatchObject({ status: 'succeeded' });
   }, 120_000);

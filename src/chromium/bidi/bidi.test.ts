@@ -45,7 +45,7 @@ afterEach(async () => {
   await server.stop();
 });
 
-// oxlint-disable-next-line typescript/no-explicit-any -- the tests below know what they asked for
+// oxlint-disable-next-line typescript/no-explicit-any -- the tests below know the type of the answer
 type Anything = any;
 
 interface BidiMessage {
@@ -206,7 +206,7 @@ describe('a BiDi client', () => {
     expect((await client.event('browsingContext.downloadEnd')).params.status).toBe('complete');
     expect(readdirSync(directory)).toEqual(['file.bin']);
 
-    // Once it says itself where downloads go, each is still told once, now with the file.
+    // After it sets the download directory itself, each download is still reported once, now with the file.
     await client.result('browser.setDownloadBehavior', {
       downloadBehavior: { type: 'allowed', destinationFolder: directory },
     });
@@ -229,7 +229,7 @@ describe('several clients on one browser', () => {
     expect((await client.result('browsingContext.getTree')).contexts).toHaveLength(2);
   });
 
-  it('what a client intercepts and preloads is undone when it leaves, and a request it held goes on', async () => {
+  it('intercepts and preload scripts of a client are removed when it disconnects, and its held request continues', async () => {
     const client = await BidiClient.withSession();
     const context = await client.context();
     await client.result('session.subscribe', { events: ['network.beforeRequestSent'] });
@@ -297,7 +297,7 @@ describe('several clients on one browser', () => {
   });
 });
 
-describe('what is not a command', () => {
+describe('a message that is not a command', () => {
   const wrong: [string, string | Buffer, Partial<BidiMessage>][] = [
     ['text that is not JSON', 'hello', { id: null }],
     ['nothing', '', { id: null }],
@@ -318,7 +318,7 @@ describe('what is not a command', () => {
     ['a message that is too large', `{"id":8,"method":"${'x'.repeat(MAX_BIDI_MESSAGE)}","params":{}}`, { id: 8 }],
   ];
 
-  it('is answered as an invalid argument, and the connection goes on', async () => {
+  it('is answered as an invalid argument, and the connection stays open', async () => {
     const client = await BidiClient.open();
     for (const [what, raw, expected] of wrong) {
       const answer = await client.next(raw);
@@ -337,7 +337,7 @@ describe('what is not a command', () => {
     expect(await client.evaluate('1', await client.context())).toBe(1);
   });
 
-  it('a command without a session, and a session that cannot be had, leave room for one that can', async () => {
+  it('after a command without a session and a refused session, a session can be created', async () => {
     const client = await BidiClient.open();
     expect(await client.ask('browsingContext.getTree')).toMatchObject({ error: 'invalid session id' });
     expect(await client.ask('session.end')).toMatchObject({ error: 'invalid session id' });

@@ -89,7 +89,7 @@ class BidiConnection implements WebSocketReceiver {
 
   flush(): void {}
 
-  /** Attaches this client's own CDP client from the start: its close tells when the browser is gone. */
+  /** Attaches this client's own CDP client from the start: it closes when the browser exits. */
   #connect(): void {
     this.#cdp = this.#mux.attach({
       bufferedAmount: 0,
@@ -214,7 +214,7 @@ class BidiConnection implements WebSocketReceiver {
     this.#send(message, data);
   }
 
-  /** The session could not be created: undoes what was begun, so that the client may try again. */
+  /** The session could not be created: undoes the completed steps, so that the client may try again. */
   #giveUp(refusal: object, command: Command): void {
     clearTimeout(this.#deadline);
     this.#deadline = undefined;
@@ -259,7 +259,7 @@ class BidiConnection implements WebSocketReceiver {
     const pieces = data ? withData({ ...shown, result: { data: '' } }, data) : [Buffer.from(JSON.stringify(shown))];
     const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
     if (!this.#backlog.takes(bytes, this.#sink.bufferedAmount)) {
-      return this.#end(1008, 'Dropped: this connection does not read what the browser sends.');
+      return this.#end(1008, 'Dropped: this connection does not read the messages of the browser.');
     }
     this.#sink.send(pieces);
     this.#sink.flush();
@@ -271,7 +271,7 @@ class BidiConnection implements WebSocketReceiver {
     this.#sink.close(code, reason);
   }
 
-  /** Chromium undoes what was done through a CDP session when that session ends. */
+  /** Chromium undoes the effects of a CDP session when that session ends. */
   closed(): void {
     if (this.#over) return;
     this.#over = true;
@@ -285,7 +285,7 @@ class BidiConnection implements WebSocketReceiver {
 
 const NO_DATA = '"data":""';
 
-/** In a string the quotes would be escaped, so what is found is the name itself. */
+/** In a string the quotes would be escaped, so a match is the name itself. */
 function withData(message: object, data: Buffer): Buffer[] {
   const json = JSON.stringify(message);
   const at = json.indexOf(NO_DATA) + NO_DATA.length - 1;

@@ -117,7 +117,7 @@ export class Holdings {
     else this.#held.delete(String(params[removals.get(method)!.id]));
   }
 
-  /** As the mapper does it: from what the channel subscribed to in all contexts. */
+  /** Like the mapper: from the subscriptions of the channel in all contexts. */
   #unsubscribe(events: Set<string>, channel: string | undefined): void {
     for (const [id, { parts, channel: other, everywhere }] of this.#held) {
       if (typeof parts === 'number' || other !== channel || !everywhere) continue;

@@ -26,7 +26,7 @@ export function withNotes(params: Record<string, unknown>, cut: number | undefin
   return { ...params, args: [...notes.map((value) => ({ type: 'string', value })), ...left] };
 }
 
-/** The answer to a question about an argument of an entry, in place of one that is too large or late. */
+/** Replaces the answer to a command about an argument of an entry if the answer is too large or late. */
 export function noted(text: string): Record<string, unknown> {
   return { result: { type: 'string', value: text, deepSerializedValue: { type: 'string', value: text } } };
 }
@@ -64,7 +64,7 @@ function drop(entry: Record<string, unknown>): void {
 const kept = new WeakMap<EventManager, Kept>();
 const register = EventManager.prototype.registerPromiseEvent;
 
-/** The mapper has no option that bounds what it keeps, so all that it keeps goes through here. */
+/** The mapper has no option for a limit, so all entries that it keeps pass this function. */
 EventManager.prototype.registerPromiseEvent = function registerBounded(event, contextId, name): void {
   if (name === 'log.entryAdded') {
     const entries = kept.get(this) ?? new Kept();

@@ -24,14 +24,14 @@ const results: Record<string, object> = {
 
 afterEach(() => void vi.useRealTimers());
 
-/** A mapper with a page on a browser that answers at once. `answers` has other answers, as JSON; undefined is none. */
+/** A mapper with a page on a browser that answers at once. `answers` has other answers, as JSON; undefined means no answer. */
 async function mapped(answers: (command: Command) => string | undefined = () => '{}') {
-  const told: Anything[] = [];
+  const sent: Anything[] = [];
   const pictures: (Buffer | undefined)[] = [];
   const mapper = openMapper({
     toClient(message, data) {
       // As it is sent: the mapper may change the message later.
-      told.push(JSON.parse(JSON.stringify(message)));
+      sent.push(JSON.parse(JSON.stringify(message)));
       pictures.push(data);
     },
     toBrowser(bytes) {
@@ -53,7 +53,7 @@ async function mapped(answers: (command: Command) => string | undefined = () => 
     const id = lastId;
     mapper.fromClient({ id, method, params: params as Record<string, unknown> });
     for (let turns = 0; turns < 1000; turns++) {
-      const found = told.find((message) => message.id === id);
+      const found = sent.find((message) => message.id === id);
       if (found) return found;
       await turn();
     }
@@ -68,12 +68,12 @@ async function mapped(answers: (command: Command) => string | undefined = () => 
   const auxData = { isDefault: true, type: 'default', frameId: 'T1' };
   event('Runtime.executionContextCreated', { context: { id: 1, origin: 'x', name: '', uniqueId: 'u', auxData } }, 'S1');
   await turn();
-  const entries = () => told.filter(({ method }) => method === 'log.entryAdded').map(({ params }) => params);
+  const entries = () => sent.filter(({ method }) => method === 'log.entryAdded').map(({ params }) => params);
   return {
     ask,
     event,
     say,
-    told,
+    sent,
     pictures,
     entries,
     console: (...args: object[]) =>
@@ -85,7 +85,7 @@ async function mapped(answers: (command: Command) => string | undefined = () => 
 const string = (value: string) => ({ type: 'string', value });
 const subscribe = { events: ['log.entryAdded'] };
 
-test('a console message of many bytes or arguments becomes an entry that is cut and says so', async () => {
+test('a console message of many bytes or arguments becomes an entry that is cut and marked', async () => {
   const { ask, console, entries } = await mapped();
   await ask('session.subscribe', subscribe);
   console(string('hello'), string('x'.repeat(500_000)));

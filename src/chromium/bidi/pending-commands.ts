@@ -34,7 +34,7 @@ export interface CdpAnswer {
 export class PendingCommands {
   readonly #waiting = new Map<number, Waiting>();
   #lastId = 0;
-  /** Commands about log entries, and the bytes of their answers since there was none. */
+  /** Commands about log entries, and the bytes of their answers since none was pending. */
   readonly #logs = { waiting: 0, bytes: 0 };
 
   /** Answers with the id of the command. */

@@ -33,7 +33,7 @@ test.each(every)('Chromium keeps its sandbox, opens no port and goes through the
   expect(new Set(given.map((flag) => flag.split('=')[0])).size).toBe(given.length);
 });
 
-test('a stealthy browser calls itself what a windowed one does', () => {
+test('a stealthy browser has the user agent of a windowed one', () => {
   expect(flags(optionsWith({ kind: 'headless', stealth: true }))).toContain(
     `--user-agent=${userAgent('156.0.8078.79')}`,
   );
@@ -73,7 +73,7 @@ test('every flag has its reason on the same line', () => {
 });
 
 test.each(['headless-shell', 'headless', 'headful'] satisfies BrowserKind[])(
-  'a %s browser has a mouse, and behaves as one that its driver launched',
+  'a %s browser has a mouse, and behaves like a browser launched by its driver',
   (kind) => {
     const given = flags(optionsWith({ kind }));
     expect(given).toContain('--disable-back-forward-cache');

@@ -78,7 +78,7 @@ const base = ({ userDataDir }: FlagOptions) => [
   '--use-mock-keychain', // the same question on macOS
   '--force-color-profile=srgb', // screenshots look the same on every machine
   '--export-tagged-pdf', // printed pages keep their structure for readers and agents
-  '--disable-auto-reload', // a page that failed to load is asked for again when the client says so, not every few seconds
+  '--disable-auto-reload', // a failed page is only loaded again by the client, not every few seconds
   '--hide-crash-restore-bubble', // after a crash the service restores; the bubble would cover the page
   '--noerrdialogs', // no dialog can be clicked away by a script
   '--log-level=2', // errors only, so that the last 200 lines are useful
@@ -93,7 +93,7 @@ const noAccounts = [
 const window = ({ kind, viewport }: FlagOptions) => [
   `--window-size=${viewport.width},${viewport.height}`, // the window has the size of the requested viewport
   ...(kind === 'headless-shell' ? [] : ['--window-position=0,0']), // without a window manager it gets exactly this position: the whole display
-  ...(kind === 'headless' ? [`--screen-info={${viewport.width}x${viewport.height}}`] : []), // the screen too: by itself it has 800x600, in which no such window fits
+  ...(kind === 'headless' ? [`--screen-info={${viewport.width}x${viewport.height}}`] : []), // the screen too: its default of 800x600 is smaller than the window
 ];
 
 const proxy = (port: number) => [
@@ -147,10 +147,10 @@ const dictionaries =
     ' ',
   );
 
-/** Requests to Google that neither a page nor a client asks for. The headless shell makes none of them. */
+/** Requests to Google that no page or client causes. The headless shell sends none of them. */
 const silence = {
   PasswordLeakDetectionEnabled: false, // asks whether a password leaked, at every login
-  SearchSuggestEnabled: false, // sends what a person types into the address bar to a search engine, letter by letter
+  SearchSuggestEnabled: false, // sends each letter typed into the address bar to a search engine
   SpellcheckLanguageBlocklist: dictionaries, // downloads a dictionary at the first text field, also with SpellcheckEnabled off
 };
 
@@ -172,7 +172,7 @@ const software = [
 /** The headless engines choose it by themselves. */
 const softwareWebGl = [
   '--use-angle=swiftshader', // with a window and without a card Chromium has no WebGL otherwise
-  '--enable-unsafe-swiftshader', // the same: since 2025 the fallback has to be asked for
+  '--enable-unsafe-swiftshader', // the same: since 2025 the fallback needs this flag
 ];
 
 const gpu = [
@@ -214,7 +214,7 @@ const disabledFeatures = [
   'DestroyProfileOnBrowserClose', // the profile stays open when the last window is closed
   'GlobalMediaControls', // asks for MPRIS on D-Bus, which is missing
   'SystemNotifications', // asks for notifications on D-Bus, which is missing
-  'WebUIOmniboxPopup', // loads a page for the suggestions of the address bar at every start, in a renderer of its own; the native list does as well
+  'WebUIOmniboxPopup', // loads a page for the suggestions of the address bar at every start, in a separate renderer; the native list is enough
   'WebUIOmniboxAimPopup', // the same, for questions to a search engine; with both off a start takes half the CPU time
 ];
 
@@ -222,10 +222,10 @@ const enabledFeatures = [
   'CDPScreenshotNewSurface', // screenshots of several tabs of a window at once; without it Chromium may wait for ever for a frame of a hidden tab to be shown
 ];
 
-/** What drivers switch off in the browsers that they launch themselves. A page could tell, so stealthy browsers keep it. */
+/** Features that drivers disable in browsers that they launch. A page could detect that, so stealthy browsers keep them. */
 const forDrivers = [
   'ThirdPartyStoragePartitioning', // a frame of another site shares its storage with that site's own pages, as test suites expect
-  'AvoidUnnecessaryBeforeUnloadCheckSync', // beforeunload is asked in the order that drivers wait for
+  'AvoidUnnecessaryBeforeUnloadCheckSync', // beforeunload runs in the order that drivers wait for
   'BlockOriginHeaderModificationOnRedirect', // a client that intercepts may send a redirected request on with its headers
   'AcceptCHFrame', // a server's wish for client hints restarts the request, and interception sees it twice
 ];

@@ -34,7 +34,7 @@ export function hello(toBrowser: Writable, fromBrowser: Readable): Promise<Brows
       if (record(error))
         return finish(() => reject(new Error(`it answered ${String(error['message']).slice(0, 1000)}`)));
       if (id === 1) {
-        if (!isVersion(result)) return finish(() => reject(new Error('it does not say what it is.')));
+        if (!isVersion(result)) return finish(() => reject(new Error('it did not report its version.')));
         version = result;
       }
       if (method === 'Target.targetCreated' && !seen) {

@@ -49,7 +49,7 @@ describe.each(engines)('$name', ({ name, wishes }) => {
     expect(await page.evaluate('navigator.onLine')).toBe(true);
   });
 
-  test('sends what it asks of the network, loopback included, to the egress server', async () => {
+  test('sends all network requests, including loopback, to the egress server', async () => {
     const page = await client.page();
     await page.goto('http://localhost:8123/hello');
     expect(await page.evaluate('document.body.textContent')).toBe('by proxy');
@@ -263,7 +263,7 @@ describe('nothing is left', () => {
     expect(cgroupsOf(options.dir)).toEqual([]);
   });
 
-  test('of a launch that is given up at any moment', async () => {
+  test('of a launch that is cancelled at any moment', async () => {
     for (const ms of [0, 2, 5, 10, 20, 40, 80, 120]) {
       const options = yard.options();
       const browser = await launch(options, AbortSignal.timeout(ms)).catch(() => undefined);
@@ -273,7 +273,7 @@ describe('nothing is left', () => {
     }
   });
 
-  test('of a display that ends before its launch waits for it: the service goes on', async () => {
+  test('of a display that ends before its launch waits for it: the service continues', async () => {
     const { dir } = yard.options();
     await mkdir(dir);
     const owner = isolation.owners.claim(dir);
@@ -305,14 +305,14 @@ describe('nothing is left', () => {
     const failed = launch(options, giveUp.signal);
     failed.catch(() => {}); // it is looked at below
     await expect.poll(() => existsSync(join(options.dir, 'home/said'))).toBe(true);
-    await turn(); // what it has said is read by then
+    await turn(); // its output is read by then
     giveUp.abort();
-    await expect(failed).rejects.toThrow(/given up.*thinking about it/s);
+    await expect(failed).rejects.toThrow(/cancelled.*thinking about it/s);
     expect(existsSync(options.dir)).toBe(false);
     expect(await tracesOf(options.dir)).toEqual([]);
   });
 
-  test('of a binary that is none; the error quotes the log', async () => {
+  test('of a file that is not a browser; the error quotes the log', async () => {
     const engines = { headlessShell: { path: '/usr/lib/chromium/no-such-browser', version: '1' }, full: undefined };
     const options = yard.options({ isolation: { ...isolation, engines } });
     const failed = launch(options, AbortSignal.timeout(30_000));

@@ -46,9 +46,9 @@ export interface Browser {
   readonly egress: net.Server;
   /** Headful: opens an RFB connection to the display. */
   readonly connectDisplay: ConnectDisplay | undefined;
-  /** Headful with a window manager: the size that it gives to windows with tabs. Popups have the size that their page asked for. */
+  /** Headful with a window manager: the size that it gives to windows with tabs. Popups have the size that their page requested. */
   readonly windowSize?: Viewport | undefined;
-  /** Most pictures a second that viewers get; undefined when nothing was asked for. */
+  /** Most pictures a second that viewers get; undefined when none was requested. */
   readonly refreshRate: () => number | undefined;
   setRefreshRate(rate: number | undefined): Promise<void>;
   /** Headful: the last lines of the display's log, and new ones as they come. */
@@ -57,7 +57,7 @@ export interface Browser {
   readonly extensions: string;
   /** Host pid of the session's first process, for entering its namespaces; undefined where it has none. */
   readonly init: number | undefined;
-  /** Settles once, when the whole process tree and its cgroup are gone, for whatever reason. Never rejects. */
+  /** Settles once, when the whole process tree and its cgroup are gone. Never rejects. */
   readonly exited: Promise<Exit>;
   /** The last 200 lines of its log, and new ones as they come. */
   readonly logTail: LogTail;
@@ -225,7 +225,7 @@ async function start(
       outOfMemory: () => cgroup?.outOfMemory(),
       memory: () => cgroup?.memory(),
       pids: () => cgroup?.pids() ?? [],
-      told(sentence, report) {
+      onKill(sentence, report) {
         browser.logTail.say(sentence);
         onOutOfMemory?.(sentence, report);
       },
@@ -242,7 +242,7 @@ async function start(
     return version;
   }).catch((error: unknown) => {
     if (signal.aborted)
-      throw didNotStart(`${kind} was given up while it started: ${reason(signal)}.`, browser.logTail(), signal.reason);
+      throw didNotStart(`The start of ${kind} was cancelled: ${reason(signal)}.`, browser.logTail(), signal.reason);
     if (error instanceof NoWindowManager) throw error;
     throw didNotStart(`${kind} did not start: ${words(error)}`, browser.logTail(), error);
   });

@@ -24,7 +24,7 @@ async function sessionDirectory() {
   return dir;
 }
 
-test('it is written to a new profile, and to one that exists', async () => {
+test('it is written to a new and to an existing profile', async () => {
   const dir = await sessionDirectory();
   const folder = join(dir, 'home/user-data/Default');
   for (const before of [undefined, '{"kept":true}']) {

@@ -9,7 +9,7 @@ export async function framesByWindowManager(dir: string, owner: Owner): Promise<
   await rewrite({ dir, within: ['home', 'user-data', 'Default'], name: 'Preferences' }, owner, withoutOwnFrame);
 }
 
-/** Text that is no JSON is left to Chromium, which starts with new preferences then. */
+/** Text that is not JSON is not changed: Chromium then starts with new preferences. */
 export function withoutOwnFrame(text = '{}'): string | undefined {
   let preferences: unknown;
   try {

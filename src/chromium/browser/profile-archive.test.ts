@@ -21,7 +21,7 @@ let root: string;
 beforeEach(async () => void (root = await mkdtemp(join(tmpdir(), 'corral-archive-'))));
 afterEach(() => rm(root, { recursive: true, force: true }));
 
-/** A session's directory with this in its user data, owned by whom browsers run as. */
+/** A session's directory with this in its user data, owned by the user of browsers. */
 async function session(name: string, files: Record<string, string>) {
   const { owner } = await detectIsolation();
   const dir = join(root, name);
@@ -73,7 +73,7 @@ test('a profile comes back as it was, without what Chromium makes again and with
 });
 
 test('a file of two names comes back as two files, whichever of them is left out', async () => {
-  const names = Array.from({ length: 100 }, (_, i) => String(i)); // in whatever order the disk has them
+  const names = Array.from({ length: 100 }, (_, i) => String(i)); // in the order of the disk
   const tabs = (name: string) => [`Default/Sessions/${name}`, name] as const;
   const { dir, give } = await session('a', Object.fromEntries(names.map(tabs)));
   const at = (of: string, path: string) => join(of, 'home/user-data', path);

@@ -12,7 +12,7 @@ import { withFilter } from '../sandbox/seccomp.ts';
 
 /**
  * A profile as one file: the content of a session's `home/user-data` as tar.zst. tar runs in a separate sandbox (`onHome`), since
- * the session's client controls what is in the home. Only files and directories are packed, so nothing else can be unpacked.
+ * the session's client controls the contents of the home. Only files and directories are packed, so nothing else can be unpacked.
  */
 
 /** Whether there are sandboxes, and the home's owner. */
@@ -172,7 +172,7 @@ export async function* decompress(bytes: AsyncIterable<Buffer>, signal: AbortSig
   yield* outputOf(zstd, pipeline(Readable.from(bytes), zstd.input));
 }
 
-/** What a program writes, to its end. `fed` resolves when it has got all of its input: without that, what it wrote is incomplete. */
+/** The output of a program. `fed` resolves when it has received all of its input: otherwise its output is incomplete. */
 async function* outputOf(program: Program, fed: Promise<void>, ...others: Program[]): AsyncGenerator<Buffer> {
   fed.catch(() => program.kill());
   try {

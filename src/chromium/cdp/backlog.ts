@@ -7,7 +7,7 @@ export interface BacklogBounds {
   maxLarge?: number | undefined;
 }
 
-/** Distinguishes a reader that is busy with a large message from one that does not read. */
+/** Distinguishes a reader that is busy with a large message from a reader that does not read. */
 export class Backlog {
   readonly #maxUnread: number;
   readonly #maxLarge: number;

@@ -20,6 +20,6 @@ export interface Client {
   receive(data: Buffer): void;
   /** All messages that arrived together have been received. */
   flush(): void;
-  /** The connection is over. The multiplexer detaches everything that the client had attached to. */
+  /** The connection is over. The multiplexer detaches all targets of the client. */
   closed(): void;
 }

@@ -11,7 +11,7 @@ function readWhole(data: Buffer): Command | Fault {
 
 const read = (text: string) => readWhole(Buffer.from(text));
 
-test('reads the fields whatever their order and spacing', () => {
+test('reads the fields in any order and spacing', () => {
   const command = read(' {\n"params" : {"a":[1,{"b":"}"}]} ,\t"sessionId":"S","method":"A.b", "id": 7 }\r\n');
   expect(command).toMatchObject({ id: 7, method: 'A.b', sessionId: 'S' });
   expect('params' in command && JSON.stringify(command.params)).toBe('{"a":[1,{"b":"}"}]}');
@@ -43,13 +43,13 @@ test.each([
   ['a field of no meaning', '{"id":1,"method":"A.b","__proto__":{"sessionId":"S"}}', -32600],
   ['a comma too many', '{"id":1,"method":"A.b",}', -32700],
   ['a comment', '{"id":1,/**/"method":"A.b"}', -32700],
-  ['an escape that is none', '{"id":1,"method":"A.b","params":{"a":"\\x41"}}', -32700],
+  ['an invalid escape', '{"id":1,"method":"A.b","params":{"a":"\\x41"}}', -32700],
   ['deeper than Chromium reads', `{"id":1,"method":"A.b","params":{"a":${'['.repeat(300)}${']'.repeat(300)}}}`, -32700],
 ])('refuses %s', (_what, text, code) => {
   expect(readWhole(Buffer.from(text))).toMatchObject({ code });
 });
 
-test('lets control characters stand in strings, as Chromium does', () => {
+test('accepts control characters in strings, as Chromium does', () => {
   expect(read('{"id":1,"method":"A\n\\u002eb"}')).toMatchObject({ method: 'A\n.b' });
 });
 
@@ -150,7 +150,7 @@ function broken(text: string, random: Random): string {
   return text.slice(0, at) + text.slice(at - random(20));
 }
 
-/** What the scan finds in a message; 'refused' where it finds no JSON, undefined where the JSON is no command. */
+/** The result of the scan of a message; 'refused' if it is not JSON, undefined if the JSON is not a command. */
 function asRead(text: string): unknown {
   const command = scanCommand(Buffer.from(text));
   if (!('method' in command)) return command.code === -32700 ? 'refused' : undefined;
@@ -158,7 +158,7 @@ function asRead(text: string): unknown {
   return { ...command, params };
 }
 
-/** The same by JSON.parse. It takes messages that are no commands, and names that come twice: those are the scan's to refuse. */
+/** The same by JSON.parse. It accepts messages that are not commands, and repeated names, which the scan must refuse. */
 function asParsed(text: string): unknown {
   let parsed: Record<string, unknown>;
   try {

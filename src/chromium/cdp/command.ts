@@ -186,7 +186,7 @@ function notJson(position: number): Fault {
 }
 
 /**
- * Scans JSON in a buffer. Each step answers whether it found what it expects, and leaves `at` behind it. Steps that may take long answer
+ * Scans JSON in a buffer. Each step returns whether it found the expected token, and sets `at` behind it. Steps that may take long answer
  * undefined when the piece ends, and continue when they are called again.
  */
 class Scanner {
@@ -261,7 +261,7 @@ class Scanner {
         }
       } else if (!this.#numberOrWord()) return false;
 
-      // A value has ended: close what it was the last of, or continue with the next.
+      // A value has ended: close its object or array if it was the last, or continue with the next.
       for (;;) {
         const inside = open.at(-1);
         if (inside === undefined) return true;
@@ -363,7 +363,7 @@ const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 const MAX_NUMBER = 400;
 /** A number without an exponent that is shorter than this is finite. */
 const SHORT_NUMBER = 300;
-// oxlint-disable-next-line no-control-regex -- they are what it looks for
+// oxlint-disable-next-line no-control-regex -- the pattern is for control characters
 const CONTROLS = /[\u0000-\u001f]/g;
 
 function isSpace(byte: number | undefined): boolean {

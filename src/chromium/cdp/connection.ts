@@ -66,7 +66,7 @@ export class ClientConnection implements Connection {
   readonly #sink: Sink;
   readonly #options: ConnectionOptions;
   readonly #backlog: Backlog;
-  /** Messages that arrived before Chromium has created a session for this client, or after one that is still being read. */
+  /** Messages that arrived before Chromium has created a session for this client, or after a message that is still being read. */
   #waiting: Buffer[] | undefined = [];
   /** Files of a command are looked up; the messages after it wait. */
   #checking = false;
@@ -230,7 +230,7 @@ export class ClientConnection implements Connection {
     this.#refuse({ id: command.id, code: -32000, message }, command.sessionId);
   }
 
-  /** Chromium takes any path, and uploads an empty file where there is none. The messages after the command wait. */
+  /** Chromium accepts any path, and uploads an empty file if it does not exist. The messages after the command wait. */
   async #checkFiles(paths: readonly string[], command: Command, session: Session): Promise<void> {
     this.#checking = true;
     this.#waiting ??= [];
@@ -326,7 +326,7 @@ export class ClientConnection implements Connection {
   deliver(pieces: readonly Buffer[], bytes: number): void {
     if (this.#left) return;
     if (!this.#backlog.takes(bytes, this.#sink.bufferedAmount)) {
-      return this.end(1008, 'Dropped: this connection does not read what the browser sends.');
+      return this.end(1008, 'Dropped: this connection does not read the messages of the browser.');
     }
     this.#sink.send(pieces);
     this.#board.flushLater(this);
@@ -361,7 +361,7 @@ export class ClientConnection implements Connection {
     this.#sink.close(code, reason);
   }
 
-  /** Chromium undoes what was done through the session; the multiplexer forgets what belonged to it. */
+  /** Chromium undoes the effects of the session; the multiplexer removes its state. */
   closed(): void {
     if (this.#left) return;
     this.#left = true;
@@ -387,7 +387,7 @@ export class ClientConnection implements Connection {
     this.sessions.clear();
     if (board.closed) return;
     if (this.root) board.ask('Target.detachFromTarget', { sessionId: this.root.id });
-    // Chromium forgets what any client had set for these contexts, and what the service had.
+    // Chromium drops the settings of clients and of the service for these contexts.
     for (const context of this.#tookDownloads) board.downloads?.take(context);
   }
 }
@@ -403,7 +403,7 @@ function tooLarge(data: Buffer): Fault {
   return { ...(id !== undefined && { id: Number(id) }), code: -32600, message };
 }
 
-/** The value of params; undefined if there is none, or it is too much to be read here. */
+/** The value of params; undefined if it is missing or too large. */
 function valueOf(params: Command['params'], most = MOST_READ): object | undefined {
   if (!Buffer.isBuffer(params)) return params;
   if (params.length > most || !isLight(params)) return undefined;

@@ -3,7 +3,7 @@ import type { Command } from './command.ts';
 
 /** The way out of one browser context, by the proxy that its client named. */
 export interface ContextLane {
-  /** What Chromium is told instead. */
+  /** The parameters for Chromium instead. */
   readonly proxyServer: string;
   close(): void;
 }
@@ -14,7 +14,7 @@ export type OpenLane = (proxyServer: string, proxyBypassList: string | undefined
 export const CREATE_CONTEXT = 'Target.createBrowserContext' as const;
 export const DISPOSE_CONTEXT = 'Target.disposeBrowserContext';
 
-/** With that many parameters a command is not what a client sends. */
+/** No real client sends a command with that many parameters. */
 const MOST_BYTES = 256 * 1024;
 
 /** A lane with what decides about its end. */
@@ -43,7 +43,7 @@ export class ContextLanes {
     const params = Buffer.isBuffer(given) ? parsed(given) : { ...given };
     const { proxyServer, proxyBypassList, disposeOnDetach, ...rest } = params as Record<string, unknown>;
     const known = { ...rest, ...(disposeOnDetach === undefined ? {} : { disposeOnDetach }) };
-    // What is of the wrong type is left to Chromium, which says so.
+    // Chromium reports parameters of the wrong type.
     if (typeof proxyServer !== 'string' || (proxyBypassList !== undefined && typeof proxyBypassList !== 'string'))
       return { params: given, taken: undefined };
     if (proxyServer === '') return { params: known, taken: undefined };
@@ -68,7 +68,7 @@ export class ContextLanes {
   /** A client disposes of a context, whichever client created it. */
   disposed(params: Command['params']): void {
     if (this.#contexts.size === 0 || params === undefined) return;
-    // No client writes an id at such length; the lane of one that does ends with the session.
+    // No real client sends an id of this length. If one does, its lane ends with the session.
     if (Buffer.isBuffer(params)) return;
     const { browserContextId } = params as { browserContextId?: unknown };
     if (typeof browserContextId === 'string') this.#end(browserContextId);

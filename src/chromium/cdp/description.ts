@@ -8,7 +8,7 @@ interface Description {
 
 let read: Promise<string> | undefined;
 
-/** The protocol as JSON, as Chromium has it at /json/protocol. Read when it is first asked for: it has a megabyte. */
+/** The protocol as JSON, as Chromium has it at /json/protocol. Read on first use: it has a megabyte. */
 export function protocolDescription(): Promise<string> {
   read ??= Promise.all(['browser_protocol', 'js_protocol'].map(part)).then(([browser, js]) =>
     JSON.stringify({ version: browser!.version, domains: [...browser!.domains, ...js!.domains] }),

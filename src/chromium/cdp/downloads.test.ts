@@ -13,7 +13,7 @@ test.each([
   { behavior: 'allow', downloadPath: '/home/corral/Downloads' },
   { behavior: 'allow', downloadPath: '/home/corral/Downloads/' },
   { behavior: 'default' },
-])('downloads stay in the session, and what else was asked for stays: %o', (asked) =>
+])('downloads stay in the session, and the other parameters do not change: %o', (asked) =>
   expect(meantDownloads({ ...asked, eventsEnabled: true, browserContextId: 'x' })).toEqual({
     behavior: 'allowAndName',
     downloadPath: incoming,
@@ -30,9 +30,9 @@ test.each([
   { behavior: 'deny' },
   { behavior: 'allow' },
   {},
-])('what a client chose in the session stays: %o', (asked) => expect(meantDownloads(asked)).toBe(asked));
+])('a directory of the session that a client chose is kept: %o', (asked) => expect(meantDownloads(asked)).toBe(asked));
 
-test('a download is named once, however many clients are told of it', async () => {
+test('a download is named once, also with several clients', async () => {
   const kept: string[] = [];
   const downloads = new Downloads(
     async ({ guid, name }) => {

@@ -17,7 +17,7 @@ const MOST_AT_ONCE = 100;
 /** Enough for every download that events may still mention; the oldest are dropped. */
 const REMEMBERED = 1000;
 
-/** The downloads of a browser: where they go, unless a client chose a directory of the session, and what they are called. */
+/** The downloads of a browser: their directory, unless a client chose one in the session, and their names. */
 export class Downloads {
   readonly #keep: KeepDownload;
   readonly #set: (behaviour: Behaviour) => void;
@@ -30,7 +30,7 @@ export class Downloads {
     this.#set = set;
   }
 
-  /** Sets where downloads of a context go: the default one, or one that a client has made. */
+  /** Sets where downloads of a context go: the default one, or one of a client. */
   take(browserContextId?: string): void {
     this.#set(browserContextId === undefined ? incoming : { ...incoming, browserContextId });
   }
@@ -39,7 +39,7 @@ export class Downloads {
     remember(this.#names, guid, name);
   }
 
-  /** Every client that is told of a download asks for it; it is named once. */
+  /** Called for every client that sees the download; it is named once. */
   complete(guid: string): Promise<string | undefined> {
     const known = this.#kept.get(guid);
     if (known) return known;

@@ -40,7 +40,7 @@ export interface Read {
 
 /**
  * Reads a message of Chromium in a time that no page determines. `asked` is the method that it answers; an event answers none. The texts of
- * events and lists above `cutAbove` bytes are cut. Undefined if the message is no object, or too large.
+ * events and lists above `cutAbove` bytes are cut. Undefined if the message is not an object, or too large.
  */
 export function readMessage(
   pieces: readonly Buffer[],

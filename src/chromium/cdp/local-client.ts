@@ -57,7 +57,7 @@ export interface SendOptions {
   base64?: { name: string; bytes: Buffer };
 }
 
-/** Several times what a browser needs on an overloaded machine; a quarter of what callers wait for an answer. */
+/** Several times the answer time on an overloaded machine; a quarter of the time that callers wait. */
 export const ANSWER_MS = 15_000;
 
 /** More than the service ever sends at once, unless a browser provokes it with events that each cause a command. */
@@ -92,7 +92,7 @@ export function localClient(attach: (sink: Sink) => Client, answerMs = ANSWER_MS
     send: (pieces) => isWanted(pieces[0]!) && receive(pieces),
     flush() {},
     close: (code, reason) => finish(code, reason),
-    pause() {}, // the service's own commands are bounded by what it awaits
+    pause() {}, // the service limits its own commands by awaiting them
     resume() {},
   });
 

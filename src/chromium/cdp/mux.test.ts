@@ -12,7 +12,7 @@ function fromChromium(body: object, sessionId?: string): string {
   return JSON.stringify({ ...body, ...(sessionId !== undefined && { sessionId }) });
 }
 
-/** The tests look at once at what a message has caused. */
+/** The tests check the effects of a message immediately. */
 const atOnce = { isOver: () => false, next: async () => {} };
 
 /** A multiplexer whose Chromium is the test. */
@@ -52,7 +52,7 @@ async function fakeBrowser(options?: Parameters<typeof multiplex>[1]) {
   return { mux, client, attach, raw, say, heard, got, closed, state };
 }
 
-test('an answer carries the id the client gave, of whatever length', async () => {
+test('an answer carries the id of the client, of any length', async () => {
   const { client, say, heard, got } = await fakeBrowser();
   for (const id of [0, 5, 2_147_483_647, -1, -2_147_483_648]) {
     client.receive(Buffer.from(JSON.stringify({ id, method: 'A.b' })));
@@ -62,7 +62,7 @@ test('an answer carries the id the client gave, of whatever length', async () =>
   }
 });
 
-test('an answer to a session that is gone meanwhile still reaches who asked', async () => {
+test('an answer to a session that has ended still reaches its client', async () => {
   const { client, say, heard, got } = await fakeBrowser();
   say({ method: 'Target.attachedToTarget', params: { sessionId: OTHER } }, SESSION);
   client.receive(Buffer.from(`{"id":9,"method":"A.b","sessionId":"${OTHER}"}`));
@@ -117,7 +117,7 @@ test('nonsense from a browser that was taken over harms no client', async () => 
   expect(closed).toEqual([]);
 });
 
-/** A browser with a client and a watcher, both told that the same target is paused. */
+/** A browser with a client and a watcher, which both know that the same target is paused. */
 async function pausedForBoth() {
   const browser = await fakeBrowser();
   const { mux, say, heard } = browser;
@@ -146,7 +146,7 @@ async function pausedForBoth() {
 }
 const RESUME = 'Runtime.runIfWaitingForDebugger';
 
-test('a watcher resumes a target only after the client that was told it is paused', async () => {
+test('a watcher resumes a target only after the client that knows it as paused', async () => {
   const { resumed, resume, watcherResumes } = await pausedForBoth();
   watcherResumes();
   expect(resumed()).toEqual([]);
@@ -171,7 +171,7 @@ test.each(['client', 'watcher'] as const)('a paused target does not wait for a %
   expect(resumed()).toEqual([who === 'client' ? 'B'.repeat(32) : OTHER]);
 });
 
-test('clients are told nothing of the watcher’s isolated worlds', async () => {
+test('clients get no events about the watcher’s isolated worlds', async () => {
   const { mux, say, got } = await pausedForBoth();
   got.length = 0;
   const created = (id: number, name: string) => ({
@@ -202,14 +202,14 @@ test('dialogs are answered by the clients that enabled Page', async () => {
   expect(mux.answersDialogs(['T'])).toBe(false);
 });
 
-test('a path that is not in the session is refused before the browser takes it, and one that is goes on', async () => {
+test('a path outside of the session is refused before the browser gets it, and a path in the session is passed on', async () => {
   const { client, heard, got } = await fakeBrowser({
     missingFile: async (paths) => paths.find((path) => path.startsWith('/Users')),
   });
   const set = (id: number, files: string[]) =>
     client.receive(Buffer.from(JSON.stringify({ id, method: 'DOM.setFileInputFiles', params: { files, nodeId: 1 } })));
   set(1, ['/home/corral/a', '/Users/me/a.txt']);
-  set(2, ['/home/corral/a'.padEnd(2000, 'a')]); // larger than what is parsed whole
+  set(2, ['/home/corral/a'.padEnd(2000, 'a')]); // too large to be parsed whole
   await expect.poll(() => got).toHaveLength(1);
   expect(JSON.parse(got[0]!)).toEqual({
     id: 1,
@@ -323,7 +323,7 @@ test('an event about a download that is larger than any is not kept', async () =
   expect(got).not.toHaveLength(0);
 });
 
-test('each context that a client makes gets its downloads, and a complete one is told under its name', async () => {
+test('each context of a client gets its downloads, and a complete download is reported with its name', async () => {
   let named!: (path: string) => void;
   const keepDownload = () => new Promise<string>((resolve) => (named = resolve));
   const { client, say, heard, got } = await fakeBrowser({ keepDownload });

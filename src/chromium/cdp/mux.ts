@@ -20,7 +20,7 @@ export interface Mux {
    * the browser without a trace for them (watching.ts); its scripts run in the isolated world `hiddenWorld`.
    */
   attachLocal(options?: { secretive?: boolean; watching?: boolean }): LocalClient;
-  /** The name of isolated worlds that no client is told of. */
+  /** The name of isolated worlds that are hidden from clients. */
   readonly hiddenWorld: string;
   /** Whether a client other than watchers has enabled Page on one of these targets: then that client answers its dialogs. */
   answersDialogs(targetIds: readonly string[]): boolean;
@@ -33,8 +33,8 @@ export interface Mux {
   /** Where Chromium's proxy listens; events about a server have this address if the server's is not known. */
   readonly proxy: Endpoint | undefined;
   /**
-   * Why this address did not load, in Chromium's words, of which Chromium told these or none. Events are corrected by themselves; this is for
-   * a client that may have enabled Network after the request was made.
+   * The reason in Chromium's terms why this address did not load. `errorText` is the reason that Chromium reported, if any. Events are
+   * corrected automatically; this is for a client that may have enabled Network after the request was sent.
    */
   failureOf(errorText: string | undefined, url: string): string | undefined;
   /** Closes every connection with this code and reason, and the pipe. */
@@ -46,7 +46,7 @@ export interface Mux {
 
 /** A client with a backlog beyond these bounds is dropped. */
 export interface MuxOptions extends BacklogBounds {
-  /** The close code and reason for clients when the pipe closes by itself, because the browser exited. */
+  /** The close code and reason for clients when the pipe closes because the browser exited. */
   whenGone?: () => { code: number; reason: string };
   /** The most unanswered commands of all clients. */
   maxInFlight?: number;
@@ -64,7 +64,7 @@ export interface MuxOptions extends BacklogBounds {
 
 /**
  * Gives each client a browser-level CDP session of its own on one Chromium. That session's id is never shown: to the client it is the
- * connection itself. Sessions created under a client's sessions belong to that client, and only it can use them. Command ids are mapped,
+ * connection itself. Only the client can use sessions created under its sessions. Command ids are mapped,
  * so clients may number their commands freely.
  *
  * A client's messages go through its connection (connection.ts), Chromium's through the router (router.ts); the state that both share is

@@ -53,7 +53,7 @@ test('a failed request has the reason that the gateway knows', () => {
   );
 });
 
-test('a failure that was told without its request has it by its address', () => {
+test('a failure without its request is found by its address', () => {
   const { failures, failureOf } = facts();
   failures.set('shop.test:443', 'net::ERR_NAME_NOT_RESOLVED');
   expect(failureOf(tunnel, 'https://shop.test/a')).toBe('net::ERR_NAME_NOT_RESOLVED');
@@ -64,7 +64,7 @@ test('a failure that was told without its request has it by its address', () => 
   expect(failureOf('net::ERR_CERT_DATE_INVALID', 'https://shop.test/a')).toBe('net::ERR_CERT_DATE_INVALID');
 });
 
-test('a navigation has it too, by its redirects or by the address that was asked for', () => {
+test('a navigation has it too, by its redirects or by the requested address', () => {
   const { failures, sent, navigated } = facts();
   failures.set('shop.test:443', 'net::ERR_NAME_NOT_RESOLVED').set('first.test:80', 'net::ERR_CONNECTION_REFUSED');
   sent('L1', 'http://first.test/');

@@ -34,7 +34,7 @@ const MOST_READ = 1024 * 1024;
 /** Requests whose destination is remembered, the newest. */
 const MOST_REQUESTS = 4096;
 
-/** The header with which Chromium addresses a proxy, and the one that it sends to a server, at the same length. */
+/** The header that Chromium sends to a proxy, and the header that it sends to a server, at the same length. */
 const TO_PROXY = Buffer.from('"Proxy-Connection":"');
 const TO_SERVER = Buffer.from('"Connection":      "');
 
@@ -44,9 +44,9 @@ const OF_PLAIN = ['net::ERR_EMPTY_RESPONSE', 'net::ERR_CONNECTION_RESET', 'net::
 
 /**
  * Corrects what Chromium reports about the network. It knows only its proxy, so every failure has the same name, every server the proxy's
- * address, and requests by plain http a header for the proxy. Clients are told what they would be told without it.
+ * address, and requests by plain http a header for the proxy. Clients get the values that they would get without it.
  *
- * Messages are searched for bytes and not parsed, since there are several for each request. What is searched for begins with a quote that
+ * Messages are searched for bytes and not parsed, since there are several for each request. Each search text starts with a quote that
  * is not escaped, so no page can write it: a quote inside of a JSON string has a backslash before it.
  */
 export class NetworkFacts {
@@ -81,12 +81,12 @@ export class NetworkFacts {
     else if (name.startsWith(LOGGED)) this.#correctFailure(message, '"networkRequestId":"');
   }
 
-  /** Corrects the answer to Page.navigate. The id of a navigation's request is that of its loader. `url` is what was asked for. */
+  /** Corrects the answer to Page.navigate. The id of a navigation's request is that of its loader. `url` is the requested address. */
   correctNavigation(message: Message, url: string | undefined): void {
     this.#correctFailure(message, '"loaderId":"', url === undefined ? undefined : destinationOf(url));
   }
 
-  /** The name of a failure to load this address, of which Chromium told this one, or none. */
+  /** The name of the failure to load this address. `errorText` is the name that Chromium reported, if any. */
   failureOf(shown: string | undefined, url: string): string | undefined {
     if (shown !== undefined && shown !== OF_TUNNEL && !OF_PLAIN.includes(shown)) return shown;
     const destination = destinationOf(url);

@@ -98,7 +98,7 @@ export function router(board: Switchboard, facts: NetworkFacts | undefined): (me
   // ---- hidden targets
 
   /**
-   * Inspects answers about navigations, new contexts and targets: those of a secretive client tell the ids of hidden targets, and from those
+   * Inspects answers about navigations, new contexts and targets: those of a secretive client have the ids of hidden targets, and from those
    * of others hidden targets are removed.
    */
   function mayPass({ owner, method, url, taken }: Pending, message: Message): boolean {

@@ -14,11 +14,11 @@ export interface Session {
   detachedAt: number;
   /** Undefined for the session of the browser. */
   targetId: string | undefined;
-  /** The client has enabled Page, so it is the one that answers the page's dialogs. */
+  /** The client has enabled Page, so it answers the page's dialogs. */
   answersDialogs: boolean;
   /** The client takes the page's requests for files. */
   choosesFiles: boolean;
-  /** The execution contexts that its client is not told of. */
+  /** The execution contexts that are hidden from its client. */
   hiddenContexts: Set<number> | undefined;
 }
 

@@ -18,7 +18,7 @@ export const isTargetInfo = object({
 });
 export type TargetInfo = Checked<typeof isTargetInfo>;
 export const isTargetNews = object({ targetInfo: isTargetInfo });
-/** What a client is told of a target that it is attached to by itself. */
+/** The event about a target to which a client was attached automatically. */
 export const isAttachedTo = object({
   sessionId: id,
   waitingForDebugger: flag,

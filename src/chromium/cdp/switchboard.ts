@@ -13,7 +13,7 @@ export type MissingFile = (paths: readonly string[]) => Promise<string | undefin
 const FIRST_ID = 1_000_000_000;
 const LAST_ID = 2 ** 31 - 1;
 
-/** Limit per client: many times what a page of a thousand frames has. Only a compromised browser reports more. */
+/** Limit per client: many times the number of a page with a thousand frames. Only a compromised browser reports more. */
 const MOST_SESSIONS = 20_000;
 /** The most unanswered commands of the multiplexer that events of the browser cause. */
 const MOST_ASKED = 10_000;
@@ -90,7 +90,7 @@ export class Switchboard {
     question.answer(readAnswer(message));
   }
 
-  /** A session created under a client's session belongs to that client. */
+  /** A session created under a client's session is of that client. */
   adopt(id: string, parent: Session, { targetId, paused }: { targetId: string | undefined; paused: boolean }): void {
     const { owner } = parent;
     if (this.sessions.get(id)?.owner.root?.id === id || owner.sessions.size >= MOST_SESSIONS) {

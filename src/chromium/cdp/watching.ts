@@ -9,7 +9,7 @@ const DESTROYED = `${CONTEXT}Destroyed"`;
 const CLEARED = `${CONTEXT}sCleared"`;
 const LETTER_R = 0x52;
 
-/** The sessions of watchers, or those of other clients, that were told that a target is paused. */
+/** The sessions of watchers, or those of other clients, that know a target as paused. */
 interface Side {
   /** They have not sent their command to resume. */
   readonly expected: Set<Session>;
@@ -33,21 +33,21 @@ function release({ waiting }: Side): void {
 }
 
 /**
- * Keeps a watching client (the collector of telemetry) from changing what the other clients see.
+ * Keeps a watching client (the collector of telemetry) from changing the view of the other clients.
  *
  * Targets that start paused: Chromium starts a popup when the first of its clients resumes it. A client that was promised a paused target
  * would find it running if the watcher resumed it first, and the watcher would miss the first request if the client came first. So the
- * watcher's command to resume waits for the commands of the others, and theirs wait for the watcher's. Chromium tells each client of the
- * target in turn, so the watcher's command also waits until the browser has answered a question: by then the others have been told.
+ * watcher's command to resume waits for the commands of the others, and theirs wait for the watcher's. Chromium reports the
+ * target to one client after the other, so the watcher's command also waits for the answer to a probe: by then all clients have the event.
  *
- * Isolated worlds: clients with Runtime enabled are told of every world. The watcher's has a random name, and events about it are dropped.
+ * Isolated worlds: clients with Runtime enabled get events of every world. The watcher's has a random name, and events about it are dropped.
  */
 export class Watching {
   /** The name of the world in which watchers run their scripts. */
   readonly world = `w${randomBytes(12).toString('hex')}`;
   /** Whether such a world was ever made: worlds stay in documents after their maker has left. */
   any = false;
-  /** By target: the sessions that were told that it is paused. */
+  /** By target: the sessions that know it as paused. */
   readonly #paused = new Map<string, Paused>();
   /** Calls back when the browser has answered, or does not. */
   readonly #ask: (done: () => void) => void;

@@ -159,7 +159,7 @@ export function computer(hands: Hands, clipboard: Clipboard): Computer {
   };
 }
 
-/** Holds keys down during `work`, and releases them whatever happens. */
+/** Holds keys down during `work`, and releases them in any case. */
 async function holdDown(hands: Hands, keys: readonly Key[], work: () => Promise<void>): Promise<void> {
   const down: Key[] = [];
   try {
@@ -207,7 +207,7 @@ function keysOf(names: readonly string[]): Key[] {
     const keys = chord(name);
     if (typeof keys !== 'string') return keys;
     throw new Impossible(
-      `'${keys}' is no key. Use an X11 keysym such as Return or Page_Down, a character, or a chord such as Ctrl+t.`,
+      `'${keys}' is not a key. Use an X11 keysym such as Return or Page_Down, a character, or a chord such as Ctrl+t.`,
     );
   });
 }

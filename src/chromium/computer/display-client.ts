@@ -17,7 +17,7 @@ import {
 const CURSOR = -239;
 const POINTER_POSITION = 0x574d5666;
 const DESKTOP_SIZE = -223;
-/** Pixels are read in bands of about this many bytes, whatever size the display announces. */
+/** Pixels are read in bands of about this many bytes, independent of the announced size of the display. */
 const BAND = 256 * 1024;
 /** TigerVNC ends a connection for which it would have to keep more than 32 MiB. Larger pictures are requested in parts. */
 export const MOST_SENT = 3840 * 2160 * 4;
@@ -128,7 +128,7 @@ export async function connectDisplay(
           resized(w, h);
           break;
         default:
-          throw new Error('The display sent an encoding that was not asked for.');
+          throw new Error('The display sent an encoding that was not requested.');
       }
     }
     // Size and pointer updates come alone and use up the request without answering it, so the rest is requested again.

@@ -22,7 +22,7 @@ test('knows keys by the names that X11 and people give them', () => {
   expect(keysyms('😀')).toEqual([0x101f600]);
 });
 
-test('says which part of a chord is no key', () => {
+test('names the part of a chord that is not a key', () => {
   expect(keysyms('Ctrl+Nothing')).toBe('no key: Nothing');
   expect(keysyms('')).toBe('no key: ');
   expect(keysyms('Ctrl+')).toBe('no key: ');

@@ -21,7 +21,7 @@ export function smoothWay(from: Point, to: Point, durationMs: number, random: ()
   const bend = () => (random() - 0.5) * 0.3;
   const side = random() < 0.5 ? 1 : -1;
   const control = (along: number): Point => {
-    const off = side * (0.03 + 0.8 * Math.abs(bend())); // never along a ruler, whatever the chance
+    const off = side * (0.03 + 0.8 * Math.abs(bend())); // never a straight line
     return { x: from.x + dx * along - dy * off, y: from.y + dy * along + dx * off };
   };
   const [first, second] = [control(0.25 + bend() / 2), control(0.75 + bend() / 2)];

@@ -14,7 +14,7 @@ function hands(...answers: Promise<unknown>[]) {
 const picture = Promise.resolve({ data: Buffer.from('picture').toString('base64') });
 const silence = new Promise(() => {});
 
-test('a picture that is never answered is asked for again', async () => {
+test('an unanswered screenshot request is repeated', async () => {
   const { ask, screenshot } = hands(silence, picture);
   const taken = screenshot(undefined);
   await vi.advanceTimersByTimeAsync(2000);
@@ -23,14 +23,14 @@ test('a picture that is never answered is asked for again', async () => {
   expect(ask).toHaveBeenCalledTimes(2);
 });
 
-test('a page that answers nothing is given up', async () => {
+test('a page that never answers is an error', async () => {
   const { screenshot } = hands();
   const refused = screenshot(undefined).catch((error: Error) => error.message);
   await vi.advanceTimersByTimeAsync(10_000);
   expect(await refused).toMatch('The page does not answer');
 });
 
-test('a page that refuses is asked once', async () => {
+test('a refused request is not repeated', async () => {
   const { ask, screenshot } = hands(Promise.reject(new Error('no picture')));
   await expect(screenshot(undefined)).rejects.toThrow('no picture');
   await vi.advanceTimersByTimeAsync(20_000);

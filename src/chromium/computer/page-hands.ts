@@ -32,7 +32,7 @@ const windowKeys = /^(t|n|w|T|N|W|Tab|PageUp|PageDown)$/;
 
 const isPicture = object({ data: anyText });
 
-/** Chromium never answers the request for a picture of a page that is moving to another process. It is asked again after this time. */
+/** Chromium never answers the request for a picture of a page that is moving to another process. The request is repeated after this time. */
 const PICTURE_MS = 2000;
 
 /** Asks again and again until one is answered, or the first is late. */

@@ -7,7 +7,7 @@ const FULL = 1024 * 1024;
 
 export interface DisplayViewOptions {
   readonly readOnly: boolean;
-  /** The close code and reason for the viewer when the display ends by itself. */
+  /** The close code and reason for the viewer when the display ends. */
   readonly whenGone?: () => { code: number; reason: string };
 }
 

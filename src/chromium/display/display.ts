@@ -100,7 +100,7 @@ export async function startDisplay(
       throw new Error(`the display did not start. ${display.logTail().slice(-5).join('\n')}`, { cause: error });
     });
   const entered = up.then(() => {});
-  // Callers that await these get the errors. A launch that is given up before it does must not end the service.
+  // Callers that await these get the errors. A launch that is cancelled before it awaits them must not end the service.
   for (const promise of [entered, ready]) promise.catch(() => {});
   return {
     ...display,

@@ -4,7 +4,7 @@ import { keysymOf, onOrdinaryKeys, onSpareKeys, range } from './characters.ts';
  * The keys of a headful session's display: those of an American keyboard, and additional ones for every
  * letter of Europe's alphabets.
  *
- * A viewer sends characters, not keys, whatever its layout. Xvnc looks for a key that writes the character, and
+ * A viewer sends characters, not keys. Xvnc looks for a key that writes the character, and
  * adds one where it finds none. But Chromium looks up keys in a copy of the keymap that it refreshes late,
  * so the first é's of a session were lost (two of them, a second apart, in a trial). Chromium knows a key that exists
  * from the start.
@@ -15,7 +15,7 @@ const ordinaryKeys = ['TLDE', ...row('AE', 12), ...row('AD', 12), ...row('AC', 1
 
 /**
  * Codes above those of ordinary keyboards that cannot be used: modifiers, and keys that trigger an action in a browser
- * whatever they write (copy, back, reload, close, print, play …).
+ * independent of their characters (copy, back, reload, close, print, play …).
  */
 const busyCodes = new Set(
   [148, 150, 151, 158, 160, 163, 164, 180, 181, 182, 189, 190, 218, 220, 225, 231, 242].concat(

@@ -1,7 +1,7 @@
 import { spawn, type SpawnOptions } from 'node:child_process';
 import { andNoOther } from '../sandbox/descriptors.ts';
 
-/** Pictures a second of a display that nothing else was asked for. */
+/** The default frame rate of a display. */
 export const DEFAULT_REFRESH_RATE = 60;
 
 const DEADLINE_MS = 10_000;

@@ -30,7 +30,7 @@ const more = [cutText(5, 5), continuous, cutText(-300, 300), resize, Buffer.from
 const said = Buffer.concat([greeting, ...messages, ...more]);
 const passes = Buffer.concat([greeting, pixelFormat, encodings(7, 0), update, fence, continuous, update]);
 
-describe('a viewer who only watches', () => {
+describe('a read-only viewer', () => {
   it.each([1, 2, 3, 7, 64, 10_000])('gets through only what watching takes, in pieces of %i bytes', (size) => {
     const allowed = watchOnly();
     const passed: Buffer[] = [];
@@ -50,7 +50,7 @@ describe('a viewer who only watches', () => {
     ['1001 encodings', Buffer.concat([greeting, encodings(...Array<number>(1001).fill(7))])],
     ['65,535 encodings, of which it sends none', Buffer.concat([greeting, Buffer.from([2, 0, 255, 255])])],
     ['an unknown message', Buffer.concat([greeting, Buffer.from([99])])],
-  ])('is not understood who asks for %s, and stays so', (_, data) => {
+  ])('is refused from then on after %s', (_, data) => {
     const allowed = watchOnly();
     expect(allowed(data)).toBeUndefined();
     expect(allowed(update)).toBeUndefined();

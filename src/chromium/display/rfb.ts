@@ -77,7 +77,7 @@ export async function shakeHands(
 export function checkSize(width: number, height: number): void {
   // A display starts with one row and one column more than its viewport.
   if (width === 0 || height === 0 || (width - 1) * (height - 1) > MOST_PIXELS)
-    throw new Error(`The display says that it is ${width} by ${height}, which is no screen.`);
+    throw new Error(`The display reports a size of ${width} by ${height}, which is not valid.`);
 }
 
 /** Reads server messages until the wanted layout comes. */
@@ -104,7 +104,7 @@ async function nextLayout(read: Read, bytesPerPixel: number, wanted: (layout: La
       } else if (encoding === RAW) {
         await read.skip(head.readUInt16BE(4) * head.readUInt16BE(6) * bytesPerPixel);
       } else {
-        throw new Error(`The display sent an encoding that was not asked for (${encoding}).`);
+        throw new Error(`The display sent an encoding that was not requested (${encoding}).`);
       }
     }
     if (found) return found;

@@ -51,7 +51,7 @@ export const windowManagerConfig = ({
  * Parts of the display's script, for when the display is up as `$number`, with the pid `$xvnc`. The first one starts the window manager
  * with the configuration `$4`, unless that is empty.
  * Chromium asks at its start which one there is, so the second one waits for it, or for its failure: `$manager` is then `up` or not.
- * One that was up is started again when it ends. Without it the display works as one that has none.
+ * A running window manager is restarted when it ends. Until then the display works without one.
  */
 export const MANAGE_WINDOWS = `
 managed="$(mktemp -u)"

@@ -18,7 +18,7 @@ export interface Size {
 
 /** ffmpeg. It gets pictures as they come; each lasts until the next. */
 export interface Encoder {
-  /** False when ffmpeg is behind; `drained` resolves when it has caught up. Skipped pictures are no loss. */
+  /** False when ffmpeg is behind; `drained` resolves when it has caught up. Pictures may be skipped. */
   feed(picture: Buffer): boolean;
   drained(): Promise<void>;
   /** No more pictures; `output` ends after the last one. */

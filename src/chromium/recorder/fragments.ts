@@ -1,6 +1,6 @@
 import { Pieces } from '../../lib/pieces.ts';
 
-/** A part of a fragmented MP4 that can be played by itself: it begins with a key frame. */
+/** A part of a fragmented MP4 that can be played alone: it starts with a key frame. */
 export interface Fragment {
   readonly bytes: Buffer;
   /** Its start, in units of its track's timescale. */

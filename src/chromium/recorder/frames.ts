@@ -68,7 +68,7 @@ async function copyOf({ width, height, pixels }: Picture, size: Size): Promise<B
   return copy;
 }
 
-/** Headless: a screencast of the page in front. It switches when another page comes to the front. */
+/** Headless: a screencast of the active page. It switches when another page becomes active. */
 async function pageFrames({ mux }: Engine): Promise<Frames> {
   const active = activePage(mux);
   const { client } = active;

@@ -11,7 +11,7 @@ const PREFIX = `test${process.pid}-`;
 const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n');
 const only = (type: string) => findCgroups(mounts.filter((line) => line.split(' ')[2] === type).join('\n'));
 
-test('where there are no control groups, none is found, and nothing fails', () => {
+test('without control groups, none is found, and nothing fails', () => {
   expect(findCgroups('')).toBeUndefined();
 });
 
@@ -50,7 +50,7 @@ describe.each(here)('a control group of $version', ({ version, cgroups }) => {
     expect(left()).toEqual([]);
   });
 
-  test('is killed whole, frozen or not, while what is in it makes more', async () => {
+  test('is killed completely, frozen or not, while its processes start more', async () => {
     const group = cgroups!.create(`${PREFIX}killed`, { pids: 50 });
     const child = spawn('sh', ['-c', 'read -r go; while :; do sleep 100 & sleep 0.01; done'], {
       stdio: ['pipe', 'ignore', 'ignore'],
@@ -67,7 +67,7 @@ describe.each(here)('a control group of $version', ({ version, cgroups }) => {
     expect(left()).toEqual([]);
   });
 
-  test('freezes what is in it, and is removed with it even then', async () => {
+  test('freezes its processes, and can be removed while they are frozen', async () => {
     const group = cgroups!.create(`${PREFIX}frozen`, {});
     const child = spawn('sh', ['-c', 'while :; do :; done'], { stdio: 'ignore' });
     await group.add(child.pid!);
@@ -132,7 +132,7 @@ describe('a control group of version 2, with controllers', () => {
     expect(value('whole/corral/one/cpu.max')).toBe('150000 100000');
   });
 
-  test('that does not freeze, because a process waits for a dead disk, is given up after a while', async () => {
+  test('that does not freeze, because a process waits for a dead disk, is an error after a time limit', async () => {
     const group = { 'cgroup.controllers': '', 'cgroup.subtree_control': '', 'cgroup.procs': '' };
     fake('dead', group);
     fake('dead/corral', group);
@@ -144,7 +144,7 @@ describe('a control group of version 2, with controllers', () => {
     expect(value('dead/corral/one/cgroup.freeze')).toBe('0');
   });
 
-  test('that is missing one says so, and holds the others', () => {
+  test('that lacks a limit reports it, and applies the others', () => {
     const group = { 'cgroup.controllers': 'memory', 'cgroup.subtree_control': '', 'cgroup.procs': '' };
     fake('part', group);
     fake('part/corral', { ...group, ...limits });

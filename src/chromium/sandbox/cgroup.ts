@@ -48,7 +48,7 @@ export interface Cgroup {
 }
 
 const GROUP = 'corral';
-/** The service's own group below one that was delegated to it: under version 2 a group that hands controllers down holds no processes. */
+/** The service's own group below its delegated group: under version 2 a group that passes controllers on has no processes. */
 const OWN_GROUP = 'corral-service';
 const KILL_PATIENCE_MS = 10_000;
 /** A process that waits for a dead disk cannot be frozen; without a limit the freeze would wait forever. */

@@ -27,7 +27,7 @@ const PATH = '/usr/local/bin:/usr/bin:/bin';
  * Counts the files in a session's directory, and unlinked files that one of its processes keeps open or mapped.
  *
  * `find` walks the directory by open directory descriptors and follows no link: a session that renames things meanwhile
- * cannot lead it elsewhere. No file's blocks are counted twice, holes not at all. The walk ends early when it exceeds `most`.
+ * cannot lead it elsewhere. No file's blocks are counted twice; holes are not counted. The walk ends early when it exceeds `most`.
  * Files that are only in transit in a unix socket are not seen; the reserve of the disk covers them.
  */
 export async function diskUse(dir: string, pids: readonly number[], most: DiskUse): Promise<DiskUse> {
@@ -38,7 +38,7 @@ export async function diskUse(dir: string, pids: readonly number[], most: DiskUs
 }
 
 /**
- * The files in a directory that no process changes any more, each by the larger of what it takes and what it seems to have: a file with holes
+ * The files in a directory that no process changes any more, each by the larger of its blocks and its length: a file with holes
  * takes nothing here, and everything once it is copied.
  */
 export function fullUse(dir: string, most: DiskUse): Promise<DiskUse> {
@@ -74,7 +74,7 @@ async function walk(
   };
   try {
     await Promise.race([read(), failed]);
-    if (child.signalCode) inodes = Math.max(inodes, most.inodes + 1); // given up
+    if (child.signalCode) inodes = Math.max(inodes, most.inodes + 1); // cancelled
     return { bytes, inodes };
   } finally {
     clearTimeout(late);

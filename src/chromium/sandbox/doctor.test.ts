@@ -17,7 +17,7 @@ async function patient(then: string, now?: () => number) {
   return { ...one, looks: () => readFile(looks, 'utf8').catch(() => '') };
 }
 
-test('one look answers all who ask while it is under way or fresh', async () => {
+test('one check answers all requests while it runs or is fresh', async () => {
   let time = 0;
   const says = `console.log(JSON.stringify({ findings: [{ name: 'disk', well: true, saw: process.env.CORRAL_DATA_DIR }], mends: [] }))`;
   const { diagnose, looks } = await patient(says, () => time);
@@ -30,7 +30,7 @@ test('one look answers all who ask while it is under way or fresh', async () => 
   expect(await looks()).toBe('xx');
 });
 
-test('a required part that is missing is a finding; a look that fails says so', async () => {
+test('a required part that is missing is a finding; a failed check is reported', async () => {
   const missing = await patient(
     `console.log(JSON.stringify({ findings: [{ name: 'sandbox', well: false, required: true, saw: '', switched_off: 'browsers' }], mends: ['Mend.'] })); process.exitCode = 1`,
   );

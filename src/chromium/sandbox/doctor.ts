@@ -8,7 +8,7 @@ export interface Diagnosis {
   readonly findings: readonly Finding[];
   /** What to do about the findings that are not well. */
   readonly mends: readonly string[];
-  /** Why there are no findings. */
+  /** The reason if there are no findings. */
   readonly failure: string | undefined;
 }
 
@@ -16,7 +16,7 @@ export interface Finding {
   readonly name: string;
   readonly well: boolean;
   readonly saw: string;
-  /** Of one that is not well: whether browsers can do without it, and what they do without. */
+  /** For a failed check: whether browsers can run without it, and the features that are disabled. */
   readonly required?: boolean;
   readonly switched_off?: string;
 }
@@ -94,7 +94,7 @@ export function doctor({
 function outputOf(script: string, env: NodeJS.ProcessEnv, over: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     if (over.aborted) return reject(new Error('The service is being stopped.'));
-    // With a group of its own: what it started ends with it.
+    // In a separate process group, so that its children end with it.
     const child = spawn(process.execPath, [script, '--json'], {
       env,
       detached: true,

@@ -40,7 +40,7 @@ export function enter(
   return { file: 'sh', args, options: { cwd: '/', env: { PATH, ...lower } } };
 }
 
-/** How to run another command as the session's user where there is no sandbox to enter. */
+/** How to run another command as the session's user without a sandbox. */
 export function beside(
   dir: string,
   owner: Owner,

@@ -108,7 +108,7 @@ export async function makeHome(dir: string, owner: Owner): Promise<void> {
   await makeDirectory(join(dir, 'home'), owner);
 }
 
-/** Adds a directory to `extensions`, completely or not at all. False when the name is taken. */
+/** Adds a directory to `extensions` atomically. False when the name is taken. */
 export async function addExtension(
   dir: string,
   { name, owner }: { name: string; owner: Owner },
@@ -128,7 +128,7 @@ export async function addExtension(
   }
 }
 
-/** Records a line for each process group before it is let go: a service that starts after one that was killed reads them. */
+/** Records a line for each process group before it runs: a service that starts after a kill reads them. */
 export function record(dir: string, line: string): void {
   appendFileSync(join(dir, 'process'), `${line}\n`);
 }

@@ -13,11 +13,11 @@ import { running } from './running.ts';
 import { sandboxed } from './sandbox.ts';
 import { canFilter } from './seccomp.ts';
 
-/** The isolation this machine allows. Found by trial; where there is no sandbox, the trial is repeated from time to time. */
+/** The isolation that this machine supports, found by a trial. Without a sandbox, the trial is repeated from time to time. */
 export interface Isolation {
   /** Becomes true when a later trial succeeds. */
   readonly sandboxed: boolean;
-  /** Why there is no sandbox; undefined when there is one. */
+  /** The reason if there is no sandbox. */
   readonly refusal: string | undefined;
   /** The refusal and everything else that sessions are not kept apart by: a sentence each, for the log and for /ready. */
   readonly reasons: readonly string[];
@@ -25,7 +25,7 @@ export interface Isolation {
   readonly whenSandboxed: Promise<void>;
   /** The users that sessions run as: a different one for each session where the service is root. */
   readonly owners: Owners;
-  /** The user for processes that belong to no session, such as the trial. Never the database's user. */
+  /** The user for processes without a session, such as the trial. Never the database's user. */
   readonly owner: Owner;
   readonly cgroup: 'v1' | 'v2' | null;
   readonly cgroups: Cgroups | undefined;
@@ -99,7 +99,8 @@ async function detect(wishes: Wishes): Promise<Isolation> {
     [pathOf('chromium'), full],
     [pathOf('chromium-headless-shell'), headlessShell],
   ] as const)
-    if (path !== undefined && browser === undefined) reasons.push(`${path} is no browser that runs here.`);
+    if (path !== undefined && browser === undefined)
+      reasons.push(`${path} is not a browser that runs on this machine.`);
   if (cgroups === undefined)
     reasons.push(
       "No cgroup is writable: a session's memory is watched instead of bounded, its processes are bounded by an rlimit, its share of the processor by priority alone, and standby uses signals.",

@@ -7,7 +7,7 @@ import type { Limits } from './cgroup-limits.ts';
  *   the adjustment made here, but not go below the service's own.
  * - No core dumps: the host would write them, at the size of a browser. A bound on descriptors, since the kernel's number is limited.
  * - Where no control group counts processes: RLIMIT_NPROC. It counts the processes of one uid, and under root every session has its own. Since
- *   Linux 5.14 it counts in each user namespace by itself, of which an ordinary user's session has two.
+ *   Linux 5.14 it counts in each user namespace separately, of which an ordinary user's session has two.
  * - Where no control group divides the processor: a lower priority, which applies to the disk too.
  * - A bound on the size of a file. A write beyond it fails with EFBIG and does not kill the process.
  *

@@ -9,7 +9,7 @@ afterEach(async () => {
   for (const end of ends.splice(0)) await end();
 });
 
-/** Takes so much and keeps it: no process reads what it writes. */
+/** Allocates memory and keeps it: no process reads its output. */
 function hog(megabytes: number): number {
   const script = `head -c ${megabytes}m /dev/zero | tail -c ${megabytes}m | sleep 600`;
   const { pid } = spawn('sh', ['-c', script], { stdio: 'ignore', detached: true });
@@ -37,10 +37,10 @@ async function fullTail(leader: number): Promise<number> {
 
 test('what takes too much loses its largest process, hears why, and its neighbour keeps everything', async () => {
   const [large, small] = [hog(120), hog(20)];
-  const told: string[] = [];
+  const sentences: string[] = [];
   const neighbour: string[] = [];
   for (const [leader, said] of [
-    [large, told],
+    [large, sentences],
     [small, neighbour],
   ] as const)
     ends.push(
@@ -48,17 +48,17 @@ test('what takes too much loses its largest process, hears why, and its neighbou
         leaders: () => [leader],
         mostBytes: 60 * 2 ** 20,
         outOfMemory: () => undefined,
-        told: (sentence) => said.push(sentence),
+        onKill: (sentence) => said.push(sentence),
       }),
     );
-  await expect.poll(() => told, { timeout: 30_000 }).toHaveLength(1);
-  expect(told[0]).toMatch(/took \d+ MB of memory and may take 60: its largest process was ended/);
+  await expect.poll(() => sentences, { timeout: 30_000 }).toHaveLength(1);
+  expect(sentences[0]).toMatch(/took \d+ MB of memory and may take 60: its largest process was ended/);
   await expect.poll(() => commands(large), { timeout: 30_000 }).not.toContain('tail');
   expect(commands(small)).toContain('tail');
   expect(neighbour).toEqual([]);
 });
 
-test('what was ended is told with its name and size', async () => {
+test('a killed process is reported with its name and size', async () => {
   const leader = hog(120);
   await fullTail(leader); // a look while it grows might find all processes together, and not this one alone, above the limit
   const reports: OutOfMemory[] = [];
@@ -67,7 +67,7 @@ test('what was ended is told with its name and size', async () => {
       leaders: () => [leader],
       mostBytes: 60 * 2 ** 20,
       outOfMemory: () => undefined,
-      told: (_, report) => reports.push(report),
+      onKill: (_, report) => reports.push(report),
     }),
   );
   await expect.poll(() => reports, { timeout: 30_000 }).toHaveLength(1);
@@ -78,7 +78,7 @@ test('what was ended is told with its name and size', async () => {
   expect(largest[0]).toEqual(ended[0]);
 });
 
-test('the largest process that is gone is the one that the kernel has ended', async () => {
+test('the largest process that is gone is reported as killed by the kernel', async () => {
   const leader = hog(120);
   const pid = await fullTail(leader);
   let looks = 0;
@@ -93,7 +93,7 @@ test('the largest process that is gone is the one that the kernel has ended', as
         looks++;
         return tree(leader);
       },
-      told: (_, report) => reports.push(report),
+      onKill: (_, report) => reports.push(report),
     }),
   );
   await expect.poll(() => looks, { timeout: 30_000 }).toBeGreaterThan(0);
@@ -102,20 +102,20 @@ test('the largest process that is gone is the one that the kernel has ended', as
   expect(reports[0]).toMatchObject({ by: 'kernel', mostBytes: 130 * 2 ** 20, ended: [{ pid, name: 'tail' }] });
 });
 
-test('what the kernel has ended is told once', async () => {
+test('a process that the kernel killed is reported once', async () => {
   let count = 3;
-  const told: string[] = [];
+  const sentences: string[] = [];
   ends.push(
     watchMemory({
       leaders: () => [],
       mostBytes: 2 ** 30,
       outOfMemory: () => count,
-      told: (sentence) => told.push(sentence),
+      onKill: (sentence) => sentences.push(sentence),
     }),
   );
   count = 4;
   await expect
-    .poll(() => told, { timeout: 30_000 })
+    .poll(() => sentences, { timeout: 30_000 })
     .toEqual(["The session's memory ran out (1024 MB), and the kernel ended its largest process."]);
 });
 

@@ -15,8 +15,8 @@ export interface Watched {
   memory?(): number | undefined;
   /** The processes in its control group. Asked only when memory is scarce: each controller has a list of its own to read. */
   pids?(): readonly number[];
-  /** Called with a sentence about what was ended, and why. */
-  told(sentence: string, report: OutOfMemory): void;
+  /** Called with a sentence about the killed process and the reason. */
+  onKill(sentence: string, report: OutOfMemory): void;
 }
 
 export interface Task {
@@ -41,23 +41,23 @@ const AGAIN_MS = 100;
 const SHARE = 20;
 
 /**
- * The kernel counts what it ended and does not say which process it was. So the processes of a session that has used this share of its
- * memory are listed at each look; the largest of them that is gone after the count has risen is the one.
+ * The kernel counts the processes that it killed and does not name them. So the processes of a session that uses this share of its
+ * memory are listed at each check; when the count has risen, the largest listed process that is gone is reported.
  */
 const NEAR = 0.5;
 const MOST_LISTED = 5;
 
-/** Number of looks after which a process that was ended, and that was never listed, is no longer waited for. */
+/** The number of checks after which a killed process that was never listed is no longer waited for. */
 const PATIENCE = 10;
 
 interface Seen {
   outOfMemory: number;
-  /** The lists of the last two looks: what is ended between the count and the list of one look is in the list of the look before. */
+  /** The lists of the last two checks: a process that is killed between the count and the list of one check is in the list before. */
   largest: Task[];
   before: Task[];
-  /** Looks since the count rose while no listed process was gone: one that is ended takes a moment to go. */
+  /** Checks since the count rose while no listed process was gone: a killed process takes a moment to exit. */
   waited: number;
-  /** The most that it may have in tmpfs and memfds: what was found there, and what the whole machine has gained since. */
+  /** An upper limit of its tmpfs and memfds: the last measured size, and the growth on the whole machine since then. */
   shared: number;
 }
 /** Of the whole machine, at the last look. */
@@ -122,7 +122,7 @@ function tellKernels(session: Watched, seen: Seen, count: number): boolean {
   if (ended.length === 0 && listed.length > 0 && seen.waited++ < PATIENCE) return false;
   seen.waited = 0;
   const { mostBytes } = session;
-  session.told(
+  session.onKill(
     `The session's memory ran out (${mb(mostBytes)} MB), and the kernel ended its largest process${ended[0] ? `, ${ended[0].name}` : ''}.`,
     { by: 'kernel', mostBytes, ended, largest },
   );
@@ -192,7 +192,7 @@ async function bound(unbounded: readonly Watched[]): Promise<boolean> {
       left -= bytes;
     }
     ended = true;
-    session.told(
+    session.onKill(
       `The session took ${mb(took)} MB of memory and may take ${mb(session.mostBytes)}: its largest ${victims.length === 1 ? 'process was' : `${victims.length} processes were`} ended.`,
       { by: 'service', mostBytes: session.mostBytes, ended: victims, largest: listed },
     );

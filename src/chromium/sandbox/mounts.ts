@@ -8,7 +8,7 @@ export const HOME = '/home/corral';
 export const TOOLS = '/opt/corral';
 /** Where a worker finds the app it runs, read-only. */
 export const APP = '/opt/app';
-/** Where a session has files in memory. Each is bounded, and where no control group counts what is in them, the watch on memory does. */
+/** Where a session has files in memory. Each has a limit, and without a control group the memory watch counts their contents. */
 export const MEMORY_DISKS = ['/tmp', '/dev/shm', '/run/user'];
 /** Where X clients look for the display's socket. */
 export const X_SOCKETS = '/tmp/.X11-unix';
@@ -26,7 +26,7 @@ export const PATH = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbi
  */
 export const STAGE = '/mnt';
 
-/** An address inside the network namespace at which a server outside of it is reached: what is accepted there goes to that server. */
+/** An address inside the network namespace at which a server outside of it is reached: connections are passed to that server. */
 export interface Listener {
   /** Listened on inside. Addresses that are not loopback are given to the namespace's loopback device. */
   readonly address: string;
@@ -69,7 +69,7 @@ export const environment = {
   SHELL: '/bin/sh',
   LANG: 'C.UTF-8',
   XDG_RUNTIME_DIR: '/run/user',
-  // There is no bus. With an invalid address Chromium gives up at once instead of looking for one.
+  // There is no bus. With an invalid address Chromium stops immediately instead of looking for one.
   DBUS_SESSION_BUS_ADDRESS: 'disabled:',
   DBUS_SYSTEM_BUS_ADDRESS: 'disabled:',
 };

@@ -37,7 +37,7 @@ test.each([
     expect(await readdir(others)).toHaveLength(names.length);
   } finally {
     swapping.kill('SIGKILL');
-    await exited; // until then it may still make its link in what is removed here
+    await exited; // until then it may still create its link in the removed directory
     await rm(dir, { recursive: true, force: true });
   }
 });
@@ -98,7 +98,7 @@ test('only a socket is pinned, and not by a link', () =>
     expect(() => pinSocket(join(dir, 'link'))).toThrow('is not a socket');
   }));
 
-test('a pinned file is removed, and not one that has taken its name, nor one that was never there', () =>
+test('a pinned file is removed, but not another file with its name', () =>
   withPlaces(async (dir, host) => {
     const [kept, gone] = [join(dir, 'kept'), join(dir, 'gone')];
     for (const path of [kept, gone, join(host, 'file')]) await writeFile(path, '');

@@ -43,7 +43,7 @@ export function pinSocket(path: string): PinnedSocket {
     throw new Error(`${path} is not a socket.`);
   }
   return {
-    // A closed descriptor's number may belong to another session by now, so it is not used.
+    // Another session may have the number of a closed descriptor by now, so it is not used.
     connect: () =>
       pinned === undefined
         ? new net.Socket().destroy(new Error('The socket is closed.'))
@@ -103,7 +103,7 @@ export async function move(from: Entry, to: Entry): Promise<boolean> {
 
 const TMPFS = 0x01021994;
 
-/** The tmpfs that a process sees at an absolute path: which one it is, and what its files take. Undefined: there is none. */
+/** The tmpfs that a process sees at an absolute path: its id, and the size of its files. Undefined: there is none. */
 export async function memoryDisk(pid: number, path: string): Promise<{ dev: number; bytes: number } | undefined> {
   const [first = '', ...rest] = path.split('/').slice(1);
   return inDirectory(join(`/proc/${pid}/root`, first), rest, async (at) => {
@@ -116,7 +116,7 @@ export async function memoryDisk(pid: number, path: string): Promise<{ dev: numb
 const MOST_REWRITTEN = 8 * 2 ** 20;
 
 /**
- * Rewrites a small file, completely or not at all: `change` gets its text, or undefined where it is missing, and returns the new one, or
+ * Rewrites a small file atomically: `change` gets its text, or undefined where it is missing, and returns the new one, or
  * undefined to leave it. Missing directories are made. False when the file could not be rewritten: the session put something else there.
  */
 export async function rewrite(
@@ -167,7 +167,7 @@ async function rewriteIn(
   return true;
 }
 
-/** Undefined when there is no such file, null when it is no small file. */
+/** Undefined when there is no such file, null when it is not a small file. */
 async function readSmall(path: string): Promise<string | undefined | null> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK; // a pipe without a writer would wait
   const file = await open(path, flags).catch(unlessCode('ENOENT'));
@@ -216,7 +216,7 @@ export async function removeTree(path: string, { sandboxed = true } = {}): Promi
   await removeByProgram(path).catch(async (error: unknown) => {
     if (process.getuid?.() === 0) throw error;
     const [file, ...args] = [...(sandboxed ? seeingOnly(path) : []), 'chmod', '-R', 'u+rwX', sandboxed ? TREE : path];
-    await run(file, args).catch(() => {}); // it changes what it can
+    await run(file, args).catch(() => {}); // it changes as much as it can
     await removeByProgram(path);
   });
 }

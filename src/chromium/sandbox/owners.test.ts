@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(at, { recursive: true, force: true }));
 
-test('the default range is one that the user namespace maps', () => {
+test('the user namespace maps the default range', () => {
   expect(uidRange('', [whole, whole]).first).toBe(1_879_100_000);
   expect(uidRange('', [container, container])).toEqual({ first: 30_000, last: 49_999 });
   expect(() => uidRange('', ['0 1000 1\n', '0 1000 1\n'])).toThrow(/CORRAL_SESSION_UIDS .* such as/);
@@ -39,7 +39,7 @@ test('no uid is given twice, by two services on one machine neither, and reserve
   expect(() => two.claim()).toThrow('Every uid of CORRAL_SESSION_UIDS is in use');
 });
 
-test('one that was given back is free when its directory is gone', () => {
+test('a released uid is free when its directory is gone', () => {
   const owners = manyOwners(range, { at });
   const dir = `${at}-home`;
   mkdirSync(dir);
@@ -63,7 +63,7 @@ test.runIf(process.getuid?.() === 0)('nor while one of its processes lives', asy
   expect(owners.claim().uid).toBe(uid);
 });
 
-test('what a killed service had claimed is free once nothing of it is left', () => {
+test('claims of a killed service are free when its directories and processes are gone', () => {
   const dir = `${at}-left`;
   mkdirSync(dir);
   writeFileSync(join(at, '700000'), `4194304 1 ${dir}`); // no process has that number

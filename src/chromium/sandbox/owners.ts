@@ -25,7 +25,7 @@ export interface Claim extends Owner {
  * could signal, trace and read every other session. A service that is not root has only its own, which all sessions share.
  */
 export interface Owners {
-  /** `dir` belongs to the uid: while it exists, the uid is not given to another claim. */
+  /** `dir` is owned by the uid: while it exists, the uid is not given to another claim. */
   claim(dir?: string): Claim;
 }
 
@@ -182,7 +182,7 @@ function claimsDirectory(): string {
   throw new Error('Neither /run nor the directory for temporary files takes a directory for the uids in use.');
 }
 
-/** uids with a name in /etc/passwd belong to other users. */
+/** uids with a name in /etc/passwd are of other users. */
 function knownUids(): number[] {
   return readFileSync('/etc/passwd', 'utf8')
     .split('\n')

@@ -6,7 +6,7 @@ import { freezeTree, killTree, memoryParts, thaw, tree, treeMemory, type Stopped
 
 const nameOf = (pid: number) => readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
 
-test('a tree that is not still in time is given up, and what was stopped of it runs on', async () => {
+test('freezing a tree is cancelled after a time, and its stopped processes run again', async () => {
   const child = spawn('sh', ['-c', 'while :; do /bin/true; done'], { stdio: 'ignore' });
   const exited = once(child, 'exit');
   const stopped: Stopped = new Map();
@@ -38,7 +38,7 @@ test('the memory of trees is that of all their processes, and the event loop run
     expect(rounds).toBeGreaterThan(0);
     const parts = await Promise.all(members().map(memoryParts));
     const sum = parts.reduce((total, part) => total + part.bytes, 0);
-    expect(bytes).toBeGreaterThan(sum / 2); // of what they share with others, each has less when others start
+    expect(bytes).toBeGreaterThan(sum / 2); // shared memory counts less for each process when others start
     expect(bytes).toBeLessThan(sum * 2);
   } finally {
     for (const leader of leaders) await killTree(leader);

@@ -33,7 +33,7 @@ export function parent(pid: number): number | undefined {
 }
 
 /**
- * The leader and everything it started, without zombies: its descendants, and what is left of its session. Inside a pid
+ * The leader and everything it started, without zombies: its descendants, and the rest of its session. Inside a pid
  * namespace orphans become children of process 1, so no process leaves the tree.
  */
 export function tree(leader: number): number[] {
@@ -77,7 +77,7 @@ export async function killTree(leader: number, patienceMs = 10_000): Promise<boo
   return true;
 }
 
-/** Resolves when a process is gone, also one that is not a child of the service. False when it was still there after `patienceMs`. */
+/** Resolves when a process is gone, also if it is not a child of the service. False when it still existed after `patienceMs`. */
 export async function gone(pid: number, startedAt: string | undefined, patienceMs = 10_000): Promise<boolean> {
   const end = performance.now() + patienceMs;
   for (let wait = 1; ; wait = Math.min(wait * 2, 50)) {
@@ -89,7 +89,7 @@ export async function gone(pid: number, startedAt: string | undefined, patienceM
 }
 
 /**
- * Stops every process of a tree, and looks again until no running one is left. The leader stands still before the others are stopped: it
+ * Stops every process of a tree, and looks again until no running one is left. The leader is stopped before the others: it
  * may be `nsenter`, which stops itself when it sees its child stopped. It would do so after the thaw, and then not notice when its child
  * exits.
  */
@@ -110,7 +110,7 @@ export async function freezeTree(leader: number, stopped: Stopped, patienceMs = 
   }
 }
 
-/** The processes that `freezeTree` has stopped, with their start times. Processes that the session had stopped itself are not included. */
+/** The processes that `freezeTree` has stopped, with their start times. Processes that the session itself stopped are not included. */
 export type Stopped = Map<number, string>;
 
 /** Continues the processes that `freezeTree` has stopped, the last one first. */
@@ -152,7 +152,7 @@ export async function processes(): Promise<Processes> {
   return { children, bySession, resident, startTimes };
 }
 
-/** The leaders and everything they started: their descendants, and what is left of their sessions. */
+/** The leaders and everything they started: their descendants, and the rest of their sessions. */
 export function membersOf(leaders: readonly number[], { children, bySession }: Processes): number[] {
   const members = new Set<number>();
   const queue = leaders.flatMap((leader) => [leader, ...(bySession.get(leader) ?? [])]);

@@ -47,7 +47,7 @@ describe.runIf(isolation.sandboxed)('inside a session', () => {
       `perl -MIO::Socket::INET -e 'print IO::Socket::INET->new(PeerAddr=>"${host}",PeerPort=>${port},Timeout=>1) ? "open" : "closed"'`,
     );
 
-  test('one is an ordinary user without capabilities, who can gain none', async () => {
+  test('one is an ordinary user without capabilities, and cannot gain any', async () => {
     expect(await inside('id -u; id -g; id -un')).toBe('1000\n1000\ncorral');
     const status = await inside('cat /proc/self/status');
     expect(status).toMatch(/^CapEff:\t0+$/m);
@@ -58,7 +58,7 @@ describe.runIf(isolation.sandboxed)('inside a session', () => {
     );
   });
 
-  test('the network is whole at once: an address that came later would make Chromium drop what it loads', async () => {
+  test('the network is whole at once: a later address would make Chromium cancel its requests', async () => {
     expect(await inside("awk '{ print $6 }' /proc/net/if_inet6")).toBe('lo');
     expect(await inside("awk '{ print $1 }' /proc/net/route | sed 1d | sort -u")).toBe('v0');
   });

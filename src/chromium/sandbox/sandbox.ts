@@ -21,9 +21,9 @@ import { withFilter } from './seccomp.ts';
  * Each process dies with its parent: the outer bwrap with the service, process 1 with the outer bwrap, the rest with
  * process 1. At no moment can an orphaned process outlive the service.
  *
- * Under root the network and mount namespaces belong to root and an unprivileged user (setpriv) creates the rest; an ordinary user
+ * Under root root owns the network and mount namespaces, and an unprivileged user (setpriv) creates the rest; an ordinary user
  * creates all of them in a user namespace in which it is root (unshare). Either way Chromium sees uid 1000, has no
- * capabilities and can gain none, and has an unprivileged uid outside too: under root one that no other session has (owners.ts).
+ * capabilities and can gain none, and has an unprivileged uid outside too: under root a unique one (owners.ts).
  */
 
 /** Where a session's browser runs: the paths as the browser sees them, and how to start a command there. */
@@ -169,7 +169,7 @@ function receiveSockets(
   return handled(received);
 }
 
-/** Callers that await it get the error; that none does is no error. */
+/** Callers that await it get the error. Without callers it is ignored. */
 function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;

@@ -102,6 +102,6 @@ describe.each(['x64', 'arm64'])('on %s', (arch) => {
   });
 });
 
-test('there is none for a machine whose numbers are not known', () => {
+test('a machine with unknown numbers has no filter', () => {
   expect(assemble('browser', 'riscv64')).toBeUndefined();
 });

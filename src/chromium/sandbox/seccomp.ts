@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * The system calls a session may make, as classic BPF programs that bubblewrap installs (`--seccomp`). A filter lists what is forbidden, not
- * what is allowed, because sessions also run programs of their users. It cannot be removed again, and child processes inherit it. Tracing stays
+ * The system calls a session may make, as classic BPF programs that bubblewrap installs (`--seccomp`). A filter lists forbidden calls, not
+ * allowed ones, because sessions also run programs of their users. It cannot be removed again, and child processes inherit it. Tracing stays
  * allowed, for debuggers. The programs are assembled here, because a library for them would be a native one.
  *
  * There are three because the need for user namespaces differs: Chromium's own sandbox creates one together with pid and network
@@ -16,7 +16,7 @@ interface Architecture {
   /** AUDIT_ARCH_*: the kernel's name for the calling convention of a system call. */
   readonly audit: number;
   readonly numbers: Readonly<Record<string, number>>;
-  /** Calls from this number on belong to another ABI of the same architecture: x32. */
+  /** Calls from this number on are of another ABI of the same architecture: x32. */
   readonly foreignFrom?: number;
 }
 
@@ -110,7 +110,7 @@ const NETLINK_ROUTE = 0;
 const REFUSALS: Readonly<Record<string, number>> = { fallocate: EOPNOTSUPP };
 /** ioctls that preallocate too: RESVSP, RESVSP64, ZERO_RANGE, and FSSETXATTR, whose hints make one byte take a gigabyte on xfs. */
 const PREALLOCATION = [0x40305828, 0x4030582a, 0x40305839, 0x401c5820];
-/** ioctls that insert input into a terminal as if it had been typed. */
+/** ioctls that insert input into a terminal as if it was typed. */
 const TERMINAL_INPUT = [0x5412, 0x541c];
 
 interface Instruction {

@@ -22,7 +22,7 @@ export const downloads = join(HOME, ...DOWNLOADS);
 const O_PATH = 0o10000000;
 const DIRECTORY = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 const MOST_NAMES = 10_000;
-/** The longest name of a file, in bytes, less what a number in it takes. */
+/** The longest name of a file, in bytes, without the space for a number. */
 const LONGEST = 240;
 const GUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
@@ -68,7 +68,7 @@ export async function keepDownload(
 
 /** The name of a download as a name in a directory, then the same with a number. */
 export function* namesFor(suggested: string): Generator<string> {
-  // oxlint-disable-next-line no-control-regex -- those are what is removed
+  // oxlint-disable-next-line no-control-regex -- control characters are removed
   const plain = suggested.replace(/[/\\\u0000-\u001f\u007f]/g, '_').replace(/^\.+$/, '') || 'download';
   const { name, ext } = parse(plain);
   const short = Buffer.byteLength(ext) > LONGEST / 2 ? '' : ext;

@@ -40,7 +40,7 @@ export async function sharedMemory(pids: readonly number[]): Promise<SharedMemor
       const path = `/proc/${pid}/fd/${descriptor}`;
       try {
         if (!readlinkSync(path).startsWith('/memfd:')) continue;
-        const { ino, blocks } = statSync(path); // of the open file, whatever its name says
+        const { ino, blocks } = statSync(path); // of the open file, not of its name
         if (seen.has(ino)) continue;
         seen.add(ino);
         held.set(pid, (held.get(pid) ?? 0) + blocks * BLOCK);

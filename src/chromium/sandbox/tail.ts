@@ -5,7 +5,7 @@ import { enter } from './entering.ts';
 
 export type Unreadable = 'missing' | 'not_a_file' | 'not_readable';
 
-/** The content of a session's file, or what is appended to it. */
+/** The content of a session's file, or new data at its end. */
 export interface Tail {
   readonly output: Readable;
   close(): void;

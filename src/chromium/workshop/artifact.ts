@@ -25,7 +25,7 @@ export interface Unpacked {
 
 /**
  * Unpacks a build into `dir`. The archive was written by a stranger's code, so tar runs in a sandbox that sees nothing else, as a user that
- * has nothing else. Afterwards the files belong to the service, and workers only read them.
+ * has nothing else. Afterwards the service owns the files, and workers only read them.
  * The archive may be made to unpack to a thousand times its size, or to files with holes: it may have what the sandbox of its build could
  * have, holes included.
  */
@@ -42,7 +42,7 @@ export async function unpackBuild(
     diskBytes: number;
     /** The disk has only its reserve left, and no room could be made. */
     short: () => Promise<boolean>;
-    /** Called with what was unpacked so far. Throws when that is too much. */
+    /** Called with the size unpacked so far. Throws when that is too much. */
     cover?: ((bytes: number) => Promise<void>) | undefined;
     signal: AbortSignal;
   },

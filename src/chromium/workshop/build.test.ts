@@ -6,7 +6,9 @@ const read = (text: string) => readReport(Readable.from([Buffer.from(text)]), as
 
 test('a report that would take long to check is refused unread', async () => {
   const many = Array.from({ length: 80_000 }, () => '{"name":""}').join(',');
-  await expect(read(`{"entry":"index.js","apps":[{"name":"a","actions":[${many}]}]}\n`)).rejects.toThrow('no result');
+  await expect(read(`{"entry":"index.js","apps":[{"name":"a","actions":[${many}]}]}\n`)).rejects.toThrow(
+    'invalid result',
+  );
   expect(await read(`${JSON.stringify({ error: 'x'.repeat(4001) })}\n`)).toBeUndefined();
   expect(await read(`${JSON.stringify({ error: 'x'.repeat(4000) })}\n`)).toEqual({ error: expect.any(String) });
 });

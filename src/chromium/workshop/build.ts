@@ -68,7 +68,7 @@ const MOST_ACTION_BYTES = 64 * 1024;
 const MOST_WEIGHT = 10_000;
 /** Its words are searched for every secret; the program cuts them to this. */
 const LONGEST_ERROR = 4000;
-/** With the flag `u` a surrogate is one that has no partner. */
+/** With the flag `u`, only unpaired surrogates match. */
 const LABEL = /^[^\u0000-\u001f\u007f\ud800-\udfff]{1,255}$/u; // oxlint-disable-line no-control-regex
 const PATH = /^[^\0\ud800-\udfff]+$/u; // oxlint-disable-line no-control-regex
 
@@ -144,7 +144,7 @@ export function builder({
     const fetched = git && { path: git.path };
     const what = { entrypoint, fetched, env, npm: workbench.npm(TOOLS), registry: registry.url };
     const report = await inCell(job, { at, until, program: 'build', allow: only([registry]), what, take: job.take });
-    if (!('apps' in report)) throw new BuildError('The build reported something that is no result.');
+    if (!('apps' in report)) throw new BuildError('The build reported an invalid result.');
     refuseNames(report);
     return report;
   }
@@ -171,7 +171,7 @@ export function builder({
       () => void cell.stop(`It took longer than the ${seconds} s that a build may take.`),
       Math.max(0, until - performance.now()),
     );
-    const givenUp = () => void cell.stop('It was given up.');
+    const givenUp = () => void cell.stop('It was cancelled.');
     job.signal.addEventListener('abort', givenUp, { once: true });
     if (job.signal.aborted) givenUp();
     try {
@@ -194,7 +194,7 @@ export function builder({
 }
 
 async function refusePieces(): Promise<void> {
-  throw new BuildError('The source cannot be fetched: git reported something that is no result.');
+  throw new BuildError('The source cannot be fetched: git reported an invalid result.');
 }
 
 /** What an app registers is stored, listed and sent in requests. The database takes no NUL and no half of a character. */
@@ -227,12 +227,12 @@ export async function readReport(from: AsyncIterable<Buffer>, take: (piece: Buff
     }
     const end = piece.indexOf(10);
     head.add(end === -1 ? piece : piece.subarray(0, end));
-    if (head.length > MOST_HEADER) throw new BuildError('The build reported something that is no result.');
+    if (head.length > MOST_HEADER) throw new BuildError('The build reported an invalid result.');
     if (end === -1) continue;
     const text = head.take();
     if (!isLight(text, MOST_WEIGHT))
       throw new BuildError(
-        `The build reported something that is no result, or more than ${MOST_APPS} apps and ${MOST_ACTIONS} actions.`,
+        `The build reported an invalid result, or more than ${MOST_APPS} apps and ${MOST_ACTIONS} actions.`,
       );
     report = parse(text.toString());
     head = undefined;

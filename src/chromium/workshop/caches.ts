@@ -5,13 +5,13 @@ import { fullUse, type DiskUse } from '../sandbox/disk-use.ts';
 import type { Isolation } from '../sandbox/isolation.ts';
 import { move, removeTree } from '../sandbox/outside.ts';
 
-/** Each may have as much as a build. The one that was used longest ago leaves. */
+/** Each may have the size of a build. The least recently used is deleted. */
 const MOST = 16;
 
 export type PackageCaches = ReturnType<typeof packageCaches>;
 
 /**
- * The packages that builds have downloaded, for each project by itself. A build runs code of its project, which may put anything there: so
+ * The packages that builds have downloaded, separate for each project. A build runs code of its project, which may put anything there: so
  * no other project's build ever sees it.
  */
 export function packageCaches({
@@ -38,7 +38,7 @@ export function packageCaches({
     await count(projectId, 0);
   }
 
-  /** The one that was used last comes first. */
+  /** The most recently used first. */
   async function byAge(): Promise<string[]> {
     const used = await Promise.all(
       (await names()).map(async (name) => {
@@ -63,10 +63,10 @@ export function packageCaches({
     /** Moves it into the home of a build's cell. Of two builds of a project at the same time, one gets it: a rename succeeds once. */
     async take(projectId: string, cell: string): Promise<void> {
       await mkdir(dir, { recursive: true, mode: 0o700 });
-      if (await move(kept(projectId), inHome(cell))) await count(projectId, 0); // it is what its build has on the disk now
+      if (await move(kept(projectId), inHome(cell))) await count(projectId, 0); // its size now counts for the build
     },
 
-    /** Keeps what the build has made of it. */
+    /** Keeps the cache as the build left it. */
     async keep(projectId: string, cell: string): Promise<void> {
       try {
         await remove(projectId);
@@ -79,13 +79,13 @@ export function packageCaches({
       }
     },
 
-    /** After a start: counts those that are there. */
+    /** After a start: counts the existing ones. */
     async weighAll(): Promise<void> {
       for (const name of await names())
         await weigh(name).catch((error: Error) => log.warn({ error: error.message }, 'build.cache_not_counted'));
     },
 
-    /** Removes them while the disk is short, the one that was used longest ago first. */
+    /** Deletes them while the disk is almost full, the least recently used first. */
     async makeRoom(short: () => boolean): Promise<void> {
       for (const name of (await byAge()).reverse()) {
         if (!short()) return;

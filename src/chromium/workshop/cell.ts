@@ -21,7 +21,7 @@ import { cutLines } from './lines.ts';
 import { answerNames, NAMES } from './names.ts';
 
 /**
- * A cell: a sandbox for code of a deployment. It is the same one that a session's browser has, with the same bounds. Its way to the network is a
+ * A cell: a sandbox for code of a deployment. It is the sandbox of a session's browser, with the same limits. Its way to the network is a
  * gateway, and listeners that lead to this service.
  */
 export interface Cell {
@@ -121,11 +121,11 @@ export async function openCell(options: CellOptions): Promise<Cell> {
           outOfMemory: () => cgroup?.outOfMemory(),
           memory: () => cgroup?.memory(),
           pids: () => cgroup?.pids() ?? [],
-          told: () => void (starved = true),
+          onKill: () => void (starved = true),
         }),
       );
     }
-    // Asked before the group is removed. A process may end for another reason after one of its children had starved.
+    // Read before the group is removed. A process may end for another reason after one of its children ran out of memory.
     void run.ended.then(({ code, signal }) => {
       if (code !== 137 && signal !== 'SIGKILL') return;
       if (!starved && !((cgroup?.outOfMemory() ?? 0) > 0)) return;

@@ -47,7 +47,7 @@ test('a cell that nothing is written to is measured once, and now and then', asy
   close();
 });
 
-test('a cell is measured when what the disk has gained may be too much, and ended when it is', async () => {
+test('a cell is measured when the growth of the disk may exceed its limit, and ended when it does', async () => {
   const { disk, has, measured, stopped } = cell();
   await vi.advanceTimersByTimeAsync(5000);
   disk.used = 60 * MIB; // even if all of it is the cell's, that is not too much
@@ -55,7 +55,7 @@ test('a cell is measured when what the disk has gained may be too much, and ende
   expect(measured()).toBe(1);
   [disk.used, has.bytes] = [70 * MIB, 65 * MIB];
   await vi.advanceTimersByTimeAsync(500);
-  expect(stopped).toEqual(['It had more on the disk than the 64 MiB that it may have.']);
+  expect(stopped).toEqual(['It used more disk space than its limit of 64 MiB.']);
 });
 
 test('a young cell that writes is measured at once', async () => {
@@ -65,7 +65,7 @@ test('a young cell that writes is measured at once', async () => {
   expect(stopped).toHaveLength(1);
 });
 
-test('while the disk is short, room is made, and a cell within its bound is not ended by itself', async () => {
+test('while the disk is almost full, caches are deleted, and a cell within its limit is not ended', async () => {
   const { disk, has, relieved, stopped, close } = cell();
   has.bytes = 20 * MIB;
   await vi.advanceTimersByTimeAsync(5000);

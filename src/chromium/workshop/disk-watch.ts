@@ -3,21 +3,21 @@ import type { Log } from '../../lib/log.ts';
 import type { DiskUse } from '../sandbox/disk-use.ts';
 
 const EVERY_MS = 250;
-/** A cell is measured when it is as old as this: until then nothing is known of what it began with. */
+/** A cell is first measured at this age: until then its initial size is not known. */
 const YOUNG_MS = 2000;
 const PERIOD_MS = 60_000;
-/** Growth of the disk below this part of the limit makes no measurement due: others write as well. */
+/** Growth of the disk below this part of the limit causes no measurement: other processes write too. */
 const LEAST_PART = 1 / 32;
 const MIB = 2 ** 20;
 const INODES_PER_MIB = 64;
 
-/** What may be had on the disk beside so many bytes. */
+/** The number of files that so many bytes allow. */
 export const withInodes = (bytes: number): DiskUse => ({ bytes, inodes: (bytes / MIB) * INODES_PER_MIB });
 
 /**
  * Ends a cell that has more on the disk than it may, and calls `relieve` while the disk has only its reserve left.
  *
- * To measure a cell, a program walks its directory. But it has at most what it had then plus what the whole disk has gained since, which is
+ * To measure a cell, a program walks its directory. But its size is at most the last measured size plus the growth of the whole disk since then, which is
  * one cheap call. So a cell is measured when that sum may be too much, and now and then.
  */
 export function watchDisk({
@@ -59,7 +59,7 @@ export function watchDisk({
     const use = await measure();
     last = { use, space: now, at: performance.now() };
     if (use.bytes > most.bytes || use.inodes > most.inodes)
-      await stop(`It had more on the disk than the ${Math.round(most.bytes / MIB)} MiB that it may have.`);
+      await stop(`It used more disk space than its limit of ${Math.round(most.bytes / MIB)} MiB.`);
   }
 
   const timer = setInterval(() => {

@@ -8,7 +8,7 @@ const WINDOW_MS = 100;
 const MOST_IN_WINDOW = 2 ** 18;
 const PRICE_OF_LINE = 50;
 
-/** Calls `onLine` for every line of a text stream; what is beyond the longest line is left out. The rest of the stream is the last line. */
+/** Calls `onLine` for every line of a text stream; longer lines are cut. The rest of the stream is the last line. */
 export function cutLines(stream: Readable | null, onLine: (line: string) => void): void {
   let line = '';
   const say = () => {

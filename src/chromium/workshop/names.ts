@@ -19,7 +19,7 @@ const MOST_UNREAD = 64 * 1024;
 const [A, INTERNET, NO_SUCH_NAME] = [1, 1, 3];
 const TTL_SECONDS = 60;
 
-/** Answers questions of DNS over TCP about these names; there is no other name. Returns what ends it. */
+/** Answers questions of DNS over TCP about these names; there is no other name. Returns the function that ends it. */
 export function answerNames(server: net.Server, endings: readonly Ending[]): () => void {
   const sockets = new Set<net.Socket>();
   server.maxConnections = MOST_CONNECTIONS;
@@ -48,7 +48,7 @@ export function answerNames(server: net.Server, endings: readonly Ending[]): () 
   };
 }
 
-/** The answer to a question (RFC 1035, 4.1); undefined when it is none. */
+/** The answer to a question (RFC 1035, 4.1); undefined if the bytes are not a question. */
 export function answerTo(asked: Buffer, endings: readonly Ending[]): Buffer | undefined {
   if (asked.length < 12 || (asked[2]! & 0xf8) !== 0 || asked.readUInt16BE(4) !== 1) return undefined;
   const labels: string[] = [];

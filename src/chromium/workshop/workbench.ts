@@ -16,7 +16,7 @@ export interface Workbench {
   program(at: string, name: string): string[];
   /** Where npm's program is then. */
   npm(at: string): string;
-  /** The environment by which Node and git trust what this machine and this service trust, as arguments of `env`. */
+  /** The environment with which Node and git trust the same certificates as this machine and this service, as arguments of `env`. */
   trusting(at: string): string[];
 }
 
@@ -27,7 +27,7 @@ const SYSTEM_CERTIFICATES = ['/etc/ssl/certs/ca-certificates.crt', '/etc/pki/tls
 
 const here = dirname(fileURLToPath(import.meta.url));
 
-/** `trusted` is a file with certificates that the operator has told this service to trust; empty: none. */
+/** `trusted` is a file with certificates that the operator configured as trusted; empty: none. */
 export function openWorkbench(dir: string, trusted = ''): Workbench {
   mkdirSync(dir, { recursive: true, mode: 0o755 });
   const npm = findNpm();

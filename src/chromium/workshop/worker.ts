@@ -66,7 +66,7 @@ const MOST_OUTPUT = 4.5 * 2 ** 20;
 /** The most of a line with an output, which is JSON inside JSON: escaping at most doubles it. */
 const LONGEST_REPORT = 10 * 2 ** 20;
 const MOST_VALUES = 1000;
-/** Of what an action threw. Its words are searched for every secret; a worker cuts them to this. */
+/** The maximum length of the error text of an action. It is searched for every secret, so a worker cuts it. */
 const LONGEST_MESSAGE = 4000;
 
 const Report = Type.Union([
@@ -134,7 +134,7 @@ export function workerStarter({
     const ready = new Promise<void>((resolve, reject) => (started = { resolve, reject }));
     ready.catch(() => {});
 
-    // The app can write to this pipe too. What is no report that is waited for ends the worker: reading on would take the service's time.
+    // The app can write to this pipe too. An unexpected report ends the worker, so that the service does not spend time on it.
     readReports(cell.fromCommand, {
       refuse: (why) => void cell.stop(why),
       take(said) {
@@ -208,7 +208,7 @@ export function workerStarter({
         await Promise.race([read, cell.exited, sleep(LINES_MS, undefined, { ref: false })]);
         settle = undefined;
         current = undefined;
-        lineTo = () => {}; // the log of this action is over, whatever the app still prints
+        lineTo = () => {}; // the log of this action has ended; further output is dropped
         return outcome;
       },
     };
@@ -234,7 +234,7 @@ export function readReports(
       piece = piece.subarray(at + 1);
       // What the app returned is a string in it, so a report has few values.
       const said = isLight(line, MOST_VALUES) ? parse(line) : undefined;
-      if (!Value.Check(Report, said) || !take(said)) end('It reported something that is no result.');
+      if (!Value.Check(Report, said) || !take(said)) end('It reported an invalid result.');
     }
     if (over) return;
     pieces.add(piece);
@@ -242,7 +242,7 @@ export function readReports(
   });
 }
 
-/** What an app returned is stored and shown as it is, so it has to be what it says: JSON, of a bounded size. */
+/** The result of an app is stored and shown unchanged, so it must be JSON of a limited size. */
 export async function outcomeOf(output: string | null, owner: unknown = {}): Promise<Outcome> {
   if (output === null) return { output };
   if (Buffer.byteLength(output) > MOST_OUTPUT) return { failure: 'The output has more than 4.5 MiB as JSON.' };

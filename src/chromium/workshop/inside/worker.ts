@@ -6,7 +6,7 @@ import { say } from './say.ts';
 
 /**
  * Runs actions of one deployment, one at a time. It reads what to do on descriptor 3 and reports on descriptor 4, a line of JSON each;
- * what the app prints goes to the service as its log. The environment comes first on descriptor 3, because a command line can be read by
+ * the output of the app is sent to the service as its log. The environment comes first on descriptor 3, because a command line can be read by
  * other users of the machine.
  */
 type Order =
