@@ -19,7 +19,7 @@ import { directDial } from './dial.ts';
 cleanUpAfterEach();
 
 describe('refusals', () => {
-  it('are a page that says what was refused, why, and what to do', async () => {
+  it('are a page with the refused address, the reason and the remedy', async () => {
     const { port: forbidden, visits } = await offLimits();
     const refusals: string[] = [];
     const { gateway, port, lines } = await gatewayTo([], {
@@ -119,7 +119,7 @@ async function deafPort(): Promise<number> {
   const child = spawn(process.execPath, ['-e', code], { stdio: ['ignore', 'pipe', 'inherit'] });
   cleanUp.push(() => child.kill('SIGKILL'));
   const port = Number(String(await once(child.stdout, 'data')));
-  // One more than fits, as a full backlog is known by the one that does not get in.
+  // One more than fits, because only a refused connection shows that the backlog is full.
   const callers = Array.from({ length: 4 }, () => connect(port));
   await expect.poll(() => callers.filter((caller) => !caller.connecting).length).toBeGreaterThan(0);
   return port;

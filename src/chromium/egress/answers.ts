@@ -5,7 +5,7 @@ import { EgressError, refusalPage } from './refusals.ts';
 
 /** Sends the gateway's errors to clients. */
 export interface Answers {
-  /** A page for what the rules refuse. Where the network failed, the connection is closed without an answer. */
+  /** A page for refused destinations. After a network failure, the connection is closed without an answer. */
   answer(request: http.IncomingMessage, response: http.ServerResponse, thrown: unknown, target: string): void;
   /** The same on a socket that Node's server has released. */
   answerByHand(socket: Socket, thrown: unknown, target: string): void;
@@ -88,7 +88,7 @@ export function answers({ log, onRefuse, closing }: AnswersOptions): Answers & {
   return Object.assign(answersOf(false), { asking: answersOf(true) });
 }
 
-/** After the last answer to a client: reads what it still sends for a short time, so that the answer is not lost to a reset. */
+/** After the last answer to a client: reads further bytes for a short time, so that the answer is not lost to a reset. */
 export function leave(socket: Socket) {
   socket.resume();
   const timer = setTimeout(() => socket.destroy(), 5000);

@@ -73,7 +73,7 @@ describe('addresses', () => {
     '127.0.0.1.',
     '0',
     '0x7F.0x0.0.0x1',
-  ])('knows %s for what it is', async (host) => {
+  ])('recognises %s', async (host) => {
     const { verdict, asked } = setUp();
     expect(await verdict(host)).toBe('destination_refused');
     expect(asked).toEqual([]);
@@ -173,7 +173,7 @@ describe('names', () => {
     expect(asked).toEqual([]);
   });
 
-  it('tell a page what kind of address they have, and only the log which', async () => {
+  it('name the kind of the address to the page, and the address only in the log', async () => {
     const { rules } = setUp({ names: { 'inner.example': ['10.3.2.1'] } });
     const error = await rules.check('inner.example', 8080).then(
       () => new EgressError('bad_request', 'it was let through'),
@@ -234,7 +234,7 @@ describe('the allow list', () => {
     expect(answer).toMatch(allowed ? /^[\d.a-f: ]+$/ : /^destination_refused$/);
   });
 
-  it('tells the resolver which names the operator vouches for', async () => {
+  it('passes the allowed names of the operator to the resolver', async () => {
     const trusted: [string, boolean][] = [];
     const rules = destinations({
       allow: parseAllowList('nas'),
@@ -264,9 +264,9 @@ describe('the allow list', () => {
     ['1.2.3.256', 'all four parts'],
     ['[nas]', 'all four parts'],
     ['fd00:::1', 'IPv6 with a port'],
-    ['a*.example', '* stands only at the front'],
+    ['a*.example', '* is only allowed at the front'],
     ['büro.example', 'xn--'],
-  ])('says what is wrong with %s', (entry, remedy) => {
+  ])('reports the fault of %s', (entry, remedy) => {
     expect(() => parseAllowList(`fine.example, ${entry}`)).toThrow(`'${entry}'`);
     expect(() => parseAllowList(entry)).toThrow(remedy);
   });

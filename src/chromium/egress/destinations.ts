@@ -44,7 +44,7 @@ const ADDRESSES_MS = 1000;
 const OWN_SERVICE = 'the service that runs this browser';
 
 /**
- * Decides which destinations a browser may reach: the public internet, and what the operator listed.
+ * Decides which destinations a browser may reach: the public internet, and entries of the operator.
  *
  * A name is resolved once, every answer is checked, and only checked addresses are connected to: changing a name's
  * answer between the check and the connection (DNS rebinding) has no effect. One bad answer among good ones
@@ -85,13 +85,13 @@ export function destinations({
     const judge = (address: Address): string | undefined => {
       const real = embedded(address);
       const listed = [...byName, ...entries.filter((entry) => coversAddress(entry, address, real))];
-      const ours = isThisHost(real, local);
-      // An operator who allows 127.0.0.0/8 means other programs, not the service itself: that requires an entry with its port.
-      if (isService(service, real, port, ours)) {
+      const isLocal = isThisHost(real, local);
+      // 127.0.0.0/8 allows other programs, not the service itself: that requires an entry with its port.
+      if (isService(service, real, port, isLocal)) {
         return listed.some((entry) => entry.port === port) ? undefined : OWN_SERVICE;
       }
       if (listed.length > 0) return undefined;
-      return kindOfRefused(real) ?? (ours ? 'an address of the machine that runs this browser' : undefined);
+      return kindOfRefused(real) ?? (isLocal ? 'an address of the machine that runs this browser' : undefined);
     };
     const refuse = (kind: string, facts: object) => {
       const shown = target.address ? `[${target.name}]`.replace(/^\[([\d.]+)\]$/, '$1') : target.name;
@@ -105,7 +105,7 @@ export function destinations({
         },
       );
     };
-    /** Loopback names are resolved here and never by DNS, so a mixed answer is no attack. */
+    /** Loopback names are resolved here and never by DNS, so a mixed answer is not an attack. */
     const loopback = () => {
       const both = ['127.0.0.1', '::1'].map((text) => ipaddr.parse(text));
       const [first, ...rest] = both.filter((address) => judge(address) === undefined).map(String);
@@ -202,7 +202,7 @@ function parseAllowEntry(entry: string): AllowEntry {
   if (!isName(name)) {
     throw wrong(
       'is not a host name',
-      'Names have letters, digits, - and dots (write ä as xn--…); * stands only at the front, as in *.example.',
+      'Names have letters, digits, - and dots (write ä as xn--…); * is only allowed at the front, as in *.example.',
     );
   }
   return { host: host.startsWith('*.') ? { suffix: `.${name}` } : { name }, port };
@@ -210,7 +210,7 @@ function parseAllowEntry(entry: string): AllowEntry {
 
 function parseCidr(text: string): [Address, number] | undefined {
   const [base = '', bits, ...more] = text.split('/');
-  // Only complete addresses: ipaddr.js also accepts 127.1, but an operator who writes 10.1 may mean something else.
+  // Only complete addresses: ipaddr.js also accepts 127.1, but 10.1 may be meant as something else.
   const address = base.includes(':') || /^\d+\.\d+\.\d+\.\d+$/.test(base) ? canonicalAddress(base) : undefined;
   if (!address || more.length > 0) return undefined;
   const width = address.kind() === 'ipv4' ? 32 : 128;
@@ -239,7 +239,7 @@ function canonicalHost(host: string): { name: string; address?: Address } {
   const wrong = () =>
     new EgressError('bad_request', `${quoted(host)} is not a host name or an address.`, {
       remedy:
-        'Names have letters, digits, - and dots; international names go as xn--…; IPv6 addresses stand in brackets.',
+        'Names have letters, digits, - and dots; international names are written as xn--…, IPv6 addresses in brackets.',
     });
   // Other characters could mean one thing to this check and another to the resolver.
   if (host.length > 255 || !/^(?:[\w.-]+|\[[\da-f:.]+\])$/i.test(host)) throw wrong();
@@ -264,7 +264,7 @@ function isLocalhost(name: string): boolean {
   return name === 'localhost' || name.endsWith('.localhost');
 }
 
-/** Undefined when it is no address. An IPv4-mapped address (::ffff:1.2.3.4) becomes the IPv4 address. */
+/** Undefined when it is not an address. An IPv4-mapped address (::ffff:1.2.3.4) becomes the IPv4 address. */
 function canonicalAddress(text: string): Address | undefined {
   return ipaddr.isValid(text) ? ipaddr.process(text) : undefined;
 }
@@ -297,7 +297,7 @@ const kinds: Record<string, string> = {
   rfc6052: 'an address that tunnels to another',
 };
 
-/** What a refused address is, in words; undefined for the public internet. Unknown ranges count as refused. */
+/** The description of a refused address; undefined for the public internet. Unknown ranges count as refused. */
 function kindOfRefused(address: Address): string | undefined {
   const range = address.range();
   if (range !== 'unicast') return kinds[range] ?? 'a reserved address';

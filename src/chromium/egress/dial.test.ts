@@ -5,7 +5,7 @@ import { directDial } from './dial.ts';
 cleanUpAfterEach();
 
 describe('dialling', () => {
-  it('goes on to the next address when one fails or keeps still, and keeps to those that were checked', async () => {
+  it('continues with the next address when one fails or is silent, and uses only checked addresses', async () => {
     const target = await echo();
     const dial = directDial({ staggerMs: 50 });
     const { signal } = new AbortController();

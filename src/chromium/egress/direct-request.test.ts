@@ -74,7 +74,7 @@ describe('a request of the service', () => {
     }
   });
 
-  test('follows no redirect, and gives up a server that says nothing', async () => {
+  test('follows no redirect, and cancels a request to a silent server', async () => {
     const at = (path: string) => new URL(`http://127.0.0.1:${port(plain)}${path}`);
     expect(await request(at('/elsewhere'), bounds)).toMatchObject({ status: 302, headers: { location: '/' } });
     await expect(request(at('/silent'), { ...bounds, timeoutMs: 200 })).rejects.toMatchObject({

@@ -15,7 +15,7 @@ export interface Findings {
 const MOST = 2048;
 
 export function findings(): Findings & {
-  /** `target` is what the client asked for: an authority, or an address in absolute form. */
+  /** `target` is the target of the request: an authority, or an address in absolute form. */
   failed(target: string, error: EgressError): void;
   reached(host: string, port: number, socket: Socket | undefined): void;
   /** Another way out leads to other servers. */
@@ -60,7 +60,7 @@ function destinationOf(target: string): string | undefined {
   return (scheme && !/:\d+$/.test(authority) ? `${authority}:80` : authority).toLowerCase();
 }
 
-/** Chromium's names for failures. Those that are missing are Chromium's own word for what a proxy refused, or a rule of the gateway. */
+/** Chromium's names for failures. For the missing ones Chromium's own name is right: a refusal of a proxy, or a rule of the gateway. */
 const names: Partial<Record<EgressCode, string>> = {
   dns_failed: 'ERR_NAME_NOT_RESOLVED',
   connect_failed: 'ERR_CONNECTION_FAILED',

@@ -39,7 +39,7 @@ const cases: [string, (allowed: number, forbidden: number) => string][] = [
     (a) => `POST http://127.0.0.1:${a}/ HTTP/1.1\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
   ],
   ['two lengths', (a) => `POST http://127.0.0.1:${a}/ HTTP/1.1\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcd`],
-  ['a length that is no number', (a) => `POST http://127.0.0.1:${a}/ HTTP/1.1\r\nContent-Length: +4\r\n\r\nabcd`],
+  ['a length that is not a number', (a) => `POST http://127.0.0.1:${a}/ HTTP/1.1\r\nContent-Length: +4\r\n\r\nabcd`],
   ['a folded header', (a) => `GET http://127.0.0.1:${a}/ HTTP/1.1\r\nA: b\r\n c\r\n\r\n`],
   ['a blank before the colon', (a) => `GET http://127.0.0.1:${a}/ HTTP/1.1\r\nContent-Length : 4\r\n\r\n`],
   ['a bare carriage return', (a) => `GET http://127.0.0.1:${a}/ HTTP/1.1\r\nA: b\rX: y\r\n\r\n`],

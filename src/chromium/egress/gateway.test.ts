@@ -33,7 +33,7 @@ describe('tunnels', () => {
     expect(gateway.counters).toMatchObject({ up: sent.length, down: sent.length });
   });
 
-  it('pass on what the client sent along with its CONNECT', async () => {
+  it('pass on bytes that the client sent together with its CONNECT', async () => {
     const target = await echo();
     const { port } = await gatewayTo([target]);
     const socket = connect(port);

@@ -60,7 +60,7 @@ export interface GatewayOptions {
   onConnect?: (destination: Target, socket: Socket) => void;
   /** Called for every request that the gateway refused or failed to serve. */
   onRefuse?: (error: EgressError, target: string) => void;
-  /** The one way from a session into its own service. Without it there is none. */
+  /** The only address of the service that a session can reach. Without it there is none. */
   ownEndpoint?: OwnEndpoint | undefined;
   limits?: Partial<Limits>;
 }
@@ -69,7 +69,7 @@ export interface GatewayOptions {
 export interface OwnEndpoint {
   /** Whether this is its address, by plain http: within TLS a request could not be judged. */
   isAt(host: string, port: number): boolean;
-  /** Takes the connection, with what was read from it already. */
+  /** Takes the connection, with the bytes that were read from it. */
   enter(socket: Socket, head: Buffer): void;
 }
 
@@ -84,8 +84,8 @@ export interface OwnEndpoint {
  * ERR_TUNNEL_CONNECTION_FAILED (a test covers this). Only intercepting TLS with a certificate of the service would change that,
  * which is too high a price for an error page. The same answer is sent anyway, for other clients; the log has the code.
  *
- * A destination that cannot be reached is no page: plain http requests end without an answer, and CONNECT is answered with 502. Chromium
- * has one error for each of the two; the multiplexer replaces it for clients by the one that `findings` has.
+ * There is no error page for an unreachable destination: plain http requests end without an answer, and CONNECT is answered with 502.
+ * Chromium has one error for each of the two; the multiplexer replaces it for clients by the error in `findings`.
  */
 export function startGateway(server: Server, options: GatewayOptions): Gateway {
   const { allow, log = silent, dial = directDial(), proxy: firstProxy, onConnect, onRefuse, ownEndpoint } = options;

@@ -8,10 +8,7 @@ export function parseAuthority(authority: string, defaultPort?: number): { host:
   const [, host = '', portText] = /^(\[[^\]]*\]|[^:@/?#\\]*)(?::(\d{1,5}))?$/.exec(authority) ?? [];
   const port = portText === undefined ? defaultPort : Number(portText);
   if (host === '' || port === undefined) {
-    throw new EgressError(
-      'bad_request',
-      'The request does not say where to go: it needs a host and a port, and nothing else.',
-    );
+    throw new EgressError('bad_request', 'The request has no valid target: it needs a host and a port only.');
   }
   return { host, port };
 }
@@ -19,10 +16,7 @@ export function parseAuthority(authority: string, defaultPort?: number): { host:
 /** TRACE returns a request as it arrived (RFC 9110, 9.3.8). A request that arrives at a proxy contains the proxy's password. */
 export function refuseTrace(method: string | undefined): void {
   if (method === 'TRACE' || method === 'TRACK')
-    throw new EgressError(
-      'bad_request',
-      `${method} does not leave this session: it would show what is said to proxies.`,
-    );
+    throw new EgressError('bad_request', `${method} does not leave this session: it would reveal headers for proxies.`);
 }
 
 export function parseAbsolute(target: string) {

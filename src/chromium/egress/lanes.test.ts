@@ -19,7 +19,7 @@ import type { Lane } from './lanes.ts';
 
 cleanUpAfterEach();
 
-/** An http proxy that connects to anything, keeps what it was asked, and wants this login, if any. */
+/** An http proxy that connects to anything, records its requests, and requires this login, if any. */
 async function proxy(login?: string) {
   const asked: string[] = [];
   const wanted = login && `Basic ${Buffer.from(login).toString('base64')}`;
@@ -141,7 +141,7 @@ it('ends with the gateway', async () => {
   lane.close();
 });
 
-/** Connects to nothing, until it is told to stop. A gateway that tries again for ever would hang the test, so it is not answered for ever. */
+/** Connects to nothing until it is stopped. It stops answering after some attempts, so that endless retries of a gateway do not hang the test. */
 function deadDial() {
   const tried: string[] = [];
   const dial: Dial = ({ host, port }, { signal }) =>
@@ -153,7 +153,7 @@ function deadDial() {
   return { dial, tried };
 }
 
-it.each(['lane', 'gateway'])('tries nothing again of what was being opened when the %s closed', async (closes) => {
+it.each(['lane', 'gateway'])('does not retry connections that were being opened when the %s closed', async (closes) => {
   const { dial, tried } = deadDial();
   const proxy = { protocol: 'http', host: '127.0.0.1', port: 9, bypassHosts: [] } as const;
   const { gateway, port, lane } = await gatewayWithLane([9], 'http://127.0.0.1:9', { dial, proxy });

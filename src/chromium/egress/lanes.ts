@@ -103,7 +103,7 @@ export function lanes({ allow, answers, limits, closing, ...options }: LanesOpti
         ended.abort();
         ending.add(ways);
         for (const socket of [...clients, ...ways.sockets]) socket.destroy();
-        // Sockets count what they have sent until they are closed.
+        // Sockets count sent bytes until they are closed.
         const settled = [...ways.sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)));
         void Promise.all(settled).then(() => {
           const { up, down } = ways.traffic();
@@ -155,7 +155,7 @@ export function lanes({ allow, answers, limits, closing, ...options }: LanesOpti
   };
 }
 
-/** Undefined if the request does not say where it goes; it is refused later, with the reason. */
+/** Undefined if the request has no valid target; it is refused later, with the reason. */
 function askedBy({ url = '' }: http.IncomingMessage, connect: boolean): Asked | undefined {
   try {
     return connect ? { scheme: 'https', ...parseAuthority(url) } : { scheme: 'http', ...parseAbsolute(url) };

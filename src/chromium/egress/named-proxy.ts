@@ -40,7 +40,7 @@ function readLogin(text: string): Proxy['login'] {
     const login = { username: decodeURIComponent(name), password: decodeURIComponent(rest.join(':')) };
     if (Object.values(login).every((part) => Buffer.byteLength(part) <= 255)) return login;
   } catch {
-    // a % that is none
+    // a % that is not an escape
   }
   throw bad('its user name and password are percent-encoded and have at most 255 bytes each');
 }
@@ -63,7 +63,7 @@ export interface Asked {
 /**
  * Whether a destination is reached without the proxy, by Chromium's rules: a comma or semicolon between patterns, `*` for anything, a
  * leading dot for all names below, addresses and ranges of them, each with a scheme before it or a port after it. `<local>` are names
- * without a dot. Loopback and link-local addresses are never sent to a proxy, unless `<-loopback>` says so.
+ * without a dot. Loopback and link-local addresses are never sent to a proxy, except with `<-loopback>`.
  */
 export function bypassRules(list: string | undefined): (asked: Asked) => boolean {
   const words = (list ?? '')

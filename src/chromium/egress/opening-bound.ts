@@ -4,7 +4,7 @@ export type Opening = ReturnType<typeof openingBound>;
 
 /**
  * Bounds the connections to the network that a session has opened at the same time, over all its ways out. A connection for a plain http
- * request does not end with the client that asked for it, so the bound on clients is none on these.
+ * request does not end with its client, so the limit of clients does not limit these.
  */
 export function openingBound(most: number) {
   let count = 0;

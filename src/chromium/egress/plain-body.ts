@@ -44,7 +44,7 @@ export function plainReader(): PlainReader {
 
 /**
  * Passes a body on after the head of the response. A length is the server's Content-Length, which Node's parser enforces: such a body is
- * written to the socket directly. Others are framed anew. Without `pipeline`, which takes more time than all else that a small body costs.
+ * written to the socket directly. Others are framed again. `pipeline` is not used, because it takes more time than the rest of a small body.
  */
 export function passOn(incoming: http.IncomingMessage, response: http.ServerResponse, reader: PlainReader | undefined) {
   const client = response.socket;
@@ -56,7 +56,7 @@ export function passOn(incoming: http.IncomingMessage, response: http.ServerResp
   }
   const { 'content-length': length, 'transfer-encoding': coding } = incoming.headers;
   const to: Writable = length !== undefined && coding === undefined ? client : response;
-  // The head is sent at once, with what has arrived of the body, so that a page sees a stream open before its first event.
+  // The head is sent immediately, with the received part of the body, so that a page sees a stream open before its first event.
   client.cork();
   process.nextTick(() => client.uncork());
   response.flushHeaders();

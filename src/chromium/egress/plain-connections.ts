@@ -51,7 +51,7 @@ export function plainConnections({ mostIdle }: { mostIdle: number }) {
           super.reuseSocket(socket, request);
           idle.delete(socket);
         }
-      })({ keepAlive: true, maxFreeSockets: mostIdle, timeout: 30_000 }); // idle time; less if the server says so
+      })({ keepAlive: true, maxFreeSockets: mostIdle, timeout: 30_000 }); // idle time; less if the server requests it
       return agent;
     },
   };

@@ -184,7 +184,7 @@ describe('a body of plain http', () => {
     expect(String(await dataFrom(incoming))).toBe('the first event');
   });
 
-  it('asks the server before it lets the client send a body that waits to be asked for', async () => {
+  it('asks the server before the client sends a body with Expect: 100-continue', async () => {
     const server = http.createServer();
     server.on('checkContinue', (incoming: http.IncomingMessage, response: http.ServerResponse) => {
       if (incoming.url === '/no') return void response.writeHead(413).end();

@@ -150,7 +150,7 @@ export function plainRequests({ allow, ways, answers, limits }: PlainRequestsOpt
   }
 }
 
-/** Chunks count, as in Chromium, and the length is dropped. No other coding says where an answer ends. */
+/** Chunks count, as in Chromium, and the length is dropped. No other coding marks the end of an answer. */
 function framedTwice({ headers }: http.IncomingMessage): boolean {
   const coding = headers['transfer-encoding'];
   if (coding === undefined || headers['content-length'] === undefined) return false;

@@ -51,7 +51,7 @@ export async function reachThrough(
     if (giveUp.signal.aborted)
       throw new EgressError('proxy_timeout', `Nothing came back through the proxy within ${timeoutMs / 1000} s.`);
     const { message } = error as Error;
-    throw new EgressError('bad_answer', `What came back through the proxy was no answer: ${message}.`, {
+    throw new EgressError('bad_answer', `The response through the proxy is not valid: ${message}.`, {
       cause: error,
     });
   } finally {

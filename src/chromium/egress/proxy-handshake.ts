@@ -52,7 +52,7 @@ export function loginRefused(headers: string): EgressError {
   return others
     ? new EgressError('proxy_auth_failed', `The proxy asks for ${schemes.join(' or ')}; only Basic is spoken here.`)
     : new EgressError('proxy_auth_failed', 'The proxy wants a user name and a password other than it was given.', {
-        remedy: 'Make the proxy anew with the right ones.',
+        remedy: 'Create the proxy again with the right ones.',
       });
 }
 
@@ -140,7 +140,7 @@ function addressBytes(host: string): number[] {
 
 const socksLoginRefused = () =>
   new EgressError('proxy_auth_failed', 'The proxy wants a user name and a password other than it was given.', {
-    remedy: 'Make the proxy anew with the right ones.',
+    remedy: 'Create the proxy again with the right ones.',
   });
 
 function socksRefusal(reply: number): EgressError {

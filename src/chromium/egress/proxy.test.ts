@@ -22,7 +22,7 @@ async function listen(server: Server): Promise<number> {
   return port;
 }
 
-/** A proxy that does what it is told with each connection, and what it heard. */
+/** A proxy that handles each connection with a function, and records the received bytes. */
 async function proxyThat(serve: (socket: Socket, heard: () => string) => void): Promise<Proxy & { heard: string[] }> {
   const heard: string[] = [];
   const server = net.createServer((socket) => {
@@ -63,7 +63,7 @@ const openAt = ({ counters }: Gateway) => counters.clients + counters.upstreams;
 const patience = { timeout: 30_000 };
 
 describe('handshakes', () => {
-  /** Feeds the answers one byte at a time; returns what was sent and what was left over. */
+  /** Feeds the answers one byte at a time; returns the sent bytes and the rest. */
   function talk(handshake: Handshake, ...answers: (string | number[])[]) {
     const sent = [handshake.hello];
     const bytes = Buffer.concat(answers.map((answer) => Buffer.from(answer as string)));
@@ -87,7 +87,7 @@ describe('handshakes', () => {
     expect(String(rest)).toBe('hello');
   });
 
-  it('SOCKS5 sends names as names, addresses as addresses, and the login when it is asked for', () => {
+  it('SOCKS5 sends names as names, addresses as addresses, and the login when the proxy requests it', () => {
     const through = [5, 0, 0, 1, 0, 0, 0, 0, 0, 0];
     const byName = talk(socksHandshake({ host: 'shop.test', port: 443 }, login), [5, 2], [1, 0], through, 'hi');
     expect(byName.sent.map((part) => [...part])).toEqual([
@@ -130,14 +130,14 @@ describe('handshakes', () => {
     return socksHandshake({ host: 'shop.test', port: 443 }, login);
   }
 
-  it('a proxy that wants more than Basic is told apart', () => {
+  it('a proxy that requires more than Basic has its own error', () => {
     const answer = 'HTTP/1.1 407 No\r\nProxy-Authenticate: Digest realm="x"\r\n\r\n';
     expect(() => talk(connect(), answer)).toThrow(/asks for Digest/);
   });
 });
 
 describe('a proxy that', () => {
-  // Only where no answer comes: one that does may take longer on a busy machine.
+  // Only without an answer: an answer may take longer on a busy machine.
   const limitsFor = (status: 502 | 504) => (status === 504 ? { handshakeMs: 200, proxyAnswerMs: 200 } : {});
   const refuses = (answer: string) =>
     proxyThat((socket, heard) => socket.on('data', () => void (heard().includes('\r\n\r\n') && socket.end(answer))));
@@ -181,7 +181,7 @@ describe('a proxy that', () => {
     const { gateway, port, codes } = await gatewayBy(await make(), { limits: limitsFor(status) });
     const answer = await raw(port, tunnelTo('shop.test:443'));
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} [\\s\\S]*X-Corral-Egress: (${code})\\r\\n[\\s\\S]*</html>`));
-    expect(answer).not.toContain('127.0.0.'); // where the proxy stands is not the client's business
+    expect(answer).not.toContain('127.0.0.'); // the address of the proxy is not shown to the client
     expect(await raw(port, get('http://shop.test/'))).toBe(''); // a page would be taken for the site's
     expect(codes.join()).toMatch(new RegExp(`^(${code}),(${code})$`));
     await expect.poll(() => openAt(gateway), patience).toBe(0);
@@ -306,7 +306,7 @@ describe('swapping the proxy', () => {
     await expect.poll(() => openAt(gateway), patience).toBe(0);
   });
 
-  it('takes along what is just being opened, without telling the next proxy the password of the last', async () => {
+  it('applies to connections that are being opened, and does not send the password of the last proxy to the next', async () => {
     const dead = await proxyThat(() => {});
     const { gateway, port } = await gatewayBy({ ...dead, login: { username: 'ann', password: 'secret' } });
     const asked = raw(port, `${tunnelTo('shop.test:443')}hello`);

@@ -17,7 +17,7 @@ export interface Proxy {
   readonly bypassHosts: readonly string[];
 }
 
-/** The ways through a proxy. All of them throw an `EgressError`, and close what they opened when the signal aborts. */
+/** The ways through a proxy. All of them throw an `EgressError`, and close their connections when the signal aborts. */
 export interface ProxyWay {
   readonly protocol: Proxy['protocol'];
   bypasses(host: string): boolean;
@@ -186,7 +186,8 @@ function secured(
       });
     const abort = () => giveUp(signal.reason);
     const failed = (error: NodeJS.ErrnoException) => giveUp(tlsFailure(error));
-    const closed = () => giveUp(new EgressError('proxy_unreachable', 'The proxy hung up before TLS stood.'));
+    const closed = () =>
+      giveUp(new EgressError('proxy_unreachable', 'The proxy closed the connection before TLS was established.'));
     const late = setTimeout(
       () => giveUp(new EgressError('proxy_timeout', `The proxy did not speak TLS within ${ms / 1000} s.`)),
       ms,
@@ -215,7 +216,9 @@ function tlsFailure(error: NodeJS.ErrnoException): EgressError {
     });
   }
   if (code === 'ECONNRESET')
-    return new EgressError('proxy_unreachable', 'The proxy hung up before TLS stood.', { cause: error });
+    return new EgressError('proxy_unreachable', 'The proxy closed the connection before TLS was established.', {
+      cause: error,
+    });
   return new EgressError('proxy_unreachable', `The proxy’s certificate is not trusted (${code}).`, {
     remedy: 'Send the certificates that vouch for it in `config.ca_bundle`.',
     cause: error,

@@ -9,7 +9,7 @@ it('reads a hosts file', () => {
   expect(inHostsFile(text, 'b')).toEqual([]);
 });
 
-it('asks DNS for both families, once each, and says what went wrong', async () => {
+it('asks DNS for both families, once each, and reports the error', async () => {
   const asked: string[] = [];
   const server = createSocket('udp4');
   server.on('message', (query, { port, address }) => {

@@ -111,7 +111,7 @@ export function waysOut({ allow, dial, proxy, limits, onConnect, onReach, openin
     const { signal } = options;
     for (;;) {
       signal.throwIfAborted();
-      closing.throwIfAborted(); // the way was not replaced: there is no other one to try
+      closing.throwIfAborted(); // the proxy was not replaced, so there is no other to try
       const taken = current;
       const attempt = new AbortController();
       const abort = () => attempt.abort();

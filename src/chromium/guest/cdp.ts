@@ -80,7 +80,7 @@ export function serveCdp(stream: Stream, mux: Pick<Mux, 'attach'>, group: Group 
 
 /** Splits bytes into messages. A message that claims to be larger than Chromium accepts ends the connection. */
 function splitter() {
-  // One buffer that grows with the bytes received, whatever size a message claims and in however many pieces it comes.
+  // One buffer that grows with the received bytes, independent of the claimed size of a message and of its chunks.
   let buffer = Buffer.allocUnsafeSlow(SPACE);
   let size = 0;
   const wanted = () => HEAD + (size < HEAD ? 0 : buffer.readUInt32LE(0));

@@ -35,7 +35,7 @@ test('a stream carries JSON and bytes both ways, in order', async () => {
   expect(rest.join('')).toBe('onetwo');
 });
 
-test('a reader who does not read holds up the sender of that stream, and no other', async () => {
+test('a reader that does not read delays the sender of that stream, and no other', async () => {
   let sent = 0;
   const { host } = pair(async (name, _args, stream) => {
     if (name === 'quick') return void stream.json('here').then(() => stream.end());
@@ -59,7 +59,7 @@ test('a refusal arrives as itself, with what came of it', async () => {
   });
 });
 
-test('who gives up is heard at the other end', async () => {
+test('the other end sees a cancelled stream', async () => {
   let gone: AbortSignal | undefined;
   const { host } = pair((_name, _args, stream) => void (gone = stream.gone));
   const stream = host.open('any');
@@ -81,7 +81,7 @@ test.each([
   ['an impossible size', Buffer.from([255, 255, 255, 255, 1, 2, 0, 0, 0])],
   ['a size below nothing', Buffer.from([1, 0, 0, 0, 1, 2, 0, 0, 0])],
   ['a stream of our own numbers', Buffer.from([7, 0, 0, 0, 0, 1, 0, 0, 0, 0x7b, 0x7d])],
-  ['JSON that is none', Buffer.from([6, 0, 0, 0, 1, 1, 0, 0, 0, 0x7b])],
+  ['invalid JSON', Buffer.from([6, 0, 0, 0, 1, 1, 0, 0, 0, 0x7b])],
 ])('%s ends the channel, and everything on it', async (_what, frame) => {
   const { host, toHost } = pair(() => {});
   const stream = host.open('any');

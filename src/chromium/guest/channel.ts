@@ -52,7 +52,7 @@ export interface ChannelOptions {
   onOpen: (name: string, args: unknown, stream: Stream) => void;
   /** The most streams that the other end may have open. */
   most: number;
-  /** Whether JSON of the other end may be parsed: `{},{},…` of one frame would take seconds. All of it, unless told. */
+  /** Whether JSON of the other end may be parsed: `{},{},…` of one frame would take seconds. Any, unless set. */
   isLight?: (json: Buffer) => boolean;
 }
 
@@ -61,7 +61,7 @@ export function channel(socket: Duplex, { host, onOpen, most, isLight = () => tr
   let nextId = host ? 1 : 2;
   let theirs = 0;
   let lastTheirs = 0;
-  /** How many bytes may still arrive for streams that this end gave up: they were already on their way. */
+  /** The number of bytes that may still arrive for streams that this end cancelled. */
   let strays = 0;
   let over: string | undefined;
   let settle!: (reason: string) => void;
@@ -85,7 +85,7 @@ export function channel(socket: Duplex, { host, onOpen, most, isLight = () => tr
 
   function send(kind: number, id: number, payload?: Buffer) {
     if (over !== undefined) return;
-    if (socket.writableLength > MOST_UNREAD) return close('it does not read what it is sent.');
+    if (socket.writableLength > MOST_UNREAD) return close('it does not read its messages.');
     const head = Buffer.allocUnsafe(HEAD);
     head.writeUInt32LE(5 + (payload?.length ?? 0), 0);
     head.writeUInt8(kind, 4);
@@ -130,7 +130,7 @@ export function channel(socket: Duplex, { host, onOpen, most, isLight = () => tr
       case CREDIT:
         return payload.length === 4 ? stream?.credit(payload.readUInt32LE(0)) : close('a credit of the wrong size.');
       case RESET:
-        return stream?.finish(new Refusal('reset', 'The other end gave up on it.'));
+        return stream?.finish(new Refusal('reset', 'The other end cancelled it.'));
       default:
         return close(`a frame of an unknown kind, ${kind}.`);
     }

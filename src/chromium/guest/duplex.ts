@@ -32,6 +32,6 @@ export function duplexOf(stream: Stream): Duplex {
       done(error);
     },
   });
-  duplex.on('error', () => {}); // Node's HTTP listens as well, but not at every moment
+  duplex.on('error', () => {}); // Node's HTTP listens too, but not at every moment
   return duplex;
 }

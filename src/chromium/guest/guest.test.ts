@@ -67,7 +67,7 @@ describe.runIf(isolation.sandboxed)('the guest of a session', () => {
     };
   }
 
-  test('runs a command as the session’s user, with nothing of ours open', async () => {
+  test('runs a command as the session’s user, without open files of the service', async () => {
     const { stdout, code } = await run(command('sh', '-c', 'id -u; pwd; ls -l /proc/$$/fd | grep socket | wc -l; env'));
     expect(code).toBe(0);
     const [uid, cwd, sockets, ...env] = stdout.split('\n');
@@ -100,7 +100,7 @@ describe.runIf(isolation.sandboxed)('the guest of a session', () => {
     }
   });
 
-  test('a guest that is killed takes what it started along, and the next one comes when there is something to ask', async () => {
+  test('a killed guest ends with its processes, and the next request starts another', async () => {
     const spawned = await engine.guest.open('spawn', {
       ...command('sleep', '1000'),
       allocate_tty: false,

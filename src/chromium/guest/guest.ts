@@ -17,7 +17,7 @@ export { ChannelClosed, Refusal, type Stream } from './channel.ts';
 /**
  * Performs requests inside a session: one small program in its sandbox, started when it is first needed and then kept. The session's own
  * processes run as the same user and may do anything to it, so its answers are not trusted: the caller checks what arrives on a stream
- * (protocol.ts). If the guest dies or breaks the protocol it is ended with everything it had started; the next request starts a new one.
+ * (protocol.ts). If the guest dies or breaks the protocol it is ended with all its processes; the next request starts a new one.
  */
 export interface Guest {
   /** Opens a stream for a request; data flows both ways. The signal aborts it. */
@@ -28,7 +28,7 @@ export interface Guest {
   distrust(what: string): void;
   /** The leaders of process trees that the guest started. If the guest dies first, its successor kills them. */
   readonly started: Set<number>;
-  /** Ends the guest for good: the session is over. */
+  /** Ends the guest permanently: the session has ended. */
   close(): Promise<void>;
 }
 
@@ -50,7 +50,7 @@ export interface GuestOptions {
   allowUnsandboxed: boolean;
   /** The guest requests a connection to its browser. */
   onCdp: (stream: Stream) => void;
-  /** A WebDriver inside the session connects to what it takes for Chromium's own debugging port. */
+  /** A WebDriver inside the session connects to a port that looks like Chromium's own debugging port. */
   onDevtools: (stream: Stream) => void;
   log: Log;
   silenceMs?: number;
@@ -102,7 +102,7 @@ export function guestOf({
     if (!browser.confined && !allowUnsandboxed) {
       throw new NoGuest(
         'unsandboxed',
-        'This machine gives sessions no sandbox, and without one they get no processes and files.',
+        'This machine does not support a sandbox, so processes and files in sessions are disabled.',
       );
     }
     const { tools } = browser;
@@ -146,7 +146,7 @@ export function guestOf({
       makeSure(made); // the guest may be stopped as soon as it runs
       const pids = [...started];
       started.clear();
-      const late = setTimeout(() => made.channel.close('it does not bury what was started.'), CALL_MS);
+      const late = setTimeout(() => made.channel.close('it does not end its processes.'), CALL_MS);
       await answer(made.channel.open('bury', { pids })).finally(() => clearTimeout(late));
     }
     return made;
@@ -177,7 +177,7 @@ export function guestOf({
     signal?.throwIfAborted();
     makeSure(there);
     if (channel.count >= MOST_ASKED)
-      throw new Refusal('not_started', `The session is asked for ${MOST_ASKED} things at once, which is the most.`);
+      throw new Refusal('not_started', `The session has ${MOST_ASKED} concurrent requests, which is the maximum.`);
     const stream = channel.open(name, args);
     if (signal) {
       const giveUp = () => stream.reset();

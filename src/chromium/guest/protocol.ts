@@ -3,7 +3,7 @@ import { Type, type Static, type TSchema } from 'typebox';
 /**
  * Every request of the service to a guest, with its arguments and answers. Answers are checked against these shapes where they arrive,
  * since the session's own processes may have made the guest send anything. Arguments are checked before they are sent: the guest imports
- * only the types, because TypeBox would be most of what it loads.
+ * only the types, because TypeBox would be most of its code.
  */
 
 /** The most bytes kept of each output of a command that is waited for. */
@@ -19,7 +19,7 @@ const pid = Type.Integer({ minimum: 1, maximum: 2 ** 31 });
 const exitCode = Type.Integer({ minimum: -1, maximum: 1024 });
 const path = Type.String({ maxLength: 16_384 });
 
-/** The request is done, or it begins; there is no other content. */
+/** The request is done, or starts; without content. */
 export const Done = Type.Object({});
 
 // ---- processes
@@ -81,12 +81,12 @@ const processes = {
   },
   status: { args: Type.Object(ofProcess), says: ProcessStatus },
   output: { args: Type.Object(ofProcess), says: Type.Union([OutputOpened, OutputItem]) },
-  /** The end of what it has written so far. */
+  /** The end of its output so far. */
   tail: { args: Type.Object(ofProcess), says: Tail },
   stdin: { args: Type.Object({ ...ofProcess, data_b64: Type.String(), eof: Type.Boolean() }), says: Written },
   kill: { args: Type.Object({ ...ofProcess, signal: Type.String() }), says: Ok },
   resize: { args: Type.Object({ ...ofProcess, rows: count, cols: count }), says: Ok },
-  /** Kills what an earlier guest started. */
+  /** Kills the processes of an earlier guest. */
   bury: { args: Type.Object({ pids: Type.Array(Type.Integer()) }), says: Ok },
 };
 

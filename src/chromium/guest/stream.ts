@@ -1,8 +1,8 @@
-/** Kinds of frames that belong to a stream. */
+/** Kinds of frames of a stream. */
 export const JSON_ITEM = 1;
 export const BYTES = 2;
 export const END = 3; // the sender has sent everything
-export const FAIL = 4; // JSON: the sender gives up, and why
+export const FAIL = 4; // JSON: the sender cancels, with the reason
 export const CREDIT = 5; // u32: so many bytes were taken, and as many may follow
 export const RESET = 6; // the sender neither reads nor sends any more
 
@@ -19,7 +19,7 @@ const SMALL = 8 * 1024;
 
 export type Item = { json: unknown; bytes?: undefined } | { bytes: Buffer; json?: undefined };
 
-/** The other end gave up a stream, or refused it. `code` is the other end's. */
+/** The other end cancelled or refused a stream. `code` is the other end's. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: string;
@@ -39,7 +39,7 @@ export class ChannelClosed extends Error {
 }
 
 export interface Stream {
-  /** The next item; undefined after the last. Rejects with a Refusal when the other end gave up. */
+  /** The next item; undefined after the last. Rejects with a Refusal when the other end cancelled. */
   next(): Promise<Item | undefined>;
   /** Both resolve when the data is sent: the other end takes no more than its window. Both reject when the stream is gone. */
   json(value: unknown): Promise<void>;
@@ -48,7 +48,7 @@ export interface Stream {
   fail(code: string, message: string, details?: unknown): void;
   /** Gives up: sends and reads nothing more. */
   reset(): void;
-  /** Aborts when the other end gave up, or the channel closed. */
+  /** Aborts when the other end cancelled, or the channel closed. */
   readonly gone: AbortSignal;
 }
 
@@ -69,7 +69,7 @@ export interface Port {
   close(reason: string): void;
   /** Whether JSON of the other end may be parsed. */
   isLight(json: Buffer): boolean;
-  /** So many bytes may still arrive for the stream, although it was given up: they were on their way. */
+  /** The number of bytes that may still arrive for the cancelled stream. */
   stray(bytes: number): void;
   /** The stream is over. May be called more than once. */
   gone(): void;
@@ -97,7 +97,7 @@ export function channelStream(port: Port): InnerStream {
     for (const writer of those) writer();
   };
   const abandon = () => {
-    failure = broken = new ChannelClosed('This stream was given up.');
+    failure = broken = new ChannelClosed('This stream was cancelled.');
     items.length = 0;
     if (!heard) port.stray(WINDOW + MAX_JSON);
     port.gone();
@@ -181,7 +181,7 @@ export function channelStream(port: Port): InnerStream {
 
     finish(error) {
       if (error) {
-        // If the other end had finished before it gave up, its data can still be read.
+        // If the other end finished before it cancelled, its data can still be read.
         if (!heard) failure = error;
         broken ??= error;
         gone.abort(error);
@@ -211,7 +211,7 @@ export function channelStream(port: Port): InnerStream {
       return { json: JSON.parse(item.json.toString()) as unknown };
     } catch (error) {
       port.close(`something that cannot be read: ${(error as Error).message}`);
-      throw new ChannelClosed('It sent JSON that is none.');
+      throw new ChannelClosed('It sent invalid JSON.');
     }
   }
 

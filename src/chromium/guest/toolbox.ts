@@ -55,7 +55,7 @@ async function fill(dir: string): Promise<void> {
 
 type Source = [name: string, code: string];
 
-/** The code below `at` whose path begins with one of `beginnings`; the guest's, unless told otherwise. */
+/** The code below `at` whose path begins with one of `beginnings`; by default the guest's. */
 export async function sourcesIn(at = here, beginnings: readonly string[] = SOURCES): Promise<Source[]> {
   const files: string[] = [];
   for (const name of await readdir(at, { recursive: true }))
@@ -95,7 +95,7 @@ function ancestors(dir: string): string[] {
   return dir === dirname(dir) ? [dir] : [dir, ...ancestors(dirname(dir))];
 }
 
-/** Copies a directory; `unused` tells which files are left out. Programs stay programs. */
+/** Copies a directory; `unused` selects the files that are left out. Programs stay executable. */
 export async function copy(from: string, to: string, unused = UNUSED): Promise<void> {
   await mkdir(to, { recursive: true });
   await chmod(to, 0o755);

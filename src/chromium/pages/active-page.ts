@@ -16,7 +16,7 @@ const LONGEST_MS = 2000;
 
 /** The page that a person in front of the browser would see, and a CDP session attached to it. */
 export interface ActivePage {
-  /** Undefined when there is no page at all. */
+  /** Undefined when there is no page. */
   find(): Promise<{ targetId: string; sessionId: string } | undefined>;
   readonly client: LocalClient;
   close(): void;

@@ -14,13 +14,13 @@ import { drop } from './viewer-uploads.ts';
 /** Chromium does not report changed titles, and a display does not say which tab is in front. */
 const EVERY_MS = 1000;
 const LONGEST_TITLE = 200;
-/** A viewer that is this far behind is told later. */
+/** A viewer that is this far behind gets the message later. */
 const MAX_UNREAD = 1024 * 1024;
 const BRACE = 0x7b;
 const isOrigin = list(number(-1e6, 1e6));
 
 /**
- * What a viewer of a display is told of the browser beside the picture, and its files. The display's own messages are passed on. Without
+ * The messages to a viewer of a display besides the picture, and its files. The display's own messages are passed on. Without
  * `files`, for a viewer that only watches, there are only the title and the quality.
  */
 export function besideDisplay(
@@ -41,7 +41,7 @@ export function besideDisplay(
   const page = activePage(mux);
   const { client } = page;
   let over = false;
-  let told: string | undefined;
+  let lastTitle: string | undefined;
   let timer: NodeJS.Timeout | undefined;
   let front: { targetId: string; sessionId: string } | undefined;
   const level = displayLevel(tell, () => sink.bufferedAmount);
@@ -76,8 +76,8 @@ export function besideDisplay(
     const { targetInfos } = await client.ask(isTargetList, 'Target.getTargets', { filter: [{ type: 'page' }] });
     const info = targetInfos.find(({ targetId }) => targetId === front?.targetId);
     const title = (info?.title || info?.url || '').slice(0, LONGEST_TITLE);
-    if (title === told) return;
-    told = title;
+    if (title === lastTitle) return;
+    lastTitle = title;
     tell({ type: 'title', title });
   }
 

@@ -20,7 +20,7 @@ export function bodyStream(
   page: HiddenPage,
   handle: string,
   headers: readonly (readonly [string, string])[],
-  /** Whether `content-length` is the length of this body, and not of one that is left out (as after HEAD). */
+  /** Whether `content-length` is the length of this body, and not of a body that is left out (as after HEAD). */
   isWhole: boolean,
 ): Readable {
   const header = (name: string) => headers.find(([given]) => given.toLowerCase() === name)?.[1];

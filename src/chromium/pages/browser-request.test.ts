@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { hiddenPages } from '../../../test/support/hidden-pages.ts';
 import { requestThrough } from './browser-request.ts';
 
-test('an answer has its own cookies, and not those of the one that led there, in whatever order Chromium tells of them', async () => {
+test('an answer has its own cookies, and not those of the redirect, in any order of the events', async () => {
   const paused = { networkId: 'n', request: { url: 'http://a/', method: 'GET', headers: {} } };
   const location = { name: 'Location', value: '/next' };
   const pages = hiddenPages((say) => {

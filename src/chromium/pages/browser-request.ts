@@ -12,7 +12,7 @@ import { gatewayRefusal, TransportError, transportError } from './net-errors.ts'
  *
  * A hidden page navigates to the address, and the navigation is paused twice: before it is sent, to turn it into the caller's request,
  * and when its answer arrives, which goes to the caller and never to the page. A navigation is not cross-origin, so CORS does not apply,
- * and the result is the server's answer, whatever it is: a download is not saved, a page not run, a 401 opens no password prompt.
+ * and the result is the server's answer, of any kind: a download is not saved, a page not run, a 401 opens no password prompt.
  *
  * A body is sent to Chromium in one message, so it is bounded; an answer is read piece by piece, as fast as the caller takes it.
  */
@@ -27,7 +27,7 @@ export interface BrowserRequest {
 export interface BrowserResponse {
   readonly status: number;
   readonly statusText: string;
-  /** As the server sent them, repeated names kept apart. The body is already decoded: `content-encoding` says what it was. */
+  /** As the server sent them, repeated names kept apart. The body is already decoded: `content-encoding` is the original encoding. */
   readonly headers: readonly (readonly [string, string])[];
   /** A caller that does not read it to its end has to destroy it. */
   readonly body: Readable;

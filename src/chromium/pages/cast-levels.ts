@@ -3,7 +3,7 @@ export const LEVELS = {
   high: { quality: 80, rate: Infinity, scale: 1 },
   medium: { quality: 55, rate: 15, scale: 1 },
   low: { quality: 30, rate: 8, scale: 1 },
-  /** Only chosen by `follow`: a person would rather read a text late than not at all. */
+  /** Only chosen by `follow`: late text is better than unreadable text. */
   least: { quality: 30, rate: 4, scale: 0.5 },
 } as const;
 export type Level = keyof typeof LEVELS;
@@ -18,7 +18,7 @@ const BOTTOM = ladder.length - 1;
 const LATE_MS = 400;
 /** No viewer is so far away. */
 const MOST_LATE_MS = 3000;
-/** This much waits in the service although the viewer says that it has drawn: it says so before it has read. */
+/** This much waits in the service although the viewer reports that it has drawn: it reports before it has read. */
 const MOST_UNSENT = 256 * 1024;
 /** One late look may be a pause of the viewer's computer. */
 const LATE_LOOKS = 2;
@@ -33,7 +33,7 @@ export interface Look {
   readonly unsent: number;
 }
 
-/** Where a viewer stands whose quality follows its connection. */
+/** The state of a viewer whose quality follows its connection. */
 export interface Standing {
   readonly rung: number;
   /** Late looks in a row, and calm ones. */

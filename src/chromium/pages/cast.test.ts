@@ -8,7 +8,7 @@ interface Sent {
   readonly params: Record<string, unknown>;
 }
 
-/** A client of a browser that answers each command, and sends what the test says. */
+/** A client of a browser that answers each command, and sends the events of the test. */
 function fakeClient() {
   const listeners = new Map<string, CdpListener>();
   const sent: Sent[] = [];
@@ -302,7 +302,7 @@ test('starts once the navigation is over that replaces the page, also after a ch
   expect(one.offered).toEqual(['one', 'two']);
 });
 
-test('a tab that never lets the cast start ends it, and one that is closed meanwhile leaves no timer', async () => {
+test('a cast that cannot start ends, and a tab that is closed meanwhile leaves no timer', async () => {
   fakeTime();
   const { clients, casts } = browser();
   casts.join('never', 'high', watcher());
@@ -317,17 +317,17 @@ test('a tab that never lets the cast start ends it, and one that is closed meanw
   expect(casts.count).toBe(0);
 });
 
-test('a browser that sends more pictures than it may ends the cast for all who watch', async () => {
+test('a browser that sends more pictures than it may ends the cast for all watchers', async () => {
   const { casts, client, watchers } = await joined(2);
   for (let i = 0; i < 30; i++) client.picture(`${i}`);
   for (const { offered, failures } of watchers) {
     expect(offered).toHaveLength(20);
-    expect(failures).toEqual(['The browser sends more pictures than it was asked for.']);
+    expect(failures).toEqual(['The browser sends more pictures than were requested.']);
   }
   expect(casts.count).toBe(0);
 });
 
-test('pictures of another session are none of this cast', async () => {
+test('pictures of another session are ignored', async () => {
   const { client, watchers } = await joined(1);
   client.picture('foreign', 'other');
   expect(watchers[0]!.offered).toEqual([]);

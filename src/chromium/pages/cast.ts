@@ -65,8 +65,8 @@ export interface CastOptions {
 }
 
 /**
- * Pictures of one tab at one level, encoded once for all who watch. It has a client of the multiplexer for itself and closes it at its end,
- * and with it all that Chromium holds for it.
+ * Pictures of one tab at one level, encoded once for all watchers. It has its own client of the multiplexer and closes it at its end,
+ * which frees all its state in Chromium.
  *
  * A picture is acknowledged to Chromium when the first of its watchers has drawn it. So the fastest watcher sets the pace, up to the rate
  * of the level; the others leave out pictures; and if none of them draws, then none is encoded.
@@ -85,7 +85,7 @@ export class Cast {
   #acknowledgedAt = -Infinity;
   /** All that Chromium may have in flight was in flight: it may have dropped pictures, perhaps the last one. */
   #missed = false;
-  /** Counts the starts of the screencast: what belongs to an earlier one is void. */
+  /** Counts the starts of the screencast: events of an earlier one are ignored. */
   #starts = 0;
   #bounds = '';
   #over = false;
@@ -247,7 +247,7 @@ export class Cast {
   #fail(): void {
     const watchers = [...this.#watchers];
     this.#end();
-    for (const watcher of watchers) watcher.failed('The browser sends more pictures than it was asked for.');
+    for (const watcher of watchers) watcher.failed('The browser sends more pictures than were requested.');
   }
 
   #end(): void {

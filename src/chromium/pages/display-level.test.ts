@@ -31,13 +31,13 @@ function answerAfter(ms: number): void {
   level.answered();
 }
 
-test('a viewer that reads at once gets the best pictures, and is told nothing', () => {
+test('a viewer that reads immediately gets the best pictures and no message', () => {
   for (let look = 0; look < 10; look++) answerAfter(20);
   expect(levels()).toEqual([]);
   expect(marks()).toBe(10);
 });
 
-test('one that reads late gets coarser pictures step by step, and better ones when it reads in time', () => {
+test('a viewer that reads late gets coarser pictures step by step, and better ones when it reads in time', () => {
   for (const ms of [700, 700, 450, 450]) answerAfter(ms);
   for (let look = 0; look < 7; look++) answerAfter(20);
   expect(levels()).toEqual(['medium', 'low', 'medium', 'high']);
@@ -49,7 +49,7 @@ test('what waits in the service counts as late', () => {
   expect(levels()).toEqual(['medium']);
 });
 
-test('one that does not answer is sent one mark, and an answer to none means nothing', () => {
+test('a viewer that does not answer gets one mark, and an answer without a mark is ignored', () => {
   vi.advanceTimersByTime(60_000);
   expect(said).toEqual([{ type: 'mark' }]);
   level.answered();

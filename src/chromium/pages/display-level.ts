@@ -4,9 +4,9 @@ import type { LevelMessage } from './viewer-protocol.ts';
 const LOOK_MS = 1000;
 
 /**
- * The quality of a display's pictures follows the viewer's connection, by the rules of cast-levels.ts. A display sends when it likes, and
- * the viewer asks it for a quality; so each second the viewer is sent a mark, which waits behind the pictures, and is told of another level.
- * While a mark is on its way, a look says nothing.
+ * The quality of a display's pictures follows the viewer's connection, by the rules of cast-levels.ts. The display decides when it sends, and
+ * the viewer requests the quality. So each second the viewer gets a mark, which waits behind the pictures, and a message if the level changes.
+ * Until the mark is answered, nothing is measured.
  */
 export function displayLevel(tell: (message: LevelMessage) => void, unsent: () => number) {
   let standing = atBest;

@@ -63,7 +63,7 @@ export function fileChoosers(
     /** Resolves when the page reports, and the frames that it has. Does nothing for a page that reports already. */
     async watch({ targetId, sessionId }: { targetId: string; sessionId: string }): Promise<void> {
       await ask(sessionId, targetId, sessionId);
-      await Promise.all(asking); // Chromium tells of these before it answers
+      await Promise.all(asking); // Chromium reports these before it answers
     },
   };
 }

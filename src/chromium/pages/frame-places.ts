@@ -3,7 +3,7 @@ import { isAttached, isEvaluated } from '../cdp/shapes.ts';
 import type { LocalClient } from '../cdp/local-client.ts';
 import { pageCall, pageFunction } from './page-script.ts';
 
-/** A frame of a page, with an isolated world in it. The page's script cannot see that world, nor change what it runs. */
+/** A frame of a page, with an isolated world in it. The page's script can neither see that world nor change its scripts. */
 export interface Place {
   readonly sessionId: string;
   readonly contextId: number;

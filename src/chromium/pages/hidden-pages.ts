@@ -59,7 +59,7 @@ export function hiddenPages(mux: Mux): HiddenPages {
 
   function client(): LocalClient {
     own ??= mux.attachLocal({ secretive: true });
-    // The multiplexer learns from this client's target events which tab belongs to which page.
+    // The multiplexer learns from this client's target events the tab of each page.
     ready ??= own.send('Target.setDiscoverTargets', { discover: true, filter: [{}] });
     ready.catch(() => (ready = undefined)); // the caller that creates a page gets the error, and the next one retries
     return own;

@@ -2,7 +2,7 @@ import type { Clicked, Popup, ValueInput } from './viewer-protocol.ts';
 
 /**
  * The functions that the service calls in pages (web/page.ts), by page-script.ts. They run in an isolated world, but on data of the page:
- * the service checks what they return.
+ * the service checks their results.
  */
 export interface PageCalls {
   /** The frame with the focus, and the frame at a point of the page. */
@@ -19,11 +19,11 @@ export interface PageCalls {
   write(value: string, inputs: readonly string[]): void;
   isOpen(): boolean;
 
-  /** Begins to watch for a context menu; `takeMenu` returns what was clicked since, unless the page prevented its menu. */
+  /** Starts to watch for a context menu; `takeMenu` returns the clicked element, unless the page prevented its menu. */
   watchMenu(): void;
   takeMenu(longest: number): Clicked | undefined;
 
-  /** Begins to watch for a copy; `takeCopy` returns what was copied since: what the page put in, or else the selection. */
+  /** Starts to watch for a copy; `takeCopy` returns the copied text: the text that the page set, or else the selection. */
   watchCopy(): void;
   takeCopy(longest: number): string | undefined;
   /** Copies a text that is not selected in the page. Needs no permission, and no https. */

@@ -4,8 +4,8 @@ import { pageCall } from './page-script.ts';
 
 /**
  * The clipboard of a headless browser, from outside. CDP has no command for it, and `navigator.clipboard` needs permissions that the page
- * would see. So both directions use what a page's own Ctrl+C and Ctrl+V do, observed from an isolated world: the page's script cannot see
- * that world, nor change what it runs.
+ * would see. So both directions use the effects of a page's own Ctrl+C and Ctrl+V, observed from an isolated world: the page's script can
+ * neither see that world nor change its scripts.
  *
  * Not available this way: text that a page writes itself with `navigator.clipboard.writeText` (a "Copy" button). It is in the browser's
  * clipboard, and Ctrl+V in the session pastes it, but it cannot be read from outside.

@@ -7,7 +7,10 @@ import type { Clicked } from './viewer-protocol.ts';
 const LONGEST_LINK = 16_384;
 const isClicked: Check<Clicked> = object({ link: text(LONGEST_LINK), selected: flag, editable: flag });
 
-/** Runs `click`, and answers what was clicked, for a menu that the viewer draws: a headless browser has none. Undefined: the page has a menu of its own, or keeps the event to itself. */
+/**
+ * Runs `click`, and returns the clicked element for a menu that the viewer draws: a headless browser has no menu. Undefined: the page has its
+ * own menu, or handles the event itself.
+ */
 export function clickForMenu(
   client: LocalClient,
   page: LookedAt,

@@ -57,7 +57,7 @@ export async function chooseOption(client: LocalClient, page: LookedAt, index: n
   });
 }
 
-/** Sets the value of the control with the focus. Chromium refuses one that does not fit the control. */
+/** Sets the value of the control with the focus. Chromium refuses an invalid value. */
 export async function setValue(client: LocalClient, page: LookedAt, value: string): Promise<void> {
   await closePopup(client, page);
   await atFocus(client, page, (place) => evaluateAt(client, place, pageCall('write', value, VALUE_INPUTS)));

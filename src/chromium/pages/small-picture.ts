@@ -40,7 +40,7 @@ export async function smallPicture(
 
 const thumbnail: PictureForm = { format: 'jpeg', quality: 60, maxWidth: 320, maxHeight: 240 };
 
-/** A small JPEG of the page in front; undefined when there is none. */
+/** A small JPEG of the active page; undefined when there is none. */
 export async function thumbnailOf(mux: Mux, ms: number): Promise<Buffer | undefined> {
   const active = activePage(mux);
   try {

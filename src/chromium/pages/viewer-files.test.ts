@@ -4,8 +4,8 @@ import { viewerFiles, type SessionFiles } from './viewer-files.ts';
 import type { FileMessage } from './viewer-protocol.ts';
 
 /**
- * Files in memory, for what a viewer does wrong. The real ones are tested in test/acceptance/fs.test.ts. `downloaded` is what the session
- * has to save: there is nothing, unless it is given.
+ * Files in memory, for faults of a viewer. The real ones are tested in test/acceptance/fs.test.ts. `downloaded` is the download of the
+ * session, if any.
  */
 function box(
   downloaded?: { size: number; content: readonly Buffer[] },
@@ -98,7 +98,7 @@ describe('the files of a viewer', () => {
     }
   });
 
-  it('are listed one time after the other, however often they are asked for', async () => {
+  it('are listed one request after the other', async () => {
     const lists: (() => void)[] = [];
     const { viewer, said } = box(
       undefined,

@@ -21,13 +21,13 @@ export interface IncomingFiles {
   reset(): void;
 }
 
-/** What takes files in the page: the control that asked for them, or the place where they were dropped. */
+/** The target of files in the page: the control that asked for them, or the place where they were dropped. */
 export type Taker = (paths: readonly string[]) => Promise<unknown>;
 
 const MIB = 1024 * 1024;
 const MOST_SAVED = 500 * MIB;
 const MOST_LISTED = 200;
-/** The parts of an upload that may be under way, and the size of the parts of a download. A viewer of ours sends half as many. */
+/** The parts of an upload that may be unacknowledged, and the size of the parts of a download. The live view sends half as many. */
 const MOST_PARTS = 8;
 const PART = 192 * 1024;
 /** While more than this is unsent, a download waits. */
@@ -53,7 +53,7 @@ export function viewerFiles({
   let chooser: { id: number; take: Taker } | undefined;
   let uploading: { take(chunk: Buffer): void; stop(): void } | undefined;
   let saving = false;
-  /** A list is being made, and whether it was asked for again meanwhile. */
+  /** A list is being read, and whether it was requested again meanwhile. */
   let listing: { again: boolean } | undefined;
 
   function offer(message: ViewerMessageOf<'offerFiles'>): void {
@@ -61,7 +61,7 @@ export function viewerFiles({
     const size = message.files.reduce((sum, file) => sum + file.size, 0);
     const refuse = (problem: string) => tell({ type: 'filesDone', problem });
     if (!take) return refuse('The page does not wait for files any more.');
-    if (uploading) return refuse('Another upload is under way. Try again when it is done.');
+    if (uploading) return refuse('Another upload is running. Try again when it is done.');
     if (message.files.length > MOST_FILES || size > MOST_UPLOADED)
       return refuse(
         `At most ${MOST_FILES} files with ${MOST_UPLOADED / MIB} MiB together can be sent here. The API's fs paths take more.`,
@@ -132,7 +132,7 @@ export function viewerFiles({
     return self;
   }
 
-  /** One list at a time: what is asked for meanwhile is answered by one list more. */
+  /** One list at a time: requests meanwhile are answered by one more list. */
   async function list(): Promise<void> {
     if (listing) return void (listing.again = true);
     const mine: { again: boolean } = { again: true };

@@ -11,7 +11,7 @@ export function viewerFollowing(viewer: Viewer, fronts: Pick<Mux, 'front' | 'onF
   let on = true;
   /** The tab to follow, also while the viewer stays on another. */
   let leader = fronts.front;
-  /** New tabs are numbered: the last one, and the last one that was visible. */
+  /** New tabs are numbered: the last tab, and the last visible tab. */
   let newest = 0;
   let newestVisible = 0;
   void client.closed.then(fronts.onFront(lead));
@@ -43,7 +43,7 @@ export function viewerFollowing(viewer: Viewer, fronts: Pick<Mux, 'front' | 'onF
       return leader;
     },
 
-    /** A tab was created. A full browser does not paint one that was opened in the background. */
+    /** A tab was created. A full browser does not paint a tab that was opened in the background. */
     async created(id: string): Promise<void> {
       newest += 1;
       const turn = newest;

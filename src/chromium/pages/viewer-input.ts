@@ -5,7 +5,7 @@ import { clickForMenu } from './page-menu.ts';
 import type { InputMessage, ViewerMessageOf } from './viewer-protocol.ts';
 import type { Shown, Viewer } from './viewer.ts';
 
-/** A page that does not answer gets no more movements, and later no input at all, until it does. */
+/** A page that does not answer gets no more movements, and later no input, until it does. */
 const MAX_UNANSWERED_MOVES = 10;
 const MAX_UNANSWERED = 300;
 /** Of the texts that wait for a page that does not answer. */
@@ -26,8 +26,8 @@ export function viewerInput(viewer: Viewer, world: string, onDone: (tab: Shown) 
   }
 
   /**
-   * Chromium determines the target of a mouse button asynchronously, so a key that follows at once would reach the element that had the
-   * focus before. And what is typed after a paste must not overtake it.
+   * Chromium determines the target of a mouse button asynchronously, so a key that follows immediately would reach the element with the
+   * previous focus. And text that is typed after a paste must not overtake it.
    */
   function waits(tab: Shown, { type }: InputMessage): boolean {
     return tab.pageWork > 0 || (tab.presses > 0 && type !== 'mouse' && type !== 'wheel');

@@ -4,7 +4,7 @@ import { addressOf, destinationOf, readViewerMessage, viewerBounds } from './vie
 const read = (value: unknown) => readViewerMessage(Buffer.from(JSON.stringify(value)));
 const mouse = { type: 'mouse', event: 'move', x: 1, y: 2, button: 'none', buttons: 0, clickCount: 0, modifiers: 0 };
 
-describe('what a viewer may say', () => {
+describe('a message of a viewer', () => {
   it('is understood', () => {
     expect(read(mouse)).toEqual(mouse);
     expect(read({ type: 'ack' })).toEqual({ type: 'ack' });
@@ -38,12 +38,12 @@ describe('what a viewer may say', () => {
     { type: 'save' },
   ])('is not %j', (value) => expect(read(value)).toBeUndefined());
 
-  it('is not what is no JSON', () => {
+  it('must be JSON', () => {
     expect(readViewerMessage(Buffer.from('{"type":"ack"'))).toBeUndefined();
     expect(readViewerMessage(Buffer.from([0xff, 0x00]))).toBeUndefined();
   });
 
-  it('is little for those who only watch', () => {
+  it('is limited for read-only viewers', () => {
     const watch = (value: unknown) => readViewerMessage(Buffer.from(JSON.stringify(value)), true);
     for (const message of [
       { type: 'ack' },
@@ -108,10 +108,10 @@ describe('an address', () => {
     'file:///etc/passwd',
     'chrome://settings',
     'ftp://example.com',
-  ])('%j is none', (text) => expect(addressOf(text)).toBeUndefined());
+  ])('%j is not an address', (text) => expect(addressOf(text)).toBeUndefined());
 });
 
-describe('what is typed into the address bar', () => {
+describe('a text in the address bar', () => {
   const engine = 'https://search.test/?q=%s&from=here';
   it.each([
     ['example.com', 'https://example.com/'],

@@ -14,7 +14,7 @@ export const MAX_MESSAGE = 1024 * 1024 + 1024;
 const MAX_WATCHING = 1024;
 /** A thousand files with 2 fields, which are the most values of a message. */
 const MOST_WEIGHT = 6000;
-/** Several times what a fast mouse and a fast typist produce together. */
+/** Several times the rate of a fast mouse and a fast typist together. */
 const MAX_MESSAGES_A_SECOND = 1000;
 
 /** Why a viewer's connection has to be closed for a message; undefined if it need not be. To be called for each message, before it is read. */
@@ -53,7 +53,7 @@ function parsed(data: Buffer): ViewerMessage | undefined {
   return fits ? (value as ViewerMessage) : undefined;
 }
 
-/** Messages that change only what this viewer sees. */
+/** Messages that change only the view of this viewer. */
 const watching = new Set<ViewerMessage['type']>(['ack', 'size', 'quality', 'selectTab', 'follow']);
 
 function onlyWatches({ type }: ViewerMessage): boolean {
@@ -61,7 +61,7 @@ function onlyWatches({ type }: ViewerMessage): boolean {
 }
 
 /**
- * The URL that a person means who types `text` into an address bar; undefined if there is none. Only the schemes that a person needs:
+ * The URL of a text in the address bar; undefined if it is not an address. Only the schemes that a person needs:
  * `javascript:` and `file:` are left to clients that drive the session over CDP.
  */
 export function addressOf(text: string): string | undefined {
@@ -79,8 +79,8 @@ export function addressOf(text: string): string | undefined {
 }
 
 /**
- * Where to go for what a person types into an address bar: an address, or the words in a search engine, whose URL has `%s` in the place
- * of the words. A text with a scheme that is not for viewers is not searched for. Undefined if there is nowhere to go.
+ * The destination of a text in the address bar: an address, or a search for the words, with `%s` in the search URL for the
+ * words. A text with a scheme that is not for viewers is not searched for. Undefined if there is no destination.
  */
 export function destinationOf(text: string, searchUrl: string): string | undefined {
   const address = addressOf(text);

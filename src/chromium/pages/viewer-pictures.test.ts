@@ -4,12 +4,12 @@ import type { Picture, Watcher } from './cast.ts';
 import type { Shown, Viewer } from './viewer.ts';
 import { viewerPictures } from './viewer-pictures.ts';
 
-/** A viewer, and casts that note who joins and leaves them. */
+/** A viewer, and casts that record their watchers. */
 function viewerOf() {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   onTestFinished(() => void vi.useRealTimers());
   const sent: string[] = [];
-  const told: unknown[] = [];
+  const messages: unknown[] = [];
   const casts: { tab: string; level: Level; watcher: Watcher; drawn: number[]; left: boolean; newest?: Picture }[] = [];
   let leave!: () => void;
   const closed = new Promise<void>((resolve) => (leave = resolve));
@@ -19,7 +19,7 @@ function viewerOf() {
     shown: undefined as Shown | undefined,
     over: false,
     ends: [] as number[],
-    tell: (message: unknown) => void told.push(message),
+    tell: (message: unknown) => void messages.push(message),
     later: (ms: number, work: () => void) => setTimeout(work, ms),
     end(code: number) {
       viewer.ends.push(code);
@@ -45,7 +45,7 @@ function viewerOf() {
     pictures,
     casts,
     sent,
-    told,
+    messages,
     leave,
     show(id: string) {
       viewer.shown = { id, viewport: '' } as Shown;
@@ -63,13 +63,13 @@ function viewerOf() {
 const VIEWPORT = { type: 'viewport', width: 1000, height: 700 };
 
 test('a viewer gets the pictures of the tab that it sees, and the size of the page before the first', () => {
-  const { show, offer, casts, sent, told } = viewerOf();
+  const { show, offer, casts, sent, messages } = viewerOf();
   show('A');
   expect(casts).toMatchObject([{ tab: 'A', level: 'high' }]);
   offer('one');
   offer('two');
   expect(sent).toEqual(['one', 'two']);
-  expect(told).toEqual([VIEWPORT]);
+  expect(messages).toEqual([VIEWPORT]);
 });
 
 test('a slow viewer leaves pictures out, and gets the newest when it has drawn', () => {
@@ -119,7 +119,7 @@ test('a quality is a cast of its own, and only of the shown tab', () => {
   ]);
 });
 
-test('by itself the quality goes down when pictures are late, and up on a still page; then no timer is left', async () => {
+test('the automatic quality decreases when pictures are late, and increases on a still page; then no timer is left', async () => {
   const { show, offer, casts, pictures } = viewerOf();
   show('A');
   for (let i = 0; i < 3; i++) {

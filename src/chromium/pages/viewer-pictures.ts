@@ -39,8 +39,7 @@ export function viewerPictures(viewer: Viewer, casts: Pick<Casts, 'join'>) {
     },
     offer(picture: Picture): void {
       if (viewer.over) return;
-      if (sink.bufferedAmount > MAX_UNREAD)
-        return viewer.end(1008, 'Dropped: this viewer does not read what it is sent.');
+      if (sink.bufferedAmount > MAX_UNREAD) return viewer.end(1008, 'Dropped: this viewer does not read its messages.');
       if (undrawn.length >= MAX_UNDRAWN || picture.number <= last || !seat || !tab || viewer.shown !== tab) return;
       const { number, jpeg, width, height } = picture;
       if (tab.viewport !== `${width}x${height}`) {
@@ -81,7 +80,7 @@ export function viewerPictures(viewer: Viewer, casts: Pick<Casts, 'join'>) {
     if (quality === 'auto') looking ??= viewer.later(LOOK_MS, look);
   }
 
-  /** A look at which the viewer drew none of the pictures on their way says nothing. */
+  /** A check in which the viewer has drawn none of the sent pictures is ignored. */
   function look(): void {
     looking = undefined;
     if (quality !== 'auto') return;
@@ -103,7 +102,7 @@ export function viewerPictures(viewer: Viewer, casts: Pick<Casts, 'join'>) {
     /** Leaves the cast of the tab that was shown: another one follows, or none. */
     stop,
 
-    /** The viewer has drawn a picture. One that says so more often than it was sent pictures is not heard. */
+    /** The viewer has drawn a picture. More messages than sent pictures are ignored. */
     drawn(): void {
       const picture = undrawn.shift();
       if (!picture) return;

@@ -19,11 +19,11 @@ export function viewerPopups(
   world: string,
   exclusive: (tab: Shown, work: (page: LookedAt) => Promise<unknown>) => Promise<void>,
 ) {
-  let told: { id: number; tab: Shown; popup: Popup } | undefined;
+  let shown: { id: number; tab: Shown; popup: Popup } | undefined;
   let lastId = 0;
   let looking = false;
   let lookAgain = false;
-  /** The viewer's choices: how many there were, and how many the page is still being told. */
+  /** The viewer's choices: their number, and the number that is still being sent to the page. */
   let choices = 0;
   let choosing = 0;
 
@@ -49,16 +49,16 @@ export function viewerPopups(
   }
 
   function open(tab: Shown, popup: Popup): void {
-    if (told?.tab === tab && isDeepStrictEqual(told.popup, popup)) return;
+    if (shown?.tab === tab && isDeepStrictEqual(shown.popup, popup)) return;
     if (viewer.sink.bufferedAmount > MAX_MESSAGE) return; // the viewer is behind; it sees the popup after its next click
     lastId += 1;
-    told = { id: lastId, tab, popup };
+    shown = { id: lastId, tab, popup };
     viewer.tell({ type: 'popup', id: lastId, popup });
   }
 
   function close(): void {
-    if (!told) return;
-    told = undefined;
+    if (!shown) return;
+    shown = undefined;
     viewer.tell({ type: 'popupClosed' });
   }
 
@@ -68,9 +68,9 @@ export function viewerPopups(
 
     /** The viewer's choice. One for a popup that is gone by now is ignored. */
     take(tab: Shown, message: PopupMessage): void {
-      if (told?.id !== message.id || told.tab !== tab) return;
-      const { popup } = told;
-      told = undefined;
+      if (shown?.id !== message.id || shown.tab !== tab) return;
+      const { popup } = shown;
+      shown = undefined;
       const { client } = viewer;
       choices += 1;
       choosing += 1;

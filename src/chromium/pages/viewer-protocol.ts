@@ -67,7 +67,7 @@ export const shapes = {
   /** In base64. */
   fileBytes: { data: text(512 * 1024) },
   noFiles: { chooser: integer(0, 2 ** 31) },
-  /** Requests the list of what the session has downloaded. */
+  /** Requests the list of downloads of the session. */
   downloads: {},
   save: { name: text(1024) },
   newTab: {},
@@ -127,7 +127,7 @@ export interface TabInfo {
 /** The JSON messages to a viewer of a display. The display's own bytes are binary messages. */
 export type DisplayMessage = { type: 'title'; title: string } | LevelMessage | FileMessage;
 
-/** `level` is what the display's pictures are to have; the viewer answers a `mark` when it has read all that was sent before. */
+/** `level` is the quality of the display's pictures; the viewer answers a `mark` when it has read all that was sent before. */
 export type LevelMessage = { type: 'level'; level: Level } | { type: 'mark' };
 
 /** The JSON messages about files to a viewer. */

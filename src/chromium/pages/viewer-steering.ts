@@ -16,7 +16,7 @@ const isOfFrame = object({ frameId: anyText });
 const isDialog = object({ type: anyText, message: anyText, defaultPrompt: optional(anyText) });
 const isHistory = object({ currentIndex: integer(0, 1e6), entries: list(object({ id: integer(0, 2 ** 31) })) });
 
-/** A page that changes its history all the time is asked about it at this interval. */
+/** The interval of requests to a page that changes its history constantly. */
 const NEWS_EVERY_MS = 50;
 
 export type SteeringMessage = ViewerMessageOf<'navigate' | 'history' | 'answer'>;
@@ -67,8 +67,8 @@ export function viewerSteering(viewer: Viewer, network: Pick<Mux, 'failureOf'>, 
   }
 
   /**
-   * Why a load failed that a link or a client began, only Network tells. It costs the browser a third of a millisecond for each request, so
-   * it is not heard while a page loads, from its document to its end. A load that begins then may fail before Network is on again: the
+   * Only Network reports why a load of a link or a client failed. It costs the browser a third of a millisecond for each request, so
+   * it is disabled while a page loads, from its document to its end. A load that begins then may fail before Network is on again: the
    * gateway knows the reasons that are likely so early.
    */
   function hearFailures(tab: Shown): void {

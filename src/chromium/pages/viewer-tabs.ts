@@ -17,8 +17,8 @@ const TABS_EVERY_MS = 50;
 const TITLES_EVERY_MS = 1000;
 
 /**
- * The list of tabs, and the one that the viewer sees: the one that a client of the session made or brought to the front last, unless the
- * viewer wants to stay on one. `left` is called when a tab is not shown any more, `attached` when the next one can be used.
+ * The list of tabs, and the shown tab: the tab that a client of the session created or brought to the front last, unless the
+ * viewer has chosen one. `left` is called when a tab is not shown any more, `attached` when the next one can be used.
  */
 export function viewerTabs(
   viewer: Viewer,
@@ -30,7 +30,7 @@ export function viewerTabs(
   /** Whether the viewer or a client of the session chose the tab, rather than this code. */
   let picked = false;
   let changed = false;
-  /** The existing tabs are known: what is created from now on is new. */
+  /** The existing tabs are known: tabs that are created from now on are new. */
   let discovered = false;
   const following = viewerFollowing(viewer, fronts, (id) => {
     if (!tabs.has(id)) return;
@@ -61,7 +61,7 @@ export function viewerTabs(
     const tab = { id: targetId, title: cut(info.title, 200), url: cut(info.url, 2000), contextId: browserContextId };
     tabs.set(targetId, tab);
     tellSoon();
-    // A page opened by the shown one comes to the front, as it would in a window. So does the first page with content.
+    // A page opened by the shown one is brought to the front, as in a window. So is the first page with content.
     const { shown } = viewer;
     if (!shown || shown.id === targetId) return;
     const opened = isNew && openerId !== undefined && openerId === shown.id;

@@ -24,13 +24,13 @@ export interface Shown {
   pageWork: number;
   /** Input that waits for its turn. */
   readonly backlog: InputMessage[];
-  /** The size of the page that the viewer was told last. */
+  /** The last size of the page that was sent to the viewer. */
   viewport: string;
-  /** The newest load of the page, and why it failed; and the failed one of which the viewer was told. */
+  /** The newest load of the page, and the reason of its failure; and the failed load that was reported to the viewer. */
   load?: { readonly id: string; errorText?: string };
   toldOf?: string | undefined;
   page: { loading: boolean; canGoBack: boolean; canGoForward: boolean };
-  /** The page's history is asked for; and has changed since. */
+  /** The page's history is being read; and has changed since. */
   news?: 'asked' | 'again' | undefined;
 }
 

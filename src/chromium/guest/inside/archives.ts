@@ -164,7 +164,7 @@ function refuseBomb(total: number, size: number) {
 async function refuseTooMuch(dest: string, total: number) {
   const { bavail, bsize } = await statfs(dest);
   if (total > bavail * bsize - SPARE_BYTES)
-    throw new Fault('ENOSPC', `The archive would unpack to ${total} bytes, and there is no room for that.`);
+    throw new Fault('ENOSPC', `The archive would unpack to ${total} bytes, and there is not enough space.`);
 }
 
 const kindOf = ({ externalFileAttributes }: Entry) => (externalFileAttributes >>> 16) & S_IFMT;

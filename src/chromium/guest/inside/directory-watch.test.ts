@@ -20,13 +20,13 @@ async function watching(start: Start, recursive: boolean, before: (dir: string) 
   let over = false;
   open.push({ stop: () => rmSync(dir, { recursive: true, force: true }) });
   open.push(await start(dir, recursive, (event) => void (event === 'over' ? (over = true) : events.push(event))));
-  const told = () => events.map(({ type, path }) => `${type} ${path.slice(dir.length) || '/'}`);
+  const lines = () => events.map(({ type, path }) => `${type} ${path.slice(dir.length) || '/'}`);
   return {
     dir,
     events,
-    told,
+    lines,
     isOver: () => over,
-    until: (...those: string[]) => vi.waitFor(() => expect(told()).toEqual(those), { timeout: 30_000 }),
+    until: (...those: string[]) => vi.waitFor(() => expect(lines()).toEqual(those), { timeout: 30_000 }),
   };
 }
 
@@ -38,9 +38,9 @@ async function comparing(...args: ConstructorParameters<typeof DirectoryWatch>) 
 
 describe.each([
   { how: 'as the kernel reports', start: startWatch, most: 16_384 },
-  { how: 'by comparing, where the kernel’s reports cannot be had', start: comparing, most: 8000 },
+  { how: 'by comparing, without reports of the kernel', start: comparing, most: 8000 },
 ])('a watch, $how', ({ start, most }) => {
-  test('a file is told as created, written, renamed and deleted, and not when only its rights change', async () => {
+  test('a file is reported as created, written, renamed and deleted, but not when only its mode changes', async () => {
     const { dir, until } = await watching(start, false, (dir) => writeFileSync(join(dir, 'old'), 'x'));
     writeFileSync(join(dir, 'a'), 'x');
     await until('CREATE /a', 'WRITE /a');
@@ -52,25 +52,25 @@ describe.each([
     await until('CREATE /a', 'WRITE /a', 'RENAME /a', 'CREATE /b', 'WRITE /old', 'DELETE /b');
   });
 
-  test('a file that is gone before it was looked at is told all the same', async () => {
+  test('a file that is deleted before it was read is reported', async () => {
     const { dir, until } = await watching(start, false);
     writeFileSync(join(dir, 'brief'), '');
     rmSync(join(dir, 'brief'));
     await until('CREATE /brief', 'DELETE /brief');
   });
 
-  test('new directories are watched, with what was in them before they were', async () => {
-    const { dir, told } = await watching(start, true);
+  test('new directories are watched, with their existing entries', async () => {
+    const { dir, lines } = await watching(start, true);
     mkdirSync(join(dir, 'a/b/c'), { recursive: true });
     writeFileSync(join(dir, 'a/b/c/deep'), 'x');
-    await vi.waitFor(() => expect(told()).toContain('CREATE /a/b/c/deep'), { timeout: 30_000 });
+    await vi.waitFor(() => expect(lines()).toContain('CREATE /a/b/c/deep'), { timeout: 30_000 });
     writeFileSync(join(dir, 'a/b/later'), 'x');
-    await vi.waitFor(() => expect(told()).toContain('CREATE /a/b/later'), { timeout: 30_000 });
-    expect(told().filter((line) => line === 'CREATE /a/b/c/deep')).toHaveLength(1);
+    await vi.waitFor(() => expect(lines()).toContain('CREATE /a/b/later'), { timeout: 30_000 });
+    expect(lines().filter((line) => line === 'CREATE /a/b/c/deep')).toHaveLength(1);
     renameSync(join(dir, 'a'), join(dir, 'z'));
     writeFileSync(join(dir, 'z/b/after'), 'x');
-    await vi.waitFor(() => expect(told()).toContain('CREATE /z/b/after'), { timeout: 30_000 });
-    expect(told()).toContain('RENAME /a');
+    await vi.waitFor(() => expect(lines()).toContain('CREATE /z/b/after'), { timeout: 30_000 });
+    expect(lines()).toContain('RENAME /a');
   });
 
   test('a burst of more events than are kept ends in the truth', { timeout: 180_000 }, async () => {
@@ -82,16 +82,16 @@ describe.each([
   });
 
   test('a watch ends when its directory goes', async () => {
-    const { dir, told, isOver } = await watching(start, true);
+    const { dir, lines, isOver } = await watching(start, true);
     rmSync(dir, { recursive: true });
     await vi.waitFor(() => expect(isOver()).toBe(true), { timeout: 30_000 });
-    expect(told()).toContain('DELETE /');
+    expect(lines()).toContain('DELETE /');
   });
 });
 
 describe('a watch, as the kernel reports', () => {
-  test('tells a burst of short lives whole and in order while the machine is busy, with the halves of each rename', async () => {
-    const { dir, events, told } = await watching(startWatch, true);
+  test('reports many short-lived files completely and in order while the machine is busy, with both halves of each rename', async () => {
+    const { dir, events, lines } = await watching(startWatch, true);
     const busy = Array.from({ length: 4 }, () => spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }));
     try {
       const lives = 500; // 3000 events; the kernel keeps 16,384
@@ -100,9 +100,9 @@ describe('a watch, as the kernel reports', () => {
         renameSync(join(dir, `a${life}`), join(dir, `b${life}`));
         rmSync(join(dir, `b${life}`));
       }
-      await vi.waitFor(() => expect(told().at(-1)).toBe(`DELETE /b${lives - 1}`), { timeout: 60_000 });
+      await vi.waitFor(() => expect(lines().at(-1)).toBe(`DELETE /b${lives - 1}`), { timeout: 60_000 });
       const life = (n: number) => [`CREATE /a${n}`, `WRITE /a${n}`, `RENAME /a${n}`, `CREATE /b${n}`, `DELETE /b${n}`];
-      expect(told()).toEqual(Array.from({ length: lives }, (_, n) => life(n)).flat());
+      expect(lines()).toEqual(Array.from({ length: lives }, (_, n) => life(n)).flat());
     } finally {
       for (const child of busy) child.kill('SIGKILL');
     }
@@ -112,10 +112,10 @@ describe('a watch, as the kernel reports', () => {
     expect(arrivals.filter((cookie) => cookie !== undefined)).toEqual(renames);
   });
 
-  test('follows a directory that is renamed, and leaves one that is moved away', async () => {
+  test('follows a renamed directory, and stops watching a directory that is moved away', async () => {
     const away = mkdtempSync(join(tmpdir(), 'corral-away-'));
     open.push({ stop: () => rmSync(away, { recursive: true, force: true }) });
-    const { dir, until, told } = await watching(startWatch, true, (dir) =>
+    const { dir, until, lines } = await watching(startWatch, true, (dir) =>
       mkdirSync(join(dir, 'a/b'), { recursive: true }),
     );
     renameSync(join(dir, 'a'), join(dir, 'z'));
@@ -124,11 +124,11 @@ describe('a watch, as the kernel reports', () => {
     renameSync(join(dir, 'z'), join(away, 'z'));
     writeFileSync(join(away, 'z/b/two'), '');
     writeFileSync(join(dir, 'end'), '');
-    await vi.waitFor(() => expect(told()).toContain('CREATE /end'), { timeout: 30_000 });
-    expect(told().slice(3)).toEqual(expect.arrayContaining(['DELETE /z', 'CREATE /end']));
+    await vi.waitFor(() => expect(lines()).toContain('CREATE /end'), { timeout: 30_000 });
+    expect(lines().slice(3)).toEqual(expect.arrayContaining(['DELETE /z', 'CREATE /end']));
   });
 
-  test('two watches of one directory are told the same, and one of them when the other has ended', async () => {
+  test('two watches of one directory get the same events, and one continues when the other has ended', async () => {
     const one = await watching(startWatch, false);
     const events: string[] = [];
     const other = await startWatch(one.dir, false, (event) => void (event !== 'over' && events.push(event.type)));

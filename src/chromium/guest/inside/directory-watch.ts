@@ -9,7 +9,7 @@ export interface FileEvent {
   path: string;
   name?: string;
   is_dir?: boolean;
-  /** A RENAME and the CREATE that belongs to it have the same number. */
+  /** A RENAME and its CREATE have the same number. */
   cookie?: number;
   dropped?: number;
 }
@@ -48,9 +48,9 @@ const BUSY_RENAME_MS = 2000;
 const ECHO_MS = 200;
 
 /**
- * For machines on which inotify.ts does not run. Watches a directory, and with `recursive` those below it. Node reports where something happened; what happened is found by
- * comparing the directory with its known state. So a missing report loses
- * nothing that lasts: the next comparison finds the change. What lasted for less time than a comparison takes is told as made and removed.
+ * For machines on which inotify.ts does not run. Watches a directory, and with `recursive` those below it. Node reports the directory of a
+ * change; the change is found by comparing the directory with its known state. So after a missing report, the next comparison finds the
+ * change. A file that existed for less time than a comparison takes is reported as created and deleted.
  */
 export class DirectoryWatch {
   readonly #root: string;

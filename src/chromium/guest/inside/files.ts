@@ -136,7 +136,7 @@ async function move({ src_path, dest_path }: Args<'move'>, stream: Telling<'move
 async function refuseMounted(path: string): Promise<void> {
   const [own, above] = [await lstat(path), await lstat(dirname(normalize(path).replace(/(?<=.)\/$/, '')))];
   if (own.dev !== above.dev || own.ino === above.ino)
-    throw new Fault('EBUSY', `'${path}' belongs to the session itself and has to stay.`);
+    throw new Fault('EBUSY', `'${path}' is a directory of the session itself and cannot be removed.`);
 }
 
 async function set_permissions(

@@ -74,7 +74,7 @@ export class Incoming {
 
 const homeDirectory = () => process.env['HOME'] ?? '/tmp';
 
-/** The target of a link is written, not the link; anything that is neither a file nor absent is refused. */
+/** The target of a link is written, not the link; other kinds of entries are refused. */
 async function finalPath(dest: string): Promise<string> {
   const there = await stat(dest).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;

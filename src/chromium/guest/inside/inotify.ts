@@ -4,7 +4,7 @@ import { Fault } from './fault.ts';
 /** What the kernel reports of a watched directory. */
 export interface KernelEvent {
   mask: number;
-  /** The two halves of a rename have the same one. Of Q_OVERFLOW, which every listener is told: its number. */
+  /** The two halves of a rename have the same one. Of Q_OVERFLOW, which every listener receives: its number. */
   cookie: number;
   /** The entry of the directory; empty if the event is about the directory itself. */
   name: string;
@@ -43,7 +43,7 @@ const PERL = '/usr/bin/perl';
 const ENOSPC = 28;
 
 /**
- * Reads what the kernel has to tell at once, and keeps up to 16 MiB of it while this program is busy: the kernel keeps 16,384 events.
+ * Reads the reports of the kernel immediately, and keeps up to 16 MiB while this program is busy: the kernel keeps 16,384 events.
  * Commands are an operation, a number and a length before their data; answers are a kind and a length before theirs.
  */
 const PROGRAM = String.raw`
@@ -99,7 +99,7 @@ export interface KernelWatched {
 }
 
 /**
- * The kernel's own watches. Node's fs.watch tells neither what happened nor which halves of a rename belong together, and a native module
+ * The kernel's own watches. Node's fs.watch reports neither the kind of a change nor the two halves of a rename, and a native module
  * would have to be built for each machine; perl is part of every Debian and Ubuntu and makes system calls. One process for all watches of
  * the session, since a user has 128 instances of inotify. Undefined where it does not run.
  */
@@ -122,7 +122,7 @@ export async function openInotify(): Promise<{ inotify: Inotify; close(): void }
 let shared: { users: number; started: Promise<Inotify | undefined> } | undefined;
 
 export class Inotify {
-  /** Resolves when the process has exited: nothing is told any more. */
+  /** Resolves when the process has exited: there are no more events. */
   readonly ended: Promise<void>;
   readonly #child: ChildProcess;
   readonly #listeners = new Map<number, Set<Listener>>();
@@ -161,7 +161,7 @@ export class Inotify {
     return runs ? inotify : undefined;
   }
 
-  /** Watches a directory. Its events are told from the moment at which the kernel has the watch. */
+  /** Watches a directory. Its events are reported from the moment at which the kernel has the watch. */
   async watch(path: string, listener: Listener, { follow = false } = {}): Promise<KernelWatched> {
     const seq = this.#count++ >>> 0;
     const data = Buffer.concat([Buffer.alloc(4), Buffer.from(path)]);
@@ -175,7 +175,7 @@ export class Inotify {
     return { wd, close: () => this.#leave(wd, listener) };
   }
 
-  /** Resolves when everything that the kernel has to tell by now was told. */
+  /** Resolves when all current events of the kernel were reported. */
   async caughtUp(): Promise<void> {
     if (this.#over) return;
     const seq = this.#count++ >>> 0;

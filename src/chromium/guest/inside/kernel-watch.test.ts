@@ -6,7 +6,7 @@ import type { FileEvent } from './directory-watch.ts';
 import { IN, type Inotify, type Listener } from './inotify.ts';
 import { KernelWatch } from './kernel-watch.ts';
 
-/** A kernel whose reports come when they are asked for, however late that is. */
+/** A kernel whose reports arrive on request. */
 async function watching(late: { mask: number; name: string }[]) {
   const dir = mkdtempSync(join(tmpdir(), 'corral-kernel-'));
   let tell!: Listener;
@@ -20,25 +20,25 @@ async function watching(late: { mask: number; name: string }[]) {
       for (const event of late.splice(0)) tell({ ...event, cookie: 7 });
     },
   } as unknown as Inotify;
-  const told: string[] = [];
-  const hear = (event: FileEvent | 'over') => void (event !== 'over' && told.push(`${event.type} ${event.name}`));
+  const reported: string[] = [];
+  const hear = (event: FileEvent | 'over') => void (event !== 'over' && reported.push(`${event.type} ${event.name}`));
   const watch = new KernelWatch(inotify, dir, false, hear);
   await watch.start();
   onTestFinished(() => {
     watch.stop();
     rmSync(dir, { recursive: true, force: true });
   });
-  return { tell, told };
+  return { tell, reported };
 }
 
-test('a rename is told as one also when its second half is late to arrive', async () => {
-  const { tell, told } = await watching([{ mask: IN.MOVED_TO, name: 'b' }]);
+test('a rename is reported as one also when its second half arrives late', async () => {
+  const { tell, reported } = await watching([{ mask: IN.MOVED_TO, name: 'b' }]);
   tell({ mask: IN.MOVED_FROM, name: 'a', cookie: 7 });
-  await expect.poll(() => told).toEqual(['RENAME a', 'CREATE b']);
+  await expect.poll(() => reported).toEqual(['RENAME a', 'CREATE b']);
 });
 
-test('what is moved out of sight is told as deleted', async () => {
-  const { tell, told } = await watching([]);
+test('an entry that is moved away is reported as deleted', async () => {
+  const { tell, reported } = await watching([]);
   for (const name of ['a', 'b', 'c']) tell({ mask: IN.MOVED_FROM, name, cookie: name.charCodeAt(0) });
-  await expect.poll(() => told).toEqual(['DELETE a', 'DELETE b', 'DELETE c']);
+  await expect.poll(() => reported).toEqual(['DELETE a', 'DELETE b', 'DELETE c']);
 });

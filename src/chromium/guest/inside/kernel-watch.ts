@@ -10,10 +10,10 @@ interface Directory {
   /** The root has none. */
   parent: Directory | undefined;
   watched: KernelWatched | undefined;
-  /** The entries, as far as they were told, with whether each is a directory. */
+  /** The reported entries, with whether each is a directory. */
   readonly entries: Map<string, boolean>;
   readonly below: Map<string, Directory>;
-  /** Entries that were found and told. The kernel may still report that they were made. */
+  /** Entries that were found and reported. The kernel may still report their creation. */
   readonly found: Set<string>;
 }
 
@@ -27,15 +27,15 @@ interface Queued extends KernelEvent {
 
 const MOST_DIRECTORIES = 20_000;
 /**
- * How long the second half of a rename may take to follow the first. The kernel queues both in one system call, but on a busy machine who
- * renames may have to wait for the processor between the two.
+ * How long the second half of a rename may take to follow the first. The kernel queues both in one system call, but on a busy machine the
+ * renaming process may have to wait for the processor between the two.
  */
 const RENAME_MS = 500;
 
 /**
- * Watches a directory, and with `recursive` those below it, and tells what the kernel reports in the order in which it does. What was made
- * in a new directory before that was watched is found by reading it. When the kernel has lost events, OVERFLOW is told, and then what a
- * look at every directory finds made and removed.
+ * Watches a directory, and with `recursive` those below it, and passes on the reports of the kernel in their order. Entries that were
+ * created in a new directory before it was watched are found by reading it. When the kernel has lost events, OVERFLOW is reported, and
+ * then the changes that a comparison of every directory finds.
  */
 export class KernelWatch {
   readonly #inotify: Inotify;
@@ -46,7 +46,7 @@ export class KernelWatch {
   #queue: Queued[] = [];
   #arrived: (() => void) | undefined;
   #count = 0;
-  /** Everything that the kernel had to tell at this time was heard. */
+  /** All reports of the kernel up to this time were received. */
   #caughtUpAt = -Infinity;
   #working = true; // until it has started
   /** The last overflow that was dealt with. */
@@ -178,7 +178,7 @@ export class KernelWatch {
     }
   }
 
-  /** Finds the second half of a rename, among what has arrived or arrives shortly. Without it the entry was moved out of sight. */
+  /** Finds the second half of a rename, among the events that have arrived or arrive shortly. Without it the entry was moved out of the watched directories. */
   async #pair(first: Queued, batch: Queued[], from: number): Promise<void> {
     if (isIncoming(first.name)) return;
     const isSecond = ({ mask, cookie }: Queued) => (mask & IN.MOVED_TO) !== 0 && cookie === first.cookie;

@@ -7,7 +7,7 @@ const taken = (line: Line) => {
   return events;
 };
 
-test('what is beyond the bound is counted, and told before what is left', () => {
+test('events beyond the limit are counted, and the count is reported before the next event', () => {
   const line = new Line('/root');
   for (let count = 0; count < 10_500; count++) line.add({ type: 'CREATE', path: `/root/${count}` });
   const [first, second, ...rest] = taken(line);
@@ -16,7 +16,7 @@ test('what is beyond the bound is counted, and told before what is left', () => 
   expect(rest).toHaveLength(9999);
 });
 
-test('many writes to one file are one until it is told', () => {
+test('many writes to one file are one event until it is read', () => {
   const line = new Line('/root');
   for (let count = 0; count < 5; count++) line.add({ type: 'WRITE', path: '/root/a' });
   expect(taken(line)).toHaveLength(1);
@@ -26,7 +26,7 @@ test('many writes to one file are one until it is told', () => {
   expect(taken(line)).toHaveLength(3);
 });
 
-test('who waits hears of the next event, of the end, and of their own leaving', async () => {
+test('a waiting reader gets the next event, the end, and its own cancellation', async () => {
   const line = new Line('/root');
   const waiting = line.more(new AbortController().signal);
   line.add({ type: 'DELETE', path: '/root/a' });

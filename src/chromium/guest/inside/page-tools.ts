@@ -5,7 +5,7 @@ import type { BrowserContext } from 'playwright-core';
 
 /**
  * The tools of Playwright's own MCP server, on the browser of the session. They run where Playwright code runs (runner.ts) and use its
- * connection, so that what a snapshot has named is known to the next call, whichever node or client it comes from.
+ * connection, so that the next call knows the references of a snapshot, from any node or client.
  */
 interface Message {
   id?: number;

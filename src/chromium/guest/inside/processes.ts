@@ -48,7 +48,7 @@ async function exec(ask: Args<'exec'>, stream: Telling<'exec'>): Promise<void> {
     );
     child.once('exit', (code, signal) => resolve(exitCode(code, signal)));
   });
-  ending.catch(() => {}); // awaited below, after its process id is told
+  ending.catch(() => {}); // awaited below, after its process id is reported
   const closed = Promise.allSettled([endOf(fromStdout), endOf(fromStderr)]);
   if (pid !== undefined) execs.add(pid);
   let timedOut = false;
@@ -146,7 +146,7 @@ async function spawn(ask: Args<'spawn'>, stream: Telling<'spawn'>): Promise<void
     forgetOldest();
     return code;
   });
-  ended.catch(() => {}); // awaited below, after its ids are told
+  ended.catch(() => {}); // awaited below, after its ids are reported
   await stream.json({
     process_id: process.id,
     pid: process.pid,
@@ -280,7 +280,7 @@ async function stdin({ process_id, data_b64, eof }: Args<'stdin'>, stream: Telli
   const data = Buffer.from(data_b64, 'base64');
   const { pty, child } = process;
   if (pty)
-    pty.write(data as unknown as string); // accepts both, although its types do not say so
+    pty.write(data as unknown as string); // accepts both, unlike its types
   else if (!child?.stdin || child.stdin.writableEnded || child.stdin.destroyed) {
     throw new Fault('stdin_closed', 'The stdin of the process is closed.');
   } else {
@@ -310,7 +310,7 @@ async function resize({ process_id, rows, cols }: Args<'resize'>, stream: Tellin
   await stream.json({ ok: true });
 }
 
-/** Kills what an earlier guest started. */
+/** Kills the processes of an earlier guest. */
 async function bury({ pids }: Args<'bury'>, stream: Telling<'bury'>): Promise<void> {
   await Promise.all(pids.map((pid) => killTree(pid)));
   await stream.json({ ok: true });

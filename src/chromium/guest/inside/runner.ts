@@ -94,7 +94,7 @@ async function connect(): Promise<Browser> {
   if (there?.isConnected()) return there;
   await mkdir(ARTIFACTS, { recursive: true });
   const connection = transport();
-  // The browser belongs to the user: Playwright changes no defaults, but needs download events.
+  // Playwright must not change defaults of the user's browser, but needs download events.
   connected = chromium.connectOverCDP(connection, { artifactsDir: ARTIFACTS, noDefaults: true });
   const browser = await connected;
   const behaviour = { behavior: 'allowAndName', downloadPath: ARTIFACTS, eventsEnabled: true };

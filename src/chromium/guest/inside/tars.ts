@@ -84,7 +84,7 @@ function run(args: string[]): { child: ChildProcess; ended: Promise<void> } {
   child.stderr.on('data', (chunk: Buffer) => (words = (words + chunk.toString()).slice(-2000)));
   const ended = once(child, 'close').then(([code]) => {
     if (code === 0) return;
-    if (/No space left/i.test(words)) throw new Fault('ENOSPC', 'There is no room for what is in the archive.');
+    if (/No space left/i.test(words)) throw new Fault('ENOSPC', 'There is not enough space for the archive.');
     throw new Fault('bad_archive', `The archive is refused: ${words.trim().split('\n').at(-1)}`);
   });
   ended.catch(() => {}); // callers that await it get the error

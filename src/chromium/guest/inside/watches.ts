@@ -42,7 +42,7 @@ async function watch({ path, recursive }: Args<'watch'>, stream: Telling<'watch'
   await stream.json({ watch_id: id });
 }
 
-/** The kernel's own reports; where they cannot be had, comparisons. */
+/** The kernel's own reports, or comparisons if they are not available. */
 export async function startWatch(
   path: string,
   recursive: boolean,
@@ -50,7 +50,9 @@ export async function startWatch(
 ): Promise<{ stop(): void }> {
   const kernel = await openInotify();
   if (!kernel) {
-    process.stderr.write('watches compare directories: perl, which reads what the kernel reports, does not run here\n');
+    process.stderr.write(
+      'watches compare directories: perl, which reads the reports of the kernel, does not run here\n',
+    );
     const watch = new DirectoryWatch(path, recursive, tell);
     await watch.start();
     return watch;
