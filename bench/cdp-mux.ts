@@ -81,7 +81,7 @@ async function stopped(child: ChildProcess): Promise<void> {
   await exited;
 }
 
-/** Stands for the product: a websocket server, the multiplexer, and a Chromium on a pipe. */
+/** A part of the service: a websocket server, the multiplexer, and a Chromium on a pipe. */
 async function service(): Promise<void> {
   const chromium = await rawChromium('pipe');
   const mux = multiplex(openPipe(chromium.toBrowser, chromium.fromBrowser));

@@ -23,7 +23,7 @@ test('a secret that does not fit is not repeated in the message', () => {
   );
 });
 
-test('the address of a database is one that the client can read', () => {
+test('the client can parse the address of a database', () => {
   const reading = (url: string) => () => readConfig({ DATABASE_URL: url });
   expect(reading('postgres://u:hun#ter2@h:x/d')).toThrow(/^(?!.*hun).*DATABASE_URL is not an address;.*%23/s);
   expect(reading('postgres://u:p@h:port/d')).toThrow(/DATABASE_URL is not an address/);
@@ -31,7 +31,7 @@ test('the address of a database is one that the client can read', () => {
     expect(reading(url)().databaseUrl).toBe(url);
 });
 
-test('a misspelt setting is named, with the one that was probably meant', () => {
+test('a misspelt setting is named, with the nearest setting', () => {
   expect(unknownSettings({ CORRAL_PROT: '1', CORRAL_COLOUR: 'red', CORRAL_PORT: '1', PATH: '' })).toEqual([
     'CORRAL_PROT is not a setting and has no effect. Did you mean CORRAL_PORT?',
     'CORRAL_COLOUR is not a setting and has no effect.',

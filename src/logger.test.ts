@@ -31,7 +31,7 @@ test('a fault has its stack, and no secret is in any line', () => {
   expect(written.join('')).not.toMatch(/hunter2|abc-secret/);
 });
 
-test('an error that is no JSON is told by its message and stack, without secrets', () => {
+test('an error that JSON cannot represent is logged with its message and stack, without secrets', () => {
   const { log, written } = lines();
   const circle = Object.assign(new Error('at postgres://me:hunter2@host/db'), { self: {} });
   circle.self = { circle: [circle] };

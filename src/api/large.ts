@@ -62,7 +62,7 @@ export function countParsed(request: FastifyRequest): void {
   if (share) share.set(share.bytes / 2);
 }
 
-/** Refuses JSON that would take long to parse. Whatever type the client gave, no body is parsed that was not weighed. */
+/** Refuses JSON that would take long to parse. Bodies of every type are weighed before they are parsed. */
 export function refuseHeavy(request: FastifyRequest, body: string | Buffer): void {
   if (!weighed.has(request) && !isLight(body, mostValues(request))) throw tooHeavy(request);
 }

@@ -1,7 +1,7 @@
 import type { Log } from '../lib/log.ts';
 import type { ProjectEvent } from './schema.ts';
 import type { PlacedEvent } from './store.ts';
-import { eventTail, type TailOptions, type Told } from './tail.ts';
+import { eventTail, type TailOptions, type TailItem } from './tail.ts';
 
 /** The expiry of a key raises no event, so keys are checked at this interval. */
 const checkEveryMs = 15_000;
@@ -77,7 +77,7 @@ export interface Frame {
   json: string;
 }
 
-async function* frames(reader: Reader, from: number, events: AsyncIterable<Told>): AsyncGenerator<Frame> {
+async function* frames(reader: Reader, from: number, events: AsyncIterable<TailItem>): AsyncGenerator<Frame> {
   const ofStream = (id: number, type: 'stream.opened' | 'stream.gap'): Frame => {
     const event: ProjectEvent = { id, type, time: new Date().toISOString(), project_id: reader.projectId, data: {} };
     return { id, json: JSON.stringify(event) };

@@ -19,7 +19,7 @@ export interface TailOptions {
 }
 
 /** An event, or `gap`: what came before this position is lost. */
-export type Told = { event: PlacedEvent } | { gap: number };
+export type TailItem = { event: PlacedEvent } | { gap: number };
 
 /**
  * The end of the stream, followed for all readers of this node at once, and only while there are any. A reader is a position: nothing
@@ -93,7 +93,7 @@ export function eventTail({ store, log, ringSize = 2000 }: TailOptions) {
     return start >= 0 ? ring.slice(start, start + pageSize) : store.after(position, pageSize);
   }
 
-  async function* follow(from: number, signal: AbortSignal): AsyncGenerator<Told> {
+  async function* follow(from: number, signal: AbortSignal): AsyncGenerator<TailItem> {
     let at = from;
     if (at > last) {
       // The id is of another database, or of a time before this one was restored.
@@ -124,7 +124,10 @@ export function eventTail({ store, log, ringSize = 2000 }: TailOptions) {
     },
 
     /** The events after a position, or from now on, until the signal aborts. Rejects when the database does not answer. */
-    async read(from: number | undefined, signal: AbortSignal): Promise<{ from: number; events: AsyncGenerator<Told> }> {
+    async read(
+      from: number | undefined,
+      signal: AbortSignal,
+    ): Promise<{ from: number; events: AsyncGenerator<TailItem> }> {
       enter();
       if (signal.aborted) leave();
       else signal.addEventListener('abort', leave, { once: true });

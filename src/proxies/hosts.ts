@@ -28,7 +28,7 @@ export function proxyHost(given: string): string {
   const bare = host.replace(/^\[(.*)\]$/, '$1');
   if (isIP(bare) !== 0) return bare;
   const name = host.replace(/\.$/, '');
-  // Whatever the URL parser turns into an address is one, however oddly it is written.
+  // If the URL parser returns an address, the host is an address, in any spelling.
   const canonical = URL.canParse(`http://${name}/`) ? new URL(`http://${name}/`).hostname : '';
   if (isIP(canonical) === 4) return canonical;
   if (!isName(name)) {

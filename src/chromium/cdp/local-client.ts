@@ -5,7 +5,7 @@ import { turns } from '../../lib/turns.ts';
 import type { Client, Sink } from './client.ts';
 import { LARGE, readMessage } from './large-messages.ts';
 import { ANSWER, answerId, byteLength, eventIn } from './message.ts';
-import type { Answered, Arguments, EventName, Method, ReadOf, Told } from './protocol.ts';
+import type { Answered, Arguments, EventName, Method, ReadOf, EventParams } from './protocol.ts';
 
 /** A command failed, or its connection ended first. `code` is the protocol's, and absent in the second case. */
 export class CdpError extends Error {
@@ -34,7 +34,7 @@ export interface LocalClient {
   /** Listens to an event on every session of this client, if it has this shape. Answers with the function that stops it. */
   on<E extends EventName, Read>(
     event: E,
-    is: Check<Read> & ReadOf<Read, Told<E>>,
+    is: Check<Read> & ReadOf<Read, EventParams<E>>,
     listener: CdpListener<Read>,
   ): () => void;
   close(): void;

@@ -15,7 +15,9 @@ export type Arguments<M extends Method, More extends unknown[]> =
   [] extends Given<M> ? [params?: Params<M>, ...more: More] : [params: Params<M>, ...more: More];
 
 export type Answered<M extends Method> = ProtocolMapping.Commands[M]['returnType'];
-export type Told<E extends EventName> = ProtocolMapping.Events[E] extends [infer Only] ? Only : Record<string, never>;
+export type EventParams<E extends EventName> = ProtocolMapping.Events[E] extends [infer Only]
+  ? Only
+  : Record<string, never>;
 
 /** Never, if `Read` has a field that the protocol's type lacks or has with another type. Any object can be read as a record. */
 export type ReadOf<Read, Whole> = string extends keyof Read ? unknown : Plain<Whole> extends Read ? unknown : never;

@@ -23,7 +23,7 @@ export function displayLevel(tell: (message: LevelMessage) => void, unsent: () =
   }, LOOK_MS);
 
   return {
-    /** The viewer has answered. One that answers without a mark is not heard. */
+    /** The viewer has answered. Answers without a mark are ignored. */
     answered(): void {
       if (markedAt === undefined) return;
       delay = performance.now() - markedAt;

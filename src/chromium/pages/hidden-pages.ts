@@ -10,7 +10,7 @@ import {
   type EventName,
   type Method,
   type ReadOf,
-  type Told,
+  type EventParams,
 } from '../cdp/protocol.ts';
 
 /** A page of the service itself inside the session's browser. It is not shown in windows, and clients get no events of it. */
@@ -24,7 +24,7 @@ export interface HiddenPage {
   /** Listens to an event of this page, until the returned function is called. */
   on<E extends EventName, Read>(
     event: E,
-    is: Check<Read> & ReadOf<Read, Told<E>>,
+    is: Check<Read> & ReadOf<Read, EventParams<E>>,
     listener: (params: Read) => void,
   ): () => void;
 }

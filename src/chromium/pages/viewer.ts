@@ -9,7 +9,7 @@ import {
   type EventName,
   type Method,
   type ReadOf,
-  type Told,
+  type EventParams,
 } from '../cdp/protocol.ts';
 import type { InputMessage, ViewMessage } from './viewer-protocol.ts';
 
@@ -60,7 +60,7 @@ export class Viewer {
   /** Listens to an event of the shown tab; late events of other tabs are ignored. */
   onShown<E extends EventName, Read>(
     event: E,
-    is: Check<Read> & ReadOf<Read, Told<E>>,
+    is: Check<Read> & ReadOf<Read, EventParams<E>>,
     listener: (tab: Shown, params: Read) => unknown,
   ): void {
     this.client.on(event, is, (params, sessionId) => {

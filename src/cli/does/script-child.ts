@@ -1,6 +1,6 @@
 /**
  * The process in which `corral browsers run` runs a script. A script that exports a function gets a page, its context and browser, and the
- * session. One that exports none does as it likes with CORRAL_CDP_URL.
+ * session. A script without one can use CORRAL_CDP_URL.
  */
 import { register } from 'node:module';
 import { pathToFileURL } from 'node:url';
