@@ -131,7 +131,7 @@ test('the processes of sessions that are short of memory are read in turns of th
       setImmediate(() => seen.push('turn'));
       return Array<number>(20_000).fill(process.pid);
     },
-    told: () => {},
+    onKill: () => {},
   });
   ends.push(watchMemory(session('one')), watchMemory(session('two')));
   await expect.poll(() => seen, { timeout: 30_000 }).toContain('two');
