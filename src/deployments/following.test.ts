@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { following } from './following.ts';
 import { runHub } from './hub.ts';
@@ -8,7 +9,7 @@ import type { LogRow } from './log-store.ts';
 function invocation(lines: number) {
   const at = new Date(0);
   const row = { id: 'one', status: 'running', started_at: at, created_at: at, finished_at: null } as InvocationRow;
-  let read = 0;
+  let [read, looks] = [0, 0];
   const hub = runHub();
   const { ofInvocation } = following({
     hub,
@@ -22,10 +23,13 @@ function invocation(lines: number) {
     },
     deployment: async () => undefined,
     invocation: async () => row,
-    invocationStatus: async () => row.status,
+    invocationStatus: async () => {
+      looks++;
+      return row.status;
+    },
     appsOf: async () => [],
   });
-  return { row, hub, ofInvocation, read: () => read };
+  return { row, hub, ofInvocation, read: () => read, looks: () => looks };
 }
 
 test('a reader that is slow makes the service read no more than a portion ahead', async () => {
@@ -62,4 +66,19 @@ test('a reader that has gone ends the reading', async () => {
   const next = events.next();
   gone.abort();
   expect(await next).toMatchObject({ done: true });
+});
+
+test('many readers of a project look at the database together about as often as a few', async () => {
+  const { ofInvocation, hub, looks } = invocation(0);
+  const gone = new AbortController();
+  const waking = setInterval(() => hub.hear('log one'), 1);
+  const readers = Array.from({ length: 100 }, async () => {
+    for await (const event of ofInvocation('one', null, gone.signal, 'project'))
+      expect(event.event).toBe('invocation_state');
+  });
+  await sleep(500);
+  clearInterval(waking);
+  gone.abort();
+  await Promise.all(readers);
+  expect(looks()).toBeLessThan(300);
 });

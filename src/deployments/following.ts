@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { started } from '../lib/started.ts';
 import type { Hub } from './hub.ts';
 import { toInvocation } from './invocation-service.ts';
@@ -11,6 +12,8 @@ import type { DeploymentRow } from './store.ts';
 const linesAtOnce = 500;
 /** Notifications may be missed; so it looks this often anyway. */
 const lookMs = 2000;
+/** The readers of one project together look once in this time: each look is a few queries, and two hundred readers delayed all requests. */
+const shareMs = 10;
 
 export interface FollowDeps {
   logs: Pick<LogStore, 'after'>;
@@ -24,15 +27,21 @@ export interface FollowDeps {
 /** The events of deployments and invocations: their lines, and each state that is seen. Both end with a state in which nothing follows. */
 export function following(deps: FollowDeps) {
   const now = () => new Date().toISOString();
+  /** How many readers each project has. */
+  const readers = new Map<string, number>();
+
+  function count(project: string, more: 1 | -1): void {
+    const sum = (readers.get(project) ?? 0) + more;
+    if (sum > 0) readers.set(project, sum);
+    else readers.delete(project);
+  }
 
   /**
    * The state is read before the lines: all lines of a state that is final are stored by then. The row is read when its state is sent, and is
    * not kept: it may have megabytes, and there may be many readers, each as slow as it likes.
    */
   async function* follow<R extends { status: string }, E>(
-    id: string,
-    since: Date | null,
-    signal: AbortSignal,
+    { id, since, signal, project }: { id: string; since: Date | null; signal: AbortSignal; project: string },
     how: {
       status: () => Promise<R['status'] | undefined>;
       read: () => Promise<R | undefined>;
@@ -41,26 +50,32 @@ export function following(deps: FollowDeps) {
     },
   ): AsyncGenerator<E | { event: 'log'; timestamp: string; message: string }> {
     let sent: string | undefined;
-    for (let after = '0'; !signal.aborted;) {
-      const heard = started(deps.hub.wait(id, lookMs, signal));
-      const status = await how.status();
-      if (status === undefined) return;
-      for (;;) {
-        const lines = await deps.logs.after(id, after, since, linesAtOnce);
-        for (const { id, at, message } of lines) {
-          yield { event: 'log', timestamp: at.toISOString(), message };
-          after = id;
+    count(project, 1);
+    try {
+      for (let after = '0'; !signal.aborted;) {
+        const heard = started(deps.hub.wait(id, lookMs, signal));
+        const status = await how.status();
+        if (status === undefined) return;
+        for (;;) {
+          const lines = await deps.logs.after(id, after, since, linesAtOnce);
+          for (const { id, at, message } of lines) {
+            yield { event: 'log', timestamp: at.toISOString(), message };
+            after = id;
+          }
+          if (lines.length === 0) break;
         }
-        if (lines.length === 0) break;
+        if (status !== sent) {
+          const events = await describeAs(status, how);
+          if (!events) continue; // it has moved on: the lines before that come first
+          yield* events;
+          sent = status;
+        }
+        if (how.last(status)) return;
+        await heard;
+        await sleep(shareMs * readers.get(project)!, undefined, { signal }).catch(() => {});
       }
-      if (status !== sent) {
-        const events = await describeAs(status, how);
-        if (!events) continue; // it has moved on: the lines before that come first
-        yield* events;
-        sent = status;
-      }
-      if (how.last(status)) return;
-      await heard;
+    } finally {
+      count(project, -1);
     }
   }
 
@@ -73,27 +88,44 @@ export function following(deps: FollowDeps) {
   }
 
   return {
-    ofDeployment: (id: string, since: Date | null, signal: AbortSignal): AsyncGenerator<DeploymentEvent> =>
-      follow<DeploymentRow, DeploymentEvent>(id, since, signal, {
-        status: async () => (await deps.deployment(id))?.status,
-        read: () => deps.deployment(id),
-        last: (status) => deploymentLife.isFinal(status),
-        async describe(row) {
-          const apps = row.status === 'running' ? await deps.appsOf(row.id) : [];
-          const summaries = apps.map(({ id, app_name, version, region, actions, env_vars }) => {
-            const app = { id, app_name, version, region, actions, env_vars };
-            return { event: 'app_version_summary', timestamp: now(), ...app } as const;
-          });
-          return [...summaries, { event: 'deployment_state', timestamp: now(), deployment: toDeployment(row) }];
+    /** `project`: whose reader it is. */
+    ofDeployment: (
+      id: string,
+      since: Date | null,
+      signal: AbortSignal,
+      project = id,
+    ): AsyncGenerator<DeploymentEvent> =>
+      follow<DeploymentRow, DeploymentEvent>(
+        { id, since, signal, project },
+        {
+          status: async () => (await deps.deployment(id))?.status,
+          read: () => deps.deployment(id),
+          last: (status) => deploymentLife.isFinal(status),
+          async describe(row) {
+            const apps = row.status === 'running' ? await deps.appsOf(row.id) : [];
+            const summaries = apps.map(({ id, app_name, version, region, actions, env_vars }) => {
+              const app = { id, app_name, version, region, actions, env_vars };
+              return { event: 'app_version_summary', timestamp: now(), ...app } as const;
+            });
+            return [...summaries, { event: 'deployment_state', timestamp: now(), deployment: toDeployment(row) }];
+          },
         },
-      }),
+      ),
 
-    ofInvocation: (id: string, since: Date | null, signal: AbortSignal): AsyncGenerator<InvocationEvent> =>
-      follow<InvocationRow, InvocationEvent>(id, since, signal, {
-        status: () => deps.invocationStatus(id),
-        read: () => deps.invocation(id),
-        last: (status) => invocationLife.isFinal(status),
-        describe: async (row) => [{ event: 'invocation_state', timestamp: now(), invocation: toInvocation(row) }],
-      }),
+    ofInvocation: (
+      id: string,
+      since: Date | null,
+      signal: AbortSignal,
+      project = id,
+    ): AsyncGenerator<InvocationEvent> =>
+      follow<InvocationRow, InvocationEvent>(
+        { id, since, signal, project },
+        {
+          status: () => deps.invocationStatus(id),
+          read: () => deps.invocation(id),
+          last: (status) => invocationLife.isFinal(status),
+          describe: async (row) => [{ event: 'invocation_state', timestamp: now(), invocation: toInvocation(row) }],
+        },
+      ),
   };
 }
