@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { pageTraffic } from './traffic.ts';
 
 const main = 'frame';
@@ -72,4 +72,42 @@ test('what went with a frame is not waited for', () => {
   traffic.sent(request('inner', { sessionId: 'of-frame' }));
   traffic.sessionGone('of-frame');
   expect(traffic.waiting).toBe(0);
+});
+
+test('an event looks at no other request, however many are open', () => {
+  const traffic = pageTraffic(main);
+  for (let at = 0; at < 2000; at++) traffic.sent(request(`open ${at}`, { method: at % 2 ? 'GET' : 'POST' }));
+  const walks = [vi.spyOn(Map.prototype, 'values'), vi.spyOn(Map.prototype, Symbol.iterator)];
+  const seen = [];
+  for (let at = 0; at < 100; at++) {
+    traffic.over(`open ${at}`);
+    traffic.sent(request(`late ${at}`));
+    seen.push([traffic.waiting, traffic.posting, traffic.navigating]);
+  }
+  const calls = walks.map((walk) => walk.mock.calls.length);
+  for (const walk of walks) walk.mockRestore();
+  expect(calls).toEqual([0, 0]);
+  expect(seen.at(-1)).toEqual([2000, 950, false]);
+});
+
+test('the counts are those of the open requests, whatever happened before', () => {
+  const traffic = pageTraffic(main);
+  traffic.sent(request('poll'));
+  traffic.sent(request('form', { method: 'POST' }));
+  traffic.sent(request('form', { method: 'GET' })); // redirected
+  traffic.sent(request('other', { sessionId: 'frame', method: 'POST' }));
+  expect([traffic.waiting, traffic.posting]).toEqual([3, 1]);
+  traffic.takeForBackground();
+  expect([traffic.waiting, traffic.posting]).toEqual([1, 1]);
+  traffic.sessionGone('frame');
+  expect([traffic.waiting, traffic.posting]).toEqual([0, 0]);
+  traffic.over('poll');
+  traffic.over('form');
+  expect(traffic.waiting).toBe(0);
+  traffic.sent(documentOf('next'));
+  traffic.sent(documentOf('later'));
+  traffic.committed(main, 'next');
+  expect(traffic).toMatchObject({ navigating: true, waiting: 1 });
+  traffic.over('later');
+  expect(traffic).toMatchObject({ navigating: false, waiting: 0 });
 });

@@ -63,6 +63,10 @@ export function pageTraffic(mainFrameId: string): Traffic {
   const listeners = new Set<() => void>();
   let marks = 0;
   let documents = 0;
+  let waiting = 0;
+  let posting = 0;
+  /** Documents of the main frame that are in flight. */
+  let navigations = 0;
   let current: string | undefined;
   let lastAt = performance.now();
   let committedAt = lastAt;
@@ -76,15 +80,32 @@ export function pageTraffic(mainFrameId: string): Traffic {
     const requests = [...inFlight];
     const own = requests.findIndex(([requestId]) => requestId === loaderId);
     for (const [at, [requestId, { main }]] of requests.entries()) if (at <= own || !main) inFlight.delete(requestId);
+    countAll();
   }
   const isBackground = ({ key }: InFlight) => key !== '' && background.has(key);
-  const count = (test: (request: InFlight) => boolean) =>
-    [...inFlight.values()].filter((request) => request.marked === marks && !isBackground(request) && test(request))
-      .length;
+  const isAwaited = (request: InFlight) => request.marked === marks && !isBackground(request);
+  /** The counts change with each request, because waiting for a page reads them at each event. `by` is 1 or -1. */
+  function count(request: InFlight, by: number): void {
+    if (request.main) navigations += by;
+    if (!isAwaited(request)) return;
+    waiting += by;
+    if (request.posts) posting += by;
+  }
+  function remove(requestId: string): InFlight | undefined {
+    const request = inFlight.get(requestId);
+    if (request) count(request, -1);
+    inFlight.delete(requestId);
+    return request;
+  }
+  function countAll(): void {
+    waiting = posting = navigations = 0;
+    for (const request of inFlight.values()) count(request, 1);
+  }
 
   return {
     mark() {
       marks += 1;
+      waiting = posting = 0;
       lastAt = performance.now();
     },
     sent({ sessionId, requestId, loaderId, url, method, type, frameId }) {
@@ -93,7 +114,10 @@ export function pageTraffic(mainFrameId: string): Traffic {
       const main = type === 'Document' && requestId === loaderId && frameId === mainFrameId;
       const key = type === 'Document' ? '' : url.split(/[?#]/, 1)[0]!.slice(0, 300);
       const request = { sessionId, key, marked: marks, main, posts: method !== 'GET' };
+      const before = inFlight.get(requestId); // it was redirected
+      if (before) count(before, -1);
       inFlight.set(requestId, request);
+      count(request, 1);
       if (!isBackground(request)) changed();
     },
     response({ requestId, type, frameId, status }) {
@@ -102,12 +126,11 @@ export function pageTraffic(mainFrameId: string): Traffic {
       if (statuses.size > MOST_STATUSES) statuses.delete(statuses.keys().next().value!);
     },
     over(requestId) {
-      const request = inFlight.get(requestId);
-      inFlight.delete(requestId);
+      const request = remove(requestId);
       if (request && !isBackground(request)) changed();
     },
     sessionGone(sessionId) {
-      for (const [requestId, known] of inFlight) if (known.sessionId === sessionId) inFlight.delete(requestId);
+      for (const [requestId, known] of inFlight) if (known.sessionId === sessionId) remove(requestId);
       changed();
     },
     committed(frameId, loaderId) {
@@ -122,13 +145,13 @@ export function pageTraffic(mainFrameId: string): Traffic {
     },
     stirred: changed,
     get navigating() {
-      return [...inFlight].some(([requestId, { main }]) => main && requestId !== current);
+      return navigations > (current !== undefined && inFlight.get(current)?.main ? 1 : 0);
     },
     get waiting() {
-      return count(() => true);
+      return waiting;
     },
     get posting() {
-      return count(({ posts }) => posts);
+      return posting;
     },
     get lastAt() {
       return lastAt;
@@ -146,6 +169,7 @@ export function pageTraffic(mainFrameId: string): Traffic {
     takeForBackground() {
       for (const { key, posts } of inFlight.values())
         if (key !== '' && !posts && background.size < MOST_BACKGROUND) background.add(key);
+      countAll();
     },
     listen(listener) {
       listeners.add(listener);
