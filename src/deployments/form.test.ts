@@ -3,6 +3,7 @@ import { readForm } from './form.ts';
 
 const read = (fields: Record<string, string>, hasFile = true) => readForm(new Map(Object.entries(fields)), hasFile);
 const entry = { entrypoint_rel_path: 'index.ts' };
+const manyLines = Array.from({ length: 600 }, (_, at) => `line ${at}`.padEnd(64, '.')).join('\n');
 
 test('a form with a zip has a version, variables and no force unless it says so', () => {
   expect(read({ ...entry, 'env_vars[A]': '1', 'env_vars.B': '2' })).toEqual({
@@ -30,6 +31,7 @@ test.each([
   ['the address of the service', { ...entry, 'env_vars[KERNEL_BASE_URL]': 'x' }, /KERNEL_BASE_URL/],
   ['the entry point as a variable', { ...entry, 'env_vars[ENTRYPOINT_RELPATH]': 'x' }, /ENTRYPOINT_RELPATH/],
   ['a name with a dash', { ...entry, 'env_vars[A-B]': 'x' }, /no name of a variable/],
+  ['more lines than can be hidden', { ...entry, 'env_vars[A]': manyLines }, /more lines than can be hidden/],
   ['variables that are no strings', { ...entry, env_vars: '{"A":1}' }, /env_vars.A is not a string/],
   ['a field of something else', { ...entry, colour: 'red' }, /colour is not a field/],
   ['a force that is no boolean', { ...entry, force: 'yes' }, /force is 'yes'/],

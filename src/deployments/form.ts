@@ -1,6 +1,7 @@
 import { Value } from 'typebox/value';
 import { errors } from '../errors.ts';
 import { isLight } from '../lib/json-weight.ts';
+import { canHide } from './redact.ts';
 import { GitSource } from './schema.ts';
 
 /** The service sets these itself. */
@@ -37,6 +38,10 @@ export function readForm(fields: ReadonlyMap<string, string>, hasFile: boolean):
   if (Object.keys(env).length > mostVariables) throw refuse(`env_vars has more than ${mostVariables} variables.`);
   if (Buffer.byteLength(JSON.stringify(env)) > mostEnvBytes)
     throw refuse(`env_vars has more than ${mostEnvBytes / 1024} KiB in all.`);
+  if (!canHide(Object.values(env)))
+    throw refuse(
+      'env_vars has more lines than can be hidden in logs. Put long values into one line, such as in base64.',
+    );
 
   const source = fields.get('source');
   const entrypoint = fields.get('entrypoint_rel_path');

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { redactor } from './redact.ts';
+import { canHide, redactor } from './redact.ts';
 
 test('values are hidden wherever they stand, the longer one first', () => {
   const redact = redactor(['secret', 'secret-and-more', 'secret']);
@@ -40,4 +40,21 @@ test('a long value whose beginning another value has, too, is hidden to its end'
   const common = Array.from({ length: 30 }, (_, at) => `${at}.`).join('');
   const redact = redactor([`Bearer ${common}-of-the-first-token`, `${common}-of-the-second-token`]);
   expect(redact(`Authorization: Bearer ${common}-of-the-second-token; more`)).toBe('Authorization: [redacted]; more');
+});
+
+test('every line of values that can be hidden is hidden, and values with more lines hide everything', () => {
+  const lines = (count: number) =>
+    Array.from({ length: count }, (_, at) => `line ${at} of a certificate`.padEnd(64, '.'));
+  const values = [lines(400).join('\n'), 'last "secret"'];
+  expect(canHide(values)).toBe(true);
+  const redact = redactor(values);
+  expect(lines(400).filter((line) => redact(line) !== '[redacted]')).toEqual([]);
+  expect(redact(JSON.stringify('last "secret"'))).toBe('"[redacted]"');
+  const more = [lines(600).join('\n')];
+  expect(canHide(more)).toBe(false);
+  expect(redactor(more)('anything')).toBe('[redacted]');
+});
+
+test('as many values as a deployment has can be hidden, of any length', () => {
+  expect(canHide(Array.from({ length: 200 }, (_, at) => `"${at}"`.repeat(200)))).toBe(true);
 });

@@ -4,10 +4,12 @@ import { textFinder, withoutPlaces } from '../lib/text-finder.ts';
 const shortest = 6;
 /** A line of a value, such as of a key in PEM, is hidden by itself from this length on. */
 const shortestLine = 16;
-/** With the length of a head, this bounds the memory of the search. */
-const mostSecrets = 400;
 /** A longer value is hidden from here on as far as it is there: a line that is cut may have the beginning of one only. */
 const headLength = 64;
+/** Characters of all heads together. This bounds the memory of the search. */
+const mostHidden = 32_768;
+/** Of these, for the deployment's key and the token of its repository, each with its JSON form. */
+const ofService = 4 * headLength;
 const hidden = '[redacted]';
 
 /**
@@ -17,17 +19,27 @@ const hidden = '[redacted]';
  * Values and text are both an app's choice. So a text is read once, for all secrets at the same time, however many of them it nearly has.
  */
 export function redactor(values: Iterable<string>): (text: string) => string {
-  const [whole, parts] = [new Set<string>(), new Set<string>()];
-  for (const value of values) {
-    if (value.length < shortest) continue;
-    whole.add(value);
-    const escaped = JSON.stringify(value).slice(1, -1);
-    if (escaped !== value) parts.add(escaped);
-    if (!value.includes('\n')) continue;
-    for (const line of value.split(/\r?\n/)) if (line.length >= shortestLine) parts.add(line);
-  }
-  const secrets = [...new Set([...whole, ...parts])].slice(0, mostSecrets);
+  const secrets = formsOf(values);
   if (secrets.length === 0) return (text) => text;
+  if (headsOf(secrets) > mostHidden) return () => hidden; // deployments from before their variables had this bound
   const placesIn = textFinder(secrets, headLength);
   return (text) => (text.length < shortest ? text : withoutPlaces(text, placesIn(text), hidden));
 }
+
+/** Whether all these values can be hidden in the lines of a deployment. */
+export const canHide = (values: Iterable<string>) => headsOf(formsOf(values)) <= mostHidden - ofService;
+
+/** The values with their JSON forms and their lines. */
+function formsOf(values: Iterable<string>): string[] {
+  const forms = new Set<string>();
+  for (const value of values) {
+    if (value.length < shortest) continue;
+    forms.add(value);
+    forms.add(JSON.stringify(value).slice(1, -1));
+    if (!value.includes('\n')) continue;
+    for (const line of value.split(/\r?\n/)) if (line.length >= shortestLine) forms.add(line);
+  }
+  return [...forms];
+}
+
+const headsOf = (texts: string[]) => texts.reduce((sum, { length }) => sum + Math.min(length, headLength), 0);
