@@ -191,10 +191,5 @@ export function invocationStore(db: Db) {
         union select node_id from deployments where status = 'in_progress' and node_id is not null`);
       return rows.map(({ node_id }) => node_id);
     },
-
-    async countActive(projectId: string): Promise<number> {
-      const { running, queued } = await this.counts(projectId);
-      return running + queued;
-    },
   };
 }
