@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { PassThrough } from 'node:stream';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { enter } from '../src/chromium/sandbox/entering.ts';
+import { enter } from '../src/chromium/sandbox/entry.ts';
 import { spawnService } from '../test/support/process.ts';
 import { residentMb } from './peers.ts';
 import { median, type Row } from './rows.ts';

@@ -25,7 +25,7 @@ import { openSessions } from './app/sessions.ts';
 import { serveSockets } from './app/sockets.ts';
 import { openPools } from './app/pools.ts';
 import { openDeployments } from './app/deployments.ts';
-import { forgetHourly } from './app/forgetting.ts';
+import { forgetHourly } from './app/retention.ts';
 import { reportCalls } from './app/telemetry.ts';
 
 export type App = Awaited<ReturnType<typeof buildApp>>;

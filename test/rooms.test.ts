@@ -104,7 +104,7 @@ const right: Record<string, string> = {
   'chromium/guest/inside/files.ts': "import { readFileSync } from 'node:fs';",
   'lib/files.ts': "import { readFile } from 'node:fs/promises';",
   'chromium/browser/launch.ts':
-    "import { spawn } from 'node:child_process';\nimport { undo } from '../../lib/undo.ts';\nimport { x } from '../sandbox/running.ts';",
+    "import { spawn } from 'node:child_process';\nimport { undo } from '../../lib/undo.ts';\nimport { x } from '../sandbox/sandboxed-process.ts';",
   'store/embedded-server.ts': "import { spawn } from 'node:child_process';\nimport pg from 'pg';",
   'pools/words.ts': [
     '// import { x } from "../api/server.ts" would be wrong, and process.env too',

@@ -5,7 +5,7 @@ import { hungUp } from '../api/hung-up.ts';
 import { sendPage } from '../api/paging.ts';
 import { empty, eventsOf, listOf, refusals } from '../api/schema.ts';
 import { Session, type Session as SessionAnswer } from '../sessions/schema.ts';
-import type { following } from './following.ts';
+import type { following } from './event-streams.ts';
 import type { InvocationService } from './invocation-service.ts';
 import { stream } from './routes.ts';
 import {

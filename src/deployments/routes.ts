@@ -9,7 +9,7 @@ import { empty, eventsOf, listOf, refusals } from '../api/schema.ts';
 import { eventStream } from '../api/sse.ts';
 import { errors, ServiceError } from '../errors.ts';
 import { mostZipBytes, type Upload } from '../extensions/uploads.ts';
-import type { following } from './following.ts';
+import type { following } from './event-streams.ts';
 import { readForm } from './form.ts';
 import { App, AppList, CreateDeployment, Deployment, DeploymentEvent, DeploymentList, Since } from './schema.ts';
 import type { DeploymentService } from './service.ts';

@@ -9,7 +9,7 @@ import { invocationStore, type EndedInvocation } from './invocation-store.ts';
 import type { Cut } from '../store/pages.ts';
 import type { RunHistory } from './run-history.ts';
 import type { App, AppList, Deployment, DeploymentList, GitSource } from './schema.ts';
-import type { Keys } from './publishing.ts';
+import type { Keys } from './publisher.ts';
 import type { DeploymentSecrets } from './secrets.ts';
 import { deploymentStore, type DeploymentRow } from './store.ts';
 

@@ -4,7 +4,7 @@ import type { Log } from '../lib/log.ts';
 import type { Db } from '../store/db.ts';
 import type { LoginBrowser, LoginBrowsers } from './browsers.ts';
 import type { FlowBrowser, FlowConnection, FlowErrorCode, Health, Recipe } from './flow/types.ts';
-import { flowConnection } from './keeping.ts';
+import { flowConnection } from './login-results.ts';
 import { leaveOpen, loginState } from './visit.ts';
 import type { LoginMetrics } from './metrics.ts';
 import { canReauth } from './reauth.ts';

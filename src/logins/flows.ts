@@ -1,7 +1,7 @@
 import { errors } from '../errors.ts';
 import type { Db } from '../store/db.ts';
 import { toStateEvent } from './answer.ts';
-import type { Asking, Finding } from './finding.ts';
+import type { Asking, Finding } from './connection-lookup.ts';
 import type { FlowTokens } from './hosted/token.ts';
 import type { LoginInputs } from './inputs.ts';
 import type { Notices } from './notices.ts';

@@ -5,8 +5,8 @@ import { onBehalfOf } from '../lib/scope.ts';
 import type { Db } from '../store/db.ts';
 import type { Secrets } from '../store/secrets.ts';
 import type { BrowserWish, LoginBrowsers } from './browsers.ts';
-import { ends, loginDriving, type DrivingOptions, type Stop } from './driving.ts';
-import { loginKeeping } from './keeping.ts';
+import { ends, loginDriving, type DrivingOptions, type Stop } from './login-driver.ts';
+import { loginKeeping } from './login-results.ts';
 import { runStore, type EndedRun, type RunRow } from './run-store.ts';
 
 /** No login takes longer, whatever it waits for. */

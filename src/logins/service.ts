@@ -1,14 +1,14 @@
 import { errors } from '../errors.ts';
 import { toTimelineEvent } from './answer.ts';
-import { connectionConfiguring, type ConfiguringOptions } from './configuring.ts';
-import { connectionFinding, type Asking, type FindingOptions } from './finding.ts';
+import { connectionConfiguring, type ConfiguringOptions } from './connection-settings.ts';
+import { connectionFinding, type Asking, type FindingOptions } from './connection-lookup.ts';
 import type { Explained, Recipe } from './flow/types.ts';
 import { connectionFlows, type FlowsOptions } from './flows.ts';
 import { connectionStore } from './store.ts';
 import { runStore } from './run-store.ts';
 import type { Connection, TimelineEvent, TimelineList } from './schema.ts';
 
-export type { Asking } from './finding.ts';
+export type { Asking } from './connection-lookup.ts';
 export type LoginService = ReturnType<typeof loginService>;
 
 /** The operations on auth connections, composed of one file per noun: finding, configuring, flows. */

@@ -6,7 +6,7 @@ import { ToolFailure } from './host.ts';
 import { checkOf, inWords } from './arguments.ts';
 import { manageTools } from './manage.ts';
 import { pageTools } from './pages.ts';
-import { debugSession, listResources, prompts, readResource, resourceTemplates } from './reading.ts';
+import { debugSession, listResources, prompts, readResource, resourceTemplates } from './resources.ts';
 
 const instructions =
   'Corral runs real Chromium browsers. Make a session with manage_browsers (action create), work in it with execute_playwright_code, the browser_* tools or computer_action, and delete it when you are done. Give secrets to no tool: log in with manage_auth_connections. search_docs answers questions about the service.';

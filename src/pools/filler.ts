@@ -2,7 +2,7 @@ import type { Log } from '../lib/log.ts';
 import type { Db } from '../store/db.ts';
 import { poolLaunches } from './launches.ts';
 import type { Placed } from './nodes/anywhere.ts';
-import { spreading } from './spreading.ts';
+import { spreading } from './placement.ts';
 import { poolStore, type PoolRow } from './store.ts';
 
 export type Filler = ReturnType<typeof filler>;

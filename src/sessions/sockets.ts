@@ -23,7 +23,7 @@ import type { Hold } from './holds.ts';
 import { targetsOf } from './browser/targets.ts';
 import { filesForViewer } from './live-view/session-files.ts';
 import { attachProcess } from './process/attach.ts';
-import type { SessionRef } from './finding.ts';
+import type { SessionRef } from './session-lookup.ts';
 import type { SessionService } from './service.ts';
 import { liveViewHeartbeat } from './live-view/beat.ts';
 import { followFrames } from './live-view/follow-frame.ts';

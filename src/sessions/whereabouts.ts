@@ -1,7 +1,7 @@
 import { isCreation, mayBeElsewhere } from '../lib/forwarded-routes.ts';
 import { errors } from '../errors.ts';
 import type { Addresses, Purpose } from './addresses.ts';
-import type { SessionRef } from './finding.ts';
+import type { SessionRef } from './session-lookup.ts';
 import type { SessionService } from './service.ts';
 
 /** What has to be known of the nodes to find a session. */

@@ -3,7 +3,7 @@ import { openTestStore } from '../../test/support/store.ts';
 import { silent } from '../lib/log.ts';
 import type { EventCategory, TelemetryCategory, TelemetryEvent } from '../lib/telemetry.ts';
 import { telemetryCategories } from '../lib/telemetry.ts';
-import type { Line } from './following.ts';
+import type { Line } from './live-events.ts';
 import { telemetryService, type SessionJournal } from './service.ts';
 import { sql } from '../store/sql.ts';
 

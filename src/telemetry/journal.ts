@@ -2,7 +2,7 @@ import type { Capture, TelemetryEvent } from '../lib/telemetry.ts';
 import { gather, type Chunk, type LooseChunk } from './chunks.ts';
 import { nothing } from './capture.ts';
 import { journalDrafts } from './drafts.ts';
-import { followLines, type Line } from './following.ts';
+import { followLines, type Line } from './live-events.ts';
 import { lineOf } from './record.ts';
 import { secretFilter } from './secret-filter.ts';
 import { unwrittenChunks } from './unwritten.ts';

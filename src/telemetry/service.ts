@@ -3,9 +3,9 @@ import type { Capture, EventCategory, TelemetrySink } from '../lib/telemetry.ts'
 import type { Log } from '../lib/log.ts';
 import type { Db } from '../store/db.ts';
 import type { EventSource } from './export/source.ts';
-import { ringSize, type Line } from './following.ts';
+import { ringSize, type Line } from './live-events.ts';
 import { journal, type Journal } from './journal.ts';
-import { telemetryReading, type Page } from './reading.ts';
+import { telemetryReading, type Page } from './event-pages.ts';
 import type { EventsQuery } from './schema.ts';
 import type { Secret } from './secret-filter.ts';
 import { telemetryStore } from './store.ts';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { withoutOwner } from '../lib/scope.ts';
 import { pack, type LooseChunk } from './chunks.ts';
 import type { Journal } from './journal.ts';
-import { tidying, type TidyingOptions } from './tidying.ts';
+import { tidying, type TidyingOptions } from './chunk-cleanup.ts';
 
 /** How long an event waits until it is written. With the write itself, less than a second. */
 const roundMs = 400;

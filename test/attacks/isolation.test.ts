@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { groupsOf } from '../../src/chromium/sandbox/cgroup.ts';
-import { enter } from '../../src/chromium/sandbox/entering.ts';
+import { enter } from '../../src/chromium/sandbox/entry.ts';
 import { requireSandbox, unfiltered } from '../support/sandbox.ts';
 import { expectNothingLeft } from '../support/nothing-left.ts';
 import { startPages, type Pages } from '../support/pages.ts';

@@ -4,7 +4,7 @@ import type { LocalClient } from '../../src/chromium/cdp/local-client.ts';
 import type { Gateway } from '../../src/chromium/egress/gateway.ts';
 import type { Proxy as WayOut } from '../../src/chromium/egress/proxy.ts';
 import type { Engine } from '../../src/chromium/engine.ts';
-import type { Exit } from '../../src/chromium/sandbox/running.ts';
+import type { Exit } from '../../src/chromium/sandbox/sandboxed-process.ts';
 import { memory } from '../../src/lib/byte-budget.ts';
 
 export type FakeEngine = ReturnType<typeof fakeEngine>;

@@ -22,8 +22,8 @@ import { removeFiles, removeTree } from '../sandbox/outside.ts';
 import { keepDownload, missingFile } from '../sandbox/session-files.ts';
 import type { Owner } from '../sandbox/owners.ts';
 import { killTree, startTime } from '../sandbox/process-tree.ts';
-import { running, type Exit } from '../sandbox/running.ts';
-import { beside, enter } from '../sandbox/entering.ts';
+import { running, type Exit } from '../sandbox/sandboxed-process.ts';
+import { beside, enter } from '../sandbox/entry.ts';
 import { TOOLS } from '../sandbox/mounts.ts';
 import { sandboxed, unsandboxed } from '../sandbox/sandbox.ts';
 

@@ -7,7 +7,7 @@ import { andNoOther } from '../sandbox/descriptors.ts';
 import type { Owner } from '../sandbox/owners.ts';
 import { makeHome } from '../sandbox/furnish.ts';
 import { move, removeTree } from '../sandbox/outside.ts';
-import { onHome } from '../sandbox/entering.ts';
+import { onHome } from '../sandbox/entry.ts';
 import { withFilter } from '../sandbox/seccomp.ts';
 
 /**

@@ -10,7 +10,7 @@ import { meantDownloads } from './downloads.ts';
 import { ANSWER, SESSION, type Answer } from './message.ts';
 import { newSession, type Connection, type Held, type Pending, type Session } from './session.ts';
 import type { Switchboard } from './switchboard.ts';
-import { RESUME } from './watching.ts';
+import { RESUME } from './watcher-isolation.ts';
 
 export interface ConnectionOptions extends BacklogBounds {
   /** The most unanswered commands of all clients of the browser. */

@@ -17,7 +17,7 @@ export interface Mux {
   attach(sink: Sink, targetId?: string): Client;
   /**
    * A client inside this process. With `secretive`, the targets it creates are hidden from the other clients. With `watching`, it observes
-   * the browser without a trace for them (watching.ts); its scripts run in the isolated world `hiddenWorld`.
+   * the browser without a trace for them (watcher-isolation.ts); its scripts run in the isolated world `hiddenWorld`.
    */
   attachLocal(options?: { secretive?: boolean; watching?: boolean }): LocalClient;
   /** The name of isolated worlds that are hidden from clients. */

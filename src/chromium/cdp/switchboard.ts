@@ -5,7 +5,7 @@ import type { Arguments, Method } from './protocol.ts';
 import { ContextLanes, type OpenLane } from './context-lanes.ts';
 import { secretTargets } from './secret-targets.ts';
 import { newSession, type Connection, type Pending, type Session } from './session.ts';
-import { Watching } from './watching.ts';
+import { Watching } from './watcher-isolation.ts';
 
 export type MissingFile = (paths: readonly string[]) => Promise<string | undefined>;
 

@@ -12,9 +12,9 @@ import type { Owner } from '../sandbox/owners.ts';
 import { DEFAULT_REFRESH_RATE } from './refresh-rate.ts';
 import { MANAGE_WINDOWS, windowManagerConfig, WINDOWS_MANAGED } from './window-manager.ts';
 import { resizeDisplay } from './rfb.ts';
-import { running, type Running } from '../sandbox/running.ts';
+import { running, type Running } from '../sandbox/sandboxed-process.ts';
 import { withFilter } from '../sandbox/seccomp.ts';
-import { stepDown } from '../sandbox/entering.ts';
+import { stepDown } from '../sandbox/entry.ts';
 import { HOSTNAME, PATH, STAGE, systemDirectories, UID, X_SOCKETS } from '../sandbox/mounts.ts';
 import { letGo, readInit } from '../sandbox/sandbox.ts';
 

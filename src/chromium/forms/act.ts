@@ -1,7 +1,7 @@
 import { chord, type Key } from '../computer/keys.ts';
 import { mustAllowIn } from './allowed.ts';
 import type { AttachedPage } from './attached-pages.ts';
-import { isGone, pointing, sentences, type PointingDeps } from './pointing.ts';
+import { isGone, pointing, sentences, type PointingDeps } from './mouse.ts';
 import type { Referred, References } from './references.ts';
 import { FormsError, type Action, type Allow } from './types.ts';
 

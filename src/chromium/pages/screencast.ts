@@ -9,7 +9,7 @@ import { addressOf, readViewerMessage, viewerBounds } from './viewer-messages.ts
 import { viewerPictures } from './viewer-pictures.ts';
 import { viewerPopups } from './viewer-popups.ts';
 import type { ViewerMessage } from './viewer-protocol.ts';
-import { viewerSteering } from './viewer-steering.ts';
+import { viewerSteering } from './viewer-commands.ts';
 import { viewerTabs } from './viewer-tabs.ts';
 import { viewerUploads } from './viewer-uploads.ts';
 import { Viewer } from './viewer.ts';

@@ -1,7 +1,7 @@
 import { Overdue } from '../../lib/deadline.ts';
 import type { Mux } from '../cdp/mux.ts';
 import { isAttached, isCreated, isTargetGone, isTargetList, isTargetNews, type TargetInfo } from '../cdp/shapes.ts';
-import { viewerFollowing } from './viewer-following.ts';
+import { viewerFollowing } from './followed-tab.ts';
 import { MAX_MESSAGE } from './viewer-messages.ts';
 import type { TabInfo } from './viewer-protocol.ts';
 import type { Shown, Viewer } from './viewer.ts';

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { logTail } from '../sandbox/log-tail.ts';
 import type { Claim, Owners } from '../sandbox/owners.ts';
-import { startHelper } from '../sandbox/entering.ts';
+import { startHelper } from '../sandbox/entry.ts';
 
-/** How ffmpeg is confined; see entering.ts. */
+/** How ffmpeg is confined; see entry.ts. */
 export interface Confinement {
   readonly sandboxed: boolean;
   /** Each ffmpeg runs as a different user: it reads a session's data while others read those of other sessions. */

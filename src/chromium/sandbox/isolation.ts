@@ -9,7 +9,7 @@ import { CONTROLLERS, type Controller } from './cgroup-limits.ts';
 import { furnish } from './furnish.ts';
 import { manyOwners, oneOwner, uidRange, type Owner, type Owners } from './owners.ts';
 import { systemParts } from './parts.ts';
-import { running } from './running.ts';
+import { running } from './sandboxed-process.ts';
 import { sandboxed } from './sandbox.ts';
 import { canFilter } from './seccomp.ts';
 

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { unfiltered } from '../../../test/support/sandbox.ts';
 import { browserYard } from '../../../test/support/browsers.ts';
 import { type Browser } from '../browser/launch.ts';
-import { enter } from './entering.ts';
+import { enter } from './entry.ts';
 import { tree } from './process-tree.ts';
 import { isolationHere } from '../../../test/support/sandbox.ts';
 

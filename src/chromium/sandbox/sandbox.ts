@@ -3,7 +3,7 @@ import net from 'node:net';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { andNoOther } from './descriptors.ts';
-import { stepDown } from './entering.ts';
+import { stepDown } from './entry.ts';
 import { bubblewrap, environment, EXTENSIONS, HOME, PATH, STAGE, type Needs } from './mounts.ts';
 import type { Owner } from './owners.ts';
 import { GATEWAY_PORT, HELPER, SCRIPT, UNSANDBOXED_SCRIPT } from './scripts.ts';

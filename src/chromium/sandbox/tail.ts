@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { andNoOther } from './descriptors.ts';
-import { enter } from './entering.ts';
+import { enter } from './entry.ts';
 
 export type Unreadable = 'missing' | 'not_a_file' | 'not_readable';
 

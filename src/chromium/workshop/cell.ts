@@ -13,7 +13,7 @@ import type { Isolation } from '../sandbox/isolation.ts';
 import { lowered } from '../sandbox/lowered.ts';
 import { watchMemory } from '../sandbox/memory-watch.ts';
 import { removeTree } from '../sandbox/outside.ts';
-import { running, type Exit } from '../sandbox/running.ts';
+import { running, type Exit } from '../sandbox/sandboxed-process.ts';
 import { sandboxed } from '../sandbox/sandbox.ts';
 import type { Way } from './ways.ts';
 import { watchDisk, withInodes } from './disk-watch.ts';

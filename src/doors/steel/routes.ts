@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import { callerOf, projectOf } from '../../api/caller.ts';
 import { hungUp } from '../../api/hung-up.ts';
 import { limited, type RateLimit } from '../../sessions/rate-limit.ts';
-import type { Who } from './creating.ts';
+import type { Who } from './new-session.ts';
 import { CreateBody, ListQuery, PdfBody, Query, ReleaseBody, ScrapeBody, ScreenshotBody } from './schema.ts';
 import type { SteelService } from './service.ts';
 

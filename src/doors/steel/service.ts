@@ -6,7 +6,7 @@ import type { Ending } from '../../sessions/state.ts';
 import type { BrowserlessService } from '../browserless/service.ts';
 import { asSteel } from './answer.ts';
 import { readContext } from './context.ts';
-import { sessionCreating, type Who } from './creating.ts';
+import { sessionCreating, type Who } from './new-session.ts';
 import { refuseOfAction } from './options.ts';
 import type { ListQuery, PdfBody, ScrapeBody, ScreenshotBody } from './schema.ts';
 import { asDataUrl, pageOf, scrape } from './scrape.ts';

@@ -6,7 +6,7 @@ import type { Session } from '../../sessions/schema.ts';
 import { asSteel } from './answer.ts';
 import { wishOfSteel } from './connect-schema.ts';
 import { originsOf } from './context.ts';
-import { sessionCreating } from './creating.ts';
+import { sessionCreating } from './new-session.ts';
 import { planOf, refuseOfAction } from './options.ts';
 import { CreateBody } from './schema.ts';
 

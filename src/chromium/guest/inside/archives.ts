@@ -7,8 +7,8 @@ import type { Entry, ZipFile } from 'yauzl';
 import type { ZipFile as NewZip } from 'yazl';
 import type { Args } from '../protocol.ts';
 import { Fault } from './fault.ts';
-import type { Telling } from './telling.ts';
-import { Incoming, isIncoming, makeDirectories } from './incoming.ts';
+import type { Telling } from './answer-stream.ts';
+import { Incoming, isIncoming, makeDirectories } from './partial-files.ts';
 import { tarAsks } from './tars.ts';
 
 export const archiveAsks = { zip, unzip, ...tarAsks };

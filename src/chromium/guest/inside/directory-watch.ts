@@ -2,7 +2,7 @@ import { watch as watchDirectory, type BigIntStats, type FSWatcher } from 'node:
 import { lstat, opendir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { Fault } from './fault.ts';
-import { isIncoming } from './incoming.ts';
+import { isIncoming } from './partial-files.ts';
 
 export interface FileEvent {
   type: 'CREATE' | 'WRITE' | 'DELETE' | 'RENAME' | 'OVERFLOW';

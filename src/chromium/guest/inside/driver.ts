@@ -6,7 +6,7 @@ import type { Channel } from '../channel.ts';
 import type { Args } from '../protocol.ts';
 import { Fault } from './fault.ts';
 import { relay } from './relay.ts';
-import type { Telling } from './telling.ts';
+import type { Telling } from './answer-stream.ts';
 import { killTree, signalTree } from './tree.ts';
 
 export const driverAsks = { driver, dial };

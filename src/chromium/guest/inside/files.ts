@@ -4,8 +4,8 @@ import { basename, dirname, join, normalize } from 'node:path';
 import type { Args, FileInfo } from '../protocol.ts';
 import { archiveAsks } from './archives.ts';
 import { Fault } from './fault.ts';
-import type { Telling } from './telling.ts';
-import { Incoming, makeDirectories } from './incoming.ts';
+import type { Telling } from './answer-stream.ts';
+import { Incoming, makeDirectories } from './partial-files.ts';
 
 export const fileAsks = {
   read,

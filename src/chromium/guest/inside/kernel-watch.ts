@@ -2,7 +2,7 @@ import { opendir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { FileEvent } from './directory-watch.ts';
 import { Fault } from './fault.ts';
-import { isIncoming } from './incoming.ts';
+import { isIncoming } from './partial-files.ts';
 import { IN, type Inotify, type KernelEvent, type KernelWatched } from './inotify.ts';
 
 interface Directory {

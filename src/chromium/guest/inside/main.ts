@@ -5,7 +5,7 @@ import { driverAsks } from './driver.ts';
 import { fileAsks } from './files.ts';
 import { killEverything, processAsks } from './processes.ts';
 import { playwrightAsks } from './playwright.ts';
-import type { Telling } from './telling.ts';
+import type { Telling } from './answer-stream.ts';
 import { watchAsks } from './watches.ts';
 
 /**

@@ -7,7 +7,7 @@ import type { IPty } from '@lydell/node-pty';
 import type { Args } from '../protocol.ts';
 import { runnable } from './command.ts';
 import { Fault } from './fault.ts';
-import type { Telling } from './telling.ts';
+import type { Telling } from './answer-stream.ts';
 import { Output } from './output.ts';
 import { outputs } from './pipes.ts';
 import { killTree, members, memoryOf, signalTree } from './tree.ts';

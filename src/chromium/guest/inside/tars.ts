@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { opendir, stat } from 'node:fs/promises';
 import type { Args } from '../protocol.ts';
 import { Fault } from './fault.ts';
-import type { Telling } from './telling.ts';
-import { Incoming, makeDirectories } from './incoming.ts';
+import type { Telling } from './answer-stream.ts';
+import { Incoming, makeDirectories } from './partial-files.ts';
 
 /** Tar archives compressed with zstd, by the programs tar and zstd. */
 export const tarAsks = { pack, unpack };

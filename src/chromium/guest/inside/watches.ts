@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import type { Args } from '../protocol.ts';
 import { Fault } from './fault.ts';
-import type { Telling } from './telling.ts';
+import type { Telling } from './answer-stream.ts';
 import { DirectoryWatch, type FileEvent } from './directory-watch.ts';
 import { openInotify } from './inotify.ts';
 import { KernelWatch } from './kernel-watch.ts';

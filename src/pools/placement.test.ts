@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Placed } from './nodes/anywhere.ts';
-import { spreading } from './spreading.ts';
+import { spreading } from './placement.ts';
 import type { PoolToFill } from './store.ts';
 
 beforeEach(() => void vi.useFakeTimers());

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Shown, Viewer } from './viewer.ts';
-import { viewerSteering } from './viewer-steering.ts';
+import { viewerSteering } from './viewer-commands.ts';
 
 test('the history of a page that changes it constantly is read by one request at a time', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });

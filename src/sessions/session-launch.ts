@@ -15,7 +15,7 @@ import type { TelemetryService } from '../telemetry/service.ts';
 import { fit, type Admission } from './admission.ts';
 import type { BrowserOptions, Browsers } from './browsers.ts';
 import type { DiskGuard } from './disk-guard.ts';
-import { whyNotStarted, type Endings } from './ending.ts';
+import { whyNotStarted, type Endings } from './session-end.ts';
 import { liveSession, type LiveSession } from './live-session.ts';
 import type { LoadedExtensions } from './loaded-extensions.ts';
 import { optionsOf, rowFor, withProfile } from './request.ts';

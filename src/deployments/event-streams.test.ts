@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { following } from './following.ts';
+import { following } from './event-streams.ts';
 import { runHub } from './hub.ts';
 import type { InvocationRow } from './invocation-store.ts';
 import type { LogRow } from './log-store.ts';

@@ -6,7 +6,7 @@ import { orgStore } from '../org/store.ts';
 import { openKeys, secretStore } from '../store/secrets.ts';
 import { sql } from '../store/sql.ts';
 import type { LineWriter } from './logs.ts';
-import { publisher } from './publishing.ts';
+import { publisher } from './publisher.ts';
 import { deploymentSecrets } from './secrets.ts';
 import { deploymentService } from './service.ts';
 import { deploymentStore, type DeploymentRow } from './store.ts';

@@ -6,7 +6,7 @@ import type { Log } from '../lib/log.ts';
 import type { ProfileSelector } from '../profiles/schema.ts';
 import type { ProfileService } from '../profiles/service.ts';
 import { captureOf } from '../telemetry/capture.ts';
-import type { PoolPlace } from './launching.ts';
+import type { PoolPlace } from './session-launch.ts';
 import { awake, type Roster } from './roster.ts';
 import type { CreateSession, Session } from './schema.ts';
 import { openStartUrl } from './start-url.ts';

@@ -7,7 +7,7 @@ import { undoOnFailure } from '../lib/undo.ts';
 import type { ProxyService } from '../proxies/service.ts';
 import { captureOf, captureOnUpdate } from '../telemetry/capture.ts';
 import { nameTaken } from './admission.ts';
-import type { Finding } from './finding.ts';
+import type { Finding } from './session-lookup.ts';
 import type { LoadedExtensions } from './loaded-extensions.ts';
 import type { LiveSession } from './live-session.ts';
 import { proxyChange, refuseIdleForce, refuseLargeDisplay, viewportOf } from './request.ts';

@@ -5,7 +5,7 @@ import type { LoginBrowser } from './browsers.ts';
 import type { Explained, FlowInput, FlowOutcome, FlowState } from './flow/types.ts';
 import { isSecretName } from './flow/values.ts';
 import type { LoginInputs } from './inputs.ts';
-import type { loginKeeping } from './keeping.ts';
+import type { loginKeeping } from './login-results.ts';
 import type { LoginMetrics } from './metrics.ts';
 import { runStore, type EndedRun, type FlowEnd, type RunRow } from './run-store.ts';
 import { connectionStore, type ConnectionRow, type Learned } from './store.ts';

@@ -10,7 +10,7 @@ import { refuseTelemetry } from '../sessions/request.ts';
 import { uniqueViolation, type Db } from '../store/db.ts';
 import { toConnection } from './answer.ts';
 import { jittered } from './checks.ts';
-import type { Asking, Finding } from './finding.ts';
+import type { Asking, Finding } from './connection-lookup.ts';
 import { inputStore } from './input-store.ts';
 import { runStore } from './run-store.ts';
 import type { LoginRunner } from './runner.ts';

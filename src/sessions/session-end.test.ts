@@ -4,7 +4,7 @@ import { fakeEngine } from '../../test/support/fake-engine.ts';
 import { fakeTelemetry } from '../../test/support/fake-telemetry.ts';
 import { sessionRow } from '../../test/support/session-rows.ts';
 import { silent } from '../lib/log.ts';
-import { sessionEnding, whyNotStarted } from './ending.ts';
+import { sessionEnding, whyNotStarted } from './session-end.ts';
 import { liveSession } from './live-session.ts';
 import { sessionRoster } from './roster.ts';
 import { SessionEnded } from './state.ts';

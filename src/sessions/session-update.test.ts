@@ -7,7 +7,7 @@ import { errors } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
 import { silent } from '../lib/log.ts';
 import { sql } from '../store/sql.ts';
-import { sessionChanging } from './changing.ts';
+import { sessionChanging } from './session-update.ts';
 import { liveSession } from './live-session.ts';
 import { sessionRoster } from './roster.ts';
 import type { UpdateSession } from './schema.ts';

@@ -2,7 +2,7 @@ import { errors } from '../errors.ts';
 import type { EventCategory, TelemetryEvent } from '../lib/telemetry.ts';
 import { unpack } from './chunks.ts';
 import { cursorOf, seqOf } from './cursor.ts';
-import type { Line } from './following.ts';
+import type { Line } from './live-events.ts';
 import { everyCategory, headOf, maskOf } from './record.ts';
 import type { EventsQuery } from './schema.ts';
 import type { ChunkFilter, ChunkRow, TelemetryStore } from './store.ts';

@@ -3,7 +3,7 @@ import { fakeEngine, proxyAt } from '../../test/support/fake-engine.ts';
 import { fakeTelemetry } from '../../test/support/fake-telemetry.ts';
 import { sessionRow } from '../../test/support/session-rows.ts';
 import { silent } from '../lib/log.ts';
-import { sessionLending } from './lending.ts';
+import { sessionLending } from './session-loans.ts';
 import { liveSession } from './live-session.ts';
 import { sessionRoster } from './roster.ts';
 

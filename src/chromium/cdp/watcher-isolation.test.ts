@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { newSession, type Connection } from './session.ts';
-import { Watching } from './watching.ts';
+import { Watching } from './watcher-isolation.ts';
 
 test('a target with many paused sessions is not looked through for each that resumes or leaves', () => {
   let looks = 0;
