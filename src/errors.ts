@@ -34,7 +34,7 @@ const catalogue = {
 export type ErrorCode = keyof typeof catalogue;
 export const errorCodes = Object.keys(catalogue) as [ErrorCode, ...ErrorCode[]];
 
-export interface ErrorExtras {
+interface ErrorExtras {
   details?: { code: string; message: string }[];
   /** Further top-level fields of the body, where the interface has them. */
   body?: Record<string, unknown>;

@@ -34,7 +34,7 @@ import { exportRoutes } from './telemetry/export/routes.ts';
 import { telemetryRoutes } from './telemetry/routes.ts';
 
 /** The services that the routes use. */
-export type Rooms = Parameters<typeof statusRoutes>[0] &
+type Rooms = Parameters<typeof statusRoutes>[0] &
   Parameters<typeof aboutRoutes>[0] &
   Parameters<typeof orgRoutes>[0] &
   Parameters<typeof consoleRoutes>[0] &

@@ -43,13 +43,13 @@ const root = createRootRoute({
   ),
 });
 
-export interface ListSearch {
+interface ListSearch {
   query?: string | undefined;
   offset?: number | undefined;
 }
 
 /** The filters of a list in the address. Invalid ones are left out. */
-export const listSearch = (given: Record<string, unknown>): ListSearch => ({
+const listSearch = (given: Record<string, unknown>): ListSearch => ({
   ...(typeof given['query'] === 'string' && given['query'] !== '' ? { query: given['query'] } : {}),
   ...(Number.isInteger(given['offset']) && (given['offset'] as number) > 0
     ? { offset: given['offset'] as number }

@@ -33,7 +33,7 @@ const unnamed = new Set<ErrorCode>(['client_hung_up', 'body_timeout', 'payload_t
 type Described = Partial<Pick<RouteOptions, 'config' | 'schema' | 'method' | 'url'>>;
 
 /** Every code that a route refuses with: by its access rule, by the body it reads, and by its own list. */
-export function codesOf({ config, schema, method = [], url = '' }: Described): ErrorCode[] {
+function codesOf({ config, schema, method = [], url = '' }: Described): ErrorCode[] {
   const body = schema?.body as { content?: object } | undefined;
   const bodyTypes = body ? Object.keys(body.content ?? { 'application/json': {} }) : [];
   const query: ErrorCode[] = schema?.querystring || isBounded(schema?.params) ? ['invalid_input'] : [];

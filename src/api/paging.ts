@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 
-export interface Page {
+interface Page {
   limit: number;
   offset: number;
 }

@@ -32,7 +32,7 @@ import { lookForUnknownFields, withWarnings } from './unknown-fields.ts';
 import { InvalidInput, validatorCompiler } from './validation.ts';
 
 /** Records each request that may have changed something. */
-export interface AuditTrail {
+interface AuditTrail {
   record(request: FastifyRequest, status: number, durationMs: number): Promise<void>;
 }
 
@@ -232,7 +232,7 @@ function frontPage({ method, headers }: IncomingMessage, url: string): string {
   return page ? `/console${url.slice(1)}` : url;
 }
 
-export const mayChange = (method: string) => !['GET', 'HEAD', 'OPTIONS'].includes(method);
+const mayChange = (method: string) => !['GET', 'HEAD', 'OPTIONS'].includes(method);
 
 export const pathOf = (request: FastifyRequest) => request.url.split('?', 1)[0] ?? '';
 

@@ -30,8 +30,6 @@ const tidyMs = 30_000;
 /** Since this service exists. */
 const everyDay = 36_500;
 
-export type Deployments = Awaited<ReturnType<typeof openDeployments>>;
-
 /** Deployments, apps and invocations: builds, runs and their cleanup. */
 export async function openDeployments(
   ground: Ground,

@@ -69,7 +69,7 @@ export interface BrowserState {
   readonly urls: readonly string[];
 }
 
-export interface EngineOptions {
+interface EngineOptions {
   launch: Omit<LaunchOptions, 'tools'>;
   /** Without it there is no guest. */
   toolbox?: Toolbox | undefined;

@@ -23,7 +23,7 @@ interface Streams {
   stderr: Terminal & { write(text: string): unknown };
 }
 
-export function hasColours(stream: Terminal, env: Record<string, string | undefined>): boolean {
+function hasColours(stream: Terminal, env: Record<string, string | undefined>): boolean {
   return stream.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
 }
 
@@ -64,7 +64,7 @@ export function openOutput(format: Format, streams: Streams, env: Record<string,
 }
 
 /** Columns as wide as their widest cell. */
-export function table(rows: readonly (readonly string[])[]): string[] {
+function table(rows: readonly (readonly string[])[]): string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows.map((row) =>
     row

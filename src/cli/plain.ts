@@ -22,7 +22,7 @@ export async function perform(verb: Verb, call: Call): Promise<void> {
   call.output.one(thing);
 }
 
-export function questionOf(verb: Verb, call: Call): Question {
+function questionOf(verb: Verb, call: Call): Question {
   const what = operation(verb.operation!);
   const words = call.arguments.slice(0, pathParameters(what.path).length) as string[];
   return {
@@ -69,7 +69,7 @@ export async function save(call: Call, answer: IncomingMessage, name: string): P
   call.output.done(`${file}  ${size(progress.count())}`, { file, bytes: progress.count() });
 }
 
-export function fileOf(verb: Verb, call: Call): string {
+function fileOf(verb: Verb, call: Call): string {
   return fill(verb.file ?? '{}.bin', call);
 }
 

@@ -195,6 +195,6 @@ function ofVerbs({ verbs = [] }: Verb) {
     );
 }
 
-export function pathOf(command: Command): string {
+function pathOf(command: Command): string {
   return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
 }

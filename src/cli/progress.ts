@@ -1,7 +1,7 @@
 /** Shown at most this often. */
 const EVERY_MS = 100;
 
-export interface Progress {
+interface Progress {
   add(bytes: number): void;
   count(): number;
   end(): void;

@@ -23,8 +23,7 @@ interface Note {
   passenger: Passenger;
 }
 
-export type CredentialFault =
-  'malformed' | 'forged' | 'expired' | 'for another node' | 'for another request' | 'used before';
+type CredentialFault = 'malformed' | 'forged' | 'expired' | 'for another node' | 'for another request' | 'used before';
 
 /**
  * The credential of a request between nodes: a signed note with the receiving node, the method, URL, type and length of
@@ -69,7 +68,7 @@ export function credentials({ tokens, now }: { tokens: Tokens; now: () => number
 
 export type Credentials = ReturnType<typeof credentials>;
 
-export const digestOf = (body: string) => createHash('sha256').update(body).digest('base64url');
+const digestOf = (body: string) => createHash('sha256').update(body).digest('base64url');
 
 const bind = ({ method, url, headers = {} }: Journey) =>
   digestOf(JSON.stringify([method, url, headers['content-type'] ?? '']));

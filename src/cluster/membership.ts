@@ -27,8 +27,6 @@ export interface MembershipOptions extends SettlementOptions {
   onFatal: (error: Error) => void;
 }
 
-export type Membership = ReturnType<typeof membership>;
-
 /**
  * Membership of this node in the cluster: sends a heartbeat every two seconds, keeps a list of the other nodes, declares
  * silent ones dead, and notices when this node was declared dead. All decisions are made in the database: one row per node, on the

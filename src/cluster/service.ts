@@ -10,7 +10,7 @@ import { traffic } from './traffic.ts';
 export type Cluster = ReturnType<typeof cluster>;
 
 /** A node as clients see it. */
-export interface Member {
+interface Member {
   id: string;
   public_url: string;
   version: string;

@@ -18,7 +18,7 @@ export interface NodeRow {
   now_ms: number;
 }
 
-export type NewNode = Pick<
+type NewNode = Pick<
   NodeRow,
   'id' | 'life' | 'internal_url' | 'public_url' | 'version' | 'keys' | 'capacity' | 'running'
 >;
@@ -99,5 +99,3 @@ export function nodeStore(db: Db) {
     },
   };
 }
-
-export type NodeStore = ReturnType<typeof nodeStore>;

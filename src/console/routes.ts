@@ -10,7 +10,7 @@ import type { consoleWeb } from './web.ts';
 
 const config = { access: 'public' } as const;
 
-export interface ConsoleRoom {
+interface ConsoleRoom {
   web: ReturnType<typeof consoleWeb>;
   links: ConsoleLinks;
 }

@@ -6,7 +6,7 @@ import { accepts } from '../lib/accept-encoding.ts';
 import { guardedPage } from '../lib/page-headers.ts';
 
 /** The console's page and files, as scripts/console.mjs builds them. The same place from src/ and from dist/. */
-export const builtConsole = join(import.meta.dirname, '../../dist/console/web');
+const builtConsole = join(import.meta.dirname, '../../dist/console/web');
 
 const types: Record<string, string> = {
   js: 'text/javascript; charset=utf-8',
@@ -15,7 +15,7 @@ const types: Record<string, string> = {
 };
 const codings = { br: '.br', gzip: '.gz' } as const;
 
-export interface WebAnswer {
+interface WebAnswer {
   headers: Record<string, string>;
   body: Buffer | string;
 }

@@ -56,7 +56,7 @@ function fitOf(item: NamedSite, site: Site): number {
 }
 
 /** Of an item, so many addresses count. */
-export const mostAddresses = 100;
+const mostAddresses = 100;
 
 /** An item is held against a site at each look of a login, and its addresses stay the same. */
 const sitesBefore = new WeakMap<readonly string[], NamedSite[]>();

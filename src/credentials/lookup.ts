@@ -17,7 +17,7 @@ export interface CredentialReference {
 export type CredentialLink =
   { credentialId: string } | { providerId: string; path: string } | { providerId: string | null; auto: true };
 
-export interface Wanted {
+interface Wanted {
   projectId: string;
   credential: CredentialLink | CredentialReference;
   /** The site. Items of providers are found by it, and have to name it. */

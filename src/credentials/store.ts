@@ -14,8 +14,8 @@ export interface CredentialRow {
   updated_at: Date;
 }
 
-export type NewCredential = Omit<CredentialRow, 'created_at' | 'updated_at'>;
-export type CredentialChange = Pick<CredentialRow, 'id' | 'name' | 'sso_provider' | 'value_keys' | 'has_totp_secret'>;
+type NewCredential = Omit<CredentialRow, 'created_at' | 'updated_at'>;
+type CredentialChange = Pick<CredentialRow, 'id' | 'name' | 'sso_provider' | 'value_keys' | 'has_totp_secret'>;
 
 /** Every query on `credentials`. */
 export function credentialStore(db: Db) {

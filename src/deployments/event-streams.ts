@@ -15,7 +15,7 @@ const lookMs = 2000;
 /** The readers of one project together look once in this time: each look is a few queries, and two hundred readers delayed all requests. */
 const shareMs = 10;
 
-export interface FollowDeps {
+interface FollowDeps {
   logs: Pick<LogStore, 'after'>;
   hub: Pick<Hub, 'wait'>;
   deployment: (id: string) => Promise<DeploymentRow | undefined>;

@@ -15,7 +15,7 @@ const label = /^[^\u0000-\u001f\u007f/]{1,255}$/; // oxlint-disable-line no-cont
 const refuse = (detail: string) => errors.invalid_input({ detail });
 
 /** What the fields of a deployment's form say; the zip comes beside them. */
-export interface DeploymentForm {
+interface DeploymentForm {
   version: string;
   force: boolean;
   region: string | undefined;

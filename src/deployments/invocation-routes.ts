@@ -23,7 +23,7 @@ import { invocationLife } from './state.ts';
 const tags = ['invocations'];
 const Id = Type.Object({ id: Type.String() });
 
-export interface InvocationRoom {
+interface InvocationRoom {
   invocations: InvocationService;
   following: ReturnType<typeof following>;
   browsers: {

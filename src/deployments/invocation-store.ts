@@ -31,7 +31,7 @@ export type InvocationOutcome = Pick<InvocationRow, 'id' | 'action_name' | 'stat
 /** An invocation that was ended. */
 export type EndedInvocation = Pick<InvocationRow, 'id' | 'project_id' | 'status' | 'kept_bytes'>;
 
-export type NewInvocation = Pick<
+type NewInvocation = Pick<
   InvocationRow,
   'id' | 'project_id' | 'deployment_id' | 'app_name' | 'version' | 'action_name' | 'payload' | 'timeout_seconds'
 >;

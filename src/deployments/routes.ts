@@ -20,7 +20,7 @@ const Id = Type.Object({ id: Type.String() });
 const asForm = (schema: TSchema) => Type.Unsafe<unknown>({ content: { 'multipart/form-data': { schema } } });
 const anything = () => () => true;
 
-export interface DeploymentRoom {
+interface DeploymentRoom {
   deployments: DeploymentService;
   following: ReturnType<typeof following>;
   /** Takes a zip in, to the service's disk. */

@@ -23,7 +23,7 @@ export interface Recipe {
   bytes: () => AsyncIterable<Buffer>;
 }
 
-export type StartWorker = (start: {
+type StartWorker = (start: {
   id: string;
   projectId: string;
   app: string;

@@ -21,7 +21,7 @@ const files: Readonly<Record<string, { type: string; read: () => Buffer | Promis
   'style.css': { type: 'text/css', read: () => webFile('docs/web/style.css'), before },
 };
 
-export interface DocsAsset {
+interface DocsAsset {
   readonly type: string;
   readonly plain: Buffer;
   readonly compressed: Buffer;

@@ -1,7 +1,7 @@
 import { FileOnDisk } from './examples.ts';
 
 /** How a language writes the values of an example. */
-export interface Language {
+interface Language {
   readonly text: (value: string) => string;
   readonly key: (name: string) => string;
   /** The value of an environment variable. */

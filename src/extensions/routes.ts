@@ -21,7 +21,7 @@ const asForm = (schema: TSchema) => Type.Unsafe<unknown>({ content: { 'multipart
 /** Forms are checked part by part as they arrive; the schema is for the reference. */
 const anything = () => () => true;
 
-export interface ExtensionRoom {
+interface ExtensionRoom {
   extensions: ExtensionService;
   /** Loads extensions into a running session. */
   load: (projectId: string, sessionId: string, extensions: Loadable[]) => Promise<void>;

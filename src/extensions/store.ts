@@ -12,9 +12,7 @@ export interface ExtensionRow {
   last_used_at: Date | null;
 }
 
-export type NewExtension = Pick<ExtensionRow, 'id' | 'project_id' | 'name' | 'size_bytes' | 'checksum'>;
-
-export type ExtensionStore = ReturnType<typeof extensionStore>;
+type NewExtension = Pick<ExtensionRow, 'id' | 'project_id' | 'name' | 'size_bytes' | 'checksum'>;
 
 /** Every query on extensions and their contents. */
 export function extensionStore(db: Db) {

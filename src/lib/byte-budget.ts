@@ -2,7 +2,7 @@ import { withoutOwner, ownWork } from './scope.ts';
 
 const MIB = 1024 * 1024;
 
-export interface BudgetOptions {
+interface BudgetOptions {
   /** The bytes that all shares may hold together before growing shares have to wait. */
   total?: number;
   /** The bytes that the shares of one session may hold together. */

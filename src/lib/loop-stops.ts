@@ -10,7 +10,7 @@ const LATE_MS = 2;
 const HOUR_MS = 3_600_000;
 const SLOTS = 12;
 
-export interface Stop {
+interface Stop {
   ms: number;
   at: Date;
 }

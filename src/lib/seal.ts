@@ -75,7 +75,7 @@ export function keyring(keys: readonly Buffer[]): Keyring {
 }
 
 /** Public: it is part of every envelope. Eight hex digits of a hash reveal nothing of the key. */
-export function keyId(key: Buffer): string {
+function keyId(key: Buffer): string {
   return createHash('sha256').update('key id').update(key).digest('hex').slice(0, 8);
 }
 

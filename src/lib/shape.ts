@@ -47,7 +47,7 @@ type Fields = Record<string, Check<unknown>>;
 type OptionalKeys<F extends Fields> = {
   [K in keyof F]: undefined extends Checked<F[K]> ? K : never;
 }[keyof F];
-export type ObjectOf<F extends Fields> = { [K in Exclude<keyof F, OptionalKeys<F>>]: Checked<F[K]> } & {
+type ObjectOf<F extends Fields> = { [K in Exclude<keyof F, OptionalKeys<F>>]: Checked<F[K]> } & {
   [K in OptionalKeys<F>]?: Checked<F[K]>;
 };
 

@@ -11,7 +11,7 @@ export interface Claims {
 
 const MARK = 15;
 
-export type TokenFault = 'malformed' | 'forged' | 'expired';
+type TokenFault = 'malformed' | 'forged' | 'expired';
 
 /**
  * Signed, expiring tokens in the JWT form that clients of this interface use. There is one algorithm: the header is

@@ -6,7 +6,7 @@ const KEY = /^[+/0-9A-Za-z]{22}==$/; // 16 bytes in base64
 const MAGIC = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
 /** The server's answer to an opening handshake (RFC 6455, 4.2): the accept key, or why it opens no websocket. */
-export type HandshakeAnswer =
+type HandshakeAnswer =
   { accept: string } | { accept?: undefined; status: 400 | 426; why: string; headers: Record<string, string> };
 
 export function answerHandshake({ method, httpVersion, headers }: IncomingMessage): HandshakeAnswer {

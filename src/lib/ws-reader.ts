@@ -15,7 +15,7 @@ import {
 } from './ws-frames.ts';
 
 /** Receives what a client's frames contain. Nothing is called after `close` or `fault`. */
-export interface FrameListener {
+interface FrameListener {
   message(data: Buffer, binary: boolean): void;
   ping(payload: Buffer): void;
   /** `code` is undefined where the frame has none. */

@@ -38,7 +38,7 @@ export interface Upgrade {
   head: Buffer;
 }
 
-export interface WebSocketOptions {
+interface WebSocketOptions {
   maxPayload?: number;
   group?: Group;
   /** Sent to the client with the handshake, and in the reason when the connection is closed for a fault. */

@@ -66,7 +66,7 @@ export function askedOf(fields: readonly ReadField[], choices: readonly ReadChoi
   };
 }
 
-export const flowTypeOf = ({ kind }: Pick<RunRow, 'kind'>) => flowTypes[kind === 'reauth' ? 1 : 0];
+const flowTypeOf = ({ kind }: Pick<RunRow, 'kind'>) => flowTypes[kind === 'reauth' ? 1 : 0];
 
 /** Names the question that a login waits with. Each question has another name, also when the site asks the same after a submit. */
 export function interactionOf({

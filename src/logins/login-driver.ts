@@ -54,7 +54,7 @@ interface LearnedOf {
 }
 
 /** A login that has its browser. */
-export interface Driven {
+interface Driven {
   connection: ConnectionRow;
   run: RunRow;
   browser: LoginBrowser;

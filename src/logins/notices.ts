@@ -2,7 +2,7 @@ import { EventEmitter, setMaxListeners } from 'node:events';
 import { wakeUps } from '../lib/wake-ups.ts';
 
 /** What nodes tell each other about a login. */
-export interface Notice {
+interface Notice {
   connectionId: string;
   runId: string;
   what: 'state' | 'input' | 'cancel';

@@ -44,7 +44,7 @@ export interface RunRow {
 /** How a login ended. */
 export type EndedRun = Pick<RunRow, 'id' | 'connection_id' | 'status' | 'error_code'>;
 
-export interface NewFlow {
+interface NewFlow {
   id: string;
   connectionId: string;
   profileId: string;
@@ -70,7 +70,7 @@ const loginEnds = {
   CANCELED: 'canceled',
 } as const satisfies Record<Exclude<FlowStatus, 'IN_PROGRESS'>, keyof typeof loginLife.events>;
 
-export interface CheckEntry {
+interface CheckEntry {
   id: string;
   connectionId: string;
   profileId: string;
@@ -82,8 +82,6 @@ export interface CheckEntry {
   errorCode: FlowErrorCode | null;
   errorMessage: string | null;
 }
-
-export type RunStore = ReturnType<typeof runStore>;
 
 /** Every query on `auth_runs` and `auth_inputs`. */
 export function runStore(db: Db) {

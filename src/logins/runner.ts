@@ -32,11 +32,11 @@ interface Term {
   stopping: AbortController;
 }
 
-export interface FlowWish extends Omit<BrowserWish, 'signal'> {
+interface FlowWish extends Omit<BrowserWish, 'signal'> {
   kind: 'login' | 'reauth';
 }
 
-export interface RunnerOptions extends Omit<DrivingOptions, 'keeping'> {
+interface RunnerOptions extends Omit<DrivingOptions, 'keeping'> {
   secrets: Secrets;
   browsers: LoginBrowsers;
   lookup: Pick<CredentialLookup, 'resolve' | 'refusal' | 'totpCode' | 'save'>;

@@ -19,11 +19,9 @@ const slotMs = 60_000;
 /** So many may wait: each has a browser. One project may have all that wait, and others have their checks done beside them. */
 const mostWaiting = 4;
 /** A claim that is not renewed lapses after this, and another node takes the check over. */
-export const leaseSeconds = 60;
+const leaseSeconds = 60;
 /** Logins past their time by this much were forgotten by their node. */
 const graceSeconds = 60;
-
-export type LoginSchedule = ReturnType<typeof loginSchedule>;
 
 /**
  * Checks on schedule whether profiles are still logged in, and logs in again where that needs no person. The database says

@@ -116,7 +116,7 @@ export const ConnectionList = Type.Object({
 
 const MfaType = named('MFAType', oneOf(['sms', 'call', 'email', 'totp', 'push', 'password', 'switch']));
 
-export const Field = named(
+const Field = named(
   'ManagedAuthField',
   Type.Object({
     id: Type.String({ description: 'The key in `field_values` of a submit.' }),
@@ -134,7 +134,7 @@ export const Field = named(
   }),
 );
 
-export const Choice = named(
+const Choice = named(
   'ManagedAuthChoice',
   Type.Object({
     id: Type.String({ description: 'The value of `selected_choice_id` in a submit.' }),

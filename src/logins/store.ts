@@ -71,7 +71,7 @@ export type ConnectionSettings = Pick<
   | 'browser_telemetry'
 >;
 
-export interface NewConnection extends ConnectionSettings {
+interface NewConnection extends ConnectionSettings {
   id: string;
   project_id: string;
   profile_id: string;
@@ -98,8 +98,6 @@ export interface Learned {
   failures?: number;
   nextCheckAt?: Date;
 }
-
-export type ConnectionStore = ReturnType<typeof connectionStore>;
 
 /** Every query on `auth_connections`. A connection whose profile is deleted is not found; it is removed soon. */
 export function connectionStore(db: Db) {

@@ -10,8 +10,6 @@ export const flowSteps = [
 export type FlowStep = (typeof flowSteps)[number];
 
 export const flowTypes = ['LOGIN', 'REAUTH'] as const;
-export type FlowType = (typeof flowTypes)[number];
-
 export const reauthReasons = [
   'external_credential',
   'cua_has_credential',

@@ -6,7 +6,7 @@ const folder = join(import.meta.dirname, '..', '..', 'docs');
 const MOST_SECTIONS = 5;
 const MOST_CHARACTERS = 2500;
 
-export interface Section {
+interface Section {
   page: string;
   title: string;
   text: string;

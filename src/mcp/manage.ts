@@ -158,7 +158,7 @@ export function manageTools(host: Host): Tool[] {
 }
 
 /** One operation with the arguments of a tool: path parameters by name, then the fields of the query and the body. */
-export async function perform(
+async function perform(
   host: Host,
   operation: Operation,
   { action, ...args }: Record<string, unknown>,

@@ -5,7 +5,7 @@ import { answerMemory } from './answer-memory.ts';
 import type { Answer, Host, Question } from './host.ts';
 import { mcpServer } from './server.ts';
 
-export interface McpCall {
+interface McpCall {
   /** The headers that the transport reads. */
   headers: Headers;
   /** The caller's key and project, sent with the requests to the API. */

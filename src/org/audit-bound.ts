@@ -4,8 +4,6 @@ import type { AuditStore } from './audit-store.ts';
 /** The entries of a project are counted after it has added this share of the bound. */
 const countAfter = 0.01;
 
-export type AuditBound = ReturnType<typeof auditBound>;
-
 /** Bounds the audit entries of a project: the oldest are removed. Entries without a project are of the operator's keys and have no bound. */
 export function auditBound({ store, most, log }: { store: Pick<AuditStore, 'trim'>; most: number; log: Log }) {
   /** How many entries were added since the project's entries were counted. */
@@ -32,7 +30,7 @@ export function auditBound({ store, most, log }: { store: Pick<AuditStore, 'trim
 
     /** Trims every project that has added entries. */
     async tidy(): Promise<void> {
-      for (const projectId of [...added.keys()]) await trim(projectId);
+      await Promise.all(Array.from(added.keys(), trim));
     },
   };
 }

@@ -15,7 +15,7 @@ const day = 24 * 60 * 60 * 1000;
 
 export type AuditService = ReturnType<typeof auditService>;
 
-export interface AuditedRequest extends Pick<AuditRow, 'service' | 'status' | 'method' | 'path' | 'route' | 'domain'> {
+interface AuditedRequest extends Pick<AuditRow, 'service' | 'status' | 'method' | 'path' | 'route' | 'domain'> {
   caller: Caller;
   projectId: string | null;
   durationMs: number;

@@ -16,7 +16,7 @@ const readable = { ...config, apps: true } as const;
 
 type App = Parameters<FastifyPluginAsyncTypebox>[0];
 
-export interface OrgRoom {
+interface OrgRoom {
   projects: ProjectService;
   limits: LimitService;
   keys: ApiKeyService;

@@ -7,8 +7,6 @@ import { storageStore } from './storage-store.ts';
 /** Claimed in advance, so that a stream does not make a query for each of its chunks. */
 const mostAhead = 8 * 2 ** 20;
 
-export type StorageService = ReturnType<typeof storageService>;
-
 /**
  * What a project stores: replays, extensions, profile versions, deployments, and all of these that are being written. They count
  * together, a build by its unpacked size. A writer claims space first, under a lock of the project, so that two concurrent writers cannot

@@ -42,8 +42,6 @@ export type NewApiKey = Pick<
   hidden?: boolean;
 };
 
-export type OrgStore = ReturnType<typeof orgStore>;
-
 /** Every query on projects, limits and keys. `scope` is the one project a caller may see; null for all. */
 export const orgStore = (db: Db) => ({ ...projectsAndLimits(db), ...apiKeys(db) });
 

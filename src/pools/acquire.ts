@@ -3,7 +3,7 @@ import { newId } from '../lib/ids.ts';
 import type { PoolStore } from './store.ts';
 
 /** Result of waiting: a lease on a browser, or the number of waiters ahead. */
-export type Turn = { leaseId: string; sessionId: string; place: string | undefined } | { ahead: number };
+type Turn = { leaseId: string; sessionId: string; place: string | undefined } | { ahead: number };
 
 /** A waiter whose browser was unfit, and that queues again at its old place. */
 export interface SecondTurn {

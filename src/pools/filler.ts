@@ -175,4 +175,4 @@ function debts() {
 }
 
 /** `rate` percent of the pool per minute, spread evenly, and at least one browser: a pool of one fills, too. */
-export const secondsBetween = (size: number, rate: number) => 60 / Math.max(1, Math.ceil((size * rate) / 100));
+const secondsBetween = (size: number, rate: number) => 60 / Math.max(1, Math.ceil((size * rate) / 100));

@@ -6,8 +6,6 @@ import type { PoolRow, PoolStore } from './store.ts';
 /** A launch that failed on this node is retried after a second, then two, and at most after a minute. */
 const longestPauseMs = 60_000;
 
-export type PoolLaunches = ReturnType<typeof poolLaunches>;
-
 /** Makes browsers of pools on this node, and pauses a pool whose browsers do not start here. */
 export function poolLaunches({
   store,

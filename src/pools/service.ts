@@ -17,7 +17,7 @@ const tidyMs = 15_000;
 
 export type PoolService = ReturnType<typeof poolService>;
 
-export interface PoolOptions {
+interface PoolOptions {
   db: Db;
   sessions: SessionsAnywhere;
   make: SessionService['makePooled'];

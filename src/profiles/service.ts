@@ -13,7 +13,7 @@ import { profileVersions, type VersionOptions } from './versions.ts';
 export type ProfileService = ReturnType<typeof profileService>;
 
 /** A profile's archive: its version, and its bytes, which can be read once. */
-export interface SavedProfile {
+interface SavedProfile {
   versionId: string;
   bytes: AsyncIterable<Buffer>;
 }

@@ -14,7 +14,7 @@ export interface ProfileRow {
   last_save_error_at: Date | null;
 }
 
-export interface VersionRow {
+interface VersionRow {
   id: string;
   session_id: string;
   /** A bigint, which arrives as text. */
@@ -22,8 +22,6 @@ export interface VersionRow {
   created_at: Date;
   current: boolean;
 }
-
-export type ProfileStore = ReturnType<typeof profileStore>;
 
 /** Every query on profiles, their versions and their archives. */
 export function profileStore(db: Db) {

@@ -72,7 +72,7 @@ export function projectEventService({
   };
 }
 
-export interface Frame {
+interface Frame {
   id: number;
   json: string;
 }

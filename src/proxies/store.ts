@@ -19,12 +19,12 @@ export interface ProxyRow {
   deleted_at: Date | null;
 }
 
-export type NewProxy = Pick<
+type NewProxy = Pick<
   ProxyRow,
   'id' | 'project_id' | 'name' | 'type' | 'protocol' | 'bypass_hosts' | 'config' | 'has_password'
 >;
 
-export interface Finding {
+interface Finding {
   status: 'available' | 'unavailable';
   ip: string | null;
   latencyMs: number | null;

@@ -12,7 +12,7 @@ export interface Minter {
 }
 
 /** The session that a token gives access to, and how. */
-export interface Admission {
+interface Admission {
   sessionId: string;
   minter: Minter;
   /** The token is for watching only, whatever else the address says. */

@@ -32,7 +32,7 @@ export type BrowserOptions = Pick<
 >;
 
 /** The parts of a browser's environment that may change while it runs. */
-export interface Surroundings {
+interface Surroundings {
   proxy?: Proxy | undefined;
 }
 

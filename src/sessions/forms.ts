@@ -6,7 +6,7 @@ import type { Hold } from './holds.ts';
 export * from '../chromium/forms/types.ts';
 
 /** Forms of a session of this node. While they are held, the session stays awake and does not time out. */
-export interface HeldForms {
+interface HeldForms {
   readonly forms: Forms;
   /** Aborts when the session is not its holder's any more. */
   readonly until: AbortSignal;

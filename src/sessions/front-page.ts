@@ -2,7 +2,7 @@ import type { Engine } from '../chromium/engine.ts';
 import { within } from '../lib/deadline.ts';
 
 /** The page in front when the browser was last asked. */
-export interface SeenPage {
+interface SeenPage {
   readonly url: string;
   readonly title: string;
   readonly seenAt: Date;

@@ -18,7 +18,7 @@ export interface Use {
 }
 
 /** Sends events to a reader until they end or the reader disconnects, which may happen before the first event. */
-export type Telling = (reader: {
+type Telling = (reader: {
   /** Resolves when there is room for more; false: the reader has disconnected. */
   send(event: unknown): Promise<boolean>;
   readonly closed: AbortSignal;

@@ -15,7 +15,7 @@ import type { SessionRow, SessionStore } from './store.ts';
 export type Restarts = ReturnType<typeof restarts>;
 
 /** A profile that is claimed and unpacked for a session. */
-export interface ReadyProfile {
+interface ReadyProfile {
   /** Answers with the profile's id if the session is to save it. */
   load(): Promise<string | undefined>;
   /** The session stays without it. */

@@ -16,7 +16,7 @@ const longestSaveMs = 5 * 60_000;
 /** Clients of this API give up a request after 60 s. A save that takes longer continues in the background. */
 const longestDeleteMs = 45_000;
 
-export interface Outcome {
+interface Outcome {
   reason: Ending;
   detail?: string;
   uptimeMs?: number;

@@ -58,7 +58,7 @@ interface Plan {
   onPlaced: (() => void) | undefined;
 }
 
-export interface LaunchingDeps {
+interface LaunchingDeps {
   store: Pick<SessionStore, 'find' | 'apply' | 'setClock'>;
   browsers: Pick<Browsers, 'start' | 'workFor' | 'forgetTabs'>;
   profiles: Pick<ProfileService, 'choose' | 'open'>;

@@ -17,8 +17,6 @@ const longestPauseMs = 60_000;
 /** A refill takes processor time from the client that has just got a browser, so it waits until that client's first steps are likely over. */
 const settleMs = 300;
 
-export type Spares = ReturnType<typeof warmSpares>;
-
 /**
  * Keeps a few browsers of the common shapes running. One that dies is replaced; failed launches are retried at growing intervals. `room`
  * says whether the node may run one more now.

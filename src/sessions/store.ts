@@ -72,7 +72,7 @@ export type NewSession = Omit<
 >;
 
 /** The number of a project's browsers, and of the places that its pools reserve for browsers not yet started. */
-export interface Usage {
+interface Usage {
   active: number;
   kept: number;
 }
@@ -235,7 +235,9 @@ function finding(db: Db) {
     /** A page, cut where its policies have many bytes. */
     async list(filter: SessionFilter): Promise<Cut<SessionRow>> {
       const { projectId, status, query, tags, before, failed, limit, offset } = filter;
-      const rows = await db.page<SessionRow & { of_page: string }>(projectId, sql`select * from (
+      const rows = await db.page<SessionRow & { of_page: string }>(
+        projectId,
+        sql`select * from (
         select page.*, count(*) over () as of_page,
           sum(coalesce(policy_bytes, 0)) over (order by created_at desc, id) - coalesce(policy_bytes, 0) as before from (
         select s.*, p.name as pool_name, profile_of(s) as profile, uptime_of(s) as uptime from sessions s left join pools p on p.id = s.pool_id
@@ -252,7 +254,8 @@ function finding(db: Db) {
             or exists (select from profiles f where f.id = s.profile_id
               and strpos(lower(f.name collate "und-x-icu"), lower(${query} collate "und-x-icu")) > 0))
         order by s.created_at desc, s.id limit ${limit + 1} offset ${offset}) as page) as counted
-        where before < ${mostPageOfPolicies} order by created_at desc, id`);
+        where before < ${mostPageOfPolicies} order by created_at desc, id`,
+      );
       return cutPage(rows);
     },
   };

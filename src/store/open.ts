@@ -23,7 +23,7 @@ export interface Store {
   close(): Promise<void>;
 }
 
-export interface StoreOptions {
+interface StoreOptions {
   dataDir: string;
   databaseUrl: string;
   /** The channels that rooms listen to; see the triggers in migrations/. */

@@ -7,7 +7,7 @@ import { errorCode } from '../lib/error-code.ts';
 import type { Log } from '../lib/log.ts';
 
 /** The contents of postmaster.pid. The file outlives a killed server, so it must be verified. */
-export interface PidFile {
+interface PidFile {
   readonly pid: number;
   /** starting, ready or stopping; empty while the server is still writing the file. */
   readonly status: string;

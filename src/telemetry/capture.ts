@@ -15,7 +15,7 @@ export interface TelemetryRequest {
 }
 
 /** The reply to clients. */
-export interface TelemetryReply {
+interface TelemetryReply {
   browser: { [C in TelemetryCategory]: { enabled: boolean } };
 }
 
@@ -67,9 +67,6 @@ export function captureOf(stored: readonly string[] | { browser?: Flags } | null
         (stored as { browser?: Flags } | null | undefined)?.browser?.[category]?.enabled === true;
   return new Set(telemetryCategories.filter(named));
 }
-
-export const sameCapture = (a: Capture, b: Capture): boolean =>
-  a.size === b.size && [...a].every((category) => b.has(category));
 
 /** The categories for which a request says on or off. */
 function flagsOf(request: TelemetryRequest | null | undefined): [TelemetryCategory, boolean][] {

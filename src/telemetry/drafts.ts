@@ -6,7 +6,7 @@ import type { SecretFilter } from './secret-filter.ts';
 /** A page that keeps thousands of responses waiting has the first of them in the archive. */
 const mostBytes = 256 * 1024;
 
-export interface DraftsOptions {
+interface DraftsOptions {
   isCaptured: (event: TelemetryEvent) => boolean;
   add: (event: TelemetryEvent) => void;
   onChange: () => void;

@@ -10,7 +10,7 @@ import { unwrittenChunks } from './unwritten.ts';
 /** Lines in memory before they are written without waiting for the next round. */
 export const mostTail = 256 * 1024;
 
-export interface JournalOptions {
+interface JournalOptions {
   sessionId: string;
   projectId: string;
   /** Called when there is something to write; `urgent`: there is much of it. */

@@ -7,7 +7,7 @@ export interface Line {
 }
 
 /** What a reader follows: the journal of a session. */
-export interface Followed {
+interface Followed {
   /** The number of the newest event. */
   last(): number;
   ended(): boolean;

@@ -7,7 +7,7 @@ import type { SecretFilter } from './secret-filter.ts';
  */
 
 /** A longer line loses its data. */
-export const longestRecord = 1_000_000;
+const longestRecord = 1_000_000;
 
 const order: readonly EventCategory[] = [...telemetryCategories, 'monitor'];
 

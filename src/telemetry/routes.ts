@@ -15,7 +15,7 @@ const Token = Type.Object({ token: Type.String() });
 /** The lines are JSON already, and are sent as they are. */
 const serializerCompiler = () => (data: unknown) => JSON.stringify(data);
 
-export interface TelemetryRoom {
+interface TelemetryRoom {
   telemetry: Pick<TelemetryService, 'follow' | 'page'>;
   /** Finds sessions of a project. */
   sessions: { idOf(projectId: string, idOrName: string, includeDeleted: boolean): Promise<string> };

@@ -6,7 +6,7 @@ export interface Secret {
   password: string;
 }
 
-export const cut = '[redacted]';
+const cut = '[redacted]';
 /** A shorter secret would be found in every other word. */
 const shortest = 4;
 /** The search compares so many characters of all secrets at once, and the rest of a longer one by itself. */

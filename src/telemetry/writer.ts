@@ -11,7 +11,7 @@ const pauseMs = 1000;
 /** The most bytes in one transaction. */
 const mostAtOnce = 4 * 2 ** 20;
 
-export interface WriterOptions extends TidyingOptions {
+interface WriterOptions extends TidyingOptions {
   /** Whether the disk of the database has no room for this; never for a database that the operator runs. */
   short: () => boolean;
 }
@@ -22,8 +22,6 @@ interface Sealed {
   chunk: LooseChunk;
   draft: boolean;
 }
-
-export type Writer = ReturnType<typeof telemetryWriter>;
 
 /**
  * Writes the events of all sessions of this node, in rounds: one transaction for all of them, so that the disk is waited for

@@ -16,7 +16,7 @@ export class ApiError extends Error {
   }
 }
 
-export function authHeaders(): Record<string, string> {
+function authHeaders(): Record<string, string> {
   const who = identity();
   return {
     ...(who ? { Authorization: `Bearer ${who.key}` } : {}),

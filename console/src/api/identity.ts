@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from 'react';
 
 /** The key of this tab. It is stored in the tab's session storage, so no cookie exists and other tabs cannot use it. */
-export interface Identity {
+interface Identity {
   key: string;
   /** Set when a sign-in link was exchanged for the key, which is then revoked when the person signs out. */
   keyId?: string;

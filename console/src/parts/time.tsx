@@ -8,7 +8,7 @@ const steps = [
   ['minute', 60],
 ] as const;
 
-export function relative(at: number, now: number): string {
+function relative(at: number, now: number): string {
   const seconds = Math.round((at - now) / 1000);
   for (const [unit, size] of steps)
     if (Math.abs(seconds) >= size) return words.format(Math.trunc(seconds / size), unit);

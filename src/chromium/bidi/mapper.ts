@@ -28,7 +28,7 @@ export interface Mapper {
   close(): void;
 }
 
-export interface MapperPorts {
+interface MapperPorts {
   /** `data` are the bytes of `result.data`, if it is a large text in base64. */
   toClient(message: object, data: Buffer | undefined): void;
   toBrowser(message: Buffer): void;

@@ -9,7 +9,7 @@ const MOST_LOG_BYTES = 16 * 1024 * 1024;
 const LOG_MS = 5000;
 export const OTHER_ERROR = -32_000;
 
-export interface PendingCommand {
+interface PendingCommand {
   /** The CDP session that it was sent to. */
   client: object;
   method: string;

@@ -12,7 +12,7 @@ import { newSession, type Connection, type Held, type Pending, type Session } fr
 import type { Switchboard } from './switchboard.ts';
 import { RESUME } from './watcher-isolation.ts';
 
-export interface ConnectionOptions extends BacklogBounds {
+interface ConnectionOptions extends BacklogBounds {
   /** The most unanswered commands of all clients of the browser. */
   maxInFlight: number;
   secretive: boolean;

@@ -32,7 +32,7 @@ const DATA = ',"result":{"data":"';
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-export interface Read {
+interface Read {
   message: Record<string, unknown>;
   /** The bytes of `result.data`, if it is a large text in base64. */
   data?: Buffer;

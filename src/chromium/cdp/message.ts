@@ -10,7 +10,7 @@ export interface Answer {
 }
 
 /** The subject of an event of the Target domain. */
-export interface TargetEvent {
+interface TargetEvent {
   method: string;
   targetId: string | undefined;
   sessionId: string | undefined;

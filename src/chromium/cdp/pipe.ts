@@ -35,7 +35,7 @@ export interface Pipe {
 export type Message = [Buffer, ...Buffer[]];
 
 /** How many bytes of either end of a message are guaranteed to be in one piece. */
-export const EDGE = 256;
+const EDGE = 256;
 
 const NUL = '\0';
 

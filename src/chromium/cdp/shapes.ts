@@ -43,7 +43,6 @@ export const isLayout = object({
   cssLayoutViewport: object({ clientWidth: integer(0, MOST_PIXELS), clientHeight: integer(0, MOST_PIXELS) }),
   cssVisualViewport: object({ pageX: number(-1e9, 1e9), pageY: number(-1e9, 1e9) }),
 });
-export type Layout = Checked<typeof isLayout>;
 export const isScreencastFrame = object({
   data: anyText,
   sessionId: integer(0, 2 ** 31),

@@ -5,7 +5,7 @@ import { watchOnly } from './rfb-watch.ts';
 /** While more than this is buffered for the viewer, the display is not read. */
 const FULL = 1024 * 1024;
 
-export interface DisplayViewOptions {
+interface DisplayViewOptions {
   readonly readOnly: boolean;
   /** The close code and reason for the viewer when the display ends. */
   readonly whenGone?: () => { code: number; reason: string };

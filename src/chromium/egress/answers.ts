@@ -13,7 +13,7 @@ export interface Answers {
   readonly count: number;
 }
 
-export interface AnswersOptions {
+interface AnswersOptions {
   log: Log;
   onRefuse: ((error: EgressError, target: string) => void) | undefined;
   /** Aborted when the gateway closes: from then on there is no client to answer. */

@@ -31,7 +31,7 @@ export interface ServiceAddress {
 }
 
 /** One entry of `CORRAL_ALLOW_PRIVATE_HOSTS`. */
-export interface AllowEntry {
+interface AllowEntry {
   readonly host: { name: string } | { suffix: string } | { cidr: [Address, number] };
   readonly port: number | undefined;
 }

@@ -24,7 +24,7 @@ export interface Lane {
   close(): void;
 }
 
-export interface Lanes {
+interface Lanes {
   /** Undefined for `direct://`. Throws an `EgressError` if the proxy cannot be named like that, may not be reached, or is one too many. */
   open(proxyServer: string, bypassList: string | undefined): Lane | undefined;
   /** Takes in a connection. False if it arrived at the address of no lane. */
@@ -35,7 +35,7 @@ export interface Lanes {
   traffic(): { up: number; down: number };
 }
 
-export interface LanesOptions extends Omit<WaysOutOptions, 'proxy' | 'onReach'> {
+interface LanesOptions extends Omit<WaysOutOptions, 'proxy' | 'onReach'> {
   allow: Destinations;
   /** These ask the client for the login of a proxy. */
   answers: Answers;

@@ -10,7 +10,7 @@ import { loginRefused } from './proxy-handshake.ts';
 import { EgressError } from './refusals.ts';
 import { WayLeft, type WaysOut } from './ways-out.ts';
 
-export interface PlainRequestsOptions {
+interface PlainRequestsOptions {
   allow: Destinations;
   ways: WaysOut;
   answers: Answers;

@@ -12,7 +12,7 @@ const MOST_TEXT = 10_000;
 /** A key that does not say which: pages know it from phones and input methods. It is sent to whatever has the focus. */
 const someKey: Key = { key: 'Unidentified', code: '', keyCode: 229, keysym: 0 };
 
-export interface ActDeps extends PointingDeps {
+interface ActDeps extends PointingDeps {
   references: References;
 }
 

@@ -93,8 +93,6 @@ export function pointing({ commands, frames, calls }: PointingDeps) {
   return { ask, click };
 }
 
-export type Pointing = ReturnType<typeof pointing>;
-
 /** What was acted on went away, as a page that closes itself does. */
 export const isGone = (error: unknown) =>
   error instanceof FormsError && (error.fault === 'page_gone' || error.fault === 'stale');

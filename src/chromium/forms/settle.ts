@@ -15,7 +15,7 @@ const LOADING_MS = 8000;
 /** How long a frame may take to say when it last changed. */
 const ASK_MS = 1000;
 
-export interface SettleDeps {
+interface SettleDeps {
   frames: PageFrames;
   calls: WorldCalls;
 }

@@ -7,7 +7,7 @@ import { selectParts, type Kept } from './selection.ts';
 import type { BasicChallenge, Box, El, FrameSnapshot, Snapshot, TextBlock } from './types.ts';
 import type { WorldCalls } from './world-calls.ts';
 
-export interface SnapshotDeps {
+interface SnapshotDeps {
   frames: PageFrames;
   calls: WorldCalls;
   references: References;

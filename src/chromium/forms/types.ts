@@ -186,7 +186,7 @@ export interface Passkey {
 }
 
 /** Why something could not be done with a page. */
-export type FormsFault =
+type FormsFault =
   /** The page is closed, or the browser is gone. */
   | 'page_gone'
   /** The element, or the document it was in, is not there any more: take a new snapshot. */

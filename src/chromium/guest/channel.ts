@@ -45,7 +45,7 @@ export interface Channel {
   readonly closed: Promise<string>;
 }
 
-export interface ChannelOptions {
+interface ChannelOptions {
   /** Whether this end is the service: the service numbers its streams odd, the guest even. */
   host: boolean;
   /** The other end opens a stream. */

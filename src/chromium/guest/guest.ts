@@ -43,7 +43,7 @@ export class NoGuest extends Error {
   }
 }
 
-export interface GuestOptions {
+interface GuestOptions {
   browser: Browser;
   toolbox: Toolbox | undefined;
   /** Whether the guest may run without a sandbox. */

@@ -66,7 +66,7 @@ export const OutputItem = Type.Union([
   Type.Object({ event: Type.Literal('dropped'), dropped_bytes: count }),
 ]);
 export type OutputItem = Static<typeof OutputItem>;
-export const Written = Type.Object({ written_bytes: count });
+const Written = Type.Object({ written_bytes: count });
 const Ok = Type.Object({ ok: Type.Literal(true) });
 const Tail = Type.Object({
   tail_b64: Type.String({ maxLength: Math.ceil(TAIL_BYTES / 3) * 4 }),
@@ -131,13 +131,13 @@ const files = {
 /** The service's messages during an upload, between bytes. */
 const UploadWord = Type.Union([Type.Object({ file: Type.String() }), Type.Object({ dest: Type.String(), path })]);
 const ArchiveWord = Type.Union([Type.Object({ dest_path: path }), Type.Object({ strip_components: count })]);
-export type UploadWord = Static<typeof UploadWord>;
-export type ArchiveWord = Static<typeof ArchiveWord>;
+type UploadWord = Static<typeof UploadWord>;
+type ArchiveWord = Static<typeof ArchiveWord>;
 
 // ---- watches
 
 export const eventTypes = ['CREATE', 'WRITE', 'DELETE', 'RENAME', 'OVERFLOW'] as const;
-export const WatchStarted = Type.Object({ watch_id: Type.String({ pattern: '^[a-z0-9]{24}$' }) });
+const WatchStarted = Type.Object({ watch_id: Type.String({ pattern: '^[a-z0-9]{24}$' }) });
 export const WatchEvent = Type.Object({
   type: Type.Union(eventTypes.map((type) => Type.Literal(type))),
   path,

@@ -6,7 +6,7 @@ export const FAIL = 4; // JSON: the sender cancels, with the reason
 export const CREDIT = 5; // u32: so many bytes were taken, and as many may follow
 export const RESET = 6; // the sender neither reads nor sends any more
 
-export const WINDOW = 1024 * 1024;
+const WINDOW = 1024 * 1024;
 export const CHUNK = 64 * 1024;
 /** JSON arrives whole; this is more than any request body of the service. */
 export const MAX_JSON = 8 * 1024 * 1024;
@@ -63,7 +63,7 @@ export interface InnerStream extends Stream {
 }
 
 /** A stream's access to its channel. */
-export interface Port {
+interface Port {
   send(kind: number, payload?: Buffer): void;
   /** The other end has broken a rule: closes the channel. */
   close(reason: string): void;

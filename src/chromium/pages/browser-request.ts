@@ -16,7 +16,7 @@ import { gatewayRefusal, TransportError, transportError } from './net-errors.ts'
  *
  * A body is sent to Chromium in one message, so it is bounded; an answer is read piece by piece, as fast as the caller takes it.
  */
-export interface BrowserRequest {
+interface BrowserRequest {
   readonly url: string;
   readonly method: string;
   /** The headers that the caller sets; the browser adds the rest. */

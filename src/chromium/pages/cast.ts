@@ -55,7 +55,7 @@ const USUAL_SIZE: Size = { width: 1920, height: 1080 };
 
 const isDetached = object({ sessionId: anyText });
 
-export interface CastOptions {
+interface CastOptions {
   readonly tabId: string;
   readonly level: Level;
   readonly refreshRate: () => number | undefined;
@@ -71,7 +71,7 @@ export interface CastOptions {
  * A picture is acknowledged to Chromium when the first of its watchers has drawn it. So the fastest watcher sets the pace, up to the rate
  * of the level; the others leave out pictures; and if none of them draws, then none is encoded.
  */
-export class Cast {
+class Cast {
   readonly #client: LocalClient;
   readonly #options: CastOptions;
   readonly #watchers = new Set<Watcher>();

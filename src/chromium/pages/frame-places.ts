@@ -4,7 +4,7 @@ import type { LocalClient } from '../cdp/local-client.ts';
 import { pageCall, pageFunction } from './page-script.ts';
 
 /** A frame of a page, with an isolated world in it. The page's script can neither see that world nor change its scripts. */
-export interface Place {
+interface Place {
   readonly sessionId: string;
   readonly contextId: number;
   /** Where the frame's content begins in the page, in CSS pixels. */

@@ -3,7 +3,7 @@ import type { LocalClient } from '../cdp/local-client.ts';
 import type { Mux } from '../cdp/mux.ts';
 import { activePage } from './active-page.ts';
 
-export interface PictureForm {
+interface PictureForm {
   format: 'png' | 'jpeg';
   quality?: number;
   maxWidth: number;

@@ -19,7 +19,7 @@ const isHistory = object({ currentIndex: integer(0, 1e6), entries: list(object({
 /** The interval of requests to a page that changes its history constantly. */
 const NEWS_EVERY_MS = 50;
 
-export type SteeringMessage = ViewerMessageOf<'navigate' | 'history' | 'answer'>;
+type SteeringMessage = ViewerMessageOf<'navigate' | 'history' | 'answer'>;
 
 /** The browser controls around a page: its address, its history, its dialogs. Words are searched for at `searchUrl`. */
 export function viewerSteering(viewer: Viewer, network: Pick<Mux, 'failureOf'>, searchUrl = '') {

@@ -8,7 +8,7 @@ import type { Shown, Viewer } from './viewer.ts';
 /** The deadline for the page's answer about its popup. */
 const ANSWER_MS = 3000;
 
-export type PopupMessage = ViewerMessageOf<'choose' | 'setValue' | 'dismiss'>;
+type PopupMessage = ViewerMessageOf<'choose' | 'setValue' | 'dismiss'>;
 
 /**
  * The popup that the shown tab has open, for the viewer to draw. It is looked for after each click and key of the viewer: Chromium does not

@@ -17,7 +17,7 @@ export interface Size {
 }
 
 /** ffmpeg. It gets pictures as they come; each lasts until the next. */
-export interface Encoder {
+interface Encoder {
   /** False when ffmpeg is behind; `drained` resolves when it has caught up. Pictures may be skipped. */
   feed(picture: Buffer): boolean;
   drained(): Promise<void>;
@@ -34,7 +34,7 @@ export interface Encoder {
 export const canEncode = () => ['/usr/local/bin', '/usr/bin', '/bin'].some((folder) => existsSync(`${folder}/ffmpeg`));
 
 /** Interval of key frames and fragments: a killed ffmpeg loses at most this much. */
-export const FRAGMENT_SECONDS = 2;
+const FRAGMENT_SECONDS = 2;
 
 export function startEncoder(
   options: { pictures: 'pixels' | 'jpeg'; size: Size; framerate: number },

@@ -3,7 +3,7 @@ import { getPriority, homedir, setPriority } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 
 /** What one look at the machine found: the same as `corral doctor -o json`. */
-export interface Diagnosis {
+interface Diagnosis {
   readonly checkedAt: Date;
   readonly findings: readonly Finding[];
   /** What to do about the findings that are not well. */
@@ -12,7 +12,7 @@ export interface Diagnosis {
   readonly failure: string | undefined;
 }
 
-export interface Finding {
+interface Finding {
   readonly name: string;
   readonly well: boolean;
   readonly saw: string;

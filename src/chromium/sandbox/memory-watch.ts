@@ -5,7 +5,7 @@ import { withoutOwner } from '../../lib/scope.ts';
 import { turns } from '../../lib/turns.ts';
 
 /** A session whose memory is watched. */
-export interface Watched {
+interface Watched {
   /** The roots of its process trees. */
   leaders(): readonly number[];
   readonly mostBytes: number;

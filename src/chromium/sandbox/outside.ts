@@ -75,7 +75,7 @@ export function pinForRemoval(path: string): () => void {
 }
 
 /** A name in a session's directory: `within` is the path to it from `dir`, which the service owns. */
-export interface Entry {
+interface Entry {
   readonly dir: string;
   readonly within: readonly string[];
   readonly name: string;

@@ -29,7 +29,7 @@ export interface Owners {
   claim(dir?: string): Claim;
 }
 
-export interface UidRange {
+interface UidRange {
   readonly first: number;
   readonly last: number;
 }

@@ -1,5 +1,5 @@
 /** A system part that Corral uses, as `npm run doctor` lists it. */
-export interface Part {
+interface Part {
   /** Its Debian package. */
   readonly name: string;
   /** Where it is; undefined where it is missing. */
@@ -9,7 +9,7 @@ export interface Part {
 }
 
 /** Paths of the browsers when they are not where distributions install them; empty for those. */
-export interface BrowserPaths {
+interface BrowserPaths {
   readonly chromium: string;
   readonly headlessShell: string;
 }

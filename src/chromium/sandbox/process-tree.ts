@@ -120,7 +120,7 @@ export function thaw(stopped: Stopped): void {
 }
 
 /** The processes of the machine. */
-export interface Processes {
+interface Processes {
   readonly children: ReadonlyMap<number, readonly number[]>;
   readonly bySession: ReadonlyMap<number, readonly number[]>;
   readonly resident: ReadonlyMap<number, number>;

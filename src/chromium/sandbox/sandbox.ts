@@ -27,7 +27,7 @@ import { withFilter } from './seccomp.ts';
  */
 
 /** Where a session's browser runs: the paths as the browser sees them, and how to start a command there. */
-export interface Place {
+interface Place {
   readonly userData: string;
   /** The session's `extensions`. */
   readonly extensions: string;

@@ -4,7 +4,7 @@ import { MEMORY_DISKS } from './mounts.ts';
 import { memoryDisk } from './outside.ts';
 
 /** Memory of a session that is a file: in a tmpfs of its own, or in a memfd. Much of it may be mapped by none of its processes. */
-export interface SharedMemory {
+interface SharedMemory {
   /** Files of its tmpfs. Ending a process frees none of them. */
   readonly disks: number;
   /** Memfds, by a process that has each of them open. */

@@ -6,7 +6,7 @@ import { enter } from './entry.ts';
 export type Unreadable = 'missing' | 'not_a_file' | 'not_readable';
 
 /** The content of a session's file, or new data at its end. */
-export interface Tail {
+interface Tail {
   readonly output: Readable;
   close(): void;
 }

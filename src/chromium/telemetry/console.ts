@@ -80,7 +80,7 @@ export function consoleEvents(watch: Watch): void {
 const asText = (value: unknown) => (typeof value === 'string' ? value : '');
 
 /** A remote object as the console shows it, on one line. */
-export function textOf(arg: Record<string, unknown>): string {
+function textOf(arg: Record<string, unknown>): string {
   const { type, subtype, value, unserializableValue, description, preview } = arg;
   if (typeof value === 'string') return value;
   if (type === 'undefined') return 'undefined';

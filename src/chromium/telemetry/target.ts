@@ -70,7 +70,7 @@ export function wireType(type: string): WireType {
   return wireTypes.find((known) => known === type) ?? 'other';
 }
 
-export interface Place {
+interface Place {
   frameId?: string | undefined;
   loaderId?: string | undefined;
   url?: string | undefined;

@@ -43,7 +43,7 @@ export interface BuildJob {
   readonly signal: AbortSignal;
 }
 
-export interface BuildOptions {
+interface BuildOptions {
   readonly dir: string;
   readonly isolation: Isolation;
   readonly workbench: Workbench;

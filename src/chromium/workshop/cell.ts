@@ -24,7 +24,7 @@ import { answerNames, NAMES } from './names.ts';
  * A cell: a sandbox for code of a deployment. It is the sandbox of a session's browser, with the same limits. Its way to the network is a
  * gateway, and listeners that lead to this service.
  */
-export interface Cell {
+interface Cell {
   readonly toCommand: Writable;
   readonly fromCommand: Readable;
   /** Its first process has exited; the others are being ended. */
@@ -39,7 +39,7 @@ export interface Cell {
   remove(): Promise<void>;
 }
 
-export interface CellOptions {
+interface CellOptions {
   /** Whose code runs in it. */
   readonly projectId: string;
   /** Its directory. What is in `home` already is given to its user. */

@@ -5,7 +5,7 @@ import type { Listener } from '../sandbox/mounts.ts';
 export const NAMES: Listener = { address: '127.64.1.1', port: 53 };
 
 /** Every name that ends like this has this address. */
-export interface Ending {
+interface Ending {
   readonly suffix: string;
   readonly address: string;
 }

@@ -2,7 +2,7 @@ import type { Destinations } from '../egress/destinations.ts';
 import { EgressError } from '../egress/refusals.ts';
 
 /** A server that may be reached, and the rules that its address has to satisfy. */
-export interface Allowed {
+interface Allowed {
   readonly url: string;
   readonly by: Destinations;
 }

@@ -39,7 +39,7 @@ export interface Worker {
   stop(why?: string): Promise<void>;
 }
 
-export interface WorkerOptions {
+interface WorkerOptions {
   readonly dir: string;
   readonly isolation: Isolation;
   readonly workbench: Workbench;

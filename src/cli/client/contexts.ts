@@ -5,13 +5,13 @@ import { withoutEnd } from '../../lib/text.ts';
 import { UsageError } from '../fault.ts';
 import type { Target } from './http.ts';
 
-export interface Context {
+interface Context {
   url: string;
   key: string;
   project?: string;
 }
 
-export interface Contexts {
+interface Contexts {
   current?: string | undefined;
   contexts: Record<string, Context>;
 }
@@ -50,7 +50,7 @@ export function writeContexts(file: string, contexts: Contexts): void {
   }
 }
 
-export interface Found extends Target {
+interface Found extends Target {
   /** The source of the address, for messages. */
   from: string;
   context?: string;

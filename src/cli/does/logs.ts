@@ -19,7 +19,7 @@ export async function browserLogs(call: Call): Promise<void> {
 }
 
 /** The lines of a log. Heartbeats are not printed. */
-export async function printLog(call: Call, question: Question): Promise<void> {
+async function printLog(call: Call, question: Question): Promise<void> {
   for await (const event of eventsOf<LogEvent>(await ask(call.target(), question))) {
     if (/heartbeat/.test(event.event)) continue;
     call.output.event(event, event.event === 'log' ? cell(event.message?.trimEnd()) : undefined);

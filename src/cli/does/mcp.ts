@@ -74,7 +74,7 @@ const clients: Record<string, Client> = {
   gemini: { file: (env) => home(env, '.gemini/settings.json'), key: 'mcpServers' },
   vscode: { file: () => resolve('.vscode/mcp.json'), key: 'servers' },
 };
-export const clientNames = Object.keys(clients);
+const clientNames = Object.keys(clients);
 
 /** Shows the change, and writes it with --yes or after a confirmation. The rest of the file does not change. */
 export async function install(call: Call): Promise<void> {

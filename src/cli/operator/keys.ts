@@ -8,7 +8,7 @@ import { visit, type Visit } from './visit.ts';
 // The database notifies running nodes of changed keys; this process has no cache to clear.
 const service = ({ db }: Visit) => apiKeyService({ db, changed: () => {} });
 
-export interface NewKey {
+interface NewKey {
   name: string;
   project: string | undefined;
   days: number | undefined;

@@ -44,7 +44,7 @@ export interface SourceSettings {
   mounts: string[] | undefined;
 }
 
-export type FailureCode =
+type FailureCode =
   'address_refused' | 'unreachable' | 'timeout' | 'token_refused' | 'not_found' | 'busy' | 'bad_answer';
 
 /** Why a store did not answer. The message is for the user, and has nothing in it that the store sent. */
@@ -66,7 +66,7 @@ const callMs = 10_000;
 export const operationMs = 30_000;
 
 /** Asks for JSON of a shape. */
-export type Ask = <T>(path: string, shape: Check<T>, query?: Record<string, string>) => Promise<T>;
+type Ask = <T>(path: string, shape: Check<T>, query?: Record<string, string>) => Promise<T>;
 
 /** Requests of one operation to a store that speaks JSON. Paths are below the server's address; their parts have to be encoded already. */
 export function asking(
@@ -112,7 +112,7 @@ function refuseStatus(status: number, host: string) {
   throw failed('bad_answer', 'sent an unexpected answer');
 }
 
-export function asFailure(error: unknown): never {
+function asFailure(error: unknown): never {
   if (!(error instanceof EgressError)) throw error;
   const { code, message, remedy } = error;
   if (code === 'destination_refused')

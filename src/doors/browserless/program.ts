@@ -3,7 +3,7 @@ import { isLight } from '../../lib/json-weight.ts';
 import type { Executed } from '../../sessions/playwright/service.ts';
 import type { FunctionBody } from './schema.ts';
 
-export interface Outcome {
+interface Outcome {
   type: string;
   data: Buffer | string;
 }

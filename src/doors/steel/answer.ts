@@ -4,8 +4,7 @@ import { uuid, type statuses } from './schema.ts';
 type Status = (typeof statuses)[number];
 
 /** The id that clients of the other service have chosen is the session's name here, and both find it. */
-export const idOf = ({ session_id, name }: Session): string =>
-  name !== undefined && uuid.test(name) ? name : session_id;
+const idOf = ({ session_id, name }: Session): string => (name !== undefined && uuid.test(name) ? name : session_id);
 
 function statusOf({ state, deleted_at }: Session): Status {
   if (state === 'failed') return 'failed';

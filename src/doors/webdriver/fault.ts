@@ -10,7 +10,7 @@ const statuses = {
   timeout: 500,
 } as const;
 
-export type WebDriverError = keyof typeof statuses;
+type WebDriverError = keyof typeof statuses;
 
 /** A refusal in WebDriver's words. */
 export class WebDriverFault extends Error {
@@ -23,7 +23,7 @@ export class WebDriverFault extends Error {
   }
 }
 
-export interface Refusal {
+interface Refusal {
   status: number;
   headers: Record<string, string>;
   body: { value: { error: WebDriverError; message: string; stacktrace: string; data?: { code: string } } };

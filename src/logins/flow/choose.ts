@@ -6,7 +6,7 @@ import { personalAt } from './questions.ts';
 import { hashOf } from './signs.ts';
 import { prepared } from './values.ts';
 
-export interface Chosen {
+interface Chosen {
   choice: ReadChoice;
   why: string;
 }

@@ -6,7 +6,7 @@ import { isOffer, lookTwice, saysOf } from './second-look.ts';
 import { compare, saysOver } from './signs.ts';
 import type { FlowConnection, Health, Recipe } from './types.ts';
 
-export interface CheckInput {
+interface CheckInput {
   browser: FlowBrowser;
   connection: FlowConnection;
   recipe?: Recipe | undefined;

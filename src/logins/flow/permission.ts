@@ -67,7 +67,7 @@ export function credentialAt(
 export const pageOrigin = ({ url, frames }: Look['snapshot']): string =>
   hostOf(url) === undefined ? (frames.find(({ main }) => main)?.origin ?? '') : url;
 
-export const isConfirmed = (flow: Flow, url: string) => isHttps(url) && flow.confirmed.has(hostOf(url) ?? '');
+const isConfirmed = (flow: Flow, url: string) => isHttps(url) && flow.confirmed.has(hostOf(url) ?? '');
 
 /** Why nothing is typed there, and what to do about it. Without an origin the document belongs to no site. */
 export function refusal(flow: Flow, origin: string | undefined, credential?: OpenCredential): string {

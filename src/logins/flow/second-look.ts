@@ -12,7 +12,7 @@ const mostWaits = 4;
 const mostLoadingWaits = 2;
 const mostSteadyLooks = 3;
 
-export interface Watcher {
+interface Watcher {
   browser: FlowBrowser;
   read: Reader;
   domain: string;

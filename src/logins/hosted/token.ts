@@ -3,7 +3,7 @@ import { errors } from '../../errors.ts';
 import type { Claims, Tokens } from '../../lib/tokens.ts';
 
 /** The flow that a code or a token is for. */
-export interface FlowRef {
+interface FlowRef {
   connectionId: string;
   flowId: string;
   projectId: string;

@@ -3,7 +3,6 @@ import { isCodeBox, purposeOf, type Purpose } from './purpose.ts';
 import { once } from './once.ts';
 import { submitOf } from './submit.ts';
 import * as action from './words/actions.ts';
-import * as extras from './words/extras.ts';
 import * as named from './words/fields.ts';
 
 /** A field of a group with what it is for. `boxes` are those of a code that takes one character each. */
@@ -197,7 +196,3 @@ export function isAside(item: Item): boolean {
 
 const languageNames =
   /^(?:english|deutsch|francais|français|espanol|español|italiano|portugues|português|nederlands|polski|turkce|türkçe|русский|日本語|中文|简体中文|繁體中文|cestina|čeština|svenska|dansk|norsk|suomi|한국어|العربية|українська|ελληνικά|magyar|romana|română|hrvatski|slovenčina|български|עברית|ไทย|tiếng việt|bahasa indonesia|català)(?: ?[(\-–].*)?$/;
-
-export function isPersonalForm(group: Group): boolean {
-  return ofPurpose(group, 'personal').length > 0 || extras.personal.count(group.texts) > 2;
-}

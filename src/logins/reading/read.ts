@@ -9,7 +9,7 @@ import { formRules } from './form-rules.ts';
  * The rules in their order: the first that finds something decides. What bars a login comes before what asks for one, what asks
  * for something comes before what can be clicked, and what is known by words and structure comes before what is left.
  */
-export const rules: readonly Rule[] = [...formRules, ...demandRules, ...placeRules];
+const rules: readonly Rule[] = [...formRules, ...demandRules, ...placeRules];
 
 /**
  * What a page asks for. Pure: the same snapshot and context always give the same reading. Words of 30 languages help; a page in

@@ -1,4 +1,4 @@
-import { accountOptions, factorOptions, methodOptions, ssoOptions, withIds, type Option } from './choices.ts';
+import { factorOptions, methodOptions, ssoOptions, withIds, type Option } from './choices.ts';
 import { errorOf } from './errors.ts';
 import { readFields, rememberOf } from './fields.ts';
 import { formOf, type Form, type FormKind } from './forms.ts';
@@ -126,5 +126,3 @@ export function unique(options: Option[]): Option[] {
   const items = new Set<Item>();
   return options.filter(({ item }) => !items.has(item) && items.add(item));
 }
-
-export { accountOptions, factorOptions, methodOptions, ssoOptions, withIds };

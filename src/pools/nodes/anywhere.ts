@@ -7,7 +7,7 @@ import type { Lease, PoolStore } from '../store.ts';
 import type { SessionsHere } from './here.ts';
 
 /** Sends a request to another node, and resolves with its answer. */
-export type Ask = (
+type Ask = (
   nodeId: string,
   request: { method: string; url: string; body?: unknown },
   signal: AbortSignal,

@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox';
 import { named, oneOf, Timestamp } from '../../api/schema.ts';
 
 /** A path inside the session. It cannot lead to another session. */
-export const Path = Type.String({ pattern: '^/.*', maxLength: 4096 });
+const Path = Type.String({ pattern: '^/.*', maxLength: 4096 });
 const Mode = Type.String({ pattern: '^[0-7]{3,4}$', description: 'As chmod takes it: 644.' });
 
 export const AtPath = Type.Object({ path: Path });

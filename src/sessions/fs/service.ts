@@ -14,7 +14,7 @@ const MOST_LISTED = 100_000;
 const LONGEST_LIST = 64 * 1024 * 1024;
 
 /** Changes by one guest call with an empty answer. */
-export type Change = 'create_directory' | 'delete_file' | 'delete_directory' | 'move' | 'set_permissions';
+type Change = 'create_directory' | 'delete_file' | 'delete_directory' | 'move' | 'set_permissions';
 
 /** The arguments are a body of the API; the guest's protocol checks them. */
 export function change({ engine: { guest } }: Hold, what: Change, args: object): Promise<void> {

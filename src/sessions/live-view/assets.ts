@@ -5,12 +5,12 @@ import { makeBundles, type BundleKind, type ViewKind } from './bundle.ts';
 
 /** The live view's page and the files that it loads: one script and one style sheet, compressed, under names of their content. */
 
-export interface LiveViewAsset {
+interface LiveViewAsset {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
 }
 
-export interface LiveViewPage {
+interface LiveViewPage {
   readonly kind: ViewKind;
   /** The path of the websocket, relative to the page, so that it works behind any proxy path. */
   readonly socketPath: string;

@@ -5,7 +5,7 @@ import { look } from '../../lib/look.ts';
 import { webFile } from '../../lib/web-files.ts';
 
 /** One file of the page, as it is and compressed. Its name contains a hash of its content, so a browser may keep it for ever. */
-export interface Bundle {
+interface Bundle {
   readonly name: string;
   readonly type: string;
   readonly plain: Buffer;

@@ -2,7 +2,7 @@ import type { Viewport } from '../../chromium/engine.ts';
 import type { Log } from '../../lib/log.ts';
 
 /** What a viewer's window does to its session. */
-export interface Frame {
+interface Frame {
   /** The window has this size now. */
   fit(size: Viewport): void;
   left(): void;

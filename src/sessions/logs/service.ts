@@ -8,13 +8,13 @@ import type { LineLogs } from './line-logs.ts';
 import type { LogQuery } from './schema.ts';
 
 /** Receives the lines. Resolves when there is room for more; false: the reader has disconnected. */
-export interface LineSink {
+interface LineSink {
   send(line: string): Promise<boolean>;
   readonly closed: AbortSignal;
 }
 
 /** Sends the lines of a log to a sink until they end or the reader disconnects. It exists before the first line is sent. */
-export type LogSource = (sink: LineSink) => Promise<void>;
+type LogSource = (sink: LineSink) => Promise<void>;
 
 /** Lines kept while the reader is behind, and their characters. Further ones are counted, not kept. */
 const mostWaiting = 1000;

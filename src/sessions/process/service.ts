@@ -130,7 +130,7 @@ export function status({ engine: { guest } }: Hold, id: string): Promise<Static<
 
 export type { OutputItem };
 
-export interface Reading {
+interface Reading {
   tty: boolean;
   /** Undefined after the exit event. */
   next(): Promise<OutputItem | undefined>;

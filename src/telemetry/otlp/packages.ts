@@ -18,11 +18,11 @@ export interface Span {
   end(at: Time): void;
 }
 
-export interface Tracer {
+interface Tracer {
   startSpan(name: string, options: { startTime: Time; attributes: Attributes }, parent: Context): Span;
 }
 
-export interface Logger {
+interface Logger {
   emit(record: {
     timestamp: Time;
     severityNumber: number;
@@ -63,7 +63,7 @@ type NewExporter = new (options: {
   concurrencyLimit: number;
 }) => Exporter;
 
-export interface Packages {
+interface Packages {
   api: { ROOT_CONTEXT: Context; trace: { setSpan(context: Context, span: Span): Context } };
   resources: { resourceFromAttributes(attributes: Attributes): object };
   sdkTrace: {

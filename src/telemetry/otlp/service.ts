@@ -16,7 +16,7 @@ const exportSeconds = 10;
 const closeSeconds = 5;
 const quietMs = 60_000;
 
-export interface OtlpOptions {
+interface OtlpOptions {
   /** The base address of the collector, as OTEL_EXPORTER_OTLP_ENDPOINT has it; `/v1/traces` and `/v1/logs` are added. */
   endpoint: string;
   headers: Record<string, string>;
@@ -24,8 +24,6 @@ export interface OtlpOptions {
   nodeId: string;
   log: Log;
 }
-
-export type Otlp = Awaited<ReturnType<typeof otlpService>>;
 
 interface Open {
   span: Span;

@@ -1,6 +1,6 @@
 import type { BrowserTelemetryEvent } from '../../api/schema.gen.d.ts';
 
-export interface OpenRequest {
+interface OpenRequest {
   id: string;
   method: string;
   url: string;

@@ -6,9 +6,9 @@ import { tableIndex, type TableIndex } from './table-index.ts';
  * case, accents and punctuation, as whole words; `*` at its end lets letters follow (`regist*`). Scripts without spaces, and
  * those that glue articles and endings to words, are compared as parts of a text.
  */
-export type WordTable = { en: string } & Record<string, string>;
+type WordTable = { en: string } & Record<string, string>;
 
-export interface Words {
+interface Words {
   /** Whether one of the texts has one of the phrases. */
   in(...texts: (string | undefined)[]): boolean;
   /** How many different phrases the text has. */
