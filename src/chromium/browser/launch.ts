@@ -268,7 +268,7 @@ async function start(
     freeze: () => browser.freeze(),
     thaw: () => browser.thaw(),
     memory: () => browser.memory(),
-    diskUse: (most) => diskUse(dir, browser.pids(), most),
+    diskUse: async (most) => diskUse(dir, await browser.pids(), most),
     adopt: (pid) => browser.adopt(pid),
     keepDownload: (download) => keepDownload(dir, owner, download),
     missingFile: (paths) => missingFile({ dir, init }, paths),

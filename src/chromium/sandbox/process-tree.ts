@@ -53,6 +53,17 @@ export function tree(leader: number): number[] {
   return [...members].filter((pid) => all.has(pid) && all.get(pid)!.state !== 'Z');
 }
 
+/** The same for several leaders, with the states. Read in pieces: a session may have thousands of processes, and a thousand take 50 ms. */
+export async function living(leaders: readonly number[]): Promise<Map<number, string>> {
+  const found = await processes();
+  const alive = new Map<number, string>();
+  for (const pid of membersOf(leaders, found)) {
+    const state = found.states.get(pid);
+    if (state !== undefined && state !== 'Z') alive.set(pid, state);
+  }
+  return alive;
+}
+
 /** Sends a signal to a process, or with a negative pid to a group. False when the process is gone. */
 export function signal(pid: number, name: NodeJS.Signals | 0): boolean {
   try {
@@ -68,7 +79,7 @@ export async function killTree(leader: number, patienceMs = 10_000): Promise<boo
   const end = performance.now() + patienceMs;
   for (let wait = 1; signal(-leader, 'SIGKILL'); wait = Math.min(wait * 2, 50)) {
     // A zombie that process 1 has not reaped yet still accepts signals, but counts as gone.
-    const alive = tree(leader);
+    const alive = [...(await living([leader])).keys()];
     if (alive.length === 0) return true;
     if (performance.now() > end) return false;
     for (const pid of alive) signal(pid, 'SIGKILL');
@@ -97,7 +108,10 @@ export async function freezeTree(leader: number, stopped: Stopped, patienceMs = 
   const end = performance.now() + patienceMs;
   for (;;) {
     // A stopped process may have been continued by another one before that one was stopped, so the state is read each time.
-    const running = tree(leader).filter((pid) => stat(pid)?.state !== 'T' && (pid === leader || !stopped.has(pid)));
+    const states = await living([leader]);
+    const running = [...states.keys()].filter(
+      (pid) => states.get(pid) !== 'T' && (pid === leader || !stopped.has(pid)),
+    );
     if (running.length === 0) return;
     if (performance.now() > end) throw new Error('processes come faster than they can be stopped');
     for (const pid of running.includes(leader) ? [leader] : running) {
@@ -123,6 +137,7 @@ export function thaw(stopped: Stopped): void {
 interface Processes {
   readonly children: ReadonlyMap<number, readonly number[]>;
   readonly bySession: ReadonlyMap<number, readonly number[]>;
+  readonly states: ReadonlyMap<number, string>;
   readonly resident: ReadonlyMap<number, number>;
   readonly startTimes: ReadonlyMap<number, string>;
 }
@@ -131,6 +146,7 @@ interface Processes {
 export async function processes(): Promise<Processes> {
   const children = new Map<number, number[]>();
   const bySession = new Map<number, number[]>();
+  const states = new Map<number, string>();
   const resident = new Map<number, number>();
   const startTimes = new Map<number, string>();
   const add = (to: Map<number, number[]>, key: number, pid: number) => {
@@ -145,11 +161,12 @@ export async function processes(): Promise<Processes> {
     if (!found) continue;
     add(children, found.parent, pid);
     add(bySession, found.session, pid);
+    states.set(pid, found.state);
     resident.set(pid, found.resident);
     startTimes.set(pid, found.startTime);
     await turn();
   }
-  return { children, bySession, resident, startTimes };
+  return { children, bySession, states, resident, startTimes };
 }
 
 /** The leaders and everything they started: their descendants, and the rest of their sessions. */

@@ -1,7 +1,17 @@
 import { atMostEvery } from '../../lib/at-most-every.ts';
 import type { Cgroup } from './cgroup.ts';
 import { logTail, type LogTail } from './log-tail.ts';
-import { freezeTree, gone, killTree, signal, startTime, thaw, tree, treeMemory, type Stopped } from './process-tree.ts';
+import {
+  freezeTree,
+  gone,
+  killTree,
+  living,
+  signal,
+  startTime,
+  thaw,
+  treeMemory,
+  type Stopped,
+} from './process-tree.ts';
 import type { Process } from './sandbox.ts';
 
 export interface Exit {
@@ -28,7 +38,7 @@ export interface Running {
   /** The roots of its process trees. */
   leaders(): number[];
   /** All its processes. */
-  pids(): number[];
+  pids(): Promise<number[]>;
   /** Adds a process that was started outside the tree. Needed where no cgroup holds both. */
   adopt(pid: number): void;
   stop(): Promise<void>;
@@ -112,7 +122,10 @@ export function running(
     },
 
     leaders: () => (over || pid === undefined ? [] : leaders()),
-    pids: () => (over || pid === undefined ? [] : (cgroup?.pids() ?? leaders().flatMap(tree))),
+    async pids() {
+      if (over || pid === undefined) return [];
+      return cgroup?.pids() ?? [...(await living(leaders())).keys()];
+    },
 
     adopt: (pid) => void adopted.set(pid, startTime(pid)),
 

@@ -132,7 +132,7 @@ export async function openCell(options: CellOptions): Promise<Cell> {
       complaint ??= `It needed more than the ${Math.round((limits.memoryBytes ?? 0) / MIB)} MiB of memory that it may take.`;
     });
     const most = withInodes(limits.diskBytes);
-    const measure = () => diskUse(dir, run.pids(), most);
+    const measure = async () => diskUse(dir, await run.pids(), most);
     closers.push(watchDisk({ space: options.disk, most, measure, stop, relieve: options.relieve, log }));
     const taker: DiskTaker = {
       projectId: options.projectId,
