@@ -111,7 +111,7 @@ export const settings = {
     'the number of browsers that are started in advance, such as headless:2,headful:1; derived from memory when empty, `off` for none',
     optional(spares),
   ),
-  launchSeconds: setting('CORRAL_LAUNCH_SECONDS', '30', 'the maximum time for the start of a browser', integer(1, 600)),
+  launchSeconds: setting('CORRAL_LAUNCH_SECONDS', '30', 'the maximum start time of a browser', integer(1, 600)),
   bodySeconds: setting(
     'CORRAL_BODY_SECONDS',
     '60',
@@ -215,12 +215,7 @@ export const settings = {
     'the maximum memory of a worker or a build of a deployment',
     integer(128, 1_048_576),
   ),
-  logDays: setting(
-    'CORRAL_LOG_DAYS',
-    '30',
-    'the days after which the logs of builds and invocations are deleted',
-    integer(1, 3650),
-  ),
+  logDays: setting('CORRAL_LOG_DAYS', '30', 'days until logs of builds and invocations are deleted', integer(1, 3650)),
   invocationHistory: setting(
     'CORRAL_INVOCATION_HISTORY_MB',
     '4096',
@@ -233,31 +228,21 @@ export const settings = {
     'the maximum number of audit entries of a project; beyond it, the oldest are deleted',
     integer(1000, 1_000_000_000),
   ),
-  auditDays: setting('CORRAL_AUDIT_DAYS', '365', 'the days after which audit entries are deleted', integer(1, 36_500)),
+  auditDays: setting('CORRAL_AUDIT_DAYS', '365', 'days until audit entries are deleted', integer(1, 36_500)),
   historyDays: setting(
     'CORRAL_HISTORY_DAYS',
     '90',
-    'the days during which ended sessions, and deleted pools, profiles, extensions, proxies, keys and projects, can still be read',
+    'days during which ended sessions, and deleted pools, profiles, extensions, proxies, keys and projects, can still be read',
     integer(1, 36_500),
   ),
-  replayDays: setting(
-    'CORRAL_REPLAY_DAYS',
-    '7',
-    'the days after which videos of sessions are deleted',
-    integer(1, 3650),
-  ),
+  replayDays: setting('CORRAL_REPLAY_DAYS', '7', 'days until videos of sessions are deleted', integer(1, 3650)),
   replayMegabytes: setting(
     'CORRAL_REPLAY_MB',
     '500',
     'the maximum size of one video; the recording ends when it reaches it',
     integer(1, 100_000),
   ),
-  telemetryDays: setting(
-    'CORRAL_TELEMETRY_DAYS',
-    '30',
-    'the days after which the events of sessions are deleted',
-    integer(1, 3650),
-  ),
+  telemetryDays: setting('CORRAL_TELEMETRY_DAYS', '30', 'days until events of sessions are deleted', integer(1, 3650)),
   telemetrySession: setting(
     'CORRAL_TELEMETRY_SESSION_MB',
     '256',
