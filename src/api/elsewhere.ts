@@ -7,7 +7,7 @@ import { clockOf } from './body-clock.ts';
 import { hungUp } from './hung-up.ts';
 
 /** The parts of a request that decide which node serves it. */
-export interface Asked {
+interface Asked {
   method: string;
   /** The pattern of its route. */
   route: string;

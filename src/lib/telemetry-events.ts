@@ -58,31 +58,18 @@ const CallStack = named('BrowserCallStack', callStack(3));
 
 const Headers = named('BrowserHttpHeaders', Type.Record(Text(), Type.Unknown()));
 
-const event = <
-  const Name extends string,
-  const Category extends EventCategory,
-  Data extends TProperties = Record<never, never>,
->(
-  name: Name,
+const event = <const Category extends EventCategory, Data extends TProperties>(
+  name: string,
   category: Category,
-  data?: Data,
-) =>
-  ({ name, category, data: data && Shape(data) }) as {
-    name: Name;
-    category: Category;
-    data: TObject<Data> | undefined;
-  };
+  data: Data | undefined,
+) => ({ name, category, data: data && Shape(data) });
 
 /** An event of a place in the browser. */
-const found = <
-  const Name extends string,
-  const Category extends EventCategory,
-  Data extends TProperties = Record<never, never>,
->(
-  name: Name,
+const found = <const Category extends EventCategory, Data extends TProperties>(
+  name: string,
   category: Category,
-  data?: Data,
-) => event(name, category, { ...context, ...optional(data ?? ({} as Data)) });
+  data: Data,
+) => event(name, category, { ...context, ...optional(data) });
 
 /** In the order of docs/telemetry.md. */
 const events = {
@@ -131,7 +118,7 @@ const events = {
     canceled: Boolean(),
     resource_type: Text(),
   }),
-  network_idle: found('NetworkIdle', 'network'),
+  network_idle: found('NetworkIdle', 'network', {}),
   page_navigation: event(
     'PageNavigation',
     'page',
@@ -172,8 +159,8 @@ const events = {
       }),
     ),
   }),
-  page_layout_settled: found('PageLayoutSettled', 'page'),
-  page_navigation_settled: found('PageNavigationSettled', 'page'),
+  page_layout_settled: found('PageLayoutSettled', 'page', {}),
+  page_navigation_settled: found('PageNavigationSettled', 'page', {}),
   interaction_click: found('InteractionClick', 'interaction', {
     x: Integer(),
     y: Integer(),
@@ -204,7 +191,7 @@ const events = {
     status: Integer(),
     duration_ms: Decimal(),
   }),
-  cdp_connect: event('CdpConnect', 'connection'),
+  cdp_connect: event('CdpConnect', 'connection', undefined),
   cdp_disconnect: event('CdpDisconnect', 'connection', {
     duration_ms: Decimal(),
     message_count: Integer({ description: 'Messages of the client and to it.' }),

@@ -17,7 +17,7 @@ export interface Secrets {
   readonly keys: KeySource;
 }
 
-export interface SecretName {
+interface SecretName {
   kind: string;
   owner: string;
 }

@@ -12,7 +12,7 @@ const event = <Type extends EventType>(
   type,
   category: categoryOf(type),
   source: { kind },
-  ...(data ? { data: data as Record<string, unknown> } : {}),
+  ...(data ? { data } : {}),
 });
 
 export const apiCall = (call: { requestId: string; operationId: string; status: number; durationMs: number }) =>

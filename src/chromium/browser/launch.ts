@@ -29,7 +29,6 @@ import { sandboxed, unsandboxed } from '../sandbox/sandbox.ts';
 
 export { detectIsolation, type Isolation } from '../sandbox/isolation.ts';
 export type { Viewport } from '../display/viewport.ts';
-export type { BrowserKind } from './flags.ts';
 
 /** A Chromium process, as the rest of the code sees it. */
 export interface Browser {

@@ -2,7 +2,7 @@ import { record } from '../../lib/shape.ts';
 import type { Command } from './command.ts';
 
 /** The way out of one browser context, by the proxy that its client named. */
-export interface ContextLane {
+interface ContextLane {
   /** The parameters for Chromium instead. */
   readonly proxyServer: string;
   close(): void;

@@ -45,7 +45,7 @@ export interface LocalClient {
 }
 
 /** A command without a session is for the browser. */
-export type OnSession = [sessionId?: string | undefined, options?: SendOptions];
+type OnSession = [sessionId?: string | undefined, options?: SendOptions];
 
 export interface SendOptions {
   /**

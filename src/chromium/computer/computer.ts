@@ -5,7 +5,6 @@ import { Impossible, type Button, type Hands } from './hands.ts';
 import { chord, type Key } from './keys.ts';
 import { naturalMs, smoothWay, stepMs, straightWay, type Point } from './motion.ts';
 
-export type { Rectangle } from './display-client.ts';
 export { Impossible } from './hands.ts';
 
 /** Actions, which are performed one after the other. */

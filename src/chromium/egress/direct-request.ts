@@ -5,7 +5,7 @@ import type { Destinations } from './destinations.ts';
 import { directDial, type Dial } from './dial.ts';
 import { EgressError } from './refusals.ts';
 
-export interface DirectRequest {
+interface DirectRequest {
   method?: string;
   headers?: Record<string, string>;
   body?: Uint8Array | undefined;
@@ -16,7 +16,7 @@ export interface DirectRequest {
   mostBytes: number;
 }
 
-export interface DirectAnswer {
+interface DirectAnswer {
   status: number;
   headers: Record<string, string>;
   body: Buffer;

@@ -39,7 +39,7 @@ export interface Gateway {
   close(): Promise<void>;
 }
 
-export interface Counters {
+interface Counters {
   /** Bytes sent to and received from the network, headers included. */
   readonly up: number;
   readonly down: number;

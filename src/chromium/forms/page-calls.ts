@@ -54,7 +54,7 @@ type DocumentState = 'loading' | 'interactive' | 'complete';
 export type Look = Checked<typeof isLook>;
 export type SeenElement = Checked<typeof isElement>;
 export type SeenText = Checked<typeof isText>;
-export type Aim = Checked<typeof isAim>;
+type Aim = Checked<typeof isAim>;
 
 const coordinate = number(-1e9, 1e9);
 const inViewport = number(-1e7, 1e7);

@@ -108,7 +108,7 @@ export interface El {
   readonly selectors: readonly string[];
 }
 
-export interface Option {
+interface Option {
   readonly label: string;
   readonly value: string;
   readonly selected: boolean;
@@ -133,7 +133,7 @@ export interface TextBlock {
   readonly label?: boolean;
 }
 
-export interface PageInfo {
+interface PageInfo {
   readonly pageId: string;
   readonly url: string;
   readonly title: string;
@@ -163,7 +163,7 @@ export interface StateFingerprint {
   readonly storage: readonly { readonly origin: string; readonly keys: number; readonly hash: string }[];
 }
 
-export interface CookieFingerprint {
+interface CookieFingerprint {
   readonly name: string;
   readonly domain: string;
   readonly path: string;

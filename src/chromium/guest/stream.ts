@@ -17,7 +17,7 @@ export const ITEM_COST = 128;
 /** Smaller pieces of bytes are merged while they wait for the reader. */
 const SMALL = 8 * 1024;
 
-export type Item = { json: unknown; bytes?: undefined } | { bytes: Buffer; json?: undefined };
+type Item = { json: unknown; bytes?: undefined } | { bytes: Buffer; json?: undefined };
 
 /** The other end cancelled or refused a stream. `code` is the other end's. */
 export class Refusal extends Error {

@@ -12,7 +12,7 @@ export interface SessionFiles {
   explain(error: unknown): string;
 }
 
-export interface IncomingFiles {
+interface IncomingFiles {
   /** The next file begins. */
   next(): Promise<void>;
   bytes(chunk: Buffer): Promise<void>;

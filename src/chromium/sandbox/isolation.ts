@@ -37,7 +37,7 @@ export interface Isolation {
   readonly engines: Engines;
 }
 
-export interface Engines {
+interface Engines {
   readonly headlessShell: BrowserBinary | undefined;
   readonly full: BrowserBinary | undefined;
 }

@@ -19,7 +19,7 @@ interface Watched {
   onKill(sentence: string, report: OutOfMemory): void;
 }
 
-export interface Task {
+interface Task {
   pid: number;
   name: string;
   bytes: number;

@@ -38,7 +38,7 @@ export const isException = object({
 });
 export const isBindingCall = object({ name: text(128), payload: text(20_000), executionContextId: number(0, 2 ** 53) });
 
-export const isResponse = object({
+const isResponse = object({
   url: anyText,
   status: number(0, 1e6),
   statusText: anyText,

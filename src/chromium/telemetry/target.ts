@@ -32,7 +32,7 @@ export interface Target {
   gone: boolean;
 }
 
-export interface Frame {
+interface Frame {
   url: string;
   loaderId: string | undefined;
   parentId: string | undefined;
@@ -111,7 +111,7 @@ export type Draft = (event: NewEvent) => Finish<NewEvent>;
 export function eventOf({ type, from, target, metadata, data }: NewEvent, now: number): TelemetryEvent {
   const kind = target && wireType(target.type) === 'other' ? target.type : undefined;
   const notes = known(kind === undefined ? metadata : { target_type: kind, ...metadata });
-  const fields = known(data as Record<string, unknown> | undefined);
+  const fields = known(data);
   return {
     ts: now * 1000,
     type,

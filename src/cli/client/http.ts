@@ -10,7 +10,7 @@ export interface Target {
 }
 
 /** Lists are repeated, pairs become `name[key]`. */
-export type Query = Record<string, unknown>;
+type Query = Record<string, unknown>;
 
 export interface Question {
   method: string;

@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { FreeName, named, nullable, oneOf, Paging, Timestamp } from '../../api/schema.ts';
 
-export const providerTypes = ['passwordmanager', 'onepassword', 'vault', 'http'] as const;
+const providerTypes = ['passwordmanager', 'onepassword', 'vault', 'http'] as const;
 
 const ProviderType = oneOf(providerTypes, {
   description:

@@ -22,7 +22,7 @@ export interface Look {
 }
 
 /** What a person has given and was not typed yet. */
-export interface Pending {
+interface Pending {
   /** By the question that each value answers. */
   values: Map<string, string>;
   /** The question of the choice. */

@@ -126,7 +126,7 @@ export interface FlowState {
   ssoProvider?: string | undefined;
 }
 
-export const flowErrorCodes = [
+const flowErrorCodes = [
   'login_form_not_found',
   'navigation_confused',
   'domain_not_allowed',

@@ -2,7 +2,7 @@ import { withoutEnd } from '../../lib/text.ts';
 import type { Box, El, FrameSnapshot, Snapshot, TextBlock } from './snapshot.ts';
 import { attributeWords } from './words/match.ts';
 
-export type ControlKind = 'text' | 'password' | 'select' | 'radio' | 'checkbox' | 'button' | 'link' | 'tab' | 'other';
+type ControlKind = 'text' | 'password' | 'select' | 'radio' | 'checkbox' | 'button' | 'link' | 'tab' | 'other';
 
 /** An element with what the rules ask of it, worked out once. */
 export interface Item {

@@ -26,7 +26,7 @@ export interface View {
 }
 
 /** What a rule finds: a kind with the reason for it, and the parts of the reading that it decides. */
-export type Finding = Partial<Omit<Reading, 'kind' | 'evidence'>> & { kind: ReadingKind; why: string };
+type Finding = Partial<Omit<Reading, 'kind' | 'evidence'>> & { kind: ReadingKind; why: string };
 
 /** One rule of the table in read.ts. */
 export interface Rule {

@@ -72,6 +72,8 @@ const optionsOf = (element: HTMLSelectElement) =>
     selected: option.selected,
   }));
 
+const addressOf = ({ href }: HTMLAnchorElement | SVGAElement) => (typeof href === 'string' ? href : href.baseVal);
+
 const isBox = (element: Element): element is HTMLInputElement =>
   isInput(element) && /^(checkbox|radio)$/.test(element.type);
 /** Undefined for an element that cannot be checked. */
@@ -125,7 +127,7 @@ export function describe(
     covered: visible && inViewport ? isCovered(element) : undefined,
     box: boxOf(rect),
     formKey: formKeyOf(element, formKeys),
-    href: isAnchor(element) ? collapsed(String(element.href), 500) : undefined,
+    href: isAnchor(element) ? collapsed(addressOf(element), 500) : undefined,
     near: visible && takesText ? nearOf(element) : '',
     inDialog: inDialog(element),
     classes: classesOf(element),

@@ -9,7 +9,9 @@ function getter<T extends object, Name extends keyof T>(prototype: T, name: Name
 
 function setter<T extends object, Name extends keyof T>(prototype: T, name: Name): (node: T, value: T[Name]) => void {
   const set = Object.getOwnPropertyDescriptor(prototype, name)!.set!;
-  return (node, value) => void Reflect.apply(set, node, [value]);
+  return (node, value) => {
+    Reflect.apply(set, node, [value]);
+  };
 }
 
 type Method = (...args: never[]) => unknown;
@@ -93,4 +95,4 @@ export const isTextArea = (element: Element): element is HTMLTextAreaElement => 
 export const isSelect = (element: Element): element is HTMLSelectElement => tagOf(element) === 'select';
 export const isButton = (element: Element): element is HTMLButtonElement => tagOf(element) === 'button';
 export const isLabel = (element: Element): element is HTMLLabelElement => tagOf(element) === 'label';
-export const isAnchor = (element: Element): element is HTMLAnchorElement => tagOf(element) === 'a';
+export const isAnchor = (element: Element): element is HTMLAnchorElement | SVGAElement => tagOf(element) === 'a';

@@ -1,5 +1,5 @@
 /** A phrase of a table, without case, accents and punctuation. `open` lets letters follow its last word. */
-export interface Phrase {
+interface Phrase {
   text: string;
   open: boolean;
 }
