@@ -22,6 +22,7 @@ const checks = [
   { name: 'types, browser code', run: () => listen('tsc', ['--project', 'tsconfig.web.json']) },
   { name: 'types, console', run: () => withApiTypes('tsc', ['--project', 'console/tsconfig.json']) },
   { name: 'regexes', run: () => listen(process.execPath, ['scripts/regexes.mjs']) },
+  { name: 'exports', run: () => listen(process.execPath, ['scripts/exports.mjs']) },
   { name: 'rooms', run: () => listen(process.execPath, ['scripts/rooms.mjs']) },
   { name: 'openapi and docs', run: emittedFilesAreCurrent, mend: 'npm run openapi' },
 ];

@@ -44,7 +44,7 @@ const EventLoop = Type.Object(
       'How long the event loop of the service was blocked. The service answers no request of any project during a stop. Stops below 20 ms are not counted.',
   },
 );
-export const About = named(
+const About = named(
   'About',
   Type.Object({
     node_id: Type.String({ description: 'The node that answers. The other fields describe it.' }),

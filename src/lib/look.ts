@@ -3,7 +3,7 @@
  * in the light and in the dark. Text and quiet text have a contrast of at least 4.5 on each of the grounds. A table instead of a style sheet,
  * because the console's components take colours as values.
  */
-export const colours = {
+const colours = {
   /** Of a page that is read. */
   page: ['#ffffff', '#0e1013'],
   /** Behind cards. */

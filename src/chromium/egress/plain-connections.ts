@@ -5,7 +5,7 @@ import type { Reading } from './dial.ts';
 import { plainReader, type PlainReader } from './plain-body.ts';
 import { EgressError } from './refusals.ts';
 
-export type Created = (error: Error | null, socket: Duplex) => void;
+type Created = (error: Error | null, socket: Duplex) => void;
 /** Node's `createConnection`. */
 export type CreateConnection = (args: http.ClientRequestArgs, created: Created) => undefined;
 

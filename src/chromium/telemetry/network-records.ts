@@ -24,7 +24,7 @@ export interface Request {
 }
 
 /** The redacted part of a response that is kept until its event. */
-export interface Answer {
+interface Answer {
   url: string;
   status: number;
   statusText: string;

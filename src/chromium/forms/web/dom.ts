@@ -20,7 +20,7 @@ function method<T extends Record<Name, Method>, Name extends string>(prototype: 
   return (node: T, ...args: Parameters<T[Name]>) => Reflect.apply(call, node, args) as ReturnType<T[Name]>;
 }
 
-export const nodeType = getter(Node.prototype, 'nodeType');
+const nodeType = getter(Node.prototype, 'nodeType');
 export const parentOf = getter(Node.prototype, 'parentNode');
 export const firstChildOf = getter(Node.prototype, 'firstChild');
 export const nextOf = getter(Node.prototype, 'nextSibling');

@@ -1,7 +1,7 @@
 import { attribute, checkVisibility, childrenOf, isInput, isLabel, isTextArea, rectOf, rectsOf } from './dom.ts';
 import { closest, deepAt, isWithin } from './tree.ts';
 
-export interface Point {
+interface Point {
   x: number;
   y: number;
 }

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { Command } from '../protocol.ts';
 import { Fault } from './fault.ts';
 
-export interface Runnable {
+interface Runnable {
   file: string;
   args: string[];
   cwd: string;

@@ -1,5 +1,5 @@
 /** The output of a process, as far back as it is kept. Readers count in chunks since the beginning. */
-export interface Chunk {
+interface Chunk {
   stream: 'stdout' | 'stderr';
   bytes: Buffer;
 }

@@ -9,7 +9,7 @@ import { join } from 'node:path';
  * Real pipes for the output of a process. Node gives its children sockets, which cannot be opened by name: `echo x >/dev/stdout` and
  * every program that logs to /dev/stderr would fail. A fifo that is unlinked once both ends are open is a pipe.
  */
-export interface Pipe {
+interface Pipe {
   /** The child's end. */
   readonly write: number;
   readonly read: Socket;

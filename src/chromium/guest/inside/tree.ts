@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 
 /** What is left of a process and everything it started: its descendants, and the members of its kernel session. */
-export interface Member {
+interface Member {
   pid: number;
   parent: number;
   session: number;
