@@ -319,7 +319,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     }
   }
   if (problems.length > 0) throw new ConfigError(problems);
-  const config = values as unknown as Config;
+  const config = values as unknown as Config; // each value is of the setting of its name
   const capacity = config.maxSessions ?? sessionsByMemory(sessionsBytes(), config.sessionMemory);
   return Object.freeze({ ...config, capacity, spares: config.warmSpares ?? sparesOf(capacity) });
 }

@@ -11,7 +11,7 @@ export function parseQuery(text: string): Record<string, unknown> {
     else if (nested[2] === '')
       add(query, nested[1]!, value); // tags[]=a&tags[]=b
     else {
-      const [, outer, inner] = nested as unknown as [string, string, string];
+      const [, outer = '', inner = ''] = nested;
       const there = query[outer];
       const map = isMap(there) ? there : (query[outer] = Object.create(null) as Record<string, unknown>);
       add(map, inner, value);

@@ -41,6 +41,7 @@ function ajv(coerceTypes: boolean) {
       compile: (limit) => ofLength(keyword, limit),
     });
   }
+  // The types are those of a CommonJS module with a default export; Node imports the function itself.
   (addFormats as unknown as typeof addFormats.default)(instance, ['date-time', 'uri', 'email', 'uuid']);
   return instance;
 }

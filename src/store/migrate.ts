@@ -78,7 +78,7 @@ async function readMigrations(): Promise<Migration[]> {
   );
 }
 
-/** A file of several statements: without name and values, so that PostgreSQL accepts it as a whole. */
+/** A file of several statements. Without name and values, which `Sql` always has, PostgreSQL accepts it as a whole. */
 function unprepared(text: string): Sql {
   return { name: undefined as unknown as string, text, values: undefined as unknown as [] };
 }

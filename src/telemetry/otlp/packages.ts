@@ -95,5 +95,5 @@ export async function loadPackages(): Promise<Packages> {
   const loaded = await Promise.all(
     Object.entries(names).map(async ([key, name]) => [key, (await import(name)) as unknown] as const),
   );
-  return Object.fromEntries(loaded) as unknown as Packages;
+  return Object.fromEntries(loaded) as unknown as Packages; // modules that are imported by a computed name have no type
 }

@@ -90,6 +90,7 @@ async function unzip(_: Args<'unzip'>, stream: Telling<'unzip'>): Promise<void> 
 
 async function unpack(path: string, dest: string, size: number): Promise<void> {
   const { default: yauzl } = await import('yauzl');
+  // promisify() takes the type of the overload without options.
   const open = promisify(yauzl.open) as unknown as (path: string, options: object) => Promise<ZipFile>;
   const options = { lazyEntries: true, autoClose: false, validateEntrySizes: true, strictFileNames: true };
   const archive = await open(path, options).catch((error: Error) => {

@@ -196,6 +196,7 @@ async function onTerminal(
   const name = env['TERM'] ?? 'xterm-256color';
   const pty = terminal.spawn(file, args, { name, cwd, env: { ...env, TERM: name }, rows, cols, encoding: null });
   pty.onData((data) => output.add('stdout', Buffer.from(data)));
+  // The package's types have neither.
   const { on, fd } = pty as unknown as { on(event: 'end', listener: () => void): void; fd: number };
   on.call(pty, 'end', () => readRest(fd, output));
   const ending = new Promise<number>((resolve) =>
