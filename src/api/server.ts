@@ -79,6 +79,7 @@ export async function httpServer(options: {
           ServerResponse: UnsniffedResponse,
           keepAliveTimeout: 72_000, // longer than the minute after which load balancers close idle connections
           requestTimeout: 0, // a large upload may take long; body-clock.ts bounds the time without progress
+          headersTimeout: 60_000, // Node's default is the requestTimeout when that is shorter: none
         },
         pacedRequests(handle),
       ),

@@ -88,9 +88,11 @@ export const requestErrors = {
   },
   search_too_slow: final(
     503,
-    'The search took longer than it may.',
-    (p: { seconds: number }) =>
-      `The search took longer than ${p.seconds} s and was cancelled. Filter by more fields, or search a shorter time.`,
+    'The search took too long, or too many searches of the project wait.',
+    (p: { seconds: number } | { waiting: number }) =>
+      'waiting' in p
+        ? `${p.waiting} searches of this project wait. Search again when they are answered.`
+        : `The search took longer than ${p.seconds} s and was cancelled. Filter by more fields, or search a shorter time.`,
   ),
   store_unavailable: entry(
     503,

@@ -1,5 +1,11 @@
-/** Runs work of many owners: `most` pieces at once, and one of each owner. Owners that wait take turns. */
-export function fairPlaces(most: number): <T>(owner: unknown, work: () => Promise<T>) => Promise<T> {
+/** So many pieces of one owner may wait. Whoever asked for them may be gone, so they would have no bound otherwise. */
+const MOST_WAITING = 50;
+
+/** Runs work of many owners: `most` pieces at once, and one of each owner. Owners that wait take turns. `full`: too much of it waits. */
+export function fairPlaces(
+  most: number,
+  full: (waiting: number) => Error,
+): <T>(owner: unknown, work: () => Promise<T>) => Promise<T> {
   const running = new Set<unknown>();
   /** The owner that comes next is first. */
   const waiting = new Map<unknown, (() => void)[]>();
@@ -15,8 +21,9 @@ export function fairPlaces(most: number): <T>(owner: unknown, work: () => Promis
   }
 
   return async (owner, work) => {
+    const queue = waiting.get(owner) ?? [];
+    if (queue.length >= MOST_WAITING) throw full(queue.length);
     await new Promise<void>((resolve) => {
-      const queue = waiting.get(owner) ?? [];
       queue.push(resolve);
       waiting.set(owner, queue);
       startNext();

@@ -14,11 +14,14 @@ export function pacedRequests(
 
   async function handleInTurns(client: unknown, tasks: (() => void)[]): Promise<void> {
     waiting.set(client, tasks);
-    for (let next = 0; next < tasks.length;) {
-      await nextTurn(client);
-      while (next < tasks.length && !loopPace.isOver()) tasks[next++]!();
+    try {
+      while (tasks.length > 0) {
+        await nextTurn(client);
+        while (tasks.length > 0 && !loopPace.isOver()) tasks.shift()!();
+      }
+    } finally {
+      waiting.delete(client);
     }
-    waiting.delete(client);
   }
 
   return (request, response) => {

@@ -39,7 +39,7 @@ export function missingReference(error: unknown): string | undefined {
  * the caller gets `store_unavailable`.
  */
 export function database(pool: pg.Pool, recover: () => Promise<void>): Db {
-  const inPlace = fairPlaces(PAGES_AT_ONCE);
+  const inPlace = fairPlaces(PAGES_AT_ONCE, (waiting) => errors.search_too_slow({ waiting }));
 
   async function connect(): Promise<pg.PoolClient> {
     try {

@@ -76,7 +76,10 @@ test('has what is needed to run, and nothing else', () => {
   expect(packed.filter((path) => unwanted.test(path))).toEqual([]);
   expect(packed).toEqual(expect.arrayContaining(['bin/corral.cjs', 'dist/main.js', 'LICENSE', 'README.md']));
   expect(packed.filter((path) => /^dist\/(?!console\/).*\/web\//.test(path))).toEqual([
+    'dist/chromium/forms/web/page.js',
     'dist/chromium/pages/web/page.js',
+    'dist/chromium/telemetry/web/captcha.js',
+    'dist/chromium/telemetry/web/interaction.js',
     'dist/docs/web/start.js',
     'dist/docs/web/style.css',
     'dist/logins/hosted/web/page.js',

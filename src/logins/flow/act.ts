@@ -127,7 +127,7 @@ async function clickOn(flow: Flow, action: Action): Promise<void> {
 
 async function basic(flow: Flow, look: Look, credential: OpenCredential | undefined): Promise<FlowStateName> {
   const values = credential?.values ?? {};
-  const basicFields = basicFieldsOf(look).map((field) => ({ ...field, id: idAt(flow, field.id, field.origin) }));
+  const basicFields = basicFieldsOf(look).map((field) => ({ ...field, id: idAt(flow, field) }));
   const [name, password] = basicFields.map((field): Partial<FoundValue> & Origin => {
     const given = flow.pending.values.get(questionOf(flow, field));
     return {

@@ -237,20 +237,21 @@ export async function report(flow: Flow, state: FlowState): Promise<void> {
     ...shown(flow, one),
     question: questionOf(flow, one),
   });
+  // Fields come first, then choices, then the options of fields: a page with many choices still asks for its password.
+  const fields = state.fields
+    .slice(0, mostShown)
+    .map(({ options, ...field }) => ({ field: asked(field), options }))
+    .filter(({ field }) => fits(field));
+  const choices = state.choices.slice(0, mostShown).map(asked).filter(fits);
   const clean: FlowState = {
     ...state,
     externalActionMessage: state.externalActionMessage && flow.scrub.text(state.externalActionMessage),
     websiteError: state.websiteError && flow.scrub.text(state.websiteError),
-    choices: state.choices.slice(0, mostShown).map(asked).filter(fits),
-    // What is asked comes before what can be chosen there.
-    fields: state.fields
-      .slice(0, mostShown)
-      .map(({ options, ...field }) => ({ field: asked(field), options }))
-      .filter(({ field }) => fits(field))
-      .map(({ field, options }) => ({
-        ...field,
-        ...(options && { options: options.map((option) => shown(flow, option)).filter(fits) }),
-      })),
+    choices,
+    fields: fields.map(({ field, options }) => ({
+      ...field,
+      ...(options && { options: options.map((option) => shown(flow, option)).filter(fits) }),
+    })),
     ssoProvider: flow.ssoProvider,
   };
   noteAsked(flow, clean.fields);

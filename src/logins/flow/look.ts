@@ -47,7 +47,7 @@ export async function lookNow(flow: Flow): Promise<Look> {
   const choices = located(whole.choices).map((choice, at) =>
     flow.secrets.text(choice.id) === choice.id ? choice : { ...choice, id: `${choice.type}_${at + 1}` },
   );
-  const fields = located(whole.fields).map((field) => ({ ...field, id: idAt(flow, field.id, field.origin) }));
+  const fields = located(whole.fields).map((field) => ({ ...field, id: idAt(flow, field) }));
   const reading = { ...whole, fields, choices };
   return { snapshot, reading, key: keyOf({ snapshot, reading }) };
 }

@@ -15,19 +15,23 @@ export function questionOf({ hashSalt }: Pick<Flow, 'hashSalt'>, asked: ReadFiel
   return createHmac('sha256', hashSalt).update(text).digest('base64url').slice(0, 22);
 }
 
+type AskedField = Pick<ReadField, 'id' | 'key' | 'origin'>;
+
 /**
  * The id of a field. Clients may answer without the id of the question, so an id that was asked under by one origin is not used for another:
  * an answer that arrives after the page went elsewhere names no field there, and is refused.
  */
-export function idAt({ askedAt }: Pick<Flow, 'askedAt'>, id: string, origin = ''): string {
-  const first = askedAt.get(id);
-  if (first === undefined || first === origin) return id;
+export function idAt({ askedAt }: Pick<Flow, 'askedAt'>, { id, key, origin = '' }: AskedField): string {
+  // An answer may name the key of a field instead (submit.ts).
+  const isOfOthers = [id, key].some((name) => (askedAt.get(name) ?? origin) !== origin);
+  if (!isOfOthers) return id;
   return `${id}@${URL.canParse(origin) ? new URL(origin).host : ''}`;
 }
 
 /** The person is asked for these fields. */
 export function noteAsked({ askedAt }: Pick<Flow, 'askedAt'>, fields: readonly ReadField[]): void {
-  for (const { id, origin = '' } of fields) if (!askedAt.has(id)) askedAt.set(id, origin);
+  for (const { id, key, origin = '' } of fields)
+    for (const name of [id, key]) if (!askedAt.has(name)) askedAt.set(name, origin);
 }
 
 /** The choice that a person made, if the page still offers it. */

@@ -11,6 +11,8 @@ const cutLengths = new Set([40, 100, 105, 112, 120, 200, 206, 300, 400, 500, 200
 const headLength = 32;
 /** With the length of a head, this bounds the memory of the search. A value has one to three forms. */
 const mostForms = 2000;
+/** Of all forms: they are sorted in one piece. */
+const mostCharacters = 500_000;
 
 /** Words that every login page has. Where one of them is the value, masking it would point it out. */
 const pageWords =
@@ -53,7 +55,8 @@ export function scrubber(): Scrubber {
   function searchNow(): Search | undefined {
     if (full || search) return search;
     const forms = new Set([...typed.values(), ...held.map(formsOf)].flat());
-    full = forms.size > mostForms;
+    const characters = Array.from(forms).reduce((sum, { length }) => sum + length, 0);
+    full = forms.size > mostForms || characters > mostCharacters;
     if (full) typed.clear();
     else
       search = {
