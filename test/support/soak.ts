@@ -321,7 +321,8 @@ async function rawClient(address: string, url: string, leaves: boolean, idleMs: 
   };
   gone.catch(() => {});
   try {
-    await Promise.race([work(), gone]);
+    // A page whose process was killed may never load: the client leaves then, or its session would never be idle.
+    await Promise.race([work(), gone, late('a raw client')]);
   } finally {
     if (leaves) client.socket.close();
     else client.socket.terminate();
