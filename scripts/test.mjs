@@ -26,16 +26,15 @@ await script(async () => {
 });
 
 /**
- * The attacks by what runs in a session, on what confines it. The others are on what the service does with requests, messages, connections,
- * rows and its memory, which is the same for every user.
- * The attacks by code in a session. The others attack the service with requests, rows and memory, which is the same for
- * every user.
+ * The attacks by code in a session. The others attack the service with requests, messages, rows and memory, which is the same for every
+ * user.
  */
 function attacksOnSessions() {
   const onTheService = [
     'bad-keys',
     'bidi-messages',
     'cdp-messages',
+    'computer-work',
     'curl-raw',
     'display-work',
     'docs',
@@ -46,12 +45,15 @@ function attacksOnSessions() {
     'hostile-browser',
     'keys',
     'large-lists',
+    'large-payloads',
+    'login-pages',
     'memory',
     'node-credentials',
     'passwords',
     'project-caps',
     'project-storage',
     'provider-items',
+    'searches',
     'slow-text',
     'telemetry',
     'trace',
