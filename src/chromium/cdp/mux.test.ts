@@ -23,7 +23,9 @@ async function fakeBrowser(options?: Parameters<typeof multiplex>[1]) {
   const raw = (text: string) => fromBrowser.emit('data', Buffer.from(`${text}\0`));
   const say = (body: object, sessionId?: string) => raw(fromChromium(body, sessionId));
   const heard = () => {
-    const text = String(toBrowser.read() ?? '');
+    // Node 26 returns one chunk for each read, earlier versions all of them.
+    let text = '';
+    for (let chunk; (chunk = toBrowser.read() as Buffer | null);) text += String(chunk);
     return text
       .split('\0')
       .filter(Boolean)
