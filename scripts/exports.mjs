@@ -45,7 +45,7 @@ export function deadExports(base, names = folders) {
     });
 }
 
-/** `*` stands for all names: of `import * as`, `export * from` and `import()`. */
+/** The name `*` means all exports: of `import * as`, `export * from` and `import()`. */
 function importedNames(code) {
   const statements = /^[ \t]*(?:import|export)\b(?:\s+type\b)?([^'"`;]*?)\bfrom\s*['"](\.[^'"]+)['"]/gm;
   const calls = /\b(?:import|importActual|mock)(?:<[^>]*>)?\(\s*['"](\.[^'"]+)['"]/g;

@@ -5,6 +5,8 @@ import { runHub } from './hub.ts';
 import type { InvocationRow } from './invocation-store.ts';
 import type { LogRow } from './log-store.ts';
 
+const readerUntil = (signal: AbortSignal) => ({ id: 'one', since: null, signal, project: 'project' });
+
 /** An invocation that printed so many lines, ten of which are read at once. */
 function invocation(lines: number) {
   const at = new Date(0);
@@ -35,7 +37,7 @@ function invocation(lines: number) {
 test('a reader that is slow makes the service read no more than a portion ahead', async () => {
   const { ofInvocation, read } = invocation(1000);
   const gone = new AbortController();
-  const events = ofInvocation('one', null, gone.signal);
+  const events = ofInvocation(readerUntil(gone.signal));
   for (let taken = 0; taken < 5; taken++) await events.next();
   expect(read()).toBe(10);
   for (let taken = 0; taken < 10; taken++) await events.next();
@@ -46,7 +48,7 @@ test('a reader that is slow makes the service read no more than a portion ahead'
 
 test('all lines come before the end, which is the last event', async () => {
   const { ofInvocation, row, hub } = invocation(25);
-  const events = ofInvocation('one', null, new AbortController().signal);
+  const events = ofInvocation(readerUntil(new AbortController().signal));
   const seen: string[] = [];
   for await (const event of events) {
     seen.push(event.event === 'log' ? event.message : `${event.event} ${row.status}`);
@@ -61,7 +63,7 @@ test('all lines come before the end, which is the last event', async () => {
 test('a reader that has gone ends the reading', async () => {
   const { ofInvocation } = invocation(0);
   const gone = new AbortController();
-  const events = ofInvocation('one', null, gone.signal);
+  const events = ofInvocation(readerUntil(gone.signal));
   expect((await events.next()).value).toMatchObject({ event: 'invocation_state' });
   const next = events.next();
   gone.abort();
@@ -73,8 +75,7 @@ test('many readers of a project look at the database together about as often as 
   const gone = new AbortController();
   const waking = setInterval(() => hub.hear('log one'), 1);
   const readers = Array.from({ length: 100 }, async () => {
-    for await (const event of ofInvocation('one', null, gone.signal, 'project'))
-      expect(event.event).toBe('invocation_state');
+    for await (const event of ofInvocation(readerUntil(gone.signal))) expect(event.event).toBe('invocation_state');
   });
   await sleep(500);
   clearInterval(waking);

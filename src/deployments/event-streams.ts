@@ -24,6 +24,15 @@ interface FollowDeps {
   appsOf: (deploymentId: string) => Promise<App[]>;
 }
 
+/** A client that reads the events of one deployment or invocation. */
+interface Reader {
+  id: string;
+  /** Lines before this time are left out. */
+  since: Date | null;
+  signal: AbortSignal;
+  project: string;
+}
+
 /** The events of deployments and invocations: their lines, and each state that is seen. Both end with a state in which nothing follows. */
 export function following(deps: FollowDeps) {
   const now = () => new Date().toISOString();
@@ -41,7 +50,7 @@ export function following(deps: FollowDeps) {
    * not kept: it may have megabytes, and there may be many readers, each as slow as it likes.
    */
   async function* follow<R extends { status: string }, E>(
-    { id, since, signal, project }: { id: string; since: Date | null; signal: AbortSignal; project: string },
+    { id, since, signal, project }: Reader,
     how: {
       status: () => Promise<R['status'] | undefined>;
       read: () => Promise<R | undefined>;
@@ -88,44 +97,27 @@ export function following(deps: FollowDeps) {
   }
 
   return {
-    /** `project`: whose reader it is. */
-    ofDeployment: (
-      id: string,
-      since: Date | null,
-      signal: AbortSignal,
-      project = id,
-    ): AsyncGenerator<DeploymentEvent> =>
-      follow<DeploymentRow, DeploymentEvent>(
-        { id, since, signal, project },
-        {
-          status: async () => (await deps.deployment(id))?.status,
-          read: () => deps.deployment(id),
-          last: (status) => deploymentLife.isFinal(status),
-          async describe(row) {
-            const apps = row.status === 'running' ? await deps.appsOf(row.id) : [];
-            const summaries = apps.map(({ id, app_name, version, region, actions, env_vars }) => {
-              const app = { id, app_name, version, region, actions, env_vars };
-              return { event: 'app_version_summary', timestamp: now(), ...app } as const;
-            });
-            return [...summaries, { event: 'deployment_state', timestamp: now(), deployment: toDeployment(row) }];
-          },
+    ofDeployment: (reader: Reader): AsyncGenerator<DeploymentEvent> =>
+      follow<DeploymentRow, DeploymentEvent>(reader, {
+        status: async () => (await deps.deployment(reader.id))?.status,
+        read: () => deps.deployment(reader.id),
+        last: (status) => deploymentLife.isFinal(status),
+        async describe(row) {
+          const apps = row.status === 'running' ? await deps.appsOf(row.id) : [];
+          const summaries = apps.map(({ id, app_name, version, region, actions, env_vars }) => {
+            const app = { id, app_name, version, region, actions, env_vars };
+            return { event: 'app_version_summary', timestamp: now(), ...app } as const;
+          });
+          return [...summaries, { event: 'deployment_state', timestamp: now(), deployment: toDeployment(row) }];
         },
-      ),
+      }),
 
-    ofInvocation: (
-      id: string,
-      since: Date | null,
-      signal: AbortSignal,
-      project = id,
-    ): AsyncGenerator<InvocationEvent> =>
-      follow<InvocationRow, InvocationEvent>(
-        { id, since, signal, project },
-        {
-          status: () => deps.invocationStatus(id),
-          read: () => deps.invocation(id),
-          last: (status) => invocationLife.isFinal(status),
-          describe: async (row) => [{ event: 'invocation_state', timestamp: now(), invocation: toInvocation(row) }],
-        },
-      ),
+    ofInvocation: (reader: Reader): AsyncGenerator<InvocationEvent> =>
+      follow<InvocationRow, InvocationEvent>(reader, {
+        status: () => deps.invocationStatus(reader.id),
+        read: () => deps.invocation(reader.id),
+        last: (status) => invocationLife.isFinal(status),
+        describe: async (row) => [{ event: 'invocation_state', timestamp: now(), invocation: toInvocation(row) }],
+      }),
   };
 }

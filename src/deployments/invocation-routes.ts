@@ -173,7 +173,7 @@ export function invocationRoutes({
       async (request, reply) => {
         const since = readSince(request.query.since);
         const { id, project_id: project } = await invocations.find(projectOf(request).id, request.params.id);
-        await stream(reply, closing, (signal) => following.ofInvocation(id, since, signal, project));
+        await stream(reply, closing, (signal) => following.ofInvocation({ id, since, signal, project }));
       },
     );
   };

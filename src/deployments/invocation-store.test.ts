@@ -70,7 +70,7 @@ test('what a lost node ran has failed, and what waits stays in the queue', async
   expect(await claim(10, 'other')).toBe('b');
 });
 
-test('invocations that end with their deployment or their node are told without their payloads', async () => {
+test('the rows of invocations that end with their deployment or their node have no payloads', async () => {
   for (const id of ['a', 'b']) await rows().insert({ ...asked(id, 'one'), payload: '"large"' });
   await claim(10, 'lost');
   const ended = [

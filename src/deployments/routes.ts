@@ -97,7 +97,7 @@ export function deploymentRoutes(room: DeploymentRoom): FastifyPluginAsyncTypebo
       async (request, reply) => {
         const since = readSince(request.query.since);
         const { id, project_id: project } = await deployments.find(projectOf(request).id, request.params.id);
-        await stream(reply, room.closing, (signal) => room.following.ofDeployment(id, since, signal, project));
+        await stream(reply, room.closing, (signal) => room.following.ofDeployment({ id, since, signal, project }));
       },
     );
 

@@ -1,4 +1,4 @@
-/** So many pieces of one owner may wait. Whoever asked for them may be gone, so they would have no bound otherwise. */
+/** The queue of one owner is bounded, because work stays in it when its client disconnects. */
 const MOST_WAITING = 50;
 
 /** Runs work of many owners: `most` pieces at once, and one of each owner. Owners that wait take turns. `full`: too much of it waits. */

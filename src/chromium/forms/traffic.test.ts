@@ -90,7 +90,7 @@ test('an event looks at no other request, however many are open', () => {
   expect(seen.at(-1)).toEqual([2000, 950, false]);
 });
 
-test('the counts are those of the open requests, whatever happened before', () => {
+test('the counts equal the number of open requests after any sequence of events', () => {
   const traffic = pageTraffic(main);
   traffic.sent(request('poll'));
   traffic.sent(request('form', { method: 'POST' }));

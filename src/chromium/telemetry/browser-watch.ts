@@ -26,7 +26,7 @@ export interface BrowserWatch {
   close(): void;
 }
 
-/** How long a change waits for pages to confirm it. A page that hangs takes it up when it goes on. */
+/** How long a change waits for pages to confirm it. A page that hangs confirms the change when it runs again. */
 const PAGES_MS = 1000;
 /** More targets than a browser can run. */
 const MOST_TARGETS = 5000;

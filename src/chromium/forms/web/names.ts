@@ -62,7 +62,7 @@ export function textIn(element: Element, { most, skip, names = false }: TextOpti
   return collapsed(text, most);
 }
 
-/** The text that a picture or a named part stands for. */
+/** The alternative text of a picture, or the label of an element that has one. */
 function alternativeOf(element: Element, isTop: boolean): string | undefined {
   const tag = tagOf(element);
   if (tag === 'img') return attribute(element, 'alt') || attribute(element, 'title') || '';
