@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { oneByOne } from '../lib/one-at-a-time.ts';
 import type { Proxy } from '../chromium/egress/proxy.ts';
 import type { Engine } from '../chromium/engine.ts';
 import { errors } from '../errors.ts';
@@ -282,14 +283,4 @@ function unlimited(): AbortController {
   const controller = new AbortController();
   setMaxListeners(0, controller.signal);
   return controller;
-}
-
-/** Runs one task after the other, whether or not the previous one failed. */
-function oneByOne() {
-  let last: Promise<unknown> = Promise.resolve();
-  return <T>(work: () => Promise<T>): Promise<T> => {
-    const done = last.then(work);
-    last = done.catch(() => {});
-    return done;
-  };
 }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { oneByOne } from '../../lib/one-at-a-time.ts';
 import type { Clipboard } from '../pages/clipboard.ts';
 import type { Rectangle } from './display-client.ts';
 import { Impossible, type Button, type Hands } from './hands.ts';
@@ -44,13 +45,7 @@ const BETWEEN_CLICKS_MS = 40;
 const TURN_MS = 60;
 
 export function computer(hands: Hands, clipboard: Clipboard): Computer {
-  let turn: Promise<unknown> = Promise.resolve();
-
-  function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = turn.then(work);
-    turn = done.catch(() => {});
-    return done;
-  }
+  const inTurn = oneByOne();
 
   async function inside(...points: Point[]): Promise<void> {
     const { width, height } = await hands.screen();
