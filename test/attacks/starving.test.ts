@@ -80,7 +80,7 @@ describe('a session that takes all it can', { timeout: 120_000 }, () => {
 
   /** Kills what a bomb left. The dead count until they are buried, and until then the session cannot start anything. */
   async function clear(words: string): Promise<void> {
-    const left = new Map(pidsOf(words).map((pid) => [pid, startTime(pid)]));
+    const left = new Map(pidsOf(words).map((pid) => [pid, startTime(pid) ?? 'gone']));
     for (const pid of left.keys()) signal(pid, 'SIGKILL');
     const unburied = () => [...left].filter(([pid, startedAt]) => startTime(pid) === startedAt).length;
     await expect.poll(unburied, PATIENCE).toBe(0);
