@@ -19,11 +19,12 @@ const rooms = {
   pools: ['sessions', 'telemetry'], // a lease captures the categories of its pool and of its acquire
   doors: ['sessions', 'pools', 'profiles', 'extensions', 'proxies', 'chromium'], // addresses and APIs for clients of other services, on top of sessions and pools
   profiles: [],
-  extensions: [],
+  extensions: ['uploads'],
+  uploads: [], // zips that clients send, for extensions and apps
   proxies: ['chromium'], // a check uses the same way out as a session's traffic
   credentials: ['chromium'], // stores of credentials are reached by the same rules as a session's destinations
   logins: ['sessions', 'credentials', 'profiles', 'proxies'],
-  deployments: ['sessions', 'org', 'extensions', 'chromium'], // zips are taken in and checked as those of extensions are
+  deployments: ['sessions', 'org', 'uploads', 'chromium'],
   telemetry: [],
   'project-events': [], // what changed in a project, for readers outside; triggers of the database write it
   mcp: [], // tools for agents: a client of the API, asked by way of a host that app/ and the command line give it

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { decompress } from '../chromium/browser/profile-archive.ts';
 import { extensionService } from '../extensions/service.ts';
-import { uploads } from '../extensions/uploads.ts';
+import { uploads } from '../uploads/uploads.ts';
 import { profileMetrics } from '../profiles/metrics.ts';
 import { profileService } from '../profiles/service.ts';
 import type { Ground } from './ground.ts';

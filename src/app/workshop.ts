@@ -12,7 +12,7 @@ import { workerStarter } from '../chromium/workshop/worker.ts';
 import type { Cluster } from '../cluster/service.ts';
 import { workerPool, type Recipe } from '../deployments/workers.ts';
 import type { SessionService } from '../sessions/service.ts';
-import { uploads } from '../extensions/uploads.ts';
+import { uploads } from '../uploads/uploads.ts';
 import { serviceAddress, type Egress } from './egress.ts';
 import type { Ground } from './ground.ts';
 import type { Organisation } from './organisation.ts';

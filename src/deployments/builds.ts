@@ -3,10 +3,11 @@ import { BuildError, type Built, type BuildJob } from '../chromium/workshop/buil
 import { WorkerError } from '../chromium/workshop/worker.ts';
 import { errors, ServiceError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
+import { mergedRuns } from '../lib/merged-runs.ts';
 import { Pieces } from '../lib/pieces.ts';
 import { onBehalfOf } from '../lib/scope.ts';
 import type { ProjectStorage } from '../lib/storage.ts';
-import type { Uploads } from '../extensions/uploads.ts';
+import type { Uploads } from '../uploads/uploads.ts';
 import type { Hub } from './hub.ts';
 import type { LineWriter } from './logs.ts';
 import type { DeploymentRow, DeploymentStore, FileKind } from './store.ts';
@@ -47,35 +48,29 @@ export function builds(deps: BuildsDeps) {
   const { store, hub, nodeId, log } = deps;
   let current: { id: string; giveUp: AbortController; over: Promise<void> } | undefined;
   let closed = false;
-  let looking = false;
-  let again = false;
 
-  async function look(): Promise<void> {
+  /** Begins the next build if none is under way. Never rejects. */
+  const look = mergedRuns(async () => {
     if (closed || current) return;
-    if (looking) return void (again = true);
-    looking = true;
     try {
-      do {
-        again = false;
-        const row = await store.claim(nodeId, deps.offenders());
-        if (!row) continue;
-        const giveUp = new AbortController();
-        const broke = new AbortController();
-        const owner = { kind: 'build', id: row.id, end: (error: Error) => broke.abort(error) } as const;
-        const over = onBehalfOf(owner, () => buildOne(row, giveUp.signal, broke.signal))
-          .catch((error: Error) => log.error({ deployment: row.id, error: error.message }, 'deployment.not_settled'))
-          .finally(() => {
-            current = undefined;
-            void look();
-          });
-        current = { id: row.id, giveUp, over };
-        return;
-      } while (again);
+      const row = await store.claim(nodeId, deps.offenders());
+      if (row) begin(row);
     } catch (error) {
       log.warn({ error: (error as Error).message }, 'deployments.not_claimed');
-    } finally {
-      looking = false;
     }
+  });
+
+  function begin(row: DeploymentRow): void {
+    const giveUp = new AbortController();
+    const broke = new AbortController();
+    const owner = { kind: 'build', id: row.id, end: (error: Error) => broke.abort(error) } as const;
+    const over = onBehalfOf(owner, () => buildOne(row, giveUp.signal, broke.signal))
+      .catch((error: Error) => log.error({ deployment: row.id, error: error.message }, 'deployment.not_settled'))
+      .finally(() => {
+        current = undefined;
+        void look();
+      });
+    current = { id: row.id, giveUp, over };
   }
 
   /** `broke` aborts when the service has failed in the work of this build. The build fails then. */
@@ -181,6 +176,7 @@ export function builds(deps: BuildsDeps) {
     async close(): Promise<void> {
       closed = true;
       clearInterval(timer);
+      await look(); // a claim that is under way may still begin a build
       if (!current) return;
       const { id, giveUp, over } = current;
       giveUp.abort();

@@ -8,7 +8,7 @@ import { sendPage } from '../api/paging.ts';
 import { empty, eventsOf, listOf, refusals } from '../api/schema.ts';
 import { eventStream } from '../api/sse.ts';
 import { errors, ServiceError } from '../errors.ts';
-import { mostZipBytes, type Upload } from '../extensions/uploads.ts';
+import { mostZipBytes, type Upload } from '../uploads/uploads.ts';
 import type { following } from './event-streams.ts';
 import { readForm } from './form.ts';
 import { App, AppList, CreateDeployment, Deployment, DeploymentEvent, DeploymentList, Since } from './schema.ts';

@@ -1,6 +1,7 @@
 import { WorkerError, type Outcome } from '../chromium/workshop/worker.ts';
 import { ServiceError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
+import { mergedRuns } from '../lib/merged-runs.ts';
 import { retried } from '../lib/retry.ts';
 import { onBehalfOf } from '../lib/scope.ts';
 import type { Hub } from './hub.ts';
@@ -43,26 +44,19 @@ export function runs(deps: RunsDeps) {
   /** Invocations whose end this node is writing. Notifications about them are ignored. */
   const settling = new Set<string>();
   let closed = false;
-  let pumping: Promise<void> | undefined;
-  let again = false;
 
-  /** Takes as many as there is room for. One pump at a time; what is asked for meanwhile makes it look again. */
-  function pump(): void {
-    if (closed) return;
-    if (pumping) return void (again = true);
-    pumping = (async () => {
-      do {
-        again = false;
-        while (!closed && running.size < deps.most && !deps.short?.()) {
-          const row = await store.claim(nodeId, deps.mostOfApp, deps.offenders());
-          if (!row) break;
-          begin(row);
-        }
-      } while (again);
-    })()
-      .catch((error: Error) => log.warn({ error: error.message }, 'invocations.not_claimed'))
-      .finally(() => (pumping = undefined));
-  }
+  /** Takes as many as there is room for. Never rejects. */
+  const pump = mergedRuns(async () => {
+    try {
+      while (!closed && running.size < deps.most && !deps.short?.()) {
+        const row = await store.claim(nodeId, deps.mostOfApp, deps.offenders());
+        if (!row) return;
+        begin(row);
+      }
+    } catch (error) {
+      log.warn({ error: (error as Error).message }, 'invocations.not_claimed');
+    }
+  });
 
   function begin(row: InvocationRow): void {
     let cancel = (_why: string) => {};
@@ -72,7 +66,7 @@ export function runs(deps: RunsDeps) {
       .catch((error: Error) => log.error({ invocation: row.id, error: error.message }, 'invocation.not_settled'))
       .finally(() => {
         running.delete(row.id);
-        pump();
+        void pump();
       });
     running.set(row.id, { cancel, over });
   }
@@ -158,14 +152,14 @@ export function runs(deps: RunsDeps) {
     for (const id of await store.overAmong(ids)) running.get(id)?.cancel('It was ended.');
   }
 
-  hub.on('queue', pump);
+  hub.on('queue', () => void pump());
   hub.on('state', (id) => {
     if (settling.has(id)) return; // then the next is taken
     if (running.has(id)) void endSettled([id]).catch(() => {});
-    else pump(); // another may have made room
+    else void pump(); // another may have made room
   });
   const timer = setInterval(() => {
-    pump();
+    void pump();
     void endSettled().catch(() => {});
   }, lookMs).unref();
 
@@ -176,7 +170,7 @@ export function runs(deps: RunsDeps) {
     async close(): Promise<void> {
       closed = true;
       clearInterval(timer);
-      await pumping;
+      await pump();
       for (const { cancel } of running.values()) cancel('The service was stopped while it ran.');
       await Promise.all([...running.values()].map(({ over }) => over));
     },

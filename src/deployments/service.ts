@@ -1,6 +1,6 @@
 import { errors } from '../errors.ts';
-import type { Upload } from '../extensions/uploads.ts';
-import { checkZip } from '../extensions/archive.ts';
+import type { Upload } from '../uploads/uploads.ts';
+import { checkZip } from '../uploads/zip.ts';
 import { newId } from '../lib/ids.ts';
 import type { ProjectStorage } from '../lib/storage.ts';
 import type { Db } from '../store/db.ts';

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import { errors } from '../errors.ts';
 import { zipOffset } from './crx.ts';
-import { mostZipBytes, type Upload } from './uploads.ts';
+import { mostZipBytes, type Upload } from '../uploads/uploads.ts';
 
 /** The Chrome Web Store needs a browser version to choose a release; any current version works. */
 const storeBrowser = '150.0.0.0';

@@ -11,7 +11,7 @@ import { bytesAs, empty, listOf, refusals } from '../api/schema.ts';
 import { errors } from '../errors.ts';
 import { Extension, ExtensionList, FromChromeStore, LoadExtensions, UploadExtension } from './schema.ts';
 import type { ExtensionService, Loadable } from './service.ts';
-import { mostZipBytes, type Upload } from './uploads.ts';
+import { mostZipBytes, type Upload } from '../uploads/uploads.ts';
 
 const tags = ['extensions'];
 const IdOrName = Type.Object({ id_or_name: Type.String() });

@@ -8,7 +8,7 @@ import { storeIdOf } from './crx.ts';
 import type { Extension, ExtensionList, ExtensionSelector, FromChromeStore } from './schema.ts';
 import { fetchCrx, zipIn } from './chrome-store.ts';
 import { extensionStore, type ExtensionRow } from './store.ts';
-import type { Upload, Uploads } from './uploads.ts';
+import type { Upload, Uploads } from '../uploads/uploads.ts';
 
 const mostOfASession = 20;
 const storeMs = 30_000;

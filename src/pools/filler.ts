@@ -1,4 +1,5 @@
 import type { Log } from '../lib/log.ts';
+import { mergedRuns } from '../lib/merged-runs.ts';
 import type { Db } from '../store/db.ts';
 import { poolLaunches } from './launches.ts';
 import type { Placed } from './nodes/anywhere.ts';
@@ -39,7 +40,6 @@ export function filler({
   log: Log;
 }) {
   const store = poolStore(db);
-  const busy = new Map<string, { again: boolean }>();
   const owed = debts();
   const timers = new Map<string, NodeJS.Timeout>();
   let closed = false;
@@ -64,24 +64,15 @@ export function filler({
   });
 
   /** Never rejects: a failure is logged and retried later. */
-  async function fill(poolId: string): Promise<void> {
-    const running = busy.get(poolId);
-    if (running) return void (running.again = true);
+  const fill = mergedRuns(async (poolId: string) => {
     if (closed) return;
-    const turn = { again: false };
-    busy.set(poolId, turn);
     try {
-      do {
-        turn.again = false;
-        await once(poolId);
-      } while (turn.again && !closed);
+      await once(poolId);
     } catch (error) {
       log.warn({ pool: poolId, error: (error as Error).message }, 'pool.not_filled');
       later(poolId, 1000);
-    } finally {
-      busy.delete(poolId);
     }
-  }
+  });
 
   async function once(poolId: string): Promise<void> {
     const owedBefore = owed.of(poolId); // a browser that is given back during the look may still be counted by it

@@ -4,6 +4,7 @@ import type net from 'node:net';
 import { basename, dirname, resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { finishedWithin } from '../../lib/deadline.ts';
+import { undoOnFailure } from '../../lib/undo.ts';
 import { findCgroups, type Cgroup } from '../sandbox/cgroup.ts';
 import type { Limits } from '../sandbox/cgroup-limits.ts';
 import { diskUse, type DiskUse } from '../sandbox/disk-use.ts';
@@ -139,14 +140,9 @@ export async function launch(options: LaunchOptions, signal: AbortSignal): Promi
   const { kind, binary } = choose(options, isolation);
   signal.throwIfAborted();
 
-  const undo: (() => unknown)[] = [];
   try {
-    return await start(options, isolation, kind, binary, signal, (step) => undo.push(step));
+    return await undoOnFailure((undo) => start(options, isolation, kind, binary, signal, undo));
   } catch (error) {
-    for (const step of undo.reverse())
-      await Promise.resolve()
-        .then(step)
-        .catch(() => {});
     if (!(error instanceof NoWindowManager)) throw error;
   }
   // Chromium has no flags for the place of its windows then. It is started again with them.

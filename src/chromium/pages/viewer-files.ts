@@ -1,3 +1,4 @@
+import { mergedRuns } from '../../lib/merged-runs.ts';
 import { MOST_FILES, MOST_UPLOADED } from './upload-bounds.ts';
 import type { FileMessage, FilesMessage, ViewerMessageOf } from './viewer-protocol.ts';
 
@@ -54,7 +55,6 @@ export function viewerFiles({
   let uploading: { take(chunk: Buffer): void; stop(): void } | undefined;
   let saving = false;
   /** A list is being read, and whether it was requested again meanwhile. */
-  let listing: { again: boolean } | undefined;
 
   function offer(message: ViewerMessageOf<'offerFiles'>): void {
     const take = message.chooser === 0 ? dropAt(message) : chooserOf(message.chooser)?.take;
@@ -132,21 +132,14 @@ export function viewerFiles({
     return self;
   }
 
-  /** One list at a time: requests meanwhile are answered by one more list. */
-  async function list(): Promise<void> {
-    if (listing) return void (listing.again = true);
-    const mine: { again: boolean } = { again: true };
-    listing = mine;
-    while (mine.again && !over.signal.aborted) {
-      mine.again = false;
-      const found = await files.downloads().then(
-        (all) => ({ files: all.slice(0, MOST_LISTED), problem: '' }),
-        (error: unknown) => ({ files: [], problem: files.explain(error) }),
-      );
-      if (!over.signal.aborted) tell({ type: 'downloads', ...found });
-    }
-    listing = undefined;
-  }
+  const list = mergedRuns(async () => {
+    if (over.signal.aborted) return;
+    const found = await files.downloads().then(
+      (all) => ({ files: all.slice(0, MOST_LISTED), problem: '' }),
+      (error: unknown) => ({ files: [], problem: files.explain(error) }),
+    );
+    if (!over.signal.aborted) tell({ type: 'downloads', ...found });
+  });
 
   return {
     /** The page asks for files. */

@@ -2,6 +2,7 @@ import net from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import type { DiskSpace } from '../../lib/disk-space.ts';
 import type { Log } from '../../lib/log.ts';
+import { undoOnFailure } from '../../lib/undo.ts';
 import { cgroupName, remember } from '../browser/launch.ts';
 import type { Destinations } from '../egress/destinations.ts';
 import { startGateway } from '../egress/gateway.ts';
@@ -69,9 +70,10 @@ const MIB = 2 ** 20;
 export async function openCell(options: CellOptions): Promise<Cell> {
   const { dir, isolation, limits, log } = options;
   if (!isolation.sandboxed) throw new Error(isolation.refusal ?? 'This machine gives no sandbox.');
-  const owner = isolation.owners.claim(dir);
-  const undo: (() => unknown)[] = [() => owner.release(), () => removeTree(dir, isolation)];
-  try {
+  return undoOnFailure(async (undo) => {
+    const owner = isolation.owners.claim(dir);
+    undo(() => owner.release());
+    undo(() => removeTree(dir, isolation));
     await makeDirectories(dir);
     await furnish(dir, owner, undefined);
     const ways = options.ways ?? [];
@@ -87,9 +89,9 @@ export async function openCell(options: CellOptions): Promise<Cell> {
     );
     if (endings.length > 0) addNameServer(dir, NAMES.address);
     const place = sandboxed(dir, owner);
-    undo.push(() => place.close());
+    undo(() => place.close());
     const cgroup = isolation.cgroups?.create(cgroupName(dir), limits);
-    undo.push(() => cgroup?.remove());
+    undo(() => cgroup?.remove());
     const lower = lowered(isolation.cgroups?.controllers ?? [], limits);
     const { tools, app } = options;
     const listeners = [...ways.map(({ listener }) => listener), ...(endings.length > 0 ? [NAMES] : [])];
@@ -102,7 +104,7 @@ export async function openCell(options: CellOptions): Promise<Cell> {
       place.close();
       owner.release(); // free once the directory is gone
     });
-    undo.push(() => run.stop());
+    undo(() => run.stop());
     cutLines(process.child.stderr, options.onLine);
     if (run.pid !== undefined) {
       remember(dir, run.pid);
@@ -168,13 +170,7 @@ export async function openCell(options: CellOptions): Promise<Cell> {
         );
       },
     };
-  } catch (error) {
-    for (const step of undo.reverse())
-      await Promise.resolve()
-        .then(step)
-        .catch(() => {});
-    throw error;
-  }
+  });
 }
 
 /** Every connection to the listener goes to the service. */
