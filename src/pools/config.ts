@@ -1,19 +1,22 @@
 import { errors } from '../errors.ts';
 import { policyOf } from '../sessions/policy.ts';
 import { refuseHeadlessKiosk, refuseLargeDisplay } from '../sessions/request.ts';
-import type { CreateSession } from '../sessions/schema.ts';
+import { switchesOf, type CreateSession } from '../sessions/schema.ts';
 import { captureOf, captureOnUpdate, inReply } from '../telemetry/capture.ts';
 import { PoolConfig, type CreatePool, type UpdatePool } from './schema.ts';
 import type { PoolRow } from './store.ts';
 
 type Config = PoolRow['config'];
 
+function pooledSwitches(config: Config) {
+  const { gpu: _, ...pooled } = switchesOf(config);
+  return pooled;
+}
+
 export const defaultConfig = {
   fill_rate_per_minute: 25,
   timeout_seconds: 600,
-  stealth: false,
-  headless: false,
-  kiosk_mode: false,
+  ...pooledSwitches({}),
   refresh_on_profile_update: false,
   reset_on_release: true,
 } satisfies Config;
@@ -44,11 +47,9 @@ export function mergeConfig(before: Config, request: Omit<UpdatePool, 'size' | '
 
 /** The browser that a pool's configuration describes. Its start_url is opened when the browser is lent, not before. */
 export function browserOf({ config, profile_id, extension_ids }: PoolRow): CreateSession {
-  const { headless, stealth, kiosk_mode, viewport, engine_policy, proxy_id, timeout_seconds } = config;
+  const { viewport, engine_policy, proxy_id, timeout_seconds } = config;
   const asked = {
-    headless,
-    stealth,
-    kiosk_mode,
+    ...pooledSwitches(config),
     viewport,
     engine_policy,
     proxy_id,

@@ -40,6 +40,13 @@ const timeout = {
 };
 const resetOnRelease = { description: 'false keeps the state of the browser from the last lease. Corral extension.' };
 
+/** The switches of a session that a pool has, too. */
+const switches = (options?: { default: false }) => ({
+  stealth: Type.Optional(Type.Boolean(options)),
+  headless: Type.Optional(Type.Boolean(options)),
+  kiosk_mode: Type.Optional(Type.Boolean(options)),
+});
+
 const common = {
   profile: Type.Optional(PoolProfile),
   extensions: Type.Optional(Type.Array(ExtensionSelector, { maxItems: 20 })),
@@ -57,9 +64,7 @@ export const CreatePool = named(
     name: Type.Optional(PoolName),
     fill_rate_per_minute: Type.Optional(Type.Integer({ ...fillRate, default: 25 })),
     timeout_seconds: Type.Optional(Type.Integer({ ...timeout, default: 600 })),
-    stealth: Type.Optional(Type.Boolean({ default: false })),
-    headless: Type.Optional(Type.Boolean({ default: false })),
-    kiosk_mode: Type.Optional(Type.Boolean({ default: false })),
+    ...switches({ default: false }),
     refresh_on_profile_update: Type.Optional(
       Type.Boolean({
         default: false,
@@ -76,9 +81,7 @@ export const CreatePool = named(
 const settings = {
   fill_rate_per_minute: Type.Optional(Type.Integer(fillRate)),
   timeout_seconds: Type.Optional(Type.Integer(timeout)),
-  stealth: Type.Optional(Type.Boolean()),
-  headless: Type.Optional(Type.Boolean()),
-  kiosk_mode: Type.Optional(Type.Boolean()),
+  ...switches(),
   refresh_on_profile_update: Type.Optional(Type.Boolean()),
   reset_on_release: Type.Optional(Type.Boolean(resetOnRelease)),
 };

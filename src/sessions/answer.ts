@@ -1,7 +1,7 @@
 import { captureOf, inReply } from '../telemetry/capture.ts';
 import type { Addresses } from './addresses.ts';
 import type { LiveSession } from './live-session.ts';
-import type { Session } from './schema.ts';
+import { switchesOf, type Session } from './schema.ts';
 import type { SessionRow } from './store.ts';
 
 /** What is known of a session without a query to its browser, on the node that runs it. */
@@ -19,10 +19,7 @@ export function asSession(row: SessionRow, addresses: Addresses, keyId: string, 
     session_id: row.id,
     created_at: row.created_at.toISOString(),
     ...addresses.of(row.id, { keyId, projectId: row.project_id }, row.node_id, row.lease_id),
-    headless: row.headless,
-    stealth: row.stealth,
-    gpu: row.gpu,
-    kiosk_mode: row.kiosk_mode,
+    ...switchesOf(row),
     timeout_seconds: row.timeout_seconds,
     viewport: {
       width: row.viewport_width,

@@ -13,6 +13,7 @@ import {
   unpackProfile,
 } from '../chromium/browser/profile-archive.ts';
 import type { Toolbox } from '../chromium/guest/toolbox.ts';
+import type { Switches } from '../chromium/browser/flags.ts';
 import { LaunchError, sweep, type Isolation, type LaunchOptions } from '../chromium/browser/launch.ts';
 import type { OutOfMemory } from '../chromium/sandbox/memory-watch.ts';
 import { removeTree } from '../chromium/sandbox/outside.ts';
@@ -26,10 +27,8 @@ import { onBehalfOf } from '../lib/scope.ts';
 const leastBytes = 1024 * 1024;
 
 /** Everything about a browser that is fixed when it starts. */
-export type BrowserOptions = Pick<
-  LaunchOptions,
-  'headless' | 'stealth' | 'kiosk' | 'gpu' | 'viewport' | 'policy' | 'needsFullBrowser' | 'resume'
->;
+export type BrowserOptions = Switches &
+  Pick<LaunchOptions, 'headless' | 'viewport' | 'policy' | 'needsFullBrowser' | 'resume'>;
 
 /** The parts of a browser's environment that may change while it runs. */
 interface Surroundings {

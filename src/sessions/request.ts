@@ -3,7 +3,7 @@ import { errors } from '../errors.ts';
 import { captureOnCreate } from '../telemetry/capture.ts';
 import type { BrowserOptions } from './browsers.ts';
 import { policyOf } from './policy.ts';
-import type { CreateSession, UpdateSession } from './schema.ts';
+import { switchesOf, type CreateSession, type UpdateSession } from './schema.ts';
 import type { Shape } from './spares.ts';
 import type { NewSession, SessionRow } from './store.ts';
 
@@ -13,43 +13,31 @@ const defaultTimeoutSeconds = 60;
 export const defaultViewport = { width: 1920, height: 1080 };
 
 export const spareOptions = (shape: Shape): BrowserOptions => ({
+  ...switchesOf({}),
   headless: shape === 'headless',
-  stealth: false,
-  kiosk: false,
-  gpu: false,
   viewport: defaultViewport,
   policy: undefined,
 });
 
 /** The kind of spare that fits; undefined for options that cannot be applied to a running browser. */
-export function shapeOf({
-  headless,
-  stealth,
-  kiosk,
-  gpu,
-  policy,
-  needsFullBrowser,
-  resume,
-}: BrowserOptions): Shape | undefined {
-  if (stealth || kiosk || gpu || policy || resume || (headless && needsFullBrowser)) return undefined;
+export function shapeOf(options: BrowserOptions): Shape | undefined {
+  const { headless, policy, needsFullBrowser, resume } = options;
+  const { headless: _, ...others } = switchesOf(options);
+  if (Object.values(others).includes(true) || policy || resume || (headless && needsFullBrowser)) return undefined;
   return headless ? 'headless' : 'headful';
 }
 
 export function optionsOf(request: CreateSession): BrowserOptions {
-  const {
-    headless = false,
-    stealth = false,
-    kiosk_mode: kiosk = false,
-    gpu = false,
-    viewport = defaultViewport,
-  } = request;
+  const { viewport = defaultViewport } = request;
+  const switches = switchesOf(request);
+  const { headless, gpu } = switches;
   if (gpu && headless) throw errors.invalid_input({ detail: 'gpu needs a display; leave out headless or gpu.' });
-  refuseHeadlessKiosk({ headless, kiosk_mode: kiosk });
+  refuseHeadlessKiosk(switches);
   refuseIdleForce(request.profile);
   refuseLargeDisplay({ headless, viewport });
   const { width, height, refresh_rate } = viewport as { width: number; height: number; refresh_rate?: number };
   const rate = refresh_rate === undefined ? {} : { refreshRate: refresh_rate };
-  return { headless, stealth, kiosk, gpu, viewport: { width, height, ...rate }, policy: policyOf(request) };
+  return { ...switches, viewport: { width, height, ...rate }, policy: policyOf(request) };
 }
 
 /** Fields that another field makes meaningless are refused, since a client that sends them expects an effect. */
@@ -88,10 +76,7 @@ export const viewportOf = ({ viewport_width: width, viewport_height: height, ref
 
 /** The request that a session's row was created from, as far as it concerns the browser. */
 export const requestOf = (row: SessionRow): CreateSession => ({
-  headless: row.headless,
-  stealth: row.stealth,
-  gpu: row.gpu,
-  kiosk_mode: row.kiosk_mode,
+  ...switchesOf(row),
   ...(row.policy ? { engine_policy: row.policy } : {}),
 });
 
@@ -106,10 +91,7 @@ export function rowFor(
     project_id: projectId,
     name: request.name ?? null,
     tags: request.tags ?? {},
-    headless: options.headless,
-    stealth: options.stealth,
-    gpu: options.gpu,
-    kiosk_mode: options.kiosk,
+    ...switchesOf(options),
     timeout_seconds: request.timeout_seconds ?? defaultTimeoutSeconds,
     viewport_width: options.viewport.width,
     viewport_height: options.viewport.height,

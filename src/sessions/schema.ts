@@ -56,6 +56,25 @@ export const Policy = Type.Unsafe<Record<string, unknown>>({
   description: 'Chromium enterprise policies for this session alone.',
 });
 
+/**
+ * Options of a browser that are on or off. Rows, answers, pools and the engine have them under the same names; `chromium/browser/flags.ts`
+ * says what each does.
+ */
+const switches = {
+  headless: Type.Boolean({
+    description: 'Without a display: starts faster and takes less memory. false when left out.',
+  }),
+  stealth: Type.Boolean({ description: 'Without the signs of automation that flags can remove; see docs/stealth.md.' }),
+  gpu: Type.Boolean(),
+  kiosk_mode: Type.Boolean({ description: 'Without tabs and address bar.' }),
+};
+
+export type Switches = Record<keyof typeof switches, boolean>;
+
+/** The switches of a request, a row or a configuration. One that is left out is off. */
+export const switchesOf = (source: Partial<Switches>) =>
+  Object.fromEntries(Object.keys(switches).map((name) => [name, source[name as keyof Switches] ?? false])) as Switches;
+
 export const CreateSession = named(
   'BrowserRequest',
   Type.Object({
@@ -64,13 +83,9 @@ export const CreateSession = named(
       description: 'Unique among the active sessions of the project.',
     } as typeof SlugName),
     tags: Type.Optional(Tags),
-    headless: Type.Optional(
-      Type.Boolean({ description: 'Without a display: starts faster and takes less memory. false when left out.' }),
-    ),
-    stealth: Type.Optional(
-      Type.Boolean({ description: 'Without the signs of automation that flags can remove; see docs/stealth.md.' }),
-    ),
-    gpu: Type.Optional(Type.Boolean()),
+    headless: Type.Optional(switches.headless),
+    stealth: Type.Optional(switches.stealth),
+    gpu: Type.Optional(switches.gpu),
     timeout_seconds: Type.Optional(
       Type.Integer({
         minimum: 10,
@@ -79,7 +94,7 @@ export const CreateSession = named(
       }),
     ),
     viewport: Type.Optional(Viewport),
-    kiosk_mode: Type.Optional(Type.Boolean({ description: 'Without tabs and address bar.' })),
+    kiosk_mode: Type.Optional(switches.kiosk_mode),
     start_url: Type.Optional(
       Type.String({
         maxLength: 2048,

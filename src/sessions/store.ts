@@ -2,22 +2,19 @@ import type { Db } from '../store/db.ts';
 import { cutPage, type Cut } from '../store/pages.ts';
 import { sql } from '../store/sql.ts';
 import { mostPageOfPolicies } from './policy.ts';
+import type { Switches } from './schema.ts';
 import { sessionLife, type Ending, type SessionEvent, type SessionState } from './state.ts';
 
 /** An ended session keeps a policy up to this many bytes: its row stays for a long time, and counts for no project. */
 const mostKeptPolicy = 16 * 1024;
 
-export interface SessionRow {
+export interface SessionRow extends Switches {
   id: string;
   project_id: string;
   node_id: string;
   state: SessionState;
   name: string | null;
   tags: Record<string, string>;
-  headless: boolean;
-  stealth: boolean;
-  gpu: boolean;
-  kiosk_mode: boolean;
   timeout_seconds: number;
   viewport_width: number;
   viewport_height: number;

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { cgroupName, launch, type Browser, type LaunchOptions } from '../../src/chromium/browser/launch.ts';
 import { startTime, tree } from '../../src/chromium/sandbox/process-tree.ts';
 
-const plain = { headless: true, stealth: false, kiosk: false, gpu: false, viewport: { width: 1000, height: 700 } };
+const plain = { headless: true, stealth: false, kiosk_mode: false, gpu: false, viewport: { width: 1000, height: 700 } };
 export type Wishes = Partial<LaunchOptions>;
 
 /** A sessions directory of its own, the browsers launched in it, and how to look for what they left. */

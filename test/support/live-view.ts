@@ -54,7 +54,7 @@ const SEARCH_URL = 'http://search.test/?q=%s';
 
 export async function watched({ headless, full = false }: WatchedOptions): Promise<Watched> {
   const dir = await mkdtemp(join(tmpdir(), 'corral-live-'));
-  const shape = { headless, needsFullBrowser: full, stealth: false, kiosk: false, gpu: false };
+  const shape = { headless, needsFullBrowser: full, stealth: false, kiosk_mode: false, gpu: false };
   const viewport = { width: 1000, height: 700 };
   const browser = await launch(
     { dir: join(dir, 'session'), viewport, searchUrl: SEARCH_URL, ...shape },

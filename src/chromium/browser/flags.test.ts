@@ -6,7 +6,7 @@ const optionsWith = (wishes: Partial<FlagOptions> = {}): FlagOptions => ({
   kind: 'headless-shell',
   viewport: { width: 1280, height: 800 },
   stealth: false,
-  kiosk: false,
+  kiosk_mode: false,
   gpu: false,
   userDataDir: '/home/corral/user-data',
   proxyPort: 3128,
@@ -18,7 +18,7 @@ const optionsWith = (wishes: Partial<FlagOptions> = {}): FlagOptions => ({
 const every = (['headless-shell', 'headless', 'headful'] satisfies BrowserKind[]).flatMap((kind) =>
   [true, false].flatMap((on) => [
     optionsWith({ kind, stealth: on }),
-    optionsWith({ kind, kiosk: on }),
+    optionsWith({ kind, kiosk_mode: on }),
     optionsWith({ kind, gpu: on }),
   ]),
 );

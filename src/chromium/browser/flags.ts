@@ -9,12 +9,16 @@ import type { Viewport } from '../display/viewport.ts';
 
 export type BrowserKind = 'headless-shell' | 'headless' | 'headful';
 
-export interface FlagOptions {
+/** Options of a browser that are on or off, named as in the API, so that they reach this file without a translation. */
+export interface Switches {
+  readonly stealth: boolean;
+  readonly kiosk_mode: boolean;
+  readonly gpu: boolean;
+}
+
+export interface FlagOptions extends Switches {
   readonly kind: BrowserKind;
   readonly viewport: Viewport;
-  readonly stealth: boolean;
-  readonly kiosk: boolean;
-  readonly gpu: boolean;
   /** Whether a window manager places the windows of a headful browser. */
   readonly managed?: boolean;
   readonly userDataDir: string;
@@ -38,7 +42,7 @@ export function flags(options: FlagOptions): string[] {
     ...(options.kind === 'headless-shell' ? headlessShell : []),
     ...(options.kind === 'headless' ? headless : []),
     ...(options.kind === 'headful' ? headful : []),
-    ...(options.kiosk ? kiosk : []),
+    ...(options.kiosk_mode ? kiosk : []),
     ...(options.gpu ? gpu : software),
     ...(options.kind === 'headful' && !options.gpu ? softwareWebGl : []),
     ...(options.stealth ? stealth(options) : []),

@@ -144,7 +144,7 @@ describe('a headful display', () => {
   });
 
   test('shows a kiosk as nothing but the page', async () => {
-    const browser = await yard.launch({ headless: false, kiosk: true, viewport: { width: 900, height: 600 } });
+    const browser = await yard.launch({ headless: false, kiosk_mode: true, viewport: { width: 900, height: 600 } });
     const page = await pipeClient(browser).page();
     await expect.poll(() => page.evaluate('[innerWidth, innerHeight]')).toEqual([900, 600]);
     await browser.stop();

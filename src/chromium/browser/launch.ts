@@ -11,7 +11,7 @@ import { diskUse, type DiskUse } from '../sandbox/disk-use.ts';
 import { fitDisplay, startDisplay, tooLongForDisplay, type ConnectDisplay, type Display } from '../display/display.ts';
 import { DEFAULT_REFRESH_RATE, setRefreshRate } from '../display/refresh-rate.ts';
 import type { Viewport } from '../display/viewport.ts';
-import { flags, policyOf, type BrowserKind } from './flags.ts';
+import { flags, policyOf, type BrowserKind, type Switches } from './flags.ts';
 import { clear, furnish, makeDirectories, makeRun, record, recorded } from '../sandbox/furnish.ts';
 import { framesByWindowManager } from './preferences.ts';
 import { hello, type BrowserVersion } from './hello.ts';
@@ -87,13 +87,10 @@ export interface Browser {
   stop(options?: { graceMs?: number }): Promise<void>;
 }
 
-export interface LaunchOptions {
+export interface LaunchOptions extends Switches {
   /** The session's directory. `home` in it is kept, and may hold a profile already (`home/user-data`); `launch` recreates the rest. */
   readonly dir: string;
   readonly headless: boolean;
-  readonly stealth: boolean;
-  readonly kiosk: boolean;
-  readonly gpu: boolean;
   readonly viewport: Viewport;
   readonly policy?: Record<string, unknown> | undefined;
   /** Headful: where the address bar searches for words; see `policyOf`. */
@@ -156,9 +153,6 @@ async function start(
   {
     dir,
     viewport,
-    kiosk,
-    stealth,
-    gpu,
     policy,
     searchUrl,
     limits = {},
@@ -166,6 +160,7 @@ async function start(
     tools,
     resume,
     owner: given,
+    ...switches
   }: LaunchOptions,
   isolation: Isolation,
   kind: BrowserKind,
@@ -186,7 +181,7 @@ async function start(
   undo(() => place.close());
   const managed = kind === 'headful' && isolation.windowManager;
   if (managed) await framesByWindowManager(dir, owner);
-  const wishes = { kind, viewport, stealth, kiosk, gpu, resume, managed, policies: confined, version: binary.version };
+  const wishes = { ...switches, kind, viewport, resume, managed, policies: confined, version: binary.version };
   const command = [binary.path, ...flags({ ...wishes, userDataDir: place.userData, proxyPort: place.gatewayPort })];
 
   const cgroup = isolation.cgroups?.create(cgroupName(dir), limits);
@@ -197,7 +192,13 @@ async function start(
     kind === 'headful'
       ? await displayFor({ dir, owner, confined, managed, lower, viewport, cgroup }, signal, undo)
       : undefined;
-  const process = place.start(command, { gpu, tools, lower, readable: outsideUsr(binary.path), display: display?.pid });
+  const process = place.start(command, {
+    gpu: switches.gpu,
+    tools,
+    lower,
+    readable: outsideUsr(binary.path),
+    display: display?.pid,
+  });
   let unwatch: (() => void) | undefined;
   const cleanUp = async () => {
     unwatch?.();
@@ -356,7 +357,7 @@ function choose(options: LaunchOptions, isolation: Isolation): { kind: BrowserKi
 
   const needsFull =
     !options.headless ||
-    options.kiosk ||
+    options.kiosk_mode ||
     options.stealth ||
     options.policy !== undefined ||
     options.needsFullBrowser === true;

@@ -24,7 +24,7 @@ describe.runIf(isolation.sandboxed)('the guest of a session', () => {
           dir: join(dir, 'session'),
           headless: true,
           stealth: false,
-          kiosk: false,
+          kiosk_mode: false,
           gpu: false,
           viewport: { width: 800, height: 600 },
         },
