@@ -1,12 +1,10 @@
-import type { AddressInfo } from 'node:net';
-import { measureRequests } from './api/metrics.ts';
 import { internalOrigin, origin } from './api/origin.ts';
-import { httpServer } from './api/server.ts';
+import { nodesProbe } from './cluster/probe.ts';
 import { cluster } from './cluster/service.ts';
 import { tokens } from './lib/tokens.ts';
 import { undoOnFailure } from './lib/undo.ts';
 import { addresses as sessionAddresses } from './sessions/addresses.ts';
-import { nodesWithSessions } from './sessions/reconcile.ts';
+import { nodesWithSessions, settleLostNode } from './sessions/reconcile.ts';
 import { nodesWithRuns } from './deployments/reconcile.ts';
 import { everyRoute } from './routes.ts';
 import { whereabouts } from './sessions/whereabouts.ts';
@@ -14,19 +12,19 @@ import { version } from './version.ts';
 import { type AppOptions, openGround } from './app/ground.ts';
 import { listenToNodes } from './app/nodes.ts';
 import { openAbout } from './app/about.ts';
-import { openOrganisation, recordRequest } from './app/organisation.ts';
+import { openOrganisation } from './app/organisation.ts';
+import { openServer, startOnListen } from './app/http.ts';
 import { openConsole } from './app/console.ts';
 import { openDoors } from './app/doors.ts';
 import { openCredentials } from './app/credentials.ts';
 import { openLogins } from './app/logins.ts';
 import { openMcp } from './app/mcp.ts';
-import { openEgress, serviceAddress } from './app/egress.ts';
-import { openSessions } from './app/sessions.ts';
+import { openEgress } from './app/egress.ts';
+import { openSessions, type OnDisk } from './app/sessions.ts';
 import { serveSockets } from './app/sockets.ts';
 import { openPools } from './app/pools.ts';
 import { openDeployments } from './app/deployments.ts';
 import { forgetHourly } from './app/retention.ts';
-import { reportCalls } from './app/telemetry.ts';
 
 export type App = Awaited<ReturnType<typeof buildApp>>;
 
@@ -39,29 +37,16 @@ export async function buildApp(options: AppOptions) {
   const { config, logger, onFatal } = options;
   return undoOnFailure(async (opened, closeAll) => {
     const ground = await openGround(options, opened);
-    const { store, events, gate, metrics, masterKeys } = ground;
-    const http = await httpServer({
-      gate,
-      invitations: {
-        isOne: (given) => invitees.isOne(given),
-        admit: (token, params) => invitees.admit(token, params),
-      },
-      pathAt: (host, path) => addresses.pathAt(host, path),
-      sessionTokens: { admit: (token, purpose) => addresses.admit(token, purpose) },
-      logger,
-      elsewhere: {
-        ready: () => nodes.ready(),
-        passengerOf: (request) => nodes.passengerOf(request),
-        nodeFor: (asked) => where.ofRequest(asked),
-        forward: (...request) => nodes.forward(...request),
-      },
-      trustProxy: config.trustProxy,
-      bodySeconds: config.bodySeconds,
-      audit: { record: (request, status, durationMs) => recordRequest(org.audit, request, status, durationMs) },
+    const { store, events, gate, masterKeys } = ground;
+    const http = await openServer(ground, {
+      invitees: () => invitees,
+      addresses: () => addresses,
+      nodes: () => nodes,
+      where: () => where,
+      org: () => org,
+      telemetry: () => telemetry,
+      sessions: () => sessions,
     });
-    opened(() => http.close());
-    measureRequests(http, metrics);
-    reportCalls(http, { telemetry: () => telemetry, sessions: () => sessions, addresses: () => addresses });
 
     const nodes = cluster({
       db: store.db,
@@ -71,7 +56,14 @@ export async function buildApp(options: AppOptions) {
       keys: () => masterKeys.ring(),
       load: () => ({ capacity: config.capacity, running: sessions.counts().taken }),
       shared: config.databaseUrl !== '',
-      settlers: ground.settlers,
+      settlers: () => [
+        settleLostNode({ events, log: logger }),
+        org.storage.nodeLost,
+        rooms.profiles.nodeLost,
+        pools.nodeLost,
+        nodeLostInLogins,
+        work.nodeLost,
+      ],
       nodesInUse: async (within) => [...(await nodesWithSessions(within)), ...(await nodesWithRuns(within))],
       async givenUp() {
         await sessions.endSettled();
@@ -85,7 +77,16 @@ export async function buildApp(options: AppOptions) {
     opened(() => nodes.leave()); // closed before the server, which waits for websockets: this ends those to other nodes
     listenToNodes(ground, nodes);
 
-    const org = await openOrganisation(ground, nodes);
+    const org = await openOrganisation(ground, nodes, () => [
+      proxies,
+      credentials,
+      rooms.profiles,
+      rooms.extensions,
+      sessions,
+      pools,
+      logins,
+      work.deployments,
+    ]);
     const addresses = sessionAddresses({
       tokens: tokens(() => masterKeys.ring()),
       publicUrl: (nodeId) => (nodeId && nodes.publicUrlOf(nodeId)) || config.publicUrl || origin(http),
@@ -94,19 +95,27 @@ export async function buildApp(options: AppOptions) {
       leaseOf: (id) => sessions.leaseOf(id),
       lapseOf: (minter) => gate.lapseOf(minter),
     });
-    const egress = openEgress(ground, nodes);
+    const egress = openEgress(ground, { nodes, userOf: (proxyId) => logins.usesProxy(proxyId) });
     const { proxies } = egress;
     const { credentials, providers, lookup } = openCredentials(ground, egress);
+    /** Empty until deployments are open: sessions start before them. */
+    let appsOnDisk: OnDisk = { takers: [], makers: [] };
     const rooms = await openSessions(ground, {
       org,
       egress,
       addresses,
       refuseInvocation: (projectId, id) => work.invocations.refuseUnlessActive(projectId, id),
+      apps: () => appsOnDisk,
     });
     const { sessions, replays, telemetry } = rooms;
     const { pools, pooled, anywhere } = openPools(ground, { nodes, org, sessions, proxies });
     const publicUrl = () => config.publicUrl || origin(http);
-    const { logins, schedule, invitees } = await openLogins(ground, { egress, lookup, rooms, publicUrl });
+    const {
+      logins,
+      schedule,
+      invitees,
+      nodeLost: nodeLostInLogins,
+    } = await openLogins(ground, { egress, lookup, rooms, publicUrl });
     const work = await openDeployments(ground, {
       nodes,
       org,
@@ -117,6 +126,7 @@ export async function buildApp(options: AppOptions) {
       publicUrl,
       listensAt: () => origin(http),
     });
+    appsOnDisk = work.onDisk;
     const console = openConsole(ground, { org, nodes, publicUrl });
     const doors = openDoors(ground, { ...rooms, pools, anywhere, proxies, nodes, audit: org.audit, publicUrl });
     const internalUrl = () => config.internalUrl || internalOrigin(http);
@@ -127,6 +137,7 @@ export async function buildApp(options: AppOptions) {
       ...org,
       ...rooms,
       version,
+      probes: [ground.probe, nodesProbe(nodes), ...rooms.probes],
       proxies,
       credentials,
       providers,
@@ -143,18 +154,7 @@ export async function buildApp(options: AppOptions) {
     };
     for (const routes of everyRoute(everything)) await http.register(routes);
     serveSockets(ground, http, { egress, sessions, addresses, where, nodes, entrance: doors.entrance });
-    let begun = () => {};
-    const started = new Promise<void>((resolve) => (begun = resolve));
-    http.addHook('onListen', async () => {
-      ground.loop.start();
-      const listening = (http.addresses() as AddressInfo[]).map(({ address, port }) => ({ host: address, port }));
-      egress.inside.url = new URL(publicUrl());
-      for (const address of [...listening, serviceAddress(new URL(publicUrl()))]) egress.ourselves.add(address);
-      await nodes.join({ internalUrl: internalUrl(), publicUrl: publicUrl() });
-      await pools.start();
-      work.start();
-      begun();
-    });
+    const started = startOnListen(ground, http, { egress, nodes, pools, work, publicUrl, internalUrl });
     await http.ready();
     proxies.start();
     schedule.start();

@@ -5,7 +5,7 @@ import { errors } from '../errors.ts';
 import { callerOf } from './caller.ts';
 
 /** One dependency to check. `undefined`: it works; otherwise the description of its fault. */
-export interface Probe {
+interface Probe {
   name: string;
   /** When a required check fails, the service is not ready; when another one fails, it is ready but degraded. */
   required: boolean;

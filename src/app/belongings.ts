@@ -9,7 +9,7 @@ import type { Organisation } from './organisation.ts';
 
 /** Profiles and extensions, which sessions are made with. */
 export async function openBelongings(
-  { config, store, secrets, events, metrics, disk, ...ground }: Ground,
+  { config, store, secrets, events, metrics, disk, log }: Ground,
   org: Organisation,
 ) {
   const { db, quick, nodeId } = store;
@@ -24,14 +24,11 @@ export async function openBelongings(
     disk: config.databaseUrl === '' ? disk : undefined,
     storage,
     decompress,
-    log: ground.log,
+    log,
   });
   await profiles.start();
-  ground.settlers.push((lost, tx) => profiles.nodeLost(lost, tx));
-  ground.occupancies.push((projectId) => profiles.occupancy(projectId));
   const incoming = uploads(join(config.dataDir, 'uploads'), disk);
   await incoming.sweep();
   const extensions = extensionService({ db, uploads: incoming, storage, storeUrl: config.chromeStoreUrl });
-  ground.occupancies.push((projectId) => extensions.occupancy(projectId));
   return { profiles, extensions };
 }

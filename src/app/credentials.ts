@@ -8,13 +8,12 @@ import type { Egress } from './egress.ts';
 import type { Ground } from './ground.ts';
 
 /** What logins type into pages, here and in stores elsewhere. */
-export function openCredentials({ store, secrets, events, occupancies, log }: Ground, { allow, refuseHost }: Egress) {
+export function openCredentials({ store, secrets, events, log }: Ground, { allow, refuseHost }: Egress) {
   const room = { db: store.db, secrets, events };
   const credentials = credentialService(room);
   const request = directRequests({ allow });
   const projects = orgStore(store.db);
   const projectId = async (idOrName: string) => (await projects.findProjectByIdOrName(idOrName))?.id;
   const providers = providerService({ ...room, projectId, refuseHost, request, version, log });
-  occupancies.push((projectId) => credentials.occupancy(projectId));
   return { credentials, providers, lookup: credentialLookup({ credentials, providers, log }) };
 }

@@ -30,6 +30,8 @@ const tidyMs = 30_000;
 /** Since this service exists. */
 const everyDay = 36_500;
 
+export type Deployments = Awaited<ReturnType<typeof openDeployments>>;
+
 /** Deployments, apps and invocations: builds, runs and their cleanup. */
 export async function openDeployments(
   ground: Ground,
@@ -66,7 +68,7 @@ export async function openDeployments(
   const deployments = deploymentService({ ...room, secrets: sealed, keys, storage, region, refusal });
   const invocations = invocationService({ ...room, hub, invocationCap: (id) => org.limits.invocationCap(id) });
 
-  const { incoming, workers, build, tidyCaches, most } = await openWorkshop(ground, {
+  const { incoming, workers, build, tidyCaches, most, onDisk } = await openWorkshop(ground, {
     ...deps,
     async recipe(id) {
       const row = await deploymentRows.find(id);
@@ -147,14 +149,12 @@ export async function openDeployments(
     await history.close();
   });
   anchor.on('corral_runs', hub.hear);
-  anchor.onGap(() => (hub.wakeAll(), runs.pump(), void builds.look(), void runs.endSettled().catch(() => {})));
+  anchor.onGap(() => (hub.wakeAll(), void runs.pump(), void builds.look(), void runs.endSettled().catch(() => {})));
   hub.on('stop', (id) => {
     sealed.forget(id);
     void workers.forget(id).catch((error: Error) => log.warn({ error: error.message }, 'workers.left'));
   });
   events.on('project.closed', () => void tidySafely());
-  ground.settlers.push((lost, tx) => nodeLost(lost, tx));
-  ground.occupancies.push((projectId) => deployments.occupancy(projectId));
 
   const following = followRuns({
     logs,
@@ -172,11 +172,13 @@ export async function openDeployments(
     takeIn: async (projectId: string, content: AsyncIterable<Buffer>) =>
       incoming.take(content, org.storage.claim(projectId)),
     closing: closing.signal,
+    nodeLost,
+    onDisk,
     forgetLogs: (days: number) => logs.removeOlderThan(days),
     endSettled: () => runs.endSettled(),
     /** Once the service listens: workers need its address. */
     start() {
-      runs.pump();
+      void runs.pump();
       void builds.look();
     },
   };

@@ -10,13 +10,16 @@ import type { Ground } from './ground.ts';
 export type Egress = ReturnType<typeof openEgress>;
 
 /** Where sessions' traffic may go. Browsers may reach neither the other nodes nor this service, except their own CDP address. */
-export function openEgress({ config, store, secrets, upstreams, occupancies, opened, log }: Ground, nodes: Cluster) {
+export function openEgress(
+  { config, store, secrets, upstreams, opened, log }: Ground,
+  deps: { nodes: Cluster; userOf: (proxyId: string) => Promise<string | undefined> },
+) {
   /** The addresses this service listens on; filled once it does. */
   const ourselves = new Set<ServiceAddress>();
   const service = {
     *[Symbol.iterator]() {
       yield* ourselves;
-      for (const url of nodes.addresses()) yield serviceAddress(url);
+      for (const url of deps.nodes.addresses()) yield serviceAddress(url);
     },
   };
   /** The public URL, once there is one, and what takes the connections of sessions to it; set by the rooms above. */
@@ -34,8 +37,6 @@ export function openEgress({ config, store, secrets, upstreams, occupancies, ope
   });
   const allow = destinations({ allow: config.allowPrivateHosts.flatMap(parseAllowList), service });
   const refuseHost = (host: string, port: number) => allow.check(host, port).then(() => undefined, egressError);
-  /** Filled by the rooms above. */
-  const proxyUsers: ((id: string) => Promise<string | undefined>)[] = [];
   const proxies = proxyService({
     db: store.db,
     secrets,
@@ -44,12 +45,11 @@ export function openEgress({ config, store, secrets, upstreams, occupancies, ope
     reach: (proxy, url) => reachThrough(proxy, url, { allow }),
     checkUrl: config.proxyCheckUrl,
     checkMinutes: config.proxyCheckMinutes,
-    usedBy: proxyUsers,
+    userOf: deps.userOf,
     log,
   });
   opened(() => proxies.close());
-  occupancies.push((projectId) => proxies.occupancy(projectId));
-  return { ourselves, inside, ownEndpointOf, allow, refuseHost, proxies, proxyUsers };
+  return { ourselves, inside, ownEndpointOf, allow, refuseHost, proxies };
 }
 
 export const serviceAddress = ({ hostname, port, protocol }: URL): ServiceAddress => ({

@@ -1,10 +1,7 @@
 import { chmod } from 'node:fs/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import { measureStops, metricsRegistry } from '../api/metrics.ts';
-import type { Probe } from '../api/status.ts';
-import type { DiskTaker } from '../chromium/sandbox/disk-use.ts';
 import { refuseStrangers } from '../cluster/agreement.ts';
-import type { Settler } from '../cluster/settlement.ts';
 import { relayChannel } from '../cluster/relay.ts';
 import { nodeStore } from '../cluster/store.ts';
 import { ConfigError, type Config } from '../config.ts';
@@ -12,8 +9,6 @@ import { eventBus } from '../events.ts';
 import { diskSpace, sessionShare, type Space } from '../lib/disk-space.ts';
 import { loginChannel } from '../logins/run-store.ts';
 import { gatekeeper } from '../org/gatekeeper.ts';
-import type { Occupancy } from '../org/projects.ts';
-import { settleLostNode } from '../sessions/reconcile.ts';
 import type { SessionTimings } from '../sessions/timings.ts';
 import { readUpstreams } from '../proxies/upstreams.ts';
 import { openStore } from '../store/open.ts';
@@ -37,7 +32,7 @@ export interface AppOptions {
 
 export type Ground = Awaited<ReturnType<typeof openGround>>;
 
-/** What every room depends on: the store, its keys, events, metrics; and the lists that rooms add to. */
+/** What every room depends on: the store, its keys, events, metrics. */
 export async function openGround(
   { config, logger, onFatal, space, timings }: AppOptions,
   opened: (close: () => unknown) => void,
@@ -82,7 +77,6 @@ export async function openGround(
     (ms) => ms >= TOLD_STOP_MS && logger.warn({ ms: Math.round(ms) }, 'event_loop.stopped'),
   );
   opened(() => loop.close());
-  const probes: Probe[] = [{ name: 'store', required: true, check: () => store.ping().then(() => undefined) }];
   return {
     config,
     timings,
@@ -92,22 +86,14 @@ export async function openGround(
     disk,
     /** What one session, build or worker may have on the disk, in MiB. */
     sessionDisk: config.sessionDisk ?? sessionShare(disk),
-    /** Each deletes files that can be created again, the cheapest first. Called when the disk is almost full. */
-    makers: [] as (() => Promise<void>)[],
-    /** What else is ended when that is not enough, as sessions are. */
-    takers: [] as (() => Iterable<DiskTaker>)[],
     masterKeys,
     store,
+    probe: { name: 'store', required: true, check: () => store.ping().then(() => undefined) },
     secrets: secretStore(db, masterKeys),
     events,
     metrics,
     loop,
     gate,
-    probes,
-    /** Run for a lost node, by the node that gives it up. */
-    settlers: [settleLostNode({ events, log: logger })] as Settler[],
-    /** Reasons why a project cannot be deleted. */
-    occupancies: [] as Occupancy[],
   };
 }
 

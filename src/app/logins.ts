@@ -1,3 +1,4 @@
+import type { Settler } from '../cluster/settlement.ts';
 import type { CredentialLookup } from '../credentials/lookup.ts';
 import { abandon, reasons } from '../logins/abandoned.ts';
 import { loginBrowsers } from '../logins/browsers.ts';
@@ -22,7 +23,7 @@ import type { openSessions } from './sessions.ts';
 
 /** Profiles that stay logged in: connections, the logins of this node, and their schedule. */
 export async function openLogins(
-  { store, secrets, events, metrics, gate, masterKeys, occupancies, settlers, opened, log }: Ground,
+  { store, secrets, events, metrics, gate, masterKeys, opened, log }: Ground,
   deps: {
     egress: Egress;
     lookup: CredentialLookup;
@@ -32,7 +33,7 @@ export async function openLogins(
 ) {
   const { db, anchor, nodeId } = store;
   const { sessions, replays, profiles } = deps.rooms;
-  const { proxies, proxyUsers } = deps.egress;
+  const { proxies } = deps.egress;
   const notices = loginNotices();
   const measured = loginMetrics(metrics);
   const inputs = loginInputs({ db, secrets, notices });
@@ -75,13 +76,10 @@ export async function openLogins(
   events.on('profile.removed', () => {
     logins.removeOrphans().catch((error: Error) => log.error({ error: error.message }, 'login.orphans_not_removed'));
   });
-  occupancies.push((projectId) => logins.occupancy(projectId));
-  proxyUsers.push((id) => logins.usesProxy(id));
-
-  settlers.push(async (lost, tx) => {
+  const nodeLost: Settler = async (lost, tx) => {
     await abandon(inputs, lost, reasons.lost, tx);
     return () => void schedule.look();
-  });
+  };
   const left = await db.transaction((tx) => abandon(inputs, nodeId, reasons.restarted, tx));
   if (left > 0) log.warn({ logins: left }, 'logins.settled_after_restart');
   await logins.removeOrphans();
@@ -92,5 +90,5 @@ export async function openLogins(
     return Promise.all([schedule.close(), runner.close()]);
   });
   const lapseOf = (minter: { keyId: string; projectId: string }) => gate.lapseOf(minter);
-  return { logins, schedule, invitees: invitees({ pass, lapseOf, flowIdOf: logins.flowIdOf }) };
+  return { logins, schedule, nodeLost, invitees: invitees({ pass, lapseOf, flowIdOf: logins.flowIdOf }) };
 }

@@ -5,7 +5,7 @@ import { apiKeyService } from '../org/api-keys.ts';
 import { auditService, type AuditService } from '../org/audit.ts';
 import { letFirstKeyIn } from '../org/first-key.ts';
 import { limitService } from '../org/limits.ts';
-import { projectService } from '../org/projects.ts';
+import { projectService, type Occupant } from '../org/projects.ts';
 import { storageService } from '../org/storage.ts';
 import type { Ground } from './ground.ts';
 import { openProjectEvents } from './project-events.ts';
@@ -13,11 +13,11 @@ import { openProjectEvents } from './project-events.ts';
 export type Organisation = Awaited<ReturnType<typeof openOrganisation>>;
 
 /** Projects, keys, limits, the audit log, what projects store, and the stream of what changes in them. */
-export async function openOrganisation(ground: Ground, nodes: Cluster) {
-  const { config, store, events, gate, occupancies, settlers, log } = ground;
+export async function openOrganisation(ground: Ground, nodes: Cluster, occupants: () => Occupant[]) {
+  const { config, store, events, gate, log } = ground;
   const { db, quick, nodeId } = store;
   const changed = () => gate.forget();
-  const projects = projectService({ db, events, changed, occupancies });
+  const projects = projectService({ db, events, changed, occupants });
   const keys = apiKeyService({ db, changed });
   const limits = limitService({ db, projects, capacity: async () => nodes.capacity() });
   const audit = auditService({ db, quick, most: config.auditEntries, log });
@@ -25,7 +25,6 @@ export async function openOrganisation(ground: Ground, nodes: Cluster) {
   const firstKey = await letFirstKeyIn(keys, config);
   const storage = storageService({ db, nodeId, mostBytes: config.projectStorage * 2 ** 20 });
   await storage.nodeLost(nodeId);
-  settlers.push((lost, tx) => storage.nodeLost(lost, tx));
   return { projects, keys, limits, audit, storage, firstKey, projectEvents: openProjectEvents(ground) };
 }
 

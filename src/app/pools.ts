@@ -12,7 +12,7 @@ import type { Ground } from './ground.ts';
 import type { Organisation } from './organisation.ts';
 
 export function openPools(
-  { store, events, metrics, opened, settlers, occupancies, log }: Ground,
+  { store, events, metrics, opened, log }: Ground,
   deps: { nodes: Cluster; org: Organisation; sessions: SessionService; proxies: ProxyService },
 ) {
   const { nodes, org, sessions, proxies } = deps;
@@ -46,7 +46,5 @@ export function openPools(
   opened(() => pools.close());
   anchor.on('corral_pools', (message) => pools.hear(message));
   anchor.onGap(() => void pools.catchUp().catch((error: Error) => log.warn({ error: error.message }, 'pools.gap')));
-  settlers.push((lost, tx) => pools.nodeLost(lost, tx));
-  occupancies.push((projectId) => pools.occupancy(projectId));
   return { pools, pooled, anywhere };
 }

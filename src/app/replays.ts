@@ -10,7 +10,7 @@ import type { Organisation } from './organisation.ts';
 
 /** Videos of sessions. */
 export function openReplays(
-  { config, store, events, disk, opened, settlers, log }: Ground,
+  { config, store, events, disk, opened, log }: Ground,
   deps: { org: Organisation; sessions: SessionService; addresses: Addresses; isolation: Isolation; recorder: LineLogs },
 ) {
   const { org, sessions, addresses, isolation, recorder } = deps;
@@ -32,9 +32,5 @@ export function openReplays(
   events.on('session.started', (facts) => replays.sessionStarted(facts));
   events.on('session.returned', ({ sessionId }) => replays.sessionReturned(sessionId));
   events.on('session.ended', ({ sessionId }) => replays.sessionEnded(sessionId));
-  settlers.push(async (lost, tx) => {
-    await replayStore(tx).loseAll(lost);
-    return () => {};
-  });
   return replays;
 }

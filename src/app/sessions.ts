@@ -1,3 +1,4 @@
+import type { DiskTaker } from '../chromium/sandbox/disk-use.ts';
 import type { Addresses } from '../sessions/addresses.ts';
 import { measureSessions } from '../sessions/metrics.ts';
 import { launchTrial } from '../sessions/launch-trial.ts';
@@ -18,6 +19,14 @@ import { openTelemetry } from './telemetry.ts';
 /** File systems have about one inode per 16 KiB; sessions may use half of theirs. */
 const filesPerMegabyte = 32;
 
+/** What other rooms have on the disk of sessions. */
+export interface OnDisk {
+  /** Ended when the disk is full, as sessions are. */
+  takers: Iterable<DiskTaker>;
+  /** Each deletes files that can be created again, the cheapest first. Called when the disk is almost full. */
+  makers: (() => Promise<void>)[];
+}
+
 /** Sessions, the resources that they use, and their recordings. */
 export async function openSessions(
   ground: Ground,
@@ -26,14 +35,16 @@ export async function openSessions(
     egress,
     addresses,
     refuseInvocation,
+    apps,
   }: {
     org: Organisation;
     egress: Egress;
     addresses: Addresses;
     refuseInvocation: (projectId: string, id: string) => Promise<void>;
+    apps: () => OnDisk;
   },
 ) {
-  const { config, store, events, disk, sessionDisk, opened, occupancies, log } = ground;
+  const { config, store, events, disk, sessionDisk, opened, log } = ground;
   const { isolation, launcher, missingParts } = await openLauncher(ground, egress);
   const { profiles, extensions } = await openBelongings(ground, org);
   const trial = launchTrial(launcher);
@@ -65,9 +76,9 @@ export async function openSessions(
     spares: config.spares,
     disk,
     mostOnDisk: { bytes: sessionDisk * 2 ** 20, inodes: sessionDisk * filesPerMegabyte },
-    takers: () => ground.takers.flatMap((list) => [...list()]),
+    takers: () => apps().takers,
     async makeRoom() {
-      for (const make of ground.makers)
+      for (const make of apps().makers)
         await make().catch((error: Error) => log.warn({ error: error.message }, 'disk.room_not_made'));
     },
     timings: ground.timings,
@@ -83,8 +94,6 @@ export async function openSessions(
   });
   events.on('project.closed', () => sessions.endClosedProjects());
   store.anchor.onGap(() => sessions.endClosedProjects());
-  occupancies.push((projectId) => sessions.occupancy(projectId));
-  ground.probes.push(...sessionProbes(isolation, config.allowUnsandboxed, trial.check, missingParts));
   measureSessions(ground.metrics, sessions);
   await sessions.start();
   await replays.open();
@@ -96,5 +105,6 @@ export async function openSessions(
     sessionLogs: { kept: logs, recorder, pageConsole },
     telemetry,
     isolation,
+    probes: sessionProbes(isolation, config.allowUnsandboxed, trial.check, missingParts),
   };
 }

@@ -50,19 +50,18 @@ async function openOtlp({ config, store, events, opened, log }: Ground) {
 const byToken = /^\/browser\/kernel\/:token\/(.+)$/;
 const namesByToken: Record<string, string> = { curl: 'browserCurl', 'curl/raw': 'browserCurlRaw' };
 
+export interface Reported {
+  telemetry: () => Pick<TelemetryService, 'capturing' | 'anyCaptures'>;
+  sessions: () => Pick<SessionService, 'idOf'>;
+  addresses: () => Pick<Addresses, 'admit'>;
+}
+
 /**
  * Reports each answered request about a session in the session's own events. Reading events is left out: it would never end. So is
  * reading the session, which does nothing to it and is done again and again by what shows it; and the
  * request that deletes the session: its status is known when it is answered, and by then the events have ended with the session.
  */
-export function reportCalls(
-  http: Server,
-  rooms: {
-    telemetry: () => Pick<TelemetryService, 'capturing' | 'anyCaptures'>;
-    sessions: () => Pick<SessionService, 'idOf'>;
-    addresses: () => Pick<Addresses, 'admit'>;
-  },
-) {
+export function reportCalls(http: Server, rooms: Reported) {
   http.addHook('onResponse', async (request, reply) => {
     const operationId = operationOf(request);
     if (!operationId || !rooms.telemetry().anyCaptures('control')) return;

@@ -16,6 +16,7 @@ import { uploads } from '../uploads/uploads.ts';
 import { serviceAddress, type Egress } from './egress.ts';
 import type { Ground } from './ground.ts';
 import type { Organisation } from './organisation.ts';
+import type { OnDisk } from './sessions.ts';
 
 const invocationsPerProcessor = 4;
 const workerPids = 512;
@@ -24,7 +25,7 @@ const leastForBuilds = 1024 * 2 ** 20;
 
 /** What builds and runs apps on this machine: the tools, the sandboxes and their bounds. */
 export async function openWorkshop(
-  { config, disk, sessionDisk, makers, takers, log }: Ground,
+  { config, disk, sessionDisk, log }: Ground,
   deps: {
     egress: Egress;
     isolation: Isolation;
@@ -45,7 +46,6 @@ export async function openWorkshop(
   const memoryBytes = config.appMemory * 2 ** 20;
   const limits = { memoryBytes, pids: workerPids, cpus: config.sessionCpus, fileBytes: diskBytes, diskBytes };
   const cells = new Set<DiskTaker>();
-  takers.push(() => cells);
   const { relieve } = deps.sessions.disk;
   const common = { dir, isolation, workbench, disk, cells, relieve, allow: egress.allow, log };
   const most = config.maxInvocations ?? availableParallelism() * invocationsPerProcessor;
@@ -90,15 +90,15 @@ export async function openWorkshop(
   await sweep(join(dir, 'cells'));
   await workers.sweep();
   void caches.weighAll();
-  makers.push(
-    () => caches.makeRoom(() => disk.short()),
-    () => workers.makeRoom(),
-  );
+  const onDisk: OnDisk = {
+    takers: cells,
+    makers: [() => caches.makeRoom(() => disk.short()), () => workers.makeRoom()],
+  };
 
   /** Removes the caches of closed projects, and of projects that need the room for something else. */
   async function tidyCaches(closedAmong: (ids: string[]) => Promise<{ id: string }[]>): Promise<void> {
     for (const { id } of await closedAmong(await caches.projects())) await caches.remove(id);
     for (const id of await caches.projects()) if (await storage.overfull(id)) await caches.remove(id);
   }
-  return { incoming, workers, build, tidyCaches, most };
+  return { incoming, workers, build, tidyCaches, most, onDisk };
 }

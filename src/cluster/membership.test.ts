@@ -28,7 +28,7 @@ function node(id: string, options: Partial<MembershipOptions> = {}) {
     keys: () => ['key'],
     load: () => ({ capacity: 4, running: 1 }),
     shared: true,
-    settlers: [],
+    settlers: () => [],
     nodesInUse: async () => [],
     givenUp: async () => {},
     onMembers: () => {},
@@ -62,7 +62,7 @@ test('exactly one of several nodes settles a silent node, together with its row'
   let failures = 2;
   const survivors = Array.from({ length: 6 }, (_, index) =>
     node(`n${index}`, {
-      settlers: [
+      settlers: () => [
         async (id, tx) => {
           await tx.rows(sql`select pg_sleep(0.05)`);
           if (failures-- > 0) throw new Error('the settler fell over');
@@ -139,7 +139,7 @@ test('sessions of absent nodes are settled, sessions of present nodes are not', 
   const settled: string[] = [];
   const member = node('here', {
     nodesInUse: async () => ['here', 'never-seen'],
-    settlers: [async (id) => () => void settled.push(id)],
+    settlers: () => [async (id) => () => void settled.push(id)],
   });
   await member.join(where('here'));
   await until(async () => {

@@ -16,7 +16,7 @@ export interface SettlementOptions {
   id: string;
   /** False when no other node can reach the database: then this node cannot be declared dead, and no confirmation is needed. */
   shared: boolean;
-  settlers: readonly Settler[];
+  settlers: () => readonly Settler[];
   /** Nodes that have something to settle, present or not. */
   nodesInUse: (within: Db) => Promise<string[]>;
   log: Log;
@@ -67,7 +67,7 @@ export function settlement({ db, id, shared, settlers, nodesInUse, log }: Settle
 
   async function runSettlers(nodeId: string, tx: Db, silentMs = 0): Promise<(() => void)[]> {
     const done = [];
-    for (const settler of settlers) done.push(await settler(nodeId, tx, silentMs));
+    for (const settler of settlers()) done.push(await settler(nodeId, tx, silentMs));
     return done;
   }
 

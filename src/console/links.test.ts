@@ -65,7 +65,7 @@ test('the database has no code', async () => {
 
 test('the key of a link for one project is for that project, makes keys that last, and may end itself', async () => {
   const { keys, links } = room();
-  const projects = projectService({ db: store.db, events: eventBus(), changed: () => {}, occupancies: [] });
+  const projects = projectService({ db: store.db, events: eventBus(), changed: () => {}, occupants: () => [] });
   const { id } = await projects.create(keys.operator, 'of the link');
   const made = await links.exchange(await links.create(id), '10.0.0.5');
   expect(made.project_id).toBe(id);

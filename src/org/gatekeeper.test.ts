@@ -16,7 +16,7 @@ beforeAll(async () => {
   gate = gatekeeper({ db: store.db, trusted: () => store.anchor.listening });
   store.anchor.on('corral_org', () => gate.forget());
   const changed = () => gate.forget();
-  const projects = projectService({ db: store.db, events: eventBus(), changed, occupancies: [] });
+  const projects = projectService({ db: store.db, events: eventBus(), changed, occupants: () => [] });
   const service = apiKeyService({ db: store.db, changed });
   const operator = service.operator;
   await projects.ensureDefault();

@@ -7,8 +7,11 @@ import { unlessTaken } from '../store/names.ts';
 import type { Project, ProjectList, UpdateProject } from './schema.ts';
 import { orgStore, type ProjectRow } from './store.ts';
 
-/** Each room with resources in projects describes those of a project: "3 browsers", or undefined for none. */
-export type Occupancy = (projectId: string) => Promise<string | undefined>;
+/** A room with resources in projects. */
+export interface Occupant {
+  /** The resources of a project: "3 browsers", or undefined for none. They keep it from being deleted. */
+  occupancy(projectId: string): Promise<string | undefined>;
+}
 
 export type ProjectService = ReturnType<typeof projectService>;
 
@@ -16,12 +19,12 @@ export function projectService({
   db,
   events,
   changed,
-  occupancies,
+  occupants,
 }: {
   db: Db;
   events: EventBus;
   changed: () => void;
-  occupancies: Occupancy[];
+  occupants: () => readonly Occupant[];
 }) {
   const store = orgStore(db);
 
@@ -83,7 +86,9 @@ export function projectService({
     async remove(caller: Caller, id: string): Promise<void> {
       orgWide(caller, 'deleting projects');
       await find(caller, id);
-      const holds = (await Promise.all(occupancies.map((count) => count(id)))).filter((held) => held !== undefined);
+      const holds = (await Promise.all(occupants().map((room) => room.occupancy(id)))).filter(
+        (held) => held !== undefined,
+      );
       if (holds.length > 0) throw errors.project_not_empty({ holds: holds.join(' and ') });
       await leaving(id, (tx) => orgStore(tx).deleteProject(id));
     },

@@ -33,6 +33,7 @@ function node(reach: Reach, changes: Partial<Parameters<typeof proxyService>[0]>
     secrets,
     upstreams: upstreams({}),
     refuseHost: async () => undefined,
+    userOf: async () => undefined,
     reach,
     checkUrl: 'http://exit.test/',
     checkMinutes: 15,

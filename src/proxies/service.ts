@@ -25,7 +25,7 @@ export function proxyService({
   reach,
   checkUrl,
   checkMinutes,
-  usedBy = [],
+  userOf,
   log,
 }: {
   db: Db;
@@ -37,8 +37,8 @@ export function proxyService({
   checkUrl: string;
   /** Between scheduled checks; 0 for none. */
   checkMinutes: number;
-  /** Rooms above with resources that need a proxy: each names the users of a proxy, or undefined. */
-  usedBy?: readonly ((id: string) => Promise<string | undefined>)[];
+  /** Names the resources of rooms above that need a proxy; undefined for none. */
+  userOf: (id: string) => Promise<string | undefined>;
   log: Log;
 }) {
   const store = proxyStore(db);
@@ -120,8 +120,8 @@ export function proxyService({
     /** Sessions that use the proxy continue: they have all they need of it. */
     async remove(projectId: string, id: string): Promise<void> {
       await find(projectId, id);
-      const users = (await Promise.all(usedBy.map((ask) => ask(id)))).filter((user) => user !== undefined);
-      if (users.length > 0) throw errors.resource_in_use({ thing: `Proxy '${id}'`, users: users.join(' and ') });
+      const users = await userOf(id);
+      if (users !== undefined) throw errors.resource_in_use({ thing: `Proxy '${id}'`, users });
       await db.transaction(async (tx) => {
         if (!(await proxyStore(tx).remove(projectId, id))) throw errors.proxy_not_found({ id });
         await secrets.remove(passwordOf, id, tx);

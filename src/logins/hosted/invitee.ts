@@ -2,6 +2,8 @@ import { errors } from '../../errors.ts';
 import type { Invitee } from '../../lib/caller.ts';
 import type { FlowTokens } from './token.ts';
 
+export type Invitees = ReturnType<typeof invitees>;
+
 /** What admits invitees: the token, the key that the flow was started with, and the connection's flow of now. */
 export function invitees({
   pass,
