@@ -60,7 +60,7 @@ import { consoleLine } from '../src/sessions/logs/console.ts';
 import { byteRange } from '../src/sessions/replays/range.ts';
 import { numberOf } from '../src/telemetry/export/source.ts';
 import { pngSize } from '../src/telemetry/export/trace-lines.ts';
-import { headOf } from '../src/telemetry/record.ts';
+import { headOf, renumbered } from '../src/telemetry/record.ts';
 import { secretFilter } from '../src/telemetry/secret-filter.ts';
 import { sinceUs, untilUs } from '../src/telemetry/times.ts';
 import { button, form, heading, input, link, password, radio, snapshot, words } from './support/logins/snapshot.ts';
@@ -188,6 +188,7 @@ const functions: Record<string, (text: string) => unknown> = {
   'telemetry/export/source.ts numberOf': numberOf,
   'telemetry/export/trace-lines.ts pngSize': pngSize,
   'telemetry/record.ts headOf': headOf,
+  'telemetry/record.ts renumbered': (text) => renumbered(text, 1),
   'telemetry/secret-filter.ts secretFilter': (text) => filter.clean(text),
   'telemetry/secret-filter.ts secretFilter, the text as a secret': (text) => {
     const own = secretFilter();

@@ -58,10 +58,33 @@ export const loopPace: Pace = {
   next: nextTurn,
 };
 
+/** Runs small tasks in order: those for which this turn of the event loop has no time left run in later turns. */
+export function pacedTasks(): (tasks: Iterable<() => void>) => Promise<void> {
+  const waiting: (() => void)[] = [];
+  let running = false;
+  return async (tasks) => {
+    for (const task of tasks) waiting.push(task);
+    if (running) return;
+    running = true;
+    try {
+      for (const task of waiting) {
+        if (loopPace.isOver()) await nextTurn();
+        task();
+      }
+    } finally {
+      waiting.length = 0;
+      running = false;
+    }
+  };
+}
+
+/** Yields to the event loop if it is time to. */
+export type Turn = () => Promise<void> | undefined;
+
 /**
  * For work that grows with its input. Call the returned function after each small step: it yields to the event loop when 8 ms have passed.
  */
-export function turns(): () => Promise<void> | undefined {
+export function turns(): Turn {
   let began = performance.now();
   return () => {
     if (performance.now() - began < PIECE_MS) return undefined;

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { slowClock } from '../../test/support/slow-clock.ts';
 import type { TelemetryCategory } from '../lib/telemetry.ts';
 import { journal } from './journal.ts';
 
@@ -68,4 +69,30 @@ test('what a write that failed leaves is kept up to 4 MiB', () => {
   const left = kept.seal().flatMap(({ lines }) => lines).length;
   expect(left).toBeLessThan(450);
   expect(lost).toEqual([600 - left]);
+});
+
+test('a session that ends with many incomplete events leaves the event loop to others, and readers get all of them', async () => {
+  const { kept } = opened();
+  for (let n = 0; n < 200; n++)
+    kept.draft({ ts: 0, type: 'console_log', category: 'console', source: { kind: 'cdp' } });
+  slowClock();
+  const read = kept.follow(0, new AbortController().signal);
+  const over = kept.end();
+  expect(kept.lastSeq).toBeLessThan(20);
+  const seqs: number[] = [];
+  for await (const { seq } of read) seqs.push(seq);
+  expect(seqs).toHaveLength(200);
+  await over;
+  kept.add({ ts: 0, type: 'console_log', category: 'console', source: { kind: 'cdp' } });
+  expect(kept.lastSeq).toBe(200);
+});
+
+test('an incomplete event of a category that is switched off is given up, also if it is switched on again', () => {
+  const { kept } = opened();
+  const finish = kept.draft({ ts: 0, type: 'console_log', category: 'console', source: { kind: 'cdp' } });
+  kept.capture = new Set();
+  kept.capture = new Set<TelemetryCategory>(['console']);
+  finish({ ts: 0, type: 'console_log', category: 'console', source: { kind: 'cdp' } });
+  expect(kept.lastSeq).toBe(0);
+  expect(kept.hasDrafts).toBe(false);
 });

@@ -1,4 +1,5 @@
 import type { Capture, TelemetryEvent } from '../lib/telemetry.ts';
+import type { Turn } from '../lib/turns.ts';
 import { gather, type Chunk, type LooseChunk } from './chunks.ts';
 import { nothing } from './capture.ts';
 import { journalDrafts } from './drafts.ts';
@@ -38,17 +39,17 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
   /** The last written one, for readers that are a moment late; undefined when it is large. */
   let previous: LooseChunk | undefined;
   let ended = false;
+  let ending: Promise<void> | undefined;
   /** Aborts for the readers of one holder: a pool's browser goes to another one afterwards. */
   let readers = new AbortController();
   const waiting = new Set<() => void>();
   const wake = () => callAll(waiting);
 
   const isCaptured = ({ category }: TelemetryEvent) =>
-    !ended && (category === 'monitor' ? capture.size > 0 : capture.has(category));
-  const drafts = journalDrafts({ isCaptured, add, onChange: () => onLines(self, false) });
+    category === 'monitor' ? capture.size > 0 : capture.has(category);
+  const drafts = journalDrafts({ add: keep, onChange: () => onLines(self, false) });
 
-  function add(event: TelemetryEvent): void {
-    if (!isCaptured(event)) return;
+  function keep(event: TelemetryEvent): void {
     const line = lineOf(lastSeq + 1, event, secrets);
     if (line === undefined) return;
     lastSeq += 1;
@@ -84,7 +85,7 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
   const follow = (seq: number, signal: AbortSignal): AsyncGenerator<Line> =>
     followLines(seq, AbortSignal.any([signal, readers.signal]), {
       last: () => lastSeq,
-      ended: () => ended,
+      ended: () => ended && !drafts.any,
       inMemory,
       nextInMemory,
       archived: (after) => archived(sessionId, after),
@@ -94,8 +95,10 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
   const self = {
     sessionId,
     projectId,
-    add,
-    draft: drafts.take,
+    add(event: TelemetryEvent): void {
+      if (!ended && isCaptured(event)) keep(event);
+    },
+    draft: (event: TelemetryEvent) => (!ended && isCaptured(event) ? drafts.take(event) : () => {}),
     follow,
 
     get lastSeq() {
@@ -104,8 +107,10 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
     get capture() {
       return capture;
     },
+    /** Incomplete events of the categories that are switched off are given up: a pool's browser goes to another holder. */
     set capture(next: Capture) {
       capture = next;
+      drafts.keepOnly(isCaptured);
     },
     /** The secrets that no line may have. */
     secrets,
@@ -124,7 +129,7 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
     },
 
     /** The drafts as lines, after the last one of `seal`; undefined when there are none. */
-    sealDrafts: () => drafts.seal(lastSeq, secrets),
+    sealDrafts: (turn: Turn) => drafts.seal(lastSeq, secrets, turn),
     get hasDrafts() {
       return drafts.any;
     },
@@ -147,11 +152,10 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
       readers = new AbortController();
     },
 
-    /** Takes no more events. Readers get what there is, and then their end. */
-    end() {
-      drafts.end();
+    /** Takes no more events. Readers get what there is, and then their end. Resolves when the incomplete events are added. */
+    end(): Promise<void> {
       ended = true;
-      wake();
+      return (ending ??= drafts.end().then(wake));
     },
   };
   return self;

@@ -48,6 +48,9 @@ function stringify(seq: number, { ts, type, category, source, data, truncated }:
 
 const head = /^\{"seq":(\d+),"event":\{"ts":(\d+),"type":"\w+","category":"(\w+)"/;
 
+/** The same line with another number. */
+export const renumbered = (line: string, seq: number): string => `{"seq":${seq}${line.slice(line.indexOf(','))}`;
+
 /** What a line says about itself at its beginning. */
 export function headOf(line: string): { seq: number; ts: number; mask: number } {
   const [, seq, ts, category] = head.exec(line) ?? [];

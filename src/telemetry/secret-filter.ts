@@ -28,12 +28,14 @@ export function secretFilter() {
   const forms = new Set<string>();
   let length = 0;
   let full = false;
+  let version = 0;
   let find: ((text: string) => Place[]) | undefined;
 
   function add({ username = '', password }: Secret): void {
     const key = `${password}\n${username}`;
     if (full || password.length < shortest || known.has(key)) return;
     known.add(key);
+    version += 1;
     find = undefined;
     for (const form of password.length > longest ? [] : formsOf(username, password)) {
       if (forms.has(form)) continue;
@@ -56,6 +58,11 @@ export function secretFilter() {
     /** Removes these secrets, too, from now on. */
     add(secrets: Iterable<Secret>): void {
       for (const secret of secrets) add(secret);
+    },
+
+    /** Changes when there are more secrets. */
+    get version() {
+      return version;
     },
 
     /** Whether there are more secrets than can be looked for. */

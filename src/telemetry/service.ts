@@ -106,8 +106,10 @@ export function telemetryService({
         clean: kept.secrets.clean,
         endReaders: kept.endReaders,
         end() {
-          kept.end();
-          void writer.finish(kept, () => stopped).then(() => journals.delete(sessionId));
+          void kept
+            .end()
+            .then(() => writer.finish(kept, () => stopped))
+            .then(() => journals.delete(sessionId));
         },
       };
     },
@@ -160,6 +162,7 @@ export function telemetryService({
     /** After the sessions: writes what is left of them. */
     async close(): Promise<void> {
       stopped = true;
+      await Promise.all(Array.from(journals.values(), (journal) => journal.end()));
       await writer.close();
     },
   } satisfies EventSource & Record<string, unknown>;

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { silent } from '../lib/log.ts';
 import { currentOwner, onBehalfOf, type Owner } from '../lib/scope.ts';
 import type { TelemetryCategory } from '../lib/telemetry.ts';
+import { unpack } from './chunks.ts';
 import { journal } from './journal.ts';
 import type { OwnedChunk, TelemetryStore } from './store.ts';
 import { telemetryWriter } from './writer.ts';
@@ -113,5 +114,58 @@ test('a round of the writer runs without an owner, also after a flush by a reque
     await setImmediate();
   }
   expect(owners).toEqual([undefined, undefined]);
+  await writer.close();
+});
+
+test('a round leaves the event loop to others while it writes incomplete events, and makes the line of each once', async () => {
+  const written: OwnedChunk[][] = [];
+  const store = {
+    insert: async (chunks: OwnedChunk[]) => void written.push(chunks),
+    projectBytes: async () => 0,
+  } as unknown as TelemetryStore;
+  const writer = telemetryWriter({ store, sessionBytes: 1e9, projectBytes: 1e9, short: () => false, log: silent });
+  let turn = 0;
+  const madeIn = new Map<number, number>();
+  const sessions = Array.from({ length: 3 }, (_, id) => {
+    const { onLines } = writer;
+    const kept = journal({ sessionId: `${id}`, projectId: 'p', onLines, archived: async () => [], onLost: () => {} });
+    kept.capture = new Set<TelemetryCategory>(['console']);
+    const text = {
+      toJSON() {
+        vi.advanceTimersByTime(5); // of the test's clock
+        madeIn.set(turn, (madeIn.get(turn) ?? 0) + 1);
+        return '';
+      },
+    };
+    for (let at = 0; at < 4; at++)
+      kept.draft({
+        ts: 1,
+        type: 'console_log',
+        category: 'console',
+        source: { kind: 'cdp' },
+        data: { text, more: 'the secret' },
+      });
+    return kept;
+  });
+  const made = () => [...madeIn.values()].reduce((sum, lines) => sum + lines, 0);
+  async function flush() {
+    let over = false;
+    void writer.flush().then(() => (over = true));
+    for (; !over; turn++) await setImmediate();
+    return (await Promise.all(written.at(-1)!.map(({ packed }) => unpack(packed)))).flat();
+  }
+
+  const lines = await flush();
+  expect(made()).toBe(12);
+  expect(Math.max(...madeIn.values())).toBeLessThan(8);
+  expect(lines.map((line) => JSON.parse(line).seq)).toEqual([1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4]);
+  const add = () =>
+    sessions[0]!.add({ ts: 1, type: 'console_log', category: 'console', source: { kind: 'cdp' }, data: { text: '' } });
+  add();
+  expect((await flush()).map((line) => JSON.parse(line).seq)).toEqual([1, 2, 3, 4, 5]);
+  expect(made()).toBe(12);
+  sessions[0]!.secrets.add([{ password: 'the secret' }]);
+  add();
+  expect((await flush()).join()).not.toContain('the secret');
   await writer.close();
 });

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { withoutOwner } from '../lib/scope.ts';
+import { turns } from '../lib/turns.ts';
 import { pack, type LooseChunk } from './chunks.ts';
 import type { Journal } from './journal.ts';
 import { tidying, type TidyingOptions } from './chunk-cleanup.ts';
@@ -90,13 +91,13 @@ export function telemetryWriter({ short, ...options }: WriterOptions) {
   const isDone = (journal: Journal) => journal.clean && !journal.hasDrafts && !drafted.has(journal);
 
   async function writeSealed(journals: readonly Journal[]): Promise<void> {
-    const sealed: Sealed[] = journals.flatMap((journal) =>
-      journal.seal().map((chunk) => ({ journal, chunk, draft: false })),
-    );
-    const drafts: Sealed[] = journals.flatMap((journal) => {
-      const chunk = journal.sealDrafts();
-      return chunk ? [{ journal, chunk, draft: true }] : [];
-    });
+    const [sealed, drafts]: [Sealed[], Sealed[]] = [[], []];
+    const turn = turns();
+    for (const journal of journals) {
+      sealed.push(...journal.seal().map((chunk) => ({ journal, chunk, draft: false })));
+      const chunk = await journal.sealDrafts(turn);
+      if (chunk) drafts.push({ journal, chunk, draft: true });
+    }
     let undrafted = journals.filter((journal) => drafted.has(journal)).map(({ sessionId }) => sessionId);
     for (const { journal } of drafts) drafted.add(journal); // also when the write fails: its outcome may be unknown
     const all = portions([...sealed, ...drafts]);

@@ -7,12 +7,18 @@ import { requireSandbox } from '../support/sandbox.ts';
 
 await requireSandbox();
 
-/** Answers the page, and no other request. */
+/** Answers the page and requests for large answers, and no other request. It is also a proxy, for a site that is the same. */
 const site = createServer((request, response) => {
-  if (request.url === '/') response.setHeader('content-type', 'text/html').end('<title>page</title>');
+  const { pathname } = new URL(request.url!, 'http://site.test');
+  if (pathname === '/') response.setHeader('content-type', 'text/html').end('<title>page</title>');
+  if (!pathname.startsWith('/large')) return;
+  for (let at = 0; at < 20; at++) response.setHeader(`x-large-${at}`, quotes.repeat(25));
+  response.setHeader('content-type', 'text/plain').end('answer');
 });
 /** A text that it takes long to look for, and of which a page has nearly everything. */
 const password = `ab${'a'.repeat(253)}`;
+/** Another one, which is longer in JSON. */
+const quotes = '"\\'.repeat(50);
 
 /** A page chooses what is captured of it, and a tenant chooses what is hidden in it. */
 describe('a capture that takes long to write does not stop the service', { timeout: 240_000 }, () => {
@@ -88,6 +94,27 @@ describe('a capture that takes long to write does not stop the service', { timeo
       await run(`const tabs = context.pages(); await tabs[tabs.length - 1].close();`);
       left -= 1;
       await captured(new RegExp(`Target.detachedFromTarget[^]*wait-${left}-`));
+    });
+    expect(stop).toBeLessThan(mostStopMs);
+  });
+
+  test('a page that closes with seventy large answers whose bodies were not read, in a session with a password', async () => {
+    const config = { host: '127.0.0.1', port: portOf(site), username: 'me', password: quotes };
+    const { id } = await made('/proxies', { type: 'custom', protocol: 'http', config });
+    const { run, captured } = await session({ proxy_id: id });
+    let count = 0;
+    const stop = await service.longestStop(async () => {
+      const name = `large-${++count}`;
+      await run(`
+        const tab = await context.newPage();
+        await tab.goto('http://site.test/');
+        await tab.evaluate(async (name) => {
+          fetch('/never').catch(() => {});
+          await Promise.all(Array.from({ length: 70 }, (_, at) => fetch('/' + name + '-' + at).then((answer) => answer.text())));
+        }, '${name}');
+        await tab.close();
+      `);
+      await captured(new RegExp(`network_response[^]*${name}-`));
     });
     expect(stop).toBeLessThan(mostStopMs);
   });

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { slowClock } from '../../../test/support/slow-clock.ts';
 import type { LocalClient } from '../cdp/local-client.ts';
 import { bodies } from './bodies.ts';
 import type { Target } from './target.ts';
@@ -92,4 +93,16 @@ test('a thousand responses of all pages wait for their body, or 4 MiB of them; m
   read.gone(page);
   want('next');
   expect(told).toHaveLength(1010 + 50);
+});
+
+test('responses of pages that close leave the event loop to others while they are captured', async () => {
+  patience = 3000;
+  const frames = Array.from({ length: 100 }, (_, at) => ({ sessionId: `${at}`, parent: page, root: page }) as Target);
+  for (const [at, target] of frames.entries()) want(`${at}`, target);
+  slowClock();
+  for (const target of frames) read.gone(target);
+  expect(told.length).toBeLessThan(20);
+  await vi.runAllTimersAsync();
+  expect(told).toHaveLength(100);
+  expect(asked).toEqual([]);
 });

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { pacedTasks } from '../../lib/turns.ts';
 import type { LocalClient } from '../cdp/local-client.ts';
 import { cleanBody } from './redact.ts';
 import { isBody } from './shapes.ts';
@@ -8,7 +9,7 @@ import { rootOf, type Target } from './target.ts';
 const MOST_BYTES = 2 * 1024 * 1024;
 /** The most bodies of one target that are read at once, so that a page that hangs holds up only itself. */
 const MOST_AT_ONCE = 4;
-/** The most responses that wait for their body, and the most memory of them in bytes; more are captured without. When a page closes, all of them are captured at once. */
+/** The most responses that wait for their body, and the most memory of them in bytes; more are captured without. */
 const MOST_WAITING = 1000;
 const MOST_WEIGHT = 4 * 2 ** 20;
 
@@ -35,6 +36,8 @@ interface Line {
 export function bodies(client: LocalClient, patience: (target: Target) => number) {
   const waiting = new Map<Target, Line>();
   let [count, weight] = [0, 0];
+  /** A page may close with a thousand responses, and a browser with all of its pages. */
+  const inTurns = pacedTasks();
 
   function startLater(target: Target, line: Line): void {
     const ms = patience(target);
@@ -60,13 +63,14 @@ export function bodies(client: LocalClient, patience: (target: Target) => number
     count += 1;
     weight += own;
     const done = (body?: string) => {
+      if (!line.left.delete(done)) return;
       count -= 1;
       weight -= own;
       emit(body);
     };
     line.left.add(done);
     const finish = (body?: string) => {
-      if (line.left.delete(done)) done(body);
+      done(body);
       line.reading -= 1;
       start(line);
       if (line.left.size === 0 && waiting.get(target) === line) waiting.delete(target);
@@ -88,8 +92,7 @@ export function bodies(client: LocalClient, patience: (target: Target) => number
     if (!line) return;
     clearTimeout(line.timer);
     line.jobs = [];
-    for (const done of line.left) done();
-    line.left.clear();
+    void inTurns(Array.from(line.left, (done) => () => done()));
   }
 
   return Object.assign(read, {

@@ -1,4 +1,4 @@
-import { turns } from '../../lib/turns.ts';
+import { pacedTasks } from '../../lib/turns.ts';
 import type { Endpoint } from '../cdp/network-facts.ts';
 import { bodies } from './bodies.ts';
 import {
@@ -29,6 +29,7 @@ export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
    */
   const requests = openRequests();
   const idle = idlePages(watch);
+  const inTurns = pacedTasks();
   const readBody = bodies(
     client,
     (target) => loadingFor(rootOf(target)) || (requests.isBusy(rootOf(target)) ? BUSY_MS : 0),
@@ -106,20 +107,12 @@ export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
     const hasBody = method !== 'HEAD' && status !== 204 && status !== 304 && !(status >= 300 && status < 400);
     if (limit === undefined || !hasBody || target.gone) return emit(told);
     const finish = watch.draft(told);
-    readBody({ target, requestId, bytes, limit, weight: weightOf(entry) }, (body) =>
-      finish(watch.captures('network') ? withBody(told, body) : undefined),
-    );
+    readBody({ target, requestId, bytes, limit, weight: weightOf(entry) }, (body) => finish(withBody(told, body)));
   }
 
-  /** A page may close with thousands of requests, so other work has its turn in between. */
-  async function tellAborted(entries: readonly Request[]): Promise<void> {
-    const turn = turns();
-    for (const entry of entries) {
-      if (!watch.captures('network')) return;
+  function tellAborted(entry: Request): void {
+    if (watch.captures('network'))
       emit(failureRecord(entry, { type: entry.type, errorText: 'net::ERR_ABORTED', canceled: true }));
-      const later = turn();
-      if (later) await later;
-    }
   }
 
   function settleIdle(target: Target): void {
@@ -145,7 +138,8 @@ export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
     /** A target is gone: its requests ended with it. */
     gone(target: Target): void {
       idle.busy(target);
-      void tellAborted(requests.takeAll(target));
+      // A page may close with thousands of requests.
+      void inTurns(requests.takeAll(target).map((entry) => () => tellAborted(entry)));
       readBody.gone(target);
       if (!target.gone || target.parent) settleIdle(target);
     },
