@@ -44,6 +44,11 @@ export const sessionErrors = {
     'The session has its maximum of websockets.',
     (p: { most: number }) => `This session has ${p.most} open websockets, which is the maximum. Close one first.`,
   ),
+  too_many_streams: entry(
+    429,
+    'The session has its maximum of event streams.',
+    (p: { most: number }) => `This session has ${p.most} open event streams, which is the maximum. Close one first.`,
+  ),
   disk_overused: entry(
     429,
     'Sessions, builds or workers of the project were ended because the disk was full, so the project must wait before its next session, deployment or invocation. The wait doubles each time.',

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { callerOf, projectOf } from '../api/caller.ts';
 import { hungUp } from '../api/hung-up.ts';
 import { commentHeartbeat, eventStream } from '../api/sse.ts';
+import { takeStreamPlace } from '../api/stream-places.ts';
 import type { Addresses, Minter } from './addresses.ts';
 import type { Hold } from './holds.ts';
 import type { SessionService } from './service.ts';
@@ -84,6 +85,7 @@ export function heldSessions({
     sendEvents: (request: FastifyRequest, reply: FastifyReply, open: (use: Use) => Promise<Telling>): Promise<void> =>
       using(request, reply, async (use) => {
         use.gone.throwIfAborted();
+        takeStreamPlace(use.sessionId, reply);
         const tell = await open(use);
         const events = eventStream(reply, commentHeartbeat, use.held.until);
         await tell(events).finally(() => events.end());

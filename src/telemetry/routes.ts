@@ -4,6 +4,7 @@ import { Type } from 'typebox';
 import { projectOf } from '../api/caller.ts';
 import { eventsOf, refusals } from '../api/schema.ts';
 import { commentHeartbeat, eventStream } from '../api/sse.ts';
+import { takeStreamPlace } from '../api/stream-places.ts';
 import { errors } from '../errors.ts';
 import { EventsQuery, StreamHeaders, StreamQuery, TelemetryEnvelope } from './schema.ts';
 import type { TelemetryService } from './service.ts';
@@ -27,6 +28,7 @@ interface TelemetryRoom {
 export function telemetryRoutes({ telemetry, sessions, addresses }: TelemetryRoom): FastifyPluginAsyncTypebox {
   /** Reading does not hold the session: it neither keeps it awake nor from its timeout. */
   async function stream(request: FastifyRequest, reply: FastifyReply, sessionId: string): Promise<void> {
+    takeStreamPlace(sessionId, reply);
     const over = new AbortController();
     const lines = telemetry.follow(sessionId, startOf(request), over.signal);
     if (!lines) throw errors.session_not_found({ session: sessionId });
@@ -51,7 +53,7 @@ export function telemetryRoutes({ telemetry, sessions, addresses }: TelemetryRoo
           querystring: StreamQuery,
           response: {
             200: eventsOf(TelemetryEnvelope, 'Events; the id of each is its `seq`. A comment after 15 s of silence.'),
-            ...refusals('session_not_found', 'node_unreachable'),
+            ...refusals('session_not_found', 'node_unreachable', 'too_many_streams'),
           },
         },
       },

@@ -57,7 +57,7 @@ describe('a capture that takes long to write does not stop the service', { timeo
         },
         { timeout: 60_000, interval: 300 },
       );
-    return { run, captured };
+    return { id, run, captured };
   }
 
   test('a console call that nearly has a password of the session at each place', async () => {
@@ -117,5 +117,22 @@ describe('a capture that takes long to write does not stop the service', { timeo
       await captured(new RegExp(`network_response[^]*${name}-`));
     });
     expect(stop).toBeLessThan(mostStopMs);
+  });
+
+  test('readers of a session that do not read are bounded in number', async () => {
+    const { id } = await session();
+    const readers: AbortController[] = [];
+    const open = async (stream: string) => {
+      const reader = new AbortController();
+      readers.push(reader);
+      const headers = { authorization: `Bearer ${service.key}` };
+      return (await fetch(`${service.url}/browsers/${id}/${stream}`, { headers, signal: reader.signal })).status;
+    };
+    for (let at = 0; at < 64; at++) expect(await open('telemetry/stream')).toBe(200);
+    expect(await open('telemetry/stream')).toBe(429);
+    expect(await open('logs/stream?source=path&path=/etc/hostname')).toBe(429);
+    readers[0]!.abort();
+    await vi.waitFor(async () => expect(await open('telemetry/stream')).toBe(200));
+    for (const reader of readers) reader.abort();
   });
 });

@@ -263,7 +263,7 @@ function watchRoutes(app: App, { using, sendEvents }: HeldSessions) {
         params: OneWatch,
         response: {
           200: eventsOf(FileEvent, 'The events.'),
-          ...refusals(...ofGuest, 'watch_not_found', 'invalid_input'),
+          ...refusals(...ofGuest, 'watch_not_found', 'invalid_input', 'too_many_streams'),
         },
       },
     },

@@ -4,6 +4,7 @@ import { projectOf } from '../../api/caller.ts';
 import { hungUp } from '../../api/hung-up.ts';
 import { refusals } from '../../api/schema.ts';
 import { commentHeartbeat, eventStream } from '../../api/sse.ts';
+import { takeStreamPlace } from '../../api/stream-places.ts';
 import { ofFiles } from '../refusals.ts';
 import { heldSessions } from '../held-routes.ts';
 import type { SessionService } from '../service.ts';
@@ -36,7 +37,7 @@ export function logRoutes({
               headers: { 'X-SSE-Content-Type': { type: 'string', const: 'application/json' } },
               content: { 'text/event-stream': { schema: LogEvent } },
             },
-            ...refusals(...ofFiles, 'not_found', 'engine_unavailable'),
+            ...refusals(...ofFiles, 'not_found', 'engine_unavailable', 'too_many_streams'),
           },
         },
       },
@@ -45,6 +46,7 @@ export function logRoutes({
         const endedId = await sessions.endedId(projectOf(request).id, request.params.id);
         left.throwIfAborted();
         if (endedId !== undefined) {
+          takeStreamPlace(endedId, reply);
           const { at, lines } = await openKeptLog(endedId, request.query, sessionLogs.kept);
           left.throwIfAborted();
           const events = eventStream(reply, commentHeartbeat);

@@ -92,7 +92,7 @@ export function processRoutes({ sessions }: { sessions: SessionService }): Fasti
           params: OneProcess,
           response: {
             200: eventsOf(OutputEvent, 'The output.'),
-            ...refusals(...ofGuest, 'process_not_found', 'invalid_input'),
+            ...refusals(...ofGuest, 'process_not_found', 'invalid_input', 'too_many_streams'),
           },
         },
       },
