@@ -39,4 +39,7 @@ export function pictureMemory(total: number) {
   };
 }
 
-export const pictures = pictureMemory(Math.max(LEAST_BYTES, sessionsBytes() * PART_OF_SESSIONS));
+const total = Math.max(LEAST_BYTES, sessionsBytes() * PART_OF_SESSIONS);
+export const pictures = pictureMemory(total);
+/** The same for the videos in the replay buffers of a node. */
+export const buffers = pictureMemory(total);

@@ -1,6 +1,7 @@
 import type { Engine } from '../engine.ts';
 import type { Confinement } from './encoder.ts';
 import { atTime, fragmentReader, type Fragment, type Head } from './fragments.ts';
+import { buffers } from './picture-memory.ts';
 import { record, type Recording } from './recorder.ts';
 
 /** The last seconds of a session, kept in memory. */
@@ -22,12 +23,17 @@ interface Run {
 }
 
 /** `engine` resolves with the current browser, also after a crash; it rejects when the session has ended. */
-export function keepRing(options: { seconds: number; engine: () => Promise<Engine>; confinement: Confinement }): Ring {
+export function keepRing(
+  options: { seconds: number; engine: () => Promise<Engine>; confinement: Confinement },
+  encode: typeof record = record,
+  memory = buffers,
+): Ring {
   const { seconds, engine, confinement } = options;
   let runs: Run[] = [];
   let recording: Recording | undefined;
   let again: NodeJS.Timeout | undefined;
   let closed = false;
+  let release: (() => void) | undefined;
   let saving: Promise<unknown> = Promise.resolve();
   void start();
 
@@ -41,13 +47,13 @@ export function keepRing(options: { seconds: number; engine: () => Promise<Engin
     }
     if (closed) return;
     try {
-      const started = await record(source, FRAMERATE, confinement);
+      const started = await encode(source, FRAMERATE, confinement);
       recording = started;
       const run: Run = { head: undefined, startedAt: Date.now(), fragments: [] };
       runs.push(run);
       const read = fragmentReader(
         (head) => (run.head = head),
-        (fragment) => (run.fragments.push(fragment), forget()),
+        (fragment) => (run.fragments.push(fragment), forget(source)),
       );
       started.output.on('data', read);
       void started.ended.then(({ how }) => {
@@ -67,17 +73,31 @@ export function keepRing(options: { seconds: number; engine: () => Promise<Engin
   const wallTime = (run: Run, { time }: Fragment) => run.startedAt + (time / run.head!.timescale) * 1000;
 
   /** Drops fragments that ended before the kept time. A fragment lasts until the next one begins. */
-  function forget() {
+  function forget(source: Engine) {
     const since = Date.now() - (seconds + 2) * 1000;
     for (const run of runs) {
       while (run.fragments.length > 1 && wallTime(run, run.fragments[1]!) < since) run.fragments.shift();
     }
     const bytes = () => runs.reduce((sum, { fragments }) => sum + fragments.reduce((s, f) => s + f.bytes.length, 0), 0);
-    while (bytes() > MOST_BYTES) (runs.find(({ fragments }) => fragments.length > 0) ?? runs[0])!.fragments.shift();
+    while (bytes() > MOST_BYTES || !fits(source, bytes()))
+      (runs.find(({ fragments }) => fragments.length > 0) ?? runs[0])!.fragments.shift();
     const current = runs.at(-1);
     runs = runs.filter(
       (run) => run === current || (run.fragments.length > 0 && wallTime(run, run.fragments.at(-1)!) >= since),
     );
+  }
+
+  /** Counts the bytes for the node. A buffer that finds no memory gives up its oldest seconds. */
+  function fits(source: Engine, bytes: number): boolean {
+    release?.();
+    release = undefined;
+    if (bytes === 0 || closed) return true;
+    try {
+      release = memory.take(source.memory, bytes);
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   async function save(last: number) {
@@ -116,6 +136,7 @@ export function keepRing(options: { seconds: number; engine: () => Promise<Engin
       clearTimeout(again);
       recording?.stop();
       runs = [];
+      release?.();
     },
   };
 }
