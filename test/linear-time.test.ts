@@ -304,6 +304,7 @@ const own = new Set([
   'cluster/credential.ts digestOf',
   'cluster/forward.ts wayTo',
   'credentials/providers/service-account.ts serviceAccountSource',
+  'lib/json-parts.ts jsonListParts',
   'doors/browserless/page.ts asRefusal',
   'doors/steel/scrape.ts asDataUrl',
   'extensions/archive.ts checkExtension',

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { jsonStringParts } from './json-parts.ts';
+import { jsonListParts, jsonStringParts } from './json-parts.ts';
 
 async function joined(bytes: Buffer, encoding: 'utf8' | 'base64'): Promise<unknown> {
   const parts: Buffer[] = [];
@@ -16,4 +16,11 @@ test.each([
 ])('%s becomes the same string as at once', async (_, bytes) => {
   expect(await joined(bytes, 'utf8')).toBe(bytes.toString('utf8'));
   expect(await joined(bytes, 'base64')).toBe(bytes.toString('base64'));
+});
+
+test.each([0, 1, 3, 5000])('a list of %s items in parts is the same JSON', async (count) => {
+  const items = Array.from({ length: count }, (_, at) => ({ at, text: '"é'.repeat(100) }));
+  const parts = await jsonListParts('items', items);
+  expect(Buffer.concat(parts).toString()).toBe(JSON.stringify({ items }));
+  expect(parts.length > 1).toBe(count > 1000);
 });

@@ -17,3 +17,20 @@ export async function* jsonStringParts(bytes: Buffer, encoding: 'utf8' | 'base64
   }
   yield Buffer.from(`${JSON.stringify(decoder.end()).slice(1, -1)}"`);
 }
+
+/** The JSON of an object with one list, in parts of about `PIECE` characters. Each is made in a turn of its own. */
+export async function jsonListParts(name: string, items: Iterable<unknown>): Promise<Buffer[]> {
+  const turn = turns();
+  const parts: Buffer[] = [];
+  let text = `{${JSON.stringify(name)}:[`;
+  let separator = '';
+  for (const item of items) {
+    text += separator + JSON.stringify(item);
+    separator = ',';
+    if (text.length < PIECE) continue;
+    parts.push(Buffer.from(text));
+    text = '';
+    await turn();
+  }
+  return [...parts, Buffer.from(`${text}]}`)];
+}

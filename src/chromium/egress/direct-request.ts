@@ -1,6 +1,7 @@
 import http from 'node:http';
 import type { Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { GrowingBytes } from '../../lib/growing-bytes.ts';
 import type { Destinations } from './destinations.ts';
 import { directDial, type Dial } from './dial.ts';
 import { EgressError } from './refusals.ts';
@@ -88,19 +89,17 @@ function ask(socket: Socket, url: URL, request: DirectRequest, signal: AbortSign
     });
     asked.on('error', reject);
     asked.once('response', (response) => {
-      const chunks: Buffer[] = [];
-      let size = 0;
+      const bytes = new GrowingBytes();
       response.on('data', (chunk: Buffer) => {
-        size += chunk.length;
-        chunks.push(chunk);
-        if (size > mostBytes) {
+        bytes.add(chunk);
+        if (bytes.size > mostBytes) {
           reject(new EgressError('bad_answer', `${url.host} sent more than ${mostBytes} bytes.`));
           asked.destroy();
         }
       });
       response.once('end', () => {
         const texts = Object.entries(response.headers).map(([name, value]) => [name, [value].flat().join(', ')]);
-        resolve({ status: response.statusCode!, headers: Object.fromEntries(texts), body: Buffer.concat(chunks) });
+        resolve({ status: response.statusCode!, headers: Object.fromEntries(texts), body: bytes.all() });
       });
       response.on('error', reject);
       response.once('close', () => reject(new Error('the answer broke off')));

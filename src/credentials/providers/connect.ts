@@ -1,21 +1,26 @@
 import type { RequestDirectly } from '../../chromium/egress/direct-request.ts';
 import { anyText, list, object, optional, text, type Check } from '../../lib/shape.ts';
 import { contentsOf, type Field } from './fields.ts';
-import { asking, mostItems, type Source, type SourceItem, type SourceSettings, type SourceVault } from './source.ts';
+import {
+  asking,
+  itemCollection,
+  type Source,
+  type SourceItem,
+  type SourceSettings,
+  type SourceVault,
+} from './source.ts';
 
 const orNull = <T>(check: Check<T>): Check<T | null | undefined> => {
   return (value): value is T | null | undefined => value === null || value === undefined || check(value);
 };
 
-const Vaults = list(object({ id: text(255), name: text(1024) }));
-const Items = list(
-  object({
-    id: text(255),
-    title: text(4096),
-    category: optional(text(64)),
-    urls: orNull(list(object({ href: orNull(text(8192)) }))),
-  }),
-);
+const Vault = object({ id: text(255), name: text(1024) });
+const ListedItem = object({
+  id: text(255),
+  title: text(4096),
+  category: optional(text(64)),
+  urls: orNull(list(object({ href: orNull(text(8192)) }))),
+});
 const FullItem = object({
   fields: orNull(
     list(
@@ -38,23 +43,26 @@ export function connectSource(settings: SourceSettings, request: RequestDirectly
   const serverUrl = settings.serverUrl.replace(/\/v1\/?$/, '');
   const ask = asking({ ...settings, serverUrl }, { Authorization: `Bearer ${settings.token}` }, request);
 
-  const vaults = async (): Promise<SourceVault[]> =>
-    (await ask('/v1/vaults', Vaults)).map(({ id, name }) => ({ id, name }));
+  async function vaults(): Promise<SourceVault[]> {
+    const found: SourceVault[] = [];
+    for await (const { id, name } of ask.list('/v1/vaults', [], Vault)) found.push({ id, name });
+    return found;
+  }
 
   return {
     vaults,
 
     async items() {
-      const found: SourceItem[] = [];
+      const { items, add } = itemCollection();
       for (const vault of await vaults()) {
-        const items = await ask(`/v1/vaults/${encodeURIComponent(vault.id)}/items`, Items);
-        for (const { id, title, category, urls } of items) {
-          if (!logins.has(category) || found.length >= mostItems) continue;
+        const path = `/v1/vaults/${encodeURIComponent(vault.id)}/items`;
+        for await (const { id, title, category, urls } of ask.list(path, [], ListedItem)) {
+          if (!logins.has(category)) continue;
           const addresses = (urls ?? []).flatMap(({ href }) => (href ? [href] : []));
-          found.push(itemIn(vault, id, title, addresses));
+          if (!add(itemIn(vault, id, title, addresses))) return items;
         }
       }
-      return found;
+      return items;
     },
 
     async read({ id, vault_id }) {

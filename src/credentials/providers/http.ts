@@ -1,20 +1,16 @@
 import type { RequestDirectly } from '../../chromium/egress/direct-request.ts';
 import { anyText, list, object, optional, table, text } from '../../lib/shape.ts';
 import { contentsOf, type Field } from './fields.ts';
-import { asking, mostItems, SourceFailure, type Source, type SourceSettings } from './source.ts';
+import { asking, itemCollection, SourceFailure, type Source, type SourceSettings, type SourceVault } from './source.ts';
 
-const Vaults = object({ vaults: list(object({ id: text(1024), name: text(1024) })) });
-const Items = object({
-  items: list(
-    object({
-      id: text(1024),
-      title: text(4096),
-      vault_id: optional(text(1024)),
-      vault_name: optional(text(1024)),
-      path: optional(text(8192)),
-      urls: optional(list(text(8192))),
-    }),
-  ),
+const Vault = object({ id: text(1024), name: text(1024) });
+const ListedItem = object({
+  id: text(1024),
+  title: text(4096),
+  vault_id: optional(text(1024)),
+  vault_name: optional(text(1024)),
+  path: optional(text(8192)),
+  urls: optional(list(text(8192))),
 });
 const Item = object({ values: table(anyText), totp_secret: optional(anyText) });
 
@@ -22,18 +18,20 @@ const Item = object({ values: table(anyText), totp_secret: optional(anyText) });
 export function httpSource(settings: SourceSettings, request: RequestDirectly): Source {
   const ask = asking(settings, { Authorization: `Bearer ${settings.token}` }, request);
   return {
-    vaults: async () => (await ask('/vaults', Vaults)).vaults.map(({ id, name }) => ({ id, name })),
+    async vaults() {
+      const vaults: SourceVault[] = [];
+      for await (const { id, name } of ask.list('/vaults', ['vaults'], Vault)) vaults.push({ id, name });
+      return vaults;
+    },
 
     async items() {
-      const { items } = await ask('/items', Items);
-      return items.slice(0, mostItems).map(({ id, title, vault_id = '', vault_name = '', path, urls }) => ({
-        id,
-        title,
-        vault_id,
-        vault_name,
-        path: path ?? (vault_name === '' ? title : `${vault_name}/${title}`),
-        ...(urls ? { urls } : {}),
-      }));
+      const { items, add } = itemCollection();
+      for await (const item of ask.list('/items', ['items'], ListedItem)) {
+        const { id, title, vault_id = '', vault_name = '', urls } = item;
+        const path = item.path ?? (vault_name === '' ? title : `${vault_name}/${title}`);
+        if (!add({ id, title, vault_id, vault_name, path, ...(urls ? { urls } : {}) })) break;
+      }
+      return items;
     },
 
     async read({ id }) {

@@ -1,8 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { callerOf, projectOf } from '../../api/caller.ts';
+import { countedParts } from '../../api/large.ts';
 import { sendPage } from '../../api/paging.ts';
 import { empty, listOf, refusals } from '../../api/schema.ts';
+import { jsonListParts } from '../../lib/json-parts.ts';
 import { CreateProvider, Provider, ProviderItems, ProviderList, ProviderTest, UpdateProvider } from './schema.ts';
 import type { ProviderService } from './service.ts';
 
@@ -124,7 +126,11 @@ export function providerRoutes({ providers }: { providers: ProviderService }): F
           },
         },
       },
-      (request) => providers.items(callerOf(request), request.params.id),
+      async (request, reply) => {
+        const { items } = await providers.items(callerOf(request), request.params.id);
+        const parts = await jsonListParts('items', items);
+        return reply.type('application/json; charset=utf-8').send(countedParts(reply, parts) as never);
+      },
     );
   };
 }

@@ -32,25 +32,31 @@ parentPort.on('message', ({ id, answer, error }) => {
   else reject?.(new TypeError(error));
 });
 
-const { token, version, task, vaultId, itemId } = workerData;
+const { sdk, token, version, task, vaultId, itemId, mostItems } = workerData;
 try {
-  const { createClient } = await import('@1password/sdk');
+  const { createClient } = await import(sdk);
   const client = await createClient({ auth: token, integrationName: 'Corral', integrationVersion: version });
-  parentPort.postMessage({ done: await perform(client) });
+  // To receive values as a message is one piece of work for the service. It reads JSON in pieces.
+  const done = new TextEncoder().encode(JSON.stringify(await perform(client)));
+  parentPort.postMessage({ done }, [done.buffer]);
 } catch (error) {
   parentPort.postMessage({ failed: { name: String(error?.name), message: String(error?.message ?? error) } });
 }
 
 async function perform({ vaults, items }) {
-  if (task === 'read') return plain(await items.get(vaultId, itemId));
+  if (task === 'read') {
+    const { fields } = await items.get(vaultId, itemId);
+    return { fields: fields?.map(({ id, title, fieldType, value }) => ({ id, title, fieldType, value })) };
+  }
   const found = (await vaults.list()).map(({ id, title }) => ({ id, title }));
   if (task === 'vaults') return found;
-  const lists = [];
-  for (const vault of found) lists.push({ vault, items: plain(await items.list(vault.id)) });
-  return lists;
-}
-
-/** What a message can carry: no dates, no classes. */
-function plain(value) {
-  return JSON.parse(JSON.stringify(value));
+  const logins = [];
+  for (const vault of found)
+    for (const { id, title, category, websites } of await items.list(vault.id)) {
+      if (category !== 'Login' && category !== 'Password') continue;
+      // The owner of the item decided that nothing is filled at a site with `Never`.
+      const urls = websites?.filter((site) => site.autofillBehavior !== 'Never').map(({ url }) => url);
+      if (logins.push({ vault, id, title, urls }) >= mostItems) return logins;
+    }
+  return logins;
 }

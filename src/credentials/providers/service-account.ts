@@ -2,25 +2,30 @@
 import { Worker } from 'node:worker_threads';
 import type { RequestDirectly } from '../../chromium/egress/direct-request.ts';
 import { EgressError } from '../../chromium/egress/refusals.ts';
-import { anyText, list, object, optional, text, type Check } from '../../lib/shape.ts';
+import { anyText, list, object, optional, text, type Checked } from '../../lib/shape.ts';
 import { itemIn } from './connect.ts';
 import { contentsOf, type Field } from './fields.ts';
-import { mostItems, operationMs, SourceFailure, type Contents, type Source, type SourceItem } from './source.ts';
+import {
+  elementsOf,
+  itemCollection,
+  mostItems,
+  operationMs,
+  SourceFailure,
+  valueOf,
+  type Contents,
+  type Source,
+  type SourceVault,
+} from './source.ts';
 
-const Vaults = list(object({ id: text(255), title: text(1024) }));
-const Overview = object({
-  id: text(255),
-  title: text(4096),
-  category: text(64),
-  websites: optional(list(object({ url: text(8192), autofillBehavior: optional(text(64)) }))),
-});
-const Lists = list(object({ vault: object({ id: text(255), title: text(1024) }), items: list(Overview) }));
+const Vault = object({ id: text(255), title: text(1024) });
+const Login = object({ vault: Vault, id: text(255), title: text(4096), urls: optional(list(text(8192))) });
 const Item = object({
   fields: list(object({ id: text(255), title: text(4096), fieldType: text(64), value: anyText })),
 });
 
-const logins = new Set(['Login', 'Password']);
 const mostBytes = 16 * 1024 * 1024;
+/** The name of the password manager in refusals. */
+const from = 'The password manager';
 
 interface Task {
   task: 'vaults' | 'items' | 'read';
@@ -29,31 +34,35 @@ interface Task {
 }
 
 /** The same password manager without a Connect server: a service account's token, and the manager's official SDK. */
-export function serviceAccountSource(token: string, version: string, request: RequestDirectly): Source {
-  const run = <T>(task: Task, shape: Check<T>) => inWorker({ token, version, ...task }, shape, request);
+export function serviceAccountSource(
+  token: string,
+  version: string,
+  request: RequestDirectly,
+  sdk = '@1password/sdk',
+): Source {
+  const run = (task: Task) => inWorker({ sdk, token, version, mostItems, ...task }, request);
   return {
-    vaults: async () => (await run({ task: 'vaults' }, Vaults)).map(({ id, title }) => ({ id, name: title })),
-    items: async () => listed(await run({ task: 'items' }, Lists)),
-    read: async ({ id, vault_id }) => contents(await run({ task: 'read', vaultId: vault_id, itemId: id }, Item)),
+    async vaults() {
+      const vaults: SourceVault[] = [];
+      for await (const { id, title } of elementsOf(await run({ task: 'vaults' }), [], Vault, from))
+        vaults.push({ id, name: title });
+      return vaults;
+    },
+
+    async items() {
+      const { items, add } = itemCollection();
+      for await (const { vault, id, title, urls = [] } of elementsOf(await run({ task: 'items' }), [], Login, from))
+        add(itemIn({ id: vault.id, name: vault.title }, id, title, urls));
+      return items;
+    },
+
+    async read({ id, vault_id }) {
+      return contents(await valueOf(await run({ task: 'read', vaultId: vault_id, itemId: id }), Item, from));
+    },
   };
 }
 
-type Checked<C> = C extends Check<infer T> ? T : never;
-
-export function listed(lists: Checked<typeof Lists>): SourceItem[] {
-  const items = lists.flatMap(({ vault, items }) =>
-    items
-      .filter(({ category }) => logins.has(category))
-      .map(({ id, title, websites = [] }) => {
-        // Its owner decided that nothing is filled there.
-        const urls = websites.filter((site) => site.autofillBehavior !== 'Never').map(({ url }) => url);
-        return itemIn({ id: vault.id, name: vault.title }, id, title, urls);
-      }),
-  );
-  return items.slice(0, mostItems);
-}
-
-export function contents({ fields }: Checked<typeof Item>): Contents {
+function contents({ fields }: Checked<typeof Item>): Contents {
   return contentsOf(
     fields.flatMap(({ id, title, fieldType, value }): Field[] => {
       if (fieldType === 'Totp') return [{ kind: 'totp', label: title, value }];
@@ -70,14 +79,13 @@ interface Asked {
   headers: Record<string, string>;
   body?: Uint8Array;
 }
-type Message = { ask: Asked } | { done: unknown } | { failed: { name: string; message: string } };
+type Message = { ask: Asked } | { done: Uint8Array } | { failed: { name: string; message: string } };
 
 /** Nothing of the operation is left when this returns: the thread is ended, and its requests have deadlines. */
-async function inWorker<T>(
-  workerData: Task & { token: string; version: string },
-  shape: Check<T>,
+async function inWorker(
+  workerData: Task & { sdk: string; token: string; version: string; mostItems: number },
   request: RequestDirectly,
-): Promise<T> {
+): Promise<Buffer> {
   const worker = new Worker(new URL('service-account-worker.mjs', import.meta.url), {
     workerData,
     env: {},
@@ -92,7 +100,7 @@ async function inWorker<T>(
   /** The reason of the last request that failed: the SDK only says that one did. */
   let unreachable: EgressError | undefined;
   try {
-    const done = await new Promise<unknown>((resolve, reject) => {
+    const done = await new Promise<Uint8Array>((resolve, reject) => {
       late = setTimeout(
         () => reject(new SourceFailure('timeout', `The password manager was not done within ${operationMs / 1000} s.`)),
         operationMs,
@@ -112,8 +120,7 @@ async function inWorker<T>(
           );
       });
     });
-    if (!shape(done)) throw new SourceFailure('bad_answer', 'What the password manager’s SDK returned cannot be read.');
-    return done;
+    return Buffer.from(done.buffer, done.byteOffset, done.byteLength);
   } finally {
     clearTimeout(late);
     await worker.terminate();

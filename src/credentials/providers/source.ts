@@ -1,8 +1,11 @@
 import { EgressError } from '../../chromium/egress/refusals.ts';
 import type { RequestDirectly } from '../../chromium/egress/direct-request.ts';
+import { jsonElements, TooHeavy } from '../../lib/json-elements.ts';
 import { isLight } from '../../lib/json-weight.ts';
 import type { Check } from '../../lib/shape.ts';
 import { withoutEnd } from '../../lib/text.ts';
+import { nextTurn } from '../../lib/turns.ts';
+import { decode } from '../../lib/utf8.ts';
 
 export interface SourceVault {
   id: string;
@@ -59,14 +62,24 @@ export class SourceFailure extends Error {
 
 export const mostItems = 10_000;
 const mostBytes = 8 * 1024 * 1024;
-/** Of the JSON of one answer. Ten thousand items of an own store weigh 130,000. */
-const mostWeight = 200_000;
+/** Of all answers of one operation. */
+const mostBytesInAll = 4 * mostBytes;
+/** Of the JSON of one answer, which is parsed at once. A thousand fields of a Connect server weigh 17,000. */
+const mostWeight = 20_000;
+/** Of the JSON of a list. Ten thousand items of an own store weigh 130,000. */
+const mostInList = 200_000;
+/** Of the titles, paths and addresses of all items. They stay in memory. */
+const mostCharacters = 8 * 1024 * 1024;
 const callMs = 10_000;
 /** One operation, such as a list of all items, is over by then, with however many calls. */
 export const operationMs = 30_000;
 
-/** Asks for JSON of a shape. */
-type Ask = <T>(path: string, shape: Check<T>, query?: Record<string, string>) => Promise<T>;
+/** Asks for JSON: for a value of a shape, or for a list, each element of which has the shape. */
+interface Ask {
+  <T>(path: string, shape: Check<T>): Promise<T>;
+  /** `at`: the names of the members that lead to the list. */
+  list<T>(path: string, at: readonly string[], shape: Check<T>, query?: Record<string, string>): AsyncGenerator<T>;
+}
 
 /** Requests of one operation to a store that speaks JSON. Paths are below the server's address; their parts have to be encoded already. */
 export function asking(
@@ -75,27 +88,91 @@ export function asking(
   request: RequestDirectly,
 ): Ask {
   const end = performance.now() + operationMs;
-  return async (path, shape, query = {}) => {
+  const { host } = new URL(serverUrl);
+  let bytes = 0;
+
+  async function answer(path: string, query: Record<string, string> = {}): Promise<Buffer> {
     const url = new URL(serverUrl);
     url.pathname = `${withoutEnd(url.pathname, '/')}${path}`;
     url.search = new URLSearchParams(query).toString();
     const left = Math.ceil(end - performance.now());
-    if (left <= 0) throw new SourceFailure('timeout', `${url.host} was not done within ${operationMs / 1000} s.`);
+    if (left <= 0) throw new SourceFailure('timeout', `${host} was not done within ${operationMs / 1000} s.`);
     const timeoutMs = Math.min(callMs, left);
     const { status, body } = await request(url, { headers, ca, timeoutMs, mostBytes }).catch(asFailure);
-    refuseStatus(status, url.host);
-    // The service does nothing else while it parses.
-    if (!isLight(body, mostWeight))
-      throw new SourceFailure('bad_answer', `${url.host} answered with more than ${mostWeight} names and values.`);
-    let answer: unknown;
-    try {
-      answer = JSON.parse(body.toString('utf8'));
-    } catch {
-      throw new SourceFailure('bad_answer', `${url.host} answered with something that is not JSON.`);
-    }
-    if (!shape(answer))
-      throw new SourceFailure('bad_answer', `The answer of ${url.host} does not have the documented shape.`);
-    return answer;
+    refuseStatus(status, host);
+    bytes += body.length;
+    if (bytes > mostBytesInAll)
+      throw new SourceFailure('bad_answer', `The answers of ${host} have more than ${mostBytesInAll} bytes in all.`);
+    return body;
+  }
+
+  return Object.assign(async <T>(path: string, shape: Check<T>) => valueOf(await answer(path), shape, host), {
+    async *list<T>(path: string, at: readonly string[], shape: Check<T>, query?: Record<string, string>) {
+      yield* elementsOf(await answer(path, query), at, shape, host);
+    },
+  });
+}
+
+/** A value of JSON. `from` names its sender in refusals. */
+export async function valueOf<T>(json: Buffer, shape: Check<T>, from: string): Promise<T> {
+  if (!isLight(json, mostWeight)) throw unreadable(new TooHeavy(mostWeight), from);
+  const text = await decode(json);
+  // The service does nothing else while it parses. Answers that arrive together are parsed in different turns of the event loop.
+  await nextTurn();
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw unreadable(error, from);
+  }
+  if (!shape(value)) throw shapeless(from);
+  return value;
+}
+
+/** The elements of a list in JSON. */
+export async function* elementsOf<T>(
+  json: Buffer,
+  at: readonly string[],
+  shape: Check<T>,
+  from: string,
+): AsyncGenerator<T> {
+  const elements = jsonElements(json, at, { all: mostInList, each: mostWeight });
+  for (;;) {
+    const next = await elements.next().catch((error: unknown) => {
+      throw unreadable(error, from);
+    });
+    if (next.done) return;
+    if (!shape(next.value)) throw shapeless(from);
+    yield next.value;
+  }
+}
+
+/** Errors of the parser quote the text, which may be a secret. */
+function unreadable(error: unknown, from: string): unknown {
+  if (error instanceof TooHeavy)
+    return new SourceFailure('bad_answer', `${from} answered with more than ${error.most} names and values.`);
+  if (!(error instanceof SyntaxError)) return error;
+  return new SourceFailure('bad_answer', `${from} answered with something that is not the documented JSON.`);
+}
+
+const shapeless = (from: string) =>
+  new SourceFailure('bad_answer', `The answer of ${from} does not have the documented shape.`);
+
+/** Collects the items of a store. `add` returns false when there is no place for more. */
+export function itemCollection() {
+  const items: SourceItem[] = [];
+  let characters = 0;
+  return {
+    items,
+    add(item: SourceItem): boolean {
+      characters += item.path.length + item.title.length + (item.urls ?? []).reduce((sum, url) => sum + url.length, 0);
+      if (characters > mostCharacters)
+        throw new SourceFailure(
+          'bad_answer',
+          `The items have more than ${mostCharacters} characters of titles and addresses.`,
+        );
+      return items.push(item) < mostItems;
+    },
   };
 }
 

@@ -11,7 +11,7 @@ import { directRequests } from '../../chromium/egress/direct-request.ts';
 import { connectSource } from './connect.ts';
 import { contentsOf, forLogins } from './fields.ts';
 import { httpSource } from './http.ts';
-import { contents, listed, serviceAccountSource } from './service-account.ts';
+import { serviceAccountSource } from './service-account.ts';
 import { SourceFailure } from './source.ts';
 import { vaultSource } from './vault.ts';
 
@@ -34,18 +34,70 @@ const failure = async (work: Promise<unknown>) => {
   return error as SourceFailure;
 };
 
-test('an answer that takes long to parse is refused before it is parsed', async () => {
-  const items = Array.from({ length: 60_000 }, (_, at) => ({ id: `${at}`, title: 'Shop' }));
+describe('an answer that takes long to parse is refused before it is parsed:', () => {
+  const answering = (value: unknown) => async () => ({
+    status: 200,
+    headers: {},
+    body: Buffer.from(JSON.stringify(value)),
+  });
+  const settings = { ...plain, serverUrl: 'https://store.example' };
+  const item = { id: '1', title: 'Shop', vault_id: 'v', vault_name: 'V', path: 'v/Shop' };
+  const names = Object.fromEntries(Array.from({ length: 11_000 }, (_, at) => [`k${at}`, 'x']));
+  const refusal = (most: number) => ({
+    code: 'bad_answer',
+    message: `store.example answered with more than ${most} names and values.`,
+  });
+
+  test('a list', async () => {
+    const items = Array.from({ length: 60_000 }, (_, at) => ({ id: `${at}`, title: 'Shop', urls: 5 }));
+    expect(await failure(httpSource(settings, answering({ more: items, items: [] })).items())).toMatchObject(
+      refusal(200_000),
+    );
+  });
+
+  test('an element of a list', async () => {
+    const items = [{ ...item, names }];
+    expect(await failure(httpSource(settings, answering({ items })).items())).toMatchObject(refusal(20_000));
+    expect(await failure(connectSource(settings, answering(items)).items())).toMatchObject(refusal(20_000));
+  });
+
+  test('an item', async () => {
+    expect(await failure(httpSource(settings, answering({ values: names })).read(item))).toMatchObject(refusal(20_000));
+    expect(await failure(vaultSource(settings, answering({ data: { data: names } })).read(item))).toMatchObject(
+      refusal(20_000),
+    );
+    const fields = Array.from({ length: 2000 }, () => ({
+      type: 'STRING',
+      label: 'x',
+      value: 'x',
+      section: { id: 's' },
+    }));
+    expect(await failure(connectSource(settings, answering({ fields })).read(item))).toMatchObject(refusal(20_000));
+  });
+});
+
+test('the answers of one operation have bounds together', async () => {
+  let asked = 0;
+  const body = Buffer.from(JSON.stringify({ data: { keys: ['a/', 'b/', 'x'.repeat(4000)] } }).padEnd(7_000_000));
+  const endless: typeof request = async () => (asked++, { status: 200, headers: {}, body });
+  const settings = { ...plain, serverUrl: 'https://store.example', mounts: ['secret'] };
+  expect(await failure(vaultSource(settings, endless).items())).toMatchObject({
+    code: 'bad_answer',
+    message: 'The answers of store.example have more than 33554432 bytes in all.',
+  });
+  expect(asked).toBeLessThan(20);
+});
+
+test('the items of a store have bounds together', async () => {
+  const title = 'x'.repeat(4000);
+  const items = Array.from({ length: 1900 }, (_, at) => ({ id: `${at}`, title, vault_name: 'V' }));
   const body = Buffer.from(JSON.stringify({ items }));
   const source = httpSource({ ...plain, serverUrl: 'https://store.example' }, async () => ({
     status: 200,
     headers: {},
     body,
   }));
-  expect(await failure(source.items())).toMatchObject({
-    code: 'bad_answer',
-    message: 'store.example answered with more than 200000 names and values.',
-  });
+  expect(await failure(source.items())).toMatchObject({ code: 'bad_answer' });
 });
 
 describe('a Connect server', () => {
@@ -225,43 +277,69 @@ describe('a service account', () => {
     await failure(serviceAccountSource(tokenFor('my.example'), '1', odd).vaults());
   }, 60_000);
 
-  test('is read through the shapes of its SDK', () => {
+  /** A module that answers like the SDK. */
+  const sdkWith = (lists: Record<string, object[]>, item: object = {}) => {
+    const found = Object.keys(lists).map((id) => ({ id, title: `Vault ${id}` }));
+    const source = `const lists = ${JSON.stringify(lists)};
+      export const createClient = async () => ({
+        vaults: { list: async () => ${JSON.stringify(found)} },
+        items: { list: async (id) => lists[id], get: async () => (${JSON.stringify(item)}) },
+      });`;
+    return serviceAccountSource('token', '1', request, `data:text/javascript,${encodeURIComponent(source)}`);
+  };
+  const overview = (id: string, category: string) => ({ id, title: `Title ${id}`, category, tags: ['x'] });
+
+  test('is read through its SDK', async () => {
     const site = (url: string, autofillBehavior: string) => ({ url, label: 'website', autofillBehavior });
-    const overview = (id: string, category: string) => ({ id, title: `Title ${id}`, category });
-    expect(
-      listed([
-        {
-          vault: { id: 'v', title: 'Team' },
-          items: [
-            {
-              ...overview('a', 'Login'),
-              websites: [site('https://shop.example', 'AnywhereOnWebsite'), site('https://x.example', 'Never')],
-            },
-            overview('b', 'SecureNote'),
-          ],
-        },
-      ]),
-    ).toEqual([
+    const websites = [site('https://shop.example', 'AnywhereOnWebsite'), site('https://x.example', 'Never')];
+    const field = (id: string, fieldType: string, value: string) => ({ id, title: id, fieldType, value, details: {} });
+    const fields = [
+      field('username', 'Text', 'ann'),
+      field('password', 'Concealed', 'p4ss'),
+      field('TOTP_1', 'Totp', otp),
+      field('card', 'CreditCardNumber', '4111'),
+    ];
+    const lists = {
+      v: [{ ...overview('a', 'Login'), websites }, overview('b', 'SecureNote')],
+      w: [overview('c', 'Password')],
+    };
+    const source = sdkWith(lists, { fields, notes: 'a note' });
+    expect(await source.vaults()).toEqual([
+      { id: 'v', name: 'Vault v' },
+      { id: 'w', name: 'Vault w' },
+    ]);
+    const items = await source.items();
+    expect(items).toEqual([
       {
         id: 'a',
         title: 'Title a',
         vault_id: 'v',
-        vault_name: 'Team',
-        path: 'Team/Title a',
+        vault_name: 'Vault v',
+        path: 'Vault v/Title a',
         urls: ['https://shop.example'],
       },
+      { id: 'c', title: 'Title c', vault_id: 'w', vault_name: 'Vault w', path: 'Vault w/Title c' },
     ]);
-    const field = (id: string, fieldType: string, value: string) => ({ id, title: id, fieldType, value });
-    expect(
-      contents({
-        fields: [
-          field('username', 'Text', 'ann'),
-          field('password', 'Concealed', 'p4ss'),
-          field('TOTP_1', 'Totp', otp),
-          field('card', 'CreditCardNumber', '4111'),
-        ],
-      }),
-    ).toEqual({ values: { username: 'ann', password: 'p4ss' }, totp: otp });
+    expect(await source.read(items[0]!)).toEqual({ values: { username: 'ann', password: 'p4ss' }, totp: otp });
+  });
+
+  test('passes the first ten thousand logins on, and a large item is refused', async () => {
+    const many = Array.from({ length: 5500 }, (_, at) => overview(String(at), 'Login'));
+    const notes = Array.from({ length: 5000 }, () => overview('note', 'SecureNote'));
+    const fields = Array.from({ length: 3000 }, (_, at) => ({
+      id: `${at}`,
+      title: 'x',
+      fieldType: 'Text',
+      value: 'x',
+    }));
+    const source = sdkWith({ v: [...notes, ...many], w: many }, { fields });
+    const items = await source.items();
+    expect(items).toHaveLength(10_000);
+    expect(items.at(-1)).toMatchObject({ id: '4499', vault_id: 'w' });
+    expect(await failure(source.read(items[0]!))).toMatchObject({
+      code: 'bad_answer',
+      message: 'The password manager answered with more than 20000 names and values.',
+    });
   });
 });
 

@@ -1,8 +1,9 @@
 import type { RequestDirectly } from '../../chromium/egress/direct-request.ts';
-import { anyText, list, object, record, table, text } from '../../lib/shape.ts';
+import { anyText, object, record, table, text } from '../../lib/shape.ts';
+import { isWellFormed } from '../../lib/text.ts';
 import { looksLikeDomain } from '../domains.ts';
 import { contentsOfTable } from './fields.ts';
-import { asking, SourceFailure, type Source, type SourceItem, type SourceSettings } from './source.ts';
+import { asking, itemCollection, SourceFailure, type Source, type SourceItem, type SourceSettings } from './source.ts';
 
 /** A list of more secrets takes too many requests: one for each folder, and one for each secret. */
 const mostSecrets = 1000;
@@ -19,7 +20,7 @@ interface Place {
 }
 
 const Mounts = object({ data: object({ secret: table(object({ type: text(255) })) }) });
-const Keys = object({ data: object({ keys: list(text(4096)) }) });
+const Key = text(4096);
 const Metadata = object({ data: record });
 const Secret = object({ data: object({ data: record }) });
 const Anything = record;
@@ -50,9 +51,19 @@ export function vaultSource(settings: SourceSettings, request: RequestDirectly):
     return known;
   }
 
-  const keysBelow = async (mount: string, folder: string): Promise<string[]> =>
-    (await orUndefined(ask(`/v1/${encoded(mount)}/metadata/${encoded(folder)}`, Keys, { list: 'true' })))?.data.keys ??
-    [];
+  /** The keys in a folder, as far as there is use for them: a store may have any number. */
+  async function keysBelow(mount: string, folder: string): Promise<string[]> {
+    const path = `/v1/${encoded(mount)}/metadata/${encoded(folder)}`;
+    const keys: string[] = [];
+    let [folders, secrets] = [0, 0];
+    try {
+      for await (const key of ask.list(path, ['data', 'keys'], Key, { list: 'true' }))
+        if (key.endsWith('/') ? folders++ < mostFolders : secrets++ < mostSecrets) keys.push(key);
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+    return keys;
+  }
 
   /** The paths of all secrets of a mount, folder by folder. */
   async function walk(mount: string, found: Place[]) {
@@ -101,7 +112,9 @@ export function vaultSource(settings: SourceSettings, request: RequestDirectly):
     async items() {
       const found: Place[] = [];
       for (const mount of await mounts()) await walk(mount, found);
-      return several(found, async (place) => item(place, await metadataOf(place)));
+      const { items, add } = itemCollection();
+      for (const one of await several(found, async (place) => item(place, await metadataOf(place)))) add(one);
+      return items;
     },
 
     async itemAt(path) {
@@ -139,16 +152,18 @@ function sitesOf(metadata: unknown, path: string): string[] {
 /** A path whose parts cannot lead anywhere else. */
 function encoded(path: string): string {
   const parts = path.split('/');
-  if (parts.some((part) => part === '.' || part === '..'))
-    throw new SourceFailure('bad_answer', 'A path has a part that is . or .., which no secret has.');
+  if (parts.some((part) => part === '.' || part === '..' || !isWellFormed(part)))
+    throw new SourceFailure('bad_answer', 'A path has a part that is . or .., or is no text, which no secret has.');
   return parts.map((part) => encodeURIComponent(part)).join('/');
 }
 
 const orUndefined = <T>(asked: Promise<T>): Promise<T | undefined> =>
   asked.catch((error: unknown) => {
-    if (error instanceof SourceFailure && error.code === 'not_found') return undefined;
+    if (isNotFound(error)) return undefined;
     throw error;
   });
+
+const isNotFound = (error: unknown) => error instanceof SourceFailure && error.code === 'not_found';
 
 /** Some at a time: a store that serves others too is not flooded. */
 async function several<T, R>(inputs: readonly T[], work: (input: T) => Promise<R>): Promise<R[]> {
