@@ -45,7 +45,7 @@ export function providerItems({
       refuseDisabled(row);
       const choose: Which['choose'] =
         path === undefined ? (items) => bestFit(items, domain) : (items) => atPath(items, path, row);
-      const found = await look(row, { choose, path });
+      const found = await look(row, { projectId, choose, path });
       if (found) return found;
     }
     throw errors.provider_item_not_found({ detail: nothingFound(rows, path, domain) });

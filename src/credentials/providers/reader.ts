@@ -14,6 +14,8 @@ import { vaultSource } from './vault.ts';
 
 /** Names one item: by its path, or by what the list shows. */
 export interface Which {
+  /** The project that needs the item. */
+  projectId: string;
   choose: (items: readonly SourceItem[]) => SourceItem | undefined;
   path?: string | undefined;
 }
@@ -38,7 +40,7 @@ export function storeReader({
   log: Log;
 }) {
   const lists = itemLists();
-  const inTurn = turns({ atOnce: 8, each: 2, waitMs: 15_000 });
+  const inTurn = turns({ atOnce: 8, eachProvider: 2, eachProject: 4, mostWaiting: 50, waitMs: 15_000 });
 
   /** The store behind a provider, for one operation. */
   async function sourceOf(row: ProviderRow): Promise<Source> {
@@ -55,9 +57,9 @@ export function storeReader({
   }
 
   /** What goes wrong at the store becomes an answer with the reason, and a line in the log. */
-  async function using<T>(row: ProviderRow, work: (source: Source) => Promise<T>): Promise<T> {
+  async function using<T>(row: ProviderRow, project: string | null, work: (source: Source) => Promise<T>): Promise<T> {
     try {
-      return await inTurn(row.id, async () => work(await sourceOf(row)));
+      return await inTurn({ provider: row.id, project }, async () => work(await sourceOf(row)));
     } catch (error) {
       if (!(error instanceof SourceFailure)) throw error;
       log.warn({ provider: row.id, reason: error.code }, 'credential_provider.failed');
@@ -77,7 +79,10 @@ export function storeReader({
     /** A store that does not answer is a result, not an error. */
     async test(row: ProviderRow): Promise<ProviderTest> {
       try {
-        return { success: true, vaults: await inTurn(row.id, async () => (await sourceOf(row)).vaults()) };
+        return {
+          success: true,
+          vaults: await inTurn({ provider: row.id, project: null }, async () => (await sourceOf(row)).vaults()),
+        };
       } catch (error) {
         if (!(error instanceof SourceFailure)) throw error;
         return { success: false, vaults: [], error: error.message };
@@ -86,15 +91,15 @@ export function storeReader({
 
     /** Reads from the store and ignores the cache. */
     items: (row: ProviderRow): Promise<SourceItem[]> =>
-      using(row, (source) => lists.read(row.id, row.revision, () => source.items())),
+      using(row, null, (source) => lists.read(row.id, row.revision, () => source.items())),
 
     /** An item without its secrets. */
     find: (row: ProviderRow, which: Which): Promise<SourceItem | undefined> =>
-      using(row, (source) => itemOf(source, row, which)),
+      using(row, which.projectId, (source) => itemOf(source, row, which)),
 
     /** An item with what logins may type of it. `admit` throws before anything secret is read. */
     read: (row: ProviderRow, which: Which, admit: (item: SourceItem) => void): Promise<OpenItem | undefined> =>
-      using(row, async (source) => {
+      using(row, which.projectId, async (source) => {
         const item = await itemOf(source, row, which);
         if (!item) return undefined;
         admit(item);
@@ -107,7 +112,8 @@ export function storeReader({
 
 function asRefusal({ name }: ProviderRow, failure: SourceFailure): ServiceError {
   const { code, message, cause } = failure;
-  const extras = { details: [{ code, message }], cause };
+  const retrySoon = code === 'busy' ? { headers: { 'Retry-After': '5' } } : {};
+  const extras = { details: [{ code, message }], cause, ...retrySoon };
   if (code === 'token_refused') return errors.provider_refused({ provider: name, detail: message }, extras);
   if (code === 'not_found') return errors.provider_item_not_found({ detail: message }, extras);
   return errors.provider_unavailable({ provider: name, detail: message }, extras);

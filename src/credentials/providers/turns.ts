@@ -1,60 +1,94 @@
 import { SourceFailure } from './source.ts';
 
+/** What an operation is for: its provider, and the project that waits for it. Null: a request for the organisation. */
+interface Of {
+  provider: string;
+  project: string | null;
+}
+
 interface Waiting {
-  of: string;
+  of: Of;
   begin: () => void;
 }
 
-/**
- * Runs so many operations at a time, and so many of one provider; others wait for their turn. An answer of a store, and a thread of the SDK,
- * take some megabytes each, and every key can cause many at once. A store that is slow must not take the turns of the others.
- */
-export function turns({ atOnce, each, waitMs }: { atOnce: number; each: number; waitMs: number }) {
-  let running = 0;
-  const ofEach = new Map<string, number>();
-  const line: Waiting[] = [];
+interface Limits {
+  /** Operations that run at the same time. */
+  atOnce: number;
+  /** The same for one provider. */
+  eachProvider: number;
+  /** The same for one project. */
+  eachProject: number;
+  /** Operations of one project that wait. They stay when their client disconnects. */
+  mostWaiting: number;
+  waitMs: number;
+}
 
-  const isFree = (of: string) => running < atOnce && (ofEach.get(of) ?? 0) < each;
-  function count(of: string, by: 1 | -1): void {
-    running += by;
-    const left = (ofEach.get(of) ?? 0) + by;
-    if (left === 0) ofEach.delete(of);
-    else ofEach.set(of, left);
+/**
+ * Runs some operations at a time; others wait, and the projects that wait take turns. An answer of a store, and a thread of the SDK, take some
+ * megabytes each, and every key can cause many at once. A slow store must not take the turns of other stores, nor a project those of others.
+ */
+export function turns({ atOnce, eachProvider, eachProject, mostWaiting, waitMs }: Limits) {
+  const running: Of[] = [];
+  /** The project that comes next is first. */
+  const queues = new Map<string | null, Waiting[]>();
+
+  function isFree({ provider, project }: Of): boolean {
+    const [ofProvider, ofProject] = [
+      running.filter((other) => other.provider === provider),
+      running.filter((other) => other.project === project),
+    ];
+    return running.length < atOnce && ofProvider.length < eachProvider && ofProject.length < eachProject;
   }
 
-  const turn = (of: string) =>
+  function leave(waiting: Waiting): void {
+    const { project } = waiting.of;
+    const left = queues.get(project)!.filter((other) => other !== waiting);
+    if (left.length === 0) queues.delete(project);
+    else queues.set(project, left);
+  }
+
+  const turn = (of: Of) =>
     new Promise<void>((resolve, reject) => {
+      const queue = queues.get(of.project) ?? [];
+      if (queue.length >= mostWaiting) return reject(tooMany());
       const waiting: Waiting = {
         of,
         begin() {
           clearTimeout(late);
+          running.push(of);
           resolve();
         },
       };
       const late = setTimeout(() => {
-        line.splice(line.indexOf(waiting), 1);
-        reject(new SourceFailure('busy', 'Too many requests to stores are running already. Try again in a moment.'));
+        leave(waiting);
+        reject(tooMany());
       }, waitMs);
-      line.push(waiting);
+      queues.set(of.project, [...queue, waiting]);
     });
 
-  /** The first that may begin takes the place that is free. */
-  function next(): void {
-    const at = line.findIndex(({ of }) => isFree(of));
-    if (at === -1) return;
-    const [waiting] = line.splice(at, 1);
-    count(waiting!.of, 1);
-    waiting!.begin();
+  /** Each project starts its first operation that may begin, and is behind the others then. It comes again while there are places. */
+  function startNext(): void {
+    for (const [project, queue] of queues) {
+      const next = queue.find(({ of }) => isFree(of));
+      if (!next) continue;
+      leave(next);
+      const left = queues.get(project);
+      if (left && queues.delete(project)) queues.set(project, left);
+      next.begin();
+    }
   }
 
-  return async <T>(of: string, work: () => Promise<T>): Promise<T> => {
-    if (isFree(of)) count(of, 1);
+  return async <T>(of: Of, work: () => Promise<T>): Promise<T> => {
+    if (isFree(of)) running.push(of);
     else await turn(of);
     try {
       return await work();
     } finally {
-      count(of, -1);
-      next();
+      running.splice(running.indexOf(of), 1);
+      startNext();
     }
   };
 }
+
+const tooMany = () =>
+  new SourceFailure('busy', 'Too many requests to stores are running already. Try again in a moment.');
