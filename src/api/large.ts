@@ -1,5 +1,5 @@
 import { Readable, Transform } from 'node:stream';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import { errors } from '../errors.ts';
 import { memory, type Group, type Share } from '../lib/byte-budget.ts';
 import { isLight, JsonWeight, MOST_WEIGHT } from '../lib/json-weight.ts';
@@ -19,7 +19,17 @@ const NOTHING = Buffer.alloc(0);
 /** Requests whose bodies were weighed while they arrived. */
 const weighed = new WeakSet<FastifyRequest>();
 
-const shares = new WeakMap<FastifyRequest, Share>();
+/** A large body, which is counted until the connection is closed and nothing in the service uses the body any more. */
+interface LargeBody {
+  readonly share: Share;
+  /** Whether all of it has arrived: the handler gets it, although the client may have disconnected. */
+  whole: boolean;
+  /** Whether its handler was called, and is over. */
+  state: 'waits' | 'runs' | 'over';
+  closed: boolean;
+}
+
+const bodies = new WeakMap<FastifyRequest, LargeBody>();
 
 /** What the bytes of a request and of its answer are counted for: its project, or the address of a client without a key. */
 export const memoryOf = ({ project, caller, clientIp }: FastifyRequest): Group =>
@@ -28,13 +38,18 @@ export const memoryOf = ({ project, caller, clientIp }: FastifyRequest): Group =
 /**
  * A body that is read whole. When the memory budget is used up, its sender is paused; a sender that stalls while others
  * wait is cut off. It is counted twice until it is parsed, for its text and for the parsed value, and then once until the request is
- * answered. JSON is weighed as it arrives: parsing it is one piece of work, which may not take long.
+ * answered. A body whose client has disconnected is counted until its handler is over: many of them could wait for their turns in a
+ * session. JSON is weighed as it arrives: parsing it is one piece of work, which may not take long.
  */
 export function countedBody(request: FastifyRequest, reply: FastifyReply, payload: Readable): Readable {
   if (Number(request.headers['content-length'] ?? Infinity) <= LARGE) return payload;
   const share = memory.share(memoryOf(request), 'sender', () => request.raw.destroy());
-  shares.set(request, share);
-  reply.raw.once('close', () => share.close());
+  const body: LargeBody = { share, whole: false, state: 'waits', closed: false };
+  bodies.set(request, body);
+  reply.raw.once('close', () => {
+    body.closed = true;
+    release(body);
+  });
   const weight = isJson(request) ? new JsonWeight() : undefined;
   if (weight) weighed.add(request);
   const limit = request.routeOptions.bodyLimit ?? Infinity;
@@ -47,10 +62,12 @@ export function countedBody(request: FastifyRequest, reply: FastifyReply, payloa
       if (share.grow(2 * chunk.length, () => done(null, chunk))) done(null, chunk);
     },
     flush(done) {
+      body.whole = true;
       share.hold(true); // all of it has arrived: the handler may take as long as it needs
       done();
     },
   });
+  counted.on('close', () => release(body)); // what arrived after the connection was closed is counted too
   counted.on('error', () => {}); // the reader gets it too, unless it has refused the body and listens no more
   payload.on('error', (error) => counted.destroy(error));
   return payload.pipe(counted);
@@ -58,8 +75,36 @@ export function countedBody(request: FastifyRequest, reply: FastifyReply, payloa
 
 /** The text of the body is not kept any longer. */
 export function countParsed(request: FastifyRequest): void {
-  const share = shares.get(request);
+  const share = bodies.get(request)?.share;
   if (share) share.set(share.bytes / 2);
+}
+
+/** The same handler, which counts the body of its request until it is over. */
+export function countingHandler(handle: RouteHandlerMethod): RouteHandlerMethod {
+  return function (request, reply) {
+    const body = bodies.get(request);
+    const handled = handle.call(this, request, reply);
+    if (!body || !(handled instanceof Promise)) return handled;
+    body.state = 'runs';
+    const over = () => {
+      body.state = 'over';
+      release(body);
+    };
+    handled.then(over, over);
+    return handled;
+  };
+}
+
+/** The request is answered. If its handler was never called, such as for a body that is not valid, nothing needs the body any more. */
+export function countAnswered(request: FastifyRequest): void {
+  const body = bodies.get(request);
+  if (!body || body.state === 'runs') return;
+  body.state = 'over';
+  release(body);
+}
+
+function release({ share, whole, state, closed }: LargeBody): void {
+  if (closed && (!whole || state === 'over')) share.close();
 }
 
 /** Refuses JSON that would take long to parse. Bodies of every type are weighed before they are parsed. */

@@ -19,7 +19,7 @@ import { pacedRequests } from '../lib/paced-requests.ts';
 import { onBehalfOf, type Owner } from '../lib/scope.ts';
 import { isUndeclared } from './answers.ts';
 import { clockOf, guarded, hasBody, watchBodies } from './body-clock.ts';
-import { countedAnswer, countedBody, countParsed, refuseHeavy } from './large.ts';
+import { countAnswered, countedAnswer, countedBody, countingHandler, countParsed, refuseHeavy } from './large.ts';
 import { accessOf, admit, type Gatekeeper, type Invitations, type SessionTokens } from './caller.ts';
 import { answerElsewhere, type Elsewhere } from './elsewhere.ts';
 import { registerOpenApi } from './openapi.ts';
@@ -94,6 +94,7 @@ export async function httpServer(options: {
   watchBodies(app.server, bodySeconds);
   await registerOpenApi(app);
   alsoBelowBaseUrl(app);
+  app.addHook('onRoute', (route) => void (route.handler = countingHandler(route.handler)));
   app.setValidatorCompiler(validatorCompiler());
   app.decorateRequest('caller', null);
   app.decorateRequest('project', null);
@@ -145,6 +146,7 @@ export async function httpServer(options: {
   app.addHook('preHandler', async (request, reply) => lookForUnknownFields(request, reply));
   // Recorded before the response is sent, so that every answered change has its entry. The node that authenticated the request writes it.
   app.addHook('onSend', async (request, reply, payload) => {
+    countAnswered(request);
     if (payload instanceof Readable) payload.on('error', () => {}); // it may break off now; Fastify sees that when it sends it
     const { unaudited = false } = request.routeOptions.config;
     if (request.caller && !request.passenger && mayChange(request.method) && !unaudited)

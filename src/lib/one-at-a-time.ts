@@ -1,10 +1,37 @@
-/** Runs one piece of work after the other. Work that fails does not keep the next from running. */
-export function oneByOne(): <T>(work: () => Promise<T>) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve();
-  return (work) => {
-    const done = last.then(work);
-    last = done.catch(() => {});
-    return done;
+/**
+ * Runs one piece of work after the other. Work that fails does not keep the next from running. Work whose signal aborts while it waits is
+ * forgotten at once, with what it refers to.
+ */
+export function oneByOne(): <T>(work: () => Promise<T>, signal?: AbortSignal) => Promise<T> {
+  const waiting = new Set<() => void>();
+  let busy = false;
+
+  const turn = (signal?: AbortSignal) =>
+    new Promise<void>((resolve, reject) => {
+      const leave = () => {
+        waiting.delete(start);
+        reject(signal!.reason as Error);
+      };
+      const start = () => {
+        signal?.removeEventListener('abort', leave);
+        resolve();
+      };
+      waiting.add(start);
+      signal?.addEventListener('abort', leave, { once: true });
+    });
+
+  return async (work, signal) => {
+    signal?.throwIfAborted();
+    if (busy) await turn(signal);
+    busy = true;
+    try {
+      return await work();
+    } finally {
+      const [next] = waiting;
+      if (next) waiting.delete(next);
+      else busy = false;
+      next?.();
+    }
   };
 }
 

@@ -31,7 +31,10 @@ export type Action =
 
 /** A session as a person in front of its screen uses it. */
 export interface Computer {
-  /** Performs all actions in a row, without those of other requests in between, and stops at the first that fails. */
+  /**
+   * Performs all actions in a row, without those of other requests in between, and stops at the first that fails. Rejects when the signal
+   * aborts, also while it waits for other requests.
+   */
   act(actions: readonly Action[], signal: AbortSignal): Promise<void>;
   screenshot(region: Rectangle | undefined): Promise<Buffer>;
   pointer(): Promise<Point>;
@@ -132,7 +135,7 @@ export function computer(hands: Hands, clipboard: Clipboard): Computer {
           });
         }
         await hands.settled();
-      }),
+      }, signal),
 
     async screenshot(region) {
       if (region) {
