@@ -1,9 +1,11 @@
 import { Worker } from 'node:worker_threads';
 import { isLight } from './json-weight.ts';
+import { nextTurn } from './turns.ts';
 
 /** Longer than the largest text that is checked takes, on a busy machine. */
 const MOST_MS = 30_000;
 const MOST_MEMORY_MB = 1024;
+const LONG = 1024 * 1024;
 /** Of one owner. */
 const MOST_WAITING = 20;
 
@@ -30,6 +32,7 @@ let checking = false;
  */
 export async function isJson(text: string, owner: unknown, start = thread): Promise<boolean> {
   if (!isLight(text)) return inTurn(owner, () => checkedAside(text, start));
+  if (text.length > LONG) await nextTurn(); // 10 MiB take up to 40 ms to weigh, and as long to parse
   try {
     JSON.parse(text);
     return true;

@@ -3,7 +3,7 @@ import { ChannelClosed, guestOf, type Guest } from '../../src/chromium/guest/gue
 import type { Browser } from '../../src/chromium/browser/launch.ts';
 import { memory } from '../../src/lib/byte-budget.ts';
 import { list } from '../../src/sessions/fs/service.ts';
-import { execute } from '../../src/sessions/playwright/service.ts';
+import { execute, executeResult } from '../../src/sessions/playwright/service.ts';
 
 /**
  * The guest runs as the session's user, whose processes may take it over: SIGUSR1 alone opens Node's inspector. So here is one that is
@@ -142,10 +142,27 @@ describe('a guest that was taken over', () => {
     await expect(list(held, '/')).rejects.toMatchObject({ code: expect.stringMatching(/guest_lost|bad_path/) });
   });
 
+  test.each([
+    ['does not print more than code may print', 'null', 10 * 2 ** 20, 'expected shape'],
+    ['does not send a result that is not UTF-8', '"\xff"', 0, 'JSON that is none'],
+  ])('%s', async (_, result, printed, reason) => {
+    const { held, ended } = hostile(`asked((name, stream) => {
+      const say = (kind, what) => socket.write(frame(kind, stream, what));
+      say(JSON_ITEM, { success: true });
+      for (const bytes of [Buffer.from(${JSON.stringify(result)}, 'latin1'), Buffer.alloc(${printed}, 1), Buffer.alloc(0)]) {
+        say(JSON_ITEM, { bytes: bytes.length });
+        for (let at = 0; at < bytes.length; at += 65_536) say(BYTES, bytes.subarray(at, at + 65_536));
+      }
+    });`);
+    const answer = execute(held, { code: '1' }, new AbortController().signal, executeResult);
+    await expect(answer).rejects.toMatchObject({ code: 'guest_lost' });
+    expect(await end(ended)).toContain(reason);
+  });
+
   test('does not keep a caller waiting who has left', async () => {
     const { held } = hostile(`asked(() => {});`);
     const leave = new AbortController();
-    const answer = execute(held, { code: '1' }, leave.signal);
+    const answer = execute(held, { code: '1' }, leave.signal, () => {});
     setTimeout(() => leave.abort(new Error('gone')), 500);
     await expect(answer).rejects.toThrow('gone');
   });

@@ -10,8 +10,10 @@ import { Type, type Static, type TSchema } from 'typebox';
 export const MOST_KEPT = 8 * 1024 * 1024;
 /** The most bytes of a process's output in the log of an ended session. */
 export const TAIL_BYTES = 4096;
-/** The most bytes of a code's result, and of its output. */
-const MOST_BYTES = 10 * 1024 * 1024;
+/** The most bytes of a code's result. */
+const MOST_RESULT = 10 * 1024 * 1024;
+/** The most bytes of each output of code: the guest keeps 1 MiB of it, and the stack of an error. */
+const MOST_PRINTED = 1.5 * 1024 * 1024;
 
 const orNull = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
 const count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
@@ -162,12 +164,13 @@ export const Outcome = Type.Object({
   error: Type.Optional(Type.String({ maxLength: 100_000 })),
 });
 /** The number of bytes that follow. */
-export const OutcomePart = Type.Object({ bytes: Type.Integer({ minimum: 0, maximum: MOST_BYTES }) });
+export const ResultBytes = Type.Object({ bytes: Type.Integer({ minimum: 0, maximum: MOST_RESULT }) });
+export const PrintedBytes = Type.Object({ bytes: Type.Integer({ minimum: 0, maximum: MOST_PRINTED }) });
 
 const code = {
   execute: {
     args: Type.Object({ code: Type.String(), timeout_sec: Type.Number() }),
-    says: Type.Union([Outcome, OutcomePart]),
+    says: Type.Union([Outcome, ResultBytes, PrintedBytes]),
   },
 };
 

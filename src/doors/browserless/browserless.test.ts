@@ -49,14 +49,15 @@ describe('paper', () => {
 });
 
 describe('a function', () => {
+  const nothing = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
   /** As the runner of a session runs it. */
   async function run(code: string, context?: unknown) {
     const body = programOf({ code, context });
     const work = (await import(
       `data:text/javascript,${encodeURIComponent(`export default async (page, browser) => {${body}}`)}`
     )) as { default: (page: unknown, browser: unknown) => Promise<unknown> };
-    const result = JSON.stringify(await work.default({ title: async () => 'A page' }, {}));
-    return readOutcome({ success: true, result });
+    const result = Buffer.from(JSON.stringify(await work.default({ title: async () => 'A page' }, {})));
+    return readOutcome({ success: true, result, ...nothing });
   }
 
   test('is a module with a default export, or sets module.exports', async () => {
@@ -82,6 +83,8 @@ describe('a function', () => {
 
   test('that fails is refused with its own words', async () => {
     await expect(run('export const other = 1;')).rejects.toThrow('no default export');
-    expect(() => readOutcome({ success: false, error: 'boom' })).toThrow('The code ended with an error: boom');
+    await expect(readOutcome({ success: false, error: 'boom', ...nothing })).rejects.toThrow(
+      'The code ended with an error: boom',
+    );
   });
 });

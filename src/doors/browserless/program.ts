@@ -1,5 +1,7 @@
 import { errors } from '../../errors.ts';
 import { isLight } from '../../lib/json-weight.ts';
+import { nextTurn } from '../../lib/turns.ts';
+import { decode } from '../../lib/utf8.ts';
 import type { Executed } from '../../sessions/playwright/service.ts';
 import type { FunctionBody } from './schema.ts';
 
@@ -32,16 +34,28 @@ export function programOf({ code, context = {} }: FunctionBody): string {
   `;
 }
 
-/** What the session answered. The code could answer anything, so all of it is checked. */
-export function readOutcome({ success, error, result = '{}' }: Executed): Outcome {
+/**
+ * What the session answered. The code could answer anything, so all of it is checked. To decode, to weigh and to parse the largest result
+ * takes up to 60 ms each, so each is done in a turn of its own.
+ */
+export async function readOutcome({ success, error, result }: Executed): Promise<Outcome> {
   if (!success)
     throw errors.function_failed({ detail: `The code ended with an error: ${(error ?? '').slice(0, 2000)}` });
   // The program that runs the code wraps the return value in a string.
-  const { type, base64, text, json } = (isLight(result) ? (JSON.parse(result) ?? {}) : {}) as Record<string, unknown>;
+  const { type, base64, text, json } = result ? await parsed(result) : {};
   if (typeof base64 === 'string')
     return { type: typeOf(type, 'application/octet-stream'), data: Buffer.from(base64, 'base64') };
   if (typeof text === 'string') return { type: typeOf(type, 'text/plain; charset=utf-8'), data: text };
   return { type: typeOf(type, 'application/json; charset=utf-8'), data: typeof json === 'string' ? json : 'null' };
+}
+
+async function parsed(result: Buffer): Promise<Record<string, unknown>> {
+  await nextTurn(); // the result was checked before, in this turn
+  if (!isLight(result)) return {};
+  await nextTurn();
+  const whole = await decode(result);
+  await nextTurn();
+  return (JSON.parse(whole) ?? {}) as Record<string, unknown>;
 }
 
 const typeOf = (given: unknown, otherwise: string): string =>

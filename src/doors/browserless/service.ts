@@ -1,7 +1,6 @@
 import { CdpError } from '../../chromium/cdp/local-client.ts';
 import { errors } from '../../errors.ts';
 import type { Hold } from '../../sessions/holds.ts';
-import { nextTurn } from '../../lib/turns.ts';
 import { execute } from '../../sessions/playwright/service.ts';
 import type { RateLimit } from '../../sessions/rate-limit.ts';
 import type { SessionService } from '../../sessions/service.ts';
@@ -92,9 +91,7 @@ export function browserlessService({
     run: (asking: Asking, body: FunctionBody) =>
       inSession(asking, async (held, signal) => {
         const timeout_sec = Math.ceil((asking.query.timeout ?? DEFAULT_MS) / 1000);
-        const executed = await execute(held, { code: programOf(body), timeout_sec }, signal);
-        await nextTurn(); // its result was parsed for a check, and is parsed again
-        return readOutcome(executed);
+        return execute(held, { code: programOf(body), timeout_sec }, signal, readOutcome);
       }),
 
     /** The version of the browsers, read from the first browser that answers. It does not change while the service runs. */

@@ -1,11 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { countedParts } from '../../api/large.ts';
 import { refusals } from '../../api/schema.ts';
 import { ofGuest } from '../refusals.ts';
 import { heldSessions } from '../held-routes.ts';
 import type { SessionService } from '../service.ts';
 import { ExecuteRequest, ExecuteResult } from './schema.ts';
-import { execute, type Executed } from './service.ts';
+import { execute, executeResult } from './service.ts';
 
 /** Playwright code that runs next to the browser, inside the session. */
 export function playwrightRoutes({ sessions }: { sessions: SessionService }): FastifyPluginAsyncTypebox {
@@ -25,14 +26,9 @@ export function playwrightRoutes({ sessions }: { sessions: SessionService }): Fa
         },
       },
       async (request, reply) => {
-        const executed = await using(request, reply, ({ held, gone }) => execute(held, request.body, gone));
-        return reply.type('application/json; charset=utf-8').send(jsonOf(executed) as never);
+        const parts = await using(request, reply, ({ held, gone }) => execute(held, request.body, gone, executeResult));
+        return reply.type('application/json; charset=utf-8').send(countedParts(reply, parts) as never);
       },
     );
   };
-}
-
-function jsonOf({ success, result, ...rest }: Executed): string {
-  const more = JSON.stringify(rest).slice(1);
-  return `{"success":${success}${result === undefined ? '' : `,"result":${result}`}${more === '}' ? '' : ','}${more}`;
 }

@@ -14,6 +14,8 @@ export const playwrightAsks = { execute };
 /** The most bytes of each output of a run. */
 const MOST_PRINTED = 1024 * 1024;
 const MOST_RESULT = 8 * 1024 * 1024;
+/** The most characters of an error, and of its stack. */
+const MOST_SAID = 65_536;
 /** How long the rest of a run's output is waited for, when other output comes in between. */
 const LINGER_MS = 250;
 
@@ -81,13 +83,14 @@ async function one(
 
   const result = Buffer.from(outcome.result ?? 'null');
   const fits = result.length <= MOST_RESULT;
-  const stderr = printed.stderr.text() + (outcome.stack === undefined ? '' : `${outcome.stack}\n`);
+  const stack = outcome.stack === undefined ? '' : `${outcome.stack.slice(0, MOST_SAID)}\n`;
+  const stderr = Buffer.concat([printed.stderr.bytes(), Buffer.from(stack)]);
   const error = fits ? outcome.error : `The result has ${result.length} bytes, and ${MOST_RESULT} are the most.`;
   await stream.json({
     success: outcome.success && fits,
-    ...(error === undefined ? {} : { error: error.slice(0, 65_536) }),
+    ...(error === undefined ? {} : { error: error.slice(0, MOST_SAID) }),
   });
-  for (const part of [fits ? result : Buffer.from('null'), Buffer.from(printed.stdout.text()), Buffer.from(stderr)]) {
+  for (const part of [fits ? result : Buffer.from('null'), printed.stdout.bytes(), stderr]) {
     await stream.json({ bytes: part.length });
     await stream.bytes(part);
   }
@@ -149,10 +152,10 @@ class Printed {
     if (this.#tail === this.#mark) this.#resolve();
   }
 
-  text(): string {
-    const text = this.#text.toString();
-    const at = text.lastIndexOf(this.#mark);
-    const own = at === -1 ? text : text.slice(0, at);
-    return this.#dropped > this.#mark.length ? `${own}\n[${this.#dropped} bytes more were dropped]\n` : own;
+  bytes(): Buffer {
+    const at = this.#text.lastIndexOf(this.#mark);
+    const own = at === -1 ? this.#text : this.#text.subarray(0, at);
+    if (this.#dropped <= this.#mark.length) return own;
+    return Buffer.concat([own, Buffer.from(`\n[${this.#dropped} bytes more were dropped]\n`)]);
   }
 }
