@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
+import { memory } from '../../lib/byte-budget.ts';
 import type { Log } from '../../lib/log.ts';
 import type { WebSocketSink } from '../../lib/ws-sink.ts';
 import type { Hold } from '../holds.ts';
 import { attachProcess } from './attach.ts';
+import { spawn } from './service.ts';
 
 const log = { debug() {} } as unknown as Log;
 
@@ -10,18 +12,20 @@ const log = { debug() {} } as unknown as Log;
 function attached() {
   const sent: string[] = [];
   const closed: number[] = [];
-  const state = { bufferedAmount: 0 };
+  const state = { bufferedAmount: 0, paused: false };
   const sink = {
     send: (pieces: Buffer[]) => void sent.push(Buffer.concat(pieces).toString()),
     flush() {},
     close: (code: number) => void closed.push(code),
+    pause: () => void (state.paused = true),
+    resume: () => void (state.paused = false),
     get bufferedAmount() {
       return state.bufferedAmount;
     },
   } as unknown as WebSocketSink;
   const guest = { open: () => new Promise(() => {}) };
-  const client = attachProcess({ engine: { guest } } as unknown as Hold, 'none', sink, log);
-  return { client, sent, closed, state };
+  const held = { engine: { guest, memory: memory.group() } } as unknown as Hold;
+  return { client: attachProcess(held, 'none', sink, log), sink, sent, closed, state };
 }
 
 test.each([
@@ -42,4 +46,35 @@ test('a client that does not read is sent no errors', () => {
   state.bufferedAmount = 2 * 1024 * 1024;
   client.receive(Buffer.from('not JSON'));
   expect(sent).toEqual([]);
+});
+
+test('a client is read no further while 1 MiB of its input waits, which is counted until it is written', async () => {
+  const writes: (() => void)[] = [];
+  const process_id = '00000000-0000-4000-8000-000000000000';
+  const said = [{ json: { process_id, pid: 7, started_at: '2026-01-01T00:00:00Z' } }];
+  const never = new Promise(() => {});
+  const spawned = { end() {}, reset() {}, next: () => said.shift() ?? never };
+  const guest = {
+    started: new Set(),
+    open: async (name: string) => (name === 'spawn' ? spawned : never),
+    call: () => new Promise<object>((resolve) => void writes.push(() => resolve({ written_bytes: 0 }))),
+  };
+  const group = memory.group();
+  const held = { engine: { guest, memory: group }, stayAwake: () => () => {} } as unknown as Hold;
+  await spawn(held, { command: 'cat' });
+  const { sink, state } = attached();
+  const client = attachProcess(held, process_id, sink, log);
+  const input = Buffer.alloc(600 * 1024);
+  client.receive(input, true);
+  expect(state.paused).toBe(false);
+  client.receive(input, true);
+  expect(state.paused).toBe(true);
+  client.closed();
+  expect(group.used).toBeGreaterThanOrEqual(2 * input.length);
+  for (let written = 0; written < 2; written++) {
+    await expect.poll(() => writes.length).toBe(1);
+    writes.pop()!();
+  }
+  await expect.poll(() => group.used).toBe(0);
+  expect(state.paused).toBe(false);
 });

@@ -1,3 +1,4 @@
+import { memory } from '../../lib/byte-budget.ts';
 import type { Log } from '../../lib/log.ts';
 import type { WebSocketReceiver, WebSocketSink } from '../../lib/ws-sink.ts';
 import type { Hold } from '../holds.ts';
@@ -10,8 +11,10 @@ const LONGEST_TEXT = 1024;
 /** The invalid text messages that are answered. A client that sends more does not speak this protocol. */
 const MOST_INVALID = 5;
 const USAGE = 'Text messages are {"type":"resize","rows":24,"cols":80}.';
-/** The most inputs that wait to be written. */
-const MOST_TYPED = 64;
+/** The most bytes of inputs that wait to be written before no more are read from the client. An input has 1 MiB at most. */
+const MOST_TYPED = 1024 * 1024;
+/** What a short input takes beside its bytes. */
+const INPUT_COST = 1024;
 
 /**
  * A terminal on a websocket: binary messages are input and output, text messages are JSON about the terminal itself (`resize` from the
@@ -21,7 +24,8 @@ export function attachProcess(held: Hold, processId: string, sink: WebSocketSink
   const gone = new AbortController();
   const over = new Promise((resolve) => gone.signal.addEventListener('abort', resolve, { once: true }));
   let typed = Promise.resolve();
-  let waiting = 0;
+  const waiting = memory.share(held.engine.memory, 'sender', () => {});
+  waiting.hold(true); // the process keeps it from making progress
   let invalid = 0;
 
   const tell = (message: object) => {
@@ -50,16 +54,17 @@ export function attachProcess(held: Hold, processId: string, sink: WebSocketSink
     await Promise.race([left, over]);
   }
 
-  /** Inputs are written one after the other, in order. */
-  function type(work: () => Promise<unknown>) {
-    waiting++;
-    if (waiting >= MOST_TYPED) sink.pause();
+  /** Inputs are written one after the other, in order. They are counted until then, also when the client has left. */
+  function type(bytes: number, work: () => Promise<unknown>) {
+    const cost = bytes + INPUT_COST;
+    waiting.set(waiting.bytes + cost);
+    if (waiting.bytes >= MOST_TYPED) sink.pause();
     typed = typed
       .then(work)
       .catch(complain)
       .then(() => {
-        waiting--;
-        if (waiting < MOST_TYPED) sink.resume();
+        waiting.set(waiting.bytes - cost);
+        if (waiting.bytes < MOST_TYPED) sink.resume();
       });
   }
 
@@ -68,7 +73,7 @@ export function attachProcess(held: Hold, processId: string, sink: WebSocketSink
     const fits = (size: unknown): size is number =>
       Number.isInteger(size) && Number(size) >= 1 && Number(size) <= 65_535;
     if (what !== 'resize' || !fits(rows) || !fits(cols)) throw new Error(USAGE);
-    type(() => resize(held, processId, rows, cols));
+    type(0, () => resize(held, processId, rows, cols));
   }
 
   print()
@@ -81,7 +86,7 @@ export function attachProcess(held: Hold, processId: string, sink: WebSocketSink
 
   return {
     receive(data, binary = false) {
-      if (binary) return type(() => writeStdin(held, processId, data.toString('base64'), false));
+      if (binary) return type(data.length, () => writeStdin(held, processId, data.toString('base64'), false));
       try {
         if (data.length > LONGEST_TEXT) throw new Error(USAGE);
         control(data.toString());
