@@ -73,8 +73,8 @@ export async function askedJson<T>(host: Host, question: Question): Promise<T> {
 /** Texts are cut to what fits into an answer: megabytes of escaped characters would take long to parse, and as long to write again. */
 export function parsed(bytes: Buffer): unknown {
   if (bytes.length === 0) return {};
-  const short = isLight(bytes) ? withShortStrings(bytes, MOST_CHARACTERS) : undefined;
-  if (!short) throw tooMuch();
+  const short = withShortStrings(bytes, MOST_CHARACTERS);
+  if (!short || !isLight(short)) throw tooMuch();
   try {
     return JSON.parse(short.toString('utf8'));
   } catch {
