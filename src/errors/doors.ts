@@ -4,6 +4,12 @@ import { entry, final } from './entry.ts';
 export const doorErrors = {
   function_failed: entry(400, 'The code that was sent ended with an error.', (p: { detail: string }) => p.detail),
   page_not_loaded: final(502, 'The page could not be opened.', (p: { detail: string }) => p.detail),
+  result_too_large: entry(
+    400,
+    'The elements of the page that were asked for are too large together.',
+    (p: { megabytes: number }) =>
+      `The elements have more than ${p.megabytes} MB together. Ask for fewer of them, or for smaller ones.`,
+  ),
   page_timed_out: final(
     504,
     'The page did not reach the requested state in time.',

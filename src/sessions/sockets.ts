@@ -357,11 +357,23 @@ async function visitOf(
   if (!caller || !project) throw errors.session_not_found({ session: idOrName });
   return {
     endpoint: terminal(ofKey),
-    ref: { projectId: project.id, idOrName: decodeURIComponent(idOrName) },
+    ref: { projectId: project.id, idOrName: decoded(idOrName) },
     passenger: { caller, project },
     minter: { keyId: caller.keyId, projectId: project.id },
     watchOnly: false,
   };
+}
+
+/** A part of a path, as Fastify reads it for other requests. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch (cause) {
+    throw errors.bad_request(
+      { detail: `The address has the part ${part}, which is not percent-encoded text.` },
+      { cause },
+    );
+  }
 }
 
 /** How a session began that New Session of WebDriver made: `prompt.default=ignore` and the like, as its answer's address has it. */

@@ -44,7 +44,8 @@ test('a hundred selectors for the same large element do not stop the service', {
   };
   const stop = await service.longestStop(async () => {
     const { status, text } = await service.call('POST', '/scrape', wish);
-    expect([status, text.slice(0, 200)]).toEqual([502, expect.stringContaining('more than 16 MB together')]);
+    expect([status, text.slice(0, 200)]).toEqual([400, expect.stringContaining('more than 16 MB together')]);
+    expect(text).toContain('"result_too_large"');
   });
   expect(stop).toBeLessThan(mostStopMs);
 });
@@ -70,6 +71,15 @@ test.each([
   const stop = await service.longestStop(async () => {
     const [result] = await tools([name, args]);
     expect(result!.content[0]!.text).toMatch(/more characters|than fit here/);
+  });
+  expect(stop).toBeLessThan(mostStopMs);
+});
+
+test('the largest outcome of code does not stop the service', { timeout: 180_000 }, async () => {
+  const code = `process.stdout.write('\\x01'.repeat(2 ** 20)); process.stderr.write('\\x02'.repeat(2 ** 20)); return 'é'.repeat(4e6)`;
+  const stop = await service.longestStop(async () => {
+    const { status, body } = await service.call('POST', `/browsers/${id}/playwright/execute`, { code });
+    expect([status, body.result?.length, body.stderr?.length]).toEqual([200, 4e6, 2 ** 20]);
   });
   expect(stop).toBeLessThan(mostStopMs);
 });

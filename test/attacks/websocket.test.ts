@@ -44,6 +44,12 @@ describe('a websocket of a session keeps to RFC 6455', () => {
     socket.end();
   });
 
+  test('an address that is not percent-encoded text is refused as a bad request', async () => {
+    const terminal = '/browsers/%zz/process/00000000-0000-4000-8000-000000000000/attach';
+    const refused = await upgrade(`${service.url}${terminal}`, { authorization: `Bearer ${service.key}` });
+    expect(refused).toMatchObject({ status: 400, body: { code: 'bad_request' } });
+  });
+
   test('a refused upgrade and a connection that is closed for a fault name their request, which the log knows', async () => {
     const logged = (id: unknown, message: string) =>
       service.log.some((line) => line.includes(String(id)) && line.includes(message));

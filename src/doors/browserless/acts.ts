@@ -161,10 +161,7 @@ export async function scrape(page: Page, body: ScrapeBody): Promise<Buffer[]> {
     if (!isScraped(results)) throw errors.page_not_loaded({ detail: 'The page answered with something else.' });
     const part = Buffer.from(`${bytes === 0 ? '' : ','}${JSON.stringify({ selector, results })}`);
     bytes += part.length;
-    if (bytes > MOST_SCRAPED)
-      throw errors.page_not_loaded({
-        detail: `The elements have more than ${MOST_SCRAPED / 1e6} MB together. Ask for fewer of them, or for smaller ones.`,
-      });
+    if (bytes > MOST_SCRAPED) throw errors.result_too_large({ megabytes: MOST_SCRAPED / 1e6 });
     parts.push(part);
   }
   return [...parts, Buffer.from(']}')];
