@@ -60,18 +60,3 @@ test('an item with many addresses is found by its site without a stop of the ser
   expect(await connect()).toMatchObject({ status: 201 });
   expect(await service.longestStop(connect)).toBeLessThan(mostStopMs);
 });
-
-test('an answer of a credential store in chunks of one byte does not stop the service', async () => {
-  lists['small chunks'] = (response) => {
-    const chunk = Buffer.from('1\r\n \r\n'.repeat(100_000));
-    response.socket!.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
-    for (let sent = 0; sent < 20; sent++) response.socket!.write(chunk);
-    response.socket!.end('e\r\n{"items": [] }\r\n0\r\n\r\n');
-  };
-  list = 'small chunks';
-  const answers: unknown[] = [];
-  const stop = await service.longestStop(async () =>
-    answers.push((await service.call('GET', `/org/credential_providers/${provider}/items`)).status),
-  );
-  expect(stop).toBeLessThan(mostStopMs);
-});

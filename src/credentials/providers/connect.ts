@@ -4,6 +4,7 @@ import { contentsOf, type Field } from './fields.ts';
 import {
   asking,
   itemCollection,
+  pathPart,
   type Source,
   type SourceItem,
   type SourceSettings,
@@ -55,7 +56,7 @@ export function connectSource(settings: SourceSettings, request: RequestDirectly
     async items() {
       const { items, add } = itemCollection();
       for (const vault of await vaults()) {
-        const path = `/v1/vaults/${encodeURIComponent(vault.id)}/items`;
+        const path = `/v1/vaults/${pathPart(vault.id)}/items`;
         for await (const { id, title, category, urls } of ask.list(path, [], ListedItem)) {
           if (!logins.has(category)) continue;
           const addresses = (urls ?? []).flatMap(({ href }) => (href ? [href] : []));
@@ -66,7 +67,7 @@ export function connectSource(settings: SourceSettings, request: RequestDirectly
     },
 
     async read({ id, vault_id }) {
-      const path = `/v1/vaults/${encodeURIComponent(vault_id)}/items/${encodeURIComponent(id)}`;
+      const path = `/v1/vaults/${pathPart(vault_id)}/items/${pathPart(id)}`;
       const { fields } = await ask(path, FullItem);
       return contentsOf(
         (fields ?? []).flatMap(({ type, purpose, label, value }): Field[] => {

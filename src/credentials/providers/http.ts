@@ -1,7 +1,15 @@
 import type { RequestDirectly } from '../../chromium/egress/direct-request.ts';
 import { anyText, list, object, optional, table, text } from '../../lib/shape.ts';
 import { contentsOf, type Field } from './fields.ts';
-import { asking, itemCollection, SourceFailure, type Source, type SourceSettings, type SourceVault } from './source.ts';
+import {
+  asking,
+  itemCollection,
+  pathPart,
+  SourceFailure,
+  type Source,
+  type SourceSettings,
+  type SourceVault,
+} from './source.ts';
 
 const Vault = object({ id: text(1024), name: text(1024) });
 const ListedItem = object({
@@ -35,8 +43,8 @@ export function httpSource(settings: SourceSettings, request: RequestDirectly): 
     },
 
     async read({ id }) {
-      if (id === '' || id === '.' || id === '..') throw new SourceFailure('bad_answer', `'${id}' is not an item's id.`);
-      const { values, totp_secret: totp } = await ask(`/items/${encodeURIComponent(id)}`, Item);
+      if (id === '') throw new SourceFailure('bad_answer', 'An item has no id.');
+      const { values, totp_secret: totp } = await ask(`/items/${pathPart(id)}`, Item);
       const fields = Object.entries(values).map(([label, value]): Field => ({ kind: 'other', label, value }));
       return contentsOf([...fields, { kind: 'totp', label: '', value: totp ?? '' }]);
     },

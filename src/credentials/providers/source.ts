@@ -1,3 +1,4 @@
+import { isWellFormed } from '../../lib/text.ts';
 import { EgressError } from '../../chromium/egress/refusals.ts';
 import type { RequestDirectly } from '../../chromium/egress/direct-request.ts';
 import { jsonElements, TooHeavy } from '../../lib/json-elements.ts';
@@ -58,6 +59,16 @@ export class SourceFailure extends Error {
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
   }
+}
+
+/** A part of a path that cannot lead anywhere else. Ids come from answers of the store. */
+export function pathPart(part: string): string {
+  if (part === '.' || part === '..' || !isWellFormed(part))
+    throw new SourceFailure(
+      'bad_answer',
+      'A name in a path is . or .., or is not valid text. No item has such a name.',
+    );
+  return encodeURIComponent(part);
 }
 
 export const mostItems = 10_000;

@@ -76,6 +76,14 @@ describe('an answer that takes long to parse is refused before it is parsed:', (
   });
 });
 
+test.each(['..', '\ud800'])('an id that is %j is asked for nowhere', async (id) => {
+  const settings = { ...plain, serverUrl: 'https://store.example', mounts: ['secret'] };
+  const asked: typeof request = async () => expect.unreachable();
+  const item = { id, vault_id: id, title: 'x', vault_name: 'v', path: `secret/${id}` };
+  for (const source of [httpSource, connectSource, vaultSource])
+    expect(await failure(source(settings, asked).read(item))).toMatchObject({ code: 'bad_answer' });
+});
+
 test('the answers of one operation have bounds together', async () => {
   let asked = 0;
   const body = Buffer.from(JSON.stringify({ data: { keys: ['a/', 'b/', 'x'.repeat(4000)] } }).padEnd(7_000_000));

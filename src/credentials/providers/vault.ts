@@ -1,9 +1,16 @@
 import type { RequestDirectly } from '../../chromium/egress/direct-request.ts';
 import { anyText, object, record, table, text } from '../../lib/shape.ts';
-import { isWellFormed } from '../../lib/text.ts';
 import { looksLikeDomain } from '../domains.ts';
 import { contentsOfTable } from './fields.ts';
-import { asking, itemCollection, SourceFailure, type Source, type SourceItem, type SourceSettings } from './source.ts';
+import {
+  asking,
+  itemCollection,
+  pathPart,
+  SourceFailure,
+  type Source,
+  type SourceItem,
+  type SourceSettings,
+} from './source.ts';
 
 /** A list of more secrets takes too many requests: one for each folder, and one for each secret. */
 const mostSecrets = 1000;
@@ -149,13 +156,7 @@ function sitesOf(metadata: unknown, path: string): string[] {
   return path.split('/').filter((part) => looksLikeDomain(part));
 }
 
-/** A path whose parts cannot lead anywhere else. */
-function encoded(path: string): string {
-  const parts = path.split('/');
-  if (parts.some((part) => part === '.' || part === '..' || !isWellFormed(part)))
-    throw new SourceFailure('bad_answer', 'A path has a part that is . or .., or is no text, which no secret has.');
-  return parts.map((part) => encodeURIComponent(part)).join('/');
-}
+const encoded = (path: string) => path.split('/').map(pathPart).join('/');
 
 const orUndefined = <T>(asked: Promise<T>): Promise<T | undefined> =>
   asked.catch((error: unknown) => {
