@@ -4,7 +4,6 @@ import {
   type BidiTransport,
   type CdpClient,
 } from 'chromium-bidi/out/Default/gen/src/bidiMapper/BidiMapper.js';
-import { BidiParser } from 'chromium-bidi/out/Default/gen/src/bidiTab/BidiParser.js';
 import type { CdpEvents } from 'chromium-bidi/out/Default/gen/src/cdp/CdpClient.js';
 import type { Log } from '../../lib/log.ts';
 import { integer, object, optional, record, text, type Checked } from '../../lib/shape.ts';
@@ -13,7 +12,9 @@ import { ANSWER, answerId, byteLength, eventIn } from '../cdp/message.ts';
 import { MapperCdpError, MapperCloseError } from './fault.ts';
 import { Holdings, type ClientCommand } from './holdings.ts';
 import { isLogEvent, withNotes } from './log-entries.ts';
+import { parseParams } from './params.ts';
 import { OTHER_ERROR, PendingCommands, type CdpAnswer } from './pending-commands.ts';
+import { Misfit } from './schema.ts';
 
 // Loading this file loads the mapper: 85 ms and 13 MB. bidi.ts does it with the first BiDi session.
 
@@ -50,6 +51,9 @@ const isAttachment = object({
   targetInfo: object({ targetId: word, browserContextId: optional(word) }),
 });
 const MOST_SESSIONS = 20_000;
+
+/** The params are parsed before the mapper gets them: its own parser takes exponential time. */
+const NO_PARSER = undefined;
 
 type TargetInfo = Checked<typeof isAttachment>['targetInfo'];
 
@@ -177,15 +181,16 @@ export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
       const logger = (type: string) =>
         type === 'debug:error' ? (...words: unknown[]) => log.debug({ words }, 'bidi.mapper_error') : undefined;
       // There is no mapper tab, so no target is the mapper's own.
-      server = await BidiServer.createAndStart(transport, connection, browser, '', new BidiParser(), logger);
+      server = await BidiServer.createAndStart(transport, connection, browser, '', NO_PARSER, logger);
     },
 
     fromClient(command) {
-      const reason = holdings.refusal(command);
-      if (reason === undefined) return transport.receive(command);
-      const { id, 'goog:channel': channel } = command;
-      const refusal = { type: 'error', id, error: 'unknown error', message: reason };
-      toClient(channel === undefined ? refusal : { ...refusal, 'goog:channel': channel }, undefined);
+      const params = parseParams(command.method, command.params);
+      if (params instanceof Misfit)
+        return toClient(refusal(command, 'invalid argument', params.message(command.method)), undefined);
+      const reason = holdings.refusal({ ...command, params });
+      if (reason === undefined) transport.receive({ ...command, params });
+      else toClient(refusal(command, 'unknown error', reason), undefined);
     },
 
     fromBrowser(pieces) {
@@ -212,6 +217,10 @@ export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
       browser.removeAllListeners();
     },
   };
+}
+
+function refusal({ id, 'goog:channel': channel }: ClientCommand, error: string, message: string): object {
+  return { type: 'error', id, error, message, ...(channel !== undefined && { 'goog:channel': channel }) };
 }
 
 /** A CDP session as the mapper needs it: the browser's own has no id. */
