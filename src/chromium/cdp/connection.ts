@@ -119,14 +119,22 @@ export class ClientConnection implements Connection {
     this.root = newSession(sessionId, this, undefined, this.#options.targetId);
     board.sessions.set(sessionId, this.root);
     this.sessions.add(this.root);
-    this.#goOn();
+    void this.#goOn();
   }
 
-  /** Takes the messages that waited. One of them may make the rest wait again. */
-  #goOn(): void {
+  /** Takes the messages that waited, in pieces. One of them may make the rest wait again. */
+  async #goOn(): Promise<void> {
     const waiting = this.#waiting!;
+    const turn = turns();
+    for (let data = waiting.shift(); data && !this.#left; data = waiting.shift()) {
+      if (!this.#pass(data)) return this.#board.flush();
+      const next = turn();
+      if (!next) continue;
+      this.#board.flush();
+      await next;
+    }
+    if (this.#left) return;
     this.#waiting = undefined;
-    for (const data of waiting) this.receive(data);
     if (!this.#board.paused.has(this)) this.resume();
     this.#board.flush();
   }
@@ -140,15 +148,21 @@ export class ClientConnection implements Connection {
       this.#sink.pause();
       return;
     }
-    if (data.length > MAX_TO_CHROMIUM) return this.#refuse(tooLarge(data));
-    const command = readCommand(data);
-    if ('next' in command) return void this.#readOn(command, data.length);
-    this.#take(command);
+    this.#pass(data);
+  }
+
+  /** Answers whether the messages after it can be taken as well. */
+  #pass(data: Buffer): boolean {
+    const command = data.length > MAX_TO_CHROMIUM ? tooLarge(data) : readCommand(data);
+    const isReading = 'next' in command;
+    if (isReading) void this.#readOn(command, data.length);
+    else this.#take(command);
+    return !isReading && !this.#checking;
   }
 
   /** Reads the rest of a message of many values, in pieces. The messages after it wait. */
   async #readOn(reading: Reading, bytes: number): Promise<void> {
-    this.#waiting = [];
+    this.#waiting ??= [];
     this.#sink.pause();
     const share = memory.share(this.#board.pipe.group, 'reader', () => {});
     share.hold(true);
@@ -160,7 +174,8 @@ export class ClientConnection implements Connection {
         const { done, value } = reading.next();
         if (done) {
           this.#take(value);
-          return this.#checking ? undefined : this.#goOn();
+          if (!this.#checking) void this.#goOn();
+          return;
         }
         await turn();
       }
@@ -171,6 +186,16 @@ export class ClientConnection implements Connection {
 
   #take(command: Command | Fault): void {
     if (!('method' in command)) return this.#refuse(command);
+    try {
+      this.#takeCommand(command);
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      const message = `The params of ${command.method} are not JSON: ${error.message}`;
+      this.#refuse({ id: command.id, code: -32600, message }, command.sessionId);
+    }
+  }
+
+  #takeCommand(command: Command): void {
     const session = command.sessionId === undefined ? this.root! : this.#board.sessions.get(command.sessionId);
     if (session?.owner !== this) {
       return this.#refuse({ id: command.id, code: -32001, message: 'Session with given id not found.' });
@@ -245,7 +270,7 @@ export class ClientConnection implements Connection {
         `to the session first, by the fs API (PUT /browsers/{id}/fs/write_file?path=...), and name its path there.`;
       this.#refuse({ id: command.id, code: -32000, message }, command.sessionId);
     }
-    this.#goOn();
+    void this.#goOn();
   }
 
   flush(): void {
@@ -383,7 +408,7 @@ export class ClientConnection implements Connection {
     }
     this.unanswered.clear();
     if (this.secretive && secrets.making === 0) board.onSecretsKnown();
-    board.release(this);
+    board.drop(this);
     this.sessions.clear();
     if (board.closed) return;
     if (this.root) board.ask('Target.detachFromTarget', { sessionId: this.root.id });
@@ -403,9 +428,9 @@ function tooLarge(data: Buffer): Fault {
   return { ...(id !== undefined && { id: Number(id) }), code: -32600, message };
 }
 
-/** The value of params; undefined if it is missing or too large. */
+/** The value of params; undefined if it is missing or too large. Throws a SyntaxError: Chromium's JSON may have control characters in texts. */
 function valueOf(params: Command['params'], most = MOST_READ): object | undefined {
   if (!Buffer.isBuffer(params)) return params;
   if (params.length > most || !isLight(params)) return undefined;
-  return JSON.parse(params.toString()) as object; // the scan has checked it
+  return JSON.parse(params.toString()) as object; // the scan has checked that it is an object
 }

@@ -1,4 +1,4 @@
-import { isLight } from '../../lib/json-weight.ts';
+import { isLight, MOST_WEIGHT } from '../../lib/json-weight.ts';
 import { record } from '../../lib/shape.ts';
 import type { Message } from './pipe.ts';
 
@@ -24,6 +24,8 @@ interface TargetEvent {
  * kilobytes; an address may have 2 MB.
  */
 const MOST_PARSED = 8 * 1024 * 1024;
+/** Target events have some twenty names and values. Many of them may be read in one turn. */
+const MOST_TARGET_WEIGHT = 1000;
 /** Events about the progress of a download have a few hundred bytes. Those of its beginning have its address, which may be data. */
 const MOST_PROGRESS = 64 * 1024;
 /** Streams are read in chunks of at most this size. */
@@ -73,10 +75,10 @@ export function stripSession(message: Message, id: string): void {
 }
 
 /** A message that is an object, or undefined if it is anything else. */
-function parsed(message: Message): Record<string, unknown> | undefined {
+function parsed(message: Message, mostWeight = MOST_WEIGHT): Record<string, unknown> | undefined {
   if (byteLength(message) > MOST_PARSED) return undefined;
   const bytes = whole(message);
-  if (!isLight(bytes)) return undefined;
+  if (!isLight(bytes, mostWeight)) return undefined;
   try {
     const value: unknown = JSON.parse(bytes.toString());
     return record(value) ? value : undefined;
@@ -90,7 +92,7 @@ const asSession = (value: unknown) => (typeof value === 'string' && SESSION_ID.t
 
 /** The subject of an event of the Target domain; undefined if Chromium sends no such event. */
 export function readTargetEvent(message: Message): TargetEvent | undefined {
-  const { method, params } = parsed(message) ?? {};
+  const { method, params } = parsed(message, MOST_TARGET_WEIGHT) ?? {};
   if (typeof method !== 'string' || !record(params)) return undefined;
   const info = record(params['targetInfo']) ? params['targetInfo'] : {};
   return {

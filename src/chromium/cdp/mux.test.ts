@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { Sink } from './client.ts';
 import { multiplex } from './mux.ts';
 import { openPipe } from './pipe.ts';
@@ -402,4 +402,83 @@ test('without a gateway that has lanes, a context with a proxy is refused', asyn
   client.flush();
   expect(got.pop()).toContain('proxyServer needs a sandbox');
   expect(heard()).toMatchObject([{ method: 'Target.createBrowserContext' }]);
+});
+
+test('messages that wait for a hidden page are delivered in pieces and in order, with those that arrive meanwhile', async () => {
+  const { mux, say, heard, got } = await fakeBrowser();
+  const own = mux.attachLocal({ secretive: true });
+  say({ id: heard().at(-1)!.id, result: { sessionId: 'C'.repeat(32) } });
+  const made = own.send('Target.createTarget', { url: 'about:blank' });
+  const { id } = heard().at(-1)!;
+  const count = 15_000;
+  for (let at = 0; at < count; at++)
+    say({ method: 'Target.targetCreated', params: { targetInfo: { targetId: `T${at}`, type: 'page' } } }, SESSION);
+  expect(got).toEqual([]);
+  say({ id, result: { targetId: 'H' } }, 'C'.repeat(32));
+  expect(got.length).toBeLessThan(count);
+  say({ method: 'A.last', params: {} }, SESSION);
+  await made;
+  await vi.waitFor(() => expect(got).toHaveLength(count + 1), { timeout: 10_000, interval: 1 });
+  const ids = got.map((message) => JSON.parse(message).params.targetInfo?.targetId);
+  expect(ids).toEqual([...Array.from({ length: count }, (_, at) => `T${at}`), undefined]);
+});
+
+test('a target event of many values is not read', async () => {
+  const { mux, say, heard, got } = await fakeBrowser();
+  mux.attachLocal({ secretive: true });
+  say({ id: heard().at(-1)!.id, result: { sessionId: 'C'.repeat(32) } });
+  const targetInfo = { targetId: 'T', type: 'page' };
+  say(
+    { method: 'Target.targetCreated', params: { targetInfo, more: Array.from({ length: 2000 }, () => ({})) } },
+    SESSION,
+  );
+  expect(got).toEqual([]);
+  say({ method: 'Target.targetCreated', params: { targetInfo } }, SESSION);
+  expect(got).toHaveLength(1);
+});
+
+test.each([
+  ['DOM.setFileInputFiles', '{"files":["a\tb"]}'],
+  ['DOM.setFileInputFiles', `{"more":[${'0,'.repeat(30_000)}0],"files":["a\tb"]}`],
+  ['Browser.setDownloadBehavior', '{"behavior":"allow","downloadPath":"a\tb"}'],
+])('params that are not JSON are refused, and the next command is taken: %s', async (method, params) => {
+  const { client, heard, got, closed } = await fakeBrowser({
+    missingFile: async () => undefined,
+    keepDownload: async () => undefined,
+  });
+  heard();
+  client.receive(Buffer.from(`{"id":1,"method":"${method}","params":${params}}`));
+  client.receive(Buffer.from('{"id":2,"method":"A.b"}'));
+  client.flush();
+  await expect.poll(() => got).toHaveLength(1);
+  expect(JSON.parse(got[0]!)).toMatchObject({ id: 1, error: { message: expect.stringContaining('not JSON') } });
+  await expect.poll(() => heard().map(({ method: sent }) => sent)).toEqual(['A.b']);
+  expect(closed).toEqual([]);
+});
+
+test('commands that wait for the session of a connection are sent in pieces and in order', async () => {
+  const { mux, say, heard } = await fakeBrowser();
+  let resumed = 0;
+  const client = mux.attach({
+    bufferedAmount: 0,
+    send() {},
+    flush() {},
+    close() {},
+    pause() {},
+    resume: () => void (resumed += 1),
+  });
+  const { id } = heard().at(-1)!;
+  const count = 20_000;
+  for (let at = 0; at < count; at++) client.receive(Buffer.from(`{"id":${at},"method":"A.m${at}"}`));
+  say({ id, result: { sessionId: OTHER } });
+  const first = heard();
+  expect(first.length).toBeLessThan(count);
+  client.receive(Buffer.from(`{"id":${count},"method":"A.m${count}"}`));
+  expect(resumed).toBe(0);
+  await vi.waitFor(() => {
+    client.flush();
+    first.push(...heard());
+    expect(first).toHaveLength(count + 1);
+  }, 10_000);
+  expect(first.map(({ method }) => method)).toEqual(Array.from({ length: count + 1 }, (_, at) => `A.m${at}`));
 });

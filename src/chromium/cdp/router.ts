@@ -1,3 +1,4 @@
+import { turns } from '../../lib/turns.ts';
 import { downloadEvents } from './download-events.ts';
 import {
   ANSWER,
@@ -23,7 +24,7 @@ import type { Message } from './pipe.ts';
 import type { Pending, Session } from './session.ts';
 import type { Switchboard } from './switchboard.ts';
 
-/** The most messages that wait for the clients of a browser until the id of a hidden page is known: they are delivered in one turn. */
+/** The most messages that wait for the clients of a browser until the id of a hidden page is known. */
 const MOST_HELD = 20_000;
 /** No more messages wait once those that wait have this many bytes. */
 const MOST_HELD_BYTES = 16 * 1024 * 1024;
@@ -32,12 +33,15 @@ const MOST_HELD_BYTES = 16 * 1024 * 1024;
 export function router(board: Switchboard, facts: NetworkFacts | undefined): (message: Message) => void {
   const { sessions, pending, secrets } = board;
   const isDownloadHeld = downloadEvents(board);
-  board.onSecretsKnown = letGo;
-  return route;
+  board.onSecretsKnown = () => void letGo();
+  let isLettingGo = false;
+  return (message) => {
+    if ((secrets.making > 0 || board.held.messages > 0) && isHeld(message)) return;
+    route(message);
+  };
 
   function route(message: Message): void {
     const head = message[0];
-    if (secrets.making > 0 && isHeld(message)) return;
     if (head[2] === LETTER_I && head.toString('latin1', 0, ANSWER.length) === ANSWER) routeAnswer(message);
     else routeEvent(message);
   }
@@ -114,27 +118,47 @@ export function router(board: Switchboard, facts: NetworkFacts | undefined): (me
     }
     if (method !== 'Target.createTarget') return owner.secretive || withoutTargets(message, (id) => secrets.has(id));
     secrets.made(readCreated(message));
-    if (secrets.making === 0) letGo();
+    if (secrets.making === 0) void letGo();
     return true;
   }
 
-  /** While a hidden target is created, a message about a target waits, and so do all later messages to the same client, in order. */
+  /**
+   * While a hidden target is created, a message about a target waits. So do all later messages to the same client until those before them are
+   * delivered.
+   */
   function isHeld(message: Message): boolean {
     const head = message[0];
     const isAnswer = head[2] === LETTER_I;
     const owner = isAnswer ? pending.get(answerId(head).id)?.owner : sessions.get(sessionOf(message) ?? '')?.owner;
     if (!owner || owner.secretive) return false;
-    if (!owner.held && (isAnswer || !isTargetEvent(head))) return false;
+    if (!owner.held && (secrets.making === 0 || isAnswer || !isTargetEvent(head))) return false;
     if (board.held.bytes > MOST_HELD_BYTES || board.held.messages >= MOST_HELD)
       owner.end(1011, 'The browser does not say which page it made.');
     else board.hold(owner, message);
     return true;
   }
 
-  function letGo(): void {
-    for (const connection of board.connections) {
-      for (const message of board.release(connection)) route(message);
+  /** Delivers what waits, in pieces: a browser that was taken over may send many events before it says which page it made. */
+  async function letGo(): Promise<void> {
+    if (isLettingGo) return;
+    isLettingGo = true;
+    const turn = turns();
+    try {
+      for (const connection of board.connections) {
+        while (secrets.making === 0) {
+          const message = board.release(connection);
+          if (!message) break;
+          route(message);
+          const next = turn();
+          if (!next) continue;
+          board.flush();
+          await next;
+        }
+      }
+    } finally {
+      isLettingGo = false;
     }
+    board.flush();
   }
 
   /** Whether an event is about a target that is hidden from its client. A session attached to such a target is detached. */

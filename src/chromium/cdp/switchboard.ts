@@ -134,13 +134,25 @@ export class Switchboard {
     this.held.bytes += bytes;
   }
 
-  /** The messages that were kept for a connection. */
-  release(connection: Connection): Message[] {
+  /** The oldest message that was kept for a connection. */
+  release(connection: Connection): Message | undefined {
+    const { held } = connection;
+    const message = held?.messages.shift();
+    if (!held || !message) return undefined;
+    const bytes = byteLength(message);
+    held.bytes -= bytes;
+    this.held.messages -= 1;
+    this.held.bytes -= bytes;
+    if (held.messages.length === 0) connection.held = undefined;
+    return message;
+  }
+
+  /** Drops the messages that were kept for a connection. */
+  drop(connection: Connection): void {
     const { messages, bytes } = connection.held ?? { messages: [], bytes: 0 };
     connection.held = undefined;
     this.held.messages -= messages.length;
     this.held.bytes -= bytes;
-    return messages;
   }
 
   /** Call it after something was sent to a connection: its sink is flushed with the next `flush`. */
