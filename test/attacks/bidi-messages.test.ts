@@ -77,6 +77,87 @@ describe(
       expect(stop).toBeLessThan(mostStopMs);
     });
 
+    const call = (...values: unknown[]) => ({
+      functionDeclaration: '() => 1',
+      awaitPromise: false,
+      target: { context },
+      arguments: values,
+    });
+    const many = (count: number, item: unknown) => Array.from({ length: count }, () => item);
+    const nested = (type: string, levels: number, leaf: unknown) =>
+      many(levels, type).reduce<unknown>((value) => ({ type, value: [value] }), leaf);
+    const actions = (type: string, items: unknown[]) => ({ context, actions: [{ type, id: 'a', actions: items }] });
+    const wrong = { type: 'x' };
+
+    test.each<[name: string, method: string, params: () => object, type: string]>([
+      ['a wrong value in lists', 'script.callFunction', () => call(nested('array', 12, wrong)), 'error'],
+      ['a value in many sets', 'script.callFunction', () => call(nested('set', 12, { type: 'null' })), 'success'],
+      ['a value in the most sets', 'script.callFunction', () => call(nested('set', 140, { type: 'null' })), 'success'],
+      ['a value in too many sets', 'script.callFunction', () => call(nested('set', 2000, wrong)), 'error'],
+      ['wrong values', 'script.callFunction', () => call(...many(30_000, wrong)), 'error'],
+      ['values', 'script.callFunction', () => call(...many(9000, { type: 'null' })), 'success'],
+      ['lists', 'script.callFunction', () => call(...many(2000, { type: 'array', value: [] })), 'success'],
+      [
+        'a list of lists',
+        'script.callFunction',
+        () => call({ type: 'array', value: many(15_000, { type: 'array', value: [] }) }),
+        'error',
+      ],
+      ['wrong actions', 'input.performActions', () => actions('key', many(30_000, wrong)), 'error'],
+      [
+        'sources of wrong actions',
+        'input.performActions',
+        () => ({ context, actions: many(6000, { type: 'key', id: 'a', actions: [wrong] }) }),
+        'error',
+      ],
+      ['actions', 'input.performActions', () => actions('pointer', many(3000, { type: 'pause' })), 'success'],
+      [
+        'wrong patterns',
+        'network.addIntercept',
+        () => ({ phases: ['beforeRequestSent'], urlPatterns: many(30_000, wrong) }),
+        'error',
+      ],
+      [
+        'wrong headers',
+        'network.continueRequest',
+        () => ({ request: 'x', headers: many(12_000, { name: 'a', value: wrong }) }),
+        'error',
+      ],
+      [
+        'headers',
+        'network.setExtraHeaders',
+        () => ({ headers: many(10_000, { name: 'a', value: { type: 'string', value: '' } }), contexts: [context] }),
+        'success',
+      ],
+      ['wrong handles', 'script.disown', () => ({ handles: many(90_000, 1), target: {} }), 'error'],
+      [
+        'wrong nodes',
+        'browsingContext.locateNodes',
+        () => ({ context, locator: { type: 'css', value: 'a' }, startNodes: many(30_000, wrong) }),
+        'error',
+      ],
+      ['wrong events', 'session.subscribe', () => ({ events: many(90_000, 1) }), 'error'],
+    ])('params of a command: %s (%s)', async (_, method, params, type) => {
+      const sent = params();
+      const stop = await service.longestStop(async () => expect(await bidi.ask(method, sent)).toMatchObject({ type }));
+      expect(stop).toBeLessThan(mostStopMs);
+    });
+
+    test('commands before the session is open, and behind a large one', async () => {
+      const stop = await service.longestStop(async () => {
+        const early = await RawClient.open(session.webdriver_ws_url);
+        const opened = early.ask('session.new', { capabilities: {} });
+        const answers = await Promise.all(many(5000, 0).map(() => early.ask('browsingContext.getTree', {})));
+        expect(await opened).toMatchObject({ type: 'success' });
+        expect(new Set(answers.map((answer) => (answer as { type?: string }).type))).toEqual(new Set(['success']));
+        const large = early.ask('session.status', { more: 'x'.repeat(1.1 * MB) });
+        await Promise.all([large, ...many(5000, 0).map(() => early.ask('session.status', {}))]);
+        early.socket.close();
+        await early.closed;
+      });
+      expect(stop).toBeLessThan(mostStopMs);
+    });
+
     test('an answer of many bytes fails its command, and a large picture arrives', async () => {
       for (const value of [`'x'.repeat(${20 * MB})`, String.raw`'\n'.repeat(${3.9 * MB})`])
         expect(await service.longestStop(() => inPage(value))).toBeLessThan(mostStopMs);

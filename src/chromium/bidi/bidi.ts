@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
 import { isLight, MOST_WEIGHT } from '../../lib/json-weight.ts';
 import { silent, type Log } from '../../lib/log.ts';
+import { nextTurn, turns } from '../../lib/turns.ts';
 import type { WebSocketReceiver, WebSocketSink } from '../../lib/ws-sink.ts';
 import { Backlog, type BacklogBounds } from '../cdp/backlog.ts';
 import type { Client } from '../cdp/client.ts';
@@ -64,11 +65,14 @@ class BidiConnection implements WebSocketReceiver {
   /** Opens the session of a client that does not ask for it. Compared by identity: no client can send it. */
   readonly #beginning: Command | undefined;
   #session: 'none' | 'starting' | 'open' = 'none';
-  /** Commands that arrive while the session is starting. */
-  #early: Command[] = [];
+  /** Commands that arrive while the session is starting, and after them until they are performed. */
+  #early: { command: Command; bytes: number }[] = [];
   #earlyBytes = 0;
+  #isPerformingEarly = false;
   /** Messages that arrive behind a large command, until that is passed on. */
   #behind: Buffer[] | undefined;
+  /** The browser does not keep up with the commands. */
+  #isFull = false;
   #inFlight = 0;
   #mapper: Mapper | undefined;
   #deadline: NodeJS.Timeout | undefined;
@@ -104,10 +108,19 @@ class BidiConnection implements WebSocketReceiver {
       close: (code, reason) => this.#end(code, reason),
       pause: () => {
         // Not before the session is open: a paused websocket does not notice that its client disconnects, and a start may have to be aborted.
-        if (this.#session === 'open') this.#sink.pause();
+        this.#isFull = this.#session === 'open';
+        this.#steer();
       },
-      resume: () => this.#sink.resume(),
+      resume: () => {
+        this.#isFull = false;
+        this.#steer();
+      },
     });
+  }
+
+  #steer(): void {
+    if (this.#isFull || this.#isPerformingEarly || this.#behind) this.#sink.pause();
+    else this.#sink.resume();
   }
 
   receive(data: Buffer): void {
@@ -116,17 +129,25 @@ class BidiConnection implements WebSocketReceiver {
     const command = read(data);
     if ('error' in command) return this.#refuse(command);
     if (data.length <= LARGE) return this.#take(command, data.length);
-    // To read it and to pass it on may each take half of a tenth of a second: other sockets are read between the two.
-    this.#behind = [];
-    setImmediate(() => setImmediate(() => this.#takeWithOthers(command, data.length)));
+    void this.#takeWithOthers(command, data.length);
   }
 
-  #takeWithOthers(command: Command, bytes: number): void {
-    const behind = this.#behind ?? [];
+  /** Takes a large command and the messages behind it, in pieces. */
+  async #takeWithOthers(first: Command, firstBytes: number): Promise<void> {
+    const behind: Buffer[] = (this.#behind = []);
+    this.#steer();
+    await socketsRead();
+    if (!this.#over) this.#take(first, firstBytes);
+    const turn = turns();
+    for (let data = behind.shift(); data && !this.#over; data = behind.shift()) {
+      const command = read(data);
+      if (data.length > LARGE) await socketsRead();
+      if ('error' in command) this.#refuse(command);
+      else if (!this.#over) this.#take(command, data.length);
+      await turn();
+    }
     this.#behind = undefined;
-    if (this.#over) return;
-    this.#take(command, bytes);
-    for (const data of behind) this.receive(data);
+    if (!this.#over) this.#steer();
   }
 
   #take(command: Command, bytes: number): void {
@@ -138,13 +159,13 @@ class BidiConnection implements WebSocketReceiver {
       const message = `${this.#maxInFlight} commands of this connection are unanswered, which is the most. Wait for an answer first.`;
       return this.#refuse({ id: command.id, error: 'unknown error', message }, command);
     }
-    if (this.#session !== 'starting') return this.#perform(command);
+    if (this.#session !== 'starting' && !this.#isPerformingEarly) return this.#perform(command);
     if (this.#earlyBytes + bytes > MAX_BIDI_MESSAGE) {
       const message = 'The session is still starting. Wait for the answer to session.new.';
       return this.#refuse({ id: command.id, error: 'unknown error', message }, command);
     }
     this.#earlyBytes += bytes;
-    this.#early.push(command);
+    this.#early.push({ command, bytes });
   }
 
   #perform(command: Command): void {
@@ -154,7 +175,7 @@ class BidiConnection implements WebSocketReceiver {
       return refusal ? this.#refuse(refusal, command) : void this.#open(command);
     }
     if (this.#session !== 'open' && this.#beginning) {
-      this.#early.push(command);
+      this.#early.push({ command, bytes: 0 });
       return void this.#open(this.#beginning);
     }
     if (this.#session !== 'open') {
@@ -206,7 +227,7 @@ class BidiConnection implements WebSocketReceiver {
     clearTimeout(this.#deadline);
     this.#session = 'open';
     if (command !== this.#beginning) this.#send({ ...message, result: introduced(message.result!) });
-    this.#performEarly();
+    void this.#performEarly();
   }
 
   #deliver(message: Message, data: Buffer | undefined): void {
@@ -225,22 +246,26 @@ class BidiConnection implements WebSocketReceiver {
     if (command === this.#beginning) return this.#end(1011, 'The browser did not open a BiDi session.');
     this.#refuse(refusal, command);
     this.#connect();
-    this.#performEarly();
+    void this.#performEarly();
   }
 
-  #performEarly(): void {
-    const commands = this.#early;
-    this.#early = [];
-    this.#earlyBytes = 0;
-    for (const command of commands) {
-      if (this.#over) return;
-      if (this.#isStarting()) this.#early.push(command);
-      else this.#perform(command);
+  /** Performs them in pieces, until one of them starts a session again. */
+  async #performEarly(): Promise<void> {
+    if (this.#isPerformingEarly) return;
+    this.#isPerformingEarly = true;
+    const turn = turns();
+    while (!this.#over && this.#session !== 'starting') {
+      const next = this.#early.shift();
+      if (!next) break;
+      this.#earlyBytes -= next.bytes;
+      this.#perform(next.command);
+      const later = turn();
+      if (!later) continue;
+      this.#steer();
+      await later;
     }
-  }
-
-  #isStarting(): boolean {
-    return this.#session === 'starting';
+    this.#isPerformingEarly = false;
+    if (!this.#over) this.#steer();
   }
 
   #answer(command: Command, result: object): void {
@@ -281,6 +306,12 @@ class BidiConnection implements WebSocketReceiver {
     this.#mapper = undefined;
     this.#cdp?.closed();
   }
+}
+
+/** To read a large command and to pass it on may each take half of a tenth of a second: other sockets are read between the two. */
+async function socketsRead(): Promise<void> {
+  await nextTurn(); // in the turn that has read the command
+  await nextTurn();
 }
 
 const NO_DATA = '"data":""';
