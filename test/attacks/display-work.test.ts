@@ -40,6 +40,28 @@ test('a viewer that sends its encodings byte by byte does not stop the service',
   expect(stop).toBeLessThan(mostStopMs);
 });
 
+/** Each is parsed on its way to the display, or dropped. */
+const smallMessages = { SetEncodings: [2, 0, 0, 0], xvp: [250, 0, 0, 0], PointerEvent: [5, 0, 0, 0, 0, 0] };
+
+test.each(Object.entries(smallMessages))(
+  'a viewer that only watches does not stop the service with 2 MiB of %s in one message',
+  async (_, message) => {
+    const link = await service.call('POST', `/browsers/${id}/live_view_links`, {});
+    const { host, searchParams } = new URL(link.body.url as string);
+    const stop = await service.longestStop(async () => {
+      const viewer = new WebSocket(`ws://${host}/browser/live/socket?${searchParams.toString()}`);
+      const closed = once(viewer, 'close');
+      await once(viewer, 'open');
+      viewer.send(Buffer.from('RFB 003.008\n\x01\x01', 'latin1'));
+      viewer.send(Buffer.alloc(2 * 1024 * 1024 - message.length, Buffer.from(message)));
+      viewer.ping();
+      await Promise.race([once(viewer, 'pong'), closed]);
+      viewer.terminate();
+    });
+    expect(stop).toBeLessThan(mostStopMs);
+  },
+);
+
 test('a screenshot of the largest display does not stop the service', { timeout: 180_000 }, async () => {
   const stop = await service.longestStop(async () => {
     const { status } = await service.call('POST', `/browsers/${id}/computer/screenshot`, {});

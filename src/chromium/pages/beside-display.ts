@@ -89,14 +89,17 @@ export function besideDisplay(
       });
   }
   again();
-  const beyond = viewerBounds();
+  const readOnly = !files && !fit;
+  const beyond = viewerBounds(readOnly);
 
   return {
     receive(data, binary) {
-      if (binary === true || data[0] !== BRACE) return display.receive(data, binary);
-      const fault = beyond(data);
+      const isForDisplay = binary === true || data[0] !== BRACE;
+      // Only the messages of a viewer that watches are parsed on the way to the display. A long clipboard of another is many messages.
+      const fault = isForDisplay && !readOnly ? undefined : beyond(data);
       if (fault) return sink.close(fault.code, fault.reason);
-      const message = readViewerMessage(data, !files && !fit);
+      if (isForDisplay) return display.receive(data, binary);
+      const message = readViewerMessage(data, readOnly);
       if (message?.type === 'ack') level.answered();
       else if (message?.type === 'fit') fit?.(message);
       else if (message && isAboutFiles(message)) box?.take(message);

@@ -49,7 +49,7 @@ export function attachScreencast(
   const input = viewerInput(viewer, mux.hiddenWorld, (tab) => popups.look(tab));
   const popups = viewerPopups(viewer, mux.hiddenWorld, input.exclusive);
   const uploads = readOnly || !options.files ? undefined : viewerUploads(viewer, mux, options.files);
-  const beyond = viewerBounds();
+  const beyond = viewerBounds(readOnly);
 
   client.on('Target.targetCrashed', isTargetGone, ({ targetId }) => {
     if (targetId === viewer.shown?.id) viewer.tell({ type: 'crashed' });

@@ -84,6 +84,14 @@ describe('a message of a viewer', () => {
     const faults = Array.from({ length: 3000 }, () => beyond(Buffer.alloc(2)));
     expect(faults.at(-1)?.code).toBe(1008);
   });
+
+  it('is short if the viewer only watches, and few bytes come in a second', () => {
+    const beyond = viewerBounds(true);
+    expect(beyond(Buffer.alloc(10 * 1024))).toBeUndefined();
+    expect(beyond(Buffer.alloc(64 * 1024 + 1))?.code).toBe(1009);
+    const faults = Array.from({ length: 30 }, () => beyond(Buffer.alloc(10 * 1024)));
+    expect(faults.some((fault) => fault?.code === 1008)).toBe(true);
+  });
 });
 
 describe('an address', () => {

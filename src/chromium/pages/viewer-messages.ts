@@ -16,17 +16,23 @@ const MAX_WATCHING = 1024;
 const MOST_WEIGHT = 6000;
 /** Several times the rate of a fast mouse and a fast typist together. */
 const MAX_MESSAGES_A_SECOND = 1000;
+/** Of a viewer that only watches. It sends a few short messages for each picture; 64 KiB of RFB messages take about 30 ms to read. */
+const MAX_WATCHING_A_SECOND = 64 * 1024;
 
 /** Why a viewer's connection has to be closed for a message; undefined if it need not be. To be called for each message, before it is read. */
-export function viewerBounds(): (data: Buffer) => { code: number; reason: string } | undefined {
+export function viewerBounds(readOnly = false): (data: Buffer) => { code: number; reason: string } | undefined {
+  const most = readOnly ? MAX_WATCHING_A_SECOND : MAX_MESSAGE;
   let second = 0;
   let count = 0;
+  let bytes = 0;
   return ({ length }) => {
-    if (length > MAX_MESSAGE) return { code: 1009, reason: 'That message is too large.' };
+    if (length > most) return { code: 1009, reason: 'That message is too large.' };
     const now = Math.floor(Date.now() / 1000);
-    if (second !== now) [second, count] = [now, 0];
+    if (second !== now) [second, count, bytes] = [now, 0, 0];
     count += 1;
-    return count > MAX_MESSAGES_A_SECOND ? { code: 1008, reason: 'Too many messages in a second.' } : undefined;
+    bytes += length;
+    const tooMany = count > MAX_MESSAGES_A_SECOND || (readOnly && bytes > MAX_WATCHING_A_SECOND);
+    return tooMany ? { code: 1008, reason: 'Too many messages in a second.' } : undefined;
   };
 }
 
