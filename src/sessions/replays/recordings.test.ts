@@ -184,3 +184,32 @@ test('only the recordings of a session are stopped with it', async () => {
   await over();
   expect(applied[0]).toBe('stopped session_ended');
 });
+
+test('a session has eight recordings at most, also of requests at the same time', async () => {
+  const { recordings, encoders, start, over } = node();
+  const answers = await Promise.allSettled(Array.from({ length: 24 }, () => start()));
+  expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(8);
+  expect(encoders).toHaveLength(8);
+  expect(recordings.countOf('s')).toBe(8);
+  recordings.stopAll('session_ended', 's');
+  await over();
+  await start();
+  recordings.stopAll('session_ended');
+  await over();
+});
+
+test('a recording that cannot begin does not count', async () => {
+  const { recordings, start, claim } = node();
+  claim.cover = () => Promise.reject(errors.project_storage_full({ used: 1, most: 1 }));
+  await expect(start()).rejects.toMatchObject({ code: 'project_storage_full' });
+  expect(recordings.countOf('s')).toBe(0);
+});
+
+test('a recording that begins while its session is returned is stopped', async () => {
+  const { recordings, start, over, applied } = node();
+  const begun = start();
+  recordings.stopAll('session_ended', 's');
+  await begun;
+  await over();
+  expect(applied).toEqual(['stopped session_ended', 'finished session_ended']);
+});

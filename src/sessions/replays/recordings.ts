@@ -15,6 +15,7 @@ import type { ReplayFiles } from './files.ts';
 import type { ReplayEnding } from './state.ts';
 import type { ReplayRow, ReplayStore } from './store.ts';
 
+const mostAtOnce = 8;
 /** No recording is started if the project has less room than this. */
 const leastBytes = 64 * 1024;
 /** The time to finish recordings when the service stops. */
@@ -47,8 +48,9 @@ interface Deps {
 
 /** Recordings under way, each written to its file until something ends it, and then finished. */
 export function replayRecordings(deps: Deps, encode: typeof record = record) {
-  const { store, sessions, files, confinement, nodeId, disk, storage, say, log } = deps;
-  const takes = new Map<string, Take>();
+  const { store, sessions, confinement, nodeId, disk, storage, say, log } = deps;
+  /** Recordings under way or about to begin. */
+  const open = new Set<Take>();
   /** Recordings, and videos that are being finished. */
   const running = new Map<string, { stop: (reason: ReplayEnding) => void; over: Promise<void> }>();
   const closing = new AbortController();
@@ -70,9 +72,9 @@ export function replayRecordings(deps: Deps, encode: typeof record = record) {
           recording.stop();
           throw error;
         });
-      takes.set(id, take);
       take.replays.push(id);
       keep(id, take, recording, held, claim);
+      if (take.ending !== undefined) stopTake(take, take.ending); // stopped while this replay began
       return row!;
     } catch (error) {
       held.release();
@@ -115,7 +117,7 @@ export function replayRecordings(deps: Deps, encode: typeof record = record) {
       await written;
       for (const line of lastWords) say(sessionId, line);
       say(sessionId, `recording ${id} ended: ${why}`);
-      await settle(id, why);
+      await settle(id, why, closing.signal, deps);
     })().finally(() => {
       running.delete(id);
       return claim.release().catch(() => {}); // else the next start does it
@@ -128,7 +130,6 @@ export function replayRecordings(deps: Deps, encode: typeof record = record) {
     if (take.ending === undefined && take.until > performance.now()) {
       try {
         await begin(take);
-        if (take.ending !== undefined) stopTake(take, take.ending); // stopped while the next one began
         return;
       } catch (error) {
         log.warn({ session: take.sessionId, error: (error as Error).message }, 'replay.not_continued');
@@ -140,7 +141,7 @@ export function replayRecordings(deps: Deps, encode: typeof record = record) {
 
   function end(take: Take, reason: ReplayEnding) {
     take.ending ??= reason;
-    for (const id of take.replays) takes.delete(id);
+    open.delete(take);
   }
 
   function stopTake(take: Take, reason: ReplayEnding) {
@@ -148,40 +149,35 @@ export function replayRecordings(deps: Deps, encode: typeof record = record) {
     for (const id of take.replays) running.get(id)?.stop(reason);
   }
 
-  /** Finishes a video. Errors are logged; the next start of the service finishes what is left. */
-  async function settle(id: string, reason: ReplayEnding): Promise<void> {
-    try {
-      await store.apply(id, 'stopped', { reason });
-      const bytes = await files.finish(id, closing.signal);
-      if (bytes === undefined) await store.apply(id, 'lost', { reason });
-      else await store.apply(id, 'finished', { reason, bytes });
-    } catch (error) {
-      log.error({ replay: id, error: (error as Error).message }, 'replay.not_finished');
-    }
-  }
+  const countOf = (sessionId: string) => [...open].filter((take) => take.sessionId === sessionId).length;
 
   return {
     /** The number of recordings of a session. */
-    countOf: (sessionId: string) => new Set([...takes.values()].filter((take) => take.sessionId === sessionId)).size,
+    countOf,
 
-    start({ seconds, ...asked }: Pick<Take, 'sessionId' | 'projectId' | 'framerate'> & { seconds: number }) {
-      return begin({ ...asked, until: performance.now() + seconds * 1000, replays: [], ending: undefined });
+    async start({ seconds, ...asked }: Pick<Take, 'sessionId' | 'projectId' | 'framerate'> & { seconds: number }) {
+      if (countOf(asked.sessionId) >= mostAtOnce) throw errors.recording_limit_reached({ most: mostAtOnce });
+      const take: Take = { ...asked, until: performance.now() + seconds * 1000, replays: [], ending: undefined };
+      open.add(take); // at once: further requests come while it begins
+      return begin(take).catch((error: Error) => {
+        open.delete(take);
+        throw error;
+      });
     },
 
     /** Ends the recording that this replay is a part of. */
     stop(id: string) {
-      const take = takes.get(id);
+      const take = [...open].find(({ replays }) => replays.includes(id));
       if (take) stopTake(take, 'stopped');
     },
 
     stopAll(reason: ReplayEnding, sessionId?: string) {
-      for (const take of new Set(takes.values()))
-        if (sessionId === undefined || take.sessionId === sessionId) stopTake(take, reason);
+      for (const take of open) if (sessionId === undefined || take.sessionId === sessionId) stopTake(take, reason);
     },
 
     /** Finishes a video that is recorded already, in the background. */
     finish(id: string, reason: ReplayEnding, claim?: StorageClaim) {
-      const over = settle(id, reason).finally(() => {
+      const over = settle(id, reason, closing.signal, deps).finally(() => {
         running.delete(id);
         return claim?.release().catch(() => {}); // else the next start does it
       });
@@ -195,6 +191,23 @@ export function replayRecordings(deps: Deps, encode: typeof record = record) {
       clearTimeout(late);
     },
   };
+}
+
+/** Finishes a video. Errors are logged; the next start of the service finishes what is left. */
+async function settle(
+  id: string,
+  reason: ReplayEnding,
+  signal: AbortSignal,
+  { store, files, log }: Pick<Deps, 'store' | 'files' | 'log'>,
+): Promise<void> {
+  try {
+    await store.apply(id, 'stopped', { reason });
+    const bytes = await files.finish(id, signal);
+    if (bytes === undefined) await store.apply(id, 'lost', { reason });
+    else await store.apply(id, 'finished', { reason, bytes });
+  } catch (error) {
+    log.error({ replay: id, error: (error as Error).message }, 'replay.not_finished');
+  }
 }
 
 /** Writes what a recording gives to its file, and asks it to stop where there is no more room. */

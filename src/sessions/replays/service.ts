@@ -5,6 +5,7 @@ import { keepRing, type Ring } from '../../chromium/recorder/ring.ts';
 import { errors } from '../../errors.ts';
 import type { DiskSpace } from '../../lib/disk-space.ts';
 import type { Log } from '../../lib/log.ts';
+import { oneAtATime } from '../../lib/one-at-a-time.ts';
 import type { ProjectStorage } from '../../lib/storage.ts';
 import type { Addresses, Minter } from '../addresses.ts';
 import type { SessionService } from '../service.ts';
@@ -13,7 +14,6 @@ import { replayRecordings } from './recordings.ts';
 import type { Replay, StartReplay } from './schema.ts';
 import type { ReplayRow, ReplayStore } from './store.ts';
 
-const mostAtOnce = 8;
 const defaultFramerate = 10;
 const defaultSeconds = 60 * 60;
 const mostSeconds = 24 * 60 * 60;
@@ -42,27 +42,20 @@ export function replayService(deps: Deps) {
   const files = replayFiles(deps.dir, confinement, disk);
   const recordings = replayRecordings({ ...deps, files });
   const rings = new Map<string, Ring>();
-
-  function toReplay(row: ReplayRow, minter: Minter): Replay {
-    return {
-      replay_id: row.id,
-      started_at: row.started_at.toISOString(),
-      finished_at: row.finished_at?.toISOString() ?? null,
-      replay_view_url: addresses.ofReplay(row.session_id, row.id, row.node_id, minter),
-      status: row.state,
-      ...(row.ended_reason ? { ended_reason: row.ended_reason } : {}),
-      ...(row.state === 'available' ? { size_bytes: Number(row.bytes) } : {}),
-    };
-  }
+  const oneSave = oneAtATime();
+  const toReplay = (row: ReplayRow, minter: Minter) => replayOf(row, addresses, minter);
 
   async function start(projectId: string, keyId: string, idOrName: string, request: StartReplay): Promise<Replay> {
     refuseContradictions(request);
     if (!canEncode())
       throw errors.engine_unavailable({ detail: 'Replays need ffmpeg, which this machine does not have.' });
     const sessionId = await sessions.idOf(projectId, idOrName, false);
-    if (request.last_seconds !== undefined) return saveLast(projectId, keyId, sessionId, request.last_seconds);
+    if (request.last_seconds !== undefined) {
+      const { last_seconds } = request;
+      // A saved file is in memory until it is written, so a session has one at a time.
+      return oneSave(sessionId, () => saveLast(projectId, keyId, sessionId, last_seconds));
+    }
 
-    if (recordings.countOf(sessionId) >= mostAtOnce) throw errors.recording_limit_reached({ most: mostAtOnce });
     const session = sessions.running(sessionId);
     if (!session) throw errors.session_not_found({ session: idOrName });
     const framerate = request.framerate ?? defaultFramerate;
@@ -185,6 +178,18 @@ export function replayService(deps: Deps) {
       rings.clear();
       await recordings.close();
     },
+  };
+}
+
+function replayOf(row: ReplayRow, addresses: Addresses, minter: Minter): Replay {
+  return {
+    replay_id: row.id,
+    started_at: row.started_at.toISOString(),
+    finished_at: row.finished_at?.toISOString() ?? null,
+    replay_view_url: addresses.ofReplay(row.session_id, row.id, row.node_id, minter),
+    status: row.state,
+    ...(row.ended_reason ? { ended_reason: row.ended_reason } : {}),
+    ...(row.state === 'available' ? { size_bytes: Number(row.bytes) } : {}),
   };
 }
 
