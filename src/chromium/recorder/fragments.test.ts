@@ -10,8 +10,8 @@ function box(type: string, content: Buffer): Buffer {
   return Buffer.concat([head, content]);
 }
 
-const moov = box('moov', Buffer.concat([Buffer.from('mdhd'), Buffer.alloc(16)]));
-const moof = box('moof', Buffer.concat([Buffer.from('tfdt'), Buffer.alloc(8)]));
+const moov = box('moov', Buffer.concat([Buffer.from('mdhd'), Buffer.alloc(12), Buffer.from([0, 0, 3, 232])]));
+const moof = box('moof', Buffer.concat([Buffer.from('tfdt'), Buffer.alloc(12)]));
 
 function read(bytes: Buffer, piece: number) {
   const heads: Buffer[] = [];
@@ -42,11 +42,33 @@ test('the bytes of a large fragment are copied a few times, in however many piec
   expect(copied).toBeLessThan(4 * video.length);
 });
 
-test('a box that is too long is skipped with what belongs to it, and nothing of it is kept', () => {
-  const long = Buffer.alloc(64 * 2 ** 20 + 1);
-  long.writeUInt32BE(long.length);
-  long.write('mdat', 4);
+test.each([
+  ['mdat', 32 * 2 ** 20 + 1],
+  ['free', 64 * 2 ** 10 + 1],
+])('a %s box that is too long is skipped with what belongs to it, and nothing of it is kept', (type, length) => {
+  const long = box(type, Buffer.alloc(length - 8));
   const small = box('mdat', Buffer.alloc(1));
   const { fragments } = read(Buffer.concat([moov, moof, long, moof, small]), 2 ** 20);
   expect(fragments.map(({ bytes }) => bytes.length)).toEqual([moof.length + small.length]);
+});
+
+const mdat = box('mdat', Buffer.alloc(1));
+
+test.each([
+  ['no timescale', [box('moov', Buffer.alloc(0)), moof, mdat]],
+  ['a cut timescale', [box('moov', Buffer.from('mdhd')), moof, mdat]],
+  ['a timescale of zero', [box('moov', Buffer.concat([Buffer.from('mdhd'), Buffer.alloc(16)])), moof, mdat]],
+  ['no head', [moof, mdat]],
+  ['no time', [moov, box('moof', Buffer.alloc(0)), mdat]],
+  ['a cut time', [moov, box('moof', Buffer.from('tfdt')), mdat]],
+  ['no description', [moov, box('mdat', Buffer.alloc(0))]],
+])('a fragment with %s is dropped, and is no fault', (_, boxes) => {
+  expect(read(Buffer.concat(boxes), 1000).fragments).toEqual([]);
+});
+
+test('other boxes are not kept, and a second head is ignored', () => {
+  const other = ['free', 'free', 'styp', 'moof'].map((type) => box(type, Buffer.alloc(1000)));
+  const { heads, fragments } = read(Buffer.concat([moov, ...other, moof, mdat, moov]), 64);
+  expect(heads).toHaveLength(1);
+  expect(fragments.map(({ bytes }) => bytes)).toEqual([Buffer.concat([moof, mdat])]);
 });

@@ -5,31 +5,59 @@ export interface Fragment {
   readonly bytes: Buffer;
   /** Its start, in units of its track's timescale. */
   readonly time: number;
+  /** Where the start time is in its bytes: the position of a `tfdt`. */
+  readonly timeAt: number;
+}
+
+export interface Head {
+  readonly bytes: Buffer;
+  /** Units per second. */
+  readonly timescale: number;
 }
 
 /** Beside its length, a box has a type. */
 const BOX_HEAD = 8;
-/** A longer box is skipped, and what belongs to it: ffmpeg reads pictures of a page, so what it writes is not trusted. */
-const LONGEST_BOX = 64 * 1024 * 1024;
+/**
+ * ffmpeg reads pictures of a page, so its output is not trusted. A longer box is skipped, and what belongs to it. Of the boxes that describe
+ * a video or a fragment, ffmpeg writes one or two kilobytes. Fragments of a large display have tens of megabytes.
+ */
+const LONGEST_DESCRIPTION = 64 * 1024;
+const LONGEST_DATA = 32 * 1024 * 1024;
 
 /**
- * Cuts the stream of a fragmented MP4 into its head (`ftyp`, `moov`) and its fragments (`moof`, `mdat`). The pieces of a box are joined once,
- * when all of it is there: a fragment of a large display has tens of megabytes.
+ * Cuts the stream of a fragmented MP4 into its head (`ftyp`, `moov`) and its fragments (`moof`, `mdat`), and drops everything else: other
+ * boxes, a second head, fragments without a head or a time. The pieces of a box are joined once, when all of it is there.
  */
 export function fragmentReader(onHead: (head: Head) => void, onFragment: (fragment: Fragment) => void) {
   const unread = new Pieces();
   let needed = BOX_HEAD;
   let skipped = 0;
-  let gathered: Buffer[] = [];
+  let hasHead = false;
+  /** The last `ftyp` or `moof`. */
+  let begun: Buffer | undefined;
 
-  function take(box: Buffer): void {
-    gathered.push(box);
-    const type = box.toString('latin1', 4, BOX_HEAD);
-    if (type !== 'moov' && type !== 'mdat') return;
-    const bytes = Buffer.concat(gathered);
-    gathered = [];
-    if (type === 'moov') onHead({ bytes, timescale: bytes.readUInt32BE(bytes.indexOf('mdhd') + 16) });
-    else onFragment({ bytes, time: timeOf(bytes) });
+  function take(type: string, box: Buffer): void {
+    if (type === 'ftyp' || type === 'moof') begun = box;
+    else if (type === 'moov' && !hasHead) takeHead(box);
+    else if (type === 'mdat' && hasHead && begun) takeFragment(begun, box);
+  }
+
+  function takeHead(moov: Buffer): void {
+    const timescaleAt = moov.indexOf('mdhd') + 16;
+    if (timescaleAt < 16 || timescaleAt + 4 > moov.length) return;
+    const timescale = moov.readUInt32BE(timescaleAt);
+    if (timescale === 0) return;
+    hasHead = true;
+    onHead({ bytes: Buffer.concat(begun ? [begun, moov] : [moov]), timescale });
+    begun = undefined;
+  }
+
+  function takeFragment(moof: Buffer, mdat: Buffer): void {
+    begun = undefined;
+    const timeAt = moof.indexOf('tfdt');
+    if (timeAt === -1 || timeAt + 16 > moof.length) return;
+    const time = moof[timeAt + 4] === 1 ? Number(moof.readBigUInt64BE(timeAt + 8)) : moof.readUInt32BE(timeAt + 8);
+    onFragment({ bytes: Buffer.concat([moof, mdat]), time, timeAt });
   }
 
   return (data: Buffer) => {
@@ -41,14 +69,15 @@ export function fragmentReader(onHead: (head: Head) => void, onFragment: (fragme
       needed = BOX_HEAD;
       while (rest.length >= needed) {
         const size = rest.readUInt32BE(0);
-        if (size < BOX_HEAD || size > LONGEST_BOX) {
+        const type = rest.toString('latin1', 4, BOX_HEAD);
+        if (size < BOX_HEAD || size > (type === 'mdat' ? LONGEST_DATA : LONGEST_DESCRIPTION)) {
           // Without a length, the rest of the stream cannot be cut.
           skipped = Math.max(0, (size < BOX_HEAD ? Infinity : size) - rest.length);
           rest = rest.subarray(Math.min(size < BOX_HEAD ? Infinity : size, rest.length));
-          gathered = [];
+          begun = undefined;
         } else if (rest.length < size) needed = size;
         else {
-          take(rest.subarray(0, size));
+          take(type, rest.subarray(0, size));
           rest = rest.subarray(size);
         }
       }
@@ -57,22 +86,8 @@ export function fragmentReader(onHead: (head: Head) => void, onFragment: (fragme
   };
 }
 
-export interface Head {
-  readonly bytes: Buffer;
-  /** Units per second. */
-  readonly timescale: number;
-}
-
-function timeOf(bytes: Buffer): number {
-  const at = bytes.indexOf('tfdt');
-  return bytes[at + 4] === 1 ? Number(bytes.readBigUInt64BE(at + 8)) : bytes.readUInt32BE(at + 8);
-}
-
-/** The same fragment with another start time. */
-export function atTime({ bytes }: Fragment, time: number): Buffer {
-  const copy = Buffer.from(bytes);
-  const at = copy.indexOf('tfdt');
-  if (copy[at + 4] === 1) copy.writeBigUInt64BE(BigInt(time), at + 8);
-  else copy.writeUInt32BE(time, at + 8);
-  return copy;
+/** Writes the start time of a fragment into a copy of its bytes. */
+export function setTime(copy: Buffer, { timeAt }: Fragment, time: number): void {
+  if (copy[timeAt + 4] === 1) copy.writeBigUInt64BE(BigInt(time), timeAt + 8);
+  else copy.writeUInt32BE(Math.min(time, 2 ** 32 - 1), timeAt + 8);
 }

@@ -1,6 +1,6 @@
 import type { Engine } from '../engine.ts';
 import type { Confinement } from './encoder.ts';
-import { atTime, fragmentReader, type Fragment, type Head } from './fragments.ts';
+import { fragmentReader, setTime, type Fragment, type Head } from './fragments.ts';
 import { buffers } from './picture-memory.ts';
 import { record, type Recording } from './recorder.ts';
 
@@ -14,12 +14,15 @@ export interface Ring {
 const FRAMERATE = 10;
 const MOST_BYTES = 32 * 1024 * 1024;
 const AGAIN_MS = 1000;
+/** An encoder writes one in two seconds; each start of an encoder begins another. */
+const MOST_FRAGMENTS = 2000;
 
-/** The output of one encoder: one head, and fragments on one clock. */
-interface Run {
-  head: Head | undefined;
-  readonly startedAt: number;
-  readonly fragments: Fragment[];
+/** A fragment with the head of its encoder's output. */
+interface Kept {
+  readonly head: Head;
+  readonly fragment: Fragment;
+  /** When it begins. */
+  readonly at: number;
 }
 
 /** `engine` resolves with the current browser, also after a crash; it rejects when the session has ended. */
@@ -29,7 +32,8 @@ export function keepRing(
   memory = buffers,
 ): Ring {
   const { seconds, engine, confinement } = options;
-  let runs: Run[] = [];
+  let kept: Kept[] = [];
+  let bytes = 0;
   let recording: Recording | undefined;
   let again: NodeJS.Timeout | undefined;
   let closed = false;
@@ -49,13 +53,7 @@ export function keepRing(
     try {
       const started = await encode(source, FRAMERATE, confinement);
       recording = started;
-      const run: Run = { head: undefined, startedAt: Date.now(), fragments: [] };
-      runs.push(run);
-      const read = fragmentReader(
-        (head) => (run.head = head),
-        (fragment) => (run.fragments.push(fragment), forget(source)),
-      );
-      started.output.on('data', read);
+      started.output.on('data', reader(source, Date.now()));
       void started.ended.then(({ how }) => {
         if (recording === started) recording = undefined;
         if (how !== 'stopped') startAgain();
@@ -70,25 +68,26 @@ export function keepRing(
     if (!closed) again = setTimeout(() => void start(), AGAIN_MS);
   }
 
-  const wallTime = (run: Run, { time }: Fragment) => run.startedAt + (time / run.head!.timescale) * 1000;
-
-  /** Drops fragments that ended before the kept time. A fragment lasts until the next one begins. */
-  function forget(source: Engine) {
-    const since = Date.now() - (seconds + 2) * 1000;
-    for (const run of runs) {
-      while (run.fragments.length > 1 && wallTime(run, run.fragments[1]!) < since) run.fragments.shift();
-    }
-    const bytes = () => runs.reduce((sum, { fragments }) => sum + fragments.reduce((s, f) => s + f.bytes.length, 0), 0);
-    while (bytes() > MOST_BYTES || !fits(source, bytes()))
-      (runs.find(({ fragments }) => fragments.length > 0) ?? runs[0])!.fragments.shift();
-    const current = runs.at(-1);
-    runs = runs.filter(
-      (run) => run === current || (run.fragments.length > 0 && wallTime(run, run.fragments.at(-1)!) >= since),
+  function reader(source: Engine, startedAt: number) {
+    let head: Head;
+    return fragmentReader(
+      (its) => (head = its),
+      (fragment) => keep(source, head, fragment, startedAt + (fragment.time / head.timescale) * 1000),
     );
   }
 
+  /** Drops fragments that ended before the kept time. A fragment lasts until the next one begins. */
+  function keep(source: Engine, head: Head, fragment: Fragment, at: number) {
+    const now = Date.now();
+    kept.push({ head, fragment, at: Math.min(at, now) });
+    bytes += fragment.bytes.length;
+    const since = now - (seconds + 2) * 1000;
+    const tooMuch = () => bytes > MOST_BYTES || kept.length > MOST_FRAGMENTS || (kept[1] && kept[1].at < since);
+    while (tooMuch() || !fits(source)) bytes -= kept.shift()!.fragment.bytes.length;
+  }
+
   /** Counts the bytes for the node. A buffer that finds no memory gives up its oldest seconds. */
-  function fits(source: Engine, bytes: number): boolean {
+  function fits(source: Engine): boolean {
     release?.();
     release = undefined;
     if (bytes === 0 || closed) return true;
@@ -108,21 +107,25 @@ export function keepRing(
     const over = ending?.ended;
     if (ending) void start();
     await over;
-    const newest = runs.findLast(({ head, fragments }) => head && fragments.length > 0);
-    if (!newest?.head) return undefined;
-    const { head } = newest;
+    const inOrder = kept.toSorted((a, b) => a.at - b.at); // an encoder may end after the next one has written
+    const head = inOrder.at(-1)?.head;
+    if (!head) return undefined;
     const since = Date.now() - last * 1000;
-    const kept = runs
-      .filter((run) => run.head?.bytes.equals(head.bytes)) // a run of another size would be another video
-      .flatMap((run) => run.fragments.map((fragment) => ({ fragment, at: wallTime(run, fragment) })));
+    // A fragment of another size would be another video.
+    const playable = inOrder.filter((one) => one.head === head || one.head.bytes.equals(head.bytes));
     const first = Math.max(
       0,
-      kept.findLastIndex(({ at }) => at <= since),
+      playable.findLastIndex(({ at }) => at <= since),
     );
-    const chosen = kept.slice(first);
+    const chosen = playable.slice(first);
     const from = chosen[0]!.at;
-    const parts = chosen.map(({ fragment, at }) => atTime(fragment, Math.round(((at - from) / 1000) * head.timescale)));
-    return { file: Buffer.concat([head.bytes, ...parts]), startedAt: new Date(from) };
+    const file = Buffer.concat([head.bytes, ...chosen.map(({ fragment }) => fragment.bytes)]);
+    let position = head.bytes.length;
+    for (const { fragment, at } of chosen) {
+      setTime(file.subarray(position), fragment, Math.round(((at - from) / 1000) * head.timescale));
+      position += fragment.bytes.length;
+    }
+    return { file, startedAt: new Date(from) };
   }
 
   return {
@@ -135,7 +138,8 @@ export function keepRing(
       closed = true;
       clearTimeout(again);
       recording?.stop();
-      runs = [];
+      kept = [];
+      bytes = 0;
       release?.();
     },
   };
