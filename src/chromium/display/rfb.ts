@@ -1,5 +1,6 @@
 import type net from 'node:net';
 import { addAbortSignal } from 'node:stream';
+import { turns } from '../../lib/turns.ts';
 import { MOST_PIXELS } from './viewport.ts';
 
 /** The part of the RFB protocol (RFC 6143, and the community's ExtendedDesktopSize) that is needed to resize a display. */
@@ -155,13 +156,15 @@ function setDesktopSize(width: number, height: number, screen: number): Buffer {
 
 /**
  * Reads exactly the requested number of bytes. Rejects when the socket ends or fails, and when the length, which the display
- * announces, is above the limit. Unread bytes stay in the socket.
+ * announces, is above the limit. Unread bytes stay in the socket. Reads yield to the event loop: a display that was taken over can send a
+ * million messages of a few bytes at once.
  */
 export function reader(socket: net.Socket): Read {
   let parts: Buffer[] = [];
   let unread = 0;
   let failure: Error | undefined;
   let wake: (() => void) | undefined;
+  const turn = turns();
   socket.on('data', (part) => {
     parts.push(part);
     unread += part.length;
@@ -189,6 +192,7 @@ export function reader(socket: net.Socket): Read {
 
   async function read(bytes: number): Promise<Buffer> {
     if (bytes > MOST_WHOLE) throw new Error(`The display announced ${bytes} bytes, which is too much.`);
+    await turn();
     if (bytes === 0) return Buffer.alloc(0);
     while (unread < bytes) await more();
     return take(bytes);
@@ -198,6 +202,7 @@ export function reader(socket: net.Socket): Read {
     async skip(bytes: number) {
       if (bytes > MOST_SKIPPED) throw new Error(`The display announced ${bytes} bytes, which is too much.`);
       for (let left = bytes; left > 0;) {
+        await turn();
         while (unread === 0) await more();
         left -= take(Math.min(left, parts[0]!.length)).length;
       }
