@@ -23,6 +23,12 @@ test('no escape and no character is cut in two', () => {
   }
 });
 
+test('a hundred thousand strings are searched, and no more than twice as many', () => {
+  const strings = (count: number) => Buffer.from(`[${Array(count).fill('""').join(',')}]`);
+  expect(withShortStrings(strings(100_000), 10)).toBeInstanceOf(Buffer);
+  expect(withShortStrings(strings(200_000), 10)).toBeUndefined();
+});
+
 test('bytes that are not JSON are no fault', () => {
   for (const bytes of ['"', '"\\', '"'.repeat(9), `"${'x'.repeat(99)}`, `"${'\\'.repeat(99)}`])
     expect(withShortStrings(Buffer.from(bytes), 10)).toBeInstanceOf(Buffer);

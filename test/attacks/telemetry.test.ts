@@ -76,6 +76,20 @@ describe('a capture that takes long to write does not stop the service', { timeo
     expect(stop).toBeLessThan(mostStopMs);
   });
 
+  test('a console call with tens of thousands of objects', async () => {
+    const { run, captured } = await session();
+    let count = 0;
+    const stop = await service.longestStop(async () => {
+      const end = `objects ${++count};`;
+      await run(`await page.evaluate(() => {
+        console.log(...Array(40_000).fill({ a: 1, b: 2, c: 3, d: 4, e: 5 }));
+        console.log('${end}');
+      })`);
+      await captured(new RegExp(end));
+    });
+    expect(stop).toBeLessThan(mostStopMs);
+  });
+
   test('a page that closes with a thousand open requests', async () => {
     const { run, captured } = await session();
     await run(`
