@@ -123,6 +123,18 @@ test('a request through the browser with a large body, or with a large answer, d
   expect(Math.max(...Object.values(stops)), JSON.stringify(stops)).toBeLessThan(mostStopMs);
 });
 
+test('a request through the browser with tens of thousands of headers is refused, and does not stop the service', async () => {
+  const { session_id } = await made('/browsers', { headless: true });
+  const value = 'x'.repeat(130);
+  const headers = Object.fromEntries(Array.from({ length: 49_000 }, (_, i) => [`x-${i}`, value]));
+  const body = JSON.stringify({ url: 'http://nowhere.invalid/', headers });
+  const stop = await service.longestStop(async () => {
+    const answer = await service.call('POST', `/browsers/${session_id}/curl`, body);
+    expect([answer.status, answer.text]).toEqual([400, expect.stringContaining('headers')]);
+  });
+  expect(stop).toBeLessThan(mostStopMs);
+});
+
 test.each(['Application/JSON', '\u00A0application/json', 'APPLICATION/json; charset=utf-8'])(
   'a body of the type %j is weighed as JSON',
   async (type) => {

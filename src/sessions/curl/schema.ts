@@ -12,6 +12,7 @@ export const CurlRequest = named(
       headers: Type.Optional(
         Type.Unsafe<Record<string, string>>({
           type: 'object',
+          maxProperties: 1000,
           additionalProperties: { type: 'string' },
           description:
             'Sent in addition to the headers of the browser. A Cookie header replaces the cookies of the browser for this request.',
