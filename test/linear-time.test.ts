@@ -38,7 +38,15 @@ import { isLight } from '../src/lib/json-weight.ts';
 import { hasCertificates } from '../src/lib/pem.ts';
 import { parseKey } from '../src/lib/seal.ts';
 import { textFinder, withoutPlaces } from '../src/lib/text-finder.ts';
-import { beginningOf, commaList, isWellFormed, withoutEnd, withoutStart } from '../src/lib/text.ts';
+import {
+  beginningOf,
+  commaList,
+  isWellFormed,
+  storable,
+  storableJson,
+  withoutEnd,
+  withoutStart,
+} from '../src/lib/text.ts';
 import { redactedAddress } from '../src/lib/redacted-address.ts';
 import { redactText } from '../src/logger.ts';
 import { keptAddress, pageAddress, shownAddress } from '../src/logins/flow/addresses.ts';
@@ -139,6 +147,8 @@ const functions: Record<string, (text: string) => unknown> = {
   'lib/text.ts commaList': commaList,
   'lib/text-finder.ts withoutPlaces': (text) => withoutPlaces(text, textFinder(secrets, 32)(text), ''),
   'lib/text.ts isWellFormed': isWellFormed,
+  'lib/text.ts storable': storable,
+  'lib/text.ts storableJson': storableJson,
   'lib/text.ts withoutEnd': (text) => [withoutEnd(text, '/'), withoutEnd(text, /[\s:*]/)],
   'lib/text.ts withoutStart': (text) => withoutStart(text, '/'),
   'lib/redacted-address.ts redactedAddress': (text) => redactedAddress(address(text)),

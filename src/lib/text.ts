@@ -30,3 +30,14 @@ export function commaList(text: string): string[] {
 
 /** Half of a surrogate pair is no text: it is stored and typed as another character than the one that is hidden. */
 export const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text);
+
+/** PostgreSQL stores neither NUL nor half of a surrogate pair. A page can have both, and a cut can divide a pair. */
+// oxlint-disable-next-line no-control-regex -- NUL is meant
+export const storable = (text: string): string => text.replace(/\0|\p{Surrogate}/gu, '\ufffd');
+
+/** A value as JSON for the database, with storable texts. */
+export function storableJson(value: unknown): string {
+  const json = JSON.stringify(value);
+  if (!/\\u(?:0000|d[89a-f])/.test(json)) return json;
+  return JSON.stringify(value, (_key, part: unknown) => (typeof part === 'string' ? storable(part) : part));
+}

@@ -26,6 +26,19 @@ async function succeeds(id: string): Promise<void> {
   await expect.poll(async () => (await get(id)).flow_status, { timeout: 30_000 }).toBe('SUCCESS');
 }
 
+/** A record of a look at a page. */
+const note = {
+  at: '',
+  state: 'looking',
+  url: '',
+  title: '',
+  decision: '',
+  evidence: [],
+  fields: [],
+  choices: [],
+  next: [],
+};
+
 /** A login that has asked a person, and waits. */
 async function asks(id: string): Promise<void> {
   let asked!: () => void;
@@ -72,20 +85,13 @@ test('large columns are read only where they are used', async () => {
 
 test('the records of a login have a million characters at most, and the newest keep their pages', async () => {
   const { id } = await create();
-  const note = (at: number) => ({
-    at: '',
-    state: 'looking',
-    url: '',
-    title: '',
+  const large = (at: number) => ({
+    ...note,
     decision: `${at}`,
-    evidence: [],
-    fields: [],
-    choices: [],
-    next: [],
     page: { frames: [{ url: 'x'.repeat(150_000), main: true, elements: [], texts: [] }] },
   });
   room.edge.flow = async ({ record }) => {
-    for (let at = 1; at <= 20; at++) record(note(at));
+    for (let at = 1; at <= 20; at++) record(large(at));
     return success;
   };
   await room.logins.login(asking, id, {});
@@ -236,6 +242,63 @@ test('a login that succeeded while the database took no writes has succeeded whe
   });
   await room.runner.look();
   expect(await get(id)).toMatchObject({ status: 'AUTHENTICATED', flow_status: 'SUCCESS' });
+});
+
+test('the text of a page that the database does not store ends its own login, with the rest of the text', async () => {
+  const { id } = await create();
+  room.edge.flow = async ({ report, record }) => {
+    const state = loginState();
+    await report({ ...state, websiteError: 'Wrong\0', fields: [{ ...state.fields[0]!, label: 'Name \ud83d' }] });
+    record({ ...note, title: 'Shop \udc00\0' });
+    const end = { status: 'FAILED', errorCode: 'captcha_blocked', errorMessage: 'The site said so.\0' } as const;
+    return { ...end, websiteError: 'This account is locked.\0', typed: {} };
+  };
+  await room.logins.login(asking, id, {});
+  await expect.poll(() => room.runner.count, { timeout: 30_000 }).toBe(0);
+  await room.runner.look();
+  expect(await get(id)).toMatchObject({
+    flow_status: 'FAILED',
+    error_code: 'captcha_blocked',
+    website_error: 'This account is locked.\ufffd',
+  });
+  expect((await room.logins.explain(asking, id)).records).toMatchObject([{ title: 'Shop \ufffd\ufffd' }]);
+
+  const cut = 'https://shop.example/\ud83d';
+  const recipe = { steps: [{ fills: [{ key: 'password', label: cut, selectors: [cut] }] }] } as never;
+  room.edge.flow = async () => ({ ...success, postLoginUrl: cut, recipe });
+  await room.logins.login(asking, id, {});
+  await succeeds(id);
+});
+
+test('an end that the database refuses holds up no other, and one with a value that it never takes becomes a failure', async () => {
+  const refused = await create();
+  const invalid = await create({ domain: 'invalid.example', profile_name: 'eve' });
+  const other = await create({ domain: 'other.example', profile_name: 'bob' });
+  const waiting = await create({ domain: 'waiting.example', profile_name: 'dan' });
+  await asks(waiting.id);
+  room.edge.flow = async () => success;
+  await withoutEnds(async () => {
+    for (const { id } of [refused, invalid, other]) await room.logins.login(asking, id, {});
+    await expect.poll(() => room.runner.count, { timeout: 30_000 }).toBe(1);
+  });
+  await store.db.rows(sql`create function take_some() returns trigger language plpgsql as $$ begin
+      if exists (select from auth_connections where id = new.connection_id and domain = 'shop.example') then raise 'Not now.'; end if;
+      if new.status = 'SUCCESS' and exists (select from auth_connections where id = new.connection_id and domain = 'invalid.example')
+        then raise 'Not this.' using errcode = '22P05'; end if;
+      return new;
+    end $$`);
+  await store.db.rows(sql`create trigger take_some before update on auth_runs for each row
+    when (new.status <> 'IN_PROGRESS') execute function take_some()`);
+  await store.db.rows(
+    sql`update auth_runs set ended_at = now(), status = 'CANCELED' where connection_id = ${waiting.id}`,
+  );
+  await expect(room.runner.look()).rejects.toThrow('Not now.');
+  await expect.poll(() => room.runner.count, { timeout: 30_000 }).toBe(0); // the login that was ended elsewhere stopped
+  expect(await get(other.id)).toMatchObject({ status: 'AUTHENTICATED', flow_status: 'SUCCESS' });
+  expect(await get(invalid.id)).toMatchObject({ flow_status: 'FAILED', error_code: 'internal_error' });
+  await store.db.rows(sql`drop function take_some() cascade`);
+  await room.runner.look();
+  expect(await get(refused.id)).toMatchObject({ status: 'AUTHENTICATED', flow_status: 'SUCCESS' });
 });
 
 test('of several logins that begin at once, one runs', async () => {

@@ -7,51 +7,17 @@ import { isSecretName } from './flow/values.ts';
 import type { LoginInputs } from './inputs.ts';
 import type { loginKeeping } from './login-results.ts';
 import type { LoginMetrics } from './metrics.ts';
+import { ends, loginEnds, type Stop } from './login-ends.ts';
 import { runStore, type EndedRun, type FlowEnd, type RunRow } from './run-store.ts';
 import { connectionStore, type ConnectionRow, type Learned } from './store.ts';
 
 /** A login that does not stop when its signal fires is abandoned after this time. Its browser ends all the same. */
 const stopMs = 10_000;
 const mostNotes = 20;
-/** Ends that are remembered while the database is away. Those beyond it wait until their time is over. */
-const mostOwed = 1000;
 /** A look at a page that is larger than this is kept without the page. */
 const mostNoteBytes = 200_000;
 /** All records of a login together. The oldest are kept without their pages then. */
 const mostNotesBytes = 1_000_000;
-
-/** Why a login was stopped from outside of its page. */
-export type Stop = 'canceled' | 'expired' | 'shutdown' | 'browser_gone' | 'not_written' | 'fault';
-
-export const ends: Record<Stop, FlowEnd> = {
-  canceled: { status: 'CANCELED', errorCode: 'flow_failed', errorMessage: 'The login was canceled.' },
-  expired: { status: 'EXPIRED', errorCode: 'session_expired', errorMessage: 'The login took longer than 20 minutes.' },
-  shutdown: {
-    status: 'FAILED',
-    errorCode: 'browser_error',
-    errorMessage: 'The service was stopped during the login. Start it again.',
-  },
-  browser_gone: {
-    status: 'FAILED',
-    errorCode: 'browser_error',
-    errorMessage: 'The browser of the login was deleted or crashed. Start it again.',
-  },
-  not_written: {
-    status: 'FAILED',
-    errorCode: 'internal_error',
-    errorMessage: 'The database did not answer as the login began. Start it again.',
-  },
-  fault: {
-    status: 'FAILED',
-    errorCode: 'internal_error',
-    errorMessage: 'The login failed by a fault of the service. Its log has the reason.',
-  },
-};
-
-interface LearnedOf {
-  id: string;
-  found: Learned;
-}
 
 /** A login that has its browser. */
 interface Driven {
@@ -81,44 +47,7 @@ export interface DrivingOptions {
 /** One login in its browser: through the flow, to a saved profile or one that is as it was. */
 export function loginDriving({ db, inputs, keeping, runFlow, nextCheckAt, metrics, log }: DrivingOptions) {
   const runs = runStore(db);
-  /** Ends that the database did not take, by the login. They are written when it answers again. */
-  const owed = new Map<string, { end: FlowEnd; learned?: LearnedOf | undefined }>();
-
-  /** Ends a login in the database, with what was never taken of it. Undefined: it was over. */
-  async function settle(runId: string, end: FlowEnd, learned?: LearnedOf): Promise<EndedRun | undefined> {
-    return db.transaction(async (tx) => {
-      const row = await runStore(tx).end(runId, end);
-      await inputs.discard([runId], tx);
-      if (row && learned) await connectionStore(tx).learn(learned.id, learned.found);
-      if (row && end.status !== 'SUCCESS') await runStore(tx).tell(row.connection_id, runId, 'cancel');
-      return row;
-    });
-  }
-
-  /**
-   * The same for a login of this node, whose end is known to this process alone: if the database fails just now, the end is
-   * written later. Otherwise the login would be in progress for the rest of its 20 minutes, and bar its profile.
-   */
-  async function settleSurely(runId: string, end: FlowEnd, learned?: LearnedOf): Promise<EndedRun | undefined> {
-    try {
-      return await settle(runId, end, learned);
-    } catch (error) {
-      owe(runId, end, learned);
-      throw error;
-    }
-  }
-
-  function owe(runId: string, end: FlowEnd, learned?: LearnedOf): void {
-    if (owed.size < mostOwed) owed.set(runId, { end, learned });
-  }
-
-  /** Writes the ends that the database did not take. Rejects while it takes none. */
-  async function settleOwed(): Promise<void> {
-    for (const [runId, { end, learned }] of owed) {
-      await settle(runId, end, learned);
-      owed.delete(runId);
-    }
-  }
+  const { settle, settleSurely, owe, settleOwed } = loginEnds({ db, inputs, log });
 
   async function drive(driven: Driven): Promise<EndedRun> {
     const { connection, run, browser, signal } = driven;

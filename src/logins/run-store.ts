@@ -1,5 +1,6 @@
 import type { Db } from '../store/db.ts';
 import { errors } from '../errors.ts';
+import { storable, storableJson } from '../lib/text.ts';
 import { missingReference, uniqueViolation } from '../store/db.ts';
 import { sql } from '../store/sql.ts';
 import type { Explained, FlowErrorCode, FlowState } from './flow/types.ts';
@@ -83,6 +84,9 @@ interface CheckEntry {
   errorMessage: string | null;
 }
 
+/** A text that may have parts of a page. */
+const stored = (text: string | undefined) => (text === undefined ? null : storable(text));
+
 /** Every query on `auth_runs` and `auth_inputs`. */
 export function runStore(db: Db) {
   const tell = (connectionId: string, runId: string, what: 'state' | 'input' | 'cancel') =>
@@ -151,15 +155,16 @@ export function runStore(db: Db) {
 
     /** False: the login is over. */
     async report(id: string, state: FlowState): Promise<boolean> {
-      const row = await db.row<EndedRun>(sql`update auth_runs set step = ${state.step}, state = ${state},
-          website_error = ${state.websiteError ?? null}, revision = revision + 1, updated_at = now()
+      const row =
+        await db.row<EndedRun>(sql`update auth_runs set step = ${state.step}, state = ${storableJson(state)}::jsonb,
+          website_error = ${stored(state.websiteError)}, revision = revision + 1, updated_at = now()
         where id = ${id} and status = 'IN_PROGRESS' returning id, connection_id, status, error_code`);
       if (row) await tell(row.connection_id, id, 'state');
       return row !== undefined;
     },
 
     async explain(id: string, explained: Explained[]): Promise<void> {
-      await db.rows(sql`update auth_runs set explained = ${JSON.stringify(explained)}::jsonb where id = ${id}`);
+      await db.rows(sql`update auth_runs set explained = ${storableJson(explained)}::jsonb where id = ${id}`);
     },
 
     async explained(connectionId: string): Promise<{ run: RunRow; explained: Explained[] } | undefined> {
@@ -173,8 +178,8 @@ export function runStore(db: Db) {
       const { from, to } = loginLife.move(loginEnds[status]);
       const row = await db.row<EndedRun>(sql`update auth_runs set status = ${to},
           step = case when ${to} = 'SUCCESS' then 'COMPLETED' else step end,
-          error_code = ${errorCode ?? null}, error_message = ${errorMessage ?? null},
-          website_error = coalesce(${websiteError ?? null}, website_error), state = state || ${nothingAsked}::jsonb,
+          error_code = ${errorCode ?? null}, error_message = ${stored(errorMessage)},
+          website_error = coalesce(${stored(websiteError)}, website_error), state = state || ${nothingAsked}::jsonb,
           revision = revision + 1, updated_at = now(), ended_at = now()
         where id = ${id} and status = any (${from}) returning id, connection_id, status, error_code`);
       if (row) await tell(row.connection_id, id, 'state');

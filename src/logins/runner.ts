@@ -2,10 +2,12 @@ import type { CredentialLookup } from '../credentials/lookup.ts';
 import { errors, ServiceError } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
 import { onBehalfOf } from '../lib/scope.ts';
+import { started } from '../lib/started.ts';
 import type { Db } from '../store/db.ts';
 import type { Secrets } from '../store/secrets.ts';
 import type { BrowserWish, LoginBrowsers } from './browsers.ts';
-import { ends, loginDriving, type DrivingOptions, type Stop } from './login-driver.ts';
+import { loginDriving, type DrivingOptions } from './login-driver.ts';
+import { ends, type Stop } from './login-ends.ts';
 import { loginKeeping } from './login-results.ts';
 import { runStore, type EndedRun, type RunRow } from './run-store.ts';
 
@@ -167,8 +169,8 @@ export function loginRunner(options: RunnerOptions) {
 
     /** Looks for logins that were ended elsewhere, and for people on hosted pages; writes ends that the database did not take. */
     async look(): Promise<void> {
-      await settleOwed();
-      if (running.size === 0) return;
+      const written = started(settleOwed());
+      if (running.size === 0) return written;
       const asked = [...running]; // a login that begins during the question is not in its answer
       const there = await runs.underWayAmong(asked.map(([id]) => id));
       for (const [id, entry] of asked) {
@@ -176,6 +178,7 @@ export function loginRunner(options: RunnerOptions) {
         if (found) entry.attended = found.attended;
         else entry.stop('canceled');
       }
+      await written;
     },
 
     async forget(connectionId: string, within: Db): Promise<void> {

@@ -1,4 +1,5 @@
 import type { CredentialLink } from '../credentials/lookup.ts';
+import { storable, storableJson } from '../lib/text.ts';
 import type { Db } from '../store/db.ts';
 import { sql } from '../store/sql.ts';
 import type { ConfirmedNames } from './confirmed-values.ts';
@@ -182,11 +183,11 @@ export function connectionStore(db: Db) {
       const { from, to } = found.event ? connectionLife.move(found.event) : { from: [], to: null };
       await db.rows(sql`update auth_connections set
           status = case when status = any (${from}) then ${to} else status end,
-          post_login_url = coalesce(${found.postLoginUrl ?? null}, post_login_url),
+          post_login_url = coalesce(${found.postLoginUrl === undefined ? null : storable(found.postLoginUrl)}, post_login_url),
           sso_provider = coalesce(${found.ssoProvider ?? null}, sso_provider),
-          sso_hosts = sso_hosts || ${found.ssoHosts ?? {}}::jsonb,
-          requirements = coalesce(${found.requirements ?? null}::jsonb, requirements),
-          recipe = coalesce(${found.recipe ?? null}::jsonb, recipe),
+          sso_hosts = sso_hosts || ${storableJson(found.ssoHosts ?? {})}::jsonb,
+          requirements = coalesce(${found.requirements ? storableJson(found.requirements) : null}::jsonb, requirements),
+          recipe = coalesce(${found.recipe ? storableJson(found.recipe) : null}::jsonb, recipe),
           totp_counter = greatest(${found.totpCounter ?? null}::bigint, totp_counter),
           takes_codes = coalesce(${found.takesCodes ?? null}::boolean, takes_codes),
           has_passkeys = coalesce(${found.hasPasskeys ?? null}::boolean, has_passkeys),

@@ -33,6 +33,11 @@ export function missingReference(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError && error.code === '23503' ? (error.constraint ?? '') : undefined;
 }
 
+/** Whether the database refused a value itself (SQLSTATE class 22), and would refuse it at the next attempt. */
+export function isDataError(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code?.startsWith('22') === true;
+}
+
 /**
  * `recover` restarts the server when connecting fails (the embedded one may have been killed); then connecting is tried
  * once more. A query that was under way when the connection broke is not repeated: whether it took effect is unknown, so

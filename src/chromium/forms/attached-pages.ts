@@ -1,5 +1,6 @@
 import { Overdue, within } from '../../lib/deadline.ts';
 import { record, type Check } from '../../lib/shape.ts';
+import { storable } from '../../lib/text.ts';
 import type { LocalClient } from '../cdp/local-client.ts';
 import { passedOn, type Answered, type Method, type Params, type ReadOf } from '../cdp/protocol.ts';
 import { isAttachedTo } from '../cdp/shapes.ts';
@@ -130,7 +131,7 @@ export function attachedPages(client: LocalClient): AttachedPages {
     const page = bySession.get(sessionId ?? '');
     if (!page) return;
     if (type !== 'beforeunload')
-      page.dialogs = [...page.dialogs, message.slice(0, MOST_DIALOG_TEXT)].slice(-MOST_DIALOGS);
+      page.dialogs = [...page.dialogs, storable(message.slice(0, MOST_DIALOG_TEXT))].slice(-MOST_DIALOGS);
     void order(sessionId!, 'Page.handleJavaScriptDialog', { accept: type !== 'prompt' });
   });
 

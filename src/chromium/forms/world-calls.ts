@@ -1,4 +1,5 @@
 import type { Check } from '../../lib/shape.ts';
+import { storable } from '../../lib/text.ts';
 import { webFile } from '../../lib/web-files.ts';
 import type { PageCommands } from './attached-pages.ts';
 import type { FrameWorld } from './frames.ts';
@@ -29,7 +30,7 @@ export function worldCalls(commands: PageCommands) {
     if (answer.exceptionDetails !== undefined) throw new FormsError('stale', 'The page could not be read.');
     const value = answer.result['value'];
     if (!is(value)) throw new FormsError('stale', 'The page was read as something else than a page.');
-    return value;
+    return withStorableTexts(value);
   }
 
   async function evaluate<T>(frame: FrameWorld, ms: number, is: Check<T>, expression: string): Promise<T> {
@@ -85,6 +86,15 @@ export function worldCalls(commands: PageCommands) {
       return valueOf<Returned<N>>(returned[name], answer);
     },
   };
+}
+
+/** Replaces what the database does not store in all texts of a value, in place: nothing else has the value yet. */
+function withStorableTexts<T>(value: T): T {
+  if (typeof value === 'string') return storable(value) as T;
+  if (typeof value !== 'object' || value === null) return value;
+  const parts = value as Record<string, unknown>;
+  for (const name of Object.keys(parts)) parts[name] = withStorableTexts(parts[name]);
+  return value;
 }
 
 const callOf = (name: Name, args: readonly unknown[]) =>
