@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import net from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { answerNames, answerTo } from './names.ts';
 
@@ -16,14 +17,20 @@ const codeOf = (answer: Buffer) => ({ code: answer[3]! & 15, answers: answer.rea
 const closers: (() => void)[] = [];
 afterEach(() => closers.splice(0).forEach((close) => close()));
 
-async function open() {
+async function listening(known = endings) {
   const server = net.createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
-  closers.push(answerNames(server, endings));
-  const client = net.connect((server.address() as net.AddressInfo).port, '127.0.0.1').on('error', () => {});
+  closers.push(answerNames(server, known));
+  return (server.address() as net.AddressInfo).port;
+}
+
+function connect(port: number) {
+  const client = net.connect(port, '127.0.0.1').on('error', () => {});
   closers.push(() => client.destroy());
   return client;
 }
+
+const open = async () => connect(await listening());
 
 test('the name of a session has the address of its listener, and no other name has one', () => {
   const asked = question('Abc.Sessions.test', 1);
@@ -58,4 +65,25 @@ test.each([
   client.resume().write(framed(body));
   await once(client, 'close');
   expect(client.destroyed).toBe(true);
+});
+
+test('many connections with many questions get few answers in one turn of the event loop', async () => {
+  let answered = 0;
+  const counted = {
+    address: '127.64.0.2',
+    get suffix() {
+      return (answered++, '.sessions.test');
+    },
+  };
+  const port = await listening([counted]);
+  const shortest = framed(Buffer.from([0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1]));
+  const questions = Buffer.concat(Array<Buffer>(3000).fill(shortest));
+  for (let n = 0; n < 16; n++) connect(port).resume().write(questions);
+  let [before, most] = [0, 0];
+  while (answered < 16 * 3000) {
+    await turn();
+    most = Math.max(most, answered - before);
+    before = answered;
+  }
+  expect(most).toBeLessThan(1000);
 });
