@@ -1,5 +1,6 @@
 import { demandRules } from './demands.ts';
 import { placeRules } from './places.ts';
+import { withPrepared } from './prepare.ts';
 import type { Snapshot } from './snapshot.ts';
 import type { ReadContext, Reading } from './types.ts';
 import { view, type Rule, type View } from './view.ts';
@@ -16,6 +17,10 @@ const rules: readonly Rule[] = [...formRules, ...demandRules, ...placeRules];
  * another language is read by types, autocomplete hints, order and geometry.
  */
 export function read(snapshot: Snapshot, context: ReadContext): Reading {
+  return withPrepared([snapshot, context.before], () => readPage(snapshot, context));
+}
+
+function readPage(snapshot: Snapshot, context: ReadContext): Reading {
   const of = view(snapshot, context);
   const evidence = [
     ...leftOut(snapshot),

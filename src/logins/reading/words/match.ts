@@ -20,8 +20,29 @@ const plainLetters: Record<string, string> = { ı: 'i', ł: 'l', ø: 'o', ß: 's
 
 interface Known {
   plain: string;
-  /** The tables with a phrase in the text. */
+  /** The tables with a phrase in the text, by this index. */
   tables?: ReadonlySet<number>;
+  index?: TableIndex;
+}
+
+/** What is known of the texts of one page. */
+export type LearnedWords = ReadonlyMap<string, Known>;
+
+/** Of the pages that are being read. */
+let learned: readonly LearnedWords[] = [];
+
+/**
+ * Runs `work` with the words of its pages. They are kept apart from the words of other pages: those of some large pages together
+ * do not fit into the memory below, and a reading that finds none of its words known takes 250 ms.
+ */
+export function withWords<T>(words: readonly LearnedWords[], work: () => T): T {
+  const outer = learned;
+  learned = words;
+  try {
+    return work();
+  } finally {
+    learned = outer;
+  }
 }
 
 // Texts come from hostile pages: the memory for them is bounded. When it is full, the older half is forgotten.
@@ -32,6 +53,10 @@ let knownBefore = known;
 let knownCharacters = 0;
 
 function knownOf(text: string): Known {
+  for (const words of learned) {
+    const found = words.get(text);
+    if (found !== undefined) return found;
+  }
   const found = known.get(text);
   if (found !== undefined) return found;
   const made = knownBefore.get(text) ?? { plain: madePlain(text) };
@@ -79,9 +104,7 @@ export function words(table: WordTable): Words {
   index = undefined;
   const has = (text: string | undefined): boolean => {
     if (!text) return false;
-    const of = knownOf(text);
-    of.tables ??= indexed().find(of.plain);
-    return of.tables.has(number);
+    return tablesOf(knownOf(text)).has(number);
   };
   return {
     in: (...texts) => texts.some(has),
@@ -89,21 +112,21 @@ export function words(table: WordTable): Words {
   };
 }
 
+function tablesOf(of: Known): ReadonlySet<number> {
+  const now = indexed();
+  if (of.tables === undefined || of.index !== now) [of.tables, of.index] = [now.find(of.plain), now];
+  return of.tables;
+}
+
 function indexed(): TableIndex {
   if (index !== undefined) return index;
   const made = tableIndex();
   for (const [number, table] of tables.entries()) made.add(number, phrasesOf(table));
-  return use(made);
+  return (index = made);
 }
 
-function use(made: TableIndex): TableIndex {
-  for (const one of [...known.values(), ...knownBefore.values()]) delete one.tables;
-  index = made;
-  return made;
-}
-
-/** Holds texts against the tables in pieces of some milliseconds. What asks for these texts next finds them known. */
-export async function learn(texts: Iterable<string>): Promise<void> {
+/** Holds texts against the tables in pieces of some milliseconds. */
+export async function learn(texts: Iterable<string>): Promise<LearnedWords> {
   const turn = turns();
   if (index === undefined) {
     const made = tableIndex();
@@ -111,14 +134,17 @@ export async function learn(texts: Iterable<string>): Promise<void> {
       made.add(number, phrasesOf(tables[number]!));
       await turn();
     }
-    use(made);
+    index = made;
   }
+  const found = new Map<string, Known>();
   for (const text of texts) {
     if (text === '') continue;
     const of = knownOf(text);
-    of.tables ??= indexed().find(of.plain);
+    tablesOf(of);
+    found.set(text, of);
     await turn();
   }
+  return found;
 }
 
 function phrasesOf(table: WordTable) {
