@@ -14,6 +14,21 @@ export interface AppRow {
   env_names: string[];
 }
 
+/** A build has no more. */
+const mostOfDeployment = 100;
+
+/**
+ * A row of a list. The names of variables are the same for all apps of a deployment, and 5 MB for a hundred apps, so one row of each has
+ * them. They are JSON, because the driver parses arrays of PostgreSQL letter by letter.
+ */
+type Listed = Omit<AppRow, 'env_names'> & { env_names: string[] | null };
+
+function withNames(rows: readonly Listed[]): AppRow[] {
+  const names = new Map<string, string[]>();
+  for (const { deployment_id: id, env_names: found } of rows) if (found) names.set(id, found);
+  return rows.map((row) => ({ ...row, env_names: names.get(row.deployment_id) ?? [] }));
+}
+
 /** Every query on the apps that deployments serve. */
 export function appStore(db: Db) {
   return {
@@ -27,24 +42,36 @@ export function appStore(db: Db) {
         where a.project_id = ${projectId} and a.app_name = ${name} and a.version = ${version}`);
     },
 
-    of(deploymentId: string): Promise<AppRow[]> {
-      return db.rows(sql`select a.*, d.region, d.env_names from apps a join deployments d on d.id = a.deployment_id
-        where a.deployment_id = ${deploymentId} order by a.app_name`);
+    async of(deploymentId: string): Promise<AppRow[]> {
+      return withNames(
+        await db.rows<Listed>(sql`select a.*, d.region,
+          case when row_number() over (order by a.app_name) = 1 then to_jsonb(d.env_names) end as env_names
+        from apps a join deployments d on d.id = a.deployment_id
+        where a.deployment_id = ${deploymentId} order by a.app_name limit ${mostOfDeployment}`),
+      );
     },
 
     /** A page, cut where it has many bytes. */
     async list(projectId: string, filter: AppList): Promise<Cut<AppRow>> {
       const { app_name: app = null, version = null, query = null } = filter;
-      const rows = await db.rows<AppRow & { of_page: string }>(sql`select * from (
+      const rows = await db.page<Listed & { of_page: string }>(
+        projectId,
+        sql`select c.id, c.project_id, c.app_name, c.version, c.deployment_id, c.actions, c.of_page, d.region,
+          case when row_number() over (partition by c.deployment_id order by c.created_at desc, c.id) = 1
+            then to_jsonb(d.env_names) end as env_names
+        from (
         select page.*, count(*) over () as of_page, sum(bytes) over (order by created_at desc, id) - bytes as before from (
-        select a.*, d.region, d.env_names, octet_length(a.actions::text) + octet_length(d.env_names::text) as bytes
+        select a.*, octet_length(a.actions::text) + octet_length(d.env_names::text) as bytes
         from apps a join deployments d on d.id = a.deployment_id
         where a.project_id = ${projectId} and (${app}::text is null or a.app_name = ${app})
           and (${version}::text is null or a.version = ${version})
           and (${query}::text is null or position(lower(${query}) in lower(a.app_name)) > 0)
-        order by a.created_at desc, a.id limit ${filter.limit + 1} offset ${filter.offset}) as page) as counted
-        where before < ${mostPageBytes} order by created_at desc, id`);
-      return cutPage(rows);
+        order by a.created_at desc, a.id limit ${filter.limit + 1} offset ${filter.offset}) as page) as c
+        join deployments d on d.id = c.deployment_id
+        where c.before < ${mostPageBytes} order by c.created_at desc, c.id`,
+      );
+      const { cut } = cutPage(rows);
+      return { rows: withNames(rows), cut };
     },
 
     /** Assigns an app to a deployment. */

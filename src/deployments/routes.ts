@@ -110,7 +110,7 @@ export function deploymentRoutes(room: DeploymentRoom): FastifyPluginAsyncTypebo
             'List the apps that can be invoked, newest first: one entry for each version. A page ends early when it is large.',
           tags: ['apps'],
           querystring: AppList,
-          response: { 200: listOf(App, 'A page of apps.') },
+          response: { 200: listOf(App, 'A page of apps.'), ...refusals('search_too_slow') },
         },
       },
       async (request, reply) => {
