@@ -20,7 +20,7 @@ import {
   withoutSecretParts,
   withoutSecretsInJson,
 } from '../src/chromium/telemetry/secret-fields.ts';
-import { outcomeOf } from '../src/chromium/workshop/worker.ts';
+import { outcomeOf } from '../src/chromium/workshop/worker-reports.ts';
 import { answeredHeaders, passedOnHeaders } from '../src/cluster/headers.ts';
 import { domainOf, fit, looksLikeDomain } from '../src/credentials/domains.ts';
 import { contentsOfTable } from '../src/credentials/providers/fields.ts';
@@ -116,7 +116,7 @@ const functions: Record<string, (text: string) => unknown> = {
   'chromium/telemetry/secret-fields.ts withoutSecretPairs': withoutSecretPairs,
   'chromium/telemetry/secret-fields.ts withoutSecretParts': withoutSecretParts,
   'chromium/telemetry/secret-fields.ts withoutSecretsInJson': withoutSecretsInJson,
-  'chromium/workshop/worker.ts outcomeOf': outcomeOf,
+  'chromium/workshop/worker-reports.ts outcomeOf': outcomeOf,
   'cluster/headers.ts answeredHeaders': (text) => answeredHeaders({ connection: text }),
   'cluster/headers.ts passedOnHeaders': (text) =>
     passedOnHeaders({ url: '/', rawHeaders: ['a', 'b'], headers: { connection: text } } as never),

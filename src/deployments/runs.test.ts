@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { WorkerError, type Outcome, type Worker } from '../chromium/workshop/worker.ts';
+import type { Outcome } from '../chromium/workshop/worker-reports.ts';
+import { WorkerError, type Worker } from '../chromium/workshop/worker.ts';
 import { silent } from '../lib/log.ts';
 import { currentOwner } from '../lib/scope.ts';
 import { runHub } from './hub.ts';

@@ -1,4 +1,5 @@
-import { WorkerError, type Outcome } from '../chromium/workshop/worker.ts';
+import type { Outcome } from '../chromium/workshop/worker-reports.ts';
+import { WorkerError } from '../chromium/workshop/worker.ts';
 import { ServiceError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
 import { mergedRuns } from '../lib/merged-runs.ts';

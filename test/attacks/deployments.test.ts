@@ -11,7 +11,7 @@ import { unpackBuild } from '../../src/chromium/workshop/artifact.ts';
 import { readReport, refuseNames } from '../../src/chromium/workshop/build.ts';
 import { packageCaches } from '../../src/chromium/workshop/caches.ts';
 import { cutLines } from '../../src/chromium/workshop/lines.ts';
-import { outcomeOf, readReports } from '../../src/chromium/workshop/worker.ts';
+import { outcomeOf, readReports } from '../../src/chromium/workshop/worker-reports.ts';
 import { redactor } from '../../src/deployments/redact.ts';
 import { silent } from '../../src/lib/log.ts';
 import { bareSdk as sdk, deploy, startRepository } from '../support/apps.ts';

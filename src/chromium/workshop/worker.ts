@@ -1,12 +1,6 @@
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Type, type Static } from 'typebox';
-import { Value } from 'typebox/value';
 import type { DiskSpace } from '../../lib/disk-space.ts';
-import { isJson } from '../../lib/json-aside.ts';
-import { isLight } from '../../lib/json-weight.ts';
-import { Pieces } from '../../lib/pieces.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Destinations } from '../egress/destinations.ts';
 import type { Limits } from '../sandbox/cgroup-limits.ts';
@@ -17,9 +11,7 @@ import { waysTo } from './ways.ts';
 import { proxied } from './proxied.ts';
 import { openCell } from './cell.ts';
 import type { Workbench } from './workbench.ts';
-
-/** How an action ended: with its output as JSON, or with a sentence. */
-export type Outcome = { output: string | null } | { failure: string };
+import { outcomeOf, readReports, type Outcome } from './worker-reports.ts';
 
 /** A process that runs the actions of one deployment, one at a time. */
 export interface Worker {
@@ -62,20 +54,6 @@ export class WorkerError extends Error {
 const START_MS = 60_000;
 /** An app that writes more than is read may not keep its own end waiting. */
 const LINES_MS = 5000;
-const MOST_OUTPUT = 4.5 * 2 ** 20;
-/** The most of a line with an output, which is JSON inside JSON: escaping at most doubles it. */
-const LONGEST_REPORT = 10 * 2 ** 20;
-const MOST_VALUES = 1000;
-/** The maximum length of the error text of an action. It is searched for every secret, so a worker cuts it. */
-const LONGEST_MESSAGE = 4000;
-
-const Report = Type.Union([
-  Type.Object({ ready: Type.Literal(true) }),
-  Type.Object({ broken: Type.String({ maxLength: LONGEST_MESSAGE }) }),
-  Type.Object({ done: Type.String(), output: Type.Union([Type.String(), Type.Null()]) }),
-  Type.Object({ failed: Type.String(), message: Type.String({ maxLength: LONGEST_MESSAGE }) }),
-]);
-
 /** Starts workers, each in a cell of its own. Rejects with a sentence when the app does not load. */
 export function workerStarter({
   dir,
@@ -213,48 +191,4 @@ export function workerStarter({
       },
     };
   };
-}
-
-/** Hands over each report until one is refused. */
-export function readReports(
-  from: Readable,
-  { take, refuse }: { take: (said: Static<typeof Report>) => boolean; refuse: (why: string) => void },
-): void {
-  let over = false;
-  const end = (why: string) => {
-    over = true;
-    from.pause();
-    refuse(why);
-  };
-  const pieces = new Pieces();
-  from.on('data', (piece: Buffer) => {
-    for (let at = piece.indexOf(10); at !== -1 && !over; at = piece.indexOf(10)) {
-      pieces.add(piece.subarray(0, at));
-      const line = pieces.take().toString();
-      piece = piece.subarray(at + 1);
-      // What the app returned is a string in it, so a report has few values.
-      const said = isLight(line, MOST_VALUES) ? parse(line) : undefined;
-      if (!Value.Check(Report, said) || !take(said)) end('It reported an invalid result.');
-    }
-    if (over) return;
-    pieces.add(piece);
-    if (pieces.length > LONGEST_REPORT) end('It reported more than it may.');
-  });
-}
-
-/** The result of an app is stored and shown unchanged, so it must be JSON of a limited size. */
-export async function outcomeOf(output: string | null, owner: unknown = {}): Promise<Outcome> {
-  if (output === null) return { output };
-  if (Buffer.byteLength(output) > MOST_OUTPUT) return { failure: 'The output has more than 4.5 MiB as JSON.' };
-  const json = await isJson(output, owner).catch(() => undefined);
-  if (json === undefined) return { failure: 'The output has many values, and the service was too busy to check it.' };
-  return json ? { output } : { failure: 'The output is not JSON.' };
-}
-
-function parse(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
 }
