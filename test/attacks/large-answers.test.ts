@@ -107,10 +107,13 @@ test(
   { timeout: 180_000 },
   async () => {
     const { body: crowd } = await service.call('POST', '/browsers', { headless: true, timeout_seconds: 600 });
-    const script = 'i=0; while [ $i -lt 3500 ]; do sleep 600 & i=$((i+1)); done; wait';
-    const spawned = { command: 'sh', args: ['-c', script] };
-    await service.call('POST', `/browsers/${crowd.session_id}/process/spawn`, spawned);
-    await sleep(20_000);
+    const script = 'i=0; while [ $i -lt 3500 ]; do sleep 600 & i=$((i+1)); done';
+    const made = await service.call('POST', `/browsers/${crowd.session_id}/process/exec`, {
+      command: 'sh',
+      args: ['-c', `(${script}) >/dev/null 2>&1; set -- /proc/[0-9]*; echo $#`],
+      timeout_sec: 120,
+    });
+    expect(Number(Buffer.from(made.body.stdout_b64, 'base64').toString())).toBeGreaterThan(3500);
     const stop = await service.longestStop(async () => {
       const { body } = await service.call('POST', '/browsers', { headless: true });
       await service.call('DELETE', `/browsers/${body.session_id}`);

@@ -41,6 +41,7 @@ test('payloads and outputs of the largest size do not stop the service', async (
   const { id } = await send('run', 'POST', '/invocations', 200, largest);
   await send('cancel', 'PATCH', `/invocations/${id}`, 400, { status: 'failed', output: largest.payload });
   await send('read', 'GET', `/invocations/${id}`, 200);
+  for (let more = 0; more < 2; more++) expect((await service.call('POST', '/invocations', largest)).status).toBe(200);
   await send('list', 'GET', `/invocations?limit=100`, 200);
   expect(Math.max(...Object.values(stops)), JSON.stringify(stops)).toBeLessThan(mostStopMs);
 }, 180_000);
