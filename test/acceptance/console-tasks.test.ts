@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { invocationStore } from '../../src/deployments/invocation-store.ts';
 import { logStore } from '../../src/deployments/log-store.ts';
 import { sql } from '../../src/store/sql.ts';
-import { expectGoodLook, openTab, PATIENCE, signIn } from '../support/console.ts';
+import { expectGoodLook, openBrowser, openTab, PATIENCE, signIn } from '../support/console.ts';
 import { listenOnLoopback } from '../support/listen.ts';
 import { person as ann, startTwoFactorSite, type TwoFactorSite } from '../support/logins/two-factor-site.ts';
 import { startService, type Service } from '../support/service.ts';
@@ -37,7 +37,7 @@ beforeAll(async () => {
     CORRAL_ALLOW_PRIVATE_HOSTS: `127.0.0.1:${listening.port},${login.host}`,
     CORRAL_MAX_SESSIONS: '6',
   });
-  person = await chromium.launch({ executablePath: '/usr/lib/chromium/chromium', args: ['--no-sandbox'] });
+  person = await openBrowser();
 });
 afterAll(async () => {
   await person?.close();

@@ -1,7 +1,7 @@
-import { chromium, type Browser } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { linkAddress } from '../../src/console/links.ts';
-import { openTab, signIn } from '../support/console.ts';
+import { openBrowser, openTab, signIn } from '../support/console.ts';
 import { RawClient } from '../support/mux-server.ts';
 import { startService, type Service } from '../support/service.ts';
 
@@ -9,7 +9,7 @@ let service: Service;
 let person: Browser;
 beforeAll(async () => {
   service = await startService();
-  person = await chromium.launch({ executablePath: '/usr/lib/chromium/chromium', args: ['--no-sandbox'] });
+  person = await openBrowser();
 });
 afterAll(async () => {
   await person?.close();
