@@ -70,7 +70,7 @@ export async function openDeployments(
 
   const { incoming, workers, build, tidyCaches, most, onDisk } = await openWorkshop(ground, {
     ...deps,
-    async recipe(id) {
+    async appOf(id) {
       const row = await deploymentRows.find(id);
       if (row?.status !== 'running') throw new WorkerError('Its deployment does not run any more.');
       const bytes = () => chunksOf(deploymentRows, id, 'build');

@@ -10,7 +10,7 @@ import { withInodes } from '../chromium/workshop/disk-watch.ts';
 import { openWorkbench } from '../chromium/workshop/workbench.ts';
 import { workerStarter } from '../chromium/workshop/worker.ts';
 import type { Cluster } from '../cluster/service.ts';
-import { workerPool, type Recipe } from '../deployments/workers.ts';
+import { workerPool, type DeployedApp } from '../deployments/workers.ts';
 import type { SessionService } from '../sessions/service.ts';
 import { uploads } from '../uploads/uploads.ts';
 import { serviceAddress, type Egress } from './egress.ts';
@@ -32,7 +32,7 @@ export async function openWorkshop(
     nodes: Cluster;
     publicUrl: () => string;
     listensAt: () => string;
-    recipe: (deploymentId: string) => Promise<Recipe>;
+    appOf: (deploymentId: string) => Promise<DeployedApp>;
     org: Organisation;
     sessions: Pick<SessionService, 'disk'>;
   },
@@ -63,7 +63,7 @@ export async function openWorkshop(
     dir,
     isolation,
     start: workerStarter({ ...common, limits, urls, here: deps.listensAt }),
-    recipe: deps.recipe,
+    appOf: deps.appOf,
     memoryBytes,
     diskBytes,
     short: () => disk.short(),

@@ -9,7 +9,7 @@ test('a worker whose memory cannot be read is stopped, and not left', async () =
     dir: '/nowhere',
     isolation: {} as Isolation,
     start: () => Promise.reject(new Error('none')),
-    recipe: () => Promise.reject(new Error('none')),
+    appOf: () => Promise.reject(new Error('none')),
     memoryBytes: 1,
     diskBytes: 1,
     short: () => false,

@@ -15,8 +15,8 @@ const grown = 0.6;
 const idleMs = 5 * 60_000;
 const lookMs = 15_000;
 
-/** What a worker of a deployment needs. */
-export interface Recipe {
+/** The app of a deployment, as a worker needs it. */
+export interface DeployedApp {
   projectId: string;
   entry: string;
   env: Record<string, string>;
@@ -39,7 +39,7 @@ export function workerPool(deps: {
   dir: string;
   isolation: Isolation;
   start: StartWorker;
-  recipe: (deploymentId: string) => Promise<Recipe>;
+  appOf: (deploymentId: string) => Promise<DeployedApp>;
   memoryBytes: number;
   /** What an unpacked build may take. */
   diskBytes: number;
@@ -49,7 +49,7 @@ export function workerPool(deps: {
   mostIdle: number;
   log: Log;
 }) {
-  const { dir, isolation, start, recipe, log } = deps;
+  const { dir, isolation, start, appOf, log } = deps;
   const idle = new Map<string, { worker: Worker; since: number }[]>();
   const all = new Map<Worker, string>();
   const starts = new Set<Promise<Worker>>();
@@ -73,7 +73,7 @@ export function workerPool(deps: {
       if (kept.worker.alive && kept.worker.current) return kept.worker;
       void drop(kept.worker);
     }
-    const { projectId, entry, env, bytes } = await recipe(deploymentId);
+    const { projectId, entry, env, bytes } = await appOf(deploymentId);
     const { home: app } = await builds.of(deploymentId, { bytes });
     await access(app).catch(() => builds.lost(deploymentId));
     const worker = await owned(start, log)({ id: newId(), projectId, app, entry, env, onLine });
