@@ -3,7 +3,7 @@ import type { CredentialLookup } from '../credentials/lookup.ts';
 import { abandon, reasons } from '../logins/abandoned.ts';
 import { loginBrowsers } from '../logins/browsers.ts';
 import { checkWith } from '../logins/flow/health.ts';
-import { runWith } from '../logins/flow/machine.ts';
+import { runWith } from '../logins/flow/state-loop.ts';
 import { invitees } from '../logins/hosted/invitee.ts';
 import { flowTokenPurpose, flowTokens } from '../logins/hosted/token.ts';
 import { loginInputs } from '../logins/inputs.ts';
@@ -11,7 +11,7 @@ import { loginMetrics } from '../logins/metrics.ts';
 import { loginNotices } from '../logins/notices.ts';
 import { read } from '../logins/reading/read.ts';
 import { loginChannel } from '../logins/run-store.ts';
-import { loginRunner } from '../logins/runner.ts';
+import { nodeLogins } from '../logins/node-logins.ts';
 import { jittered } from '../logins/checks.ts';
 import { loginSchedule } from '../logins/schedule.ts';
 import { loginService } from '../logins/service.ts';
@@ -39,7 +39,7 @@ export async function openLogins(
   const inputs = loginInputs({ db, secrets, notices });
   const browsers = loginBrowsers({ sessions, replays, log });
   const shared = { db, browsers, nodeId, metrics: measured, log };
-  const runner = loginRunner({
+  const runner = nodeLogins({
     ...shared,
     secrets,
     inputs,

@@ -4,7 +4,7 @@ import type { RunRow } from './run-store.ts';
 import type { Connection, StateEvent, TimelineEvent } from './schema.ts';
 import { linkOf, type ConnectionRow } from './store.ts';
 import type { FlowStatus } from './state.ts';
-import { flowTypes } from './words.ts';
+import { flowTypes } from './api-enums.ts';
 
 /** The addresses of a running login, for the caller who asks. */
 export interface FlowAddresses {
@@ -12,12 +12,16 @@ export interface FlowAddresses {
   live_view_url?: string;
 }
 
-type Asked = Required<
-  Pick<
-    StateEvent,
-    'fields' | 'choices' | 'discovered_fields' | 'mfa_options' | 'sign_in_options' | 'pending_sso_buttons'
-  >
->;
+const nothingAsked = {
+  fields: null,
+  choices: null,
+  discovered_fields: null,
+  mfa_options: null,
+  sign_in_options: null,
+  pending_sso_buttons: null,
+};
+
+type Asked = Required<Pick<StateEvent, keyof typeof nothingAsked>>;
 
 /** What the page asks for, in the canonical form and in the four older ones. */
 export function askedOf(fields: readonly ReadField[], choices: readonly ReadChoice[]): Asked {
@@ -69,12 +73,8 @@ export function askedOf(fields: readonly ReadField[], choices: readonly ReadChoi
 const flowTypeOf = ({ kind }: Pick<RunRow, 'kind'>) => flowTypes[kind === 'reauth' ? 1 : 0];
 
 /** Names the question that a login waits with. Each question has another name, also when the site asks the same after a submit. */
-export function interactionOf({
-  id,
-  revision,
-  status,
-  step,
-}: Pick<RunRow, 'id' | 'revision' | 'status' | 'step'>): string | undefined {
+export function interactionOf(run: Pick<RunRow, 'id' | 'revision' | 'status' | 'step'>): string | undefined {
+  const { id, revision, status, step } = run;
   const waits = step === 'AWAITING_INPUT' || step === 'AWAITING_EXTERNAL_ACTION';
   return status === 'IN_PROGRESS' && waits ? `${id}.${revision}` : undefined;
 }
@@ -113,21 +113,13 @@ export function toConnection(row: ConnectionRow, flow: RunRow | undefined, addre
 /** The fields of the newest login; all null before the first one. What a login asks for is null once it is over. */
 function flowPart(flow: RunRow | undefined, addresses: FlowAddresses) {
   const underWay = flow !== undefined && isUnderWay(flow);
-  const nothing = {
-    fields: null,
-    choices: null,
-    discovered_fields: null,
-    mfa_options: null,
-    sign_in_options: null,
-    pending_sso_buttons: null,
-  };
   return {
     flow_status: (flow?.status ?? null) as FlowStatus | null,
     flow_step: flow?.step ?? null,
     flow_type: flow ? flowTypeOf(flow) : null,
     flow_expires_at: (underWay && flow.expires_at?.toISOString()) || null,
     interaction_id: (flow && interactionOf(flow)) ?? null,
-    ...(underWay && flow.state ? askedOf(flow.state.fields, flow.state.choices) : nothing),
+    ...(underWay && flow.state ? askedOf(flow.state.fields, flow.state.choices) : nothingAsked),
     external_action_message: (underWay && flow.state?.externalActionMessage) || null,
     website_error: flow?.website_error ?? null,
     error_code: flow?.error_code ?? null,

@@ -2,14 +2,14 @@ import { ServiceError, type ErrorCode } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import type { Db } from '../store/db.ts';
-import type { LoginBrowser, LoginBrowsers } from './browsers.ts';
+import type { LoginBrowsers } from './browsers.ts';
 import type { FlowBrowser, FlowConnection, FlowErrorCode, Health, Recipe } from './flow/types.ts';
 import { flowConnection } from './login-results.ts';
 import { leaveOpen, loginState } from './visit.ts';
 import type { LoginMetrics } from './metrics.ts';
 import { canReauth } from './reauth.ts';
 import { runStore, type EndedRun } from './run-store.ts';
-import type { LoginRunner } from './runner.ts';
+import type { NodeLogins } from './node-logins.ts';
 import { connectionStore, type ConnectionRow } from './store.ts';
 
 /** A check that takes longer than this is given up: the site does not answer. */
@@ -46,7 +46,7 @@ export const jittered = (seconds: number): Date => new Date(Date.now() + seconds
 export interface CheckOptions {
   db: Db;
   browsers: LoginBrowsers;
-  runner: Pick<LoginRunner, 'begin'>;
+  runner: Pick<NodeLogins, 'begin'>;
   /** Whether an open browser is still logged in. */
   checkPage: (input: {
     browser: FlowBrowser;
@@ -102,16 +102,8 @@ export function loginChecks({ db, browsers, runner, checkPage, metrics, nodeId, 
     let sessionId: string | null = null;
     try {
       const { proxy_id: proxyId, browser_telemetry: telemetry } = row;
-      const wish = {
-        connection: row,
-        keyId: null,
-        proxyId,
-        telemetry,
-        record: false,
-        withoutTabs: true,
-        signal: until,
-      };
-      const browser = await browsers.start(wish);
+      const asking = { connection: row, keyId: null, proxyId, telemetry, signal: until };
+      const browser = await browsers.start({ ...asking, record: false, withoutTabs: true });
       sessionId = browser.sessionId;
       let save = false;
       try {
@@ -119,7 +111,7 @@ export function loginChecks({ db, browsers, runner, checkPage, metrics, nodeId, 
         const asked = { browser: browser.forms, connection: flowConnection(row), recipe };
         const before = await loginState(browser.forms, recipe);
         const health = await checkPage({ ...asked, signal: until });
-        if (health === 'authenticated' && (await isRenewed(browser, recipe, before))) {
+        if (health === 'authenticated' && isRenewed(before, await loginState(browser.forms, recipe))) {
           await leaveOpen(browser.forms, row.post_login_url, until);
           save = !until.aborted;
         }
@@ -138,14 +130,8 @@ export function loginChecks({ db, browsers, runner, checkPage, metrics, nodeId, 
   }
 
   /** The site has replaced what the profile is logged in by: without a save, the check itself would have logged it out. */
-  async function isRenewed(
-    browser: LoginBrowser,
-    recipe: Recipe | undefined,
-    before: string | undefined,
-  ): Promise<boolean> {
-    const after = await loginState(browser.forms, recipe);
-    return before !== undefined && after !== undefined && after !== before;
-  }
+  const isRenewed = (before: string | undefined, after: string | undefined) =>
+    before !== undefined && after !== undefined && after !== before;
 
   /** There is no place for a browser now. Nothing is known of the login, so nothing is counted, and any node may try again soon. */
   function putOff(row: ConnectionRow): Promise<void> {
@@ -209,7 +195,4 @@ export function loginChecks({ db, browsers, runner, checkPage, metrics, nodeId, 
   return { visit };
 }
 
-const unclear = {
-  code: 'network_error' as const,
-  message: 'The site did not show whether the profile is logged in.',
-};
+const unclear = { code: 'network_error' as const, message: 'The site did not show whether the profile is logged in.' };

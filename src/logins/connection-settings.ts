@@ -13,7 +13,7 @@ import { jittered } from './checks.ts';
 import type { Asking, Finding } from './connection-lookup.ts';
 import { inputStore } from './input-store.ts';
 import { runStore } from './run-store.ts';
-import type { LoginRunner } from './runner.ts';
+import type { NodeLogins } from './node-logins.ts';
 import type { Connection, ConnectionList, CreateConnection, UpdateConnection } from './schema.ts';
 import { connectionStore, linkColumns, linkOf, type ConnectionRow, type ConnectionSettings } from './store.ts';
 
@@ -26,7 +26,7 @@ export interface ConfiguringOptions {
   profiles: Pick<ProfileService, 'choose' | 'create'>;
   proxies: Pick<ProxyService, 'list' | 'refuseUnknown'>;
   lookup: Pick<CredentialLookup, 'link' | 'refusal'>;
-  runner: Pick<LoginRunner, 'forget' | 'cancel'>;
+  runner: Pick<NodeLogins, 'forget' | 'cancel'>;
   log: Log;
 }
 
@@ -155,16 +155,10 @@ export function connectionConfiguring(options: ConfiguringOptions & { finding: F
       if (!(await removeAll(id))) throw errors.connection_not_found({ connection: id });
     },
 
-    async occupancy(projectId: string): Promise<string | undefined> {
-      const count = await store.count(projectId);
-      return count === 0 ? undefined : `${count} auth ${count === 1 ? 'connection' : 'connections'}`;
-    },
+    occupancy: async (projectId: string) => counted(await store.count(projectId)),
 
     /** Why a proxy cannot be deleted. */
-    async usesProxy(id: string): Promise<string | undefined> {
-      const count = await store.usersOfProxy(id);
-      return count === 0 ? undefined : `${count} auth ${count === 1 ? 'connection' : 'connections'}`;
-    },
+    usesProxy: async (id: string) => counted(await store.usersOfProxy(id)),
 
     /** Removes connections whose profile is deleted. */
     async removeOrphans(): Promise<void> {
@@ -175,6 +169,9 @@ export function connectionConfiguring(options: ConfiguringOptions & { finding: F
     },
   };
 }
+
+const counted = (count: number) =>
+  count === 0 ? undefined : `${count} auth ${count === 1 ? 'connection' : 'connections'}`;
 
 /** The settings after a request: what it leaves out stays. */
 function changed(

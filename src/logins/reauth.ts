@@ -1,6 +1,6 @@
 import { namesFor } from './flow/values.ts';
 import { linkOf, type ConnectionRow } from './store.ts';
-import type { ReauthReason } from './words.ts';
+import type { ReauthReason } from './api-enums.ts';
 
 type Facts = Pick<
   ConnectionRow,

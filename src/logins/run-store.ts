@@ -6,7 +6,7 @@ import { sql } from '../store/sql.ts';
 import type { Explained, FlowErrorCode, FlowState } from './flow/types.ts';
 import type { TimelineList } from './schema.ts';
 import { loginLife, type ConnectionStatus, type FlowStatus } from './state.ts';
-import type { FlowStep } from './words.ts';
+import type { FlowStep } from './api-enums.ts';
 
 /** The channel on which nodes tell each other that a login has changed, has input, or is to end. */
 export const loginChannel = 'corral_logins';

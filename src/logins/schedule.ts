@@ -6,7 +6,8 @@ import { checkTurns } from './check-turns.ts';
 import { checkClaims } from './claim-store.ts';
 import { jittered, loginChecks, pausesSeconds, type CheckOptions } from './checks.ts';
 import { runStore } from './run-store.ts';
-import type { LoginRunner } from './runner.ts';
+import { ends } from './login-driver.ts';
+import type { NodeLogins } from './node-logins.ts';
 import { connectionStore } from './store.ts';
 
 /** How often a node looks for due checks, and how many it runs at a time. */
@@ -28,7 +29,7 @@ const graceSeconds = 60;
  * what is due, and a claim keeps other nodes away from it for as long as it is renewed.
  */
 export function loginSchedule(
-  options: CheckOptions & { runner: Pick<LoginRunner, 'begin' | 'settle' | 'look'>; slotMs?: number },
+  options: CheckOptions & { runner: Pick<NodeLogins, 'begin' | 'settle' | 'look'>; slotMs?: number },
 ) {
   const { db, runner, nodeId, log } = options;
   const connections = connectionStore(db);
@@ -86,7 +87,7 @@ export function loginSchedule(
 
   /** Ends logins that their node forgot. */
   async function sweep(): Promise<void> {
-    for (const { id } of await runs.overdue(graceSeconds)) await runner.settle(id, forgotten);
+    for (const { id } of await runs.overdue(graceSeconds)) await runner.settle(id, ends.expired);
   }
 
   /** Looks for due checks, as many at a time as this node may run. Resolves when none is under way. */
@@ -121,9 +122,3 @@ export function loginSchedule(
     },
   };
 }
-
-const forgotten = {
-  status: 'EXPIRED',
-  errorCode: 'session_expired',
-  errorMessage: 'The login took longer than 20 minutes.',
-} as const;

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox';
 import { ErrorBody, named, nullable, oneOf, Paging, SlugName, Timestamp } from '../api/schema.ts';
 import { TelemetryRequest } from '../sessions/schema.ts';
 import { connectionLife, loginLife } from './state.ts';
-import { flowSteps, flowTypes, reauthReasons } from './words.ts';
+import { flowSteps, flowTypes, reauthReasons } from './api-enums.ts';
 
 const { Optional } = Type;
 const Text = (maxLength: number, more: object = {}) => Type.String({ maxLength, ...more });
@@ -378,10 +378,7 @@ export const ConnectionEvent = named(
 
 // What happened
 
-export const TimelineList = Type.Object({
-  ...Paging,
-  type: Optional(oneOf(['login', 'reauth', 'health_check'])),
-});
+export const TimelineList = Type.Object({ ...Paging, type: Optional(oneOf(['login', 'reauth', 'health_check'])) });
 
 export const TimelineEvent = named(
   'ManagedAuthTimelineEvent',

@@ -3,7 +3,7 @@ import { toTimelineEvent } from './answer.ts';
 import { connectionConfiguring, type ConfiguringOptions } from './connection-settings.ts';
 import { connectionFinding, type Asking, type FindingOptions } from './connection-lookup.ts';
 import type { Explained, Recipe } from './flow/types.ts';
-import { connectionFlows, type FlowsOptions } from './flows.ts';
+import { loginRequests, type RequestOptions } from './login-requests.ts';
 import { connectionStore } from './store.ts';
 import { runStore } from './run-store.ts';
 import type { Connection, TimelineEvent, TimelineList } from './schema.ts';
@@ -11,8 +11,10 @@ import type { Connection, TimelineEvent, TimelineList } from './schema.ts';
 export type { Asking } from './connection-lookup.ts';
 export type LoginService = ReturnType<typeof loginService>;
 
-/** The operations on auth connections, composed of one file per noun: finding, configuring, flows. */
-export function loginService(options: FindingOptions & ConfiguringOptions & FlowsOptions) {
+/** The operations on auth connections. Lookup, settings and login requests have a file each. */
+export function loginService(
+  options: FindingOptions & ConfiguringOptions & Omit<RequestOptions, 'finding' | 'proxyId'>,
+) {
   const runs = runStore(options.db);
   const finding = connectionFinding(options);
   const { find, shown } = finding;
@@ -20,7 +22,7 @@ export function loginService(options: FindingOptions & ConfiguringOptions & Flow
 
   return {
     ...configuring,
-    ...connectionFlows({ ...options, finding, proxyId }),
+    ...loginRequests({ ...options, finding, proxyId }),
 
     async get(asking: Asking, id: string): Promise<Connection> {
       return shown(await find(asking.projectId, id), asking);

@@ -3,7 +3,7 @@ import { storable, storableJson } from '../lib/text.ts';
 import type { Db } from '../store/db.ts';
 import { sql } from '../store/sql.ts';
 import type { ConfirmedNames } from './confirmed-values.ts';
-import type { RecipeFill } from './flow/recipe-types.ts';
+import type { RecipeFill } from './flow/recipe.ts';
 import type { Recipe, Requirements } from './flow/types.ts';
 import type { ConnectionList, CreateConnection } from './schema.ts';
 import { connectionLife, type ConnectionEvent, type ConnectionStatus } from './state.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openForms } from '../../src/chromium/forms/forms.ts';
 import { parseTotp, totpCode } from '../../src/credentials/totp.ts';
 import { checkWith } from '../../src/logins/flow/health.ts';
-import { runWith } from '../../src/logins/flow/machine.ts';
+import { runWith } from '../../src/logins/flow/state-loop.ts';
 import type { Explained, FlowInput, FlowState, Submitted } from '../../src/logins/flow/types.ts';
 import { read } from '../../src/logins/reading/read.ts';
 import { person } from '../support/logins/gallery/page.ts';

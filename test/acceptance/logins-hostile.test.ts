@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openForms } from '../../src/chromium/forms/forms.ts';
-import { runWith } from '../../src/logins/flow/machine.ts';
+import { runWith } from '../../src/logins/flow/state-loop.ts';
 import type { Explained, FlowState } from '../../src/logins/flow/types.ts';
 import { read } from '../../src/logins/reading/read.ts';
 import { muxServer, portOf } from '../support/mux-server.ts';

@@ -1,6 +1,10 @@
-import type { Forms } from '../../sessions/forms.ts';
+import { FormsError, type Forms } from '../../sessions/forms.ts';
 
-/** The browser as a flow needs it. Letting go of it is up to those who made it. */
+/** The browser as a flow needs it. The caller that opened it disposes of it. */
 export type FlowBrowser = Omit<Forms, 'dispose' | 'stored'>;
 
 export { FormsError, type Action, type Allow, type Passkey, type StateFingerprint } from '../../sessions/forms.ts';
+
+/** The page or the element is gone. The next look shows what replaced it. */
+export const isPassing = (error: unknown) =>
+  error instanceof FormsError && (error.fault === 'stale' || error.fault === 'page_gone');

@@ -1,9 +1,9 @@
-import type { OpenCredential } from '../../credentials/service.ts';
 import type { ReadChoice, Reading } from '../reading/types.ts';
-import { isAttended, type Flow, type Look } from './flow.ts';
-import { isCode, takesGenerated } from './plan.ts';
-import { personalAt } from './questions.ts';
+import { isCode, takesGenerated } from './codes.ts';
+import { isAttended, type Flow } from './context.ts';
+import { wantedProvider } from './permission.ts';
 import { hashOf } from './signs.ts';
+import type { Look } from './types.ts';
 import { prepared } from './values.ts';
 
 interface Chosen {
@@ -12,31 +12,21 @@ interface Chosen {
 }
 
 /** The choice to take without a person, if one is plainly right. A choice that led nowhere is not taken again. */
-export function chooseAlone(flow: Flow, look: Look, credential: OpenCredential | undefined): Chosen | undefined {
+export function chooseAlone(flow: Flow, look: Look): Chosen | undefined {
   const { reading, snapshot } = look;
-  const open = reading.choices.filter((choice) => !flow.tried.has(choiceKey(look, choice)));
+  const open = reading.choices.filter((choice) => !flow.attempt.hasTried(look, choice));
   if (open.length === 0) return undefined;
   return (
-    providerWanted(flow, open, snapshot.url, credential) ??
-    learned(flow, open, reading, credential) ??
-    secondFactor(flow, open, reading, credential) ??
-    (reading.kind === 'choice' && reading.fields.length === 0 ? plainly(flow, open, reading, credential) : undefined)
+    providerWanted(flow, open, snapshot.url) ??
+    learned(flow, open, reading) ??
+    secondFactor(flow, open, reading) ??
+    (reading.kind === 'choice' && reading.fields.length === 0 ? plainly(flow, open, reading) : undefined)
   );
 }
 
-export const choiceKey = (look: Look, { type, label }: ReadChoice) => `choice ${look.key} ${type} ${label}`;
-
-export const wantedProvider = (flow: Flow, credential: OpenCredential | undefined) =>
-  flow.ssoProvider ?? flow.input.connection.ssoProvider ?? credential?.ssoProvider;
-
 /** The credential or the connection names the identity provider. */
-function providerWanted(
-  flow: Flow,
-  open: ReadChoice[],
-  url: string,
-  credential: OpenCredential | undefined,
-): Chosen | undefined {
-  const wanted = wantedProvider(flow, credential);
+function providerWanted(flow: Flow, open: ReadChoice[], url: string): Chosen | undefined {
+  const wanted = wantedProvider(flow);
   if (wanted === undefined || !flow.hosts.own(url)) return undefined;
   const choice = open.find(
     ({ type, provider, label }) =>
@@ -47,12 +37,8 @@ function providerWanted(
 }
 
 /** The last login took the same choice. */
-function learned(
-  flow: Flow,
-  open: ReadChoice[],
-  reading: Reading,
-  credential: OpenCredential | undefined,
-): Chosen | undefined {
+function learned(flow: Flow, open: ReadChoice[], reading: Reading): Chosen | undefined {
+  const { credential } = flow.page;
   const clicks = flow.input.recipe?.steps.flatMap(({ click }) => (click?.choice ? [click] : [])) ?? [];
   // The site asks at once for what another way was taken to the last time.
   const there = credential?.totp !== undefined && asksGenerated(reading);
@@ -72,12 +58,8 @@ const asksGenerated = (reading: Reading) =>
   reading.fields.some((field) => isCode(field) && takesGenerated(field, reading));
 
 /** A code can be generated, or a password is at hand, so there is no need to wait for a person. */
-function secondFactor(
-  flow: Flow,
-  open: ReadChoice[],
-  reading: Reading,
-  credential: OpenCredential | undefined,
-): Chosen | undefined {
+function secondFactor(flow: Flow, open: ReadChoice[], reading: Reading): Chosen | undefined {
+  const { credential } = flow.page;
   const of = (type: ReadChoice['mfaType']) => open.find(({ mfaType }) => mfaType === type);
   const generates = credential?.totp !== undefined && asksGenerated(reading);
   if (credential?.totp && !generates && reading.kind !== 'login') {
@@ -88,7 +70,7 @@ function secondFactor(
   }
   const hasPassword = Object.keys(credential?.values ?? {}).some((name) => /pass|pwd/i.test(name));
   // A site that knows the account from before may send a code at once, and take the password instead.
-  const insteadOfCode = reading.kind === 'code' && !generates && flow.passwordSubmits.size === 0;
+  const insteadOfCode = reading.kind === 'code' && !generates && !flow.factors.hasSubmittedPassword;
   const password =
     hasPassword && (insteadOfCode || ['external', 'choice', 'passkey'].includes(reading.kind))
       ? of('password')
@@ -96,12 +78,8 @@ function secondFactor(
   return password && { choice: password, why: 'The credential has a password.' };
 }
 
-function plainly(
-  flow: Flow,
-  open: ReadChoice[],
-  reading: Reading,
-  credential: OpenCredential | undefined,
-): Chosen | undefined {
+function plainly(flow: Flow, open: ReadChoice[], reading: Reading): Chosen | undefined {
+  const { credential } = flow.page;
   const { entries } = prepared(credential?.values ?? {});
   const byAccount = accountOf(flow, open, reading, entries);
   if (byAccount) return byAccount;
@@ -135,7 +113,7 @@ function accountOf(
   values: ReturnType<typeof prepared>['entries'],
 ): Chosen | undefined {
   const ids = values.filter(({ secret }) => !secret).map(({ value }) => value);
-  const names = [...personalAt(flow, open[0]?.origin).values(), ...ids]
+  const names = [...flow.person.typedAt(open[0]?.origin).values(), ...ids]
     .filter(({ length }) => length > 2 && length <= longestName)
     .slice(0, mostNames)
     .map((name) => name.toLowerCase());
@@ -147,7 +125,7 @@ function accountOf(
   const ours = accounts.find(isOurs) ?? peers.find(isOurs);
   if (ours) return { choice: ours, why: 'The account is the one of the credential.' };
   // After the password it is no longer asked who the person is.
-  if (names.length === 0 || flow.passwordSubmits.size > 0) return undefined;
+  if (names.length === 0 || flow.factors.hasSubmittedPassword) return undefined;
   const other = accounts.find(({ id }) => id.startsWith('account_other'));
   if (other) return { choice: other, why: 'None of the accounts is known to be the one of the credential.' };
   const { flowType, recipe } = flow.input;

@@ -1,26 +1,19 @@
-import { pause, type Flow } from './flow.ts';
+import type { ReadField, Reading } from '../reading/types.ts';
 
-/** A code that is valid for less is likely to arrive too late. */
-const leastLeft = 3000;
+export const isCode = ({ type }: Pick<ReadField, 'type'>) => type === 'code' || type === 'totp_code';
 
-/**
- * The next one-time code, of a window that no code was typed from: sites refuse a code that they have seen, and some lock
- * the account for it. Waits for the next window when this one is used or almost over. Undefined when none can be made.
- */
-export async function nextCode(flow: Flow, signal: AbortSignal): Promise<string | undefined> {
-  for (;;) {
-    // A store that does not answer must not end the login: a person may have the code.
-    const code = await flow.input.totp().catch(() => undefined);
-    if (!code) return undefined;
-    const left = code.expiresAt.getTime() - flow.now();
-    const used = flow.lastCounter !== undefined && code.counter <= flow.lastCounter;
-    if (!used && left >= leastLeft) {
-      flow.lastCounter = code.counter;
-      flow.generatedCodes++;
-      flow.scrub.add(code.code);
-      return code.code;
-    }
-    // The clock of the one that made the code may differ a little from this one: ask again soon after.
-    await pause(Math.max(left, 0) + 100, signal);
-  }
+/** A code that a site sent is not the one of an authenticator app. */
+export function takesGenerated(field: ReadField, reading: Reading): boolean {
+  return field.type === 'totp_code' || codeChannel(field, reading) === 'other';
+}
+
+/** How the code comes, by the words around the field. */
+export function codeChannel(field: ReadField, reading: Reading): 'sms' | 'email' | 'call' | 'other' {
+  const { mfaType } = field;
+  if (mfaType === 'sms' || mfaType === 'email' || mfaType === 'call') return mfaType;
+  const text = [field.label, field.hint, field.placeholder, reading.externalMessage].join(' ').toLowerCase();
+  if (/\bsms\b|text message|texted|mobile (phone|number)|phone number/.test(text)) return 'sms';
+  if (/e-?mail|@|inbox/.test(text)) return 'email';
+  if (/phone call|call you|called/.test(text)) return 'call';
+  return 'other';
 }

@@ -1,26 +1,26 @@
-import type { OpenCredential } from '../../credentials/service.ts';
-import type { ReadChoice } from '../reading/types.ts';
+import type { ReadChoice, ReadField } from '../reading/types.ts';
 import { chooseAlone } from './choose.ts';
-import { ending, foreignFrame, lockedOut, stepKey, type Decision } from './decision.ts';
-import { isAttended, isSpent, type Flow, type Look } from './flow.ts';
-import { judgeAnswer } from './judge.ts';
-import { planFill, type FillPlan } from './plan.ts';
-import { pendingChoice } from './questions.ts';
-import { isOffer } from './second-look.ts';
+import { isAttended, type Flow } from './context.ts';
+import { ending, type Decision, type FillPlan } from './decision.ts';
 import { hostOf, isHttps } from './hosts.ts';
+import { judgeAnswer, lockedOut } from './judge.ts';
 import { mayBeAt, mayTypeAt, pageOrigin, refusal } from './permission.ts';
+import { planFill } from './plan.ts';
+import type { RecipeStep } from './recipe.ts';
+import { isOffer } from './second-look.ts';
+import type { Look } from './types.ts';
 
 /** Looks at an empty page before it counts as empty. */
 const mostBlankWaits = 5;
 
 /** Decides by the reading and by what happened before. It changes nothing. */
-export function decide(flow: Flow, look: Look, credential: OpenCredential | undefined): Decision {
+export function decide(flow: Flow, look: Look): Decision {
   return (
     wrongPlace(flow, look) ??
     deadEnd(flow, look) ??
     judgeAnswer(flow, look) ??
     inTheWay(flow, look) ??
-    byKind(flow, look, credential)
+    byKind(flow, look)
   );
 }
 
@@ -39,12 +39,12 @@ function wrongPlace(flow: Flow, { snapshot, reading }: Look): Decision | undefin
 }
 
 const notAllowed = (flow: Flow, origin: string) =>
-  ending('domain_not_allowed', refusal(flow, origin === 'null' ? undefined : origin, flow.credential));
+  ending('domain_not_allowed', refusal(flow, origin === 'null' ? undefined : origin));
 
 /** The person chose an identity provider, and this is where it led. Whose host that is, only the person can tell. */
 function toConfirm(flow: Flow, url: string): Decision | undefined {
   const host = isHttps(url) ? hostOf(url) : undefined;
-  if (!flow.ssoChosen || host === undefined) return undefined;
+  if (!flow.person.ssoChosen || host === undefined) return undefined;
   const choice: ReadChoice = {
     id: `continue_at_${host}`,
     ref: '',
@@ -53,13 +53,14 @@ function toConfirm(flow: Flow, url: string): Decision | undefined {
     description: 'The login went there. Continue if this is the host of your identity provider.',
     selectors: [],
   };
-  if (pendingChoice(flow, [choice])) return { do: 'trust', host, why: `A person has confirmed ${host}.` };
-  return {
-    do: 'ask',
-    fields: [],
-    choices: [choice],
-    why: `The login went to ${host}, which a person has to confirm.`,
-  };
+  if (flow.person.choiceAmong([choice])) return { do: 'trust', host, why: `A person has confirmed ${host}.` };
+  return { do: 'ask', fields: [], choices: [choice], why: `The login went to ${host}, which a person has to confirm.` };
+}
+
+/** The frame that a field is in, when nothing may be typed into it. The browser checks it again when it types. */
+function foreignFrame(flow: Flow, { frames }: Look['snapshot'], { ref }: ReadField) {
+  const frame = frames.find(({ elements }) => elements.some((element) => element.ref === ref));
+  return frame && !frame.main && !mayTypeAt(flow, frame.origin) ? frame : undefined;
 }
 
 /** Pages that no click leads on from. */
@@ -90,7 +91,7 @@ function deadEnd(flow: Flow, { reading, snapshot }: Look): Decision | undefined 
     case 'blank':
     case 'unknown':
       if (status >= 500) return ending('website_error', `The site answered ${status}.`, websiteError);
-      if (status === 429 || (status === 403 && flow.submitted.length === 0 && flow.addresses.length === 0))
+      if (status === 429 || (status === 403 && flow.attempt.submitted.length === 0 && flow.page.addresses.length === 0))
         return ending('bot_detected', `The site answered ${status} instead of a login page.`, websiteError);
       return undefined;
     default:
@@ -101,14 +102,14 @@ function deadEnd(flow: Flow, { reading, snapshot }: Look): Decision | undefined 
 /** What comes before the fields: banners and overlays, and a tab that shows the form. Once each. */
 function inTheWay(flow: Flow, look: Look): Decision | undefined {
   const { next, fields } = look.reading;
-  const first = flow.pending.values.size === 0 && flow.submitted.length === 0 && fields.length > 0;
+  const first = !flow.person.hasAnswered && flow.attempt.submitted.length === 0 && fields.length > 0;
   const step = next.find(
-    (one) => (one.why === 'dismiss' || (first && one.why === 'tab')) && !flow.tried.has(stepKey(look, one)),
+    (one) => (one.why === 'dismiss' || (first && one.why === 'tab')) && !flow.attempt.hasTried(look, one),
   );
   return step && { do: 'click', step, why: `"${step.label}" comes before the form (${step.why}).` };
 }
 
-function byKind(flow: Flow, look: Look, credential: OpenCredential | undefined): Decision {
+function byKind(flow: Flow, look: Look): Decision {
   const { reading } = look;
   switch (reading.kind) {
     case 'signed_in':
@@ -122,34 +123,34 @@ function byKind(flow: Flow, look: Look, credential: OpenCredential | undefined):
     case 'interstitial':
       return onwards(flow, look) ?? hasNoWayOn(flow, look);
     case 'external':
-      return outside(flow, look, credential);
+      return outside(flow, look);
     case 'login':
     case 'code':
     case 'choice':
     case 'change_password':
-      return questions(flow, look, credential);
+      return questions(flow, look);
     case 'entry':
       return entry(flow, look);
     case 'blank':
-      if (flow.blankWaits < mostBlankWaits) return { do: 'wait', why: 'The page is empty so far.' };
+      if (flow.page.blankWaits < mostBlankWaits) return { do: 'wait', why: 'The page is empty so far.' };
       return isPast(flow) ? afterSubmit('The page stays empty.') : { do: 'enter', why: 'The page stays empty.' };
     default:
       return unknown(flow, look);
   }
 }
 
-function questions(flow: Flow, look: Look, credential: OpenCredential | undefined): Decision {
+function questions(flow: Flow, look: Look): Decision {
   const { reading } = look;
   // After a password this is an application with services to connect, unless a second page says otherwise.
-  if (flow.passwordSubmits.size > 0 && isOffer(reading) && flow.fills > flow.fillsAtFailure)
+  if (flow.factors.hasSubmittedPassword && isOffer(reading) && flow.attempt.fills > flow.evidence.fillsAtFailure)
     return afterSubmit('The page offers other ways to log in, and has no form.');
-  const wanted = pendingChoice(flow, reading.choices);
+  const wanted = flow.person.choiceAmong(reading.choices);
   if (wanted) return { do: 'choose', choice: wanted, why: 'A person chose it.' };
   const skip = reading.kind === 'change_password' ? onwards(flow, look) : undefined;
   if (skip) return skip;
-  const plan = planFill(flow, reading, credential);
+  const plan = planFill(flow, reading);
   const fills = plan.fills.length > 0 && plan.missing.length === 0;
-  const chosen = chooseAlone(flow, look, credential);
+  const chosen = chooseAlone(flow, look);
   if (chosen && (!fills || chosen.choice.type === 'sso_provider' || plan.fills.every(({ from }) => from !== 'person')))
     return { do: 'choose', choice: chosen.choice, why: chosen.why };
   const overused = fills ? submittedTwice(flow, look, plan) : undefined;
@@ -160,7 +161,7 @@ function questions(flow: Flow, look: Look, credential: OpenCredential | undefine
     return { do: 'fill', plan, why: 'The page has filled its fields in itself.' };
   if (reading.fields.length === 0 && reading.choices.length === 0) return onwards(flow, look) ?? hasNoWayOn(flow, look);
   // Among ways to log in, the reading names the one to a form; without anything to type there the person chooses.
-  const way = reading.kind === 'choice' && credential ? onwards(flow, look) : undefined;
+  const way = reading.kind === 'choice' && flow.page.credential ? onwards(flow, look) : undefined;
   if (way) return way;
   if (plan.missing.some(({ key }) => key === 'captcha') && !isAttended(flow))
     return ending('captcha_blocked', 'The site asks to copy the characters of a picture.', reading.error?.text);
@@ -169,7 +170,7 @@ function questions(flow: Flow, look: Look, credential: OpenCredential | undefine
     do: 'ask',
     fields: plan.missing,
     choices: reading.choices,
-    websiteError: flow.websiteError,
+    websiteError: flow.attempt.websiteError,
     why: `The page needs ${open}, which the flow does not have.`,
   };
 }
@@ -177,27 +178,27 @@ function questions(flow: Flow, look: Look, credential: OpenCredential | undefine
 /** The same password is submitted twice at most, whatever the site says or leaves out: a third time may lock the account. */
 function submittedTwice(flow: Flow, { reading }: Look, { fills }: FillPlan): Decision | undefined {
   const spent = fills.find(
-    ({ field, value }) => field.type === 'password' && value !== undefined && isSpent(flow, value),
+    ({ field, value }) => field.type === 'password' && value !== undefined && flow.factors.isSpent(value),
   );
   if (!spent) return undefined;
   const why = 'The site shows its login form again after the same password was submitted twice.';
-  if (spent.from === 'person' && flow.pending.values.size > 0)
+  if (spent.from === 'person' && flow.person.hasAnswered)
     return ending('max_attempts_reached', why, reading.error?.text);
   if (spent.from === 'person' || isAttended(flow))
     return { do: 'ask', fields: reading.fields, choices: reading.choices, refused: true, why };
   return ending('credentials_invalid', why, reading.error?.text);
 }
 
-function outside(flow: Flow, look: Look, credential: OpenCredential | undefined): Decision {
+function outside(flow: Flow, look: Look): Decision {
   const { reading } = look;
   // After a submit every page may look like an answer to it; read by itself it may be the application.
   if (isPast(flow) && flow.read(look.snapshot, { domain: flow.input.connection.domain }).kind === 'signed_in')
     return afterSubmit('By itself the page shows a signed-in account.');
-  const pending = pendingChoice(flow, reading.choices);
+  const pending = flow.person.choiceAmong(reading.choices);
   if (pending) return { do: 'choose', choice: pending, why: 'A person chose it.' };
-  const chosen = chooseAlone(flow, look, credential);
+  const chosen = chooseAlone(flow, look);
   if (chosen) return { do: 'choose', choice: chosen.choice, why: chosen.why };
-  const plan = planFill(flow, reading, credential);
+  const plan = planFill(flow, reading);
   if (plan.fills.length > 0 && plan.missing.length === 0 && plan.fills.some(({ from }) => from !== 'credential'))
     return { do: 'fill', plan, why: 'What the page takes besides is there.' };
   return {
@@ -211,7 +212,7 @@ function outside(flow: Flow, look: Look, credential: OpenCredential | undefined)
 
 /** The next click past the page that was not tried. */
 function onwards(flow: Flow, look: Look): Decision | undefined {
-  const step = look.reading.next.find((one) => !flow.tried.has(stepKey(look, one)));
+  const step = look.reading.next.find((one) => !flow.attempt.hasTried(look, one));
   return step && { do: 'click', step, why: `"${step.label}" leads on (${step.why}).` };
 }
 
@@ -233,7 +234,7 @@ function hasNoWayOn(flow: Flow, look: Look): Decision {
 }
 
 function entry(flow: Flow, look: Look): Decision {
-  if (isPast(flow) && flow.fills > flow.fillsAtFailure)
+  if (isPast(flow) && flow.attempt.fills > flow.evidence.fillsAtFailure)
     return afterSubmit('The page offers a login, which may or may not be done.');
   const way = onwards(flow, look);
   if (way) return way;
@@ -246,21 +247,21 @@ function unknown(flow: Flow, look: Look): Decision {
   const entered = onwards(flow, look);
   if (entered) return entered;
   // Scripts may still build the form. A guessed address that the site does not have gets none.
-  const missing = flow.guessed && (look.snapshot.httpStatus ?? 200) >= 400;
-  if (!missing && flow.blankWaits < (flow.guessed ? 1 : 2))
+  const missing = flow.page.guessed && (look.snapshot.httpStatus ?? 200) >= 400;
+  if (!missing && flow.page.blankWaits < (flow.page.guessed ? 1 : 2))
     return { do: 'wait', why: 'The page has no login form so far.' };
   return { do: 'enter', why: 'The page has no login form.' };
 }
 
 /** Something that logs in was submitted. */
 export const isPast = (flow: Flow) =>
-  flow.passwordSubmits.size > 0 ||
-  flow.basicSent > 0 ||
-  flow.requirements.passkey ||
-  flow.requirements.external ||
-  flow.steps.some(logsIn);
+  flow.factors.hasSubmittedPassword ||
+  flow.factors.basicSent > 0 ||
+  flow.draft.requirements.passkey ||
+  flow.draft.requirements.external ||
+  flow.draft.steps.some(logsIn);
 
-const logsIn = ({ fills, click }: Flow['steps'][number]) =>
+const logsIn = ({ fills, click }: RecipeStep) =>
   fills.some(({ type }) => type !== 'text') ||
   click?.choice?.type === 'sso_provider' ||
   click?.choice?.type === 'account';

@@ -1,23 +1,22 @@
 import type { El, FrameSnapshot } from '../reading/snapshot.ts';
 import { shownAddress } from './addresses.ts';
-import type { Flow, Look } from './flow.ts';
-import type { Explained, ExplainedPage } from './types.ts';
+import type { Flow } from './context.ts';
+import type { Explained, ExplainedPage, Look } from './types.ts';
 
 const mostOfFrame = 120;
 const mostFrames = 6;
 const mostText = 200;
 
-/** Records one look and what was decided. Everything that was typed in this flow is taken out of it. */
+/** Records one look and the decision, without the values that were typed in this flow. */
 export async function explain(
   flow: Flow,
   state: string,
   decision: string,
-  look: Look | undefined = flow.look,
+  look: Look | undefined = flow.page.look,
 ): Promise<void> {
   const note = JSON.stringify([state, decision, look?.reading.kind, look?.snapshot.url]);
-  if (note === flow.lastNote) return;
-  flow.lastNote = note;
-  flow.input.record(shortened(await flow.scrub.deep(explained(flow, state, decision, look))));
+  if (flow.page.isNew(note))
+    flow.input.record(shortened(await flow.scrub.deep(explained(flow, state, decision, look))));
 }
 
 /** Texts are cut when nothing secret is in them any more: a part of a secret would not be found. */
@@ -83,29 +82,19 @@ function frameOf({ url, main, elements, texts }: FrameSnapshot, shown: Shown): E
 
 /** What the reading goes by, without the options' values and with addresses cut to their paths. */
 function elementOf(element: El, shown: Shown): Record<string, string | number | boolean | string[]> {
-  const { tag, type, name, id, autocomplete, role, accessibleName, placeholder, inputmode, maxlength, href } = element;
+  const { tag, type, name, id, autocomplete, role, accessibleName, placeholder, inputmode, maxlength } = element;
+  const { labels, href, options, checked, covered, near, classes, filled, required, disabled, inDialog } = element;
+  const own = { tag, type, name, id, autocomplete, role, accessibleName, placeholder, inputmode, maxlength };
   const given = {
-    tag,
-    type,
-    name,
-    id,
-    autocomplete,
-    role,
-    accessibleName,
-    placeholder,
-    inputmode,
-    maxlength,
-    labels: element.labels.length > 0 ? [...element.labels] : undefined,
+    ...own,
+    checked,
+    covered,
+    labels: labels.length > 0 ? [...labels] : undefined,
     href: href === undefined ? undefined : shown(href),
-    options: element.options?.slice(0, 20).map(({ label }) => label),
-    near: element.near || undefined,
-    classes: element.classes || undefined,
-    filled: element.filled || undefined,
-    checked: element.checked,
-    required: element.required || undefined,
-    disabled: element.disabled || undefined,
-    covered: element.covered,
-    inDialog: element.inDialog || undefined,
+    options: options?.slice(0, 20).map(({ label }) => label),
   };
-  return Object.fromEntries(Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined));
+  return Object.fromEntries([
+    ...Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined),
+    ...Object.entries({ near, classes, filled, required, disabled, inDialog }).filter(([, value]) => value),
+  ]);
 }

@@ -106,7 +106,7 @@ describe('a check of a site that shows no way out', () => {
   });
 });
 
-test('an application that offers a login is compared by what else it shows', async () => {
+test('an application that offers a login is compared by its other content', async () => {
   const offering: ScriptedPage = {
     url: `${origin}/home`,
     reading: { kind: 'entry', next: [step('entry', 'Log in on another device')] },

@@ -1,10 +1,9 @@
 import { entryAddresses, pageAddress } from './addresses.ts';
 import type { FlowBrowser } from './browser.ts';
-import type { Look, Reader } from './flow.ts';
 import { allowedHosts } from './hosts.ts';
 import { isOffer, lookTwice, saysOf } from './second-look.ts';
 import { compare, saysOver } from './signs.ts';
-import type { FlowConnection, Health, Recipe } from './types.ts';
+import type { FlowConnection, Health, Look, Reader, Recipe } from './types.ts';
 
 interface CheckInput {
   browser: FlowBrowser;

@@ -73,7 +73,7 @@ test('a login begins at login_url, then at the start page with the same scheme a
   expect(entryAddresses({ ...connection, loginUrl })).toEqual([loginUrl, 'http://shop.example:8080/']);
 });
 
-test('addresses are kept without what handed the login over', () => {
+test('addresses are kept without the parameters that passed the login on', () => {
   expect(keptAddress('https://u:p@shop.example/home?tab=2&code=abc&access_token=x#access_token=y')).toBe(
     'https://shop.example/home?tab=2',
   );

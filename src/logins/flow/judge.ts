@@ -1,7 +1,8 @@
 import type { PageError, ReadingKind } from '../reading/types.ts';
-import { ending, lockedOut, type Decision } from './decision.ts';
-import { isAttended, type Flow, type Look } from './flow.ts';
-import { isCode, mostGenerated } from './plan.ts';
+import { isCode } from './codes.ts';
+import { isAttended, type Flow } from './context.ts';
+import { ending, type Decision } from './decision.ts';
+import type { Look } from './types.ts';
 
 /** Refusals of what a person typed, before the flow stops asking: sites lock accounts. */
 const mostRefusals = 5;
@@ -10,7 +11,7 @@ const questions: ReadingKind[] = ['login', 'code', 'choice', 'change_password', 
 
 /** What the page says to the last submit, once. Undefined when there is nothing against it: the page is read as it is. */
 export function judgeAnswer(flow: Flow, look: Look): Decision | undefined {
-  if (!flow.unjudged || flow.submitted.length === 0) return undefined;
+  if (!flow.attempt.unjudged || flow.attempt.submitted.length === 0) return undefined;
   const { reading } = look;
   const error = reading.error?.fresh ? reading.error : undefined;
   const again = asksAgain(flow, look);
@@ -33,7 +34,7 @@ export function judgeAnswer(flow: Flow, look: Look): Decision | undefined {
 }
 
 /** The page has a field of the kind that was submitted. */
-export function asksAgain({ submitted }: Flow, { reading }: Look): boolean {
+export function asksAgain({ attempt: { submitted } }: Flow, { reading }: Look): boolean {
   if (!questions.includes(reading.kind)) return false;
   const types = new Set(reading.fields.map(({ type }) => type));
   if (submitted.includes('password')) return types.has('password');
@@ -42,21 +43,22 @@ export function asksAgain({ submitted }: Flow, { reading }: Look): boolean {
 }
 
 function refused(flow: Flow, look: Look, { text, kind }: Pick<PageError, 'text' | 'kind'>): Decision | undefined {
+  const { attempt } = flow;
   const { fields, choices, kind: page } = look.reading;
   // Only the live view shows what to set the app up with.
   if (page === 'enrol_totp') return undefined;
   const asksCode = fields.some(isCode);
-  if (flow.lastFrom === 'code') {
+  if (attempt.lastFrom === 'code') {
     // The code may have come at the edge of its window: the next window's is tried, once.
-    if (asksCode && flow.generatedCodes < mostGenerated) return undefined;
+    if (asksCode && flow.factors.mayGenerate) return undefined;
     if (!isAttended(flow))
       return ending('credentials_invalid', 'The site refuses the codes that are generated from the TOTP secret.', text);
   }
-  if (flow.lastFrom === 'credential' && kind === 'other' && !isAttended(flow))
+  if (attempt.lastFrom === 'credential' && kind === 'other' && !isAttended(flow))
     return ending('website_error', 'The site does not take the form, for a reason other than the password.', text);
-  if (flow.lastFrom === 'credential' && !isAttended(flow))
+  if (attempt.lastFrom === 'credential' && !isAttended(flow))
     return ending('credentials_invalid', 'The site refuses the values of the credential.', text);
-  if (flow.refusals + 1 >= mostRefusals)
+  if (attempt.refusals + 1 >= mostRefusals)
     return ending('max_attempts_reached', `The site refused what was submitted ${mostRefusals} times.`, text);
   const why = 'The site refuses what was submitted.';
   if (fields.length > 0) return { do: 'ask', fields, choices, websiteError: text, refused: true, why };
@@ -65,29 +67,39 @@ function refused(flow: Flow, look: Look, { text, kind }: Pick<PageError, 'text' 
 
 /** The same question again, without an error text. */
 function silence(flow: Flow, look: Look): Decision | undefined {
+  const { attempt } = flow;
   const { fields, choices } = look.reading;
-  const codes = flow.submitted.some((part) => part === 'code' || part === 'totp_code');
-  if (codes && flow.lastFrom === 'person')
+  const codes = attempt.submitted.some((part) => part === 'code' || part === 'totp_code');
+  if (codes && attempt.lastFrom === 'person')
     return { do: 'ask', fields, choices, refused: true, why: 'The page asks for the code again.' };
   if (codes) return refused(flow, look, { text: '', kind: 'code' });
-  if (flow.silent === 0) return undefined;
-  if (flow.lastFrom === 'person' || isAttended(flow))
+  if (attempt.silent === 0) return undefined;
+  if (attempt.lastFrom === 'person' || isAttended(flow))
     return { do: 'ask', fields, choices, refused: true, why: 'The page comes back without a word.' };
-  return flow.submitted.includes('password')
+  return attempt.submitted.includes('password')
     ? ending('credentials_invalid', 'The site shows its login form again after each submit, without saying why.')
     : ending('stuck_in_loop', 'The site shows the same form again after each submit, without saying why.');
 }
 
 /** A code was submitted, and the login starts again: the site stopped waiting for it. */
-function wentBack(flow: Flow, { reading }: Look): Decision | undefined {
-  const codes = flow.submitted.some((part) => part === 'code' || part === 'totp_code');
+function wentBack({ attempt }: Flow, { reading }: Look): Decision | undefined {
+  const codes = attempt.submitted.some((part) => part === 'code' || part === 'totp_code');
   const begins =
     reading.kind === 'login' && reading.fields.some(({ type }) => type === 'password' || type === 'identifier');
-  if (!codes || flow.submitted.includes('password') || !begins || reading.fields.some(isCode)) return undefined;
-  if (flow.startedOver)
+  if (!codes || attempt.submitted.includes('password') || !begins || reading.fields.some(isCode)) return undefined;
+  if (attempt.startedOver)
     return ending(
       'session_expired',
       'The site started the login again after the code, twice. It may take too long to arrive.',
     );
   return { do: 'start_over', why: 'The site starts the login again after the code.' };
+}
+
+/**
+ * A re-authentication that ends with website_error is retried soon, which would only prolong the lock. So it reports that there were enough
+ * attempts.
+ */
+export function lockedOut({ input }: Flow, websiteError?: string): Decision {
+  const code = input.flowType === 'REAUTH' ? 'max_attempts_reached' : 'website_error';
+  return ending(code, 'The site says that the account is locked or disabled.', websiteError);
 }

@@ -14,7 +14,7 @@ import type { TotpCode } from '../../credentials/totp.ts';
 import { FormsError } from './browser.ts';
 import { namesFor } from './values.ts';
 
-describe('what the page does by itself', () => {
+describe('a page that changes by itself', () => {
   const gone = () => new FormsError('stale', 'The element is not in the page any more.');
   const unreachable = () => new FormsError('unreachable', 'The element is disabled.');
   /** A browser in which an act on an element fails, after the page has done what it does. */
@@ -86,7 +86,7 @@ describe('what the page does by itself', () => {
     expect(site.site.submits).toHaveLength(1);
   });
 
-  test('a page that goes on while the recipe is looked for is read', async () => {
+  test('a page that changes while elements of the recipe are searched is read', async () => {
     const { recipe } = (await run({ script: shop(), values: good })).outcome;
     const renamed = structuredClone(login);
     for (const one of renamed.fields) one.selectors = [`[name=new-${one.key}]`];

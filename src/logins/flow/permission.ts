@@ -1,10 +1,10 @@
 import { namesSite } from '../../credentials/domains.ts';
 import type { OpenCredential } from '../../credentials/service.ts';
 import type { Allow } from './browser.ts';
-import { wantedProvider } from './choose.ts';
-import type { Flow, Look } from './flow.ts';
+import type { Flow } from './context.ts';
+import type { Fill } from './decision.ts';
 import { hostOf, isHttps } from './hosts.ts';
-import type { Fill } from './plan.ts';
+import type { Look } from './types.ts';
 
 /** What a value is: who gave it, and its name in the credential. */
 export type Origin = Pick<Fill, 'from' | 'name'>;
@@ -13,11 +13,12 @@ export type Origin = Pick<Fill, 'from' | 'name'>;
  * Where a value may be typed. The browser asks it for the document of the field and for each one around it, in the moment of typing:
  * whatever has led there, a page, a recipe or a person, nothing is typed elsewhere.
  */
-export const allowFor =
-  (flow: Flow, value: Origin, credential: OpenCredential | undefined): Allow =>
-  (origin) =>
+export function allowFor(flow: Flow, value: Origin): Allow {
+  const { credential } = flow.page;
+  return (origin) =>
     (value.from === 'person' || isNamed(credential, origin)) &&
     (flow.hosts.safe(origin) || isAtProvider(flow, value, credential, origin));
+}
 
 /** A provider's item is typed only where the item itself names the host. */
 const isNamed = (credential: OpenCredential | undefined, origin: string) =>
@@ -38,13 +39,15 @@ function isAtProvider(flow: Flow, { from, name }: Origin, credential: OpenCreden
   return isSame(provider, credential?.ssoProvider);
 }
 
+export const wantedProvider = ({ input, page, person }: Flow, credential = page.credential) =>
+  person.ssoProvider ?? input.connection.ssoProvider ?? credential?.ssoProvider;
+
 /** Pages that a login may lead through: of the connection, or of the identity provider that it goes by. */
 export const mayBeAt = (flow: Flow, url: string): boolean =>
-  flow.hosts.own(url) || isAtProvider(flow, { from: 'person' }, flow.credential, url);
+  flow.hosts.own(url) || isAtProvider(flow, { from: 'person' }, flow.page.credential, url);
 
 /** Documents that a person's values, at least, may be typed into. */
-export const mayTypeAt = (flow: Flow, origin: string): boolean =>
-  allowFor(flow, { from: 'person' }, flow.credential)(origin);
+export const mayTypeAt = (flow: Flow, origin: string): boolean => allowFor(flow, { from: 'person' })(origin);
 
 /** The values of the credential for the documents that ask: the page itself and those of its fields. The person is asked for the others. */
 export function credentialAt(
@@ -67,17 +70,17 @@ export function credentialAt(
 export const pageOrigin = ({ url, frames }: Look['snapshot']): string =>
   hostOf(url) === undefined ? (frames.find(({ main }) => main)?.origin ?? '') : url;
 
-const isConfirmed = (flow: Flow, url: string) => isHttps(url) && flow.confirmed.has(hostOf(url) ?? '');
+const isConfirmed = (flow: Flow, url: string) => isHttps(url) && flow.person.hasConfirmed(hostOf(url) ?? '');
 
 /** Why nothing is typed there, and what to do about it. Without an origin the document belongs to no site. */
-export function refusal(flow: Flow, origin: string | undefined, credential?: OpenCredential): string {
+export function refusal(flow: Flow, origin: string | undefined): string {
   const host = origin === undefined ? undefined : hostOf(origin);
   if (origin === undefined || host === undefined)
     return 'The login form is in a document that belongs to no site, such as a sandboxed frame. Nothing is typed into it.';
   const named = new URL(origin).host;
   if (flow.hosts.own(origin) && !flow.hosts.safe(origin))
     return `The login is at http://${named}, without https, and nothing is typed there. If the site has no https, say so: set login_url, or the entry of allowed_domains, to an address that begins with http://.`;
-  if (flow.hosts.safe(origin) && !isNamed(credential, origin))
+  if (flow.hosts.safe(origin) && !isNamed(flow.page.credential, origin))
     return `The login is at ${named}, which the item of the credential does not name. Add it to the addresses of the item if the password is for it.`;
   const provider = flow.hosts.sso(origin);
   const also = provider === undefined ? '' : `, or set sso_provider of the credential to ${provider}`;

@@ -1,42 +1,25 @@
-import type { OpenCredential } from '../../credentials/service.ts';
 import type { ReadField, Reading } from '../reading/types.ts';
-import type { Flow } from './flow.ts';
-import { personalAt, placeOf, questionOf } from './questions.ts';
+import { isCode, takesGenerated } from './codes.ts';
+import type { Flow } from './context.ts';
+import type { Fill, FillPlan } from './decision.ts';
 import { leftFor, optionFor, valueFor } from './values.ts';
 
-/** Codes that are generated for one question: the first, and one of the next window in case the first came too late. */
-export const mostGenerated = 2;
-
-export interface Fill {
-  field: ReadField;
-  /** Undefined for a code that is generated when it is typed. */
-  value?: string | undefined;
-  from: 'person' | 'credential' | 'code';
-  /** The name of the credential's value. */
-  name?: string | undefined;
-}
-
-export interface FillPlan {
-  fills: Fill[];
-  /** What the page needs and nothing gives. */
-  missing: ReadField[];
-}
-
 /** What can be typed now: what a person has just given, then what a person gave before, then the credential. */
-export function planFill(flow: Flow, reading: Reading, credential: OpenCredential | undefined): FillPlan {
+export function planFill(flow: Flow, reading: Reading): FillPlan {
   const plan: FillPlan = { fills: [], missing: [] };
   for (const field of reading.fields) {
-    const fill = fillFor(flow, field, reading, credential);
+    const fill = fillFor(flow, field, reading);
     if (fill) plan.fills.push(fill);
     else if (isNeeded(field) || field.options) plan.missing.push(field);
   }
-  if (!flow.credentialRefused) fillFromRest(flow, plan, reading, credential?.values ?? {});
+  if (!flow.attempt.credentialRefused) fillFromRest(flow, plan, reading);
   plan.missing = plan.missing.filter(isNeeded);
   return plan;
 }
 
 /** Values under names that fit no field, where only one field can be meant. */
-function fillFromRest(flow: Flow, plan: FillPlan, reading: Reading, values: Record<string, string>): void {
+function fillFromRest({ attempt, page }: Flow, plan: FillPlan, reading: Reading): void {
+  const values = page.credential?.values ?? {};
   const used = new Set(plan.fills.flatMap(({ name }) => name ?? []));
   const open = plan.missing.filter(
     (field) => !['new_password', 'captcha'].includes(field.key) && (!isCode(field) || isFixed(field, reading, values)),
@@ -49,7 +32,7 @@ function fillFromRest(flow: Flow, plan: FillPlan, reading: Reading, values: Reco
     // Two open questions of a kind: which value is for which is a guess.
     if (kind.length > 1 && !kind[0]?.options) continue;
     for (const field of kind) {
-      const elsewhere = [...flow.taken].flatMap(([name, key]) => (key === memoryKey(field) ? [] : name));
+      const elsewhere = attempt.takenElsewhere(memoryKey(field));
       const found = isCode(field) ? fixedCode(field, values) : leftFor(field, values, new Set([...used, ...elsewhere]));
       if (!found) continue;
       used.add(found.name);
@@ -80,27 +63,21 @@ function onlyPins(values: Record<string, string>): Record<string, string> {
   return pins;
 }
 
-function fillFor(
-  flow: Flow,
-  field: ReadField,
-  reading: Reading,
-  credential: OpenCredential | undefined,
-): Fill | undefined {
-  const { values, code } = flow.pending;
-  const pushed = isCode(field) && code?.place === placeOf(flow, field.origin) ? code?.value : undefined;
-  const given = values.get(questionOf(flow, field)) ?? pushed;
+function fillFor({ attempt, factors, page, person }: Flow, field: ReadField, reading: Reading): Fill | undefined {
+  const { credential } = page;
+  const given = person.answerTo(field);
   if (given !== undefined) {
     const value = field.options ? (optionFor(field, given) ?? given) : given;
     return { field, value, from: 'person' };
   }
   if (isCode(field)) {
-    const generates = credential?.totp !== undefined && flow.generatedCodes < mostGenerated;
+    const generates = credential?.totp !== undefined && factors.mayGenerate;
     return generates && takesGenerated(field, reading) ? { field, from: 'code' } : undefined;
   }
   if (field.key === 'new_password') return undefined;
-  const before = personalAt(flow, field.origin).get(memoryKey(field));
+  const before = person.typedAt(field.origin).get(memoryKey(field));
   if (before !== undefined) return { field, value: before, from: 'person' };
-  if (flow.credentialRefused && field.type !== 'text') return undefined;
+  if (attempt.credentialRefused && field.type !== 'text') return undefined;
   const found = valueFor(field, credential?.values ?? {});
   return found && { field, value: found.value, from: 'credential', name: found.name };
 }
@@ -108,24 +85,6 @@ function fillFor(
 /** Under which a person's value is remembered for the same question on a later page. */
 export const memoryKey = ({ key, label }: ReadField) =>
   key === 'text' || key === 'security_answer' ? `${key}:${label}` : key;
-
-export const isCode = ({ type }: ReadField) => type === 'code' || type === 'totp_code';
-
-/** A code that a site sent is not the one of an authenticator app. */
-export function takesGenerated(field: ReadField, reading: Reading): boolean {
-  return field.type === 'totp_code' || codeChannel(field, reading) === 'other';
-}
-
-/** How the code comes, by the words around the field. */
-export function codeChannel(field: ReadField, reading: Reading): 'sms' | 'email' | 'call' | 'other' {
-  const { mfaType } = field;
-  if (mfaType === 'sms' || mfaType === 'email' || mfaType === 'call') return mfaType;
-  const text = [field.label, field.hint, field.placeholder, reading.externalMessage].join(' ').toLowerCase();
-  if (/\bsms\b|text message|texted|mobile (phone|number)|phone number/.test(text)) return 'sms';
-  if (/e-?mail|@|inbox/.test(text)) return 'email';
-  if (/phone call|call you|called/.test(text)) return 'call';
-  return 'other';
-}
 
 function isNeeded(field: ReadField): boolean {
   if (field.options) return field.required && !field.options.some(({ selected, value }) => selected && value !== '');

@@ -86,7 +86,7 @@ test('the account of the credential is taken among those that a site remembers',
   ).toMatchObject(done);
 });
 
-test('so is one that is shown with characters left out', async () => {
+test('the account is also recognised when the page masks some of its characters', async () => {
   const ours = choice('account', 'account', { ref: 'ours', label: 'al•••planted' });
   const theirs = choice('account', 'account_2', { ref: 'theirs', label: 'b•••planted' });
   expect(

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { scrubber } from './scrub.ts';
 
-test('a record has none of what was typed and none of what the credential holds', async () => {
+test('a record contains no typed value and no value of the credential', async () => {
   const scrub = scrubber();
   scrub.add('typed-password');
   scrub.hold(['ada@shop.example', 'of-the credential']);
@@ -33,7 +33,7 @@ test.each([100, 120, 200, 300, 500])('a text that is cut after %i characters kee
   expect(scrub.text(harmless)).toBe(harmless);
 });
 
-test('what a credential held before is shown again, unless it was typed', () => {
+test('a former value of a credential is shown again, unless it was typed', () => {
   const scrub = scrubber();
   scrub.hold(['first-one', 'first-two']);
   scrub.add('first-two');

@@ -1,10 +1,9 @@
 import { prepare } from '../reading/prepare.ts';
 import type { Reading } from '../reading/types.ts';
-import type { FlowBrowser } from './browser.ts';
-import { isPassing } from './fill.ts';
-import { pause, type Look, type Reader } from './flow.ts';
+import { isPassing, type FlowBrowser } from './browser.ts';
 import { keyOf } from './look.ts';
-import { standardDeadlines } from './types.ts';
+import { pause } from './pause.ts';
+import { standardDeadlines, type Look, type Reader } from './types.ts';
 
 const settleMs = 10_000;
 const mostWaits = 4;

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Snapshot } from '../reading/snapshot.ts';
 import { sessionOver } from '../reading/words/texts.ts';
 import { pageAddress } from './addresses.ts';
-import type { Look } from './flow.ts';
-import type { RecipeSuccess } from './recipe-types.ts';
+import type { RecipeSuccess } from './recipe.ts';
+import type { Look } from './types.ts';
 
 const mostMarks = 20;
 /** Fewer marks say nothing: pages change. */

@@ -43,7 +43,7 @@ const reauth = (ssoHosts: Record<string, string[]>, more: Partial<Case['input']>
     },
   });
 
-test('a person confirms the host that the chosen identity provider is at, and types there what is for it', async () => {
+test('a person confirms the host that the chosen identity provider is at, and types the values for it there', async () => {
   const { outcome, reports, site, typed } = await start({
     submits: [{ choiceId: 'sso' }, { choiceId: `continue_at_${host}` }, { fieldValues: theirs }],
   });
@@ -53,7 +53,7 @@ test('a person confirms the host that the chosen identity provider is at, and ty
   expect(typed).toEqual(theirs);
 });
 
-test('what a person typed at the site is not typed at the identity provider', async () => {
+test('values that a person typed at the site are not typed at the identity provider', async () => {
   const script = withProvider();
   const ways = script.pages['login']!;
   script.pages['login'] = {
@@ -95,7 +95,7 @@ test('without a person, values are typed at a confirmed host that a person typed
   expect(named.outcome.status).toBe('SUCCESS');
 });
 
-test('another value under the name of one that a person typed at a confirmed host is not typed there', async () => {
+test('a value is not typed at a confirmed host if a person typed another value there under the same name', async () => {
   const { outcome, site } = await start({
     values: { ...good, password: 'planted-new' },
     input: {

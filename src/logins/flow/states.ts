@@ -1,5 +1,6 @@
-import { FlowEnd } from './ends.ts';
-import type { FlowDeadlines, FlowStep } from './types.ts';
+import type { FlowStep } from '../api-enums.ts';
+import { expired, FlowEnd } from './ends.ts';
+import type { FlowDeadlines } from './types.ts';
 
 /** What the answer to "what if it stays here" depends on. */
 export interface Stay {
@@ -72,34 +73,20 @@ export const flowStates: Record<FlowStateName, StateOfFlow> = {
             'mfa_required',
             'The site asks for a code that the flow cannot make, and none was pushed in time.',
           )
-        : new FlowEnd(
-            'awaiting_input_timeout',
-            'What the site asks for was not submitted in time. Start the login again.',
-            {
-              status: 'EXPIRED',
-            },
-          ),
+        : expired('awaiting_input_timeout', 'What the site asks for was not submitted in time. Start the login again.'),
   },
   awaiting_external: {
     means: 'The page waits for something outside of it: a push, a link in a mail, a person in the live view.',
     step: 'AWAITING_EXTERNAL_ACTION',
     // No person waits for a re-authentication. A person who gets a push answers it soon or not at all.
     deadline: ({ deadlines: { external }, reauth }) => (reauth ? Math.min(external, 120_000) : external),
-    stays: ({ reauth, captcha }) =>
-      captcha
-        ? new FlowEnd('captcha_blocked', 'The captcha of the site was not solved in time.')
-        : reauth
-          ? new FlowEnd(
-              'external_action_required',
-              'The site waits for an action outside of the page, which a re-authentication cannot do.',
-            )
-          : new FlowEnd(
-              'external_action_timeout',
-              'The site waited for an action outside of the page that did not come in time.',
-              {
-                status: 'EXPIRED',
-              },
-            ),
+    stays({ reauth, captcha }) {
+      if (captcha) return new FlowEnd('captcha_blocked', 'The captcha of the site was not solved in time.');
+      const action = 'an action outside of the page';
+      return reauth
+        ? new FlowEnd('external_action_required', `The site waits for ${action}, which a re-authentication cannot do.`)
+        : expired('external_action_timeout', `The site waited for ${action} that did not come in time.`);
+    },
   },
   confirming: {
     means: 'The login looks done; a second page shows whether it is.',

@@ -1,11 +1,23 @@
 import type { OpenCredential } from '../../credentials/service.ts';
 import type { TotpCode } from '../../credentials/totp.ts';
-import type { ReadChoice, ReadField, ReadingKind } from '../reading/types.ts';
+import type { FlowStep } from '../api-enums.ts';
+import type { Snapshot } from '../reading/snapshot.ts';
+import type { ReadChoice, ReadContext, ReadField, Reading, ReadingKind } from '../reading/types.ts';
 import type { FlowBrowser, Passkey } from './browser.ts';
-import type { Recipe, Requirements } from './recipe-types.ts';
+import type { Recipe, Requirements } from './recipe.ts';
 
 export type { FlowBrowser, Passkey } from './browser.ts';
-export type { Recipe, Requirements } from './recipe-types.ts';
+export type { Recipe, Requirements } from './recipe.ts';
+
+export type Reader = (snapshot: Snapshot, context: ReadContext) => Reading;
+
+/** One look at a page. */
+export interface Look {
+  snapshot: Snapshot;
+  reading: Reading;
+  /** Equal for the same page with the same questions, whatever error it shows. */
+  key: string;
+}
 
 export type WasTyped = (name: string, value: string) => boolean;
 
@@ -112,8 +124,6 @@ interface Question {
   question?: string | undefined;
 }
 
-export type FlowStep = 'DISCOVERING' | 'AWAITING_INPUT' | 'AWAITING_EXTERNAL_ACTION' | 'SUBMITTING' | 'COMPLETED';
-
 /** What users see of a running flow. Values that were typed are never in it. */
 export interface FlowState {
   step: FlowStep;
@@ -126,32 +136,29 @@ export interface FlowState {
   ssoProvider?: string | undefined;
 }
 
-const flowErrorCodes = [
-  'login_form_not_found',
-  'navigation_confused',
-  'domain_not_allowed',
-  'stuck_in_loop',
-  'max_attempts_reached',
-  'website_error',
-  'network_error',
-  'element_not_found',
-  'credentials_invalid',
-  'mfa_required',
-  'external_action_required',
-  'unsupported_auth_method',
-  'bot_detected',
-  'captcha_blocked',
-  'session_expired',
-  'no_active_flow',
-  'flow_failed',
-  'awaiting_input_timeout',
-  'external_action_timeout',
-  'max_steps_exceeded',
-  'browser_error',
-  'internal_error',
-] as const;
-
-export type FlowErrorCode = (typeof flowErrorCodes)[number];
+export type FlowErrorCode =
+  | 'login_form_not_found'
+  | 'navigation_confused'
+  | 'domain_not_allowed'
+  | 'stuck_in_loop'
+  | 'max_attempts_reached'
+  | 'website_error'
+  | 'network_error'
+  | 'element_not_found'
+  | 'credentials_invalid'
+  | 'mfa_required'
+  | 'external_action_required'
+  | 'unsupported_auth_method'
+  | 'bot_detected'
+  | 'captcha_blocked'
+  | 'session_expired'
+  | 'no_active_flow'
+  | 'flow_failed'
+  | 'awaiting_input_timeout'
+  | 'external_action_timeout'
+  | 'max_steps_exceeded'
+  | 'browser_error'
+  | 'internal_error';
 
 export interface FlowOutcome {
   status: 'SUCCESS' | 'FAILED' | 'EXPIRED' | 'CANCELED';

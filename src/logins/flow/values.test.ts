@@ -35,13 +35,13 @@ function option(value: string, label: string) {
   return { value, label, selected: false };
 }
 
-test('what a person types is kept under the name that the credential has for it', () => {
+test('a person’s value is kept under the name that the credential has for it', () => {
   expect(nameFor(field('identifier', 'username'), { Login: 'a' })).toBe('Login');
   expect(nameFor(field('password', 'new_password'), { pwd: 'a' })).toBe('pwd');
   expect(nameFor(field('text', 'text', { label: 'Mother’s maiden name' }), {})).toBe('mother_s_maiden_name');
 });
 
-test('what a login needs is held against the names of the values', () => {
+test('the needs of a login are compared with the names of the values', () => {
   expect(['username', 'password', 'tenant'].map(namesFor(['E-Mail', 'pwd']))).toEqual([true, true, false]);
 });
 

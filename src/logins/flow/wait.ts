@@ -1,10 +1,11 @@
 import { FormsError } from './browser.ts';
-import { hideTyped, pause, report, type Flow, type Look } from './flow.ts';
+import { isCode } from './codes.ts';
+import type { Flow } from './context.ts';
 import { lookAt } from './look.ts';
+import { pause } from './pause.ts';
+import { report } from './report.ts';
 import type { FlowStateName } from './states.ts';
-import type { Submitted } from './types.ts';
-import { isCode } from './plan.ts';
-import { placeOf, questionOf } from './questions.ts';
+import type { Look } from './types.ts';
 
 const mostFrozen = 5;
 
@@ -17,25 +18,25 @@ export async function awaitChange(
   step: 'AWAITING_INPUT' | 'AWAITING_EXTERNAL_ACTION',
   signal: AbortSignal,
 ): Promise<FlowStateName> {
-  const { fields, choices, message } = flow.asked;
-  if (flow.untried) return 'looking';
+  const { person } = flow;
+  const { fields, choices, message } = person.asked;
+  if (person.untried) return 'looking';
   await report(flow, {
     step,
     fields,
     choices,
     externalActionMessage: message,
-    websiteError: flow.websiteError,
+    websiteError: flow.attempt.websiteError,
   });
   // An answer to the wait before this one may have been taken meanwhile.
-  if (flow.untried) return 'looking';
-  flow.waitedForPerson = true;
-  flow.acted = false;
+  if (person.untried) return 'looking';
+  flow.page.followOwnWindows();
   const leave = new AbortController();
   const both = AbortSignal.any([signal, leave.signal]);
   try {
     const first = await Promise.race([given(flow, both), changed(flow, both)]);
-    if (first === 'changed' && step === 'AWAITING_EXTERNAL_ACTION') flow.requirements.external = true;
-    if (first === 'given') flow.visits.clear();
+    if (first === 'changed' && step === 'AWAITING_EXTERNAL_ACTION') flow.draft.need({ external: true });
+    if (first === 'given') flow.attempt.forgetVisits();
     return 'looking';
   } finally {
     leave.abort(new Error('The flow waits no longer.'));
@@ -44,47 +45,19 @@ export async function awaitChange(
 
 /** The next submit that answers something of what is asked. */
 async function given(flow: Flow, signal: AbortSignal): Promise<'given'> {
-  const { fields, choices } = flow.asked;
+  const { fields, choices } = flow.person.asked;
   for (;;) {
     // Taken even when the page has changed in the same moment: what a person has given must not get lost.
     const submitted = await flow.input.input({ signal, codes: fields.some(isCode) });
-    if (take(flow, submitted)) return 'given';
+    if (flow.person.take(submitted)) return 'given';
     // Nothing to ask for: only the page can change.
     if (fields.length === 0 && choices.length === 0) await pause(1000, signal);
   }
 }
 
-function take(flow: Flow, { fieldValues = {}, choiceId, code, questions = [] }: Submitted): boolean {
-  const { fields, choices } = flow.asked;
-  const answered = new Set(questions);
-  let taken = false;
-  for (const field of fields) {
-    const value = fieldValues[field.id];
-    const question = questionOf(flow, field);
-    if (value === undefined || value === '' || !answered.has(question)) continue;
-    flow.pending.values.set(question, value);
-    hideTyped(flow, field, value);
-    taken = true;
-  }
-  const choice = choices.find(({ id }) => id === choiceId);
-  if (choice && answered.has(questionOf(flow, choice))) {
-    flow.pending.choice = questionOf(flow, choice);
-    taken = true;
-  }
-  const codeField = fields.find(isCode);
-  if (code !== undefined && code !== '' && codeField) {
-    flow.pending.code = { value: code, place: placeOf(flow, codeField.origin) };
-    flow.scrub.add(code);
-    flow.secrets.add(code);
-    taken = true;
-  }
-  flow.untried ||= taken;
-  return taken;
-}
-
 /** Resolves when the page asks something else than it did. */
 async function changed(flow: Flow, signal: AbortSignal): Promise<'changed'> {
-  const before = flow.look && asks(flow, flow.look);
+  const before = flow.page.look && asks(flow, flow.page.look);
   for (let frozen = 0; ;) {
     await pause(flow.deadlines.every, signal);
     try {
@@ -99,5 +72,5 @@ async function changed(flow: Flow, signal: AbortSignal): Promise<'changed'> {
 }
 
 /** The page and its questions, as one text that is equal while they are. */
-const asks = (flow: Flow, { key, reading: { fields, choices } }: Look) =>
-  [key, ...[...fields, ...choices].map((asked) => questionOf(flow, asked))].join(' ');
+const asks = ({ person }: Flow, { key, reading: { fields, choices } }: Look) =>
+  [key, ...[...fields, ...choices].map((asked) => person.questionOf(asked))].join(' ');

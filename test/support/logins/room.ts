@@ -15,7 +15,7 @@ import { loginInputs } from '../../../src/logins/inputs.ts';
 import { loginMetrics } from '../../../src/logins/metrics.ts';
 import { loginNotices } from '../../../src/logins/notices.ts';
 import { loginChannel, runStore } from '../../../src/logins/run-store.ts';
-import { loginRunner } from '../../../src/logins/runner.ts';
+import { nodeLogins } from '../../../src/logins/node-logins.ts';
 import { jittered } from '../../../src/logins/checks.ts';
 import { loginSchedule } from '../../../src/logins/schedule.ts';
 import { loginService } from '../../../src/logins/service.ts';
@@ -138,7 +138,7 @@ export function loginRoom(store: LoginTestStore, nodeId = 'node_a', slotMs?: num
   const inputs = loginInputs({ db, secrets, notices });
   const metrics = loginMetrics(new Registry());
   const shared = { db, browsers: { start: started }, metrics, nodeId, log: silent };
-  const runner = loginRunner({
+  const runner = nodeLogins({
     ...shared,
     secrets,
     inputs,

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { TotpCode } from '../../../src/credentials/totp.ts';
-import type { Reader } from '../../../src/logins/flow/flow.ts';
-import { runWith } from '../../../src/logins/flow/machine.ts';
+import type { Reader } from '../../../src/logins/flow/types.ts';
+import { runWith } from '../../../src/logins/flow/state-loop.ts';
 import type { Explained, FlowInput, FlowState, Submitted } from '../../../src/logins/flow/types.ts';
 import type { Reading } from '../../../src/logins/reading/types.ts';
 import { field, scriptedSite, submit, type Script, type ScriptedPage, type SiteState } from './scripted-site.ts';

@@ -1,7 +1,7 @@
 import type { ReadChoice, ReadField, Reading, Step } from '../../../src/logins/reading/types.ts';
 import type { Snapshot } from '../../../src/logins/reading/snapshot.ts';
 import { FormsError, type FlowBrowser, type Passkey } from '../../../src/logins/flow/browser.ts';
-import type { Reader } from '../../../src/logins/flow/flow.ts';
+import type { Reader } from '../../../src/logins/flow/types.ts';
 
 /** A page of a scripted site: what the reading says about it, and what a click on each of its elements does. */
 export interface ScriptedPage {

@@ -1,6 +1,6 @@
 import { $, make } from './elements.ts';
 import type { Choice } from './state.ts';
-import { choose, orChoose } from './words.ts';
+import { choose, orChoose } from './messages.ts';
 
 /** The ways on that the site offers, by type, in the site's order. */
 export function choiceList(onChoose: (choice: Choice, button: HTMLElement) => void) {

@@ -1,6 +1,6 @@
 import { $, make } from './elements.ts';
 import type { Field, OlderField } from './state.ts';
-import { unnamed } from './words.ts';
+import { unnamed } from './messages.ts';
 
 type Control = HTMLInputElement | HTMLSelectElement;
 

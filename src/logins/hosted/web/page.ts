@@ -10,7 +10,7 @@ import { fieldList } from './fields.ts';
 import { returnAddress } from './return.ts';
 import { isFinal, Refused, service } from './service.ts';
 import type { News, State, Submit } from './state.ts';
-import * as words from './words.ts';
+import * as messages from './messages.ts';
 
 const SLOW_MS = 20_000;
 /** How long the flow may take to take an answer, before the question that was answered counts as asked again. */
@@ -46,14 +46,14 @@ function view(name: string): void {
 function announce(text: string): void {
   if ($('status-text').textContent !== text) $('status-text').textContent = text;
   clearTimeout(slowTimer);
-  if (text) slowTimer = setTimeout(() => ($('status-text').textContent = words.progress.slow(site())), SLOW_MS);
+  if (text) slowTimer = setTimeout(() => ($('status-text').textContent = messages.progress.slow(site())), SLOW_MS);
 }
 
 /** An alert is read out when it is filled, so the same text is filled in again. */
 function complain(text: string | null | undefined, quoted = false): void {
   $('problem').replaceChildren();
   if (!text) return;
-  if (quoted) $('problem').append(make('strong', {}, words.says(site())), ' ');
+  if (quoted) $('problem').append(make('strong', {}, messages.says(site())), ' ');
   $('problem').append(make('span', { dir: 'auto' }, text));
 }
 
@@ -62,7 +62,7 @@ function introduce({ domain, profile_name: profile, save_credentials: kept }: Co
   $('monogram').textContent = Array.from(domain.replace(/^www\./, ''))[0]?.toUpperCase() ?? '';
   $('who').replaceChildren('for the profile ', make('b', {}, profile));
   $('who').hidden = false;
-  $('about').textContent = words.about({ site: domain, host: location.host, kept, profile });
+  $('about').textContent = messages.about({ site: domain, host: location.host, kept, profile });
   $('footer').hidden = false;
 }
 
@@ -80,7 +80,7 @@ function showProgress(): void {
   if (!answered) hideQuestions();
   complain('');
   view('busy');
-  announce(words.progress[state.flow_step === 'SUBMITTING' ? 'submitting' : 'discovering'](site()));
+  announce(messages.progress[state.flow_step === 'SUBMITTING' ? 'submitting' : 'discovering'](site()));
   document.title = `Sign in to ${site()}`;
 }
 
@@ -157,10 +157,10 @@ function showEnd({
   $('end-title').focus();
 }
 
-function finish(status: words.End): void {
+function finish(status: messages.End): void {
   const { profile_name, domain, error_code, error_message, website_error } = state;
   login.forget();
-  const end = words.ends[status];
+  const end = messages.ends[status];
   const good = status === 'SUCCESS';
   const message = error_message || website_error || end.title(site());
   const link = good
@@ -171,7 +171,7 @@ function finish(status: words.End): void {
     title: end.title(site()),
     text: good ? (link ? '' : end.text) : error_message || end.text,
     quote: good ? undefined : website_error,
-    next: good || link ? '' : words.askAgain,
+    next: good || link ? '' : messages.askAgain,
     link,
   });
   // Not left in the history: going back would only find the page of a sign-in that is over.
@@ -214,7 +214,7 @@ async function send(body: Submit, button: HTMLElement): Promise<void> {
   if (answered || root.dataset.state === 'over') return;
   complain('');
   busy(true, button);
-  announce(words.progress.sending);
+  announce(messages.progress.sending);
   const interaction = state.interaction_id;
   const mine = { question: shown, interaction, at: Date.now(), moved: false };
   answered = mine;
@@ -227,7 +227,7 @@ async function send(body: Submit, button: HTMLElement): Promise<void> {
   if (answered !== mine) return; // the flow was faster than the answer, and its next question is shown
   fields.forgetSecrets();
   shown = '';
-  announce(words.progress.submitting(site()));
+  announce(messages.progress.submitting(site()));
   setTimeout(() => void refresh(), STALE_MS + 100);
 }
 
@@ -239,8 +239,8 @@ async function refused(error: unknown): Promise<void> {
   const movedOn = error instanceof Refused && (error.status === 422 || error.status === 409);
   if (movedOn) await refresh();
   if (isOver()) return;
-  if (movedOn) complain(words.trouble.movedOn);
-  else complain(error instanceof Refused ? words.trouble.refused(error.message) : words.trouble.unreachable);
+  if (movedOn) complain(messages.trouble.movedOn);
+  else complain(error instanceof Refused ? messages.trouble.refused(error.message) : messages.trouble.unreachable);
   (fields.first() ?? choices.first())?.focus();
 }
 
@@ -257,10 +257,10 @@ async function refresh(): Promise<void> {
 function close({ status }: Refused): void {
   if (root.dataset.state === 'over') return;
   login.forget();
-  const { used, ended, over } = words.dead;
+  const { used, ended, over } = messages.dead;
   const { title, text } = status === 410 ? used : state.flow_status ? ended : over;
   state = { ...state, flow_status: 'EXPIRED' };
-  showEnd({ good: false, title, text, next: words.askAgain });
+  showEnd({ good: false, title, text, next: messages.askAgain });
 }
 
 // ---- time
@@ -276,11 +276,11 @@ let hurried = false;
 function tick(): void {
   if (!state.flow_expires_at || isOver()) return;
   const seconds = (Date.parse(state.flow_expires_at) - Date.now()) / 1000;
-  $('time').textContent = words.timeLeft(seconds);
+  $('time').textContent = messages.timeLeft(seconds);
   if (seconds <= 0) return void refresh();
   if (seconds < 120 && !hurried) {
     hurried = true;
-    note('hurry', words.hurry);
+    note('hurry', messages.hurry);
     setTimeout(() => note('hurry', ''), NOTE_MS);
   }
 }
@@ -303,7 +303,7 @@ async function enter(): Promise<void> {
 }
 
 async function begin(): Promise<void> {
-  announce(words.progress.opening);
+  announce(messages.progress.opening);
   await enter();
   if (!login.hasToken) throw new Refused(401, '');
   const connection = await login.state();
@@ -315,7 +315,7 @@ async function begin(): Promise<void> {
   await login.follow({
     onState,
     isOver,
-    onLost: (on) => note('lost', on && !isOver() ? words.trouble.lost : ''),
+    onLost: (on) => note('lost', on && !isOver() ? messages.trouble.lost : ''),
   });
 }
 
@@ -329,5 +329,5 @@ try {
 } catch (error) {
   const refusal = error instanceof Refused && error.status < 500 && error.status !== 429;
   if (refusal) close(error);
-  else showEnd({ good: false, ...words.dead.broken });
+  else showEnd({ good: false, ...messages.dead.broken });
 }

@@ -1,25 +1,26 @@
 import type { OpenCredential } from '../../credentials/service.ts';
-import { act, enablePasskeys } from './act.ts';
+import { act } from './act.ts';
 import { entryAddresses, guessedAddresses, shownAddress } from './addresses.ts';
-import { FormsError } from './browser.ts';
-import { checkWith } from './health.ts';
-import { isHttps } from './hosts.ts';
+import { FormsError, type FlowBrowser } from './browser.ts';
+import { isCode } from './codes.ts';
 import { confirm } from './confirm.ts';
+import { newFlow, type Flow } from './context.ts';
 import { decide } from './decide.ts';
-import type { Decision } from './decision.ts';
-import { FlowEnd } from './ends.ts';
+import { isRefusal, type Decision } from './decision.ts';
+import { expired, FlowEnd } from './ends.ts';
 import { explain } from './explain.ts';
-import { hideCredential, newFlow, pause, report, type Flow, type Look, type Reader } from './flow.ts';
-import { lookAt, rememberPages } from './look.ts';
+import { checkWith } from './health.ts';
+import { hideCredential } from './hidden-values.ts';
+import { isHttps } from './hosts.ts';
 import { asksAgain } from './judge.ts';
-import { isCode } from './plan.ts';
-import { dropStaleAnswers, pendingChoice } from './questions.ts';
-import { unlearn } from './recipe.ts';
+import { lookAt } from './look.ts';
+import { pause } from './pause.ts';
+import { credentialAt, refusal } from './permission.ts';
 import { replayed } from './replay.ts';
+import { report } from './report.ts';
 import { labelsOf } from './signs.ts';
 import { flowStates, type FlowStateName, type Stay } from './states.ts';
-import type { FlowInput, FlowOutcome } from './types.ts';
-import { credentialAt, refusal } from './permission.ts';
+import type { FlowInput, FlowOutcome, Look, Reader } from './types.ts';
 import { awaitChange } from './wait.ts';
 
 type Handler = (flow: Flow, signal: AbortSignal) => Promise<FlowStateName | FlowOutcome>;
@@ -29,7 +30,7 @@ const handlers: Record<FlowStateName, Handler> = {
   opening: open,
   looking: look,
   entering: enter,
-  acting: (flow, signal) => act(flow, flow.look!, flow.credential, signal),
+  acting: act,
   responding: respond,
   awaiting_input: (flow, signal) => awaitChange(flow, 'AWAITING_INPUT', signal),
   awaiting_external: (flow, signal) => awaitChange(flow, 'AWAITING_EXTERNAL_ACTION', signal),
@@ -55,7 +56,7 @@ export async function runWith(read: Reader, input: FlowInput): Promise<FlowOutco
     }
   } catch (error) {
     const end = endOf(flow, error);
-    if (flow.decision?.do !== 'end') await explain(flow, state, end.message);
+    if (flow.attempt.decision?.do !== 'end') await explain(flow, state, end.message);
     return {
       ...(await learned(flow)),
       ...outcomeOf(flow, end),
@@ -64,17 +65,13 @@ export async function runWith(read: Reader, input: FlowInput): Promise<FlowOutco
   }
 }
 
-/** Elements that vanished or could not be used, before the flow gives up. */
-const mostMisses = 2;
-
 /**
  * An element is gone, or cannot be used: the page is read again, without the recipe, for as long as it can be read. A page
  * that goes on by itself and a recipe that is out of date look like that too.
  */
 async function lookAgain(flow: Flow, state: FlowStateName, error: unknown): Promise<FlowStateName> {
   const again = error instanceof FormsError && ['stale', 'unreachable', 'unfit'].includes(error.fault);
-  if (!again || flow.input.signal.aborted || state === 'opening' || ++flow.misses > mostMisses) throw error;
-  flow.replayAt = undefined;
+  if (!again || flow.input.signal.aborted || state === 'opening' || flow.attempt.miss()) throw error;
   await explain(flow, state, `An element could not be used, so the page is read again: ${error.message}`);
   return 'looking';
 }
@@ -85,7 +82,7 @@ async function stay(flow: Flow, state: FlowStateName, endsAt: number): Promise<F
   const facts = factsOf(flow);
   const leaveAt = Math.min(flow.now() + deadline(facts), endsAt);
   if (step && !step.startsWith('AWAITING'))
-    await report(flow, { step, fields: [], choices: [], websiteError: flow.websiteError });
+    await report(flow, { step, fields: [], choices: [], websiteError: flow.attempt.websiteError });
   const leave = new AbortController();
   const signal = AbortSignal.any([flow.input.signal, leave.signal]);
   let late = false;
@@ -93,14 +90,14 @@ async function stay(flow: Flow, state: FlowStateName, endsAt: number): Promise<F
     late = true;
     leave.abort(new Error('The state took too long.'));
   }, leaveAt - flow.now());
-  // Work that goes on after its time must not touch the page any more.
-  flow.browser = guarded(flow.input.browser, signal);
+  // Work that continues after the deadline must not use the browser any more.
+  const browser = guarded(flow.input.browser, signal);
   try {
-    return await Promise.race([handlers[state](flow, signal), aborted(signal)]);
+    return await Promise.race([handlers[state]({ ...flow, browser }, signal), aborted(signal)]);
   } catch (error) {
     if (!late || flow.input.signal.aborted) throw error;
     if (flow.now() >= endsAt && !step?.startsWith('AWAITING'))
-      throw new FlowEnd('flow_failed', 'The login took longer than a flow may take.', { status: 'EXPIRED' });
+      throw expired('flow_failed', 'The login took longer than a flow may take.');
     if (typeof stays === 'string') return stays;
     throw stays(factsOf(flow));
   } finally {
@@ -113,8 +110,8 @@ function factsOf(flow: Flow): Stay {
   return {
     deadlines: flow.deadlines,
     reauth: flow.input.flowType === 'REAUTH',
-    asksCode: flow.asked.fields.some(isCode),
-    captcha: flow.look?.reading.kind === 'captcha',
+    asksCode: flow.person.asked.fields.some(isCode),
+    captcha: flow.page.look?.reading.kind === 'captcha',
   };
 }
 
@@ -125,9 +122,9 @@ const aborted = (signal: AbortSignal) =>
   });
 
 /** The browser for as long as the signal has not fired. Closing a page is always possible. */
-function guarded(browser: Flow['browser'], signal: AbortSignal): Flow['browser'] {
+function guarded(browser: FlowBrowser, signal: AbortSignal): FlowBrowser {
   return new Proxy(browser, {
-    get(target, name: keyof Flow['browser']) {
+    get(target, name: keyof FlowBrowser) {
       if (name !== 'close') signal.throwIfAborted();
       const member = target[name];
       return typeof member === 'function' ? member.bind(target) : member;
@@ -136,28 +133,18 @@ function guarded(browser: Flow['browser'], signal: AbortSignal): Flow['browser']
 }
 
 async function open(flow: Flow): Promise<FlowStateName> {
-  flow.addresses = entryAddresses(flow.input.connection, flow.input.recipe);
-  const [first] = await flow.browser.pages();
-  flow.pageId = first?.pageId ?? (await flow.browser.open('about:blank'));
-  await rememberPages(flow);
-  // Tabs of the profile may still be coming back.
-  flow.acted = false;
-  if (flow.input.passkeys?.length) await enablePasskeys(flow);
+  const { browser, page } = flow;
+  const { connection, recipe, passkeys = [] } = flow.input;
+  page.tryAddresses(entryAddresses(connection, recipe));
+  await page.open(browser);
+  if (passkeys.length > 0) await flow.factors.enablePasskeys(browser, page.id, passkeys, flow.hosts.passkeys);
   return nextAddress(flow);
 }
 
-/** The next address that answers. A name that is not found is no reason to stop, another way to write it may be. */
+/** The next address that answers. An address that does not answer does not end the flow: the next one may. */
 async function nextAddress(flow: Flow): Promise<FlowStateName> {
-  for (let url = flow.addresses.shift(); url !== undefined; url = flow.addresses.shift()) {
-    const { error } = await flow.browser.navigate(flow.pageId, url);
-    flow.blankWaits = 0;
-    if (error === undefined) {
-      flow.answered ??= url;
-      return 'looking';
-    }
-    flow.unanswered.push({ url, error });
-  }
-  const { answered, unanswered } = flow;
+  if (await flow.page.enter(flow.browser)) return 'looking';
+  const { answered, unanswered } = flow.page;
   if (answered === undefined) {
     const plain = unanswered.some(({ url }) => !isHttps(url));
     const remedy = plain ? '' : ' If it has no https, set login_url to its address with http://.';
@@ -186,36 +173,35 @@ function mayHaveForm({ input: { connection, recipe } }: Flow, url: string, answe
 
 /** Links have led nowhere: the start page, then what login pages are often called. */
 async function enter(flow: Flow, signal: AbortSignal): Promise<FlowStateName> {
-  flow.acted = false;
-  if (flow.addresses.length === 0 && !flow.guessed) {
+  const { page, evidence } = flow;
+  page.followOwnWindows();
+  if (page.addresses.length === 0 && !page.guessed) {
     const { connection, recipe, browser } = flow.input;
     const { patience } = flow.deadlines;
-    if (connection.postLoginUrl !== undefined && !flow.checked) {
-      flow.checked = true;
+    if (connection.postLoginUrl !== undefined && !evidence.checked) {
+      evidence.check();
       if ((await checkWith(flow.read, { browser, connection, recipe, signal, patience })) === 'authenticated') {
-        await flow.browser.navigate(flow.pageId, connection.postLoginUrl);
-        flow.foundLoggedIn = true;
+        await page.goTo(flow.browser, connection.postLoginUrl);
+        evidence.check(true);
         await lookAt(flow, signal, 10_000);
         return 'confirming';
       }
     }
-    flow.guessed = true;
-    flow.addresses = guessedAddresses(connection, flow.answered);
+    page.tryAddresses(guessedAddresses(connection, page.answered), true);
   }
   return nextAddress(flow);
 }
 
 async function look(flow: Flow, signal: AbortSignal): Promise<FlowStateName> {
-  flow.untried = false;
+  const { attempt, evidence, page, person } = flow;
+  person.tryAnswers();
   const seen = await lookAt(flow, signal, 10_000);
-  if (flow.fills === 0 && seen.reading.kind !== 'signed_in')
-    for (const label of labelsOf(seen.snapshot)) flow.strange.add(label);
-  dropStaleAnswers(flow, seen);
-  flow.credential = await credentialFor(flow, seen);
-  const decision = await replayed(flow, seen, flow.credential, decide(flow, seen, flow.credential));
+  if (attempt.fills === 0 && seen.reading.kind !== 'signed_in') evidence.addStrange(labelsOf(seen.snapshot));
+  person.dropStaleAnswers(seen.reading);
+  page.allow(await credentialFor(flow, seen));
+  const decision = await replayed(flow, seen, decide(flow, seen));
   await explain(flow, 'looking', decision.why, seen);
   signal.throwIfAborted();
-  flow.decision = decision;
   takeNote(flow, seen, decision);
   return follow(flow, decision);
 }
@@ -230,28 +216,15 @@ async function credentialFor(flow: Flow, seen: Look): Promise<OpenCredential | u
 
 /** What the judgement of the last answer means for what follows. */
 function takeNote(flow: Flow, seen: Look, decision: Decision): void {
-  if (flow.unjudged) {
-    // The site did not take the code of the new secret, so it does not have the secret either.
-    if (seen.reading.kind === 'enrol_totp') flow.totpSecret = undefined;
-    // What is tried again was no part of a login that succeeds.
-    if (decision.do === 'fill' && asksAgain(flow, seen)) unlearn(flow);
-    if (seen.key === flow.before?.key) flow.silent++;
-    else flow.silent = 0;
-  }
-  flow.unjudged = false;
-  // A choice that the page does not offer any more.
-  if (!pendingChoice(flow, seen.reading.choices)) flow.pending.choice = undefined;
-  if (!seen.reading.fields.some(isCode)) flow.generatedCodes = 0;
-  if ((decision.do !== 'ask' && decision.do !== 'start_over') || !decision.refused) return;
-  flow.websiteError = decision.websiteError;
-  if (flow.lastFrom === 'person') flow.refusals++;
-  else flow.credentialRefused = true;
-  flow.personal.clear();
-  flow.typed = {};
-  for (const names of flow.confirmed.values()) names.clear();
-  flow.pending = { values: new Map() };
-  flow.silent = 0;
-  unlearn(flow);
+  const { attempt, draft, factors, person } = flow;
+  // A step that is tried again is no part of a login that succeeds.
+  if (attempt.unjudged && decision.do === 'fill' && asksAgain(flow, seen)) draft.removeLast();
+  factors.judge(seen.reading, attempt.unjudged);
+  attempt.decide(seen, decision);
+  if (!person.choiceAmong(seen.reading.choices)) person.dropChoice();
+  if (!isRefusal(decision)) return;
+  person.forgetTyped();
+  draft.removeLast();
 }
 
 function follow(flow: Flow, decision: Decision): FlowStateName {
@@ -261,18 +234,15 @@ function follow(flow: Flow, decision: Decision): FlowStateName {
     case 'confirm':
       return 'confirming';
     case 'ask':
-      flow.asked = { fields: decision.fields, choices: decision.choices };
+      flow.person.ask({ fields: decision.fields, choices: decision.choices });
       return 'awaiting_input';
     case 'external':
-      flow.asked = { fields: decision.fields, choices: decision.choices, message: decision.message };
+      flow.person.ask({ fields: decision.fields, choices: decision.choices, message: decision.message });
       return 'awaiting_external';
     case 'enter':
       return 'entering';
     case 'start_over':
-      flow.startedOver = true;
-      flow.before = undefined;
-      flow.submitted = [];
-      flow.addresses = entryAddresses(flow.input.connection, flow.input.recipe);
+      flow.page.tryAddresses(entryAddresses(flow.input.connection, flow.input.recipe));
       return 'entering';
     default:
       return 'acting';
@@ -283,11 +253,12 @@ const mostQuiet = 8;
 
 /** The page's answer. A page that does not change at once may still be asking its server. */
 async function respond(flow: Flow, signal: AbortSignal): Promise<FlowStateName> {
-  const asked = flow.look?.key;
-  const oldError = flow.look?.reading.error?.text;
+  const { look: last } = flow.page;
+  const asked = last?.key;
+  const oldError = last?.reading.error?.text;
   // After a click there may be nothing to wait for; after a submit there is always an answer.
   const until =
-    flow.now() + flow.deadlines.patience * (flow.decision?.do === 'fill' && oldError === undefined ? 20 : 6);
+    flow.now() + flow.deadlines.patience * (flow.attempt.decision?.do === 'fill' && oldError === undefined ? 20 : 6);
   for (let quiet = 0; ;) {
     const began = flow.now();
     const seen = await lookAt(flow, signal, flow.deadlines.page);
@@ -304,11 +275,10 @@ async function respond(flow: Flow, signal: AbortSignal): Promise<FlowStateName> 
 }
 
 function endOf(flow: Flow, error: unknown): FlowEnd {
-  if (flow.input.signal.aborted) return new FlowEnd('flow_failed', 'The flow was cancelled.', { status: 'CANCELED' });
+  if (flow.input.signal.aborted) return new FlowEnd('flow_failed', 'The flow was cancelled.', undefined, 'CANCELED');
   if (error instanceof FlowEnd) return error;
   if (error instanceof FormsError) {
-    if (error.fault === 'foreign')
-      return new FlowEnd('domain_not_allowed', refusal(flow, error.origin, flow.credential));
+    if (error.fault === 'foreign') return new FlowEnd('domain_not_allowed', refusal(flow, error.origin));
     if (error.fault === 'stale' || error.fault === 'unreachable')
       return new FlowEnd('element_not_found', `An element of the page could not be used: ${error.message}`);
     return new FlowEnd('browser_error', `The browser could not go on: ${error.message}`);
@@ -326,15 +296,17 @@ function outcomeOf(flow: Flow, end: FlowEnd): FlowOutcome {
 }
 
 /** What must not be lost, however the flow ends. */
-async function learned(
-  flow: Flow,
-): Promise<Pick<FlowOutcome, 'totpSecret' | 'totpCounter' | 'ssoProvider' | 'passkeys'>> {
+async function learned({
+  factors,
+  input,
+  person,
+}: Flow): Promise<Pick<FlowOutcome, 'totpSecret' | 'totpCounter' | 'ssoProvider' | 'passkeys'>> {
   // The site knows a new passkey, and how often each was used, whatever came of the login.
-  const passkeys = flow.passkeysEnabled ? await flow.input.browser.passkeys.exported().catch(() => []) : [];
+  const passkeys = factors.passkeysEnabled ? await input.browser.passkeys.exported().catch(() => []) : [];
   return {
     ...(passkeys.length > 0 && { passkeys }),
-    ...(flow.totpSecret !== undefined && { totpSecret: flow.totpSecret }),
-    ...(flow.lastCounter !== undefined && { totpCounter: flow.lastCounter }),
-    ...(flow.ssoProvider !== undefined && { ssoProvider: flow.ssoProvider }),
+    ...(factors.totpSecret !== undefined && { totpSecret: factors.totpSecret }),
+    ...(factors.lastCounter !== undefined && { totpCounter: factors.lastCounter }),
+    ...(person.ssoProvider !== undefined && { ssoProvider: person.ssoProvider }),
   };
 }

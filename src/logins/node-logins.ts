@@ -38,17 +38,17 @@ interface FlowWish extends Omit<BrowserWish, 'signal'> {
   kind: 'login' | 'reauth';
 }
 
-interface RunnerOptions extends Omit<DrivingOptions, 'keeping'> {
+interface NodeLoginsOptions extends Omit<DrivingOptions, 'keeping'> {
   secrets: Secrets;
   browsers: LoginBrowsers;
   lookup: Pick<CredentialLookup, 'resolve' | 'refusal' | 'totpCode' | 'save'>;
   nodeId: string;
 }
 
-export type LoginRunner = ReturnType<typeof loginRunner>;
+export type NodeLogins = ReturnType<typeof nodeLogins>;
 
 /** Runs the logins of this node: each in one browser, from its first page until its profile is saved or left as it was. */
-export function loginRunner(options: RunnerOptions) {
+export function nodeLogins(options: NodeLoginsOptions) {
   const { db, browsers, inputs, nodeId, log } = options;
   const runs = runStore(db);
   const keeping = loginKeeping(options);

@@ -76,7 +76,7 @@ test('an answer that does not say to which question it is cannot reach another h
   expect([asked[0]!.fields[0]!.id, id]).toEqual(['password', 'password@partner.example']);
 });
 
-test('a login tells every question of a page, and of very many options only some', async () => {
+test('a login reports every question of a page, and only some of very many options', async () => {
   const options = Array.from({ length: 100 }, (_, at) => ({
     label: `${at} ${'x'.repeat(90)}`,
     value: `${at} ${'y'.repeat(190)}`,
@@ -134,7 +134,7 @@ test('a choice that the page exchanges for another is not taken', async () => {
   expect(waits).toBeGreaterThan(1);
 });
 
-test('what a person typed at the site is not typed into a frame of an identity provider in a page of the site', async () => {
+test('values that a person typed at the site are not typed into a frame of an identity provider in a page of the site', async () => {
   const host = 'acme.okta.com';
   const script = shop({
     login: { url: `${origin}/login`, reading: { kind: 'login', ...login }, click: { submit: () => 'framed' } },

@@ -6,7 +6,7 @@ import type { FlowTokens } from './hosted/token.ts';
 import type { LoginInputs } from './inputs.ts';
 import type { Notices } from './notices.ts';
 import { runStore } from './run-store.ts';
-import { flowSeconds, type LoginRunner } from './runner.ts';
+import { flowSeconds, type NodeLogins } from './node-logins.ts';
 import { refuseTelemetry } from '../sessions/request.ts';
 import type { LoginStarted, StartLogin, StateEvent, SubmitFields } from './schema.ts';
 import { connectionStore } from './store.ts';
@@ -14,30 +14,22 @@ import { connectionStore } from './store.ts';
 /** Notifications can be missed, so a reader of events looks by itself too. */
 const lookMs = 5000;
 
-export interface FlowsOptions {
+export interface RequestOptions {
   db: Db;
-  runner: Pick<LoginRunner, 'begin'>;
+  runner: Pick<NodeLogins, 'begin'>;
   inputs: LoginInputs;
   notices: Notices;
   tokens: FlowTokens;
   nodeId: string;
-}
-
-/** Logins as clients see them: started, answered, followed. */
-export function connectionFlows({
-  db,
-  runner,
-  inputs,
-  notices,
-  tokens,
-  nodeId,
-  finding: { find, addressesOf, newestFlow, flowFor, runningFlow },
-  proxyId,
-}: FlowsOptions & {
   finding: Finding;
   /** The id of the proxy that a request names. */
   proxyId: (projectId: string, named: { id?: string; name?: string }) => Promise<string>;
-}) {
+}
+
+/** Logins as clients see them: started, answered, followed. */
+export function loginRequests(options: RequestOptions) {
+  const { db, runner, inputs, notices, tokens, nodeId, proxyId } = options;
+  const { find, addressesOf, newestFlow, flowFor, runningFlow } = options.finding;
   const store = connectionStore(db);
   const runs = runStore(db);
   let closing = false;

@@ -32,7 +32,7 @@ describe('a login', () => {
     expect(steps.at(-1)).toBe('COMPLETED');
   });
 
-  test('asks for what the credential does not have, and tells what a person typed by the credential’s own names', async () => {
+  test('asks for values that the credential does not have, and returns a person’s values under the names of the credential', async () => {
     const { outcome, reports } = await run({
       script: shop(),
       values: { login: good.username },
@@ -73,7 +73,7 @@ describe('a login', () => {
     expect(outcome).toMatchObject({ status: 'SUCCESS', typed: good });
   });
 
-  test('shows the site’s error and asks again after what a person typed is refused', async () => {
+  test('shows the site’s error and asks again after the site refuses a person’s values', async () => {
     const { outcome, reports } = await run({
       script: shop(),
       submits: [{ fieldValues: { ...good, password: 'planted-wrong' } }, { fieldValues: good }],
@@ -186,7 +186,7 @@ describe('a login', () => {
     expect(outcome).toMatchObject({ status: 'SUCCESS', ssoProvider: 'github' });
   });
 
-  test('waits for what happens outside of the page, and goes on when the page does', async () => {
+  test('waits for an action outside of the page, and continues when the page changes', async () => {
     const script = shop(
       { push: { url: `${origin}/push`, reading: { kind: 'external', externalMessage: 'Look at your phone' } } },
       () => 'push',
@@ -362,7 +362,7 @@ describe('HTTP Basic', () => {
   });
 });
 
-test('what a person gives in the moment in which the page changes is not lost', async () => {
+test('an answer that arrives while the page changes is not lost', async () => {
   const script = shop({
     other: { url: `${origin}/login?again`, reading: { kind: 'login', ...login, choices: [choice('other', 'help')] } },
   });

@@ -1,0 +1,130 @@
+import type { SubmittedPart } from '../reading/types.ts';
+import { isRefusal, type Decision, type Fill } from './decision.ts';
+import { FlowEnd } from './ends.ts';
+import type { Look } from './types.ts';
+
+const mostActs = 40;
+const mostVisits = 3;
+/** Elements that vanished or could not be used before the flow fails. */
+const mostMisses = 2;
+
+/** A step or a choice of a page. */
+type Tried = { label: string } & ({ why: string } | { type: string });
+
+/** What the flow has done on the site, how often, and the site's answer to the last submit. */
+export class Attempt {
+  decision?: Decision | undefined;
+  /** The page just before the last submit, and the parts that were submitted. */
+  before?: Look | undefined;
+  submitted: readonly SubmittedPart[] = [];
+  /** The source of the last submitted values: a person if any of them came from a person. */
+  lastFrom: Fill['from'] = 'credential';
+  /** The page's answer to the last submit was not judged yet. */
+  unjudged = false;
+  /** How often in a row a page came back after a submit without an error text. */
+  silent = 0;
+  /** The site refused the credential's values: they are not typed again. */
+  credentialRefused = false;
+  /** How often the site refused values that a person typed. */
+  refusals = 0;
+  /** The site's error text for the last submit, for the person. */
+  websiteError?: string | undefined;
+  /** Submitted forms. */
+  fills = 0;
+  startedOver = false;
+  /** The next step of the recipe to replay; undefined when the pages are read instead. */
+  replayAt: number | undefined = 0;
+  #acts = 0;
+  #misses = 0;
+  /** Acts of the flow on each page since the last answer of a person. */
+  #visits = new Map<string, number>();
+  #tried = new Set<string>();
+  /** Names of the credential's values that were typed, each with the question that it answered. */
+  #taken = new Map<string, string>();
+
+  /** Counts an act, so that a site that leads in circles ends the flow. */
+  count({ key, reading }: Look): void {
+    if (++this.#acts > mostActs)
+      throw new FlowEnd('max_steps_exceeded', `The login was not done after ${mostActs} steps.`);
+    const visits = (this.#visits.get(key) ?? 0) + 1;
+    this.#visits.set(key, visits);
+    if (visits > mostVisits)
+      throw new FlowEnd('stuck_in_loop', 'The site shows the same page again and again.', reading.error?.text);
+  }
+
+  /** An answer of a person is reason to visit pages again. */
+  forgetVisits(): void {
+    this.#visits.clear();
+  }
+
+  /** Counts an element that could not be used, and stops the replay of the recipe. True when there were too many. */
+  miss(): boolean {
+    this.replayAt = undefined;
+    return ++this.#misses > mostMisses;
+  }
+
+  replayed(at: number): void {
+    this.replayAt = at + 1;
+  }
+
+  hasTried(look: Look, one: Tried): boolean {
+    return this.#tried.has(triedKey(look, one));
+  }
+
+  addTried(look: Look, one: Tried): void {
+    this.#tried.add(triedKey(look, one));
+  }
+
+  take(name: string, question: string): void {
+    this.#taken.set(name, question);
+  }
+
+  /** Names of the credential's values that answered other questions. */
+  takenElsewhere(question: string): string[] {
+    return [...this.#taken].flatMap(([name, taken]) => (taken === question ? [] : name));
+  }
+
+  chose(look: Look): void {
+    this.before = look;
+    this.#submit(['choice']);
+  }
+
+  filled(look: Look, fills: readonly Fill[]): void {
+    // An error text of the last answer must not make the same text of the next answer look old.
+    if (!look.reading.error?.fresh || !this.before) this.before = look;
+    const sources = new Set(fills.map(({ from }) => from));
+    this.lastFrom = sources.has('person') ? 'person' : sources.has('code') ? 'code' : 'credential';
+    this.fills++;
+    this.#submit([...new Set(fills.map(({ field }) => field.type))]);
+  }
+
+  #submit(parts: SubmittedPart[]): void {
+    this.submitted = parts;
+    this.unjudged = true;
+    this.websiteError = undefined;
+  }
+
+  /** The decision about a page. It contains the judgement of the page's answer to the last submit. */
+  decide({ key }: Look, decision: Decision): void {
+    this.decision = decision;
+    if (this.unjudged) this.silent = key === this.before?.key ? this.silent + 1 : 0;
+    this.unjudged = false;
+    if (decision.do === 'start_over') {
+      this.startedOver = true;
+      this.forgetSubmit();
+    }
+    if (!isRefusal(decision)) return;
+    this.silent = 0;
+    this.websiteError = 'websiteError' in decision ? decision.websiteError : undefined;
+    if (this.lastFrom === 'person') this.refusals++;
+    else this.credentialRefused = true;
+  }
+
+  forgetSubmit(): void {
+    this.before = undefined;
+    this.submitted = [];
+  }
+}
+
+const triedKey = ({ key }: Look, one: Tried) =>
+  JSON.stringify([key, 'why' in one ? ['step', one.why] : ['choice', one.type], one.label]);

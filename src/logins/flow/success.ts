@@ -1,0 +1,60 @@
+import { keptAddress } from './addresses.ts';
+import type { StateFingerprint } from './browser.ts';
+import type { Flow } from './context.ts';
+import type { RecipeSuccess } from './recipe.ts';
+import { saysOf } from './second-look.ts';
+import { labelsOf, saysOver, sizeOf } from './signs.ts';
+import type { FlowOutcome, Look } from './types.ts';
+
+const mostCookies = 40;
+
+/** The outcome of a login that a second page, at the final address, has confirmed. The recipe is for the next login. */
+export function success(
+  flow: Flow,
+  second: Look,
+  after: StateFingerprint,
+  entrySays: RecipeSuccess['entrySays'],
+): FlowOutcome {
+  const { draft, evidence, scrub } = flow;
+  const { snapshot, reading } = second;
+  const { requirements } = draft;
+  const url = addressToKeep(flow, snapshot.url);
+  const { cookies, storage } = evidence.changes(after);
+  const recipe = {
+    version: 1 as const,
+    entryUrl: entryOf(flow, url),
+    steps: draft.stepsToKeep(flow),
+    success: {
+      url,
+      cookies: cookies.slice(0, mostCookies),
+      storage,
+      signedInSigns: saysOf(reading) === 'in',
+      kind: reading.kind,
+      ...(saysOver(second) && { over: true }),
+      ...(entrySays && { entrySays }),
+      marks: evidence.marks(scrub.without(labelsOf(snapshot))),
+      size: sizeOf(snapshot),
+    },
+    requirements,
+    learnedAt: new Date(flow.now()).toISOString(),
+  };
+  return {
+    status: 'SUCCESS',
+    postLoginUrl: url,
+    ...(draft.steps.length > 0 && { recipe, requirements }),
+    ...flow.person.learned,
+  };
+}
+
+/** Where the next login begins, and where a check sees whether there is a form again. */
+export function entryOf(flow: Flow, postLoginUrl: string): string {
+  const { loginUrl } = flow.input.connection;
+  const { evidence, page } = flow;
+  return loginUrl ?? addressToKeep(flow, evidence.loginPage?.snapshot.url ?? page.answered ?? postLoginUrl);
+}
+
+/** The address without the parameters that passed the login on; only the origin of an address that contains a secret. */
+export function addressToKeep({ secrets }: Flow, url: string): string {
+  const kept = keptAddress(url);
+  return secrets.text(kept) === kept ? kept : new URL('/', kept).href;
+}
